@@ -10,7 +10,7 @@ build=$root/build
 # What the gateway and the example server are built from.
 # shellcheck disable=SC2034 # used by the scripts that source this file
 build_packages=(build-essential meson ninja-build pkg-config libh2o-evloop-dev libyaml-dev
-    libcurl4-openssl-dev libsqlite3-dev libjansson-dev libssl-dev libcjose-dev zlib1g-dev)
+    libcurl4-openssl-dev libsqlite3-dev libpq-dev libjansson-dev libssl-dev libcjose-dev zlib1g-dev)
 
 say() {
     printf '== %s\n' "$*" >&2
@@ -68,19 +68,24 @@ own_folder() {
         fail "cannot write to $1 (was it made by another user?); remove it, or give it to yourself: sudo chown -R $(id -un) $1"
 }
 
-# Configures a build folder once, and brings it up to date: build_in FOLDER [MESON OPTION…]
-build_in() {
+# Configures a build folder once: configure_in FOLDER [MESON OPTION…]
+configure_in() {
     local folder=$1
     shift
     own_folder "$folder"
-    if [ ! -f "$folder/build.ninja" ]; then
-        say "configuring ${folder#"$root"/}"
-        meson setup "$folder" "$root" "$@" >"$folder/setup.log" 2>&1 || {
-            tail -n 20 "$folder/setup.log" >&2
-            printf '%s\n' "meson could not configure $folder; its message is above" >&2
-            return 1
-        }
-    fi
+    [ ! -f "$folder/build.ninja" ] || return 0
+    say "configuring ${folder#"$root"/}"
+    meson setup "$folder" "$root" "$@" >"$folder/setup.log" 2>&1 || {
+        tail -n 20 "$folder/setup.log" >&2
+        printf '%s\n' "meson could not configure $folder; its message is above" >&2
+        return 1
+    }
+}
+
+# And brings it up to date: build_in FOLDER [MESON OPTION…]
+build_in() {
+    local folder=$1
+    configure_in "$@" || return 1
     say "building ${folder#"$root"/}"
     ninja -C "$folder" >&2 || {
         printf '%s\n' "the build in $folder failed; the compiler's message is above" >&2
@@ -91,4 +96,9 @@ build_in() {
 # The programs as a user runs them: optimised, with symbols, without the unit tests.
 build_release() {
     build_in "$build" -Dbuildtype=debugoptimized -Dtests=false
+}
+
+# What the benchmarks run, optimised as deploy/Dockerfile builds it.
+build_bench() {
+    build_in "$root/build-bench" -Dbuildtype=release -Db_lto=true -Dtests=false -Dbench=true
 }

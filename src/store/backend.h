@@ -273,13 +273,18 @@ struct store_backend {
     const char *name; /* for the log */
     /* Other processes may use the database at the same time. */
     bool is_shared;
+    /* What people are told of a place: without secrets. The caller frees. */
+    char *(*title)(const char *place);
     /* Opens the database that `place` names, brings its schema up, and makes sure that no process
-     * uses it that must not. NULL with an error. */
+     * uses it that must not. NULL with an error. A shared database that cannot be reached now is no
+     * error: it is not in place, and begin() tries again. */
     struct database *(*open)(const char *place, struct error *error);
     void (*close)(struct database *database); /* NULL is allowed */
 
+    /* A transaction; one that does not write may be refused each write. Those that write to a
+     * shared database come one after the other. */
     bool (*begin)(struct database *database, bool writes);
-    /* false with an error: nothing was committed. */
+    /* false with an error: nothing was committed, or it is not known. */
     bool (*commit)(struct database *database, struct error *error);
     void (*rollback)(struct database *database); /* also where no transaction is open */
     /* A point in the transaction, to come back to; then one of the two. */
@@ -303,6 +308,13 @@ struct store_backend {
     bool (*used_bytes)(struct database *database, int64_t *bytes);
     enum backend_upkeep (*wants_upkeep)(const struct database *database);
     void (*upkeep)(struct database *database);
+    /* A descriptor to wait for beside the queue, readable when there may be a hint; -1: none. */
+    int (*wake_fd)(const struct database *database);
+    /* Whether another process has committed something since. It may miss one: the feed does not. */
+    bool (*take_hint)(struct database *database);
+    /* Whether a commit, of which it was not known, was done after all; tells it once. What this
+     * process believes to hold is then not what the database has. */
+    bool (*take_late_commit)(struct database *database);
 
     const struct task_rows *tasks;
     const struct session_rows *sessions;

@@ -16,11 +16,6 @@ static bool any_writes(const struct operation *chain)
     return false;
 }
 
-static bool begin(struct store *store, const struct operation *chain)
-{
-    return store->backend->begin(store->database, any_writes(chain));
-}
-
 static bool undo(struct store *store, struct operation *operation, struct batch *batch,
                  size_t events_before)
 {
@@ -48,7 +43,7 @@ static bool run_operation(struct store *store, struct operation *operation, stru
     if (operation->kind->run(batch, operation)) {
         if (!store->backend->forget_mark(store->database))
             return false;
-    } else if (!store->backend->can_go_on(store->database) ||
+    } else if (batch->must_write || !store->backend->can_go_on(store->database) ||
                !undo(store, operation, batch, events_before)) {
         return false;
     }
@@ -85,10 +80,10 @@ static bool count_pending(struct batch *batch)
     return done;
 }
 
-bool commit_batch(struct store *store, struct operation *chain, struct batch *batch,
-                  struct operation **rest, struct error *error)
+static bool run_all(struct store *store, struct operation *chain, struct batch *batch,
+                    struct operation **rest)
 {
-    bool done = begin(store, chain);
+    bool done = store->backend->begin(store->database, batch->may_write);
     *rest = NULL;
     set_clock(store, batch);
     done = done && replica_catch_up(batch);
@@ -100,7 +95,30 @@ bool commit_batch(struct store *store, struct operation *chain, struct batch *ba
             operation->next = NULL;
         }
     }
-    done = done && replica_tell(batch, own_events) && count_pending(batch);
+    return done && replica_tell(batch, own_events) && count_pending(batch);
+}
+
+/* As one that writes; what only reads has used up none of its arguments. */
+static void begin_anew(struct store *store, struct operation *chain, struct batch *batch)
+{
+    store->backend->rollback(store->database);
+    batch_drop_events(batch, 0);
+    batch->may_write = true;
+    batch->must_write = false;
+    batch->reply_bytes = 0;
+    for (; chain; chain = chain->next)
+        operation_clear_reply(chain);
+}
+
+bool commit_batch(struct store *store, struct operation *chain, struct batch *batch,
+                  struct operation **rest, struct error *error)
+{
+    batch->may_write = any_writes(chain) || !store->backend->is_shared;
+    bool done = run_all(store, chain, batch, rest);
+    if (batch->must_write) {
+        begin_anew(store, chain, batch);
+        done = run_all(store, chain, batch, rest);
+    }
     bool is_in_place = store->backend->is_in_place(store->database, error);
     if (done && is_in_place && store->backend->commit(store->database, error))
         return true;

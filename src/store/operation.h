@@ -22,6 +22,8 @@ struct batch {
     const struct store_audit_settings *audit;
     struct store_electorate *electorate; /* by which grants are judged */
     struct replica *replica;
+    bool may_write;    /* the transaction; one of a shared database that only reads need not */
+    bool must_write;   /* it only reads, and there is something to write: once more */
     int64_t feed_seen; /* how far the feed was read, once this is committed */
     int64_t now_ms;
     int64_t pending_total;     /* tasks that wait for a decision, once this is committed */

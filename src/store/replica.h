@@ -49,4 +49,7 @@ bool replica_catch_up(struct batch *batch);
 bool replica_tell(struct batch *batch, size_t first);
 
 #define REPLICA_HEARTBEAT_MS 5000
-#define REPLICA_CATCH_UP_MS 250 /* how late observers hear of others at most */
+/* How late observers hear of others at most; and where the database gives hints, if one is missed.
+ */
+#define REPLICA_CATCH_UP_MS 250
+#define REPLICA_CATCH_UP_SLOW_MS 1000

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "store_internal.h"
 #include "taskgate/core/clock.h"
@@ -18,7 +20,9 @@ static struct store *allocate(void)
     atomic_init(&store->healthy, true);
     atomic_init(&store->pending_count, 0);
     pthread_mutex_init(&store->lock, NULL);
-    clock_condition_init(&store->wake);
+    store->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (store->wake_fd < 0)
+        memory_exhausted();
     store->end = &store->first;
     store->sweep_at_ms = 0; /* deadlines that passed while the process did not run */
     store->upkeep_at_ms = INT64_MAX;
@@ -38,7 +42,7 @@ static void release(struct store *store)
     if (store->electorate.release)
         store->electorate.release(store->electorate.context);
     signature_key_unref(store->audit.key);
-    pthread_cond_destroy(&store->wake);
+    close(store->wake_fd);
     pthread_mutex_destroy(&store->lock);
     MAGIC_CLEAR(store);
     free(store);
@@ -64,24 +68,26 @@ struct store *store_open(const struct store_backend *backend, const char *place,
     struct store *store = allocate();
     replica_init(&store->replica, replica);
     store->backend = backend;
-    store->place = memory_copy_text(place);
+    store->place = backend->title(place);
     if (redaction)
         store->redaction = *redaction;
     store->database = backend->open(place, error);
     if (!store->database)
         goto failed;
-    if (!store_run_alone(store, &operation_join, error))
+    bool is_reached = backend->is_in_place(store->database, error);
+    if (is_reached && !store_run_alone(store, &operation_join, error))
         goto opened;
+    atomic_store(&store->healthy, is_reached);
     if (backend->is_shared)
         store->heartbeat_at_ms = store->catch_up_at_ms = 0;
     if (!start_thread(store, error))
         goto opened;
-    log_info("Store opened", LOG_TEXT("path", place),
+    log_info(is_reached ? "Store opened" : "Store will be opened", LOG_TEXT("path", store->place),
              LOG_NUMBER("pending", store_pending_count(store)));
     return store;
 
 opened:
-    error_prefix(error, place);
+    error_prefix(error, store->place);
     backend->close(store->database);
 failed:
     release(store);
@@ -100,8 +106,8 @@ void store_stop(struct store *store)
         return;
     pthread_mutex_lock(&store->lock);
     store->stopping = true;
-    pthread_cond_signal(&store->wake);
     pthread_mutex_unlock(&store->lock);
+    eventfd_write(store->wake_fd, 1);
     pthread_join(store->thread, NULL);
     pthread_mutex_lock(&store->lock);
     store->stopped = true;
@@ -147,17 +153,17 @@ void store_observe(struct store *store, struct loop *loop, store_observer callba
     pthread_mutex_unlock(&store->lock);
 }
 
-static void queue(struct store *store, struct operation *operation)
+void store_queue(struct store *store, struct operation *operation)
 {
     pthread_mutex_lock(&store->lock);
     bool stopped = store->stopped, was_empty = !store->first;
     if (!stopped) {
         *store->end = operation;
         store->end = &operation->next;
-        if (was_empty)
-            pthread_cond_signal(&store->wake);
     }
     pthread_mutex_unlock(&store->lock);
+    if (was_empty)
+        eventfd_write(store->wake_fd, 1);
     if (stopped)
         refuse(operation);
 }
@@ -170,14 +176,14 @@ void store_task_create(struct store *store, struct task *task, const struct stor
     struct operation *operation = operation_create(&operation_task_create, call);
     operation->task = task;
     operation->limits = *limits;
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_task_get(struct store *store, struct str id, struct store_call call)
 {
     struct operation *operation = operation_create(&operation_task_get, call);
     operation->id = memory_copy_str(id);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_task_change(struct store *store, struct str id, const struct task_change *change,
@@ -188,7 +194,7 @@ void store_task_change(struct store *store, struct str id, const struct task_cha
     operation_set_change(operation, change);
     operation->actor_kind = memory_copy_text(actor->kind);
     operation->actor_name = memory_copy_text(actor->name);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_task_vote(struct store *store, struct str id, const struct store_vote *vote,
@@ -197,7 +203,7 @@ void store_task_vote(struct store *store, struct str id, const struct store_vote
     struct operation *operation = operation_create(&operation_task_vote, call);
     operation->id = memory_copy_str(id);
     operation->vote = vote_copy(vote);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_task_set_upstream(struct store *store, struct str id, struct str upstream_task,
@@ -206,7 +212,7 @@ void store_task_set_upstream(struct store *store, struct str id, struct str upst
     struct operation *operation = operation_create(&operation_task_set_upstream, call);
     operation->id = memory_copy_str(id);
     operation->upstream_task = memory_copy_str(upstream_task);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_task_note(struct store *store, struct str id, const char *event,
@@ -218,7 +224,7 @@ void store_task_note(struct store *store, struct str id, const char *event,
     operation->actor_kind = memory_copy_text(actor->kind);
     operation->actor_name = memory_copy_text(actor->name);
     operation->reason = memory_copy_str(reason);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_task_set_message(struct store *store, struct str id, struct str message,
@@ -227,7 +233,7 @@ void store_task_set_message(struct store *store, struct str id, struct str messa
     struct operation *operation = operation_create(&operation_task_set_message, call);
     operation->id = memory_copy_str(id);
     operation->reason = memory_copy_str(message);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 static struct str keep(char **field, struct str text)
@@ -247,7 +253,7 @@ void store_task_list(struct store *store, const struct store_task_query *query,
     operation->query.tool = keep(&operation->tool, query->tool);
     operation->query.workflow = keep(&operation->workflow, query->workflow);
     operation->query.principal = keep(&operation->principal, query->principal);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_task_cancel_session(struct store *store, struct str source, struct str session,
@@ -256,7 +262,7 @@ void store_task_cancel_session(struct store *store, struct str source, struct st
     struct operation *operation = operation_create(&operation_task_cancel_session, call);
     operation->source = memory_copy_str(source);
     operation->owner = memory_format("session:%.*s", STR_ARGS(session));
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 /* ---- sessions ---- */
@@ -266,7 +272,7 @@ void store_session_put(struct store *store, const struct store_session *session,
 {
     struct operation *operation = operation_create(&operation_session_put, call);
     operation->session_value = session_copy(session);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 static struct operation *create_of_session(const struct operation_kind *kind, struct str source,
@@ -281,13 +287,13 @@ static struct operation *create_of_session(const struct operation_kind *kind, st
 void store_session_get(struct store *store, struct str source, struct str id_digest,
                        struct store_call call)
 {
-    queue(store, create_of_session(&operation_session_get, source, id_digest, call));
+    store_queue(store, create_of_session(&operation_session_get, source, id_digest, call));
 }
 
 void store_session_delete(struct store *store, struct str source, struct str id_digest,
                           struct store_call call)
 {
-    queue(store, create_of_session(&operation_session_delete, source, id_digest, call));
+    store_queue(store, create_of_session(&operation_session_delete, source, id_digest, call));
 }
 
 void store_pair_put(struct store *store, struct str source, struct str session_digest,
@@ -297,7 +303,7 @@ void store_pair_put(struct store *store, struct str source, struct str session_d
         create_of_session(&operation_pair_put, source, session_digest, call);
     operation->token_digest = memory_copy_str(token_digest);
     operation->time_ms = accepted_ms;
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_pair_get(struct store *store, struct str source, struct str session_digest,
@@ -306,7 +312,7 @@ void store_pair_get(struct store *store, struct str source, struct str session_d
     struct operation *operation =
         create_of_session(&operation_pair_get, source, session_digest, call);
     operation->token_digest = memory_copy_str(token_digest);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 /* ---- sign-ins ---- */
@@ -316,21 +322,21 @@ void store_sign_in_put(struct store *store, const struct store_sign_in *sign_in,
 {
     struct operation *operation = operation_create(&operation_sign_in_put, call);
     operation->sign_in = sign_in_copy(sign_in);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_sign_in_get(struct store *store, struct str digest, struct store_call call)
 {
     struct operation *operation = operation_create(&operation_sign_in_get, call);
     operation->id = memory_copy_str(digest);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_sign_in_delete(struct store *store, struct str digest, struct store_call call)
 {
     struct operation *operation = operation_create(&operation_sign_in_delete, call);
     operation->id = memory_copy_str(digest);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 /* ---- audit ---- */
@@ -343,14 +349,14 @@ void store_audit_note(struct store *store, const struct store_audit_note *note,
     operation->owner = memory_copy_text(note->person);
     operation->session = memory_copy_text(note->via);
     operation->reason = memory_copy_text(note->reason);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_audit_list(struct store *store, struct str task_id, struct store_call call)
 {
     struct operation *operation = operation_create(&operation_audit_list, call);
     operation->id = memory_copy_str(task_id);
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_audit_page(struct store *store, int64_t after, size_t limit, bool with_arguments,
@@ -360,7 +366,7 @@ void store_audit_page(struct store *store, int64_t after, size_t limit, bool wit
     operation->sequence = after;
     operation->limit = limit;
     operation->with_arguments = with_arguments;
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_audit_configure(struct store *store, const struct store_audit_settings *settings)
@@ -373,7 +379,7 @@ void store_audit_configure(struct store *store, const struct store_audit_setting
     pthread_mutex_unlock(&store->lock);
     signature_key_unref(before);
     /* What is too old under the new settings goes at once. */
-    queue(store, operation_create(&operation_sweep, (struct store_call){NULL, NULL, NULL}));
+    store_queue(store, operation_create(&operation_sweep, (struct store_call){NULL, NULL, NULL}));
 }
 
 /* ---- grants ---- */
@@ -383,7 +389,7 @@ void store_grants_configure(struct store *store, const struct store_electorate *
     struct operation *operation =
         operation_create(&operation_grants_configure, (struct store_call){NULL, NULL, NULL});
     operation->electorate = *electorate;
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_grant_list(struct store *store, bool in_force_only, int64_t before_sequence,
@@ -393,7 +399,7 @@ void store_grant_list(struct store *store, bool in_force_only, int64_t before_se
     operation->in_force_only = in_force_only;
     operation->sequence = before_sequence;
     operation->limit = limit;
-    queue(store, operation);
+    store_queue(store, operation);
 }
 
 void store_grant_revoke(struct store *store, struct str id, const char *person, const char *reason,
@@ -403,97 +409,5 @@ void store_grant_revoke(struct store *store, struct str id, const char *person, 
     operation->id = memory_copy_str(id);
     operation->actor_name = memory_copy_text(person);
     operation->reason = memory_copy_text(reason);
-    queue(store, operation);
-}
-
-/* ---- outbox ---- */
-
-void store_outbox_observe(struct store *store, struct loop *loop, loop_callback observer,
-                          void *context)
-{
-    pthread_mutex_lock(&store->lock);
-    store->outbox_observer = (struct outbox_observer){loop, observer, context};
-    pthread_mutex_unlock(&store->lock);
-}
-
-void store_outbox_configure(struct store *store, const struct store_outbox_target *targets,
-                            size_t count, struct store_call call)
-{
-    struct operation *operation = operation_create(&operation_outbox_configure, call);
-    operation->targets = memory_alloc_array(count, sizeof *operation->targets);
-    operation->target_count = count;
-    if (count > 0)
-        memcpy(operation->targets, targets, count * sizeof *targets);
-    queue(store, operation);
-}
-
-void store_outbox_due(struct store *store, struct str target, size_t limit, struct store_call call)
-{
-    struct operation *operation = operation_create(&operation_outbox_due, call);
-    operation->id = memory_copy_str(target);
-    operation->limit = limit;
-    queue(store, operation);
-}
-
-static struct operation *create_of_delivery(const struct operation_kind *kind, int64_t sequence,
-                                            struct store_call call)
-{
-    struct operation *operation = operation_create(kind, call);
-    operation->sequence = sequence;
-    return operation;
-}
-
-void store_outbox_delivered(struct store *store, int64_t sequence, struct store_call call)
-{
-    queue(store, create_of_delivery(&operation_outbox_delivered, sequence, call));
-}
-
-void store_outbox_posted(struct store *store, int64_t sequence, const char *reference,
-                         struct store_call call)
-{
-    struct operation *operation = create_of_delivery(&operation_outbox_delivered, sequence, call);
-    operation->reason = memory_copy_text(reference);
-    queue(store, operation);
-}
-
-void store_outbox_messages(struct store *store, struct str target, size_t limit,
-                           struct store_call call)
-{
-    struct operation *operation = operation_create(&operation_outbox_messages, call);
-    operation->id = memory_copy_str(target);
-    operation->limit = limit;
-    queue(store, operation);
-}
-
-void store_outbox_messages_of(struct store *store, struct str task_id, struct store_call call)
-{
-    struct operation *operation = operation_create(&operation_outbox_messages_of, call);
-    operation->id = memory_copy_str(task_id);
-    queue(store, operation);
-}
-
-void store_outbox_see(struct store *store, struct str target, struct str task_id, struct str seen,
-                      struct store_call call)
-{
-    struct operation *operation = operation_create(&operation_outbox_see, call);
-    operation->id = memory_copy_str(task_id);
-    operation->source = memory_copy_str(target);
-    operation->reason = memory_copy_str(seen);
-    queue(store, operation);
-}
-
-void store_outbox_postpone(struct store *store, int64_t sequence, int64_t due_ms,
-                           struct store_call call)
-{
-    struct operation *operation = create_of_delivery(&operation_outbox_postpone, sequence, call);
-    operation->time_ms = due_ms;
-    queue(store, operation);
-}
-
-void store_outbox_give_up(struct store *store, int64_t sequence, const char *reason,
-                          struct store_call call)
-{
-    struct operation *operation = create_of_delivery(&operation_outbox_give_up, sequence, call);
-    operation->reason = memory_copy_text(reason);
-    queue(store, operation);
+    store_queue(store, operation);
 }

@@ -25,8 +25,8 @@ struct store {
     atomic_bool healthy;
     atomic_int_fast64_t pending_count;
 
+    int wake_fd;          /* an eventfd: something was queued */
     pthread_mutex_t lock; /* guards the seven below */
-    pthread_cond_t wake;  /* on the monotonic clock */
     struct operation *first, **end;
     struct observer *observers;
     struct outbox_observer outbox_observer; /* its callback is NULL before there is one */
@@ -54,6 +54,8 @@ static inline struct store *store_from(void *context)
     return MAGIC_CAST(struct store, STORE_MAGIC, context);
 }
 
+/* Any thread. Takes the operation over. */
+void store_queue(struct store *store, struct operation *operation);
 /* Runs what is queued and what is due until `stopping` is set and the queue is empty. */
 void *store_thread(void *store);
 /* Sends the reply to the loop of the caller. Takes the operation over. */

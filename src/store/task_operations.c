@@ -87,6 +87,9 @@ enum row_result task_operations_load(struct batch *batch, struct str id, struct 
     struct task_change change;
     if (result != ROW_FOUND || !task_due(*task, batch->now_ms, &change))
         return result;
+    batch->must_write = !batch->may_write;
+    if (batch->must_write)
+        return ROW_FAILED;
     struct error error;
     return task_operations_move(batch, *task, &change, AUDIT_GATEWAY, &error) == ROW_FOUND
                ? ROW_FOUND

@@ -1,6 +1,7 @@
 /* The store's thread: takes what is queued, commits it, tells it; sweeps; keeps it up. */
-#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 
 #include "audit.h"
 #include "commit.h"
@@ -237,24 +238,47 @@ static int64_t next_wake_ms(const struct store *store)
 static void take_part(struct store *store, int64_t now_ms)
 {
     struct error error;
+    bool has_hints = store->backend->wake_fd(store->database) >= 0;
+    if (store->backend->take_late_commit(store->database))
+        store->replica.epoch = 0;
+    if (store->replica.epoch == 0 && !store_run_alone(store, &operation_join, &error))
+        return;
     if (now_ms >= store->heartbeat_at_ms) {
         store->heartbeat_at_ms = now_ms + REPLICA_HEARTBEAT_MS;
         store_run_alone(store, &operation_heartbeat, &error);
     }
     if (now_ms >= store->catch_up_at_ms) {
-        store->catch_up_at_ms = now_ms + REPLICA_CATCH_UP_MS;
+        store->catch_up_at_ms =
+            now_ms + (has_hints ? REPLICA_CATCH_UP_SLOW_MS : REPLICA_CATCH_UP_MS);
         store_run_alone(store, &operation_catch_up, &error);
     }
+}
+
+/* Until something is queued, or the database has a hint, or `until_ms`. */
+static void wait(struct store *store, int64_t until_ms)
+{
+    struct pollfd look[] = {
+        {.fd = store->wake_fd, .events = POLLIN},
+        {.fd = store->backend->wake_fd(store->database), .events = POLLIN},
+    };
+    eventfd_t count;
+    int64_t left_ms = until_ms - clock_monotonic_ms();
+    poll(look, 2, left_ms > 0 ? (int)left_ms : 0);
+    if (look[0].revents != 0)
+        eventfd_read(store->wake_fd, &count);
+    if (look[1].revents != 0 && store->backend->take_hint(store->database))
+        store->catch_up_at_ms = 0;
 }
 
 /* Up to BATCH_LIMIT operations; NULL when none came before `until_ms`. */
 static struct operation *take(struct store *store, int64_t until_ms, bool *stopping)
 {
-    struct timespec until = clock_monotonic_until(until_ms);
     pthread_mutex_lock(&store->lock);
-    while (!store->first && !store->stopping &&
-           pthread_cond_timedwait(&store->wake, &store->lock, &until) != ETIMEDOUT)
-        ;
+    bool must_wait = !store->first && !store->stopping;
+    pthread_mutex_unlock(&store->lock);
+    if (must_wait)
+        wait(store, until_ms);
+    pthread_mutex_lock(&store->lock);
     struct operation *chain = store->first, **end = &chain;
     for (unsigned count = 0; *end && count < BATCH_LIMIT; count++)
         end = &(*end)->next;
@@ -280,7 +304,8 @@ void *store_thread(void *context)
         bool idle = !chain;
         if (now_ms >= store->look_at_ms)
             look_at_files(store);
-        take_part(store, now_ms);
+        if (store->backend->is_shared)
+            take_part(store, now_ms);
         if (now_ms >= store->sweep_at_ms)
             sweep(store);
         if (chain)

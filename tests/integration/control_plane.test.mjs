@@ -259,7 +259,8 @@ test('an approved call waits after a restart while upstream does not say what it
 
 test('credentials that upstream refuses leave the approval standing: asking for the result does not try the same ones again', async (t) => {
   const { upstream, gateway, admin, ci, eye } = await stage(t);
-  const refusals = () => upstream.requests.filter((r) => r.rpc?.method === 'initialize' && r.refused).length;
+  // By the trail: the gateway's look at the list of tools opens a session, too, and may be refused.
+  const tries = async (id) => (await admin.get('/api/v1/audit?limit=1000')).json.entries.filter((row) => row.taskId === id && row.event === 'execute').length;
   upstream.authorize = (r) => {
     r.refused = upstream.refusing && r.rpc?.method === 'initialize';
     return r.refused ? 401 : undefined;
@@ -268,17 +269,17 @@ test('credentials that upstream refuses leave the approval standing: asking for 
   const task = await called(ci, { tool: 'delete_user' });
   await admin.approve(task.id);
   await until(async () => /refused the credentials/.test((await admin.task(task.id)).statusMessage), 'upstream has refused');
-  assert.equal(refusals(), 1, 'it is not asked again by itself');
+  assert.equal(await tries(task.id), 1, 'it is not asked again by itself');
   assert.deepEqual((await result(eye, task.id)).json.state, 'approved');
-  assert.equal(refusals(), 1, 'nor by one who looks on');
+  assert.equal(await tries(task.id), 1, 'nor by one who looks on');
   assert.equal((await result(ci, task.id)).status, 202);
   assert.equal((await result(ci, task.id, '200ms')).status, 202);
-  assert.deepEqual([refusals(), (await admin.task(task.id)).state], [1, 'approved'], 'the same ones would only be refused again');
+  assert.deepEqual([await tries(task.id), (await admin.task(task.id)).state], [1, 'approved'], 'the same ones would only be refused again');
   upstream.refusing = false;
   gateway.options.env = { ...TOKENS, UPSTREAM_SECRET: 'Bearer fresh-secret' };
   await gateway.restart();
   assert.equal((await result(ci, task.id, '20s')).json.state, 'completed');
-  assert.equal(upstream.calls.length, 1);
+  assert.deepEqual([await tries(task.id), upstream.calls.length], [2, 1]);
 });
 
 test('a session that cannot be opened fails the call, and says that nothing was sent', async (t) => {

@@ -6,6 +6,7 @@ import { collectStream, sdkClient, toolStream } from './lib/client.mjs';
 import { startGateway, workflow } from './lib/gateway.mjs';
 import { defer } from './lib/lifetime.mjs';
 import { targets } from './lib/targets.mjs';
+import { startUpstream, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
 const TTL = { task: { ttl: 60_000 } };
@@ -278,4 +279,24 @@ onEverything('the list merges both owners\' tasks', async (t) => {
   const [ours, theirs] = [toolStream(client, 'echo', { message: 'x' }, TTL), toolStream(client, 'simulate-research-query', { topic: 'y' }, TTL)];
   const ids = [(await ours.next()).value.task.taskId, (await theirs.next()).value.task.taskId];
   assert.deepEqual((await client.experimental.tasks.listTasks()).tasks.map((x) => x.taskId), ids);
+});
+
+test('progress and answer that leave the server in one write all arrive', async (t) => {
+  const STEPS = [1, 2, 3, 4, 5];
+  const upstream = await startUpstream(t, {
+    tools: [tool('steps')],
+    handlers: { 'tools/call': ({ reply, id, params }) => {
+      const messages = [...STEPS.map((progress) => ({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: params._meta.progressToken, progress } })), { jsonrpc: '2.0', id, result: { content: [] } }];
+      const stream = reply.sse();
+      stream.raw(messages.map((message) => `event: message\ndata: ${JSON.stringify(message)}\n\n`).join(''));
+      stream.end();
+    } },
+  });
+  const gateway = await startGateway(t, { upstream: upstream.url });
+  const client = await sdkClient(t, gateway.url);
+  for (let i = 0; i < 20; i++) {
+    const seen = [];
+    await client.callTool({ name: 'steps' }, undefined, { onprogress: ({ progress }) => seen.push(progress) });
+    assert.deepEqual(seen, STEPS);
+  }
 });

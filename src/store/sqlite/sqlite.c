@@ -17,6 +17,11 @@ static bool prepare(struct database *database, struct error *error)
     return migrations_apply(database, error) && audit_rows_seal(database, error);
 }
 
+static char *title_of(const char *place)
+{
+    return memory_copy_text(place);
+}
+
 static struct database *open_file(const char *place, struct error *error)
 {
     struct database *database = memory_alloc(sizeof *database);
@@ -101,9 +106,22 @@ static enum backend_upkeep wants_upkeep(const struct database *database)
     return database->wal_pages >= UPKEEP_SOON_PAGES ? BACKEND_UPKEEP_SOON : BACKEND_UPKEEP_LATER;
 }
 
+static int wake_fd(const struct database *database)
+{
+    (void)database;
+    return -1;
+}
+
+static bool has_none(struct database *database)
+{
+    (void)database;
+    return false;
+}
+
 const struct store_backend store_sqlite = {
     .name = "sqlite",
     .is_shared = false, /* the lock on the file */
+    .title = title_of,
     .open = open_file,
     .close = close_file,
     .begin = begin,
@@ -121,6 +139,9 @@ const struct store_backend store_sqlite = {
     .used_bytes = database_used_bytes,
     .wants_upkeep = wants_upkeep,
     .upkeep = database_checkpoint,
+    .wake_fd = wake_fd,
+    .take_hint = has_none,
+    .take_late_commit = has_none,
     .tasks = &sqlite_task_rows,
     .sessions = &sqlite_session_rows,
     .audit = &sqlite_audit_rows,

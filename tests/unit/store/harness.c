@@ -1,11 +1,9 @@
-/* Scratch folders, loops, replies. */
+/* Loops, replies, tasks. */
 #include "harness.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
@@ -15,57 +13,6 @@
 
 const struct store_limits no_limits = {INT64_MAX, INT64_MAX, INT64_MAX};
 const struct store_actor alice = {"operator", "alice"};
-
-void scratch_init(struct scratch *scratch)
-{
-    const char *base = getenv("TMPDIR");
-    snprintf(scratch->folder, sizeof scratch->folder, "%.30s/taskgate-store-XXXXXX",
-             base ? base : "/tmp");
-    ck_assert_ptr_nonnull(mkdtemp(scratch->folder));
-    scratch->redaction = NULL;
-    snprintf(scratch->path, sizeof scratch->path, "%s/taskgate.db", scratch->folder);
-}
-
-void scratch_finish(struct scratch *scratch)
-{
-    DIR *folder = opendir(scratch->folder);
-    ck_assert_ptr_nonnull(folder);
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    }
-    closedir(folder);
-    rmdir(scratch->folder);
-}
-
-static sqlite3 *open_aside(const struct scratch *scratch)
-{
-    sqlite3 *handle = NULL;
-    ck_assert_int_eq(sqlite3_open(scratch->path, &handle), SQLITE_OK);
-    sqlite3_busy_timeout(handle, 5000);
-    return handle;
-}
-
-int64_t scratch_query(const struct scratch *scratch, const char *sql)
-{
-    sqlite3 *handle = open_aside(scratch);
-    sqlite3_stmt *statement = NULL;
-    ck_assert_msg(sqlite3_prepare_v2(handle, sql, -1, &statement, NULL) == SQLITE_OK, "%s: %s", sql,
-                  sqlite3_errmsg(handle));
-    ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
-    int64_t number = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    sqlite3_close(handle);
-    return number;
-}
-
-int scratch_execute(const struct scratch *scratch, const char *sql)
-{
-    sqlite3 *handle = open_aside(scratch);
-    int code = sqlite3_exec(handle, sql, NULL, NULL, NULL);
-    sqlite3_close(handle);
-    return code;
-}
 
 static char *join_session(const struct store_session *session)
 {
@@ -126,7 +73,7 @@ void bench_open(struct bench *bench, struct scratch *scratch)
     bench->scratch = scratch;
     bench->loop = loop_create(&error);
     ck_assert_msg(bench->loop != NULL, "%s", error.message);
-    bench->store = store_open(&store_sqlite, scratch->path, NULL, scratch->redaction, &error);
+    bench->store = store_open(scratch->backend, scratch->place, NULL, scratch->redaction, &error);
     ck_assert_msg(bench->store != NULL, "%s", error.message);
 }
 

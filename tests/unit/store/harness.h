@@ -6,21 +6,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "taskgate/store/postgres.h"
 #include "taskgate/store/sqlite.h"
 #include "taskgate/store/store.h"
 
-/* One scratch folder per test, removed by scratch_finish(). */
+/* One scratch folder per test, removed by scratch_finish(). With TASKGATE_TEST_POSTGRES, the URL of
+ * a server, the database is a schema of its own there; else it is a file of SQLite's. */
 struct scratch {
     char folder[64];
-    char path[96];                           /* of the database in it */
+    char path[96];   /* of the database in it */
+    char place[256]; /* the path, or the URL */
+    char schema[64]; /* "" in SQLite */
+    const struct store_backend *backend;
     const struct store_redaction *redaction; /* NULL after scratch_init() */
 };
 void scratch_init(struct scratch *scratch);
 void scratch_finish(struct scratch *scratch);
-/* The number in the first column of the first row, by a connection of the test's own. */
+bool scratch_is_postgres(void);
+/* The number in the first column of the first row, by a connection of the test's own. In PostgreSQL
+ * the tables have the names that SQLite's have. */
 int64_t scratch_query(const struct scratch *scratch, const char *sql);
-/* Runs SQL that changes something; returns SQLite's result code. */
+/* Runs SQL that changes something; returns SQLite's result code, or SQLITE_ERROR. */
 int scratch_execute(const struct scratch *scratch, const char *sql);
+
+/* Behind the two above, where the database is PostgreSQL's. */
+void scratch_postgres_init(struct scratch *scratch);
+void scratch_postgres_finish(struct scratch *scratch);
+int64_t scratch_postgres_query(const struct scratch *scratch, const char *sql);
+int scratch_postgres_execute(const struct scratch *scratch, const char *sql);
 
 /* Takes the tables of the processes that share a database out of it. */
 #define SCRATCH_WITHOUT_REPLICAS                                                                   \

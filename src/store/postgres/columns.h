@@ -1,0 +1,97 @@
+/* Columns that several statements name, in the order in which their readers take them. */
+#pragma once
+
+/*
+ * A task: COLUMN(kind, column, field). TEXT is a text that the task owns, FIXED an array in it, and
+ * STATE, FAILURE and OUTCOME are its numbers of these types.
+ */
+#define TASK_COLUMN_TABLE(COLUMN)                                                                  \
+    COLUMN(FIXED, id, id)                                                                          \
+    COLUMN(STATE, state, state)                                                                    \
+    COLUMN(TEXT, source, source)                                                                   \
+    COLUMN(TEXT, owner, owner)                                                                     \
+    COLUMN(TEXT, session, session)                                                                 \
+    COLUMN(TEXT, principal, principal)                                                             \
+    COLUMN(TEXT, tool, tool)                                                                       \
+    COLUMN(TEXT, workflow, workflow)                                                               \
+    COLUMN(TEXT, action, action)                                                                   \
+    COLUMN(FIXED, arguments_digest, arguments_digest)                                              \
+    COLUMN(FIXED, definition_digest, definition_digest)                                            \
+    COLUMN(TEXT, progress_token, progress_token)                                                   \
+    COLUMN(FLAG, on_result, on_result)                                                             \
+    COLUMN(FLAG, accelerated, accelerated)                                                         \
+    COLUMN(FLAG, keep_task, keep_task)                                                             \
+    COLUMN(NUMBER, ttl_ms, ttl_ms)                                                                 \
+    COLUMN(NUMBER, poll_interval_ms, poll_interval_ms)                                             \
+    COLUMN(NUMBER, created_ms, created_ms)                                                         \
+    COLUMN(NUMBER, decide_by_ms, decide_by_ms)                                                     \
+    COLUMN(NUMBER, updated_ms, updated_ms)                                                         \
+    COLUMN(NUMBER, execute_by_ms, execute_by_ms)                                                   \
+    COLUMN(NUMBER, decided_ms, decided_ms)                                                         \
+    COLUMN(NUMBER, ended_ms, ended_ms)                                                             \
+    COLUMN(TEXT, decided_by, decided_by)                                                           \
+    COLUMN(TEXT, reason, reason)                                                                   \
+    COLUMN(TEXT, status_message, status_message)                                                   \
+    COLUMN(TEXT, upstream_task, upstream_task)                                                     \
+    COLUMN(FAILURE, failure, failure)                                                              \
+    COLUMN(OUTCOME, outcome, outcome)                                                              \
+    COLUMN(TEXT, client_name, client_name)                                                         \
+    COLUMN(TEXT, client_version, client_version)                                                   \
+    COLUMN(FLAG, promoted, promoted)                                                               \
+    COLUMN(NUMBER, retention_ms, retention_ms)                                                     \
+    COLUMN(NUMBER, expired_retention_ms, expired_retention_ms)                                     \
+    COLUMN(FIXED, request_digest, request_digest)                                                  \
+    COLUMN(FIXED, headers_digest, headers_digest)                                                  \
+    COLUMN(TEXT, refused_credentials, refused_credentials)                                         \
+    COLUMN(TEXT, rule, rule)                                                                       \
+    COLUMN(FIXED, policy_digest, policy_digest)                                                    \
+    COLUMN(FIXED, owner_email, owner_email)                                                        \
+    COLUMN(TEXT, terms, terms)                                                                     \
+    COLUMN(TEXT, votes, votes)                                                                     \
+    COLUMN(FIXED, rule_digest, rule_digest)                                                        \
+    COLUMN(FIXED, bound_digest, bound_digest)                                                      \
+    COLUMN(TEXT, grant_facts, grant)                                                               \
+    COLUMN(FIXED, original_digest, original_digest)                                                \
+    COLUMN(FIXED, original_request_digest, original_request_digest)
+
+#define TASK_COLUMN_NAME(kind, column, field) ", " #column
+/* Behind the first column of a list. */
+#define TASK_COLUMNS TASK_COLUMN_TABLE(TASK_COLUMN_NAME)
+#define TASK_COLUMN_ONE(kind, column, field) +1
+#define TASK_COLUMN_COUNT (0 TASK_COLUMN_TABLE(TASK_COLUMN_ONE))
+
+/* What clients wrote at length, and the outcome. The first five are in lists, too. */
+#define TASK_BULK_COLUMNS                                                                          \
+    "arguments, meta, other_params, original_arguments, shown, body, outcome_body,"                \
+    " mirrored_headers"
+#define TASK_BULK_COUNT 8
+#define TASK_PLACEHOLDERS                                                                          \
+    "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,"   \
+    " $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38,"   \
+    " $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56,"   \
+    " $57"
+#define TASK_PLACEHOLDER_COUNT 57
+
+/* Of the audit trail: as enum audit_column. */
+#define AUDIT_COLUMNS                                                                              \
+    "actor_name, actor_kind, arguments_digest, at_ms, decision, definition_digest, event,"         \
+    " from_state, hash, kept_digest, person, policy_digest, principal, reason, request_digest,"    \
+    " rule, sequence, source, task_id, to_state, tool, via, votes, workflow"
+
+/* Of a notice of the outbox. */
+#define NOTICE_COLUMNS                                                                             \
+    "notice.at_ms, notice.task_id, notice.state, notice.source, notice.tool, notice.workflow,"     \
+    " notice.principal, notice.arguments_digest, notice.decided_by, notice.reason,"                \
+    " notice.status_message, notice.arguments, notice.created_ms, notice.decide_by_ms,"            \
+    " notice.decided_ms, notice.is_emergency, notice.anchor"
+#define OUTBOX_NOTICE_INSERT                                                                       \
+    "INSERT INTO taskgate_outbox_notice (task_id, source, tool, workflow, principal,"              \
+    " arguments_digest, decided_by, reason, status_message, arguments, at_ms, state, created_ms,"  \
+    " decide_by_ms, decided_ms, is_emergency, anchor) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9," \
+    " $10, $11, $12, $13, $14, $15, $16, $17) RETURNING sequence"
+
+/* Of a grant. */
+#define GRANT_COLUMNS                                                                              \
+    "sequence, id, task_id, owner, principal, source, tool, workflow, rule, rule_digest,"          \
+    " definition_digest, bound_digest, terms, arguments, votes, reason, calls, used, for_ms,"      \
+    " created_ms, until_ms, ended_ms, end_cause, ended_by, end_reason"

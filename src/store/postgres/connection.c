@@ -1,0 +1,409 @@
+/* Sending, waiting, results. */
+#include "connection.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "columns.h"
+#include "place.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
+
+static const char *const statement_sql[STATEMENT_COUNT] = {
+#define STATEMENT_ROW(symbol, sql) [STATEMENT_##symbol] = (sql),
+#include "statements.h"
+#undef STATEMENT_ROW
+};
+
+/* The first and the longest wait before a connection is tried again. */
+#define RETRY_FIRST_MS 50
+#define RETRY_MOST_MS 2000
+
+/* ---- failures ---- */
+
+bool connection_fail(struct database *database, const PGresult *result, const char *what)
+{
+    const char *message = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    const char *code = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    if (database->has_failed)
+        return false; /* the first failure is the cause of the others */
+    if (!message)
+        message = database->handle ? PQerrorMessage(database->handle) : "there is no connection";
+    snprintf(database->code, sizeof database->code, "%s", code ? code : "");
+    struct str words = str_trim(str_from(message));
+    if (code)
+        error_set(&database->error, "%s: %.*s (SQLSTATE %s)", what, STR_ARGS(words), code);
+    else
+        error_set(&database->error, "%s: %.*s", what, STR_ARGS(words));
+    place_hide_password(database->place, database->error.message);
+    database->has_failed = true;
+    database->failed_operation = database->operation;
+    return false;
+}
+
+void connection_drop(struct database *database)
+{
+    PQfinish(database->handle);
+    database->handle = NULL;
+    memset(database->prepared, 0, sizeof database->prepared);
+    database->sent_first = database->sent_count = 0;
+    database->is_open_transaction = false;
+}
+
+bool connection_lost(struct database *database, const char *what)
+{
+    connection_fail(database, NULL, what);
+    connection_drop(database);
+    database->has_failed = true;
+    database->code[0] = '\0';
+    database->delay_ms = database->delay_ms == 0 ? RETRY_FIRST_MS : 2 * database->delay_ms;
+    if (database->delay_ms > RETRY_MOST_MS)
+        database->delay_ms = RETRY_MOST_MS;
+    database->retry_at_ms = clock_monotonic_ms() + database->delay_ms;
+    return false;
+}
+
+/* ---- waiting ---- */
+
+/* Until libpq has a whole answer. false: the connection is lost. */
+static bool wait_for_answer(struct database *database)
+{
+    int64_t until_ms = clock_monotonic_ms() + database->timeout_ms;
+    while (PQisBusy(database->handle)) {
+        int unsent = PQflush(database->handle);
+        struct pollfd look = {.fd = PQsocket(database->handle), .events = POLLIN};
+        int64_t left_ms = until_ms - clock_monotonic_ms();
+        if (unsent > 0)
+            look.events |= POLLOUT;
+        if (left_ms < 0 && !database->has_failed) {
+            database->has_failed = true;
+            error_set(&database->error, "the database has not answered for %" PRId64 " ms",
+                      database->timeout_ms);
+        }
+        if (unsent < 0 || left_ms < 0)
+            return connection_lost(database, "the connection to the database has failed");
+        if (poll(&look, 1, (int)left_ms + 1) < 0 && errno != EINTR)
+            return connection_lost(database, "the connection to the database has failed");
+        if ((look.revents & (POLLIN | POLLHUP | POLLERR)) && !PQconsumeInput(database->handle))
+            return connection_lost(database, "the connection to the database has failed");
+    }
+    return true;
+}
+
+PGresult *connection_next(struct database *database)
+{
+    if (!database->handle || !wait_for_answer(database))
+        return NULL;
+    return PQgetResult(database->handle);
+}
+
+/* ---- what was sent, and its results ---- */
+
+static void expect(struct database *database, enum sent_kind kind, enum statement which)
+{
+    if (database->sent_first > 0 &&
+        database->sent_first + database->sent_count == database->sent_capacity) {
+        memmove(database->sent, database->sent + database->sent_first,
+                database->sent_count * sizeof *database->sent);
+        database->sent_first = 0;
+    }
+    if (database->sent_count == database->sent_capacity) {
+        database->sent_capacity = database->sent_capacity ? 2 * database->sent_capacity : 64;
+        database->sent =
+            memory_grow_array(database->sent, database->sent_capacity, sizeof *database->sent);
+    }
+    database->sent[database->sent_first + database->sent_count++] =
+        (struct sent){kind, which, database->operation};
+}
+
+static void check(struct database *database, const struct sent *sent, const PGresult *result)
+{
+    ExecStatusType status = PQresultStatus(result);
+    bool is_good = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+    if (sent->kind == SENT_PREPARE)
+        database->prepared[sent->which] = is_good;
+    if (is_good && sent->kind == SENT_CLOCK)
+        database->ahead_ms = row_number(result, 0, 0) - clock_now_ms();
+    /* The commit of a transaction that has failed is a rollback. */
+    bool is_undone = is_good && sent->kind == SENT_COMMIT &&
+                     strcmp(PQcmdStatus((PGresult *)result), "COMMIT") != 0;
+    if ((is_good && !is_undone) || status == PGRES_PIPELINE_ABORTED)
+        return;
+    char what[64];
+    const char *sql = sent->which < STATEMENT_COUNT ? statement_sql[sent->which] : "a list";
+    snprintf(what, sizeof what, "%.50s", sql);
+    connection_fail(database, is_undone ? NULL : result, what);
+    database->failed_operation = sent->operation;
+}
+
+/* The result of the oldest that was sent. NULL: it has none, or the connection is lost. */
+static PGresult *take_result(struct database *database)
+{
+    const struct sent sent = database->sent[database->sent_first];
+    PGresult *result = connection_next(database);
+    if (!result) {
+        if (database->handle)
+            connection_lost(database, "the connection to the database has failed");
+        return NULL;
+    }
+    database->sent_first++;
+    database->sent_count--;
+    if (PQresultStatus(result) == PGRES_PIPELINE_SYNC)
+        return result;
+    check(database, &sent, result);
+    /* Each result ends with a NULL. */
+    PQclear(connection_next(database));
+    if (database->handle && PQstatus(database->handle) == CONNECTION_BAD)
+        connection_lost(database, "the connection to the database has failed");
+    return result;
+}
+
+/* All results up to now; the rows of the last read, if somebody wants them. */
+static bool settle(struct database *database, PGresult **rows)
+{
+    if (!database->handle)
+        return false;
+    if (!PQpipelineSync(database->handle))
+        return connection_lost(database, "cannot ask the database");
+    expect(database, SENT_SYNC, STATEMENT_COUNT);
+    while (database->handle && database->sent_count > 0) {
+        bool is_read = database->sent[database->sent_first].kind == SENT_READ;
+        PGresult *result = take_result(database);
+        if (is_read && rows) {
+            PQclear(*rows);
+            *rows = result;
+        } else {
+            PQclear(result);
+        }
+    }
+    return database->handle && !database->has_failed;
+}
+
+bool connection_settle(struct database *database)
+{
+    return database->sent_count == 0 ? database->handle && !database->has_failed
+                                     : settle(database, NULL);
+}
+
+/* ---- sending ---- */
+
+struct arguments {
+    const char *values[VALUES_MAX];
+    int lengths[VALUES_MAX], formats[VALUES_MAX];
+    char numbers[VALUES_MAX][24];
+};
+
+/* PostgreSQL keeps texts in UTF-8, without NUL. Here it is one operation's fault; there it would be
+ * that of the whole transaction. */
+static bool is_storable(struct str text)
+{
+    return (text.length == 0 || memchr(text.bytes, '\0', text.length) == NULL) && str_is_utf8(text);
+}
+
+static bool fill(struct database *database, struct arguments *arguments, const struct value *values,
+                 size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct value *value = &values[i];
+        bool is_number = value->kind == VALUE_NUMBER;
+        if (value->text.length > INT32_MAX / 2 ||
+            (value->kind == VALUE_TEXT && !is_storable(value->text)))
+            return error_set(&database->error, "value %zu is no text that PostgreSQL stores",
+                             i + 1);
+        if (is_number)
+            snprintf(arguments->numbers[i], sizeof arguments->numbers[i], "%" PRId64,
+                     value->number);
+        arguments->values[i] = value->text.length > 0 ? value->text.bytes : "";
+        if (is_number)
+            arguments->values[i] = arguments->numbers[i];
+        if (value->kind == VALUE_NOTHING)
+            arguments->values[i] = NULL;
+        arguments->lengths[i] = (int)value->text.length;
+        database->sent_bytes += (int64_t)value->text.length;
+        arguments->formats[i] = is_number ? 0 : 1;
+    }
+    return true;
+}
+
+static bool prepare(struct database *database, enum statement which, const char *name)
+{
+    if (database->prepared[which])
+        return true;
+    if (!PQsendPrepare(database->handle, name, statement_sql[which], 0, NULL))
+        return connection_lost(database, "cannot ask the database");
+    database->prepared[which] = true;
+    expect(database, SENT_PREPARE, which);
+    return true;
+}
+
+static bool submit(struct database *database, enum statement which, const struct value *values,
+                   size_t count, enum sent_kind kind)
+{
+    struct arguments arguments;
+    char name[16];
+    if (!database->handle || database->has_failed || !fill(database, &arguments, values, count))
+        return false;
+    snprintf(name, sizeof name, "s%d", (int)which);
+    if (!prepare(database, which, name))
+        return false;
+    if (!PQsendQueryPrepared(database->handle, name, (int)count, arguments.values,
+                             arguments.lengths, arguments.formats, 1))
+        return connection_lost(database, "cannot ask the database");
+    expect(database, kind, which);
+    return true;
+}
+
+bool connection_queue(struct database *database, enum statement which, enum sent_kind kind)
+{
+    return submit(database, which, NO_VALUES, kind);
+}
+
+bool connection_write(struct database *database, enum statement which, const struct value *values,
+                      size_t count)
+{
+    database->written++;
+    return submit(database, which, values, count, SENT_WRITE);
+}
+
+/* Clears the rows of a statement that has failed. */
+static PGresult *read_rows(struct database *database)
+{
+    PGresult *rows = NULL;
+    if (settle(database, &rows))
+        return rows;
+    PQclear(rows);
+    return NULL;
+}
+
+PGresult *connection_read(struct database *database, enum statement which,
+                          const struct value *values, size_t count)
+{
+    return submit(database, which, values, count, SENT_READ) ? read_rows(database) : NULL;
+}
+
+PGresult *connection_read_text(struct database *database, const char *sql,
+                               const struct value *values, size_t count)
+{
+    struct arguments arguments;
+    if (!database->handle || database->has_failed || !fill(database, &arguments, values, count))
+        return NULL;
+    if (!PQsendQueryParams(database->handle, sql, (int)count, NULL, arguments.values,
+                           arguments.lengths, arguments.formats, 1)) {
+        connection_lost(database, "cannot ask the database");
+        return NULL;
+    }
+    expect(database, SENT_READ, STATEMENT_COUNT);
+    return read_rows(database);
+}
+
+enum row_result connection_change(struct database *database, enum statement which,
+                                  const struct value *values, size_t count, int64_t *changed)
+{
+    database->written++;
+    PGresult *result = connection_read(database, which, values, count);
+    if (!result)
+        return ROW_FAILED;
+    int64_t rows = strtoll(PQcmdTuples(result), NULL, 10);
+    PQclear(result);
+    if (changed)
+        *changed = rows;
+    return rows > 0 ? ROW_FOUND : ROW_ABSENT;
+}
+
+bool connection_script(struct database *database, const char *sql)
+{
+    bool done = connection_settle(database) && PQexitPipelineMode(database->handle);
+    if (!done)
+        return false;
+    if (!PQsendQuery(database->handle, sql))
+        return connection_lost(database, "cannot ask the database");
+    PGresult *result;
+    while ((result = connection_next(database))) {
+        ExecStatusType status = PQresultStatus(result);
+        if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+            done = connection_fail(database, result, "the schema cannot be changed");
+        PQclear(result);
+    }
+    return database->handle && PQenterPipelineMode(database->handle) && done;
+}
+
+/* ---- rows that came ---- */
+
+int64_t row_number(const PGresult *rows, int row, int column)
+{
+    const char *bytes = PQgetvalue(rows, row, column);
+    uint64_t eight;
+    uint32_t four;
+    if (PQgetisnull(rows, row, column))
+        return INT64_MAX;
+    switch (PQgetlength(rows, row, column)) {
+    case sizeof eight:
+        memcpy(&eight, bytes, sizeof eight);
+        return (int64_t)be64toh(eight);
+    case sizeof four:
+        memcpy(&four, bytes, sizeof four);
+        return (int32_t)ntohl(four);
+    default:
+        return *bytes; /* a boolean */
+    }
+}
+
+struct str row_bytes(const PGresult *rows, int row, int column)
+{
+    return str_slice(PQgetvalue(rows, row, column), (size_t)PQgetlength(rows, row, column));
+}
+
+char *row_text(const PGresult *rows, int row, int column)
+{
+    return memory_copy_str(row_bytes(rows, row, column));
+}
+
+void row_copy(char *field, size_t size, const PGresult *rows, int row, int column)
+{
+    snprintf(field, size, "%.*s", STR_ARGS(row_bytes(rows, row, column)));
+}
+
+bool rows_take_number(PGresult *rows, int64_t *number)
+{
+    bool is_there = rows && PQntuples(rows) > 0;
+    *number = is_there ? row_number(rows, 0, 0) : INT64_MAX;
+    PQclear(rows);
+    return is_there;
+}
+
+bool rows_take_ids(PGresult *rows, struct id_list *list)
+{
+    for (int i = 0; rows && i < PQntuples(rows); i++)
+        id_list_add(list, row_bytes(rows, i, 0));
+    PQclear(rows);
+    return rows != NULL;
+}
+
+enum row_result rows_any(const PGresult *rows)
+{
+    if (!rows)
+        return ROW_FAILED;
+    return PQntuples(rows) > 0 ? ROW_FOUND : ROW_ABSENT;
+}
+
+/* ---- notifications ---- */
+
+bool connection_listen(struct database *database)
+{
+    if (!database->handle)
+        return false;
+    if (!PQconsumeInput(database->handle) || PQstatus(database->handle) == CONNECTION_BAD)
+        return connection_lost(database, "the connection to the database has ended");
+    PGnotify *notification;
+    while ((notification = PQnotifies(database->handle))) {
+        database->is_told |= notification->be_pid != database->backend_id;
+        PQfreemem(notification);
+    }
+    return true;
+}

@@ -1,0 +1,141 @@
+/*
+ * One connection to PostgreSQL in pipeline mode. What is written is queued, and its result is
+ * looked at with the next read or with the commit; so a transaction of many rows waits for few
+ * answers. A write that fails makes all that follows fail, up to the rollback. Used by one thread
+ * at a time.
+ */
+#pragma once
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend.h"
+#include "taskgate/core/error.h"
+#include "taskgate/core/magic.h"
+#include "taskgate/core/str.h"
+
+/* Every statement with fixed text: STATEMENT_ROW(symbol, SQL), in statements.h. */
+enum statement {
+#define STATEMENT_ROW(symbol, sql) STATEMENT_##symbol,
+#include "statements.h"
+#undef STATEMENT_ROW
+    STATEMENT_COUNT
+};
+
+/* What was sent and is not answered yet. */
+struct sent {
+    enum sent_kind {
+        SENT_PREPARE,
+        SENT_WRITE,
+        SENT_READ,
+        SENT_CLOCK,
+        SENT_COMMIT,
+        SENT_SYNC,
+    } kind;
+    enum statement which;
+    unsigned operation;
+};
+
+struct database {
+    uint32_t magic; /* DATABASE_MAGIC */
+    struct place *place;
+    PGconn *handle; /* NULL: there is no connection */
+    bool prepared[STATEMENT_COUNT];
+    struct sent *sent; /* a queue: from `sent_first`, `sent_count` of them */
+    size_t sent_first, sent_count, sent_capacity;
+    bool is_open_transaction;
+    bool has_failed; /* the transaction: since then nothing was done */
+    bool tells;      /* the transaction has added to the feed */
+    /* The operations of a transaction are counted, to know whose statement has failed. */
+    unsigned operation, failed_operation;
+    struct error error;
+    char code[6];       /* SQLSTATE of the error; "" where the server has not said one */
+    int64_t timeout_ms; /* how long an answer is waited for */
+    int64_t ahead_ms;
+    int64_t written, written_before; /* in all; when the transaction began */
+    int64_t used_bytes, sent_bytes;  /* as it was measured; what was sent since */
+    int64_t measured_ms;             /* monotonic; 0: not yet */
+    /* Of the connection that is tried for next. */
+    int64_t retry_at_ms; /* monotonic */
+    int64_t delay_ms;
+    /* Commits are marked, so that one whose answer is lost can be looked up. */
+    char marker[33];
+    int64_t mark;
+    bool is_unsure; /* whether `mark` was committed */
+    bool is_late;   /* a commit that was said to have failed was done after all */
+    int backend_id; /* of the server's process */
+    bool is_told;   /* another replica has committed something */
+};
+#define DATABASE_MAGIC 0x53544405
+
+/* ---- values that are sent ---- */
+
+struct value {
+    enum { VALUE_TEXT, VALUE_BYTES, VALUE_NUMBER, VALUE_NOTHING } kind;
+    struct str text;
+    int64_t number;
+};
+#define VALUES_MAX 60
+#define TEXT(given) ((struct value){.kind = VALUE_TEXT, .text = str_from(given)})
+#define STRING(given) ((struct value){.kind = VALUE_TEXT, .text = (given)})
+#define BYTES(given) ((struct value){.kind = VALUE_BYTES, .text = (given)})
+#define NUMBER(given) ((struct value){.kind = VALUE_NUMBER, .number = (given)})
+/* INT64_MAX means never and becomes NULL. */
+#define TIME(given)                                                                                \
+    ((struct value){.kind = (given) == INT64_MAX ? VALUE_NOTHING : VALUE_NUMBER, .number = (given)})
+/* The values of a statement, which has at least one. */
+#define VALUES(...)                                                                                \
+    (const struct value[]){__VA_ARGS__},                                                           \
+        sizeof((const struct value[]){__VA_ARGS__}) / sizeof(struct value)
+#define NO_VALUES NULL, 0
+
+/* ---- statements ---- */
+
+/* Queues a statement whose rows nobody reads. */
+bool connection_queue(struct database *database, enum statement which, enum sent_kind kind);
+/* Queues a write. false also when a value is no text that PostgreSQL stores; then nothing was
+ * queued, and the transaction can go on. */
+bool connection_write(struct database *database, enum statement which, const struct value *values,
+                      size_t count);
+/* Waits for the rows; the caller clears them with PQclear(). NULL: it has failed. */
+PGresult *connection_read(struct database *database, enum statement which,
+                          const struct value *values, size_t count);
+/* The same for text that varies. */
+PGresult *connection_read_text(struct database *database, const char *sql,
+                               const struct value *values, size_t count);
+/* Waits for a write: ROW_ABSENT when it has changed no row. */
+enum row_result connection_change(struct database *database, enum statement which,
+                                  const struct value *values, size_t count, int64_t *changed);
+/* Waits for all that was sent. */
+bool connection_settle(struct database *database);
+/* Runs scripts of several statements, outside of the pipeline. */
+bool connection_script(struct database *database, const char *sql);
+
+/* ---- rows that came ---- */
+
+int64_t row_number(const PGresult *rows, int row, int column); /* INT64_MAX where it is NULL */
+/* A view; empty where it is NULL. */
+struct str row_bytes(const PGresult *rows, int row, int column);
+/* The caller frees. */
+char *row_text(const PGresult *rows, int row, int column);
+void row_copy(char *field, size_t size, const PGresult *rows, int row, int column);
+/* Clears the rows. The number in the first column of the first one; false: there is none. */
+bool rows_take_number(PGresult *rows, int64_t *number);
+/* Clears the rows, too. false: `rows` is NULL. */
+bool rows_take_ids(PGresult *rows, struct id_list *list);
+/* ROW_FAILED where there is no result. */
+enum row_result rows_any(const PGresult *rows);
+
+/* ---- the connection itself ---- */
+
+/* What libpq says was read to the end, with a limit of time. NULL: no connection any more, or the
+ * end of a result. */
+PGresult *connection_next(struct database *database);
+/* Keeps what the server or libpq has said. Returns false. */
+bool connection_fail(struct database *database, const PGresult *result, const char *what);
+/* The connection cannot be used any more. Returns false. */
+bool connection_lost(struct database *database, const char *what);
+void connection_drop(struct database *database);
+/* Takes notifications that have come. false: the connection has ended meanwhile. */
+bool connection_listen(struct database *database);

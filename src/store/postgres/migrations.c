@@ -1,0 +1,279 @@
+/* The schema, and how an older database gets it. */
+#include "migrations.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "place.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+
+/* Never edit a released script; append one, which only adds: columns with a default, tables,
+ * indexes. What must go waits until no older version runs, and then raises `serves`. */
+static const struct {
+    const char *sql;
+    int serves; /* the oldest version whose program can use the schema after this script */
+} scripts[] = {
+    {"CREATE TABLE taskgate_task ("
+     " sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+     " id TEXT NOT NULL UNIQUE,"
+     " state BIGINT NOT NULL CHECK (state BETWEEN 0 AND 7),"
+     " source TEXT NOT NULL,"
+     " owner TEXT NOT NULL,"
+     " session TEXT NOT NULL,"
+     " principal TEXT NOT NULL,"
+     " tool TEXT NOT NULL,"
+     " workflow TEXT NOT NULL,"
+     " action TEXT NOT NULL,"
+     " arguments_digest TEXT NOT NULL,"
+     " definition_digest TEXT NOT NULL,"
+     " progress_token TEXT NOT NULL,"
+     " on_result BIGINT NOT NULL,"
+     " accelerated BIGINT NOT NULL,"
+     " keep_task BIGINT NOT NULL,"
+     " ttl_ms BIGINT NOT NULL,"
+     " poll_interval_ms BIGINT NOT NULL,"
+     " created_ms BIGINT NOT NULL,"
+     " decide_by_ms BIGINT NOT NULL,"
+     " updated_ms BIGINT NOT NULL,"
+     " execute_by_ms BIGINT NOT NULL,"
+     " decided_ms BIGINT NOT NULL,"
+     " ended_ms BIGINT NOT NULL,"
+     " decided_by TEXT NOT NULL,"
+     " reason TEXT NOT NULL,"
+     " status_message TEXT NOT NULL,"
+     " upstream_task TEXT NOT NULL,"
+     " failure BIGINT NOT NULL CHECK (failure BETWEEN 0 AND 3),"
+     " outcome BIGINT NOT NULL CHECK (outcome BETWEEN 0 AND 2),"
+     " client_name TEXT NOT NULL,"
+     " client_version TEXT NOT NULL,"
+     " promoted BIGINT NOT NULL,"
+     " retention_ms BIGINT NOT NULL,"
+     " expired_retention_ms BIGINT NOT NULL,"
+     " request_digest TEXT NOT NULL,"
+     " headers_digest TEXT NOT NULL,"
+     " refused_credentials TEXT NOT NULL,"
+     " rule TEXT NOT NULL,"
+     " policy_digest TEXT NOT NULL,"
+     " owner_email TEXT NOT NULL,"
+     " terms TEXT NOT NULL,"
+     " votes TEXT NOT NULL,"
+     " rule_digest TEXT NOT NULL,"
+     " bound_digest TEXT NOT NULL,"
+     " grant_facts TEXT NOT NULL,"
+     " original_digest TEXT NOT NULL,"
+     " original_request_digest TEXT NOT NULL,"
+     " arguments TEXT NOT NULL,"
+     " meta TEXT NOT NULL,"
+     " other_params TEXT NOT NULL,"
+     " original_arguments TEXT NOT NULL,"
+     " shown TEXT NOT NULL,"
+     " body BYTEA NOT NULL,"
+     " outcome_body BYTEA,"
+     " mirrored_headers BYTEA NOT NULL,"
+     " is_redacted BIGINT NOT NULL DEFAULT 0,"
+     " deadline_ms BIGINT," /* when the sweep must look at it; NULL: never */
+     " purge_ms BIGINT);"   /* when it may go; NULL: not yet ended */
+     "CREATE INDEX taskgate_task_by_owner ON taskgate_task (owner, sequence);"
+     "CREATE INDEX taskgate_task_by_session ON taskgate_task (session, sequence)"
+     " WHERE session <> '';"
+     "CREATE INDEX taskgate_task_by_state ON taskgate_task (state, sequence);"
+     "CREATE INDEX taskgate_task_by_decide_by ON taskgate_task (state,"
+     " (CASE WHEN decide_by_ms = 0 THEN 9223372036854775807 ELSE decide_by_ms END), sequence);"
+     "CREATE INDEX taskgate_task_by_deadline ON taskgate_task (deadline_ms)"
+     " WHERE deadline_ms IS NOT NULL;"
+     "CREATE INDEX taskgate_task_by_purge ON taskgate_task (purge_ms) WHERE purge_ms IS NOT NULL;"
+     /* How many tasks limits count, by owner; without one: of all. */
+     "CREATE TABLE taskgate_limited (owner TEXT PRIMARY KEY, tasks BIGINT NOT NULL,"
+     " pending BIGINT NOT NULL) WITH (fillfactor = 50);"
+     "INSERT INTO taskgate_limited VALUES ('', 0, 0);"
+     "CREATE TABLE taskgate_probe (id BIGINT PRIMARY KEY, at_ms BIGINT NOT NULL);"
+     /* The last transaction that each process has committed. */
+     "CREATE TABLE taskgate_mark (owner TEXT PRIMARY KEY, number BIGINT NOT NULL,"
+     " at_ms BIGINT NOT NULL) WITH (fillfactor = 50);"
+
+     /* The trail outlives the tasks, and nothing may change it. Rows go only behind an anchor that
+      * the chain goes on from. */
+     "CREATE TABLE taskgate_audit (sequence BIGINT PRIMARY KEY, at_ms BIGINT NOT NULL,"
+     " task_id TEXT NOT NULL, event TEXT NOT NULL, from_state TEXT NOT NULL,"
+     " to_state TEXT NOT NULL, actor_kind TEXT NOT NULL, actor_name TEXT NOT NULL,"
+     " reason TEXT NOT NULL, decision TEXT NOT NULL, arguments_digest TEXT NOT NULL,"
+     " definition_digest TEXT NOT NULL, hash TEXT NOT NULL, kept_digest TEXT NOT NULL,"
+     " person TEXT NOT NULL, policy_digest TEXT NOT NULL, principal TEXT NOT NULL,"
+     " request_digest TEXT NOT NULL, rule TEXT NOT NULL, source TEXT NOT NULL,"
+     " tool TEXT NOT NULL, votes TEXT NOT NULL, workflow TEXT NOT NULL, via TEXT NOT NULL);"
+     "CREATE INDEX taskgate_audit_by_task ON taskgate_audit (task_id);"
+     "CREATE TABLE taskgate_audit_kept (sequence BIGINT PRIMARY KEY, arguments TEXT NOT NULL,"
+     " until_ms BIGINT NOT NULL);"
+     "CREATE INDEX taskgate_audit_kept_until ON taskgate_audit_kept (until_ms);"
+     "CREATE TABLE taskgate_audit_anchor (sequence BIGINT PRIMARY KEY, hash TEXT NOT NULL,"
+     " at_ms BIGINT NOT NULL, signature TEXT NOT NULL, is_start BIGINT NOT NULL);"
+     "CREATE FUNCTION taskgate_audit_refuse() RETURNS trigger LANGUAGE plpgsql AS"
+     " 'BEGIN RAISE EXCEPTION ''the audit trail is append-only''; END';"
+     "CREATE FUNCTION taskgate_audit_delete() RETURNS trigger LANGUAGE plpgsql AS"
+     " 'BEGIN IF EXISTS (SELECT 1 FROM gone WHERE sequence > coalesce((SELECT max(sequence)"
+     " FROM taskgate_audit_anchor WHERE is_start <> 0), 0)) THEN"
+     " RAISE EXCEPTION ''the audit trail is append-only''; END IF; RETURN NULL; END';"
+     "CREATE TRIGGER taskgate_audit_is_not_updated BEFORE UPDATE ON taskgate_audit"
+     " FOR EACH STATEMENT EXECUTE FUNCTION taskgate_audit_refuse();"
+     "CREATE TRIGGER taskgate_audit_is_not_truncated BEFORE TRUNCATE ON taskgate_audit"
+     " FOR EACH STATEMENT EXECUTE FUNCTION taskgate_audit_refuse();"
+     "CREATE TRIGGER taskgate_audit_is_not_deleted AFTER DELETE ON taskgate_audit"
+     " REFERENCING OLD TABLE AS gone"
+     " FOR EACH STATEMENT EXECUTE FUNCTION taskgate_audit_delete();"
+
+     /* Sessions and the tokens that upstream accepted in them; digests only. */
+     "CREATE TABLE taskgate_session (source TEXT NOT NULL, id_digest TEXT NOT NULL,"
+     " version TEXT NOT NULL, client_name TEXT NOT NULL, client_version TEXT NOT NULL,"
+     " client_capabilities TEXT NOT NULL, upstream_tasks BIGINT NOT NULL,"
+     " upstream_sse BIGINT NOT NULL, seen_ms BIGINT NOT NULL, PRIMARY KEY (source, id_digest));"
+     "CREATE INDEX taskgate_session_by_seen ON taskgate_session (seen_ms);"
+     "CREATE TABLE taskgate_pair (source TEXT NOT NULL, session_digest TEXT NOT NULL,"
+     " token_digest TEXT NOT NULL, accepted_ms BIGINT NOT NULL,"
+     " PRIMARY KEY (source, session_digest, token_digest));"
+     "CREATE INDEX taskgate_pair_by_accepted ON taskgate_pair (accepted_ms);"
+     "CREATE TABLE taskgate_sign_in (sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+     " digest TEXT NOT NULL UNIQUE, person TEXT NOT NULL, issuer TEXT NOT NULL,"
+     " claims TEXT NOT NULL, created_ms BIGINT NOT NULL, until_ms BIGINT NOT NULL);"
+     "CREATE INDEX taskgate_sign_in_until ON taskgate_sign_in (until_ms);"
+
+     "CREATE TABLE taskgate_outbox_target (key TEXT PRIMARY KEY, events BIGINT NOT NULL,"
+     " with_arguments BIGINT NOT NULL);"
+     "CREATE TABLE taskgate_outbox_notice ("
+     " sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at_ms BIGINT NOT NULL,"
+     " task_id TEXT NOT NULL, state BIGINT NOT NULL, source TEXT NOT NULL, tool TEXT NOT NULL,"
+     " workflow TEXT NOT NULL, principal TEXT NOT NULL, arguments_digest TEXT NOT NULL,"
+     " decided_by TEXT NOT NULL, reason TEXT NOT NULL, status_message TEXT NOT NULL,"
+     " arguments TEXT NOT NULL, created_ms BIGINT NOT NULL, decide_by_ms BIGINT NOT NULL,"
+     " decided_ms BIGINT NOT NULL, is_emergency BIGINT NOT NULL, anchor TEXT NOT NULL);"
+     "CREATE TABLE taskgate_outbox_delivery ("
+     " sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id TEXT NOT NULL,"
+     " notice BIGINT NOT NULL, target TEXT NOT NULL, task_id TEXT NOT NULL, event BIGINT NOT NULL,"
+     " attempts BIGINT NOT NULL, due_ms BIGINT NOT NULL);"
+     "CREATE INDEX taskgate_outbox_delivery_by_notice ON taskgate_outbox_delivery (notice);"
+     "CREATE INDEX taskgate_outbox_delivery_by_due ON taskgate_outbox_delivery (target, due_ms);"
+     "CREATE INDEX taskgate_outbox_delivery_by_task"
+     " ON taskgate_outbox_delivery (target, task_id, sequence);"
+     "CREATE TABLE taskgate_outbox_thread (target TEXT NOT NULL, task_id TEXT NOT NULL,"
+     " reference TEXT NOT NULL, seen TEXT NOT NULL DEFAULT '', PRIMARY KEY (target, task_id));"
+     "CREATE INDEX taskgate_outbox_thread_by_task ON taskgate_outbox_thread (task_id);"
+
+     /* An owner, source and tool may be longer than an index can hold. */
+     "CREATE TABLE taskgate_grant (sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+     " id TEXT NOT NULL UNIQUE, task_id TEXT NOT NULL, owner TEXT NOT NULL,"
+     " principal TEXT NOT NULL, source TEXT NOT NULL, tool TEXT NOT NULL, workflow TEXT NOT NULL,"
+     " rule TEXT NOT NULL, rule_digest TEXT NOT NULL, definition_digest TEXT NOT NULL,"
+     " bound_digest TEXT NOT NULL, terms TEXT NOT NULL, arguments TEXT NOT NULL,"
+     " votes TEXT NOT NULL, reason TEXT NOT NULL, calls BIGINT NOT NULL,"
+     " used BIGINT NOT NULL CHECK (used BETWEEN 0 AND calls), for_ms BIGINT NOT NULL,"
+     " created_ms BIGINT NOT NULL, until_ms BIGINT NOT NULL,"
+     " ended_ms BIGINT NOT NULL DEFAULT 0, end_cause TEXT NOT NULL DEFAULT '',"
+     " ended_by TEXT NOT NULL DEFAULT '', end_reason TEXT NOT NULL DEFAULT '');"
+     "CREATE INDEX taskgate_grant_of_owner ON taskgate_grant (owner) WHERE ended_ms = 0;"
+     "CREATE INDEX taskgate_grant_until ON taskgate_grant (until_ms) WHERE ended_ms = 0;"
+
+     "CREATE TABLE taskgate_reminder ("
+     " task BIGINT NOT NULL REFERENCES taskgate_task (sequence) ON DELETE CASCADE,"
+     " event BIGINT NOT NULL, due_ms BIGINT NOT NULL);"
+     "CREATE INDEX taskgate_reminder_by_task ON taskgate_reminder (task);"
+     "CREATE INDEX taskgate_reminder_by_due ON taskgate_reminder (event, due_ms);"
+
+     "CREATE TABLE taskgate_replica (id TEXT PRIMARY KEY, epoch BIGINT NOT NULL,"
+     " alive_ms BIGINT NOT NULL);"
+     "CREATE TABLE taskgate_task_claim ("
+     " task BIGINT PRIMARY KEY REFERENCES taskgate_task (sequence) ON DELETE CASCADE,"
+     " replica TEXT NOT NULL, epoch BIGINT NOT NULL);"
+     "CREATE TABLE taskgate_lease (name TEXT PRIMARY KEY, replica TEXT NOT NULL,"
+     " epoch BIGINT NOT NULL, until_ms BIGINT NOT NULL);"
+     "CREATE TABLE taskgate_feed (sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+     " task_id TEXT NOT NULL, replica TEXT NOT NULL, created BIGINT NOT NULL,"
+     " at_ms BIGINT NOT NULL);"
+     "CREATE INDEX taskgate_feed_by_age ON taskgate_feed (at_ms);",
+     1},
+};
+const int postgres_migration_count = sizeof scripts / sizeof *scripts;
+
+static const char lock[] = "SET LOCAL lock_timeout = '10min';"
+                           "SET LOCAL statement_timeout = '10min';"
+                           "SELECT pg_advisory_xact_lock(hashtext('taskgate schema'),"
+                           " hashtext(current_schema()));";
+static const char is_there[] =
+    "SELECT to_regclass(quote_ident(current_schema()) || '.taskgate_schema') IS NOT NULL";
+static const char versions[] = "SELECT version, serves FROM taskgate_schema";
+static const char first[] = "CREATE TABLE taskgate_schema (id BIGINT PRIMARY KEY CHECK (id = 1),"
+                            " version BIGINT NOT NULL, serves BIGINT NOT NULL);"
+                            "INSERT INTO taskgate_schema VALUES (1, 0, 0);";
+
+/* `*version` 0: there is no schema yet. */
+static bool read_versions(struct database *database, int64_t *version, int64_t *serves)
+{
+    int64_t has_schema;
+    *version = *serves = 0;
+    if (!rows_take_number(connection_read_text(database, is_there, NO_VALUES), &has_schema))
+        return false;
+    if (!has_schema)
+        return true;
+    PGresult *rows = connection_read_text(database, versions, NO_VALUES);
+    if (rows_any(rows) == ROW_FOUND) {
+        *version = row_number(rows, 0, 0);
+        *serves = row_number(rows, 0, 1);
+    }
+    PQclear(rows);
+    return rows != NULL;
+}
+
+static bool apply(struct database *database, int64_t from)
+{
+    if (from == 0 && !connection_script(database, first))
+        return false;
+    for (int64_t version = from; version < postgres_migration_count; version++) {
+        char *done = memory_format("UPDATE taskgate_schema SET version = %d, serves = %d",
+                                   (int)version + 1, scripts[version].serves);
+        bool applied =
+            connection_script(database, scripts[version].sql) && connection_script(database, done);
+        free(done);
+        if (!applied)
+            return false;
+        log_info("Database schema migrated", LOG_NUMBER("version", version + 1));
+    }
+    return true;
+}
+
+/* Again under the lock, because another may have done it meanwhile. */
+static bool bring_up(struct database *database)
+{
+    int64_t version, serves;
+    bool done = connection_script(database, "BEGIN") && connection_script(database, lock) &&
+                read_versions(database, &version, &serves) &&
+                (version >= postgres_migration_count || apply(database, version)) &&
+                connection_script(database, "COMMIT");
+    if (done || !database->handle)
+        return done;
+    struct error error = database->error;
+    database->has_failed = false;
+    connection_script(database, "ROLLBACK");
+    database->has_failed = true;
+    database->error = error;
+    return false;
+}
+
+enum opened postgres_migrate(struct database *database)
+{
+    int64_t version, serves;
+    if (!read_versions(database, &version, &serves))
+        return OPENED_LATER;
+    if (serves > postgres_migration_count) {
+        error_set(&database->error,
+                  "%s has schema version %d, which taskgate of schema version %d cannot use; run "
+                  "the newer taskgate that wrote it",
+                  database->place->title, (int)version, postgres_migration_count);
+        database->has_failed = true;
+        return OPENED_REFUSED;
+    }
+    if (version >= postgres_migration_count || bring_up(database))
+        return OPENED;
+    if (strcmp(database->code, "42501") == 0)
+        error_suffix(&database->error, "run taskgate store migrate with a role that may create "
+                                       "tables there");
+    return database->handle ? OPENED_REFUSED : OPENED_LATER;
+}

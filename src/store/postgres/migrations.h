@@ -1,0 +1,14 @@
+/*
+ * The schema as a list of scripts; script n leads from version n to n + 1. A version of the program
+ * serves beside the next one: scripts only add, and each version says which is the oldest that can
+ * still use its schema.
+ */
+#pragma once
+
+#include "opening.h"
+
+extern const int postgres_migration_count; /* the version of this program's schema */
+
+/* Brings the schema up, under a lock. Nothing of a failed script remains. Where there is nothing to
+ * do, the right to read and write rows is enough. */
+enum opened postgres_migrate(struct database *database);

@@ -1,0 +1,226 @@
+/* From a URL to a session that the store can rely on. */
+#include "opening.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "migrations.h"
+#include "place.h"
+#include "pooler.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+
+#define OLDEST_SERVER 150000
+
+/* A replica that stops in the middle of a transaction holds up the others for the first of these.
+ * They wait for longer than that. */
+#define SETTING(name, value) "set_config('" name "', '" value "', false)"
+static const char settings[] =
+    "SELECT " SETTING("idle_in_transaction_session_timeout", "5s") ", " SETTING(
+        "lock_timeout",
+        "10"
+        "s") ", " SETTING("statement_timeout",
+                          "15s") ", " SETTING("tcp_user_timeout",
+                                              "10s") ", " SETTING("client_min_messages",
+                                                                  "warning") ", " SETTING("default_"
+                                                                                          "transact"
+                                                                                          "ion_"
+                                                                                          "isolatio"
+                                                                                          "n",
+                                                                                          "read "
+                                                                                          "committe"
+                                                                                          "d") ","
+                                                                                               " " SETTING("bytea_output",
+                                                                                                           "hex") ", "
+                                                                                                                  /* A
+                                                                                                                     commit
+                                                                                                                     that
+                                                                                                                     was
+                                                                                                                     answered
+                                                                                                                     is on
+                                                                                                                     the
+                                                                                                                     disk; a
+                                                                                                                     stronger
+                                                                                                                     setting
+                                                                                                                     stays.
+                                                                                                                   */
+                                                                                                                  "CASE "
+                                                                                                                  "WHEN "
+                                                                                                                  "current_"
+                                                                                                                  "setting("
+                                                                                                                  "'synchro"
+                                                                                                                  "nous_"
+                                                                                                                  "commit')"
+                                                                                                                  " IN "
+                                                                                                                  "('off', "
+                                                                                                                  "'local')"
+                                                                                                                  " THEN"
+                                                                                                                  " " SETTING(
+                                                                                                                      "sync"
+                                                                                                                      "hron"
+                                                                                                                      "ous_"
+                                                                                                                      "comm"
+                                                                                                                      "it",
+                                                                                                                      "on") " END, "
+                                                                                                                            "CASE WHEN current_setting('application_name') LIKE 'taskgate%' THEN ''"
+                                                                                                                            " ELSE " SETTING(
+                                                                                                                                "application_name",
+                                                                                                                                "taskgate") " END";
+#define ANSWER_TIMEOUT_MS 20000
+/* Waiting for the lock of another who migrates. */
+#define MIGRATION_TIMEOUT_MS 600000
+
+static const char about[] = "SELECT pg_is_in_recovery(), pg_backend_pid(),"
+                            " current_setting('server_encoding'), current_schema()";
+
+/* ---- connecting ---- */
+
+/* The URL has the last word in what it says; the name is checked later. */
+static PGconn *start(const struct place *place)
+{
+    const char *const keywords[] = {"connect_timeout",
+                                    "tcp_user_timeout",
+                                    "keepalives_idle",
+                                    "keepalives_interval",
+                                    "keepalives_count",
+                                    "fallback_application_name",
+                                    "dbname",
+                                    "client_encoding",
+                                    NULL};
+    const char *const values[] = {"5",        "10000",    "10",   "5", "3",
+                                  "taskgate", place->url, "UTF8", NULL};
+    return PQconnectStartParams(keywords, values, 1);
+}
+
+static bool connect_within(struct database *database, int64_t patience_ms)
+{
+    int64_t until_ms = clock_monotonic_ms() + patience_ms;
+    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+    while (status != PGRES_POLLING_OK && status != PGRES_POLLING_FAILED) {
+        struct pollfd look = {.fd = PQsocket(database->handle),
+                              .events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT};
+        int64_t left_ms = until_ms - clock_monotonic_ms();
+        if (left_ms < 0) {
+            error_set(&database->error, "%s has not answered within %d ms", database->place->title,
+                      (int)patience_ms);
+            database->has_failed = true;
+            return false;
+        }
+        if (poll(&look, 1, (int)left_ms + 1) < 0 && errno != EINTR)
+            return false;
+        if (look.revents != 0)
+            status = PQconnectPoll(database->handle);
+    }
+    return status == PGRES_POLLING_OK;
+}
+
+/* A server that answers has refused us for good, unless it is just starting or ending, or has no
+ * room. libpq gives no code for this; PQping tells an answer from none. */
+static enum opened judge_failure(const struct database *database)
+{
+    static const char *const passing[] = {"too many clients",
+                                          "remaining connection slots",
+                                          "too many connections",
+                                          "starting up",
+                                          "shutting down",
+                                          "in recovery mode",
+                                          "not yet accepting connections"};
+    const char *words = PQerrorMessage(database->handle);
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
+        if (strstr(words, passing[i]))
+            return OPENED_LATER;
+    }
+    const char *const keywords[] = {"connect_timeout", "dbname", NULL};
+    const char *const values[] = {"3", database->place->url, NULL};
+    PGPing ping = PQpingParams(keywords, values, 1);
+    return ping == PQPING_OK || ping == PQPING_NO_ATTEMPT ? OPENED_REFUSED : OPENED_LATER;
+}
+
+/* What the server has to say by the way. */
+static void note(void *context, const PGresult *result)
+{
+    (void)context;
+    log_debug("PostgreSQL says",
+              LOG_TEXT("message", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY)));
+}
+
+/* ---- checking ---- */
+
+static enum opened refuse(struct database *database, const char *why)
+{
+    error_set(&database->error, "%s %s", database->place->title, why);
+    database->has_failed = true;
+    return OPENED_REFUSED;
+}
+
+static enum opened look_at(struct database *database, const PGresult *rows)
+{
+    database->backend_id = (int)row_number(rows, 0, 1);
+    if (PQserverVersion(database->handle) < OLDEST_SERVER)
+        return refuse(database, "is a PostgreSQL before version 15; taskgate needs 15 or later");
+    if (row_number(rows, 0, 0) != 0)
+        return refuse(database,
+                      "is a standby, where nothing can be written; name the primary in "
+                      "the store's URL, or all hosts and target_session_attrs=read-write");
+    if (!str_equal(row_bytes(rows, 0, 2), STR("UTF8")))
+        return refuse(database, "does not keep its texts in UTF-8; create the database with "
+                                "ENCODING 'UTF8'");
+    if (PQgetisnull(rows, 0, 3))
+        return refuse(database, "has no schema for the tables; set the role's search_path");
+    return OPENED;
+}
+
+static bool ask(struct database *database, const char *sql, PGresult **rows)
+{
+    *rows = connection_read_text(database, sql, NO_VALUES);
+    return *rows != NULL;
+}
+
+static enum opened set_up(struct database *database)
+{
+    PGresult *rows;
+    PQsetnonblocking(database->handle, 1);
+    PQsetNoticeReceiver(database->handle, note, NULL);
+    if (!PQenterPipelineMode(database->handle) || !ask(database, settings, &rows))
+        return OPENED_LATER;
+    PQclear(rows);
+    if (!ask(database, about, &rows))
+        return OPENED_LATER;
+    enum opened opened = look_at(database, rows);
+    PQclear(rows);
+    if (opened == OPENED)
+        opened = pooler_check(database);
+    if (opened == OPENED) {
+        database->timeout_ms = MIGRATION_TIMEOUT_MS;
+        opened = postgres_migrate(database);
+        database->timeout_ms = ANSWER_TIMEOUT_MS;
+    }
+    /* After it the feed is read from where it was read to. */
+    if (opened == OPENED && !ask(database, "LISTEN taskgate_feed", &rows))
+        opened = OPENED_LATER;
+    else if (opened == OPENED)
+        PQclear(rows);
+    return opened;
+}
+
+enum opened opening_connect(struct database *database, int64_t patience_ms)
+{
+    enum opened opened;
+    connection_drop(database);
+    database->has_failed = false;
+    database->code[0] = '\0';
+    database->timeout_ms = ANSWER_TIMEOUT_MS;
+    database->handle = start(database->place);
+    if (connect_within(database, patience_ms))
+        opened = set_up(database);
+    else
+        opened = judge_failure(database);
+    if (opened != OPENED) {
+        connection_lost(database, "cannot connect");
+        return opened;
+    }
+    database->delay_ms = 0;
+    return OPENED;
+}

@@ -1,0 +1,315 @@
+/* PostgreSQL as a backend of the store: transactions, the lock of the writers, lost answers. */
+#include "taskgate/store/postgres.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "opening.h"
+#include "place.h"
+#include "rows.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/random.h"
+
+#define FIRST_PATIENCE_MS 10000
+#define PATIENCE_MS 3000
+/* How long the callers of a commit wait to hear what became of it. */
+#define UNSURE_PATIENCE_MS 10000
+#define MEASURE_INTERVAL_MS 1000
+
+/* ---- opening ---- */
+
+static char *title_of(const char *url)
+{
+    struct error error;
+    struct place *place = place_create(url, &error);
+    char *title = memory_copy_text(place ? place->title : "PostgreSQL");
+    place_destroy(place);
+    return title;
+}
+
+static void close_connection(struct database *database)
+{
+    if (!database)
+        return;
+    connection_drop(database);
+    place_destroy(database->place);
+    free(database->sent);
+    MAGIC_CLEAR(database);
+    free(database);
+}
+
+static struct database *open_url(const char *url, struct error *error)
+{
+    struct place *place = place_create(url, error);
+    if (!place)
+        return NULL;
+    struct database *database = memory_alloc(sizeof *database);
+    MAGIC_SET(database, DATABASE_MAGIC);
+    database->place = place;
+    char id[RANDOM_UUID_BYTES];
+    random_uuid(id);
+    snprintf(database->marker, sizeof database->marker, "%.32s", id);
+    enum opened opened = opening_connect(database, FIRST_PATIENCE_MS);
+    if (opened == OPENED_REFUSED) {
+        *error = database->error;
+        close_connection(database);
+        return NULL;
+    }
+    if (opened == OPENED_LATER)
+        log_warn("The database cannot be reached; it is tried again",
+                 LOG_TEXT("error", database->error.message));
+    return database;
+}
+
+/* ---- a commit whose answer was lost ---- */
+
+/* Under the lock of the writers: before it is free, the lost transaction may still be committed. */
+static bool look_up(struct database *database, bool *is_committed)
+{
+    int64_t number = 0;
+    PGresult *rows = NULL;
+    database->has_failed = false;
+    bool read = connection_queue(database, STATEMENT_BEGIN_READ, SENT_WRITE) &&
+                connection_queue(database, STATEMENT_LOCK, SENT_WRITE) &&
+                (rows = connection_read(database, STATEMENT_MARK_GET,
+                                        VALUES(TEXT(database->marker)))) != NULL;
+    if (rows_any(rows) == ROW_FOUND)
+        number = row_number(rows, 0, 0);
+    PQclear(rows);
+    *is_committed = number == database->mark;
+    return read && connection_queue(database, STATEMENT_COMMIT, SENT_COMMIT) &&
+           connection_settle(database);
+}
+
+static bool reconnect(struct database *database, int64_t patience_ms)
+{
+    if (database->handle)
+        return true;
+    if (clock_monotonic_ms() < database->retry_at_ms)
+        return false;
+    if (opening_connect(database, patience_ms) != OPENED)
+        return false;
+    log_info("Connected to the database again", LOG_TEXT("database", database->place->title));
+    return true;
+}
+
+/* false: it is still not known. */
+static bool resolve(struct database *database, int64_t patience_ms, bool *is_committed)
+{
+    int64_t until_ms = clock_monotonic_ms() + patience_ms;
+    bool known = false;
+    do {
+        known = reconnect(database, PATIENCE_MS) && look_up(database, is_committed);
+        if (!known && database->handle)
+            connection_lost(database, "cannot look up a commit");
+        int64_t now_ms = clock_monotonic_ms();
+        if (!known && now_ms < until_ms && database->retry_at_ms > now_ms)
+            poll(NULL, 0, (int)(database->retry_at_ms - now_ms));
+    } while (!known && clock_monotonic_ms() < until_ms);
+    database->is_unsure = !known;
+    return known;
+}
+
+/* ---- transactions ---- */
+
+static bool begin(struct database *database, bool writes)
+{
+    bool is_committed = false;
+    connection_listen(database); /* an ended connection is seen here, not in the transaction */
+    if (!reconnect(database, PATIENCE_MS))
+        return false;
+    if (database->is_unsure && !resolve(database, 0, &is_committed))
+        return false;
+    database->is_late |= is_committed;
+    database->has_failed = database->tells = false;
+    database->error.message[0] = database->code[0] = '\0';
+    database->written_before = database->written;
+    database->is_open_transaction = true;
+    return connection_queue(database, writes ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN_READ,
+                            SENT_WRITE) &&
+           (!writes || connection_queue(database, STATEMENT_LOCK, SENT_WRITE)) &&
+           connection_queue(database, STATEMENT_CLOCK, SENT_CLOCK);
+}
+
+/* A transaction that writes leaves its number. */
+static bool leave_mark(struct database *database)
+{
+    database->mark++;
+    return connection_write(database, STATEMENT_MARK_PUT,
+                            VALUES(TEXT(database->marker), NUMBER(database->mark),
+                                   NUMBER(clock_now_ms() + database->ahead_ms)));
+}
+
+static bool commit(struct database *database, struct error *error)
+{
+    bool wrote = database->written != database->written_before, is_committed = false;
+    bool done = (!wrote || leave_mark(database)) &&
+                (!database->tells || connection_queue(database, STATEMENT_NOTIFY, SENT_WRITE)) &&
+                connection_queue(database, STATEMENT_COMMIT, SENT_COMMIT) &&
+                connection_settle(database);
+    if (done)
+        database->is_open_transaction = false;
+    if (done || database->handle || !wrote)
+        return done || error_set(error, "the database failed: %s", database->error.message);
+    *error = database->error;
+    if (!resolve(database, UNSURE_PATIENCE_MS, &is_committed))
+        return error_suffix(error, "it is not known whether the last changes were stored");
+    log_warn("The answer to a commit was lost, and looked up", LOG_BOOL("committed", is_committed));
+    return is_committed;
+}
+
+static void rollback(struct database *database)
+{
+    if (!database->handle || !database->is_open_transaction)
+        return;
+    connection_settle(database);
+    database->has_failed = false;
+    if (database->handle && !(connection_queue(database, STATEMENT_ROLLBACK, SENT_WRITE) &&
+                              connection_settle(database)))
+        connection_lost(database, "cannot undo a transaction");
+    database->is_open_transaction = false;
+}
+
+static bool mark(struct database *database)
+{
+    database->operation++;
+    return connection_queue(database, STATEMENT_SAVEPOINT, SENT_WRITE);
+}
+
+static bool forget_mark(struct database *database)
+{
+    return connection_queue(database, STATEMENT_RELEASE, SENT_WRITE);
+}
+
+static bool return_to_mark(struct database *database)
+{
+    if (!database->has_failed && !connection_settle(database))
+        return false;
+    database->has_failed = false;
+    return connection_queue(database, STATEMENT_ROLLBACK_TO, SENT_WRITE) &&
+           connection_queue(database, STATEMENT_RELEASE, SENT_WRITE) && connection_settle(database);
+}
+
+/* Values that do not fit are one operation's fault, unless the statement was that of an earlier
+ * one, which was taken for done. */
+static bool can_go_on(const struct database *database)
+{
+    static const char *const classes[] = {"22", "23", "54"};
+    if (!database->handle || !database->has_failed)
+        return database->handle != NULL;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (strncmp(database->code, classes[i], 2) == 0)
+            return database->failed_operation == database->operation;
+    }
+    return false;
+}
+
+/* ---- the database as a whole ---- */
+
+static bool describe(const struct database *database, const char *what, struct error *error)
+{
+    return error_set(error, "%s: %s", what, database->error.message);
+}
+
+static bool is_in_place(const struct database *database, struct error *error)
+{
+    return database->handle != NULL || error_set(error, "%s", database->error.message);
+}
+
+static int64_t ahead_ms(const struct database *database)
+{
+    return database->ahead_ms;
+}
+
+static int64_t written(const struct database *database)
+{
+    return database->written;
+}
+
+static bool probe(struct database *database, int64_t now_ms)
+{
+    return connection_write(database, STATEMENT_PROBE, VALUES(NUMBER(now_ms)));
+}
+
+/* Measured now and then, because it looks at many files. */
+static bool used_bytes(struct database *database, int64_t *bytes)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (database->measured_ms == 0 || now_ms - database->measured_ms >= MEASURE_INTERVAL_MS) {
+        if (!rows_take_number(connection_read(database, STATEMENT_USED_BYTES, NO_VALUES),
+                              &database->used_bytes))
+            return false;
+        database->sent_bytes = 0;
+        database->measured_ms = now_ms;
+    }
+    *bytes = database->used_bytes + database->sent_bytes;
+    return true;
+}
+
+static enum backend_upkeep wants_upkeep(const struct database *database)
+{
+    (void)database;
+    return BACKEND_UPKEEP_NONE; /* autovacuum does it */
+}
+
+static void upkeep(struct database *database)
+{
+    (void)database;
+}
+
+static int wake_fd(const struct database *database)
+{
+    return database->handle ? PQsocket(database->handle) : -1;
+}
+
+static bool take_hint(struct database *database)
+{
+    connection_listen(database);
+    bool is_told = database->is_told;
+    database->is_told = false;
+    return is_told;
+}
+
+static bool take_late_commit(struct database *database)
+{
+    bool is_late = database->is_late;
+    database->is_late = false;
+    return is_late;
+}
+
+const struct store_backend store_postgres = {
+    .name = "postgres",
+    .is_shared = true,
+    .title = title_of,
+    .open = open_url,
+    .close = close_connection,
+    .begin = begin,
+    .commit = commit,
+    .rollback = rollback,
+    .mark = mark,
+    .forget_mark = forget_mark,
+    .return_to_mark = return_to_mark,
+    .can_go_on = can_go_on,
+    .describe = describe,
+    .is_in_place = is_in_place,
+    .ahead_ms = ahead_ms,
+    .written = written,
+    .probe = probe,
+    .used_bytes = used_bytes,
+    .wants_upkeep = wants_upkeep,
+    .upkeep = upkeep,
+    .wake_fd = wake_fd,
+    .take_hint = take_hint,
+    .take_late_commit = take_late_commit,
+    .tasks = &postgres_task_rows,
+    .sessions = &postgres_session_rows,
+    .audit = &postgres_audit_rows,
+    .outbox = &postgres_outbox_rows,
+    .reminders = &postgres_reminder_rows,
+    .grants = &postgres_grant_rows,
+    .replicas = &postgres_replica_rows,
+};

@@ -1,0 +1,32 @@
+/* The tables of functions that make up store_postgres. */
+#pragma once
+
+#include "connection.h"
+
+extern const struct task_rows postgres_task_rows;
+extern const struct session_rows postgres_session_rows;
+extern const struct audit_rows postgres_audit_rows;
+extern const struct outbox_rows postgres_outbox_rows;
+extern const struct grant_rows postgres_grant_rows;
+extern const struct reminder_rows postgres_reminder_rows;
+extern const struct replica_rows postgres_replica_rows;
+
+/* A task of the columns of `row`: TASK_COLUMNS behind the sequence, and the first five of
+ * TASK_BULK_COLUMNS; so without request and outcome. */
+struct task *task_row_read(const PGresult *rows, int row);
+
+/* Members of struct task_rows. */
+enum row_result postgres_task_get(struct database *database, struct str id, struct task **task);
+bool postgres_task_insert(struct database *database, const struct task *task);
+enum row_result postgres_task_move(struct database *database, const struct task *task,
+                                   enum task_state from, bool with_outcome);
+bool postgres_task_end_request(struct database *database, struct task *task, bool is_redacted);
+bool postgres_task_edit(struct database *database, const struct task *task);
+bool postgres_task_set_votes(struct database *database, const struct task *task);
+bool postgres_task_set_grant(struct database *database, const struct task *task);
+bool postgres_task_set_upstream(struct database *database, const struct task *task);
+bool postgres_task_set_message(struct database *database, const struct task *task);
+bool postgres_task_list(struct database *database, const struct store_task_query *query,
+                        size_t limit,
+                        bool (*visit)(void *context, struct task *task, int64_t sequence),
+                        void *context);

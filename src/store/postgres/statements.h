@@ -1,0 +1,300 @@
+/*
+ * The table of prepared statements: STATEMENT_ROW(symbol, SQL). Included many times; no guard
+ * on purpose. Lists are built in task_query.c, because their conditions vary.
+ */
+/* clang-format off */
+#ifndef STATEMENT_ROW
+#error "define STATEMENT_ROW before including this table"
+#endif
+STATEMENT_ROW(BEGIN_READ, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")
+STATEMENT_ROW(BEGIN_WRITE, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+/* One writer at a time, of all replicas: the feed, the chain and the limits are in the order of the
+ * commits. It is no lock on a row, because that would make each transaction write to the disk. */
+STATEMENT_ROW(LOCK,
+    "SELECT pg_advisory_xact_lock(hashtext('taskgate'), hashtext(current_schema()))")
+STATEMENT_ROW(CLOCK, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+STATEMENT_ROW(COMMIT, "COMMIT")
+STATEMENT_ROW(ROLLBACK, "ROLLBACK")
+STATEMENT_ROW(SAVEPOINT, "SAVEPOINT operation")
+STATEMENT_ROW(RELEASE, "RELEASE SAVEPOINT operation")
+STATEMENT_ROW(ROLLBACK_TO, "ROLLBACK TO SAVEPOINT operation")
+STATEMENT_ROW(MARK_PUT,
+    "INSERT INTO taskgate_mark (owner, number, at_ms) VALUES ($1, $2, $3)"
+    " ON CONFLICT (owner) DO UPDATE SET number = excluded.number, at_ms = excluded.at_ms")
+STATEMENT_ROW(MARK_GET, "SELECT number FROM taskgate_mark WHERE owner = $1")
+STATEMENT_ROW(NOTIFY, "SELECT pg_notify('taskgate_feed', '')")
+STATEMENT_ROW(PROBE,
+    "INSERT INTO taskgate_probe (id, at_ms) VALUES (1, $1)"
+    " ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms")
+STATEMENT_ROW(USED_BYTES,
+    "SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)::bigint FROM pg_class"
+    " JOIN pg_namespace ON pg_namespace.oid = relnamespace"
+    " WHERE nspname = current_schema() AND relkind = 'r' AND starts_with(relname, 'taskgate_')")
+STATEMENT_ROW(TASK_INSERT,
+    "INSERT INTO taskgate_task (deadline_ms, purge_ms" TASK_COLUMNS ", " TASK_BULK_COLUMNS ")"
+    " VALUES (" TASK_PLACEHOLDERS ")")
+STATEMENT_ROW(TASK_GET,
+    "SELECT sequence" TASK_COLUMNS ", " TASK_BULK_COLUMNS " FROM taskgate_task WHERE id = $1")
+/* Compare-and-set: no row changes unless the task is still in the state it was read in. */
+STATEMENT_ROW(TASK_MOVE,
+    "UPDATE taskgate_task SET state = $3, updated_ms = $4, execute_by_ms = $5, decided_ms = $6,"
+    " ended_ms = $7, decided_by = $8, reason = $9, status_message = $10, upstream_task = $11,"
+    " failure = $12, outcome = $13, deadline_ms = $14, purge_ms = $15, refused_credentials = $16"
+    " WHERE id = $1 AND state = $2")
+STATEMENT_ROW(TASK_SET_OUTCOME, "UPDATE taskgate_task SET outcome_body = $2 WHERE id = $1")
+STATEMENT_ROW(TASK_SET_VOTES, "UPDATE taskgate_task SET votes = $2, updated_ms = $3 WHERE id = $1")
+STATEMENT_ROW(TASK_SET_GRANT, "UPDATE taskgate_task SET grant_facts = $2 WHERE id = $1")
+STATEMENT_ROW(TASK_SET_UPSTREAM, "UPDATE taskgate_task SET upstream_task = $2 WHERE id = $1")
+STATEMENT_ROW(TASK_SET_MESSAGE, "UPDATE taskgate_task SET status_message = $2 WHERE id = $1")
+STATEMENT_ROW(TASK_EDIT,
+    "UPDATE taskgate_task SET arguments_digest = $2, request_digest = $3, original_digest = $4,"
+    " original_request_digest = $5, arguments = $6, original_arguments = $7, body = $8"
+    " WHERE id = $1 AND state = 0")
+STATEMENT_ROW(TASK_END_REQUEST,
+    "UPDATE taskgate_task SET body = '', mirrored_headers = '', arguments = $2, meta = $3,"
+    " other_params = $4, is_redacted = $5, original_arguments = $6 WHERE id = $1")
+STATEMENT_ROW(TASK_DUE,
+    "SELECT id FROM taskgate_task WHERE deadline_ms <= $1 ORDER BY deadline_ms LIMIT $2")
+STATEMENT_ROW(TASK_NEXT_DEADLINE,
+    "SELECT min(deadline_ms) FROM taskgate_task WHERE deadline_ms > $1")
+STATEMENT_ROW(TASK_OF_SESSION,
+    "SELECT id FROM taskgate_task WHERE owner = $1 AND source = $2"
+    " AND (state IN (0, 1) OR (state = 2 AND promoted <> 0)) ORDER BY sequence")
+STATEMENT_ROW(TASK_PURGE,
+    "DELETE FROM taskgate_task WHERE sequence IN"
+    " (SELECT sequence FROM taskgate_task WHERE purge_ms <= $1 ORDER BY purge_ms LIMIT $2)")
+STATEMENT_ROW(TASK_OLDEST,
+    "SELECT workflow, min(created_ms) FROM taskgate_task WHERE state = 0 GROUP BY workflow")
+STATEMENT_ROW(LIMITED_COUNT,
+    "SELECT coalesce(sum(tasks) FILTER (WHERE owner = $1), 0)::bigint,"
+    " coalesce(sum(tasks) FILTER (WHERE owner = ''), 0)::bigint,"
+    " coalesce(sum(pending) FILTER (WHERE owner = ''), 0)::bigint"
+    " FROM taskgate_limited WHERE owner IN ($1, '')")
+STATEMENT_ROW(LIMITED_ADD,
+    "INSERT INTO taskgate_limited AS counted (owner, tasks, pending)"
+    " VALUES ($1, $2, $3) ON CONFLICT (owner) DO UPDATE"
+    " SET tasks = counted.tasks + excluded.tasks, pending = counted.pending + excluded.pending")
+STATEMENT_ROW(LIMITED_PURGE,
+    "DELETE FROM taskgate_limited WHERE tasks = 0 AND pending = 0 AND owner <> ''")
+STATEMENT_ROW(SESSION_PUT,
+    "INSERT INTO taskgate_session (source, id_digest, version, client_name, client_version,"
+    " client_capabilities, upstream_tasks, upstream_sse, seen_ms)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (source, id_digest) DO UPDATE SET"
+    " version = excluded.version, client_name = excluded.client_name,"
+    " client_version = excluded.client_version,"
+    " client_capabilities = excluded.client_capabilities,"
+    " upstream_tasks = excluded.upstream_tasks, upstream_sse = excluded.upstream_sse,"
+    " seen_ms = excluded.seen_ms")
+STATEMENT_ROW(SESSION_GET,
+    "SELECT source, id_digest, version, client_name, client_version, client_capabilities,"
+    " upstream_tasks, upstream_sse, seen_ms FROM taskgate_session"
+    " WHERE source = $1 AND id_digest = $2")
+STATEMENT_ROW(SESSION_DELETE, "DELETE FROM taskgate_session WHERE source = $1 AND id_digest = $2")
+STATEMENT_ROW(SESSION_PURGE,
+    "DELETE FROM taskgate_session AS session WHERE seen_ms < $1 AND NOT EXISTS (SELECT 1"
+    " FROM taskgate_pair AS pair WHERE pair.source = session.source"
+    " AND pair.session_digest = session.id_digest AND pair.accepted_ms >= $1)")
+STATEMENT_ROW(PAIR_PUT,
+    "INSERT INTO taskgate_pair AS known (source, session_digest, token_digest, accepted_ms)"
+    " VALUES ($1, $2, $3, $4) ON CONFLICT (source, session_digest, token_digest)"
+    " DO UPDATE SET accepted_ms = greatest(known.accepted_ms, excluded.accepted_ms)")
+STATEMENT_ROW(PAIR_GET,
+    "SELECT 1 FROM taskgate_pair WHERE source = $1 AND session_digest = $2 AND token_digest = $3")
+STATEMENT_ROW(PAIR_DELETE, "DELETE FROM taskgate_pair WHERE source = $1 AND session_digest = $2")
+STATEMENT_ROW(PAIR_PURGE, "DELETE FROM taskgate_pair WHERE accepted_ms < $1")
+STATEMENT_ROW(SIGN_IN_PUT,
+    "INSERT INTO taskgate_sign_in (digest, person, issuer, claims, created_ms, until_ms)"
+    " VALUES ($1, $2, $3, $4, $5, $6)")
+/* Numbers may have gaps: rows are counted. */
+STATEMENT_ROW(SIGN_IN_DROP_OLDEST,
+    "DELETE FROM taskgate_sign_in WHERE sequence <= (SELECT sequence FROM taskgate_sign_in"
+    " ORDER BY sequence DESC OFFSET $1 LIMIT 1)")
+STATEMENT_ROW(SIGN_IN_GET,
+    "SELECT digest, person, issuer, claims, created_ms, until_ms FROM taskgate_sign_in"
+    " WHERE digest = $1 AND until_ms > $2")
+STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM taskgate_sign_in WHERE digest = $1")
+STATEMENT_ROW(SIGN_IN_PURGE, "DELETE FROM taskgate_sign_in WHERE until_ms <= $1")
+STATEMENT_ROW(AUDIT_INSERT,
+    "INSERT INTO taskgate_audit (" AUDIT_COLUMNS ") VALUES"
+    " ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,"
+    " $21, $22, $23, $24)")
+STATEMENT_ROW(AUDIT_END,
+    "SELECT sequence, hash FROM ((SELECT sequence, hash FROM taskgate_audit"
+    " ORDER BY sequence DESC LIMIT 1) UNION ALL"
+    " (SELECT sequence, hash FROM taskgate_audit_anchor WHERE is_start <> 0"
+    " ORDER BY sequence DESC LIMIT 1)) AS ends ORDER BY sequence DESC LIMIT 1")
+STATEMENT_ROW(AUDIT_PAGE,
+    "SELECT " AUDIT_COLUMNS " FROM taskgate_audit WHERE sequence > $1 ORDER BY sequence LIMIT $2")
+STATEMENT_ROW(AUDIT_REMOVE, "DELETE FROM taskgate_audit WHERE sequence <= $1")
+STATEMENT_ROW(AUDIT_REMOVE_KEPT, "DELETE FROM taskgate_audit_kept WHERE sequence <= $1")
+STATEMENT_ROW(AUDIT_KEEP,
+    "INSERT INTO taskgate_audit_kept (sequence, arguments, until_ms) VALUES ($1, $2, $3)")
+STATEMENT_ROW(AUDIT_KEPT, "SELECT arguments FROM taskgate_audit_kept WHERE sequence = $1")
+STATEMENT_ROW(AUDIT_FORGET, "DELETE FROM taskgate_audit_kept WHERE until_ms <= $1")
+STATEMENT_ROW(AUDIT_START,
+    "SELECT sequence, hash, at_ms, signature FROM taskgate_audit_anchor WHERE is_start <> 0"
+    " ORDER BY sequence DESC LIMIT 1")
+STATEMENT_ROW(ANCHOR_LAST,
+    "SELECT sequence, hash, at_ms, signature FROM taskgate_audit_anchor"
+    " ORDER BY sequence DESC LIMIT 1")
+STATEMENT_ROW(ANCHOR_PUT,
+    "INSERT INTO taskgate_audit_anchor (sequence, hash, at_ms, signature, is_start)"
+    " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (sequence) DO UPDATE SET hash = excluded.hash,"
+    " at_ms = excluded.at_ms, signature = excluded.signature, is_start = excluded.is_start")
+STATEMENT_ROW(ANCHOR_REMOVE, "DELETE FROM taskgate_audit_anchor WHERE sequence < $1")
+STATEMENT_ROW(AUDIT_LIST,
+    "SELECT sequence, at_ms, task_id, event, from_state, to_state, actor_kind, actor_name, reason"
+    " FROM taskgate_audit WHERE task_id = $1 ORDER BY sequence")
+STATEMENT_ROW(AUDIT_HAS,
+    "SELECT 1 FROM taskgate_audit WHERE task_id = $1 AND event = $2 LIMIT 1")
+STATEMENT_ROW(OUTBOX_TARGET_CLEAR, "DELETE FROM taskgate_outbox_target")
+STATEMENT_ROW(OUTBOX_TARGET_INSERT,
+    "INSERT INTO taskgate_outbox_target (key, events, with_arguments) VALUES ($1, $2, $3)")
+STATEMENT_ROW(OUTBOX_DROP_OTHERS,
+    "DELETE FROM taskgate_outbox_delivery"
+    " WHERE target NOT IN (SELECT key FROM taskgate_outbox_target)")
+STATEMENT_ROW(OUTBOX_NOTICE_PURGE,
+    "DELETE FROM taskgate_outbox_notice AS notice WHERE NOT EXISTS"
+    " (SELECT 1 FROM taskgate_outbox_delivery AS delivery WHERE delivery.notice = notice.sequence)")
+/* NULL when no target wants any of the events. */
+STATEMENT_ROW(OUTBOX_WANTED,
+    "SELECT max(with_arguments) FROM taskgate_outbox_target WHERE events & $1 <> 0")
+/* To those that do not want it. */
+STATEMENT_ROW(OUTBOX_OTHERS,
+    "SELECT max(with_arguments) FROM taskgate_outbox_target WHERE events & $1 = 0")
+/* The notice, and a delivery for each target. A change has bits of events; the lowest that the
+ * target wants is sent. */
+STATEMENT_ROW(OUTBOX_INSERT, "WITH notice AS (" OUTBOX_NOTICE_INSERT ")"
+    " INSERT INTO taskgate_outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
+    " SELECT replace(gen_random_uuid()::text, '-', ''), notice.sequence, key, $1,"
+    " (events & $18) & -(events & $18), 0, $11"
+    " FROM taskgate_outbox_target, notice WHERE events & $18 <> 0")
+STATEMENT_ROW(OUTBOX_INSERT_OTHERS, "WITH notice AS (" OUTBOX_NOTICE_INSERT ")"
+    " INSERT INTO taskgate_outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
+    " SELECT replace(gen_random_uuid()::text, '-', ''), notice.sequence, key, $1, $18, 0, $11"
+    " FROM taskgate_outbox_target, notice WHERE events & $18 = 0")
+STATEMENT_ROW(OUTBOX_DUE,
+    "SELECT delivery.sequence, delivery.id, event, attempts, " NOTICE_COLUMNS ","
+    " (SELECT reference FROM taskgate_outbox_thread AS thread WHERE thread.target = delivery.target"
+    " AND thread.task_id = delivery.task_id) FROM taskgate_outbox_delivery AS delivery"
+    " JOIN taskgate_outbox_notice AS notice ON notice.sequence = delivery.notice"
+    " WHERE target = $1 AND due_ms <= $2 AND NOT EXISTS (SELECT 1"
+    " FROM taskgate_outbox_delivery AS earlier"
+    " WHERE earlier.target = delivery.target AND earlier.task_id = delivery.task_id"
+    " AND earlier.sequence < delivery.sequence)"
+    " ORDER BY due_ms, delivery.sequence LIMIT $3")
+STATEMENT_ROW(OUTBOX_NEXT,
+    "SELECT min(due_ms) FROM taskgate_outbox_delivery WHERE target = $1 AND due_ms > $2")
+STATEMENT_ROW(OUTBOX_GET,
+    "SELECT delivery.sequence, delivery.id, event, attempts, " NOTICE_COLUMNS
+    " FROM taskgate_outbox_delivery AS delivery"
+    " JOIN taskgate_outbox_notice AS notice ON notice.sequence = delivery.notice"
+    " WHERE delivery.sequence = $1")
+STATEMENT_ROW(OUTBOX_POSTPONE,
+    "UPDATE taskgate_outbox_delivery SET attempts = attempts + 1, due_ms = $2 WHERE sequence = $1")
+/* An answer to a change may tell less of the message than that to its making. */
+STATEMENT_ROW(OUTBOX_THREAD_PUT,
+    "INSERT INTO taskgate_outbox_thread AS thread (target, task_id, reference)"
+    " SELECT target, task_id, $2 FROM taskgate_outbox_delivery WHERE sequence = $1"
+    " ON CONFLICT (target, task_id) DO UPDATE SET reference = excluded.reference, seen = ''"
+    " WHERE NOT starts_with(thread.reference || ' ', excluded.reference || ' ')")
+STATEMENT_ROW(OUTBOX_MESSAGES,
+    "SELECT target, thread.task_id, reference, seen FROM taskgate_outbox_thread AS thread"
+    " JOIN taskgate_task AS task ON task.id = thread.task_id WHERE target = $1 AND state = 0"
+    " ORDER BY task.sequence DESC LIMIT $2")
+STATEMENT_ROW(OUTBOX_MESSAGES_OF,
+    "SELECT target, task_id, reference, seen FROM taskgate_outbox_thread WHERE task_id = $1"
+    " LIMIT $2")
+STATEMENT_ROW(OUTBOX_SEE,
+    "UPDATE taskgate_outbox_thread SET seen = $3 WHERE task_id = $1 AND target = $2")
+/* No more is told of a task that has ended, or has gone. */
+STATEMENT_ROW(OUTBOX_THREAD_END,
+    "DELETE FROM taskgate_outbox_thread WHERE (target, task_id) IN"
+    " (SELECT target, delivery.task_id FROM taskgate_outbox_delivery AS delivery"
+    " JOIN taskgate_outbox_notice AS notice ON notice.sequence = delivery.notice"
+    " WHERE delivery.sequence = $1 AND notice.state > 2)")
+STATEMENT_ROW(OUTBOX_THREAD_PURGE,
+    "DELETE FROM taskgate_outbox_thread AS thread"
+    " WHERE target NOT IN (SELECT key FROM taskgate_outbox_target)"
+    " OR NOT EXISTS (SELECT 1 FROM taskgate_task AS task WHERE task.id = thread.task_id)")
+/* With its notice, where it is the last one. */
+STATEMENT_ROW(OUTBOX_DELETE,
+    "WITH gone AS (DELETE FROM taskgate_outbox_delivery WHERE sequence = $1 RETURNING notice)"
+    " DELETE FROM taskgate_outbox_notice AS notice USING gone WHERE notice.sequence = gone.notice"
+    " AND NOT EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS other"
+    " WHERE other.notice = gone.notice AND other.sequence <> $1)")
+STATEMENT_ROW(REPLICA_JOIN,
+    "INSERT INTO taskgate_replica AS known (id, epoch, alive_ms) VALUES ($1, 1, $2)"
+    " ON CONFLICT (id) DO UPDATE SET epoch = known.epoch + 1, alive_ms = excluded.alive_ms"
+    " RETURNING epoch")
+STATEMENT_ROW(REPLICA_BEAT,
+    "UPDATE taskgate_replica SET alive_ms = $3 WHERE id = $1 AND epoch = $2")
+STATEMENT_ROW(REPLICA_FENCE,
+    "UPDATE taskgate_replica SET epoch = epoch + 1, alive_ms = 0"
+    " WHERE id <> $1 AND alive_ms > 0 AND alive_ms < $2")
+STATEMENT_ROW(CLAIM_PUT,
+    "INSERT INTO taskgate_task_claim (task, replica, epoch)"
+    " SELECT sequence, $2, $3 FROM taskgate_task WHERE id = $1"
+    " AND EXISTS (SELECT 1 FROM taskgate_replica AS self WHERE self.id = $2 AND self.epoch = $3)"
+    " ON CONFLICT (task) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch")
+STATEMENT_ROW(CLAIM_GET,
+    "SELECT claim.replica, claim.epoch FROM taskgate_task_claim AS claim"
+    " JOIN taskgate_task AS task ON task.sequence = claim.task WHERE task.id = $1")
+STATEMENT_ROW(CLAIM_LOST,
+    "SELECT id FROM taskgate_task AS task WHERE state = 2 AND NOT EXISTS (SELECT 1"
+    " FROM taskgate_task_claim AS claim JOIN taskgate_replica AS replica"
+    " ON replica.id = claim.replica AND replica.epoch = claim.epoch"
+    " WHERE claim.task = task.sequence AND replica.alive_ms > 0) ORDER BY sequence")
+STATEMENT_ROW(LEASE_TAKE,
+    "INSERT INTO taskgate_lease AS lease (name, replica, epoch, until_ms) VALUES ($1, $2, $3, $4)"
+    " ON CONFLICT (name) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch,"
+    " until_ms = excluded.until_ms WHERE lease.until_ms <= $5 OR lease.replica = excluded.replica")
+STATEMENT_ROW(FEED_ADD,
+    "INSERT INTO taskgate_feed (task_id, replica, created, at_ms) VALUES ($1, $2, $3, $4)")
+STATEMENT_ROW(FEED_END, "SELECT coalesce(max(sequence), 0) FROM taskgate_feed")
+STATEMENT_ROW(FEED_READ,
+    "SELECT sequence, task_id, replica, created FROM taskgate_feed WHERE sequence > $1"
+    " ORDER BY sequence LIMIT $2")
+STATEMENT_ROW(FEED_PURGE,
+    "DELETE FROM taskgate_feed WHERE at_ms < $1"
+    " AND sequence < (SELECT max(sequence) FROM taskgate_feed)")
+STATEMENT_ROW(GRANT_INSERT,
+    "INSERT INTO taskgate_grant (id, task_id, owner, principal, source, tool, workflow, rule,"
+    " rule_digest, definition_digest, bound_digest, terms, arguments, votes, reason, calls, used,"
+    " for_ms, created_ms, until_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,"
+    " $13, $14, $15, $16, 0, $17, $18, $19)")
+STATEMENT_ROW(GRANT_OF_TOOL,
+    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE owner = $1 AND source = $2 AND tool = $3"
+    " AND ended_ms = 0 ORDER BY sequence")
+STATEMENT_ROW(GRANT_GET, "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE id = $1")
+STATEMENT_ROW(GRANT_ACTIVE,
+    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE ended_ms = 0 ORDER BY sequence")
+STATEMENT_ROW(GRANT_DUE,
+    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE ended_ms = 0 AND until_ms <= $1"
+    " ORDER BY until_ms LIMIT $2")
+STATEMENT_ROW(GRANT_NEXT_END, "SELECT min(until_ms) FROM taskgate_grant WHERE ended_ms = 0")
+STATEMENT_ROW(GRANT_COUNT, "SELECT count(*) FROM taskgate_grant WHERE ended_ms = 0")
+/* Of the newest first: all, or with $1 those in force alone. */
+STATEMENT_ROW(GRANT_PAGE,
+    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE ($1::bigint = 0 OR ended_ms = 0)"
+    " AND ($2::bigint = 0 OR sequence < $2) ORDER BY sequence DESC LIMIT $3")
+/* No row changes unless the grant is in force and has a call left. */
+STATEMENT_ROW(GRANT_USE,
+    "UPDATE taskgate_grant SET used = used + 1 WHERE id = $1 AND ended_ms = 0 AND used < calls")
+STATEMENT_ROW(GRANT_END,
+    "UPDATE taskgate_grant SET ended_ms = $2, end_cause = $3, ended_by = $4, end_reason = $5"
+    " WHERE id = $1 AND ended_ms = 0")
+STATEMENT_ROW(GRANT_PURGE, "DELETE FROM taskgate_grant WHERE ended_ms > 0 AND ended_ms <= $1")
+STATEMENT_ROW(REMINDER_INSERT,
+    "INSERT INTO taskgate_reminder (task, event, due_ms)"
+    " SELECT sequence, $2, $3 FROM taskgate_task WHERE id = $1")
+STATEMENT_ROW(REMINDER_DUE,
+    "SELECT task.id FROM taskgate_reminder AS reminder"
+    " JOIN taskgate_task AS task ON task.sequence = reminder.task"
+    " WHERE reminder.event = $1 AND reminder.due_ms <= $2 ORDER BY reminder.due_ms LIMIT $3")
+STATEMENT_ROW(REMINDER_DELETE,
+    "DELETE FROM taskgate_reminder"
+    " WHERE task = (SELECT sequence FROM taskgate_task WHERE id = $1) AND event = $2")
+STATEMENT_ROW(REMINDER_NEXT,
+    "SELECT min(due_ms) FROM taskgate_reminder WHERE event = $1 AND due_ms > $2")
+/* clang-format on */

@@ -1,0 +1,169 @@
+/* Tasks as rows of one table; PostgreSQL keeps long values beside it. */
+#include <stdlib.h>
+
+#include "columns.h"
+#include "rows.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+
+_Static_assert(TASK_COLUMN_COUNT + TASK_BULK_COUNT + 2 == TASK_PLACEHOLDER_COUNT,
+               "each column of a task has its placeholder");
+_Static_assert(TASK_PLACEHOLDER_COUNT <= VALUES_MAX, "a statement takes the whole task");
+
+/* Where the bulk begins: behind the sequence and the columns. */
+#define BULK (1 + TASK_COLUMN_COUNT)
+#define BODY (BULK + 5)
+
+/* ---- reading ---- */
+
+static void take(char **field, const PGresult *rows, int row, int column)
+{
+    task_set_text(field, row_bytes(rows, row, column));
+}
+
+#define READ_TEXT(field) take(&task->field, rows, row, column)
+#define READ_FIXED(field) row_copy(task->field, sizeof task->field, rows, row, column)
+#define READ_NUMBER(field) task->field = row_number(rows, row, column)
+#define READ_FLAG(field) task->field = row_number(rows, row, column) != 0
+#define READ_STATE(field) task->field = (enum task_state)row_number(rows, row, column)
+#define READ_FAILURE(field) task->field = (enum task_failure)row_number(rows, row, column)
+#define READ_OUTCOME(field) task->field = (enum task_outcome)row_number(rows, row, column)
+#define READ(kind, name, field)                                                                    \
+    READ_##kind(field);                                                                            \
+    column++;
+
+struct task *task_row_read(const PGresult *rows, int row)
+{
+    struct task *task = task_create(TASK_PENDING);
+    int column = 1;
+    TASK_COLUMN_TABLE(READ)
+    char **const bulk[] = {&task->arguments, &task->meta, &task->other_params,
+                           &task->original_arguments, &task->shown};
+    for (size_t i = 0; i < sizeof bulk / sizeof *bulk; i++)
+        take(bulk[i], rows, row, column++);
+    return task;
+}
+
+/* A damaged row cannot be judged, so it counts as absent. */
+static enum row_result check_row(struct task **task)
+{
+    struct error error;
+    if (task_check(*task, &error))
+        return ROW_FOUND;
+    log_error("A stored task is damaged and left alone", LOG_TEXT("reason", error.message));
+    task_unref(*task);
+    *task = NULL;
+    return ROW_ABSENT;
+}
+
+enum row_result postgres_task_get(struct database *database, struct str id, struct task **task)
+{
+    PGresult *rows = connection_read(database, STATEMENT_TASK_GET, VALUES(STRING(id)));
+    enum row_result result = rows_any(rows);
+    if (result == ROW_FOUND) {
+        struct task *found = task_row_read(rows, 0);
+        task_set_request(found, row_bytes(rows, 0, BODY));
+        struct str outcome = row_bytes(rows, 0, BODY + 1);
+        take(&found->mirrored_headers, rows, 0, BODY + 2);
+        if (found->outcome != TASK_OUTCOME_NONE) {
+            found->outcome_text = memory_copy_str(outcome);
+            found->outcome_length = outcome.length;
+        }
+        *task = found;
+        result = check_row(task);
+    }
+    PQclear(rows);
+    return result;
+}
+
+/* ---- writing ---- */
+
+static struct value outcome_of(const struct task *task)
+{
+    if (task->outcome == TASK_OUTCOME_NONE)
+        return (struct value){.kind = VALUE_NOTHING};
+    return BYTES(str_slice(task->outcome_text, task->outcome_length));
+}
+
+#define WRITE_TEXT(field) TEXT(task->field)
+#define WRITE_FIXED(field) TEXT(task->field)
+#define WRITE_NUMBER(field) NUMBER(task->field)
+#define WRITE_FLAG(field) NUMBER(task->field)
+#define WRITE_STATE(field) NUMBER(task->field)
+#define WRITE_FAILURE(field) NUMBER(task->field)
+#define WRITE_OUTCOME(field) NUMBER(task->field)
+#define WRITE(kind, name, field) WRITE_##kind(field),
+
+bool postgres_task_insert(struct database *database, const struct task *task)
+{
+    return connection_write(database, STATEMENT_TASK_INSERT,
+                            VALUES(TIME(task_next_deadline_ms(task)), TIME(task_purge_ms(task)),
+                                   TASK_COLUMN_TABLE(WRITE) TEXT(task->arguments), TEXT(task->meta),
+                                   TEXT(task->other_params), TEXT(task->original_arguments),
+                                   TEXT(task->shown),
+                                   BYTES(str_slice(task->request, task->request_length)),
+                                   outcome_of(task), BYTES(str_from(task->mirrored_headers))));
+}
+
+enum row_result postgres_task_move(struct database *database, const struct task *task,
+                                   enum task_state from, bool with_outcome)
+{
+    enum row_result result = connection_change(
+        database, STATEMENT_TASK_MOVE,
+        VALUES(TEXT(task->id), NUMBER(from), NUMBER(task->state), NUMBER(task->updated_ms),
+               NUMBER(task->execute_by_ms), NUMBER(task->decided_ms), NUMBER(task->ended_ms),
+               TEXT(task->decided_by), TEXT(task->reason), TEXT(task->status_message),
+               TEXT(task->upstream_task), NUMBER(task->failure), NUMBER(task->outcome),
+               TIME(task_next_deadline_ms(task)), TIME(task_purge_ms(task)),
+               TEXT(task->refused_credentials)),
+        NULL);
+    if (result == ROW_FOUND && with_outcome &&
+        !connection_write(database, STATEMENT_TASK_SET_OUTCOME,
+                          VALUES(TEXT(task->id), outcome_of(task))))
+        return ROW_FAILED;
+    return result;
+}
+
+bool postgres_task_end_request(struct database *database, struct task *task, bool is_redacted)
+{
+    task_set_request(task, STR_EMPTY);
+    task_set_text(&task->mirrored_headers, STR_EMPTY);
+    return connection_write(database, STATEMENT_TASK_END_REQUEST,
+                            VALUES(TEXT(task->id), TEXT(task->arguments), TEXT(task->meta),
+                                   TEXT(task->other_params), NUMBER(is_redacted),
+                                   TEXT(task->original_arguments)));
+}
+
+bool postgres_task_edit(struct database *database, const struct task *task)
+{
+    return connection_write(database, STATEMENT_TASK_EDIT,
+                            VALUES(TEXT(task->id), TEXT(task->arguments_digest),
+                                   TEXT(task->request_digest), TEXT(task->original_digest),
+                                   TEXT(task->original_request_digest), TEXT(task->arguments),
+                                   TEXT(task->original_arguments),
+                                   BYTES(str_slice(task->request, task->request_length))));
+}
+
+bool postgres_task_set_votes(struct database *database, const struct task *task)
+{
+    return connection_write(database, STATEMENT_TASK_SET_VOTES,
+                            VALUES(TEXT(task->id), TEXT(task->votes), NUMBER(task->updated_ms)));
+}
+
+bool postgres_task_set_grant(struct database *database, const struct task *task)
+{
+    return connection_write(database, STATEMENT_TASK_SET_GRANT,
+                            VALUES(TEXT(task->id), TEXT(task->grant)));
+}
+
+bool postgres_task_set_upstream(struct database *database, const struct task *task)
+{
+    return connection_write(database, STATEMENT_TASK_SET_UPSTREAM,
+                            VALUES(TEXT(task->id), TEXT(task->upstream_task)));
+}
+
+bool postgres_task_set_message(struct database *database, const struct task *task)
+{
+    return connection_write(database, STATEMENT_TASK_SET_MESSAGE,
+                            VALUES(TEXT(task->id), TEXT(task->status_message)));
+}
