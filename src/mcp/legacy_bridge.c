@@ -77,10 +77,11 @@ static bool has_tasks(struct str capabilities)
     return json_type(json_path(capabilities, "extensions", MODERN_TASKS_EXTENSION)) == JSON_OBJECT;
 }
 
-/* The extension is what the legacy era calls tasks: the server makes one of a call if it likes. */
+/* The extension is what the legacy era calls tasks: the server makes one of a call if it likes, and
+ * its states are told on the gateway's stream. */
 static void write_server_capabilities(struct buffer *out, struct str offered)
 {
-    static const char *const others[] = {"extensions", "tasks"};
+    static const char *const others[] = {"extensions", "tasks", "notifications"};
     struct buffer rest;
     buffer_init(&rest);
     json_write_other_members(&rest, offered, others, COUNT(others));
@@ -89,6 +90,8 @@ static void write_server_capabilities(struct buffer *out, struct str offered)
     if (has_tasks(offered))
         add_value(out, "tasks",
                   STR("{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}"));
+    if (has_tasks(offered))
+        add_value(out, "notifications", STR("{\"tasks\":{\"status\":{}}}"));
     buffer_append_char(out, '}');
     buffer_finish(&rest);
 }

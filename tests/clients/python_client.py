@@ -1,7 +1,7 @@
 """The official Python SDK as a client: `python_client.py URL MODE STEPS`.
 
 MODE is auto, legacy or a revision. STEPS is a JSON list of [action, tool, arguments]; the actions are list, call,
-progress (a call that hears of it) and cancel (a call that is given up). Prints the revision, what came of each step,
+progress (a call that hears of it), cancel (a call that is given up) and wait (for a line of the standard input). Prints the revision, what came of each step,
 and at last the progress that was heard of, each as one line of JSON.
 """
 
@@ -23,6 +23,8 @@ async def answer_question(context, params):
 async def take(client, heard, action, tool=None, arguments=None):
     if action == "list":
         return {"tools": [tool.name for tool in (await client.list_tools()).tools]}
+    if action == "wait":
+        return {"line": (await asyncio.to_thread(sys.stdin.readline)).strip()}
 
     async def on_progress(progress, total, message):
         heard.append([progress, total])

@@ -1,5 +1,6 @@
 // The official Inspector's command line, as its users run it, through the gateway to the example server.
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -12,6 +13,7 @@ import { until, within } from '../integration/lib/wait.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const INSPECTOR = path.join(here, 'node_modules/.bin/mcp-inspector');
+const MCPDO = path.join(here, 'node_modules/.bin/mcpdo'); // it keeps a connection, so that a question can be answered
 const NODE = path.join(here, 'node_modules/node/bin/node'); // the Inspector needs a newer one than Debian's
 
 const options = { skip: exampleMissing || (fs.existsSync(INSPECTOR) ? false : 'npm ci has not run in tests/conformance') };
@@ -97,5 +99,38 @@ for (const protocolEra of ['modern', 'auto']) {
     assert.notEqual(rejected.code, 0);
     assert.match(rejected.stdout + rejected.stderr, /Rejected by: admin/);
     assert.deepEqual(server.calls.map(({ tool, era }) => [tool, era]), [['count', 'modern'], ['delete_user', 'modern']]);
+  });
+}
+
+for (const protocolEra of ['legacy', 'modern']) {
+  test(`the Inspector, protocolEra ${protocolEra}, before a modern server: it is asked in a call, and answers or declines`, options, async (t) => {
+    const server = await startSdk2Server(t, { legacy: 'reject' });
+    const gateway = await startGateway(t, { upstream: server.url });
+    const home = temporaryFolder(t);
+    const config = path.join(home, 'servers.json');
+    fs.writeFileSync(config, JSON.stringify({ mcpServers: { gateway: { type: 'streamable-http', url: gateway.url, protocolEra } } }));
+    const env = {
+      HOME: home, MCP_INSPECTOR_SECRET_STORE: 'memory',
+      MCP_INSPECTOR_DAEMON_DIR: path.join(home, 'daemon'), MCP_INSPECTOR_DAEMON_TOKEN: crypto.randomBytes(32).toString('base64url'),
+    };
+    const run = async (...words) => {
+      const child = new Child(NODE, [MCPDO, '--config', config, '--connection', 'gateway', '--format', 'json', ...words], { env, name: 'mcpdo' });
+      const { code } = await within(child.exited, `mcpdo ${words[0]}`, 60_000);
+      assert.equal(code, 0, `mcpdo ${words[0]}: ${child.stderr}`);
+      return JSON.parse(child.stdout);
+    };
+    try {
+      assert.equal((await run('connect', 'gateway')).protocolEra, protocolEra);
+      const answered = async (...answer) => {
+        const { elicitationPending: asked } = await run('tools/call', 'ask_name');
+        assert.equal(asked.message, 'Who are you?');
+        return (await run('elicitation/respond', asked.elicitationId, ...answer)).content[0].text;
+      };
+      assert.equal(await answered('name:=Ada'), 'Hello Ada');
+      assert.equal(await answered('--decline'), 'they said decline');
+      assert.ok(server.calls.every(({ tool, era }) => tool === 'ask_name' && era === 'modern'));
+    } finally {
+      await run('daemon', 'stop'); // its socket is in the folder, which goes first of what is cleared up
+    }
   });
 }

@@ -308,6 +308,8 @@ test('a legacy client with `task`: the extension is declared on that call alone,
   const client = await connect({ token: 'mine', capabilities: LEGACY });
   assert.equal((await client.result('tools/list')).tools.find(({ name }) => name === 'read').execution.taskSupport, 'optional');
   assert.equal((await client.result('tools/call', { name: 'read' })).structuredContent.tool, 'read');
+  const news = await client.listen();
+  const told = (status) => news.message(({ method, params }) => method === 'notifications/tasks/status' && params.status === status && params.taskId === taskId);
   const created = await client.createTask('read', { n: 1 });
   const { taskId } = created.task;
   assert.match(taskId, /^tg_/);
@@ -318,6 +320,7 @@ test('a legacy client with `task`: the extension is declared on that call alone,
   const stream = await client.stream('tasks/result', { taskId });
   const { id } = await stream.message((m) => m.method === 'elicitation/create');
   assert.equal((await client.result('tasks/get', { taskId })).status, 'input_required');
+  await told('input_required'); // the gateway polls the server's task
   await client.post({ jsonrpc: '2.0', id, result: accept() });
   await until(() => own.updates.length === 1, 'the update');
   assert.deepEqual(own.updates, [{ k: accept() }]);
@@ -325,6 +328,7 @@ test('a legacy client with `task`: the extension is declared on that call alone,
   Object.assign(own, { status: 'completed', result: complete({ content: [{ type: 'text', text: 'ended' }] }) });
   const { result } = await stream.message((m) => m.id === stream.id);
   assert.equal(result.content[0].text, 'ended');
+  await told('completed');
   assert.deepEqual([result.resultType, Object.keys(result._meta)], [undefined, [`${PREFIX}related-task`]]);
   assert.ok((await client.result('tasks/list')).tasks.some((t) => t.taskId === taskId));
   assert.equal(upstream.of('tasks/list').length, 0);

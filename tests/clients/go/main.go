@@ -2,12 +2,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -45,6 +47,10 @@ func take(session *mcp.ClientSession, action, tool string, arguments any) (any, 
 			names = append(names, tool.Name)
 		}
 		return map[string]any{"tools": names}, nil
+	}
+	if action == "wait" {
+		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+		return map[string]any{"line": strings.TrimSpace(line)}, err
 	}
 	if action == "cancel" {
 		limited, stop := context.WithTimeout(ctx, cancelAfter)

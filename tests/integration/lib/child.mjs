@@ -10,12 +10,12 @@ process.on('exit', () => {
 });
 
 export class Child {
-  constructor(command, args, { env = {}, cwd, name = command } = {}) {
+  constructor(command, args, { env = {}, cwd, name = command, stdin = 'ignore' } = {}) {
     this.name = name;
     this.stdout = '';
     this.stderr = '';
     this.exit = null; // {code, signal} once it is over
-    this.process = spawn(command, args, { cwd, env: cleanEnvironment({ ...process.env, ...env }), stdio: ['ignore', 'pipe', 'pipe'] });
+    this.process = spawn(command, args, { cwd, env: cleanEnvironment({ ...process.env, ...env }), stdio: [stdin, 'pipe', 'pipe'] });
     living.add(this.process);
     this.process.stdout.setEncoding('utf8').on('data', (text) => (this.stdout += text));
     this.process.stderr.setEncoding('utf8').on('data', (text) => (this.stderr += text));

@@ -58,6 +58,11 @@ async fn take(
             json!({"tools": tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>()}),
         );
     }
+    if action == "wait" {
+        let mut line = String::new();
+        let _ = std::io::stdin().read_line(&mut line);
+        return Ok(json!({"line": line.trim()}));
+    }
     let tool = step[1].as_str().unwrap_or_default().to_owned();
     let arguments = step[2].as_object().cloned().unwrap_or_default();
     let call = service.call_tool(CallToolRequestParams::new(tool).with_arguments(arguments));
