@@ -30,7 +30,7 @@ static PGresult *run(PGconn *handle, const char *sql)
 static void run_format(PGconn *handle, const char *format, const char *schema)
 {
     char sql[512];
-    snprintf(sql, sizeof sql, format, schema, schema);
+    snprintf(sql, sizeof sql, format, schema);
     PQclear(run(handle, sql));
 }
 
@@ -43,18 +43,17 @@ void scratch_postgres_init(struct scratch *scratch)
     snprintf(scratch->place, sizeof scratch->place, "%s%coptions=-csearch_path%%3D%s", url,
              strchr(url, '?') ? '&' : '?', scratch->schema);
     PGconn *handle = connect_aside();
-    run_format(handle, "SET client_min_messages = error; CREATE SCHEMA %s; CREATE SCHEMA %s_names",
-               scratch->schema);
+    run_format(handle, "CREATE SCHEMA %s", scratch->schema);
+    run_format(handle, "CREATE SCHEMA %s_names", scratch->schema);
     PQfinish(handle);
 }
 
 void scratch_postgres_finish(struct scratch *scratch)
 {
     PGconn *handle = connect_aside();
-    run_format(handle,
-               "SET client_min_messages = error; DROP SCHEMA %s CASCADE;"
-               " DROP SCHEMA %s_names CASCADE",
-               scratch->schema);
+    PQclear(run(handle, "SET client_min_messages = error"));
+    run_format(handle, "DROP SCHEMA %s CASCADE", scratch->schema);
+    run_format(handle, "DROP SCHEMA %s_names CASCADE", scratch->schema);
     PQfinish(handle);
 }
 
@@ -75,7 +74,10 @@ static PGconn *open_names(const struct scratch *scratch)
     run_format(handle, "SET search_path = %s; SET client_min_messages = error", scratch->schema);
     PQclear(run(handle, views));
     PQclear(run(handle, request));
-    run_format(handle, "SET search_path = %s_names, %s", scratch->schema);
+    run_format(handle,
+               "SELECT set_config('search_path', name || '_names, ' || name, false)"
+               " FROM (SELECT '%s' AS name) AS own",
+               scratch->schema);
     return handle;
 }
 
