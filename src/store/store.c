@@ -32,13 +32,21 @@ static struct store *allocate(void)
     return store;
 }
 
-static void release(struct store *store)
+/* Nobody hears of anything from here on. */
+static void forget_observers(struct store *store)
 {
     while (store->observers) {
         struct observer *observer = store->observers;
         store->observers = observer->next;
         free(observer);
     }
+    store->outbox_observer = (struct outbox_observer){.callback = NULL};
+    store->yield_observer = (struct yield_observer){.callback = NULL};
+}
+
+static void release(struct store *store)
+{
+    forget_observers(store);
     replica_finish(&store->replica);
     free(store->place);
     free(store->address);
@@ -132,6 +140,8 @@ void store_close(struct store *store)
         return;
     struct error error;
     store_stop(store);
+    /* Their loops are gone, and saying goodbye may read what others have committed. */
+    forget_observers(store);
     if (store->backend->is_shared && store->replica.epoch > 0)
         store_run_alone(store, &operation_leave, &error);
     store->backend->close(store->database);

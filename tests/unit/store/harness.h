@@ -41,7 +41,7 @@ int scratch_postgres_execute(const struct scratch *scratch, const char *sql);
 /* Takes the tables of the processes that share a database out of it. */
 #define SCRATCH_WITHOUT_REPLICAS                                                                   \
     "DROP TABLE replica; DROP TABLE task_claim; DROP TABLE lease; DROP TABLE feed;"                \
-    "DROP TABLE limited; DROP TABLE hold;"
+    "DROP TABLE limited; DROP TABLE hold; DROP TABLE session_home;"
 /* Takes back what the versions of the schema after 18 have added. */
 #define SCRATCH_BACK_TO_18                                                                         \
     "DROP TABLE approval_grant; ALTER TABLE task DROP COLUMN rule_digest;"                         \
