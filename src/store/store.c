@@ -32,6 +32,7 @@ static struct store *allocate(void)
     return store;
 }
 
+/* Nobody hears of anything from here on. */
 static void forget_observers(struct store *store)
 {
     while (store->observers) {
@@ -39,8 +40,8 @@ static void forget_observers(struct store *store)
         store->observers = observer->next;
         free(observer);
     }
-    store->outbox_observer = (struct outbox_observer){0};
-    store->yield_observer = (struct yield_observer){0};
+    store->outbox_observer = (struct outbox_observer){.callback = NULL};
+    store->yield_observer = (struct yield_observer){.callback = NULL};
 }
 
 static void release(struct store *store)
@@ -139,7 +140,8 @@ void store_close(struct store *store)
         return;
     struct error error;
     store_stop(store);
-    forget_observers(store); /* their loops may be gone, and the last transaction catches up, too */
+    /* Their loops are gone, and saying goodbye may read what others have committed. */
+    forget_observers(store);
     if (store->backend->is_shared && store->replica.epoch > 0)
         store_run_alone(store, &operation_leave, &error);
     store->backend->close(store->database);
