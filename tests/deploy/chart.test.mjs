@@ -120,7 +120,7 @@ test('one token a person, from an existing Secret; no secret in the manifests', 
   assert.ok(![...objects.keys()].some((name) => name.startsWith('Secret')));
 });
 
-for (const [name, values] of Object.entries({ gateway: {}, sidecar: SIDECAR, replicas: REPLICAS })) {
+for (const [name, values] of Object.entries({ gateway: {}, sidecar: SIDECAR, replicas: REPLICAS, telemetry: COLLECTOR })) {
   test(`${name}: the gateway takes the configuration, without a warning`, { skip: skip || withoutGateway }, (t) => {
     const file = path.join(temporaryFolder(t), 'config.yaml');
     writeFileSync(file, render(t, values).get('ConfigMap gate').data['config.yaml']);
@@ -128,13 +128,6 @@ for (const [name, values] of Object.entries({ gateway: {}, sidecar: SIDECAR, rep
     assert.deepEqual([status, stderr], [0, '']);
   });
 }
-
-test('telemetry: the gateway takes the configuration', { skip: skip || withoutGateway }, (t) => {
-  const file = path.join(temporaryFolder(t), 'config.yaml');
-  writeFileSync(file, render(t, COLLECTOR).get('ConfigMap gate').data['config.yaml']);
-  const { status, stderr } = run(gateway, ['check', '--config', file], { env: ENVIRONMENT });
-  assert.equal(status, 0, stderr);
-});
 
 test('agents reach the MCP port alone; the admin port only who is named', { skip }, (t) => {
   const closed = render(t, {}).get('NetworkPolicy gate').spec;

@@ -72,7 +72,7 @@ test('docker-compose.yaml: HAProxy takes its configuration', { skip: missing('ha
 
 test('docker-compose.yaml: the gateway takes its configuration', { skip: withoutGateway }, () => {
   const environment = { PATH: process.env.PATH, OPERATOR_TOKEN: 'a-token-of-some-length', STORE_URL: 'postgres://taskgate:secret@database/taskgate', REPLICA: 'gate-1', REPLICA_KEY: 'ab'.repeat(32), STATE_KEY: 'ab'.repeat(32) };
-  const { status, stderr } = run(gateway, ['check', '--config', inRoot('deploy/compose/config.yaml')], { env: environment });
+  const { status, stderr } = run(gateway, ['check', '--strict', '--config', inRoot('deploy/compose/config.yaml')], { env: environment });
   assert.equal(status, 0, stderr);
 });
 
