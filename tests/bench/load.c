@@ -4,9 +4,9 @@
  *
  *     load PORT CONNECTIONS REQUESTS MILLISECONDS FILE [hold]
  *
- * FILE holds the bytes of one request. Its first "########" becomes the request's number, if there is
- * one, so that each request differs. With `hold` each connection sends one request and
- * keeps the answer open until the end (idle streams); it prints "ready" once all heads have come.
+ * FILE holds the bytes of one request. Its first "########" becomes the request's number, if there
+ * is one, so that each request differs. With `hold` each connection sends one request and keeps the
+ * answer open until the end (idle streams); it prints "ready" once all heads have come.
  */
 #include <errno.h>
 #include <fcntl.h>
