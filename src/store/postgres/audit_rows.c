@@ -72,7 +72,7 @@ static bool list(struct database *database, const char *task_id, struct store_au
         return false;
     *count = (size_t)PQntuples(rows);
     *entries = *count > 0 ? memory_alloc_array(*count, sizeof **entries) : NULL;
-    for (int i = 0; i < PQntuples(rows); i++)
+    for (int i = 0; i < (int)*count; i++)
         (*entries)[i] = (struct store_audit_entry){
             .sequence = row_number(rows, i, 0),
             .at_ms = row_number(rows, i, 1),

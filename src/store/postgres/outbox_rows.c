@@ -172,7 +172,7 @@ static bool take_messages(PGresult *rows, struct store_message **messages, size_
         return false;
     *count = (size_t)PQntuples(rows);
     *messages = *count > 0 ? memory_alloc_array(*count, sizeof **messages) : NULL;
-    for (int i = 0; i < PQntuples(rows); i++)
+    for (int i = 0; i < (int)*count; i++)
         (*messages)[i] = (struct store_message){
             .target = row_text(rows, i, 0),
             .task_id = row_text(rows, i, 1),
