@@ -1,6 +1,7 @@
 /* The store's door: opening, closing, and the queue that every call goes into. */
 #include "taskgate/store/store.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +23,7 @@ static struct store *allocate(void)
     atomic_init(&store->pending_count, 0);
     atomic_init(&store->epoch, 0);
     pthread_mutex_init(&store->lock, NULL);
-    store->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (store->wake_fd < 0)
-        memory_exhausted();
+    store->wake_fd = -1;
     store->end = &store->first;
     store->sweep_at_ms = 0; /* deadlines that passed while the process did not run */
     store->upkeep_at_ms = INT64_MAX;
@@ -54,10 +53,18 @@ static void release(struct store *store)
     if (store->electorate.release)
         store->electorate.release(store->electorate.context);
     signature_key_unref(store->audit.key);
-    close(store->wake_fd);
+    if (store->wake_fd >= 0)
+        close(store->wake_fd);
     pthread_mutex_destroy(&store->lock);
     MAGIC_CLEAR(store);
     free(store);
+}
+
+static bool open_wake_fd(struct store *store, struct error *error)
+{
+    store->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return store->wake_fd >= 0 ||
+           error_set(error, "cannot wake the store's thread: %s", strerror(errno));
 }
 
 /* Signals belong to the thread that opens the store. */
@@ -83,6 +90,8 @@ struct store *store_open(const struct store_backend *backend, const char *place,
     store->place = backend->title(place);
     if (redaction)
         store->redaction = *redaction;
+    if (!open_wake_fd(store, error))
+        goto failed;
     store->database = backend->open(place, error);
     if (!store->database)
         goto failed;

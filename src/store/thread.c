@@ -1,4 +1,5 @@
 /* The store's thread: takes what is queued, commits it, tells it; sweeps; keeps it up. */
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -337,7 +338,7 @@ static void wait(struct store *store, int64_t until_ms)
     };
     eventfd_t count;
     int64_t left_ms = until_ms - clock_monotonic_ms();
-    poll(look, 2, left_ms > 0 ? (int)left_ms : 0);
+    poll(look, 2, left_ms <= 0 ? 0 : left_ms < INT_MAX ? (int)left_ms : INT_MAX);
     if (look[0].revents != 0)
         eventfd_read(store->wake_fd, &count);
     if (look[1].revents != 0 && store->backend->take_hint(store->database))
