@@ -1,13 +1,17 @@
 // Free TCP ports for servers that cannot choose their own.
 import net from 'node:net';
 
+const given = new Set();
+
 /**
- * A free port. Taken below the kernel's ephemeral range, so that no outgoing
+ * A free port, another one at each call. Taken below the kernel's ephemeral range, so that no outgoing
  * connection of a parallel test can sit on it by chance.
  */
 export async function freePort() {
   for (let tries = 0; tries < 50; tries++) {
     const port = 12_000 + Math.floor(Math.random() * 18_000);
+    if (given.has(port)) continue;
+    given.add(port);
     if (await canListen(port)) return port;
   }
   throw new Error('no free port between 12000 and 30000');
