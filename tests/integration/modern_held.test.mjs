@@ -69,7 +69,7 @@ test('46. rejected while it is held: -32007, and nothing goes up', async (t) => 
 });
 
 test('47. past the wait the answer is a state; repeated with it, the call joins its approval', async (t) => {
-  const { modern, admin, upstream } = await stage(t, { wait: '300ms' });
+  const { modern, admin, upstream } = await stage(t, { wait: '300ms', rounds: 9 });
   const client = modern(plain);
   const first = await stateOf(t, client, { id: 7 });
   const second = await stateOf(t, client, { id: 7 }, { state: first });
@@ -78,20 +78,20 @@ test('47. past the wait the answer is a state; repeated with it, the call joins 
   assert.equal(tasks.length, 1);
   await admin.approve(tasks[0].id);
   assert.equal(upstream.calls.length, 0, 'nobody waits for it');
-  const { message } = await call(client, { id: 7 }, { state: second });
+  const message = await outcomeOf(client, { id: 7 }, second);
   assert.deepEqual(message.result, answerOf({ name: 'delete_user', arguments: { id: 7 } }));
   assert.equal(upstream.calls.length, 1);
   assert.equal(upstream.calls[0].rpc.params.requestState, undefined, 'the state is the gateway\'s alone');
 });
 
 test('47. a client without credentials joins by its state alone', async (t) => {
-  const { modern, admin, upstream } = await stage(t, { wait: '300ms' });
+  const { modern, admin, upstream } = await stage(t, { wait: '300ms', rounds: 9 });
   const client = modern({ capabilities: {} });
   const state = await stateOf(t, client, {});
   await stateOf(t, client, {});
   assert.equal((await admin.list()).tasks.length, 2, 'the same call of a stranger is another one');
   for (const { id } of (await admin.list()).tasks) await admin.approve(id);
-  assert.equal((await call(client, {}, { state })).message.result.resultType, 'complete');
+  assert.equal((await outcomeOf(client, {}, state)).result.resultType, 'complete');
   assert.equal(upstream.calls.length, 1);
 });
 
