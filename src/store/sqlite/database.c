@@ -1,6 +1,7 @@
 /* Opening, settings, prepared statements, values. */
 #include "database.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,9 +72,19 @@ static bool configure(struct database *database, struct error *error)
     return true;
 }
 
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+/* SQLite counts its memory under a lock that each allocation takes, and nobody asks for the count.
+ * Refused once a connection was opened elsewhere in the process, which only leaves the lock. */
+static void configure_library(void)
+{
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 bool database_open(struct database *database, const char *path, database_prepare prepare,
                    struct error *error)
 {
+    pthread_once(&library_once, configure_library);
     *database = (struct database){.magic = DATABASE_MAGIC, .path = memory_copy_text(path)};
     database->locked = files_open(path, error);
     if (database->locked < 0)
