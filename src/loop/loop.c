@@ -52,7 +52,8 @@ struct loop *loop_create(struct error *error)
     list_init(&loop->round_ends);
     atomic_init(&loop->thread, pthread_self());
     atomic_init(&loop->stopping, false);
-    loop->wake_watch = loop_watch_create(loop, wake_fd, on_wake, loop);
+    bool has_edges = loop_edges_init(&loop->edges, loop);
+    loop->wake_watch = has_edges ? loop_watch_create(loop, wake_fd, on_wake, loop) : NULL;
     if (loop->wake_watch == NULL) {
         error_set(error, "cannot watch an event descriptor: %s", strerror(errno));
         loop_destroy(loop);
@@ -216,6 +217,7 @@ void loop_destroy(struct loop *loop)
     while (deliver(loop))
         ;
     loop_watch_destroy(loop->wake_watch);
+    loop_edges_finish(&loop->edges);
     /* h2o frees a closed socket in the round after. */
     h2o_evloop_run(loop->native, 0);
     h2o_evloop_destroy(loop->native);

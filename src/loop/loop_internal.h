@@ -26,6 +26,17 @@ int timer_heap_wait_ms(const struct timer_heap *heap, int limit_ms);
 /* Runs what is due, but nothing that is started meanwhile. */
 void timer_heap_run_due(struct timer_heap *heap);
 
+/* edge.c: the sockets that are told of once. */
+struct loop_edges {
+    int set; /* epoll's; -1: none */
+    struct loop_watch *watch;
+    struct list ready; /* of struct loop_edge: their callbacks are due */
+    struct loop_round_end run_ready;
+};
+/* false: errno says why not, and there is still something to finish. */
+bool loop_edges_init(struct loop_edges *edges, struct loop *loop);
+void loop_edges_finish(struct loop_edges *edges);
+
 struct loop {
     uint32_t magic; /* LOOP_MAGIC */
     h2o_evloop_t *native;
@@ -36,6 +47,7 @@ struct loop {
     atomic_bool stopping;
 
     struct list round_ends; /* of struct loop_round_end: asked for */
+    struct loop_edges edges;
 
     int wake_fd; /* eventfd: something was posted, or the loop shall stop */
     struct loop_watch *wake_watch;

@@ -1,13 +1,11 @@
 /*
- * Connections: a non-blocking socket that the loop watches, and we read and write.
+ * Connections: a non-blocking socket of which the loop tells once that there is something to do,
+ * and which we read and write.
  *
- * h2o would read until nothing is left and hide how much of a request went out; with
- * H2O_SOCKET_FLAG_DONT_READ it only tells when there is something to do. An idle connection
- * is watched, too: whatever comes on it, most often its end, ends it.
+ * An idle connection is watched, too: whatever comes on it, most often its end, ends it.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,8 +20,11 @@
 #define IDLE_LIMIT_MS 4000
 #define SMALL_BYTES ((size_t)2048)
 
-static void on_readable(h2o_socket_t *socket, const char *error);
-static void on_writable(h2o_socket_t *socket, const char *error);
+/* What a read may find something after. */
+#define MAY_READ (EPOLLIN | LOOP_EDGE_HANGS_UP)
+#define MAY_WRITE (EPOLLOUT | LOOP_EDGE_HANGS_UP)
+
+static void on_events(void *context);
 
 static int open_socket(const struct http1_address *address)
 {
@@ -55,58 +56,95 @@ struct http1_connection *http1_connection_open(struct http1_host *host,
     connection->host = host;
     connection->call = call;
     connection->owner = memory_copy_text(call->owner);
-    connection->socket =
-        h2o_evloop_socket_create(loop_native(host->client->loop), fd, H2O_SOCKET_FLAG_DONT_READ);
-    connection->socket->data = connection;
-    h2o_socket_notify_write(connection->socket, on_writable);
-    return connection;
+    connection->fd = fd;
+    if (loop_edge_start(&connection->edge, host->client->loop, fd, on_events, connection))
+        return connection;
+    int reason = errno;
+    http1_connection_close(connection);
+    errno = reason;
+    return NULL;
 }
 
 /* ---- what the loop tells ---- */
 
-static void on_readable(h2o_socket_t *socket, const char *error)
+static bool may_read(const struct http1_connection *connection)
 {
-    struct http1_connection *connection = http1_connection_from(socket->data);
-    if (connection->call != NULL)
-        connection->call->events->readable(connection->call);
-    else
-        http1_connection_close(connection);
+    return (connection->edge.events & MAY_READ) != 0;
 }
 
-static void on_writable(h2o_socket_t *socket, const char *error)
+/* Whether one without a call is open and has nothing to read. After a read that filled its memory
+ * the loop's word is no answer. */
+static bool is_quiet(struct http1_connection *connection)
 {
-    struct http1_connection *connection = http1_connection_from(socket->data);
+    char byte;
+    if (!may_read(connection))
+        return true;
+    if (recv(connection->fd, &byte, 1, MSG_PEEK) != -1 || errno != EAGAIN)
+        return false;
+    connection->edge.events &= ~(uint32_t)MAY_READ;
+    return true;
+}
+
+static void finish_connecting(struct http1_connection *connection)
+{
     int reason = 0;
     socklen_t length = sizeof(reason);
 
-    if (connection->is_open) {
-        connection->call->events->writable(connection->call);
+    if ((connection->edge.events & MAY_WRITE) == 0)
         return;
-    }
-    if (getsockopt(h2o_socket_get_fd(socket), SOL_SOCKET, SO_ERROR, &reason, &length) != 0)
+    if (getsockopt(connection->fd, SOL_SOCKET, SO_ERROR, &reason, &length) != 0)
         reason = errno;
     connection->is_open = reason == 0;
     connection->call->events->connected(connection->call, reason);
+}
+
+/* To write more of a request ends no call; to read may. */
+static void on_events(void *context)
+{
+    struct http1_connection *connection = http1_connection_from(context);
+    struct http1_call *call = connection->call;
+
+    if (call == NULL) {
+        if (!is_quiet(connection))
+            http1_connection_close(connection);
+        return;
+    }
+    if (!connection->is_open) {
+        finish_connecting(connection);
+        return;
+    }
+    if (connection->wants_room && (connection->edge.events & MAY_WRITE) != 0) {
+        connection->wants_room = false;
+        call->events->writable(call);
+    }
+    if (connection->wants_bytes && may_read(connection))
+        call->events->readable(call);
 }
 
 /* ---- bytes ---- */
 
 void http1_connection_read(struct http1_connection *connection, bool on)
 {
-    if (on == (h2o_socket_is_reading(connection->socket) != 0))
-        return;
-    if (on)
-        h2o_socket_read_start(connection->socket, on_readable);
-    else
-        h2o_socket_read_stop(connection->socket);
+    if (on && !connection->wants_bytes && may_read(connection))
+        loop_edge_again(&connection->edge);
+    connection->wants_bytes = on;
 }
 
+/* The loop tells of what comes after a read that did not fill its memory. An end it may have told
+ * already, together with the bytes before it. */
 ssize_t http1_connection_receive(struct http1_connection *connection, char *bytes, size_t length)
 {
     ssize_t count;
     do
-        count = recv(h2o_socket_get_fd(connection->socket), bytes, length, 0);
+        count = recv(connection->fd, bytes, length, 0);
     while (count == -1 && errno == EINTR);
+
+    if (count == -1 && errno == EAGAIN)
+        connection->edge.events &= ~(uint32_t)MAY_READ;
+    else if (count > 0 && (size_t)count < length)
+        connection->edge.events &= ~(uint32_t)EPOLLIN;
+    if (may_read(connection))
+        loop_edge_again(&connection->edge);
     return count;
 }
 
@@ -133,20 +171,21 @@ static ssize_t send_pieces(int fd, struct str head, struct str body)
 bool http1_connection_write(struct http1_connection *connection, struct str head, struct str body,
                             size_t *written)
 {
-    int fd = h2o_socket_get_fd(connection->socket);
     ssize_t count;
     do
-        count = send_pieces(fd, head, body);
+        count = send_pieces(connection->fd, head, body);
     while (count == -1 && errno == EINTR);
 
     if (count == -1 && errno != EAGAIN) {
         /* There may be a response all the same; else this makes the reader find the end. */
-        shutdown(fd, SHUT_RDWR);
+        shutdown(connection->fd, SHUT_RDWR);
         return false;
     }
     *written = count == -1 ? 0 : (size_t)count;
-    if (*written < head.length + body.length)
-        h2o_socket_notify_write(connection->socket, on_writable);
+    if (*written < head.length + body.length) {
+        connection->edge.events &= ~(uint32_t)EPOLLOUT;
+        connection->wants_room = true;
+    }
     return true;
 }
 
@@ -167,12 +206,18 @@ static bool is_of_owner(const struct http1_connection *connection, const struct 
     return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
 }
 
+/* A POST goes out only once, so the connection must be open; and what has come since the last
+ * answer is no answer to the next request. */
 static struct http1_connection *take_idle(struct http1_call *call)
 {
     LIST_FOR_EACH_SAFE (node, next, &call->host->idle) {
         struct http1_connection *connection = LIST_ENTRY(node, struct http1_connection, of_host);
         if (!is_of_owner(connection, call))
             continue;
+        if (!is_quiet(connection)) {
+            http1_connection_close(connection);
+            continue;
+        }
         leave_idle(connection);
         connection->call = call;
         return connection;
@@ -180,43 +225,11 @@ static struct http1_connection *take_idle(struct http1_call *call)
     return NULL;
 }
 
-/* The loop may not yet have told that one was closed, and a POST goes out only once. What has come
- * since the last answer is no answer to the next request. False when there was none to close. */
-static bool close_unusable(struct http1_call *const *calls, struct pollfd *looks, size_t count)
-{
-    bool any = false;
-    int ready;
-    do
-        ready = poll(looks, (nfds_t)count, 0);
-    while (ready == -1 && errno == EINTR);
-    for (size_t i = 0; i < count && ready != 0; i++) {
-        if (looks[i].fd == -1 || (ready != -1 && looks[i].revents == 0))
-            continue;
-        http1_connection_close(calls[i]->connection);
-        calls[i]->connection = NULL;
-        any = true;
-    }
-    return any;
-}
-
 void http1_connections_reuse(struct http1_call *const *calls, size_t count)
 {
-    struct pollfd looks[HTTP1_TOGETHER];
-    bool any;
-    do {
-        any = false;
-        for (size_t i = 0; i < count; i++) {
-            bool has_one = calls[i]->connection != NULL; /* and it was looked at */
-            if (!has_one)
-                calls[i]->connection = take_idle(calls[i]);
-            bool is_new = !has_one && calls[i]->connection != NULL;
-            looks[i] = (struct pollfd){
-                .fd = is_new ? h2o_socket_get_fd(calls[i]->connection->socket) : -1,
-                .events = POLLIN | POLLRDHUP,
-            };
-            any |= is_new;
-        }
-    } while (any && close_unusable(calls, looks, count));
+    loop_edges_look(calls[0]->client->loop);
+    for (size_t i = 0; i < count; i++)
+        calls[i]->connection = take_idle(calls[i]);
 }
 
 void http1_connection_release(struct http1_connection *connection)
@@ -224,12 +237,15 @@ void http1_connection_release(struct http1_connection *connection)
     struct http1_client *client = connection->host->client;
 
     connection->call = NULL;
+    if (!is_quiet(connection)) {
+        http1_connection_close(connection);
+        return;
+    }
     connection->was_idle = true;
     connection->idle_since_ms = loop_now_ms(client->loop);
     list_append(connection->host->idle.next, &connection->of_host); /* before the first */
     list_append(&client->idle, &connection->of_client);
     client->idle_count++;
-    http1_connection_read(connection, true);
     if (!loop_timer_is_running(&client->close_idle))
         loop_timer_start(&client->close_idle, IDLE_LIMIT_MS);
     if (client->idle_count > client->max_idle)
@@ -255,7 +271,8 @@ void http1_connection_close_idle(void *context)
 void http1_connection_close(struct http1_connection *connection)
 {
     leave_idle(connection);
-    h2o_socket_close(connection->socket);
+    loop_edge_stop(&connection->edge);
+    close(connection->fd);
     free(connection->owner);
     MAGIC_CLEAR(connection);
     free(connection);

@@ -11,8 +11,6 @@
  */
 #pragma once
 
-#include <h2o.h>
-
 #include "http1_client.h"
 #include "http1_lookup.h"
 #include "http1_response.h"
@@ -20,10 +18,11 @@
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
+#include "taskgate/loop/edge.h"
 
 /* The most that one read takes. */
 #define HTTP1_READ_BYTES ((size_t)64 * 1024)
-/* So many idle connections are looked at in one system call, and then used: few enough that
+/* So many idle connections are used after one look at what has come on them: few enough that
  * little can come on the last of them meanwhile. */
 #define HTTP1_TOGETHER 16
 
@@ -92,10 +91,13 @@ struct http1_connection {
     struct http1_host *host;
     struct http1_call *call; /* NULL while idle */
     char *owner;             /* whose requests it carries; NULL: of those without an owner */
-    h2o_socket_t *socket;
+    int fd;
+    struct loop_edge edge;
     int64_t idle_since_ms;
-    bool is_open;  /* connected */
-    bool was_idle; /* used before: it may break for no fault of this request */
+    bool is_open;     /* connected */
+    bool wants_bytes; /* the call shall hear of what comes */
+    bool wants_room;  /* and that there is room for more of its request */
+    bool was_idle;    /* used before: it may break for no fault of this request */
 };
 #define HTTP1_CONNECTION_MAGIC 0x48314e03
 

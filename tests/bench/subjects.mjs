@@ -132,14 +132,10 @@ export async function startTaskgate(folder, upstream, { rules = 10, workers = 1,
   return { name, port, adminPort, child, pids: [child.pid], folder: own, readyMs: performance.now() - began };
 }
 
-/** CPU seconds of all threads of these processes so far. */
+/** CPU seconds of all threads of these processes so far. /proc/PID/stat would have them by samples of 10 ms. */
 export function cpuSeconds(pids) {
-  let ticks = 0;
-  for (const pid of pids) {
-    const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
-    ticks += Number(fields[11]) + Number(fields[12]);
-  }
-  return ticks / 100;
+  const threads = pids.flatMap((pid) => fs.readdirSync(`/proc/${pid}/task`).map((id) => `/proc/${pid}/task/${id}/schedstat`));
+  return threads.reduce((sum, file) => sum + Number(fs.readFileSync(file, 'utf8').split(' ')[0]), 0) / 1e9;
 }
 
 const statusKb = (pid, key) => Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);

@@ -6,6 +6,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/loop/loop.h"
 
+TCase *edges_case(void);
 TCase *timers_case(void);
 
 static inline struct loop *create_loop(void)

@@ -342,6 +342,7 @@ int main(void)
     tcase_add_test(tests, a_watch_may_be_destroyed_in_its_callback);
     tcase_add_test(tests, a_timer_writes_to_a_socket_that_is_full_by_that);
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, edges_case());
     suite_add_tcase(suite, timers_case());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,9 +1,14 @@
 /* Which connections take another request: those on which nothing is left unread. */
 #include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
+#include "http1_internal.h"
 #include "scene.h"
 #include "suite.h"
+#include "taskgate/core/memory.h"
 
 #define ANOTHER_ANSWER "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 #define CHUNKED_ANSWER "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
@@ -110,6 +115,34 @@ START_TEST(bytes_that_came_in_the_round_of_the_next_call_end_the_connection)
 END_TEST
 
 static const char *const clean[] = {SHORT_ANSWER, CHUNKED_ANSWER};
+
+/* After such a read only another one can tell that nothing is left. */
+START_TEST(a_connection_whose_last_read_filled_the_memory_is_used_again)
+{
+    enum { HEAD = 42, BODY = HTTP1_READ_BYTES - HEAD };
+    struct scene scene;
+    struct record record = {.status = 0}, next = {.status = 0};
+    struct peer peer;
+    char *answer = memory_alloc(HEAD + BODY + 1);
+    ck_assert_int_eq(
+        snprintf(answer, HEAD + 1, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", BODY), HEAD);
+    memset(answer + HEAD, 'b', BODY);
+    start(&scene);
+    await_post(&scene, &record, &peer);
+    peer_send_text(&peer, answer);
+    await_end(&record, UPSTREAM_DONE);
+    ck_assert_uint_eq(record.body.length, BODY);
+    peer_clear(&peer);
+    post_to(&scene, &next);
+    peer_await(&peer, "{\"a\":1}");
+    peer_send_text(&peer, SHORT_ANSWER);
+    expect_ok(&next);
+    forget(&record);
+    free(answer);
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
 
 START_TEST(a_connection_with_nothing_unread_is_used_again)
 {
@@ -262,6 +295,7 @@ TCase *reuse_tests(void)
     tcase_add_loop_test(tests, bytes_that_came_with_an_answer_end_its_connection, 0, 6);
     tcase_add_test(tests, bytes_that_came_after_an_answer_end_its_connection);
     tcase_add_test(tests, bytes_that_came_in_the_round_of_the_next_call_end_the_connection);
+    tcase_add_test(tests, a_connection_whose_last_read_filled_the_memory_is_used_again);
     tcase_add_loop_test(tests, a_connection_with_nothing_unread_is_used_again, 0, 2);
     tcase_add_loop_test(tests, of_many_idle_connections_only_the_quiet_ones_are_used, 0, 2);
     tcase_add_test(tests, a_call_that_fails_as_it_goes_out_may_cancel_the_next_and_start_one);
