@@ -138,6 +138,13 @@ void scene_create(struct scene *scene, const char *tool, const char *arguments)
     await_store(scene);
 }
 
+const char *scene_task_path(const struct scene *scene, const char *rest)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "/api/v1/tasks/%s%s", scene->id, rest);
+    return path;
+}
+
 void scene_change(struct scene *scene, const struct task_change *change)
 {
     struct store_actor actor = {"gateway", "gateway"};

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <check.h>
+
 #include "taskgate/admin/admin.h"
 #include "taskgate/task/task.h"
 
@@ -20,6 +22,9 @@ struct scene {
     char *head, *body;        /* of the last response */
 };
 
+/* events_suite.c */
+TCase *events_case(void);
+
 /* Tokens: "view", "decide" and "call" and "audit" with the role of their name, and "extra". */
 void scene_start(struct scene *scene);
 void scene_finish(struct scene *scene);
@@ -28,6 +33,8 @@ void scene_finish(struct scene *scene);
 void scene_configure(bool has_viewer, const char *approval);
 /* A pending task; its id is in scene->id. */
 void scene_create(struct scene *scene, const char *tool, const char *arguments);
+/* "/api/v1/tasks/ID" of the task last created and its continuation; valid until the next call. */
+const char *scene_task_path(const struct scene *scene, const char *rest);
 void scene_change(struct scene *scene, const struct task_change *change);
 /* Sends a request and reads the response; `headers` are whole lines or "", `body` may be NULL.
  * Returns the status. */
