@@ -148,8 +148,14 @@ const struct cedar_policies *policy_cedar(const struct policy *policy)
  * another load of the file; source_count when there is none of that name. */
 static size_t number_of(const struct policy *policy, const struct config_source *source)
 {
-    const struct config_source *own = config_source_find(policy->config, str_from(source->id));
-    return own ? (size_t)(own - policy->config->sources) : policy->config->source_count;
+    const struct config *config = policy->config;
+    for (size_t i = 0; i < config->source_count; i++) {
+        if (source == &config->sources[i])
+            return i;
+    }
+    /* It is of a configuration from before a reload. */
+    const struct config_source *own = config_source_find(config, str_from(source->id));
+    return own ? (size_t)(own - config->sources) : config->source_count;
 }
 
 /* To which rules a call may belong. */
