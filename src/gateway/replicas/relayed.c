@@ -48,11 +48,7 @@ static const char *judge(const struct replicas *replicas, const struct http_exch
         return "it has no signature";
     struct buffer target;
     buffer_init(&target);
-    buffer_append(&target, http_path(exchange));
-    if (http_query(exchange).length > 0) {
-        buffer_append_char(&target, '?');
-        buffer_append(&target, http_query(exchange));
-    }
+    relay_target_write(http_path(exchange), http_query(exchange), &target);
     headers_init_in(&headers, room, HEADERS_ROOM);
     take_headers(&headers, exchange);
     request->method = http_method(exchange);

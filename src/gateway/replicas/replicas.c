@@ -101,6 +101,20 @@ struct peer replicas_find_peer(struct replicas *replicas, const char *id, int64_
     return looking.found;
 }
 
+static bool look_for_any(void *context, const struct store_peer *peer)
+{
+    bool *are_others = context;
+    *are_others |= peer->state != STORE_PEER_GONE;
+    return !*are_others;
+}
+
+bool replicas_are_others(struct replicas *replicas)
+{
+    bool are_others = false;
+    store_visit_peers(replicas->store, look_for_any, &are_others);
+    return are_others;
+}
+
 bool replicas_is_over(struct replicas *replicas, const char *id, int64_t epoch)
 {
     struct peer peer = replicas_find_peer(replicas, id, epoch);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "nonce_cache.h"
 #include "request/worker.h"
@@ -17,6 +18,7 @@ struct replicas {
     char *key; /* of the signatures; never logged */
     struct nonce_cache *nonces;
     struct session_homes *homes;
+    atomic_int waiting; /* calls whose session may not have been stored yet (home.c) */
 
     pthread_mutex_t lock; /* guards: */
     struct map *met;      /* id -> struct met (replicas.c): what the store has said last */
@@ -35,5 +37,7 @@ struct peer {
     char *address; /* owned by the caller; NULL: it takes no calls of others */
 };
 struct peer replicas_find_peer(struct replicas *replicas, const char *id, int64_t epoch);
+/* Whether there are others now that may have opened a session. */
+bool replicas_are_others(struct replicas *replicas);
 /* The first of that alone. */
 bool replicas_is_over(struct replicas *replicas, const char *id, int64_t epoch);
