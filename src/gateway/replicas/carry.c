@@ -8,7 +8,6 @@
 #include "replicas.h"
 #include "request/call_part.h"
 #include "request/headers.h"
-#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -228,30 +227,6 @@ static void on_body(void *context, struct str bytes)
 
 /* ---- the request ---- */
 
-/* Adds the signature, which is over all the others. */
-static void sign(const struct carry *carry, struct str target, struct headers *headers,
-                 struct buffer *value)
-{
-    const struct replicas *replicas = carry->call->worker->gateway->replicas;
-    const struct http_exchange *exchange = carry->call->exchange;
-    char nonce[RELAY_NONCE_BYTES];
-    relay_nonce_make(nonce);
-    const struct relay_signed request = {
-        .from = str_from(store_replica_id(replicas->store)),
-        .to = str_from(carry->home.replica),
-        .epoch = carry->home.epoch,
-        .time_ms = clock_now_ms(),
-        .nonce = str_from(nonce),
-        .method = http_method(exchange),
-        .target = target,
-        .body = http_body(exchange),
-        .headers = headers->items,
-        .header_count = headers->count,
-    };
-    relay_signature_write(str_from(replicas->key), &request, value);
-    headers_add(headers, STR(RELAY_SIGNATURE_HEADER), buffer_str(value));
-}
-
 static void send(struct carry *carry, const char *address)
 {
     static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
@@ -264,7 +239,12 @@ static void send(struct carry *carry, const char *address)
     relay_target_write(http_path(exchange), http_query(exchange), &target);
     headers_init_in(&headers, room, HEADERS_ROOM);
     headers_from_client(&headers, exchange);
-    sign(carry, buffer_str(&target), &headers, &value);
+    const struct relay_signed what = {.to = str_from(carry->home.replica),
+                                      .epoch = carry->home.epoch,
+                                      .method = http_method(exchange),
+                                      .target = buffer_str(&target),
+                                      .body = http_body(exchange)};
+    replicas_sign(carry->call->worker->gateway->replicas, &what, &headers, &value);
     char *method = memory_copy_str(http_method(exchange));
     char *url = memory_format("%s%.*s", address, STR_ARGS(buffer_str(&target)));
     const struct upstream_request request = {
