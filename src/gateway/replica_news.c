@@ -1,8 +1,8 @@
 /* What becomes of each kind of news. */
 #include "replica_news.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "input/input_request.h"
 #include "methods/listen.h"
@@ -42,7 +42,7 @@ void replica_news_send_asks(struct gateway_worker *worker, const struct task *ta
     buffer_init(&questions);
     input_view(worker->gateway, task, &view, &questions);
     task_rounds_show(worker->gateway->task_rounds, str_from(task->id), &requests, &view.changed_ms);
-    memcpy(news.task, task->id, sizeof news.task);
+    snprintf(news.task, sizeof news.task, "%s", task->id);
     news.requests = buffer_str(&requests);
     news.questions = view.pending_elicitations;
     news.is_asking = view.is_asking;
@@ -114,7 +114,7 @@ static void take_wanted(struct gateway_worker *worker, const struct news *news)
     if (!is_first(worker))
         return;
     buffer_init(&requests);
-    memcpy(asks.task, news->task, sizeof asks.task);
+    snprintf(asks.task, sizeof asks.task, "%s", news->task);
     if (task_rounds_show(worker->gateway->task_rounds, str_from(news->task), &requests,
                          &asks.changed_ms)) {
         asks.requests = buffer_str(&requests);

@@ -1,4 +1,5 @@
 /* The gateway's own tasks on a listen stream: where each stands, and each change of it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,7 @@ static void leave_out(struct listening *listening, size_t at)
 static void ask_others(const struct call *call, const struct task *task)
 {
     struct news news = {.kind = NEWS_TASK_WANTED};
-    memcpy(news.task, task->id, sizeof news.task);
+    snprintf(news.task, sizeof news.task, "%s", task->id);
     news_send(call->worker, &news);
 }
 

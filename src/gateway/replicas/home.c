@@ -308,17 +308,23 @@ static void settle(struct call *call, const char *task, call_step here, bool was
     ask(settling);
 }
 
-void home_then(struct call *call, call_step here)
+static void find_way(struct call *call, call_step here)
 {
     struct session_home home;
     char task[TASK_ID_BYTES];
-    if (!call->worker->gateway->replicas || call->is_relayed ||
-        atomic_load(&call->worker->gateway->shutting_down))
-        here(call);
-    else if (find_task(call, task))
+    if (find_task(call, task))
         settle(call, task, here, false);
     else if (!find_open_call(call, &home))
         go_by_session(call, here);
     else if (!go(call, &home, BY_OPEN_CALL, here))
+        here(call); /* which says that the call was lost */
+}
+
+void home_then(struct call *call, call_step here)
+{
+    const struct gateway *gateway = call->worker->gateway;
+    if (gateway->replicas && !call->is_relayed && !atomic_load(&gateway->shutting_down))
+        find_way(call, here);
+    else
         here(call);
 }
