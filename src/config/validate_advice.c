@@ -1,5 +1,5 @@
 /* Warnings of what is allowed, and hardly meant: rules that are never asked, nobody who may
- * approve, a token that can be guessed. */
+ * approve, a token that can be guessed, replicas without a common key. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "validate.h"
 
 #define TOKEN_VARIABLE "THOUGHTGATE_ADMIN_TOKEN"
+#define URL_VARIABLE "THOUGHTGATE_STORE_URL"
 
 /* ---- rules that are never asked ---- */
 
@@ -111,6 +112,35 @@ static bool has_approver(const struct draft *draft)
     return has;
 }
 
+/* ---- replicas that cannot read each other's states ---- */
+
+static bool may_serve_modern(const struct config *config)
+{
+    for (size_t i = 0; i < config->source_count; i++) {
+        const struct config_source *source = &config->sources[i];
+        if (source->eras != CONFIG_ERA_LEGACY || (source->bridge & BRIDGE_MODERN))
+            return true;
+    }
+    return false;
+}
+
+/* Without one key for all, each replica makes one of its own. */
+static void check_state_key(const struct draft *draft)
+{
+    static const char why[] = "without state_key each replica has a key of its own, and refuses "
+                              "the requestState that another one has given a modern client";
+    static const char hint[] = "give all replicas one key: state_key: {env: VARIABLE}";
+    const struct config *config = draft->config;
+    const struct node *url = node_get(node_get(draft->root, "store"), "url");
+    if (!config->store_url || config->state_key_env || !may_serve_modern(config))
+        return;
+    if (node_is_null(url))
+        problems_warning(draft->report.problems, (struct place){.file = URL_VARIABLE}, "store.url",
+                         hint, "%s", why);
+    else
+        report_warning(&draft->report, url, "store.url", hint, "%s", why);
+}
+
 void validate_advice(const struct draft *draft)
 {
     const char *own = draft->environment(TOKEN_VARIABLE);
@@ -118,6 +148,7 @@ void validate_advice(const struct draft *draft)
     if (draft->is_shadow)
         return;
     check_reach(draft);
+    check_state_key(draft);
     if (may_wait(draft->config) && !has_approver(draft) && !draft->needs_no_secrets)
         report_warning(&draft->report, node_get(admin, "tokens"), "admin.tokens",
                        "give one the role approver",

@@ -21,6 +21,7 @@
 #include "methods/rewritten_lists.h"
 #include "relay/notification_stream.h"
 #include "relay/relay.h"
+#include "replica_news.h"
 #include "replicas/carry.h"
 #include "replicas/replicas.h"
 #include "request/broadcast.h"
@@ -69,9 +70,15 @@ static void send_to_claimant(struct gateway_worker *worker, const struct task *t
         notification_stream_send(worker, claimant, message);
 }
 
+static void on_input_status(struct gateway_worker *worker, struct task *task)
+{
+    notification_stream_send_status(worker, task);
+    replica_news_send_asks(worker, task);
+}
+
 static const struct input_events input_events = {
     .changed = execution_input_changed,
-    .status = notification_stream_send_status,
+    .status = on_input_status,
     .offer = on_input_offered,
     .offer_client = notification_stream_offer_client,
     .send = send_to_claimant,
@@ -82,6 +89,7 @@ static void on_task_asks(struct gateway_worker *worker, const struct task *task)
 {
     listen_note_requests(worker, task);
     plain_call_note_requests(worker, task);
+    replica_news_send_asks(worker, task);
 }
 
 struct lost_task {
@@ -131,6 +139,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->input_events = &input_events;
     gateway->task_asks = on_task_asks;
     gateway->task_lost = on_task_lost;
+    gateway->news = replica_news_take;
     gateway->shadow = shadow_create();
     gateway->inbox_table = inbox_table_create();
     gateway->inputs = input_table_create();
@@ -214,6 +223,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     bridge_down_worker_init(worker);
     list_init(&worker->streams);
     list_init(&worker->listens);
+    replica_news_worker_init(worker);
     worker->waiters = map_create();
     worker->executions = map_create();
     worker->detached_tasks = map_create();
@@ -244,6 +254,7 @@ void gateway_worker_close(struct gateway_worker *worker)
 {
     tools_fetch_stop(worker);
     loop_timer_stop(&worker->sweep_timer);
+    replica_news_worker_close(worker);
     drop_calls(worker);
     executions_drop(worker);
     detached_calls_drop(worker);
@@ -272,6 +283,7 @@ static void deliver_list_changed(struct gateway_worker *worker, const void *none
 {
     notification_stream_send_list_changed(worker);
     listen_tell_of_tools(worker);
+    replica_news_send_tools(worker);
 }
 
 static const struct broadcast_kind list_changed_kind = {.deliver = deliver_list_changed};

@@ -256,6 +256,14 @@ struct home_row {
     int64_t lost_epoch;
 };
 
+/* Where a task lives. The texts are owned. */
+struct task_home_row {
+    char *replica, *address; /* "": it takes no calls */
+    int64_t epoch;
+    bool is_over; /* that epoch */
+    enum task_state state;
+};
+
 struct replica_rows {
     /* A new epoch of the replica, alive at `now_ms`. */
     bool (*join)(struct database *database, const char *id, int64_t now_ms, int64_t *epoch);
@@ -267,7 +275,13 @@ struct replica_rows {
     /* The task is executed by this replica. ROW_ABSENT: its epoch is over. */
     enum row_result (*claim)(struct database *database, const struct task *task, const char *id,
                              int64_t epoch);
-    /* Who has claimed the task last; the caller frees *id. */
+    /* The task lives with this replica, which does not execute it yet, unless it lives with one
+     * whose epoch goes on. */
+    bool (*keep)(struct database *database, const char *task_id, const char *id, int64_t epoch);
+    /* Where the task lives: with who has claimed or kept it last. The caller frees the texts. */
+    enum row_result (*task_home)(struct database *database, const char *task_id,
+                                 struct task_home_row *home);
+    /* Who has claimed or kept the task last; the caller frees *id. */
     enum row_result (*claim_of)(struct database *database, const struct task *task, char **id,
                                 int64_t *epoch);
     /* The executing tasks that no replica holds in an epoch that goes on. */

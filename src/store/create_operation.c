@@ -82,7 +82,7 @@ static bool run_create(struct batch *batch, struct operation *operation)
                       ""))
         return false;
     if (!pending_note_created(batch, task) ||
-        (task->state == TASK_EXECUTING && !replica_claim(batch, task)))
+        !(task->state == TASK_EXECUTING ? replica_claim(batch, task) : replica_keep(batch, task)))
         return false;
     /* Nobody is asked about a call that a grant decides. */
     if (!grants_apply(batch, task, &is_granted) ||

@@ -72,7 +72,7 @@ static bool find_address(struct batch *batch, const char *id, char **address)
     return done;
 }
 
-static bool run_settle(struct batch *batch, struct operation *operation)
+static bool run_settle_session(struct batch *batch, struct operation *operation)
 {
     const struct replica *self = batch->replica;
     const struct home_key key = {operation->source, operation->session};
@@ -107,4 +107,4 @@ static bool run_settle(struct batch *batch, struct operation *operation)
     return done;
 }
 
-const struct operation_kind operation_session_settle = {"session settle", true, run_settle};
+const struct operation_kind operation_session_settle = {"session settle", true, run_settle_session};

@@ -115,8 +115,9 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
     operation_outbox_messages, operation_outbox_messages_of, operation_outbox_see,
     operation_grants_configure, operation_grant_list, operation_grant_revoke, operation_sweep,
-    operation_probe, operation_session_settle, operation_join, operation_heartbeat,
-    operation_catch_up, operation_leave, operation_feed_keep, operation_feed_after;
+    operation_probe, operation_session_settle, operation_task_settle, operation_join,
+    operation_heartbeat, operation_catch_up, operation_leave, operation_feed_keep,
+    operation_feed_after;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);

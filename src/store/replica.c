@@ -63,6 +63,13 @@ bool replica_claim(struct batch *batch, const struct task *task)
            ROW_FOUND;
 }
 
+bool replica_keep(struct batch *batch, const struct task *task)
+{
+    const struct replica *self = batch->replica;
+    return !batch->backend->is_shared ||
+           batch->backend->replicas->keep(batch->database, task->id, self->id, self->epoch);
+}
+
 bool replica_is_late(struct batch *batch, const struct task *task, bool *is_late)
 {
     const struct replica *self = batch->replica;

@@ -19,7 +19,7 @@ static const char *const lease_names[LEASE_COUNT] = {
 /* ---- executions that nobody ends any more ---- */
 
 /* Upstream may have done the work: the call is never run again (design invariant 4). */
-static bool end_unknown(struct batch *batch, const char *id)
+bool replica_end_unknown(struct batch *batch, const char *id)
 {
     struct task *task = NULL;
     struct error error;
@@ -42,7 +42,7 @@ static bool end_lost(struct batch *batch)
     struct id_list list = {.count = 0};
     bool done = batch->backend->replicas->find_lost(batch->database, &list);
     for (size_t i = 0; done && i < list.count; i++)
-        done = end_unknown(batch, list.ids[i]);
+        done = replica_end_unknown(batch, list.ids[i]);
     if (done && list.count > 0)
         log_warn("Calls were running when the gateway stopped; their outcome is unknown",
                  LOG_NUMBER("tasks", (int64_t)list.count));
@@ -58,7 +58,7 @@ static bool end_forgotten(struct batch *batch, const char *id)
     bool may_run =
         result == ROW_FOUND && (task->state == TASK_PENDING || task->state == TASK_APPROVED);
     task_unref(task);
-    return may_run ? end_unknown(batch, id) : result != ROW_FAILED;
+    return may_run ? replica_end_unknown(batch, id) : result != ROW_FAILED;
 }
 
 bool replica_end_forgotten_claims(struct batch *batch)

@@ -326,6 +326,13 @@ void store_session_settle(struct store *store, struct str source, struct str dig
     store_queue(store, create_of_session(&operation_session_settle, source, digest, call));
 }
 
+void store_task_settle(struct store *store, struct str id, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_settle, call);
+    operation->id = memory_copy_str(id);
+    store_queue(store, operation);
+}
+
 void store_pair_put(struct store *store, struct str source, struct str session_digest,
                     struct str token_digest, int64_t accepted_ms, struct store_call call)
 {

@@ -28,3 +28,9 @@ struct store_home {
  * use the database (store_is_shared()). */
 void store_session_settle(struct store *store, struct str source, struct str digest,
                           struct store_call call);
+
+/* The same for a task that has not ended: who has created it has the credentials for it, and who
+ * runs it has what the server asks meanwhile. If that replica is gone, an undecided or approved
+ * task lives here from now on, and one that was executing ends with an unknown outcome.
+ * STORE_NOT_FOUND: no such task lives anywhere, because it has ended, or is not known. */
+void store_task_settle(struct store *store, struct str id, struct store_call call);

@@ -37,6 +37,8 @@ struct store_peer {
     enum store_peer_state state;
 };
 
+#define STORE_REPLICA_ID_BYTES 129 /* an id has at most 128 characters */
+
 /* This replica's own id. */
 const char *store_replica_id(const struct store *store);
 /* Its epoch; 0: it has none now, so it may neither execute nor decide. Calls that replicas send

@@ -12,6 +12,7 @@
 #include "rate_limit.h"
 #include "relay/relay.h"
 #include "replicas/home.h"
+#include "replicas/news.h"
 #include "replicas/relayed.h"
 #include "request/authorization.h"
 #include "request/call.h"
@@ -471,7 +472,7 @@ void entry_handle(struct gateway_worker *worker, struct http_exchange *exchange)
 /* The other replica has looked at Host, Origin and the rates of its client. */
 void entry_handle_relayed(struct gateway_worker *worker, struct http_exchange *exchange)
 {
-    if (!relayed_is_good(worker, exchange))
+    if (news_take(worker, exchange) || !relayed_is_good(worker, exchange))
         return;
     struct snapshot *snapshot = snapshot_current();
     const struct config_source *source = source_of_path(snapshot->config, http_path(exchange));

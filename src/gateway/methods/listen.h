@@ -9,5 +9,8 @@ void listen_tell_of_tools(struct gateway_worker *worker);
 void listen_note_task(struct gateway_worker *worker, struct task *task);
 /* The server of a running task has put or withdrawn a question to its client. */
 void listen_note_requests(struct gateway_worker *worker, const struct task *task);
+/* The same of a task that runs at another replica, as that tells. */
+struct news;
+void listen_note_news(struct gateway_worker *worker, const struct news *news);
 /* The process ends: each gets its result, and its stream ends. */
 void listen_end_all(struct gateway_worker *worker);

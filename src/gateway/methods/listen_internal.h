@@ -10,6 +10,9 @@ struct listened_task {
     char id[TASK_ID_BYTES];
     struct task *task; /* as it was last seen; NULL until it has been read */
     char told[DIGEST_HEX_BYTES];
+    /* What its server asks at another replica, which has told of it. */
+    struct buffer asked; /* JSON object; empty: nothing */
+    int64_t asked_ms, asked_sequence;
 };
 
 struct listening {

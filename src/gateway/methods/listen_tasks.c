@@ -1,4 +1,5 @@
 /* The gateway's own tasks on a listen stream: where each stands, and each change of it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "listen_internal.h"
 #include "own_task.h"
 #include "relay/relay.h"
+#include "replicas/news.h"
 #include "run/execution.h"
 #include "run/task_rounds.h"
 #include "taskgate/core/clock.h"
@@ -60,9 +62,19 @@ static void leave_out(struct listening *listening, size_t at)
     listening->task_count--;
 }
 
+/* Another replica may run it, and knows what its server has asked before. */
+static void ask_others(const struct call *call, const struct task *task)
+{
+    struct news news = {.kind = NEWS_TASK_WANTED};
+    snprintf(news.task, sizeof news.task, "%s", task->id);
+    news_send(call->worker, &news);
+}
+
 /* A client that listens waits for the result. Its credentials are fresh. */
 static void take(struct call *call, struct listened_task *listened, struct task *task)
 {
+    if (task->state == TASK_EXECUTING)
+        ask_others(call, task);
     if (execution_offer(call, task, true))
         listened->task = task_ref(task);
     else
@@ -127,6 +139,22 @@ static bool is_news(struct listened_task *listened, struct str message)
     return true;
 }
 
+/* What the server asks: of a call that runs here, or else as another replica has told. */
+static void look_at_requests(const struct listening *listening,
+                             const struct listened_task *listened, struct dialect_view *view,
+                             struct buffer *requests)
+{
+    struct task_rounds *rounds = listening->call->worker->gateway->task_rounds;
+    if (listened->task->state != TASK_EXECUTING)
+        return;
+    if (task_rounds_show(rounds, str_from(listened->id), requests, &view->changed_ms)) {
+        view->input_requests = buffer_str(requests);
+    } else if (listened->asked_sequence > 0) {
+        view->input_requests = buffer_str(&listened->asked);
+        view->changed_ms = listened->asked_ms;
+    }
+}
+
 static void tell(struct listening *listening, struct listened_task *listened)
 {
     struct call *call = listening->call;
@@ -134,10 +162,7 @@ static void tell(struct listening *listening, struct listened_task *listened)
     struct buffer message, requests;
     buffer_init(&message);
     buffer_init(&requests);
-    if (listened->task->state == TASK_EXECUTING)
-        task_rounds_show(call->worker->gateway->task_rounds, str_from(listened->id), &requests,
-                         &view.changed_ms);
-    view.input_requests = buffer_str(&requests);
+    look_at_requests(listening, listened, &view, &requests);
     dialect_modern_write_notification(&message, listened->task, &view, call->envelope.id);
     if (is_news(listened, buffer_str(&message)))
         relay_pass(call, buffer_str(&message));
@@ -180,5 +205,25 @@ void listen_note_requests(struct gateway_worker *worker, const struct task *task
         struct listened_task *listened = find(listening, str_from(task->id));
         if (listened && listened->task && listening->is_open)
             tell(listening, listened);
+    }
+}
+
+static void note_news(struct listening *listening, const struct news *news)
+{
+    struct listened_task *listened = find(listening, str_from(news->task));
+    if (!listened || news->sequence <= listened->asked_sequence)
+        return;
+    buffer_clear(&listened->asked);
+    buffer_append(&listened->asked, news->requests);
+    listened->asked_ms = news->changed_ms;
+    listened->asked_sequence = news->sequence;
+    if (listened->task && listening->is_open)
+        tell(listening, listened);
+}
+
+void listen_note_news(struct gateway_worker *worker, const struct news *news)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->listens) {
+        note_news(LIST_ENTRY(node, struct listening, node), news);
     }
 }

@@ -27,8 +27,10 @@ static void drop(struct call *call, void *object)
     list_remove(&listening->node);
     loop_timer_stop(&listening->end);
     loop_timer_stop(&listening->life);
-    for (size_t i = 0; i < listening->task_count; i++)
+    for (size_t i = 0; i < listening->task_count; i++) {
+        buffer_finish(&listening->tasks[i].asked);
         task_unref(listening->tasks[i].task);
+    }
     free(listening->tasks);
     MAGIC_CLEAR(listening);
     free(listening);

@@ -91,17 +91,17 @@ static bool is_owners(const struct notification_stream *stream, const struct tas
     return strcmp(task->owner, OWNER_ANONYMOUS) != 0 && call_owns(stream->call, task);
 }
 
-void notification_stream_send_status(struct gateway_worker *worker, struct task *task)
+void notification_stream_send_view(struct gateway_worker *worker, struct task *task,
+                                   const struct dialect_view *shared)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct notification_stream *stream = LIST_ENTRY(node, struct notification_stream, node);
         struct call *call = stream->call;
         if (!call->facts.server.has_task_status || !is_owners(stream, task))
             continue;
-        struct dialect_view view = {.pending = client_pending_look(call)};
-        struct buffer data, events, elicitations;
-        buffer_init(&elicitations);
-        input_view(worker->gateway, task, &view, &elicitations);
+        struct dialect_view view = *shared;
+        struct buffer data, events;
+        view.pending = client_pending_look(call);
         buffer_init(&data);
         buffer_init(&events);
         dialect_write_status_event(&data, task, &view, clock_now_ms());
@@ -112,8 +112,19 @@ void notification_stream_send_status(struct gateway_worker *worker, struct task 
         tell(stream, buffer_str(&events));
         buffer_finish(&events);
         buffer_finish(&data);
-        buffer_finish(&elicitations);
     }
+}
+
+void notification_stream_send_status(struct gateway_worker *worker, struct task *task)
+{
+    struct dialect_view view = {.is_asking = false};
+    struct buffer elicitations;
+    if (list_is_empty(&worker->streams))
+        return;
+    buffer_init(&elicitations);
+    input_view(worker->gateway, task, &view, &elicitations);
+    notification_stream_send_view(worker, task, &view);
+    buffer_finish(&elicitations);
 }
 
 void notification_stream_offer(struct gateway_worker *worker, const struct task *task)

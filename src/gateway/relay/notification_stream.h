@@ -5,6 +5,7 @@
 #pragma once
 
 #include "request/call.h"
+#include "taskgate/mcp/dialect.h"
 
 struct notification_stream;
 
@@ -18,6 +19,9 @@ void notification_stream_flush(struct notification_stream *stream);
 /* Sends a task's new state to the owner's streams on this worker, if the session's `initialize`
  * advertised that: the seed's event, then the JSON-RPC notification. */
 void notification_stream_send_status(struct gateway_worker *worker, struct task *task);
+/* The same of a task that runs elsewhere, with what is asked there. */
+void notification_stream_send_view(struct gateway_worker *worker, struct task *task,
+                                   const struct dialect_view *view);
 /* Sends the questions of a task's execution to the session that made the task. Its client knows no
  * tasks, so it waits in no tasks/result. */
 void notification_stream_offer(struct gateway_worker *worker, const struct task *task);

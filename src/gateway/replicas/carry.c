@@ -8,7 +8,6 @@
 #include "replicas.h"
 #include "request/call_part.h"
 #include "request/headers.h"
-#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -27,6 +26,7 @@ struct carry {
     carry_untaken untaken;
     struct upstream_call *upstream; /* NULL once it has ended */
     struct loop_timer look;
+    bool is_repeatable;
     bool has_begun; /* the response goes down */
     bool is_unread; /* it was refused there, unread */
     bool is_events; /* the response is an event stream, */
@@ -109,9 +109,16 @@ static void answer_error(struct carry *carry, enum jsonrpc_error error,
     buffer_finish(&message);
 }
 
-/* What was sent may have run: it is never sent again. */
+/* What was sent may have run: it is sent again only if that cannot matter. */
 static void fail(struct carry *carry, const char *detail)
 {
+    if (carry->is_repeatable && !carry->has_begun) {
+        log_warn("A relayed request was lost with its replica, and is handled here",
+                 LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
+        metrics_count(METRIC_RELAYED_REQUESTS, STR("repeated"));
+        give_back(carry);
+        return;
+    }
     const struct jsonrpc_error_data data = {.details = STR("the outcome of the call is unknown")};
     log_warn("A relayed request was lost with its replica",
              LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
@@ -134,7 +141,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         metrics_count(METRIC_RELAYED_REQUESTS, STR("relayed"));
         complete(carry);
     } else if (result == UPSTREAM_CONNECT_FAILED) {
-        log_warn("The replica of a session is not reached",
+        log_warn("A replica to which a request is relayed is not reached",
                  LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
         metrics_count(METRIC_RELAYED_REQUESTS, STR("unreachable"));
         give_back(carry);
@@ -220,40 +227,6 @@ static void on_body(void *context, struct str bytes)
 
 /* ---- the request ---- */
 
-static void write_target(const struct http_exchange *exchange, struct buffer *target)
-{
-    struct str query = http_query(exchange);
-    buffer_append(target, http_path(exchange));
-    if (query.length > 0) {
-        buffer_append_char(target, '?');
-        buffer_append(target, query);
-    }
-}
-
-/* Adds the signature, which is over all the others. */
-static void sign(const struct carry *carry, struct str target, struct headers *headers,
-                 struct buffer *value)
-{
-    const struct replicas *replicas = carry->call->worker->gateway->replicas;
-    const struct http_exchange *exchange = carry->call->exchange;
-    char nonce[RELAY_NONCE_BYTES];
-    relay_nonce_make(nonce);
-    const struct relay_signed request = {
-        .from = str_from(store_replica_id(replicas->store)),
-        .to = str_from(carry->home.replica),
-        .epoch = carry->home.epoch,
-        .time_ms = clock_now_ms(),
-        .nonce = str_from(nonce),
-        .method = http_method(exchange),
-        .target = target,
-        .body = http_body(exchange),
-        .headers = headers->items,
-        .header_count = headers->count,
-    };
-    relay_signature_write(str_from(replicas->key), &request, value);
-    headers_add(headers, STR(RELAY_SIGNATURE_HEADER), buffer_str(value));
-}
-
 static void send(struct carry *carry, const char *address)
 {
     static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
@@ -263,10 +236,15 @@ static void send(struct carry *carry, const char *address)
     struct buffer target, value;
     buffer_init(&target);
     buffer_init(&value);
-    write_target(exchange, &target);
+    relay_target_write(http_path(exchange), http_query(exchange), &target);
     headers_init_in(&headers, room, HEADERS_ROOM);
     headers_from_client(&headers, exchange);
-    sign(carry, buffer_str(&target), &headers, &value);
+    const struct relay_signed what = {.to = str_from(carry->home.replica),
+                                      .epoch = carry->home.epoch,
+                                      .method = http_method(exchange),
+                                      .target = buffer_str(&target),
+                                      .body = http_body(exchange)};
+    replicas_sign(carry->call->worker->gateway->replicas, &what, &headers, &value);
     char *method = memory_copy_str(http_method(exchange));
     char *url = memory_format("%s%.*s", address, STR_ARGS(buffer_str(&target)));
     const struct upstream_request request = {
@@ -285,12 +263,13 @@ static void send(struct carry *carry, const char *address)
 }
 
 void carry_start(struct call *call, const struct session_home *home, const char *address,
-                 carry_untaken untaken, call_step here)
+                 bool is_repeatable, carry_untaken untaken, call_step here)
 {
     struct carry *carry = memory_alloc(sizeof *carry);
     MAGIC_SET(carry, CARRY_MAGIC);
     carry->call = call;
     carry->home = *home;
+    carry->is_repeatable = is_repeatable;
     carry->here = here;
     carry->untaken = untaken;
     loop_timer_init(&carry->look, call->worker->loop, on_look, carry);

@@ -1,13 +1,13 @@
 /*
- * Which process handles a request: the one where its session lives (contract "Replicas"). On the
- * call's loop.
+ * Which process handles a request: the one where its task lives, or its open call, or its session
+ * (contract "Replicas"). On the call's loop.
  */
 #pragma once
 
 #include "request/call.h"
 
-/* Goes on with `here` if the call is handled in this process: it has no session, or nothing of it
- * depends on one process, or the session lives here, or its replica is not reached. Otherwise the
- * call is carried to that replica. A session whose replica is gone is adopted first. Nothing was
- * begun for the call. */
+/* Goes on with `here` if the call is handled in this process: nothing of it depends on one process,
+ * or what it needs is here, or its replica is not reached. Otherwise the call is carried to that
+ * replica. A session or task whose replica is gone is adopted first. Nothing was begun for the
+ * call. */
 void home_then(struct call *call, call_step here);

@@ -13,8 +13,12 @@
 
 struct nonce_cache;
 
-/* Each nonce is remembered for at least `window_ms`; at most `most` per window are. */
+/* Each nonce is remembered for at least `window_ms`; at most `most` per window are. Whoever takes
+ * one has checked that it was signed less than half a window before or after now. */
 struct nonce_cache *nonce_cache_create(int64_t window_ms, size_t most);
 void nonce_cache_destroy(struct nonce_cache *cache); /* NULL is allowed */
-/* false: it has come before, or there is no room to remember it. `now_ms` is monotonic. */
-bool nonce_cache_take(struct nonce_cache *cache, struct str nonce, int64_t now_ms);
+/* false: it has come before; or it may have, because it was signed no later than one that is
+ * forgotten, as after the wall clock was set back; or there is no room to remember it. `signed_ms`
+ * is the signer's wall clock, `now_ms` is monotonic. */
+bool nonce_cache_take(struct nonce_cache *cache, struct str nonce, int64_t signed_ms,
+                      int64_t now_ms);

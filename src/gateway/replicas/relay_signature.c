@@ -9,6 +9,15 @@
 #define VERSION "v1"
 #define WORD_COUNT 7
 
+void relay_target_write(struct str path, struct str query, struct buffer *out)
+{
+    buffer_append(out, path);
+    if (query.length > 0) {
+        buffer_append_char(out, '?');
+        buffer_append(out, query);
+    }
+}
+
 void relay_nonce_make(char nonce[RELAY_NONCE_BYTES])
 {
     unsigned char bytes[(RELAY_NONCE_BYTES - 1) / 2];

@@ -48,11 +48,7 @@ static const char *judge(const struct replicas *replicas, const struct http_exch
         return "it has no signature";
     struct buffer target;
     buffer_init(&target);
-    buffer_append(&target, http_path(exchange));
-    if (http_query(exchange).length > 0) {
-        buffer_append_char(&target, '?');
-        buffer_append(&target, http_query(exchange));
-    }
+    relay_target_write(http_path(exchange), http_query(exchange), &target);
     headers_init_in(&headers, room, HEADERS_ROOM);
     take_headers(&headers, exchange);
     request->method = http_method(exchange);
@@ -69,9 +65,10 @@ static const char *judge(const struct replicas *replicas, const struct http_exch
         return "it was signed too long ago, or the clocks differ";
     if (!str_equal(request->to, str_from(store_replica_id(replicas->store))))
         return "it is for another replica";
-    return nonce_cache_take(replicas->nonces, request->nonce, clock_monotonic_ms())
+    return nonce_cache_take(replicas->nonces, request->nonce, request->time_ms,
+                            clock_monotonic_ms())
                ? NULL
-               : "it has come before";
+               : "it has come before, or may have: the clock was set back";
 }
 
 bool relayed_is_good(struct gateway_worker *worker, struct http_exchange *exchange)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "nonce_cache.h"
 #include "request/worker.h"
@@ -17,6 +18,8 @@ struct replicas {
     char *key; /* of the signatures; never logged */
     struct nonce_cache *nonces;
     struct session_homes *homes;
+    _Atomic(int64_t) news_sequence; /* the last that was sent (news.c) */
+    atomic_int waiting;             /* calls whose session may not have been stored yet (home.c) */
 
     pthread_mutex_t lock; /* guards: */
     struct map *met;      /* id -> struct met (replicas.c): what the store has said last */
@@ -35,5 +38,14 @@ struct peer {
     char *address; /* owned by the caller; NULL: it takes no calls of others */
 };
 struct peer replicas_find_peer(struct replicas *replicas, const char *id, int64_t epoch);
+/* Adds the signature of this replica, which is over all headers before it. `what` has all but its
+ * sender, time, nonce and headers. `value` must live as long as the headers. */
+struct headers;
+struct relay_signed;
+void replicas_sign(const struct replicas *replicas, const struct relay_signed *what,
+                   struct headers *headers, struct buffer *value);
+
+/* Whether there are others now that may have opened a session. */
+bool replicas_are_others(struct replicas *replicas);
 /* The first of that alone. */
 bool replicas_is_over(struct replicas *replicas, const char *id, int64_t epoch);

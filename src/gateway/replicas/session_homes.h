@@ -9,11 +9,10 @@
 #include <stdint.h>
 
 #include "taskgate/core/str.h"
-
-#define REPLICA_ID_BYTES 129 /* an id has at most 128 characters */
+#include "taskgate/store/replicas.h"
 
 struct session_home {
-    char replica[REPLICA_ID_BYTES];
+    char replica[STORE_REPLICA_ID_BYTES];
     int64_t epoch;
     bool is_here; /* then `epoch` is this process's own */
 };

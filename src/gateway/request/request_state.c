@@ -13,7 +13,7 @@
 #include "taskgate/json/text.h"
 
 #define PREFIX STR("tg1.")
-#define FIELD_COUNT 7
+#define FIELD_COUNT 9 /* of an older state 7 */
 
 static const char *const kinds[REQUEST_STATE_KIND_COUNT] = {"hold", "confirm", "execute"};
 
@@ -50,11 +50,16 @@ void request_state_write(const struct call *call, const struct request_state *st
 {
     struct buffer payload = {0}, bound = {0}, sealed = {0};
     struct binding binding;
+    const struct store *store = call->worker->gateway->store;
+    bool is_shared = store_is_shared(store);
     bind_call(call, &binding);
     write_bound(call, &bound);
     buffer_append_format(&payload, "%s\n%" PRId64 "\n%" PRId64 "\n%s\n%s\n%s\n%s", state->id,
                          state->round, state->until_ms, binding.owner, binding.name,
                          binding.arguments, kinds[state->kind]);
+    if (is_shared)
+        buffer_append_format(&payload, "\n%s\n%" PRId64, store_replica_id(store),
+                             store_replica_epoch(store));
     if (!state_seal(call->worker->gateway->state_keys, PREFIX, buffer_str(&bound),
                     buffer_str(&payload), &sealed))
         log_error("A request state could not be sealed", LOG_TEXT("task", state->id));
@@ -74,20 +79,40 @@ static bool read_kind(struct str text, enum request_state_kind *kind)
     return false;
 }
 
+static bool read_place(struct str replica, struct str epoch, struct request_state *state)
+{
+    uint64_t number = 0;
+    if (replica.length >= sizeof state->replica ||
+        (replica.length > 0 && (!str_to_u64(epoch, &number) || number > INT64_MAX)))
+        return false;
+    snprintf(state->replica, sizeof state->replica, "%.*s", STR_ARGS(replica));
+    state->epoch = (int64_t)number;
+    return true;
+}
+
+static bool read_payload(struct str payload, struct str fields[FIELD_COUNT],
+                         struct request_state *state)
+{
+    uint64_t round, until_ms;
+    for (size_t i = 0; i < FIELD_COUNT; i++)
+        str_cut(payload, '\n', &fields[i], &payload);
+    if (!str_to_u64(fields[1], &round) || !str_to_u64(fields[2], &until_ms) ||
+        fields[0].length >= sizeof state->id || !read_kind(fields[6], &state->kind) ||
+        !read_place(fields[7], fields[8], state))
+        return false;
+    snprintf(state->id, sizeof state->id, "%.*s", STR_ARGS(fields[0]));
+    state->round = (int64_t)round;
+    state->until_ms = (int64_t)until_ms;
+    return true;
+}
+
 /* NULL: the state is this call's. Else why it is not, for the log. */
 static const char *judge(const struct call *call, struct str payload, struct request_state *state)
 {
     struct str fields[FIELD_COUNT];
     struct binding binding;
-    uint64_t round, until_ms;
-    for (size_t i = 0; i < FIELD_COUNT; i++)
-        str_cut(payload, '\n', &fields[i], &payload);
-    if (!str_to_u64(fields[1], &round) || !str_to_u64(fields[2], &until_ms) ||
-        fields[0].length >= sizeof state->id || !read_kind(fields[6], &state->kind))
+    if (!read_payload(payload, fields, state))
         return "it has another form";
-    snprintf(state->id, sizeof state->id, "%.*s", STR_ARGS(fields[0]));
-    state->round = (int64_t)round;
-    state->until_ms = (int64_t)until_ms;
     bind_call(call, &binding);
     if (state->until_ms < clock_now_ms())
         return "it has expired";
@@ -100,20 +125,36 @@ static const char *judge(const struct call *call, struct str payload, struct req
     return NULL;
 }
 
-bool request_state_open(const struct call *call, struct request_state *state)
+static bool unseal(const struct call *call, struct buffer *payload)
 {
-    struct buffer text = {0}, bound = {0}, payload = {0};
-    const char *wrong = "it is forged, or of another source or key";
+    struct buffer text = {0}, bound = {0};
     json_decode_string(call->envelope.request_state, &text);
     write_bound(call, &bound);
-    if (state_unseal(call->worker->gateway->state_keys, PREFIX, buffer_str(&bound),
-                     buffer_str(&text), &payload))
+    bool is_sealed = state_unseal(call->worker->gateway->state_keys, PREFIX, buffer_str(&bound),
+                                  buffer_str(&text), payload);
+    buffer_finish(&text);
+    buffer_finish(&bound);
+    return is_sealed;
+}
+
+bool request_state_peek(const struct call *call, struct request_state *state)
+{
+    struct buffer payload = {0};
+    struct str fields[FIELD_COUNT];
+    bool is_read = unseal(call, &payload) && read_payload(buffer_str(&payload), fields, state);
+    buffer_finish(&payload);
+    return is_read;
+}
+
+bool request_state_open(const struct call *call, struct request_state *state)
+{
+    struct buffer payload = {0};
+    const char *wrong = "it is forged, or of another source or key";
+    if (unseal(call, &payload))
         wrong = judge(call, buffer_str(&payload), state);
     if (wrong)
         log_warn("A request state was refused", LOG_TEXT("source", call->source->id),
                  LOG_TEXT("reason", wrong));
-    buffer_finish(&text);
-    buffer_finish(&bound);
     buffer_finish(&payload);
     return wrong == NULL;
 }

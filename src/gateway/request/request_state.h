@@ -6,6 +6,7 @@
 #pragma once
 
 #include "call.h"
+#include "taskgate/store/replicas.h"
 
 struct request_state {
     char id[TASK_ID_BYTES];
@@ -17,6 +18,9 @@ struct request_state {
         REQUEST_STATE_EXECUTE, /* the server asks, while it runs the call */
         REQUEST_STATE_KIND_COUNT
     } kind;
+    /* The process that gave the state, where several share a database; "": not said. */
+    char replica[STORE_REPLICA_ID_BYTES];
+    int64_t epoch;
 };
 
 /* The one message of the refusal of any state that is not this call's. */
@@ -24,7 +28,10 @@ struct request_state {
 
 /* Whether the call's requestState has the gateway's form. Any other is the server's. */
 bool request_state_is_ours(const struct call *call);
-/* Appends a JSON string. After call_identify(). */
+/* Reads the id and the process alone. Nothing is judged: what the caller may do is not known.
+ * false: it is not sealed with a key of this process. */
+bool request_state_peek(const struct call *call, struct request_state *state);
+/* Appends a JSON string, with this process in it. After call_identify(). */
 void request_state_write(const struct call *call, const struct request_state *state,
                          struct buffer *out);
 /* false: it is forged, has expired, or is another caller's, call's or source's. The log says which,

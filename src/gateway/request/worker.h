@@ -25,6 +25,7 @@ struct inbox_table;
 struct input_events;
 struct input_table;
 struct list_cache;
+struct news;
 struct log_aggregate;
 struct quota;
 struct rate_limit;
@@ -74,6 +75,8 @@ struct gateway {
     void (*task_lost)(struct gateway *gateway, struct task *task);
     /* The questions of a modern task's server have changed. On each worker; never NULL. */
     void (*task_asks)(struct gateway_worker *worker, const struct task *task);
+    /* Another replica has told something. On each worker; never NULL. */
+    void (*news)(struct gateway_worker *worker, const struct news *news);
     struct gateway_worker **workers;
     size_t worker_count;
     _Atomic(int64_t) reloaded_ms; /* monotonic, when the configuration was changed last; 0: never */
@@ -111,10 +114,13 @@ struct gateway_worker {
     struct list conversations;     /* struct conversation.node: bridged calls at their server */
     struct list streams;           /* struct notification_stream.node: open GET streams */
     struct list listens;           /* struct listening.node: each subscriptions/listen */
-    struct map *waiters;           /* task id -> struct result_wait: open tasks/result */
-    struct map *executions;        /* task id -> struct execution: credentials held, or running */
-    struct list detached;          /* struct detached_call.node: all of them, tasks yet or not */
-    struct map *detached_tasks;    /* task id -> struct detached_call: those that run */
+    struct list news;              /* what goes to other replicas (replicas/news.c) */
+    size_t news_count;
+    struct loop_timer tools_changed_timer; /* of others: told once for all that came together */
+    struct map *waiters;                   /* task id -> struct result_wait: open tasks/result */
+    struct map *executions;     /* task id -> struct execution: credentials held, or running */
+    struct list detached;       /* struct detached_call.node: all of them, tasks yet or not */
+    struct map *detached_tasks; /* task id -> struct detached_call: those that run */
 };
 #define GATEWAY_WORKER_MAGIC 0x47575703
 

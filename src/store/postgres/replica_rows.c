@@ -44,6 +44,28 @@ static enum row_result claim_of(struct database *database, const struct task *ta
     return result;
 }
 
+static bool keep(struct database *database, const char *task_id, const char *id, int64_t epoch)
+{
+    return connection_write(database, STATEMENT_CLAIM_KEEP,
+                            VALUES(TEXT(task_id), TEXT(id), NUMBER(epoch)));
+}
+
+static enum row_result task_home(struct database *database, const char *task_id,
+                                 struct task_home_row *home)
+{
+    PGresult *rows = connection_read(database, STATEMENT_TASK_HOME, VALUES(TEXT(task_id)));
+    enum row_result result = rows_any(rows);
+    if (result == ROW_FOUND) {
+        home->replica = row_text(rows, 0, 0);
+        home->address = row_text(rows, 0, 1);
+        home->epoch = row_number(rows, 0, 2);
+        home->state = (enum task_state)row_number(rows, 0, 3);
+        home->is_over = row_number(rows, 0, 4) != 0;
+    }
+    PQclear(rows);
+    return result;
+}
+
 static bool find_lost(struct database *database, struct id_list *list)
 {
     return rows_take_ids(connection_read(database, STATEMENT_CLAIM_LOST, NO_VALUES), list);
@@ -211,6 +233,8 @@ const struct replica_rows postgres_replica_rows = {
     .beat = beat,
     .fence = fence,
     .claim = claim,
+    .keep = keep,
+    .task_home = task_home,
     .claim_of = claim_of,
     .find_lost = find_lost,
     .lease = lease,

@@ -244,9 +244,21 @@ STATEMENT_ROW(CLAIM_PUT,
     " SELECT sequence, $2, $3 FROM taskgate_task WHERE id = $1"
     " AND EXISTS (SELECT 1 FROM taskgate_replica AS self WHERE self.id = $2 AND self.epoch = $3)"
     " ON CONFLICT (task) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch")
+/* Never in the place of a claim in an epoch that goes on. */
+STATEMENT_ROW(CLAIM_KEEP,
+    "INSERT INTO taskgate_task_claim AS held (task, replica, epoch)"
+    " SELECT sequence, $2, $3 FROM taskgate_task WHERE id = $1"
+    " ON CONFLICT (task) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch"
+    " WHERE NOT EXISTS (SELECT 1 FROM taskgate_replica AS r"
+    " WHERE r.id = held.replica AND r.epoch = held.epoch AND r.alive_ms > 0)")
 STATEMENT_ROW(CLAIM_GET,
     "SELECT claim.replica, claim.epoch FROM taskgate_task_claim AS claim"
     " JOIN taskgate_task AS task ON task.sequence = claim.task WHERE task.id = $1")
+STATEMENT_ROW(TASK_HOME,
+    "SELECT claim.replica, coalesce(replica.address, ''), claim.epoch, task.state,"
+    " CASE WHEN replica.alive_ms > 0 AND replica.epoch = claim.epoch THEN 0 ELSE 1 END::bigint"
+    " FROM taskgate_task AS task JOIN taskgate_task_claim AS claim ON claim.task = task.sequence"
+    " LEFT JOIN taskgate_replica AS replica ON replica.id = claim.replica WHERE task.id = $1")
 STATEMENT_ROW(CLAIM_LOST,
     "SELECT id FROM taskgate_task AS task WHERE state = 2 AND NOT EXISTS (SELECT 1"
     " FROM taskgate_task_claim AS claim JOIN taskgate_replica AS replica"

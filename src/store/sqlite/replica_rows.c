@@ -66,6 +66,32 @@ static enum row_result claim_of(struct database *database, const struct task *ta
     return result;
 }
 
+static bool keep(struct database *database, const char *task_id, const char *id, int64_t epoch)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_CLAIM_KEEP);
+    database_bind_text(row, 1, task_id);
+    database_bind_text(row, 2, id);
+    sqlite3_bind_int64(row, 3, epoch);
+    return database_run(row);
+}
+
+static enum row_result task_home(struct database *database, const char *task_id,
+                                 struct task_home_row *home)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_HOME);
+    database_bind_text(row, 1, task_id);
+    enum row_result result = rows_result(sqlite3_step(row));
+    if (result == ROW_FOUND) {
+        home->replica = database_take_text(row, 0);
+        home->address = database_take_text(row, 1);
+        home->epoch = sqlite3_column_int64(row, 2);
+        home->state = (enum task_state)sqlite3_column_int(row, 3);
+        home->is_over = sqlite3_column_int(row, 4) != 0;
+    }
+    database_release(row);
+    return result;
+}
+
 static bool find_lost(struct database *database, struct id_list *list)
 {
     return rows_read_ids(database_statement(database, STATEMENT_CLAIM_LOST), list);
@@ -253,6 +279,8 @@ const struct replica_rows sqlite_replica_rows = {
     .beat = beat,
     .fence = fence,
     .claim = claim,
+    .keep = keep,
+    .task_home = task_home,
     .claim_of = claim_of,
     .find_lost = find_lost,
     .lease = lease,

@@ -228,9 +228,21 @@ STATEMENT_ROW(CLAIM_PUT,
     "INSERT OR REPLACE INTO task_claim (task, replica, epoch)"
     " SELECT sequence, ?2, ?3 FROM task WHERE id = ?1"
     " AND EXISTS (SELECT 1 FROM replica WHERE id = ?2 AND epoch = ?3)")
+/* Never in the place of a claim in an epoch that goes on. */
+STATEMENT_ROW(CLAIM_KEEP,
+    "INSERT INTO task_claim (task, replica, epoch)"
+    " SELECT sequence, ?2, ?3 FROM task WHERE id = ?1"
+    " ON CONFLICT (task) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch"
+    " WHERE NOT EXISTS (SELECT 1 FROM replica AS r WHERE r.id = task_claim.replica"
+    " AND r.epoch = task_claim.epoch AND r.alive_ms > 0)")
 STATEMENT_ROW(CLAIM_GET,
     "SELECT replica, epoch FROM task_claim JOIN task ON task.sequence = task_claim.task"
     " WHERE task.id = ?1")
+STATEMENT_ROW(TASK_HOME,
+    "SELECT task_claim.replica, coalesce(replica.address, ''), task_claim.epoch, task.state,"
+    " NOT coalesce(replica.alive_ms > 0 AND replica.epoch = task_claim.epoch, 0) FROM task"
+    " JOIN task_claim ON task_claim.task = task.sequence"
+    " LEFT JOIN replica ON replica.id = task_claim.replica WHERE task.id = ?1")
 STATEMENT_ROW(CLAIM_LOST,
     "SELECT id FROM task WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM task_claim JOIN replica"
     " ON replica.id = task_claim.replica AND replica.epoch = task_claim.epoch"

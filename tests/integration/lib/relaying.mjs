@@ -5,8 +5,12 @@ import { startGateway } from './gateway.mjs';
 import { defer } from './lifetime.mjs';
 import { freePort } from './ports.mjs';
 import { onDatabase } from './replicas.mjs';
+import { until } from './wait.mjs';
 
 export const RELAY_KEY = 'a key that all replicas share, 0123456789';
+
+/** One key for what modern clients keep, as replicas need it. */
+export const STATE_KEY = { config: { state_key: { env: 'STATE_KEY' } }, env: { STATE_KEY: '5'.repeat(64) } };
 
 /** Starts a gateway for each id on the database. They may not have heard of each other yet. `address: false`: they take no calls. */
 export async function relaying(t, upstream, url, ids, { address = true, config = {}, env = {}, ...options } = {}) {
@@ -36,6 +40,24 @@ export function through(t, client, gateway) {
 /** How often this gateway has relayed, by outcome. */
 export async function relayed(gateway, outcome = 'relayed') {
   return (await gateway.admin.metrics())[`thoughtgate_relayed_requests_total{outcome="${outcome}"}`] ?? 0;
+}
+
+/** How many news of a kind this gateway has sent, lost or taken. */
+export async function news(gateway, kind, outcome) {
+  return (await gateway.admin.metrics())[`thoughtgate_replica_news_total{kind="${kind}",outcome="${outcome}"}`] ?? 0;
+}
+
+/** Until each knows where it reaches all the others: a reload at it is heard there. */
+export async function meet(gateways) {
+  for (const gateway of gateways) {
+    const others = gateways.filter((other) => other !== gateway);
+    const counts = () => Promise.all(others.map((other) => news(other, 'tools_changed', 'taken')));
+    const before = await counts();
+    await until(async () => {
+      gateway.hangUp();
+      return (await counts()).every((count, i) => count > before[i]);
+    }, 'the replicas to know each other', { deadline: 20_000, every: 300 });
+  }
 }
 
 const sha256 = (text) => createHash('sha256').update(text).digest('hex');

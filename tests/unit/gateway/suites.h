@@ -18,6 +18,7 @@ TCase *input_table_tests(void);
 TCase *invocation_tests(void);
 TCase *list_cache_tests(void);
 TCase *name_pattern_tests(void);
+TCase *news_text_tests(void);
 TCase *quota_tests(void);
 TCase *rate_limit_tests(void);
 TCase *recorded_name_tests(void);

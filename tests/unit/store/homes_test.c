@@ -197,6 +197,81 @@ START_TEST(adoption_tells_the_tasks_that_were_lost_with_the_home)
 }
 END_TEST
 
+/* ---- tasks ---- */
+
+static struct settled settle_task(struct bench *bench, const char *id)
+{
+    struct settled settled = {.has_come = false};
+    store_task_settle(bench->store, str_from(id),
+                      (struct store_call){bench->loop, on_settled, &settled});
+    while (!settled.has_come)
+        loop_run_once(bench->loop, 100);
+    return settled;
+}
+
+static void expect_task_home(struct bench *bench, const char *id, const char *replica)
+{
+    struct settled settled = settle_task(bench, id);
+    ck_assert(settled.is_known && !settled.is_adopted);
+    ck_assert_str_eq(settled.replica, replica);
+    ck_assert_int_eq(settled.is_here, bench == (strcmp(replica, "one") == 0 ? &one : &two));
+}
+
+static char *create_at(struct bench *bench)
+{
+    struct task *task = create_task(bench, new_task("a"));
+    char *id = memory_copy_text(task->id);
+    task_unref(task);
+    return id;
+}
+
+START_TEST(a_task_lives_where_it_was_created_and_then_where_it_runs_until_it_has_ended)
+{
+    static const struct task_change approve = {.to = TASK_APPROVED, .by = "alice"};
+    static const struct task_change execute = {.to = TASK_EXECUTING};
+    static const struct task_change cancel = {.to = TASK_CANCELLED, .by = "client"};
+    char *id = create_at(&one);
+    expect_task_home(&one, id, "one");
+    expect_task_home(&two, id, "one");
+    task_unref(move_task(&two, id, &approve));
+    expect_task_home(&two, id, "one");
+    task_unref(move_task(&two, id, &execute));
+    expect_task_home(&one, id, "two");
+    expect_task_home(&two, id, "two");
+    task_unref(move_task(&one, id, &cancel));
+    ck_assert(!settle_task(&one, id).is_known);
+    ck_assert(!settle_task(&two, "tg_unknown").is_known);
+    free(id);
+}
+END_TEST
+
+START_TEST(an_undecided_task_is_adopted_once_when_its_home_is_gone)
+{
+    char *id = create_at(&two);
+    bench_close(&two);
+    struct settled settled = settle_task(&one, id);
+    ck_assert(settled.is_known && settled.is_here && settled.is_adopted);
+    expect_task_home(&one, id, "one");
+    two = join_as("two");
+    expect_task_home(&two, id, "one");
+    free(id);
+}
+END_TEST
+
+START_TEST(whoever_asks_for_an_execution_of_a_home_that_is_gone_ends_it)
+{
+    char *id = begin_execution(&two, "s");
+    bench_close(&two);
+    ck_assert(!settle_task(&one, id).is_known);
+    struct task *task = get_task(&one, id);
+    ck_assert_int_eq(task->state, TASK_FAILED);
+    ck_assert_int_eq(task->failure, TASK_FAILURE_OUTCOME_UNKNOWN);
+    task_unref(task);
+    free(id);
+    two = join_as("two");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("homes");
@@ -208,6 +283,10 @@ int main(void)
     tcase_add_test(tests, a_session_is_adopted_once_when_its_home_is_gone_and_never_goes_back);
     tcase_add_test(tests, a_replica_that_has_started_again_adopts_its_own);
     tcase_add_test(tests, a_session_that_has_ended_lives_nowhere);
+    tcase_add_test(tests,
+                   a_task_lives_where_it_was_created_and_then_where_it_runs_until_it_has_ended);
+    tcase_add_test(tests, an_undecided_task_is_adopted_once_when_its_home_is_gone);
+    tcase_add_test(tests, whoever_asks_for_an_execution_of_a_home_that_is_gone_ends_it);
     tcase_add_test(tests, adoption_tells_the_tasks_that_were_lost_with_the_home);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

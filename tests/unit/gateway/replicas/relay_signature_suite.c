@@ -167,15 +167,21 @@ START_TEST(the_window_is_thirty_seconds_each_way)
 }
 END_TEST
 
+/* Signed when it came. */
+static bool take(struct nonce_cache *cache, struct str nonce, int64_t now_ms)
+{
+    return nonce_cache_take(cache, nonce, NOW + now_ms, now_ms);
+}
+
 START_TEST(a_nonce_is_taken_once)
 {
     struct nonce_cache *cache = nonce_cache_create(60000, 3);
-    ck_assert(nonce_cache_take(cache, STR("a"), 1000));
-    ck_assert(!nonce_cache_take(cache, STR("a"), 1001));
-    ck_assert(!nonce_cache_take(cache, STR("a"), 60999));
-    ck_assert(nonce_cache_take(cache, STR("b"), 62000)); /* another generation */
-    ck_assert(!nonce_cache_take(cache, STR("b"), 121999));
-    ck_assert(nonce_cache_take(cache, STR("b"), 300000)); /* forgotten */
+    ck_assert(take(cache, STR("a"), 1000));
+    ck_assert(!take(cache, STR("a"), 1001));
+    ck_assert(!take(cache, STR("a"), 60999));
+    ck_assert(take(cache, STR("b"), 62000)); /* another generation */
+    ck_assert(!take(cache, STR("b"), 121999));
+    ck_assert(take(cache, STR("b"), 300000)); /* forgotten, and signed anew */
     nonce_cache_destroy(cache);
 }
 END_TEST
@@ -183,12 +189,28 @@ END_TEST
 START_TEST(what_cannot_be_remembered_is_refused)
 {
     struct nonce_cache *cache = nonce_cache_create(60000, 2);
-    ck_assert(nonce_cache_take(cache, STR("a"), 100000));
-    ck_assert(nonce_cache_take(cache, STR("b"), 100000));
-    ck_assert(!nonce_cache_take(cache, STR("c"), 100000));
-    ck_assert(!nonce_cache_take(cache, STR("a"), 100000));
-    ck_assert(nonce_cache_take(cache, STR("c"), 170000));
-    ck_assert(!nonce_cache_take(cache, STR("a"), 170000));
+    ck_assert(take(cache, STR("a"), 100000));
+    ck_assert(take(cache, STR("b"), 100000));
+    ck_assert(!take(cache, STR("c"), 100000));
+    ck_assert(!take(cache, STR("a"), 100000));
+    ck_assert(take(cache, STR("c"), 170000));
+    ck_assert(!take(cache, STR("a"), 170000));
+    nonce_cache_destroy(cache);
+}
+END_TEST
+
+START_TEST(a_clock_that_is_set_back_opens_nothing_that_was_taken)
+{
+    struct nonce_cache *cache = nonce_cache_create(60000, 3);
+    int64_t captured_ms = NOW + 1000;
+    ck_assert(nonce_cache_take(cache, STR("a"), captured_ms, 1000));
+    ck_assert(nonce_cache_take(cache, STR("b"), captured_ms - 1, 1000));
+    ck_assert(take(cache, STR("c"), 61001));
+    ck_assert(take(cache, STR("d"), 121002)); /* a and b are forgotten */
+    ck_assert(!nonce_cache_take(cache, STR("a"), captured_ms, 121003));
+    ck_assert(!nonce_cache_take(cache, STR("b"), captured_ms - 1, 121003));
+    /* What the slowest clock signs that is in time: half a window before. */
+    ck_assert(nonce_cache_take(cache, STR("e"), NOW + 121003 - 30000, 121003));
     nonce_cache_destroy(cache);
 }
 END_TEST
@@ -213,6 +235,7 @@ TCase *relay_signature_tests(void)
     tcase_add_test(tests, the_window_is_thirty_seconds_each_way);
     tcase_add_test(tests, a_nonce_is_taken_once);
     tcase_add_test(tests, what_cannot_be_remembered_is_refused);
+    tcase_add_test(tests, a_clock_that_is_set_back_opens_nothing_that_was_taken);
     tcase_add_test(tests, nonces_differ);
     return tests;
 }

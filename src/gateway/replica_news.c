@@ -1,0 +1,149 @@
+/* What becomes of each kind of news. */
+#include "replica_news.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "input/input_request.h"
+#include "methods/listen.h"
+#include "relay/notification_stream.h"
+#include "request/broadcast.h"
+#include "run/task_rounds.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/mcp/dialect.h"
+#include "taskgate/store/store.h"
+
+/* Replicas are given a new configuration one after the other: clients are told once for those that
+ * tell of it within this time. */
+#define GATHER_MS 1000
+
+/* Every worker hears of what happens in the process. One tells it to others. */
+static bool is_first(const struct gateway_worker *worker)
+{
+    return worker == worker->gateway->workers[0];
+}
+
+/* ---- from here ---- */
+
+void replica_news_send_tools(struct gateway_worker *worker)
+{
+    if (is_first(worker))
+        news_send(worker, &(struct news){.kind = NEWS_TOOLS_CHANGED});
+}
+
+void replica_news_send_asks(struct gateway_worker *worker, const struct task *task)
+{
+    struct news news = {.kind = NEWS_TASK_ASKS};
+    struct dialect_view view = {.is_asking = false};
+    struct buffer requests, questions;
+    if (!is_first(worker) || !worker->gateway->replicas)
+        return;
+    buffer_init(&requests);
+    buffer_init(&questions);
+    input_view(worker->gateway, task, &view, &questions);
+    task_rounds_show(worker->gateway->task_rounds, str_from(task->id), &requests, &view.changed_ms);
+    snprintf(news.task, sizeof news.task, "%s", task->id);
+    news.requests = buffer_str(&requests);
+    news.questions = view.pending_elicitations;
+    news.is_asking = view.is_asking;
+    news.changed_ms = view.changed_ms;
+    news_send(worker, &news);
+    buffer_finish(&requests);
+    buffer_finish(&questions);
+}
+
+/* ---- from others ---- */
+
+static void tell_of_tools(void *context)
+{
+    struct gateway_worker *worker = gateway_worker_from(context);
+    notification_stream_send_list_changed(worker);
+    listen_tell_of_tools(worker);
+}
+
+static void take_tools(struct gateway_worker *worker, const struct news *news)
+{
+    (void)news;
+    if (!loop_timer_is_running(&worker->tools_changed_timer))
+        loop_timer_start(&worker->tools_changed_timer, GATHER_MS);
+}
+
+/* A task of which another replica has told, while it is read. */
+struct told_task {
+    struct gateway_worker *worker;
+    struct news news; /* its texts are owned */
+};
+
+static void told_destroy(struct told_task *told)
+{
+    broadcast_release(told->news.questions);
+    free(told);
+}
+
+/* The change to executing is in the feed as well, and may come later. */
+static void on_told_task(void *context, const struct store_reply *reply)
+{
+    struct told_task *told = context;
+    if (reply->status == STORE_OK && reply->task->state == TASK_EXECUTING) {
+        const struct dialect_view view = {.is_asking = told->news.is_asking,
+                                          .changed_ms = told->news.changed_ms,
+                                          .pending_elicitations = told->news.questions};
+        notification_stream_send_view(told->worker, reply->task, &view);
+    }
+    told_destroy(told);
+}
+
+static void take_asks(struct gateway_worker *worker, const struct news *news)
+{
+    listen_note_news(worker, news);
+    if (list_is_empty(&worker->streams) || atomic_load(&worker->gateway->shutting_down))
+        return;
+    struct told_task *told = memory_alloc(sizeof *told);
+    told->worker = worker;
+    told->news = *news;
+    told->news.requests = STR_EMPTY;
+    told->news.questions = broadcast_copy(news->questions);
+    store_task_get(worker->gateway->store, str_from(told->news.task),
+                   (struct store_call){worker->loop, on_told_task, told});
+}
+
+static void take_wanted(struct gateway_worker *worker, const struct news *news)
+{
+    struct news asks = {.kind = NEWS_TASK_ASKS};
+    struct buffer requests;
+    if (!is_first(worker))
+        return;
+    buffer_init(&requests);
+    snprintf(asks.task, sizeof asks.task, "%s", news->task);
+    if (task_rounds_show(worker->gateway->task_rounds, str_from(news->task), &requests,
+                         &asks.changed_ms)) {
+        asks.requests = buffer_str(&requests);
+        news_send(worker, &asks);
+    }
+    buffer_finish(&requests);
+}
+
+void replica_news_take(struct gateway_worker *worker, const struct news *news)
+{
+    static void (*const takers[NEWS_COUNT])(struct gateway_worker * worker,
+                                            const struct news *news) = {
+        [NEWS_TOOLS_CHANGED] = take_tools,
+        [NEWS_TASK_ASKS] = take_asks,
+        [NEWS_TASK_WANTED] = take_wanted,
+    };
+    takers[news->kind](worker, news);
+}
+
+/* ---- the worker ---- */
+
+void replica_news_worker_init(struct gateway_worker *worker)
+{
+    list_init(&worker->news);
+    loop_timer_init(&worker->tools_changed_timer, worker->loop, tell_of_tools, worker);
+}
+
+void replica_news_worker_close(struct gateway_worker *worker)
+{
+    loop_timer_stop(&worker->tools_changed_timer);
+    news_drop(worker);
+}

@@ -1,0 +1,228 @@
+/* News on their way to other replicas, and from them to each worker. */
+#include "news.h"
+
+#include <stdlib.h>
+
+#include "news_text.h"
+#include "relay_signature.h"
+#include "relayed.h"
+#include "replicas.h"
+#include "request/broadcast.h"
+#include "request/headers.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+#define SILENCE_MS 5000
+/* That are under way from one worker. More are not sent. */
+#define SENDING_MOST 256
+
+/* One message to one replica. */
+struct sending {
+    struct list node; /* in worker->news */
+    uint32_t magic;   /* SENDING_MAGIC */
+    struct gateway_worker *worker;
+    struct upstream_call *upstream;
+    char *replica;
+    enum news_kind kind;
+    struct buffer body;
+    int status;
+};
+#define SENDING_MAGIC 0x47574e57
+
+static struct sending *sending_from(void *context)
+{
+    return MAGIC_CAST(struct sending, SENDING_MAGIC, context);
+}
+
+static void destroy(struct sending *sending)
+{
+    list_remove(&sending->node);
+    sending->worker->news_count--;
+    buffer_finish(&sending->body);
+    free(sending->replica);
+    MAGIC_CLEAR(sending);
+    free(sending);
+}
+
+static void count(enum news_kind kind, const char *outcome)
+{
+    metrics_count(METRIC_REPLICA_NEWS, str_from(news_name(kind)), str_from(outcome));
+}
+
+/* ---- sending ---- */
+
+static void on_head(void *context, int status, const struct http_header *items, size_t item_count)
+{
+    struct sending *sending = sending_from(context);
+    (void)items, (void)item_count;
+    sending->status = status;
+}
+
+static void on_body(void *context, struct str bytes)
+{
+    (void)context, (void)bytes;
+}
+
+static void on_end(void *context, enum upstream_result result, const char *detail)
+{
+    struct sending *sending = sending_from(context);
+    bool is_sent = result == UPSTREAM_DONE && sending->status == 204;
+    if (!is_sent)
+        log_warn("News did not reach another replica", LOG_TEXT("replica", sending->replica),
+                 LOG_TEXT("kind", news_name(sending->kind)),
+                 LOG_TEXT("detail", result == UPSTREAM_DONE ? "refused" : detail));
+    count(sending->kind, is_sent ? "sent" : "lost");
+    destroy(sending);
+}
+
+struct recipient {
+    char *id, *address;
+    int64_t epoch;
+};
+
+struct recipients {
+    struct recipient *items;
+    size_t count;
+};
+
+static bool add_recipient(void *context, const struct store_peer *peer)
+{
+    struct recipients *recipients = context;
+    if (peer->state == STORE_PEER_GONE || !*peer->address)
+        return true;
+    recipients->items =
+        memory_grow_array(recipients->items, recipients->count + 1, sizeof *recipients->items);
+    recipients->items[recipients->count++] =
+        (struct recipient){.id = memory_copy_text(peer->id),
+                           .address = memory_copy_text(peer->address),
+                           .epoch = peer->epoch};
+    return true;
+}
+
+static void start(struct sending *sending, const struct recipient *to)
+{
+    static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    const struct replicas *replicas = sending->worker->gateway->replicas;
+    struct headers headers;
+    struct buffer value;
+    headers_init(&headers, false);
+    buffer_init(&value);
+    headers_add(&headers, STR("content-type"), STR("application/json"));
+    const struct relay_signed what = {.to = str_from(to->id),
+                                      .epoch = to->epoch,
+                                      .method = STR("POST"),
+                                      .target = STR(NEWS_TARGET),
+                                      .body = buffer_str(&sending->body)};
+    replicas_sign(replicas, &what, &headers, &value);
+    char *url = memory_format("%s" NEWS_TARGET, to->address);
+    const struct upstream_request request = {.method = "POST",
+                                             .url = url,
+                                             .headers = headers.items,
+                                             .header_count = headers.count,
+                                             .body = buffer_str(&sending->body),
+                                             .silence_timeout_ms = SILENCE_MS};
+    sending->upstream = upstream_call_start(sending->worker->client, &request, &callbacks, sending);
+    free(url);
+    buffer_finish(&value);
+    headers_finish(&headers);
+}
+
+static void send_to(struct gateway_worker *worker, const struct news *news,
+                    const struct recipient *to)
+{
+    if (worker->news_count == SENDING_MOST) {
+        count(news->kind, "lost");
+        return;
+    }
+    struct sending *sending = memory_alloc(sizeof *sending);
+    MAGIC_SET(sending, SENDING_MAGIC);
+    sending->worker = worker;
+    sending->replica = memory_copy_text(to->id);
+    sending->kind = news->kind;
+    buffer_init(&sending->body);
+    news_write(&sending->body, news);
+    list_append(&worker->news, &sending->node);
+    worker->news_count++;
+    start(sending, to);
+}
+
+/* Later messages of one process have higher numbers, and hardly ever those of another task's home
+ * before. */
+static int64_t next_sequence(struct replicas *replicas)
+{
+    int64_t now = clock_now_ms() * 1000, last = atomic_load(&replicas->news_sequence), next;
+    do {
+        next = last >= now ? last + 1 : now;
+    } while (!atomic_compare_exchange_weak(&replicas->news_sequence, &last, next));
+    return next;
+}
+
+void news_send(struct gateway_worker *worker, const struct news *news)
+{
+    struct replicas *replicas = worker->gateway->replicas;
+    struct recipients recipients = {.count = 0};
+    if (!replicas || atomic_load(&worker->gateway->shutting_down))
+        return;
+    struct news numbered = *news;
+    numbered.sequence = next_sequence(replicas);
+    store_visit_peers(replicas->store, add_recipient, &recipients);
+    for (size_t i = 0; i < recipients.count; i++) {
+        send_to(worker, &numbered, &recipients.items[i]);
+        free(recipients.items[i].id);
+        free(recipients.items[i].address);
+    }
+    free(recipients.items);
+}
+
+void news_drop(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->news) {
+        struct sending *sending = LIST_ENTRY(node, struct sending, node);
+        upstream_call_cancel(sending->upstream);
+        destroy(sending);
+    }
+}
+
+/* ---- taking ---- */
+
+static void own(void *message)
+{
+    struct news *news = message;
+    news->requests = broadcast_copy(news->requests);
+    news->questions = broadcast_copy(news->questions);
+}
+
+static void finish(void *message)
+{
+    struct news *news = message;
+    broadcast_release(news->requests);
+    broadcast_release(news->questions);
+}
+
+static void deliver(struct gateway_worker *worker, const void *message)
+{
+    worker->gateway->news(worker, message);
+}
+
+static const struct broadcast_kind news_kind = {
+    .bytes = sizeof(struct news), .own = own, .finish = finish, .deliver = deliver};
+
+bool news_take(struct gateway_worker *worker, struct http_exchange *exchange)
+{
+    struct news news;
+    if (!str_equal(http_path(exchange), STR(NEWS_TARGET)))
+        return false;
+    if (!relayed_is_good(worker, exchange))
+        return true;
+    if (news_read(http_body(exchange), &news)) {
+        count(news.kind, "taken");
+        broadcast_send(worker->gateway, &news_kind, &news);
+        http_respond(exchange, 204, NULL, 0, STR_EMPTY);
+    } else {
+        log_warn("News of another replica were not understood; it may run another version");
+        http_respond(exchange, 400, NULL, 0, STR_EMPTY);
+    }
+    return true;
+}

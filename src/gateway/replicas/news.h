@@ -1,0 +1,50 @@
+/*
+ * What one replica tells the others, so that their clients hear of it: small typed messages on the
+ * port for replicas, signed as relayed requests are. Each is a courtesy: one that is lost is not
+ * sent again, and the client can ask. Contract "Replicas".
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "request/worker.h"
+#include "taskgate/http/server.h"
+#include "taskgate/task/task.h"
+
+/* Where it is sent to: no source has this path. */
+#define NEWS_TARGET "/replicas/news"
+
+/* NEWS_ROW(symbol, name) */
+#define NEWS_TABLE(NEWS_ROW)                                                                       \
+    NEWS_ROW(TOOLS_CHANGED, "tools_changed") /* the lists are others, with the configuration */    \
+    NEWS_ROW(TASK_ASKS, "task_asks")         /* what the server asks in a call that runs there */  \
+    NEWS_ROW(TASK_WANTED, "task_wanted")     /* somebody listens to a task: asks for TASK_ASKS */
+
+enum news_kind {
+#define NEWS_ROW(symbol, name) NEWS_##symbol,
+    NEWS_TABLE(NEWS_ROW)
+#undef NEWS_ROW
+        NEWS_COUNT
+};
+
+struct news {
+    enum news_kind kind;
+    char task[TASK_ID_BYTES]; /* "" where it is about none */
+    /* Of TASK_ASKS; the texts are borrowed. */
+    struct str requests;  /* the open requests to a modern client: JSON object, or empty */
+    struct str questions; /* seed 001's pending elicitations: JSON array, or empty */
+    bool is_asking;       /* a legacy client */
+    int64_t changed_ms;   /* wall clock, or 0 */
+    int64_t sequence;     /* rises with each that one replica sends; set by news_send() */
+};
+
+/* Sends it to all the others that live. Does nothing where nothing is relayed. On the worker's
+ * loop.
+ */
+void news_send(struct gateway_worker *worker, const struct news *news);
+/* Whether the request on the port for replicas is one of these. Then it is answered, and each
+ * worker is told by gateway->news. */
+bool news_take(struct gateway_worker *worker, struct http_exchange *exchange);
+/* Gives up what is under way. On the worker's loop. */
+void news_drop(struct gateway_worker *worker);
