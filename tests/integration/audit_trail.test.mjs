@@ -20,7 +20,7 @@ const stage = (t, audit, more = {}) =>
   scene(t, {
     rules: [{ match: 'delete_*', action: 'approve' }],
     approval: workflow('10m', { redact_fields: ['password'] }),
-    upstream: { tools: [tool('delete_user'), tool('read')] },
+    upstream: { tools: [tool('delete_user'), tool('delete_all'), tool('read')] },
     env: ENV,
     config: { admin: { tokens: TOKENS }, ...(audit && { audit }) },
     ...more,
@@ -218,6 +218,32 @@ test('the report says how people decide, tool by tool', async (t) => {
   assert.ok(medianMs >= 0 && medianMs < 5000);
   for (let i = 0; i < 20; i++) await play.admin.reject((await client.createTask('delete_user', { name: `m${i}` })).taskId);
   assert.match((await offline(play.gateway, ['report'])).stdout, /delete_user +up +42 +42 +50 %/);
+});
+
+test('the report suggests what its counts show', async (t) => {
+  const play = await stage(t);
+  const client = await play.connect();
+  const twenty = async (name, verb) => {
+    for (let i = 0; i < 20; i++) await play.admin[verb]((await client.createTask(name, { i })).taskId);
+  };
+  await twenty('delete_user', 'approve');
+  await twenty('delete_all', 'reject');
+  const { tools } = JSON.parse((await offline(play.gateway, ['report', '--json'])).stdout);
+  assert.deepEqual(tools.map(({ tool: name, approvedShare, suggestion }) => [name, approvedShare, suggestion]).sort(), [
+    ['delete_all', 0, 'never approved: deny it'],
+    ['delete_user', 1, 'approved every time, mostly at a glance: forward it, or narrow the rule'],
+  ]);
+  const since = (text) => offline(play.gateway, ['report', '--json', '--since', text]).then(({ stdout }) => JSON.parse(stdout).tools.length);
+  assert.deepEqual([await since('1h'), await since('2020-01-01T00:00:00Z'), await since('2999-01-01T00:00:00Z')], [2, 2, 0]);
+});
+
+test('no cell of a CSV export is a formula', async (t) => {
+  const play = await stage(t);
+  const client = await play.connect();
+  for (const sign of ['=', '+', '-', '@']) await play.admin.reject((await client.createTask('delete_user')).taskId, `${sign}cmd "x"`);
+  const { stdout } = await offline(play.gateway, ['export', '--format', 'csv']);
+  for (const sign of ['=', '+', '-', '@']) assert.ok(stdout.includes(`,"'${sign}cmd ""x""",`), sign);
+  assert.doesNotMatch(stdout, /(^|,)"?[=+\-@]/m);
 });
 
 test('backup: one private file, whole, while the gateway runs', async (t) => {

@@ -117,6 +117,35 @@ test('approvers: groups and people may vote, others are refused by not_an_approv
   assert.equal(await vote(as.alice, 'approve', id), '200 approved');
 });
 
+test('a token that names no person votes only where one decides and no group is asked for', async (t) => {
+  for (const [keys, answer] of [
+    [{}, '200 approved'],
+    [{ reasons: { reject: 'required' } }, '200 approved'],
+    [{ quorum: 2 }, '403 not_an_approver'],
+    [{ quorum: { dba: 1 } }, '403 not_an_approver'],
+    [{ approvers: { groups: ['dba'] } }, '403 not_an_approver'],
+    [{ approvers: { people: ['alice'] } }, '403 not_an_approver'],
+  ]) {
+    const { as, call, admin } = await stage(t, keys);
+    for (const [name, token] of [['ci', as.ci], ['THOUGHTGATE_ADMIN_TOKEN', admin]]) assert.equal(await vote(token, 'approve', await call()), answer, `${name}: ${JSON.stringify(keys)}`);
+  }
+});
+
+test('refusals come in their order: role, own_call, not_an_approver, state, reason, already_voted', async (t) => {
+  const tokens = [...TOKENS, { name: 'looker', person: 'olga', token_env: 'LOOKER', roles: ['viewer'] }];
+  const { as, call, admin } = await stage(t, { approvers: { groups: ['dba'] }, quorum: 2, reasons: { approve: 'required', reject: 'required' } }, { env: { ...ENV, LOOKER: 'token-of-looker' }, config: { admin: { people: PEOPLE, tokens } } });
+  const own = (await as.olga.post('/api/v1/calls', { tool: 'delete_user', arguments: {} })).json.id;
+  const id = await call();
+  assert.equal(await vote(admin.as('token-of-looker'), 'approve', own), '403 forbidden', 'the role comes before own_call');
+  assert.equal(await vote(as.olga, 'approve', own), '403 own_call', 'which comes before not_an_approver');
+  assert.equal(await vote(as.alice, 'approve', id, { reason: 'r' }), '202 pending');
+  assert.equal(await vote(as.alice, 'approve', id), '422 reason_required', 'which comes before already_voted');
+  assert.equal(await vote(as.alice, 'approve', id, { reason: 'again' }), '409 already_voted');
+  assert.equal(await vote(as.bob, 'reject', id, { reason: 'no' }), '200 rejected');
+  assert.equal(await vote(as.alice, 'approve', id), '409 conflict', 'the state comes before the reason');
+  assert.equal(await vote(as.olga, 'approve', id), '403 not_an_approver', 'and behind not_an_approver');
+});
+
 test('own_call: nobody votes on a call of their own, with any token', async (t) => {
   const { as } = await stage(t, { quorum: 2 });
   const { id } = (await as.alice.post('/api/v1/calls', { tool: 'delete_user', arguments: {} })).json;
@@ -137,7 +166,7 @@ test('reasons: required means 422 reason_required without one, for each verb by 
 });
 
 test('emergency: one person of its groups decides alone, with a reason', async (t) => {
-  const { as, call, gateway } = await stage(t, { approvers: { groups: ['dba'] }, quorum: 2, emergency: { groups: ['oncall'] } });
+  const { as, call, gateway, admin } = await stage(t, { approvers: { groups: ['dba'] }, quorum: 2, emergency: { groups: ['oncall'] } });
   const id = await call();
   assert.equal(await vote(as.alice, 'approve', id, { emergency: true, reason: 'r' }), '403 not_an_approver');
   assert.equal(await vote(as.olga, 'approve', id, { emergency: true }), '422 reason_required');
@@ -148,6 +177,9 @@ test('emergency: one person of its groups decides alone, with a reason', async (
   assert.deepEqual([done.status, done.json.state, done.json.decidedBy, done.json.emergency], [200, 'approved', 'olga', true]);
   const said = await gateway.logged((entry) => entry.msg === 'Approved in an emergency, by one person alone');
   assert.deepEqual([said.level, said.task, said.by, said.workflow], ['warn', id, 'olga', 'duty']);
+  const { entries } = (await admin.get('/api/v1/audit')).json;
+  const row = entries.find(({ event, taskId }) => event === 'approve' && taskId === id);
+  assert.deepEqual([row.person, row.reason, row.votes.map(({ person, verb, reason, emergency }) => [person, verb, reason, emergency])], ['olga', 'the site is down', [['olga', 'approve', 'the site is down', true]]]);
 });
 
 test('the terms are those of the creation; a vote counts while its person may vote', async (t) => {

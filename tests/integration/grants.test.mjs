@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sample } from './lib/admin.mjs';
+import { connectedRaw } from './lib/client.mjs';
 import { workflow } from './lib/gateway.mjs';
 import { modernClient, modernScene } from './lib/modern.mjs';
 import { kinds } from './lib/pseudo.mjs';
 import { SECRET, startReceiver } from './lib/receiver.mjs';
 import { scene } from './lib/scene.mjs';
-import { tool } from './lib/upstream.mjs';
+import { startUpstream, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
 const NAMES = ['alice', 'bob', 'carol'];
@@ -114,7 +115,22 @@ test('_meta is bound as well, but for the trace and the progress token', async (
   assert.equal((await make({ tenant: 'other' })).state, 'pending');
 });
 
-test('another session, another tool and another source do not have the grant', async (t) => {
+test('another source with the same tool does not have the grant, for the same caller', async (t) => {
+  const [one, two] = [await startUpstream(t, { tools: [tool('delete_user')] }), await startUpstream(t, { tools: [tool('delete_user')] })];
+  const { admin, gateway, ask, as } = await dress(await scene(t, options({}, { upstream: { tools: [] } })));
+  gateway.writeConfig({ upstream: { one: one.url, two: two.url } });
+  await gateway.restart();
+  const at = (source) => connectedRaw(t, `${gateway.origin}/${source}/mcp`, { headers: { authorization: 'Bearer caller' } });
+  const [first, second] = [await at('one'), await at('two')];
+  const call = async (client) => admin.task((await client.createTask('delete_user', DELETE)).taskId);
+  const answer = await ask((await call(first)).id, { for: '10m', calls: 5 });
+  assert.deepEqual([answer.status, answer.json.source], [200, 'one']);
+  assert.deepEqual([(await call(second)).state, (await call(first)).grant?.use], ['pending', 1]);
+  const { grants } = (await as.alice.get('/api/v1/grants')).json;
+  assert.deepEqual(grants.map(({ source, used }) => [source, used]), [['one', 1]]);
+});
+
+test('another session and another tool do not have the grant', async (t) => {
   const { admin, connect, call, give } = await stage(t, {}, { rules: [['*', 'approve']] });
   await give();
   const other = await connect();

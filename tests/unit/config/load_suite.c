@@ -296,6 +296,25 @@ START_TEST(keys_of_its_own_are_read)
 }
 END_TEST
 
+START_TEST(endpoints_without_an_address_have_that_of_their_service)
+{
+    static const char *keys[] = {"TOKEN=xoxb-1", "PAGER=0123456789abcdef0123456789abcdef", NULL};
+    test_environment(keys);
+    struct config *config =
+        expect_load("schema: 1\nsources: [{id: up, kind: mcp, url: 'http://h/'}]\n"
+                    "governance: {defaults: {action: forward}}\n"
+                    "admin: {public_url: 'https://gate.example'}\n"
+                    "notify: [{type: pagerduty, routing_key_env: PAGER},"
+                    " {type: slack, channel: C1, token_env: TOKEN}]\n",
+                    "");
+    test_environment(NULL);
+    ck_assert_ptr_nonnull(config);
+    ck_assert_str_eq(config->notify[0].url, "https://events.pagerduty.com/v2/enqueue");
+    ck_assert_str_eq(config->notify[1].url, "https://slack.com/api");
+    config_unref(config);
+}
+END_TEST
+
 START_TEST(lookups_find_by_name)
 {
     struct config *config = expect_load("schema: 1\n"
@@ -426,6 +445,7 @@ TCase *load_case(void)
     tcase_add_test(tests, answers_may_be_truth_values);
     tcase_add_test(tests, a_thoughtgate_file_loads_unchanged);
     tcase_add_test(tests, keys_of_its_own_are_read);
+    tcase_add_test(tests, endpoints_without_an_address_have_that_of_their_service);
     tcase_add_test(tests, lookups_find_by_name);
     tcase_add_test(tests, actions_have_names);
     tcase_add_loop_test(tests, variables_are_replaced_before_the_text_is_yaml, 0, 13);
