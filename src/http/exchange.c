@@ -1,6 +1,7 @@
 /*
  * An exchange: one request as h2o read it, until it is answered or its client is gone.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "http_internal.h"
@@ -89,6 +90,50 @@ void http_forget_body(struct http_exchange *exchange)
     socket->input = stand_in;
     request->entity = h2o_iovec_init(NULL, 0);
     h2o_buffer__do_free(input);
+}
+
+/* h2o allocates for a request in chunks of this size; a request with an ordinary head has one. What
+ * is no smaller than a quarter of a chunk gets memory of its own, which would not be spare. It
+ * takes units of 16 bytes. */
+#define CHUNK_BYTES ((size_t)4080)
+#define MOST_PIECE_BYTES ((size_t)992)
+/* Of the chunk, for the head of the response and what h2o has of it: an event stream with three
+ * headers takes 1.1 KB. With less there would be another chunk. */
+#define RESPONSE_BYTES ((size_t)1280)
+
+/* Of the chunk, in whole units of h2o's. */
+static size_t spare_bytes(const h2o_mem_pool_t *pool, size_t most)
+{
+    size_t used = pool->chunk_offset + RESPONSE_BYTES;
+    size_t left = used < CHUNK_BYTES ? CHUNK_BYTES - used : 0;
+    return (left < most ? left : most) & ~(_Alignof(max_align_t) - 1);
+}
+
+/* Of one chunk they are one behind the other. */
+static char *take_pieces(h2o_mem_pool_t *pool, size_t size, size_t *taken)
+{
+    char *first = NULL;
+    for (*taken = 0; *taken < size;) {
+        size_t piece = size - *taken < MOST_PIECE_BYTES ? size - *taken : MOST_PIECE_BYTES;
+        char *next = h2o_mem_alloc_pool(pool, piece);
+        first = first ? first : next;
+        if (next != first + *taken)
+            break;
+        *taken += piece;
+    }
+    return first;
+}
+
+void *http_take_spare(struct http_exchange *exchange, size_t *most)
+{
+    h2o_mem_pool_t *pool = &exchange->request->pool;
+    void *spare = take_pieces(pool, spare_bytes(pool, *most), most);
+#ifdef __SANITIZE_ADDRESS__
+    /* The sanitizer sees its use after the request only if it is no part of a chunk. */
+    if (spare)
+        spare = h2o_mem_alloc_shared(pool, *most, NULL);
+#endif
+    return spare;
 }
 
 struct str http_peer(const struct http_exchange *exchange)

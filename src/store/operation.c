@@ -107,8 +107,9 @@ void operation_destroy(struct operation *operation)
     free(operation->tool);
     free(operation->workflow);
     free(operation->principal);
-    if (operation->query.release)
-        operation->query.release(operation->query.context);
+    if (operation->query && operation->query->release)
+        operation->query->release(operation->query->context);
+    free(operation->query);
     free(operation->token_digest);
     free(operation->upstream_task);
     session_destroy(operation->session_value);

@@ -76,7 +76,7 @@ struct operation {
     struct store_vote *vote; /* a copy; it holds the electorate */
     struct store_electorate electorate;
     bool in_force_only;
-    struct store_task_query query; /* its texts are views of the fields below */
+    struct store_task_query *query; /* a copy; its texts are views of the fields below */
     char *id, *owner, *session, *source, *tool, *workflow, *principal;
     char *token_digest;
     char *upstream_task;

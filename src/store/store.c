@@ -270,13 +270,14 @@ void store_task_list(struct store *store, const struct store_task_query *query,
                      struct store_call call)
 {
     struct operation *operation = operation_create(&operation_task_list, call);
-    operation->query = *query;
-    operation->query.owner = keep(&operation->owner, query->owner);
-    operation->query.session = keep(&operation->session, query->session);
-    operation->query.source = keep(&operation->source, query->source);
-    operation->query.tool = keep(&operation->tool, query->tool);
-    operation->query.workflow = keep(&operation->workflow, query->workflow);
-    operation->query.principal = keep(&operation->principal, query->principal);
+    struct store_task_query *copy = operation->query = memory_alloc(sizeof *copy);
+    *copy = *query;
+    copy->owner = keep(&operation->owner, query->owner);
+    copy->session = keep(&operation->session, query->session);
+    copy->source = keep(&operation->source, query->source);
+    copy->tool = keep(&operation->tool, query->tool);
+    copy->workflow = keep(&operation->workflow, query->workflow);
+    copy->principal = keep(&operation->principal, query->principal);
     store_queue(store, operation);
 }
 

@@ -43,7 +43,7 @@ static bool look(void *context, struct task *task, int64_t sequence)
 
 static bool run_list(struct batch *batch, struct operation *operation)
 {
-    const struct store_task_query *query = &operation->query;
+    const struct store_task_query *query = operation->query;
     struct store_reply *reply = &operation->reply;
     struct page page = {.query = query, .reply = reply};
     if (!task_operations_expire(batch, EXPIRE_BEFORE_LIST))

@@ -54,6 +54,21 @@ static const char *const state_names[TASK_STATE_COUNT] = {
     [TASK_REJECTED] = "rejected",   [TASK_EXPIRED] = "expired",
 };
 
+/* Most texts of a task are empty, and thousands of tasks may wait: these share one byte, which is
+ * never written. */
+static char no_text[1];
+
+static char *copy_text(struct str text)
+{
+    return text.length > 0 ? memory_copy_str(text) : no_text;
+}
+
+static void free_text(char *text)
+{
+    if (text != no_text)
+        free(text);
+}
+
 static char **text_at(struct task *task, size_t i)
 {
     return (char **)(void *)((char *)task + texts[i]);
@@ -76,8 +91,8 @@ static struct task *create(enum task_state state)
     struct task *task = allocate();
     task->state = state;
     for (size_t i = 0; i < TEXT_COUNT; i++)
-        *text_at(task, i) = memory_copy_text("");
-    task->request = memory_copy_text("");
+        *text_at(task, i) = no_text;
+    task->request = no_text;
     return task;
 }
 
@@ -109,8 +124,8 @@ void task_unref(struct task *task)
     if (!task || atomic_fetch_sub_explicit(&counted(task)->references, 1, memory_order_acq_rel) > 1)
         return;
     for (size_t i = 0; i < TEXT_COUNT; i++)
-        free(*text_at(task, i));
-    free(task->request);
+        free_text(*text_at(task, i));
+    free_text(task->request);
     free(task->outcome_text);
     free(counted(task));
 }
@@ -120,8 +135,8 @@ struct task *task_copy(const struct task *task)
     struct task *copy = allocate();
     *copy = *task;
     for (size_t i = 0; i < TEXT_COUNT; i++)
-        *text_at(copy, i) = memory_copy_text(*text_at(copy, i));
-    copy->request = memory_copy_str(str_slice(task->request, task->request_length));
+        *text_at(copy, i) = copy_text(str_from(*text_at(copy, i)));
+    copy->request = copy_text(str_slice(task->request, task->request_length));
     if (task->outcome_text)
         copy->outcome_text = memory_copy_str(str_slice(task->outcome_text, task->outcome_length));
     return copy;
@@ -129,8 +144,8 @@ struct task *task_copy(const struct task *task)
 
 void task_set_text(char **field, struct str text)
 {
-    char *copy = memory_copy_str(text);
-    free(*field);
+    char *copy = copy_text(text);
+    free_text(*field);
     *field = copy;
 }
 

@@ -243,8 +243,8 @@ static void note_refusal(struct task *task, const char *credentials)
     const char *earlier = task->refused_credentials;
     char *all = memory_format("%s%s%s", earlier, *earlier ? " " : "",
                               credentials && *credentials ? credentials : "unknown");
-    free(task->refused_credentials);
-    task->refused_credentials = all;
+    task_set_text(&task->refused_credentials, str_from(all));
+    free(all);
 }
 
 static void set_clocks(struct task *task, const struct move *move, const struct task_change *change,
@@ -276,8 +276,8 @@ bool task_transition(struct task *task, const struct task_change *change, int64_
 
     char *message = change->status_message ? memory_copy_text(change->status_message)
                                            : default_message(task, change);
-    free(task->status_message);
-    task->status_message = message;
+    task_set_text(&task->status_message, str_from(message));
+    free(message);
     /* The reason stays the decider's. A later cancel has its reason in the message above. */
     if (task->decided_ms == 0)
         replace(&task->reason, change->reason);

@@ -15,8 +15,8 @@ if (options.help) {
 
 Measures no proxy, nginx and taskgate in N interleaved rounds (5) on loopback, and prints medians
 with their spread. --milliseconds says how long each measurement takes at most (1500). --earlier
-measures another taskgate binary beside; --rows measures only rows of calls and lists whose name
-matches; --json also writes the numbers; --smoke only shows, in seconds, that everything works: its numbers mean nothing.`);
+measures another taskgate binary beside; --rows measures only rows of calls, lists and held streams whose
+name matches; --json also writes the numbers; --smoke only shows, in seconds, that everything works: its numbers mean nothing.`);
   process.exit(0);
 }
 const smoke = options.smoke === true;
@@ -201,6 +201,7 @@ async function taskRows(gateway, isFirst) {
 
 /** RSS for each of many open streams: `file` is asked once on each connection, and stays open. */
 async function idleRow(row, upstream, kind, count, prepare, isHeld = () => true) {
+  if (!wanted.test(row)) return;
   const gateway = await startTaskgate(folder, upstream, kind);
   await handshake(gateway);
   await rpc(gateway, { method: 'tools/call', params: { name: 'read' } });
@@ -241,14 +242,18 @@ async function modernIdleRows(upstream, kind, count) {
   await idleRow(`${count} modern listeners, each`, upstream, kind, count, () => modernQuestion('subscriptions/listen', { notifications: { toolsListChanged: true } }), areOpen);
 }
 
-/** Rows that need a process of their own. */
-async function processRows(upstream, kind) {
+async function idleRows(upstream, kind) {
   const count = smoke ? 50 : 5000;
-  await processRow(upstream, kind);
-  await slowRow(await startTaskgate(folder, upstream, kind));
   await idleRow(`${count} idle proxied streams, each`, upstream, kind, count, async () => question(undefined, undefined, { verb: 'GET' }));
   await idleRow(`${count} waiting tasks/result, each`, upstream, kind, count, async (gateway) => question('tasks/result', { taskId: await createTask(gateway) }));
-  if (!kind.binary) await modernIdleRows(upstream, kind, count);
+  if (!kind.binary || options.rows) await modernIdleRows(upstream, kind, count); // an old one may not know that era
+}
+
+/** Rows that need a process of their own. */
+async function processRows(upstream, kind) {
+  await processRow(upstream, kind);
+  await slowRow(await startTaskgate(folder, upstream, kind));
+  await idleRows(upstream, kind);
   await churnRow(upstream, kind);
 }
 
@@ -342,13 +347,17 @@ try {
     if (!smoke) process.stderr.write(`round ${round} of ${rounds}\n`);
     await forwardRows(round % 2 ? subjects : [...subjects].reverse());
     await listRows(sets);
-    if (options.rows) continue;
+    const kinds = [{ rules: 10 }, earlier].filter(Boolean);
+    if (options.rows) {
+      for (const kind of kinds) await idleRows(upstream, kind);
+      continue;
+    }
     await longRows(subjects);
     const gateways = subjects.filter((subject) => subject.adminPort && isPlain(subject));
     for (const gateway of gateways) await taskRows(gateway, gateway === gateways[0]);
     await processRow(upstream, { rules: 1000 });
     await slowRow(await startNginx(folder, upstream));
-    for (const kind of [{ rules: 10 }, earlier].filter(Boolean)) await processRows(upstream, kind);
+    for (const kind of kinds) await processRows(upstream, kind);
     await partRows();
   }
   const rows = summary();

@@ -125,7 +125,8 @@ void task_unref(struct task *task);       /* NULL is allowed */
 /* A deep copy with one reference. */
 struct task *task_copy(const struct task *task);
 
-/* Replaces a text of a task that only its maker holds by a copy of `text`. */
+/* Replaces a text of a task that only its maker holds by a copy of `text`. A text is set by no
+ * other means: one that is empty is not on the heap. */
 void task_set_text(char **field, struct str text);
 void task_set_request(struct task *task, struct str body);
 

@@ -14,6 +14,7 @@
 #include "inbox/inbox.h"
 #include "inbox/task_summary.h"
 #include "plain_call_internal.h"
+#include "request/call_memory.h"
 #include "request/client_profile.h"
 #include "request/deferred_response.h"
 #include "request/forgotten_body.h"
@@ -152,16 +153,9 @@ static void join(struct call *call, const char *id);
 struct commitment {
     struct call *call;
     struct task *task;
-    struct store_limits limits;
-    char *key; /* owned */
     char digest[DIGEST_HEX_BYTES], id[TASK_ID_BYTES];
+    char key[]; /* of the client */
 };
-
-static void free_commitment(struct commitment *commitment)
-{
-    free(commitment->key);
-    free(commitment);
-}
 
 static void on_created(void *context, const struct store_reply *reply)
 {
@@ -183,15 +177,31 @@ static void on_created(void *context, const struct store_reply *reply)
             task_create_answer_refused(call, reply->status);
     }
     call_unref(call);
-    free_commitment(commitment);
+    free(commitment);
 }
 
 static void commit(void *context)
 {
     struct commitment *commitment = context;
     struct call *call = commitment->call;
-    store_task_create(call->worker->gateway->store, commitment->task, &commitment->limits,
+    const struct config_limits *limits = &call->snapshot->config->limits;
+    const struct store_limits most = {limits->pending_per_principal, limits->pending_total,
+                                      limits->store_bytes};
+    store_task_create(call->worker->gateway->store, commitment->task, &most,
                       (struct store_call){call->worker->loop, on_created, commitment});
+}
+
+static struct commitment *commitment_of(struct call *call, struct task *task)
+{
+    const struct plain_call *plain = plain_call_of(call);
+    size_t key_bytes = strlen(plain->key) + 1;
+    struct commitment *commitment = memory_alloc(sizeof *commitment + key_bytes);
+    commitment->call = call_ref(call);
+    commitment->task = task;
+    memcpy(commitment->digest, plain->digest, sizeof commitment->digest);
+    memcpy(commitment->id, task->id, sizeof commitment->id);
+    memcpy(commitment->key, plain->key, key_bytes);
+    return commitment;
 }
 
 /* The outcome of the call that was left has been told: this is a new call. */
@@ -211,21 +221,12 @@ static void create(struct call *call)
         forward_after_all(call);
         return;
     }
-    const struct config_limits *limits = &call->snapshot->config->limits;
     struct task *task = task_create_bound(call, &plain->decision, &plain->tool, plain->accelerated);
-    struct commitment *commitment = memory_alloc(sizeof *commitment);
     char other[TASK_ID_BYTES];
     bool may_ask = confirmation_may_ask(call, task);
     task->on_result |= is_modern(call); /* one that left has cancelled, until it comes back */
     memcpy(plain->id, task->id, sizeof plain->id);
-    *commitment = (struct commitment){
-        .call = call_ref(call),
-        .task = task,
-        .limits = {limits->pending_per_principal, limits->pending_total, limits->store_bytes},
-    };
-    commitment->key = memory_copy_text(plain->key);
-    memcpy(commitment->digest, plain->digest, sizeof commitment->digest);
-    memcpy(commitment->id, task->id, sizeof commitment->id);
+    struct commitment *commitment = commitment_of(call, task);
     struct repeated_call claim = plain_call_join(plain);
     if (task->on_result)
         execution_keep_headers(call, task);
@@ -240,7 +241,7 @@ static void create(struct call *call)
     execution_forget(call->worker, str_from(task->id));
     task_unref(task);
     call_unref(call);
-    free_commitment(commitment);
+    free(commitment);
     end_wait(call);
     join(call, other);
 }
@@ -372,7 +373,7 @@ static void begin(struct call *call)
     bool is_undelivered;
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_call(call, key);
-    plain->key = memory_copy_text(key);
+    plain->key = call_memory_copy(call, str_from(key));
     inbox_touch(plain->gateway, str_from(plain->key));
     if (plain->has_state)
         join(call, plain->state.id);
@@ -388,7 +389,7 @@ static void begin(struct call *call)
 void plain_call_become_task(struct call *call, const struct policy_decision *decision,
                             const struct catalog_tool *tool, bool accelerated)
 {
-    struct plain_call *plain = memory_alloc(sizeof *plain);
+    struct plain_call *plain = call_memory_take(call, sizeof *plain);
     char request_digest[DIGEST_HEX_BYTES];
     plain->gateway = call->worker->gateway;
     plain->decision = *decision;
@@ -405,7 +406,7 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
 
 void plain_call_go_on(struct call *call, const struct request_state *state)
 {
-    struct plain_call *plain = memory_alloc(sizeof *plain);
+    struct plain_call *plain = call_memory_take(call, sizeof *plain);
     plain->gateway = call->worker->gateway;
     plain->has_state = true;
     plain->state = *state;
@@ -450,11 +451,11 @@ bool plain_call_rejoins(struct call *call, const struct policy_decision *decisio
     repeated_call_digest_left(&call->envelope, digest);
     if (!repeated_call_find(gateway, str_from(key), digest, id, &is_undelivered))
         return false;
-    struct plain_call *plain = memory_alloc(sizeof *plain);
+    struct plain_call *plain = call_memory_take(call, sizeof *plain);
     plain->gateway = gateway;
     plain->decision = *decision;
     plain->forward = forward;
-    plain->key = memory_copy_text(key);
+    plain->key = call_memory_copy(call, str_from(key));
     memcpy(plain->digest, digest, sizeof plain->digest);
     call_find_tool(call, call_tool(call), &plain->tool);
     call_part_add(call, &plain->part, &plain_call_kind);

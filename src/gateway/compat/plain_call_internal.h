@@ -13,19 +13,19 @@ struct plain_call {
     struct gateway *gateway;
     struct policy_decision decision;
     struct catalog_tool tool;
-    bool accelerated;
-    char *key; /* owned: of the client; "": nobody can be told from another */
-    char digest[DIGEST_HEX_BYTES];
-    char id[TASK_ID_BYTES]; /* of the task; "" before there is one */
+    char *key;              /* call_memory.h: of the client; "": nobody can be told from another */
     struct task *task;      /* until the wait begins, and once it has ended without an outcome */
-    bool is_waiting;        /* the body is forgotten */
-    bool is_pending;        /* the task was, when it was read last */
-    int64_t decide_by_ms;   /* of it */
-    bool is_joined;         /* an earlier call made it */
-    bool is_late;           /* it had been decided when this call came */
-    bool is_told;           /* the client has the outcome */
+    int64_t decide_by_ms;   /* of it, when it was read last */
+    char id[TASK_ID_BYTES]; /* of it; "" before there is one */
+    char digest[DIGEST_HEX_BYTES];
+    bool accelerated;
+    bool is_waiting; /* the body is forgotten */
+    bool is_pending; /* the task was, when it was read last */
+    bool is_joined;  /* an earlier call made it */
+    bool is_late;    /* it had been decided when this call came */
+    bool is_told;    /* the client has the outcome */
+    bool has_state;  /* the client has sent back what it was given; `state` has it opened */
     int attempts;
-    bool has_state; /* the client has sent back what it was given; `state` has it opened */
     struct request_state state;
     call_step confirmed; /* where to go on when the user's word has been recorded */
     call_step forward; /* of a call that is forwarded unless it joins: how it goes up; else NULL */

@@ -1,7 +1,6 @@
 /* A plain call that is a task, as a part of its call. */
-#include <stdlib.h>
-
 #include "plain_call_internal.h"
+#include "request/call_memory.h"
 
 struct repeated_call plain_call_join(const struct plain_call *plain)
 {
@@ -24,8 +23,8 @@ static void drop(struct call *call, void *object)
     if (plain->id[0] && !plain->is_told)
         repeated_call_set_undelivered(plain->gateway, &join);
     task_unref(plain->task);
-    free(plain->key);
-    free(plain);
+    call_memory_give(call, plain->key);
+    call_memory_give(call, plain);
 }
 
 const struct call_part_kind plain_call_kind = CALL_PART_KIND(struct plain_call, drop);

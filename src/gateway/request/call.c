@@ -5,6 +5,7 @@
 
 #include "authorization.h"
 #include "call_counters.h"
+#include "call_memory.h"
 #include "call_part.h"
 #include "call_pool.h"
 #include "state/accepted_pairs.h"
@@ -120,8 +121,8 @@ void call_unref(struct call *call)
     if (--call->references > 0)
         return;
     envelope_finish(&call->envelope);
-    free(call->made_body);
-    free(call->arguments_digest);
+    call_memory_give(call, call->made_body);
+    call_memory_give(call, call->arguments_digest);
     identity_unref(call->identity);
     free(call->upstream_authorization);
     buffer_finish(&call->bridged);
@@ -171,7 +172,7 @@ enum envelope_status call_replace_body(struct call *call, struct buffer *body, s
     size_t length;
     char *made = buffer_take(body, &length);
     envelope_finish(&call->envelope);
-    free(call->made_body);
+    call_memory_give(call, call->made_body);
     call->made_body = made;
     call->body = str_slice(made, length);
     return envelope_read(&call->envelope, call->body, error);

@@ -34,6 +34,13 @@ struct upstream_session {
     struct str version;
 };
 
+/* Of the request's own memory, what nobody else needs (call_memory.h). */
+struct call_spare {
+    char *bytes;
+    size_t size, used;
+    bool is_known; /* it has been asked for */
+};
+
 struct call {
     struct list node;
     uint32_t magic; /* CALL_MAGIC */
@@ -42,9 +49,11 @@ struct call {
     int references;
     struct snapshot *snapshot;
     const struct config_source *source;
-    struct str body;               /* POST only: what was parsed, and what a relay sends */
-    char *made_body;               /* owned: what `body` shows when it is not the client's own */
-    char *arguments_digest;        /* owned: canonical, of a body that was forgotten; else NULL */
+    struct str body;        /* POST only: what was parsed, and what a relay sends */
+    char *made_body;        /* call_memory.h: what `body` shows when it is not the client's own */
+    char *arguments_digest; /* call_memory.h: canonical, of a body that was forgotten; else
+                               NULL */
+    struct call_spare spare;
     struct envelope envelope;      /* POST only */
     const struct dialect *dialect; /* of its era; the legacy one until the envelope is read */
     const struct mcp_method *method;
@@ -120,5 +129,6 @@ void call_ended(struct call *call);
 struct store_call call_to_store(struct call *call, store_callback callback);
 struct str call_tool(const struct call *call);
 
-/* Replaces the client's message by one of the gateway's, which is taken over, with the same id. */
+/* Replaces the client's message by one of the gateway's, which is taken over, with the same id. Its
+ * bytes are of the heap or of call_memory_take(). */
 enum envelope_status call_replace_body(struct call *call, struct buffer *body, struct error *error);

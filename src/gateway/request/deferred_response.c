@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "call_memory.h"
 #include "call_part.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"
@@ -37,9 +38,9 @@ static void drop(struct call *call, void *object)
 {
     struct deferred_response *deferred = object;
     loop_timer_stop(&deferred->timer);
-    free((char *)deferred->task_id.bytes);
+    call_memory_give(call, (char *)deferred->task_id.bytes);
     MAGIC_CLEAR(deferred);
-    free(deferred);
+    call_memory_give(call, deferred);
 }
 
 static const struct call_part_kind deferred_response_kind =
@@ -152,11 +153,11 @@ void deferred_response_open_late(struct call *call)
 
 void deferred_response_begin(struct call *call, const char *what, struct str task_id)
 {
-    struct deferred_response *deferred = memory_alloc(sizeof *deferred);
+    struct deferred_response *deferred = call_memory_take(call, sizeof *deferred);
     MAGIC_SET(deferred, DEFERRED_RESPONSE_MAGIC);
     deferred->call = call;
     deferred->what = what;
-    deferred->task_id = str_slice(memory_copy_str(task_id), task_id.length);
+    deferred->task_id = str_slice(call_memory_copy(call, task_id), task_id.length);
     deferred->started_ms = clock_monotonic_ms();
     loop_timer_init(&deferred->timer, call->worker->loop, on_sign_of_life, deferred);
     deferred_response_end(call);

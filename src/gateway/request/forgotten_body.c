@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "taskgate/core/memory.h"
+#include "call_memory.h"
 #include "taskgate/json/canonical.h"
 
 void call_digest_arguments(const struct call *call, char digest[DIGEST_HEX_BYTES])
@@ -43,7 +43,7 @@ static void write_rest(const struct envelope *envelope, struct buffer *out)
 static void replace(struct call *call, struct str message)
 {
     struct error error = {""};
-    struct buffer exact = {memory_copy_str(message), message.length, message.length + 1};
+    struct buffer exact = {call_memory_copy(call, message), message.length, message.length + 1};
     if (call_replace_body(call, &exact, &error) == ENVELOPE_OK)
         http_forget_body(call->exchange);
 }
@@ -63,7 +63,7 @@ void call_forget_body(struct call *call)
     if (is_forgotten || call->envelope.kind != ENVELOPE_REQUEST)
         return;
     if (!call->arguments_digest && call->envelope.arguments.raw.length > 0) {
-        call->arguments_digest = memory_alloc(DIGEST_HEX_BYTES);
+        call->arguments_digest = call_memory_take(call, DIGEST_HEX_BYTES);
         canonical_digest(call->envelope.arguments.raw, call->arguments_digest);
     }
     write_rest(&call->envelope, &rest);

@@ -9,9 +9,10 @@
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 
+/* They are many, so that each is one piece. */
 struct kept {
-    char *session_key;
-    struct str lines; /* owned: "name:value\n" of each but the credentials; they are many */
+    size_t key_length, length;
+    char text[]; /* the session's key, then "name:value\n" of each header but the credentials */
 };
 
 struct request_headers {
@@ -43,12 +44,14 @@ static bool is_among(struct str name, const struct str *names, size_t count)
 
 #define IS_AMONG(name, names) is_among(name, names, sizeof(names) / sizeof *(names))
 
-static void destroy(void *value)
+static struct str kept_session_key(const struct kept *kept)
 {
-    struct kept *kept = value;
-    free((char *)kept->lines.bytes);
-    free(kept->session_key);
-    free(kept);
+    return str_slice(kept->text, kept->key_length);
+}
+
+static struct str kept_lines(const struct kept *kept)
+{
+    return str_slice(kept->text + kept->key_length, kept->length - kept->key_length);
 }
 
 struct request_headers *request_headers_create(void)
@@ -63,7 +66,7 @@ void request_headers_destroy(struct request_headers *table)
 {
     if (!table)
         return;
-    map_destroy(table->kept, destroy);
+    map_destroy(table->kept, free);
     pthread_mutex_destroy(&table->lock);
     free(table);
 }
@@ -140,17 +143,22 @@ static void add_credentials(struct headers *headers, const struct headers *from)
     }
 }
 
-static struct str copy_lines(const struct headers *headers)
+static struct kept *make_kept(struct str session_key, const struct headers *headers)
 {
     struct buffer text;
     buffer_init(&text);
+    buffer_append(&text, session_key);
     for (size_t i = 0; i < headers->count; i++) {
         if (!IS_AMONG(headers->items[i].name, credentials))
             append_line(&text, headers->items[i].name, headers->items[i].value);
     }
-    struct str lines = str_slice(memory_copy_str(buffer_str(&text)), text.length);
+    struct kept *kept = memory_alloc(sizeof *kept + text.length);
+    kept->key_length = session_key.length;
+    kept->length = text.length;
+    if (text.length > 0)
+        memcpy(kept->text, text.bytes, text.length);
     buffer_finish(&text);
-    return lines;
+    return kept;
 }
 
 static void add_lines(struct headers *headers, struct str lines)
@@ -167,13 +175,8 @@ static void add_lines(struct headers *headers, struct str lines)
 static struct kept *keep(struct request_headers *table, struct str id, struct str session_key,
                          const struct headers *headers)
 {
-    struct kept *kept = memory_alloc(sizeof *kept);
-    struct kept *earlier = map_remove(table->kept, id);
-    if (earlier)
-        destroy(earlier);
-    kept->session_key = memory_copy_str(session_key);
-    kept->lines = copy_lines(headers);
-    map_put(table->kept, id, kept);
+    struct kept *kept = make_kept(session_key, headers);
+    free(map_put(table->kept, id, kept));
     return kept;
 }
 
@@ -208,7 +211,7 @@ bool request_headers_take(struct request_headers *table, struct str id, struct s
     if (!kept && fits(exchange, digest))
         kept = keep(table, id, session_key, &own);
     if (kept) {
-        add_lines(headers, kept->lines);
+        add_lines(headers, kept_lines(kept));
         add_credentials(headers, &own);
     }
     pthread_mutex_unlock(&table->lock);
@@ -221,8 +224,7 @@ void request_headers_forget(struct request_headers *table, struct str id)
     pthread_mutex_lock(&table->lock);
     struct kept *kept = map_remove(table->kept, id);
     pthread_mutex_unlock(&table->lock);
-    if (kept)
-        destroy(kept);
+    free(kept);
 }
 
 void request_headers_forget_session(struct request_headers *table, struct str session_key)
@@ -232,11 +234,10 @@ void request_headers_forget_session(struct request_headers *table, struct str se
     void *value;
     pthread_mutex_lock(&table->lock);
     while (map_next(table->kept, &position, &id, &value)) {
-        struct kept *kept = value;
-        if (!str_equal(str_from(kept->session_key), session_key))
+        if (!str_equal(kept_session_key(value), session_key))
             continue;
         map_remove(table->kept, id);
-        destroy(kept);
+        free(value);
         position = 0; /* removal moves entries about */
     }
     pthread_mutex_unlock(&table->lock);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "input/input_request.h"
+#include "request/call_memory.h"
 #include "request/call_part.h"
 #include "request/deferred_response.h"
 #include "taskgate/core/magic.h"
@@ -37,10 +38,10 @@ static void drop(struct call *call, void *object)
         map_remove(worker->waiters, wait->task_id);
         free(others);
     }
-    free((char *)wait->task_id.bytes);
+    call_memory_give(call, (char *)wait->task_id.bytes);
     input_release(worker, wait->claimant);
     MAGIC_CLEAR(wait);
-    free(wait);
+    call_memory_give(call, wait);
 }
 
 static const struct call_part_kind result_wait_kind = CALL_PART_KIND(struct result_wait, drop);
@@ -77,7 +78,7 @@ void result_wait_begin_with(struct call *call, struct str task_id,
                             const struct result_wait_options *options)
 {
     struct gateway_worker *worker = call->worker;
-    struct result_wait *wait = memory_alloc(sizeof *wait);
+    struct result_wait *wait = call_memory_take(call, sizeof *wait);
     MAGIC_SET(wait, RESULT_WAIT_MAGIC);
     struct list *others = map_get(worker->waiters, task_id);
     if (!others) {
@@ -86,7 +87,7 @@ void result_wait_begin_with(struct call *call, struct str task_id,
         map_put(worker->waiters, task_id, others);
     }
     wait->call = call;
-    wait->task_id = str_slice(memory_copy_str(task_id), task_id.length);
+    wait->task_id = str_slice(call_memory_copy(call, task_id), task_id.length);
     wait->options = *options;
     list_append(others, &wait->node);
     call_part_add(call, &wait->part, &result_wait_kind);

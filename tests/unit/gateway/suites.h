@@ -10,6 +10,7 @@ TCase *arguments_tests(void);
 TCase *authorization_tests(void);
 TCase *broadcast_tests(void);
 TCase *call_counters_tests(void);
+TCase *call_memory_tests(void);
 TCase *call_part_tests(void);
 TCase *cursor_tests(void);
 TCase *headers_tests(void);

@@ -1,6 +1,7 @@
 /* Requests as the handler sees them. */
 #include <check.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "scene.h"
 #include "suite.h"
@@ -211,6 +212,42 @@ START_TEST(a_request_that_does_not_come_to_its_end_is_closed)
 }
 END_TEST
 
+/* Nothing of the request or of its response lies there. */
+static void fill_spare(struct scene *scene, struct http_exchange *exchange)
+{
+    size_t small = 100, large = 1000000, none = 16;
+    char *first = http_take_spare(exchange, &small);
+    char *second = http_take_spare(exchange, &large);
+    ck_assert_uint_eq(small, 96); /* whole units */
+    ck_assert(large > 1500 && large < 4096);
+    ck_assert(second >= first + small || first >= second + large);
+    memset(first, 'f', small);
+    memset(second, 's', large);
+    ck_assert_ptr_null(http_take_spare(exchange, &none));
+    ck_assert_uint_eq(none, 0);
+    describe(scene, exchange);
+    ck_assert(first[0] == 'f' && first[small - 1] == 'f');
+    ck_assert(second[0] == 's' && second[large - 1] == 's');
+}
+
+START_TEST(spare_memory_is_nobody_elses)
+{
+    struct scene scene = {.act = fill_spare};
+    struct peer peer;
+    start(&scene);
+    peer_connect(&peer, scene.loop, scene.port);
+    peer_send_text(&peer, "POST /a?b HTTP/1.1\r\nHost: h\r\nX-Own: word\r\nContent-Length: 4\r\n"
+                          "\r\nbody");
+    peer_await(&peer, "\r\n\r\nok");
+    expect_seen(&scene, "POST|/a|b|h|body|loopback|x-own=word;");
+    scene.act = answer_hello;
+    peer_send_text(&peer, "GET / HTTP/1.1\r\n\r\n");
+    peer_await(&peer, "\r\n\r\nhello");
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
 TCase *request_tests(void)
 {
     TCase *tests = tcase_create("request_tests");
@@ -224,5 +261,6 @@ TCase *request_tests(void)
     tcase_add_test(tests, a_chunked_body_arrives_decoded);
     tcase_add_test(tests, expect_100_continue_is_answered_before_the_body);
     tcase_add_test(tests, a_request_that_does_not_come_to_its_end_is_closed);
+    tcase_add_test(tests, spare_memory_is_nobody_elses);
     return tests;
 }

@@ -110,12 +110,9 @@ static const struct dialect_view undecided = {.pending = DIALECT_PENDING_INPUT_R
 static struct task *make_task(enum task_state state)
 {
     struct task *task = task_create(state);
-    free(task->tool);
-    task->tool = memory_copy_text("t\",\"x\":{\n\xFF\xE2\x80\xAE");
-    free(task->reason);
-    task->reason = memory_copy_text("\\\"}");
-    free(task->decided_by);
-    task->decided_by = memory_copy_text("\x1B[2J");
+    task_set_text(&task->tool, STR("t\",\"x\":{\n\xFF\xE2\x80\xAE"));
+    task_set_text(&task->reason, STR("\\\"}"));
+    task_set_text(&task->decided_by, STR("\x1B[2J"));
     task->ttl_ms = 1;
     task->poll_interval_ms = 1000;
     task->created_ms = task->updated_ms = 1;

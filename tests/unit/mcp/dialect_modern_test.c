@@ -25,8 +25,7 @@ static const struct dialect_view plain = {.now_ms = CREATED_MS + 2000};
 
 static void set_text(char **field, const char *text)
 {
-    free(*field);
-    *field = memory_copy_text(text);
+    task_set_text(field, str_from(text));
 }
 
 static struct task *make_task(enum task_state state)

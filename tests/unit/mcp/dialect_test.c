@@ -17,8 +17,7 @@
 
 static void set_text(char **field, const char *text)
 {
-    free(*field);
-    *field = memory_copy_text(text);
+    task_set_text(field, str_from(text));
 }
 
 static const struct dialect_view undecided = {.pending = DIALECT_PENDING_INPUT_REQUIRED},
@@ -135,8 +134,8 @@ START_TEST(a_message_is_cut_between_characters)
     buffer_init(&text);
     for (size_t i = 0; i < 400; i++)
         buffer_append_text(&text, "\xE2\x82\xAC");
-    free(task->status_message);
-    task->status_message = buffer_take(&text, NULL);
+    task_set_text(&task->status_message, buffer_str(&text));
+    buffer_finish(&text);
     struct buffer out;
     buffer_init(&out);
     dialect_status_message(task, &out);

@@ -163,8 +163,7 @@ static char *begin_execution(struct bench *bench, const char *session)
     static const struct task_change approve = {.to = TASK_APPROVED, .by = "alice"};
     static const struct task_change execute = {.to = TASK_EXECUTING};
     struct task *made = new_task("a");
-    free(made->session);
-    made->session = memory_copy_text(session);
+    task_set_text(&made->session, str_from(session));
     struct task *task = create_task(bench, made);
     char *id = memory_copy_text(task->id);
     task_unref(task);
