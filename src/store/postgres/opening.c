@@ -90,21 +90,33 @@ static bool connect_within(struct database *database, int64_t patience_ms)
     return status == PGRES_POLLING_OK;
 }
 
+/* Words of libpq and of the server, which gives no code for these. */
+static const struct {
+    const char *words;
+    enum opened opened;
+} failures[] = {
+    {"too many clients", OPENED_LATER},
+    {"remaining connection slots", OPENED_LATER},
+    {"too many connections", OPENED_LATER},
+    {"starting up", OPENED_LATER},
+    {"shutting down", OPENED_LATER},
+    {"in recovery mode", OPENED_LATER},
+    {"not yet accepting connections", OPENED_LATER},
+    /* We refuse the server: its certificate, or that it has none. */
+    {"certificate verify failed", OPENED_REFUSED},
+    {"does not match host name", OPENED_REFUSED},
+    {"root certificate file", OPENED_REFUSED},
+    {"server does not support SSL", OPENED_REFUSED},
+};
+
 /* A server that answers has refused us for good, unless it is just starting or ending, or has no
  * room. libpq gives no code for this; PQping tells an answer from none. */
 static enum opened judge_failure(const struct database *database)
 {
-    static const char *const passing[] = {"too many clients",
-                                          "remaining connection slots",
-                                          "too many connections",
-                                          "starting up",
-                                          "shutting down",
-                                          "in recovery mode",
-                                          "not yet accepting connections"};
     const char *words = PQerrorMessage(database->handle);
-    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
-        if (strstr(words, passing[i]))
-            return OPENED_LATER;
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+        if (strstr(words, failures[i].words))
+            return failures[i].opened;
     }
     const char *const keywords[] = {"connect_timeout", "dbname", NULL};
     const char *const values[] = {"3", database->place->url, NULL};
