@@ -16,6 +16,7 @@
 #include "audit_verify.h"
 #include "consultation.h"
 #include "options.h"
+#include "store_place.h"
 #include "subcommands.h"
 #include "terminal.h"
 
@@ -130,7 +131,8 @@ static char *find_arguments(const struct audit_source *source, struct str row)
     if (json_member(row, "keptDigest").length == 0 || !str_to_u64(number, &sequence))
         return NULL;
     if (source->kind == AUDIT_SOURCE_STORE) {
-        store_trail_arguments(source->path, (int64_t)sequence, &arguments, &error);
+        const struct store_site site = store_place_site(source->path);
+        store_trail_arguments(&site, (int64_t)sequence, &arguments, &error);
     } else if (json_type(source->kept) == JSON_OBJECT) {
         char *key = memory_copy_str(number);
         struct str kept = json_member(source->kept, key);
@@ -263,8 +265,10 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     struct arguments arguments = {.since_ms = INT64_MIN};
     const struct option config = {"config", "FILE", "the configuration that names the store",
                                   &arguments.place.config, NULL};
-    const struct option store = {"store", "FILE", "the store itself, or a copy",
-                                 &arguments.place.store, NULL};
+    const struct option store = {
+        "store", "FILE",
+        "the store itself, or a copy: a file, a URL without a password, or {env: NAME}",
+        &arguments.place.store, NULL};
     const struct option since = {"since", "TIME", "leave out older rows: a time, or an age as 7d",
                                  &arguments.since, NULL};
     const struct option json = {"json", NULL, "print JSON", NULL, &arguments.json};

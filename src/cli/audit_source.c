@@ -17,41 +17,24 @@
 #include "consultation.h"
 #include "judgement.h"
 #include "options.h"
+#include "store_place.h"
 
 #define PAGE_ROWS 1000
 
 /* ---- which place ---- */
 
-/* Where the gateway's store is when the configuration names none: its default folder, or the folder
- * in which it was started. NULL after a word on stderr. */
-static char *find_default(const char *path)
-{
-    static const char fallback[] = "./taskgate.db";
-    if (access(path, F_OK) == 0)
-        return memory_copy_text(path);
-    if (access(fallback, F_OK) == 0)
-        return memory_copy_text(fallback);
-    options_complain(
-        "there is no store at %s and none at %s: name it with --store, or in store.path", path,
-        fallback);
-    return NULL;
-}
-
 static bool find_by_configuration(struct audit_source *source, const char *path)
 {
+    source->kind = AUDIT_SOURCE_STORE;
+    source->path = store_place_without_configuration(path);
+    if (source->path)
+        return true;
     struct snapshot *snapshot = judgement_load(path, NULL);
     if (!snapshot)
         return false;
-    source->kind = AUDIT_SOURCE_STORE;
-    const struct config *config = snapshot->config;
-    if (config->store_url)
-        options_complain("the store is a PostgreSQL database; ask a running gateway by "
-                         "TASKGATE_TOKEN, or make a file of it with taskgate store copy");
-    else
-        source->path = config->store_path_is_default ? find_default(config->store_path)
-                                                     : memory_copy_text(config->store_path);
-    if (config->audit.key)
-        source->key = signature_key_ref(config->audit.key);
+    source->path = store_place_of_configuration(snapshot->config);
+    if (snapshot->config->audit.key)
+        source->key = signature_key_ref(snapshot->config->audit.key);
     snapshot_unref(snapshot);
     return source->path != NULL;
 }
@@ -66,8 +49,8 @@ bool audit_source_find_store(struct audit_source *source, const struct audit_pla
     if (!place->store)
         return find_by_configuration(source, place->config);
     source->kind = AUDIT_SOURCE_STORE;
-    source->path = memory_copy_text(place->store);
-    return true;
+    source->path = store_place_given("store", place->store, "--store '{env: NAME}'");
+    return source->path != NULL;
 }
 
 bool audit_source_find(struct audit_source *source, const struct audit_place *place)
@@ -92,7 +75,7 @@ bool audit_source_find(struct audit_source *source, const struct audit_place *pl
 
 void audit_source_finish(struct audit_source *source)
 {
-    free(source->path);
+    store_place_forget(source->path);
     signature_key_unref(source->key);
 }
 
@@ -220,6 +203,7 @@ int audit_source_read(struct audit_source *source, int64_t since_ms, audit_visit
                       void *context)
 {
     struct error error = {""};
+    struct store_site site;
     switch (source->kind) {
     case AUDIT_SOURCE_ENDPOINT:
         return read_endpoint(source, since_ms, visitor, context);
@@ -228,7 +212,8 @@ int audit_source_read(struct audit_source *source, int64_t since_ms, audit_visit
     case AUDIT_SOURCE_STORE:
         break;
     }
-    if (store_trail_read(source->path, since_ms, visitor, context, &error))
+    site = store_place_site(source->path);
+    if (store_trail_read(&site, since_ms, visitor, context, &error))
         return CLI_DONE;
     options_complain("%s", error.message);
     return CLI_USAGE;

@@ -1,5 +1,5 @@
 /*
- * Rows of the audit trail for commands: from the store's file, from a running gateway, or from a
+ * Rows of the audit trail for commands: from the store, from a running gateway, or from a
  * file that was exported.
  */
 #pragma once
@@ -21,7 +21,7 @@ typedef bool (*audit_visitor)(void *context, struct str row);
 
 struct audit_source {
     enum { AUDIT_SOURCE_STORE, AUDIT_SOURCE_ENDPOINT, AUDIT_SOURCE_FILE } kind;
-    char *path;                /* of the store or the file */
+    char *path;                /* of the store or the file; of a store it may be a URL */
     struct signature_key *key; /* of the configuration that was read, or NULL */
     bool has_start;            /* of an endpoint, after reading: older rows were removed */
     struct store_anchor start;

@@ -14,6 +14,7 @@
 #include "taskgate/store/trail.h"
 
 #include "options.h"
+#include "store_place.h"
 
 struct anchors {
     struct store_anchor *items; /* by number, once they are read */
@@ -199,7 +200,8 @@ static int verify_store(struct audit_source *source, struct check *check)
 {
     struct store_trail_report report = {.rows = 0};
     struct error error = {""};
-    if (!store_trail_verify(source->path, check_place, check, &report, &error)) {
+    const struct store_site site = store_place_site(source->path);
+    if (!store_trail_verify(&site, check_place, check, &report, &error)) {
         options_complain("%s", error.message);
         return CLI_USAGE;
     }

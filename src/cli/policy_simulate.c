@@ -7,6 +7,7 @@
 #include "judgement.h"
 #include "options.h"
 #include "simulation.h"
+#include "store_place.h"
 #include "terminal.h"
 
 struct choice {
@@ -29,6 +30,16 @@ static int report(struct simulation *simulation, int64_t unnamed, const struct c
     return written && !fails ? CLI_DONE : CLI_FAILURE;
 }
 
+static bool read_store(const struct config *config, const struct choice *choice,
+                       struct recorded_calls *calls)
+{
+    char *place = choice->store ? store_place_given("store", choice->store, "--store '{env: NAME}'")
+                                : store_place_of_configuration(config);
+    bool read = place && recorded_calls_read_store(place, calls);
+    store_place_forget(place);
+    return read;
+}
+
 static int simulate(const struct snapshot *snapshot, int64_t since_ms, const struct choice *choice)
 {
     struct simulation simulation;
@@ -36,10 +47,15 @@ static int simulate(const struct snapshot *snapshot, int64_t since_ms, const str
     struct recorded_calls calls = {
         .visit = simulation_add, .context = &simulation, .since_ms = since_ms};
     bool read = choice->log ? recorded_calls_read_log(choice->log, &calls)
-                            : recorded_calls_read_store(choice->store, &calls);
+                            : read_store(snapshot->config, choice, &calls);
     int code = read ? report(&simulation, calls.unnamed, choice) : CLI_USAGE;
     simulation_finish(&simulation);
     return code;
+}
+
+static bool names_store(const struct config *config)
+{
+    return config->store_url || !config->store_path_is_default;
 }
 
 int cli_policy_simulate(int argc, char **argv)
@@ -48,8 +64,9 @@ int cli_policy_simulate(int argc, char **argv)
     int64_t since_ms = 0;
     const struct option options[] = {
         {"log", "FILE", "the gateway's log; - is standard input", &choice.log, NULL},
-        {"store", "FILE", "the database, or a copy: the calls that became tasks", &choice.store,
-         NULL},
+        {"store", "FILE",
+         "the calls that became tasks: a file, a URL without a password, or {env: NAME}",
+         &choice.store, NULL},
         {"config", "FILE", "the changed one; by default one of the usual places", &choice.config,
          NULL},
         {"since", "TIME", "leave out older calls: a time, or an age such as 7d", &choice.since,
@@ -59,13 +76,14 @@ int cli_policy_simulate(int argc, char **argv)
          &choice.fail_on_change},
     };
     const struct command command = {
-        .usage = "taskgate policy simulate --log FILE | --store FILE [--config FILE]\n"
+        .usage = "taskgate policy simulate [--log FILE | --store FILE] [--config FILE]\n"
                  "       [--since TIME] [--json] [--fail-on-change]",
         .synopsis =
             "Judges past calls by a changed configuration, and lists the tools that it would\n"
             "treat differently, with the old and the new rule. Says so if a decision\n"
-            "depends on facts that were not recorded, such as arguments. Changes nothing,\n"
-            "and needs no running gateway.",
+            "depends on facts that were not recorded, such as arguments. Without --log and\n"
+            "--store it reads the store that the configuration names. Changes nothing, and\n"
+            "needs no running gateway.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
     };
@@ -77,14 +95,19 @@ int cli_policy_simulate(int argc, char **argv)
     case OPTIONS_READ:
         break;
     }
-    if (!choice.log == !choice.store)
+    if (choice.log && choice.store)
         return options_complain("name either --log or --store; usage: %s", command.usage);
     if (choice.since && !consultation_read_since(choice.since, &since_ms))
         return CLI_USAGE;
     struct snapshot *snapshot = judgement_load(choice.config, NULL);
     if (!snapshot)
         return CLI_USAGE;
-    int code = simulate(snapshot, since_ms, &choice);
+    bool names_calls = choice.log || choice.store || names_store(snapshot->config);
+    int code = names_calls
+                   ? simulate(snapshot, since_ms, &choice)
+                   : options_complain("the configuration names no store: name either --log or "
+                                      "--store; usage: %s",
+                                      command.usage);
     snapshot_unref(snapshot);
     return code;
 }

@@ -13,6 +13,7 @@
 
 #include "consultation.h"
 #include "options.h"
+#include "store_place.h"
 #include "verified_caller.h"
 
 /* ---- common to the log and the trail ---- */
@@ -181,10 +182,11 @@ static bool visit_row(void *context, const struct store_history_call *row)
     return true;
 }
 
-bool recorded_calls_read_store(const char *path, struct recorded_calls *calls)
+bool recorded_calls_read_store(const char *place, struct recorded_calls *calls)
 {
     struct error error = {""};
-    if (store_history_read(path, calls->since_ms, visit_row, calls, &error))
+    const struct store_site site = store_place_site(place);
+    if (store_history_read(&site, calls->since_ms, visit_row, calls, &error))
         return true;
     options_complain("%s", error.message);
     return false;

@@ -32,4 +32,4 @@ struct recorded_calls {
 
 /* False after a word on stderr. "-" is standard input. */
 bool recorded_calls_read_log(const char *path, struct recorded_calls *calls);
-bool recorded_calls_read_store(const char *path, struct recorded_calls *calls);
+bool recorded_calls_read_store(const char *place, struct recorded_calls *calls);

@@ -8,11 +8,11 @@
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/server/store_choice.h"
 #include "taskgate/store/maintenance.h"
 
 #include "judgement.h"
 #include "options.h"
+#include "store_place.h"
 #include "subcommands.h"
 
 static int wrong(enum options_outcome outcome)
@@ -29,23 +29,6 @@ static int exit_code(enum store_work work, const struct error *error)
 }
 
 /* ---- the store of the configuration ---- */
-
-static char *copy_secret(const char *variable)
-{
-    const char *value = getenv(variable);
-    if (value && *value)
-        return memory_copy_text(value);
-    options_complain("the environment variable %s is not set; set it to the URL of the database",
-                     variable);
-    return NULL;
-}
-
-static void forget(char *place)
-{
-    if (place)
-        explicit_bzero(place, strlen(place));
-    free(place);
-}
 
 /* THOUGHTGATE_STORE_URL names it without a file, too. NULL after a word on stderr. */
 static char *configured_place(const char *path)
@@ -92,11 +75,11 @@ static int run_migrate(int argc, char **argv)
     struct error error = {""};
     if (!place)
         return CLI_USAGE;
-    int code = exit_code(store_migrate(&(struct store_site){store_choice_of(place), place}, &error),
-                         &error);
+    const struct store_site site = store_place_site(place);
+    int code = exit_code(store_migrate(&site, &error), &error);
     if (code == CLI_DONE)
         puts("The schema is that of this version.");
-    forget(place);
+    store_place_forget(place);
     return code;
 }
 
@@ -116,12 +99,12 @@ static int run_accept_timeline(int argc, char **argv)
     struct error error = {""};
     if (!place)
         return CLI_USAGE;
-    const struct store_site site = {store_choice_of(place), place};
+    const struct store_site site = store_place_site(place);
     int code = exit_code(store_accept_timeline(&site, &was_held, &error), &error);
     if (code == CLI_DONE)
         puts(was_held ? "Accepted. The replicas go on within 5 seconds."
                       : "There was nothing to accept.");
-    forget(place);
+    store_place_forget(place);
     return code;
 }
 
@@ -133,28 +116,6 @@ struct end {
     const char *place, *variable;
 };
 
-static bool has_password(const char *url)
-{
-    const char *rest = strstr(url, "://");
-    if (!rest)
-        return false;
-    rest += 3;
-    size_t length = strcspn(rest, "@/");
-    return (rest[length] == '@' && memchr(rest, ':', length)) || strstr(rest, "password=");
-}
-
-/* "{env: NAME}" as the configuration has it. NULL: something else. The caller frees. */
-static char *variable_in(const char *text)
-{
-    struct str inside = str_trim(str_from(text)), key, name;
-    if (!str_starts_with(inside, STR("{")) || inside.bytes[inside.length - 1] != '}')
-        return NULL;
-    inside = str_trim(str_slice(inside.bytes + 1, inside.length - 2));
-    if (!str_cut(inside, ':', &key, &name) || !str_equal(str_trim(key), STR("env")))
-        return NULL;
-    return memory_copy_str(str_trim(name));
-}
-
 /* NULL after a word on stderr. */
 static char *place_of(const struct end *end)
 {
@@ -163,31 +124,18 @@ static char *place_of(const struct end *end)
         return NULL;
     }
     if (end->variable)
-        return copy_secret(end->variable);
-    char *variable = variable_in(end->place);
-    if (variable) {
-        char *place = copy_secret(variable);
-        free(variable);
-        return place;
-    }
-    if (has_password(end->place)) {
-        options_complain("everybody on this machine can read the password in --%s; put the URL "
-                         "into an environment variable and name it with --%s-env",
-                         end->name, end->name);
-        return NULL;
-    }
-    if (*end->place)
-        return memory_copy_text(end->place);
-    options_complain("--%s is empty", end->name);
-    return NULL;
+        return store_place_of_variable(end->variable);
+    char *elsewhere = memory_format("--%s-env", end->name);
+    char *place = store_place_given(end->name, end->place, elsewhere);
+    free(elsewhere);
+    return place;
 }
 
 static int copy(const char *from, const char *to)
 {
     struct error error = {""};
     struct store_copied copied;
-    const struct store_site source = {store_choice_of(from), from},
-                            target = {store_choice_of(to), to};
+    const struct store_site source = store_place_site(from), target = store_place_site(to);
     int code = exit_code(store_copy(&source, &target, &copied, &error), &error);
     if (code == CLI_DONE)
         printf("Copied %" PRId64 " tasks, %" PRId64 " rows of the audit trail, and %" PRId64
@@ -228,8 +176,8 @@ static int run_copy(int argc, char **argv)
         options_complain("%s cannot be read: %s", source, strerror(errno));
     else if (source && target)
         code = copy(source, target);
-    forget(source);
-    forget(target);
+    store_place_forget(source);
+    store_place_forget(target);
     return code;
 }
 

@@ -244,10 +244,10 @@ static struct config *load_shadow(const struct draft *draft)
     return load_file(&origin, draft->shadow_problems);
 }
 
-/* The name of the file to read; a default one only if it exists. */
-static const char *find_file(const char *path, config_getenv environment,
-                             struct config_problems *problems)
+const char *config_find(const char *path, config_getenv environment)
 {
+    if (!environment)
+        environment = process_environment;
     if (!path || !*path)
         path = environment("THOUGHTGATE_CONFIG");
     if (path && *path)
@@ -256,9 +256,6 @@ static const char *find_file(const char *path, config_getenv environment,
         if (access(search_path[i], F_OK) == 0)
             return search_path[i];
     }
-    problems_error(
-        problems, (struct place){0}, NULL, "name one with --config or THOUGHTGATE_CONFIG",
-        "no configuration file was found; searched: %s, %s", search_path[0], search_path[1]);
     return NULL;
 }
 
@@ -267,7 +264,11 @@ struct config *config_load(const char *path, config_getenv environment,
 {
     if (!environment)
         environment = process_environment;
-    path = find_file(path, environment, problems);
-    return path ? load_file(&(struct origin){.name = path, .environment = environment}, problems)
-                : NULL;
+    path = config_find(path, environment);
+    if (path)
+        return load_file(&(struct origin){.name = path, .environment = environment}, problems);
+    problems_error(
+        problems, (struct place){0}, NULL, "name one with --config or THOUGHTGATE_CONFIG",
+        "no configuration file was found; searched: %s, %s", search_path[0], search_path[1]);
+    return NULL;
 }

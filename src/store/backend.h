@@ -16,6 +16,7 @@
 #include "grant_list.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
+#include "taskgate/store/history.h"
 #include "taskgate/store/store.h"
 #include "taskgate/task/task.h"
 
@@ -347,6 +348,24 @@ struct copy_rows {
     bool (*finish)(struct database *database);
 };
 
+/* What commands read beside the processes that use the database, on a connection of open_reader().
+ */
+struct reading_rows {
+    /* The first row of the trail that is not older; INT64_MAX: there is none. */
+    bool (*first_since)(struct database *database, int64_t since_ms, int64_t *sequence);
+    /* The largest number that a row was given; 0: the database does not count them. */
+    bool (*last_given)(struct database *database, int64_t *sequence);
+    /* The arguments that are kept beside rows of the trail, with the digest that the row has. The
+     * values are valid during the visit; false ends the reading. */
+    bool (*kept)(struct database *database,
+                 bool (*visit)(void *context, int64_t sequence, struct str digest,
+                               struct str arguments),
+                 void *context);
+    /* Every call that became a task, as store_history_read() gives it. */
+    bool (*calls)(struct database *database, int64_t since_ms, store_history_visitor visitor,
+                  void *context);
+};
+
 /* What the error of an open says, among others, where another process has the database alone. */
 #define BACKEND_IN_USE "is in use by another taskgate process"
 
@@ -368,7 +387,14 @@ struct store_backend {
      * uses it that must not. NULL with an error. A shared database that cannot be reached now is no
      * error: it is not in place, and begin() tries again. */
     struct database *(*open)(const char *place, struct error *error);
+    /* Opens it for reading alone, while others use it: nothing there is changed, and nobody waits.
+     * Its transactions see one moment. NULL with an error, also where the schema is not this
+     * version's, or the database cannot be reached. */
+    struct database *(*open_reader)(const char *place, struct error *error);
     void (*close)(struct database *database); /* NULL is allowed */
+    /* Copies all of it, as it is at one moment, to the file `target`, which is there and empty.
+     * NULL: it does not know such files, and its rows are copied. */
+    bool (*backup)(const char *place, const char *target, struct error *error);
 
     /* A transaction; one that does not write may be refused each write. Those that write to a
      * shared database come one after the other. */
@@ -415,4 +441,5 @@ struct store_backend {
     const struct grant_rows *grants;
     const struct replica_rows *replicas;
     const struct copy_rows *copy;
+    const struct reading_rows *reading;
 };

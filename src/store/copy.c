@@ -4,7 +4,7 @@
 
 #include "operation.h"
 #include "pending.h"
-#include "site.h"
+#include "site_internal.h"
 
 #define AUDIT_PAGE_ROWS 1000
 
@@ -209,25 +209,41 @@ static enum store_work run(struct copying *copying, struct error *error)
     return STORE_WORK_FAILED;
 }
 
-enum store_work store_copy(const struct store_site *from, const struct store_site *to,
-                           struct store_copied *copied, struct error *error)
+/* Closes `from`. */
+static enum store_work copy_open(const struct store_backend *from_backend, struct database *from,
+                                 const struct store_site *to, struct store_copied *copied,
+                                 struct error *error)
 {
     enum store_work work;
     *copied = (struct store_copied){0};
-    struct copying copying = {.from_backend = from->backend,
+    struct copying copying = {.from_backend = from_backend,
+                              .from = from,
                               .to_backend = to->backend,
                               .copied = copied,
                               .is_good = true};
-    copying.from = site_open(from, &work, error);
-    if (!copying.from)
-        return work;
     copying.to = site_open(to, &work, error);
     if (copying.to) {
         work = run(&copying, error);
         copying.to_backend->rollback(copying.to);
     }
-    copying.from_backend->rollback(copying.from);
+    from_backend->rollback(from);
     to->backend->close(copying.to);
-    from->backend->close(copying.from);
+    from_backend->close(from);
     return work;
+}
+
+enum store_work store_copy(const struct store_site *from, const struct store_site *to,
+                           struct store_copied *copied, struct error *error)
+{
+    enum store_work work;
+    struct database *database = site_open(from, &work, error);
+    return database ? copy_open(from->backend, database, to, copied, error) : work;
+}
+
+bool site_copy_moment(const struct store_site *from, const struct store_site *to,
+                      struct error *error)
+{
+    struct store_copied copied;
+    struct database *database = from->backend->open_reader(from->place, error);
+    return database && copy_open(from->backend, database, to, &copied, error) == STORE_WORK_DONE;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "site.h"
+#include "site_internal.h"
 
 struct database *site_open(const struct store_site *site, enum store_work *work,
                            struct error *error)

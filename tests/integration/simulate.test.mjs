@@ -156,7 +156,11 @@ test('the table, the exit codes, and what is said of bad input', async (t) => {
     assert.deepEqual([code, stdout], [2, ''], args.join(' '));
     assert.match(stderr, pattern);
   };
-  await refused(/name either --log or --store/);
+  assert.equal((await run()).stdout, (await run('--store', gateway.storePath)).stdout, 'the store that the configuration names');
+  const named = fs.readFileSync(next, 'utf8');
+  fs.writeFileSync(next, named.replace(/^store:\n( .*\n)+/m, ''));
+  await refused(/the configuration names no store: name either --log or --store/);
+  fs.writeFileSync(next, named);
   await refused(/name either --log or --store/, '--log', log, '--store', gateway.storePath);
   await refused(/absent\.log cannot be read: No such file or directory/, '--log', 'absent.log');
   await refused(/next\.yaml has no line of the gateway's log/, '--log', next);

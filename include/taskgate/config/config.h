@@ -431,6 +431,10 @@ void config_problems_write(const struct config_problems *problems, struct buffer
 /* Environment access, so that tests need not change the process's own. NULL: getenv(). */
 typedef const char *(*config_getenv)(const char *name);
 
+/* The file that config_load() would read, which may not be there where it is named; NULL: there is
+ * none. */
+const char *config_find(const char *path, config_getenv environment);
+
 /* Finds and reads the file: `path`, else $THOUGHTGATE_CONFIG, else
  * /etc/thoughtgate/config.yaml, else ./config.yaml; one that is named must be there. On
  * failure NULL and every error in `problems`, which is zeroed before the first use, in the

@@ -10,6 +10,7 @@
 
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
+#include "taskgate/store/site.h"
 
 struct store_history_call {
     int64_t at_ms;
@@ -21,7 +22,7 @@ struct store_history_call {
 /* `call` is valid during the callback only. False ends the reading. */
 typedef bool (*store_history_visitor)(void *context, const struct store_history_call *call);
 
-/* Every call from `since_ms` on, oldest first. False with an error when the file is no database
+/* Every call from `since_ms` on, oldest first. False with an error when the site is no database
  * of this version of the gateway's, or cannot be read. */
-bool store_history_read(const char *path, int64_t since_ms, store_history_visitor visitor,
-                        void *context, struct error *error);
+bool store_history_read(const struct store_site *site, int64_t since_ms,
+                        store_history_visitor visitor, void *context, struct error *error);

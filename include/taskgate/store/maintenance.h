@@ -8,13 +8,8 @@
 #include <stdint.h>
 
 #include "taskgate/core/error.h"
+#include "taskgate/store/site.h"
 #include "taskgate/store/store.h"
-
-/* A database: its kind and where it is. */
-struct store_site {
-    const struct store_backend *backend;
-    const char *place;
-};
 
 enum store_work {
     STORE_WORK_DONE,
@@ -35,3 +30,8 @@ struct store_copied {
  * to running processes stays behind: replicas, their claims and leases, the feed. */
 enum store_work store_copy(const struct store_site *from, const struct store_site *to,
                            struct store_copied *copied, struct error *error);
+
+/* Copies the whole database, as it is at one moment, to a new file of `to`'s kind with mode 0600,
+ * while processes use it. False with an error, and then no file is left behind; a file that is
+ * there already is refused. */
+bool store_backup(const struct store_site *from, const struct store_site *to, struct error *error);

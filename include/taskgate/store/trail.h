@@ -10,13 +10,14 @@
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 #include "taskgate/store/chain.h"
+#include "taskgate/store/site.h"
 
 /* `row` is a row's canonical JSON, valid during the callback only. False ends the reading. */
 typedef bool (*store_trail_visitor)(void *context, struct str row);
 
-/* Every row from `since_ms` on, oldest first. False with an error when the file is no database of
+/* Every row from `since_ms` on, oldest first. False with an error when the site is no database of
  * this version of the gateway's, or cannot be read. */
-bool store_trail_read(const char *path, int64_t since_ms, store_trail_visitor visitor,
+bool store_trail_read(const struct store_site *site, int64_t since_ms, store_trail_visitor visitor,
                       void *context, struct error *error);
 
 struct store_trail_report {
@@ -32,15 +33,11 @@ typedef bool (*store_trail_check)(void *context, const struct store_chain *place
                                   struct error *finding);
 /* Walks the chain: numbers without a gap, hashes, the digests of kept arguments, and the end, which
  * an older copy or a cut trail does not reach. `check` may be NULL. False with an error when the
- * file cannot be read; what is wrong with the trail stands in the report. */
-bool store_trail_verify(const char *path, store_trail_check check, void *context,
+ * database cannot be read; what is wrong with the trail stands in the report. */
+bool store_trail_verify(const struct store_site *site, store_trail_check check, void *context,
                         struct store_trail_report *report, struct error *error);
 
 /* The kept arguments of the call that a row created; false: there are none any more. The caller
  * frees `*arguments`. */
-bool store_trail_arguments(const char *path, int64_t sequence, char **arguments,
+bool store_trail_arguments(const struct store_site *site, int64_t sequence, char **arguments,
                            struct error *error);
-
-/* Copies the whole database, as it is at one moment, to a new file with mode 0600. False with an
- * error, and then no file is left behind; a file that is there already is refused. */
-bool store_backup(const char *path, const char *target, struct error *error);

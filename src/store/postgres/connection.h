@@ -47,6 +47,7 @@ struct database {
     uint32_t magic; /* DATABASE_MAGIC */
     struct place *place;
     PGconn *handle; /* NULL: there is no connection */
+    bool is_reader; /* changes nothing, and sees one moment in each transaction */
     bool prepared[STATEMENT_COUNT];
     struct sent *sent; /* a queue: from `sent_first`, `sent_count` of them */
     size_t sent_first, sent_count, sent_capacity;

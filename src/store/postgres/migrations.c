@@ -280,23 +280,51 @@ static bool bring_up(struct database *database)
     return false;
 }
 
+static enum opened refuse(struct database *database)
+{
+    database->has_failed = true;
+    return OPENED_REFUSED;
+}
+
+static enum opened refuse_newer(struct database *database, int64_t version)
+{
+    error_set(&database->error,
+              "%s has schema version %d, which taskgate of schema version %d cannot use; run "
+              "the newer taskgate that wrote it",
+              database->place->title, (int)version, postgres_migration_count);
+    return refuse(database);
+}
+
 enum opened postgres_migrate(struct database *database)
 {
     int64_t version, serves;
     if (!read_versions(database, &version, &serves))
         return OPENED_LATER;
-    if (serves > postgres_migration_count) {
-        error_set(&database->error,
-                  "%s has schema version %d, which taskgate of schema version %d cannot use; run "
-                  "the newer taskgate that wrote it",
-                  database->place->title, (int)version, postgres_migration_count);
-        database->has_failed = true;
-        return OPENED_REFUSED;
-    }
+    if (serves > postgres_migration_count)
+        return refuse_newer(database, version);
     if (version >= postgres_migration_count || bring_up(database))
         return OPENED;
     if (strcmp(database->code, "42501") == 0)
         error_suffix(&database->error, "run taskgate store migrate with a role that may create "
                                        "tables there");
     return database->handle ? OPENED_REFUSED : OPENED_LATER;
+}
+
+enum opened postgres_check_schema(struct database *database)
+{
+    int64_t version, serves;
+    if (!read_versions(database, &version, &serves))
+        return OPENED_LATER;
+    if (serves > postgres_migration_count)
+        return refuse_newer(database, version);
+    if (version >= postgres_migration_count)
+        return OPENED;
+    if (version == 0)
+        error_set(&database->error, "%s has no task store", database->place->title);
+    else
+        error_set(&database->error,
+                  "%s has schema version %d, and this taskgate reads version %d; taskgate store "
+                  "migrate brings it up",
+                  database->place->title, (int)version, postgres_migration_count);
+    return refuse(database);
 }

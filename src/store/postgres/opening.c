@@ -14,64 +14,35 @@
 
 #define OLDEST_SERVER 150000
 
-/* A replica that stops in the middle of a transaction holds up the others for the first of these.
- * They wait for longer than that. */
+/* clang-format off */
 #define SETTING(name, value) "set_config('" name "', '" value "', false)"
+#define SETTINGS_OF_ALL                                                                            \
+    SETTING("tcp_user_timeout", "10s") ", "                                                        \
+    SETTING("client_min_messages", "warning") ", "                                                 \
+    SETTING("bytea_output", "hex") ", "                                                            \
+    "CASE WHEN current_setting('application_name') LIKE 'taskgate%' THEN '' ELSE "                 \
+    SETTING("application_name", "taskgate") " END"
+/* A replica that stops in the middle of a transaction holds up the others for the first of these.
+ * They wait for longer than that. A commit that was answered is on the disk; a stronger setting
+ * stays. */
 static const char settings[] =
-    "SELECT " SETTING("idle_in_transaction_session_timeout", "5s") ", " SETTING(
-        "lock_timeout",
-        "10"
-        "s") ", " SETTING("statement_timeout",
-                          "15s") ", " SETTING("tcp_user_timeout",
-                                              "10s") ", " SETTING("client_min_messages",
-                                                                  "warning") ", " SETTING("default_"
-                                                                                          "transact"
-                                                                                          "ion_"
-                                                                                          "isolatio"
-                                                                                          "n",
-                                                                                          "read "
-                                                                                          "committe"
-                                                                                          "d") ","
-                                                                                               " " SETTING(
-                                                                                                   "bytea_output",
-                                                                                                   "hex") ", "
-                                                                                                          /* A
-                                                                                                             commit
-                                                                                                             that
-                                                                                                             was
-                                                                                                             answered
-                                                                                                             is on
-                                                                                                             the
-                                                                                                             disk; a
-                                                                                                             stronger
-                                                                                                             setting
-                                                                                                             stays.
-                                                                                                           */
-                                                                                                          "CASE "
-                                                                                                          "WHEN "
-                                                                                                          "current_"
-                                                                                                          "setting("
-                                                                                                          "'synchro"
-                                                                                                          "nous_"
-                                                                                                          "commit')"
-                                                                                                          " IN "
-                                                                                                          "('off', "
-                                                                                                          "'local')"
-                                                                                                          " THEN"
-                                                                                                          " " SETTING(
-                                                                                                              "sync"
-                                                                                                              "hron"
-                                                                                                              "ous_"
-                                                                                                              "comm"
-                                                                                                              "it",
-                                                                                                              "on") " END, "
-                                                                                                                    "CASE WHEN current_setting('application_name') LIKE 'taskgate%' THEN ''"
-                                                                                                                    " ELSE " SETTING(
-                                                                                                                        "application_name",
-                                                                                                                        "taskgate") " END";
+    "SELECT " SETTINGS_OF_ALL ", "
+    SETTING("idle_in_transaction_session_timeout", "5s") ", "
+    SETTING("lock_timeout", "10s") ", "
+    SETTING("statement_timeout", "15s") ", "
+    SETTING("default_transaction_isolation", "read committed") ", "
+    "CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN "
+    SETTING("synchronous_commit", "on") " END";
+/* A command takes its time, and holds up nobody. */
+static const char reader_settings[] =
+    "SELECT " SETTINGS_OF_ALL ", "
+    SETTING("idle_in_transaction_session_timeout", "10min") ", "
+    SETTING("statement_timeout", "10min") ", "
+    SETTING("default_transaction_read_only", "on");
+/* clang-format on */
 #define ANSWER_TIMEOUT_MS 20000
-/* Waiting for the lock of another who migrates. */
-#define MIGRATION_TIMEOUT_MS 600000
+/* Waiting for the lock of another who migrates, or for all that a reader asks for. */
+#define LONG_TIMEOUT_MS 600000
 
 static const char about[] = "SELECT pg_is_in_recovery(), pg_backend_pid(),"
                             " current_setting('server_encoding'), current_schema()";
@@ -119,21 +90,33 @@ static bool connect_within(struct database *database, int64_t patience_ms)
     return status == PGRES_POLLING_OK;
 }
 
+/* Words of libpq and of the server, which gives no code for these. */
+static const struct {
+    const char *words;
+    enum opened opened;
+} failures[] = {
+    {"too many clients", OPENED_LATER},
+    {"remaining connection slots", OPENED_LATER},
+    {"too many connections", OPENED_LATER},
+    {"starting up", OPENED_LATER},
+    {"shutting down", OPENED_LATER},
+    {"in recovery mode", OPENED_LATER},
+    {"not yet accepting connections", OPENED_LATER},
+    /* We refuse the server: its certificate, or that it has none. */
+    {"certificate verify failed", OPENED_REFUSED},
+    {"does not match host name", OPENED_REFUSED},
+    {"root certificate file", OPENED_REFUSED},
+    {"server does not support SSL", OPENED_REFUSED},
+};
+
 /* A server that answers has refused us for good, unless it is just starting or ending, or has no
  * room. libpq gives no code for this; PQping tells an answer from none. */
 static enum opened judge_failure(const struct database *database)
 {
-    static const char *const passing[] = {"too many clients",
-                                          "remaining connection slots",
-                                          "too many connections",
-                                          "starting up",
-                                          "shutting down",
-                                          "in recovery mode",
-                                          "not yet accepting connections"};
     const char *words = PQerrorMessage(database->handle);
-    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++) {
-        if (strstr(words, passing[i]))
-            return OPENED_LATER;
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+        if (strstr(words, failures[i].words))
+            return failures[i].opened;
     }
     const char *const keywords[] = {"connect_timeout", "dbname", NULL};
     const char *const values[] = {"3", database->place->url, NULL};
@@ -163,7 +146,7 @@ static enum opened look_at(struct database *database, const PGresult *rows)
     database->backend_id = (int)row_number(rows, 0, 1);
     if (PQserverVersion(database->handle) < OLDEST_SERVER)
         return refuse(database, "is a PostgreSQL before version 15; taskgate needs 15 or later");
-    if (row_number(rows, 0, 0) != 0)
+    if (row_number(rows, 0, 0) != 0 && !database->is_reader)
         return refuse(database,
                       "is a standby, where nothing can be written; name the primary in "
                       "the store's URL, or all hosts and target_session_attrs=read-write");
@@ -181,6 +164,34 @@ static bool ask(struct database *database, const char *sql, PGresult **rows)
     return *rows != NULL;
 }
 
+/* Runs a statement whose rows nobody reads. */
+static bool run(struct database *database, const char *sql)
+{
+    PGresult *rows;
+    bool done = ask(database, sql, &rows);
+    PQclear(rows);
+    return done;
+}
+
+/* After it the feed is read from where it was read to. */
+static enum opened set_up_writer(struct database *database)
+{
+    if (!run(database, settings))
+        return OPENED_LATER;
+    database->timeout_ms = LONG_TIMEOUT_MS;
+    enum opened opened = postgres_migrate(database);
+    database->timeout_ms = ANSWER_TIMEOUT_MS;
+    if (opened == OPENED && !run(database, "LISTEN taskgate_feed"))
+        return OPENED_LATER;
+    return opened;
+}
+
+static enum opened set_up_reader(struct database *database)
+{
+    database->timeout_ms = LONG_TIMEOUT_MS;
+    return run(database, reader_settings) ? postgres_check_schema(database) : OPENED_LATER;
+}
+
 static enum opened set_up(struct database *database)
 {
     PGresult *rows;
@@ -193,21 +204,9 @@ static enum opened set_up(struct database *database)
     /* Before the settings, which somebody else's session could get. */
     if (opened == OPENED)
         opened = pooler_check(database);
-    if (opened == OPENED && ask(database, settings, &rows))
-        PQclear(rows);
-    else if (opened == OPENED)
-        return OPENED_LATER;
-    if (opened == OPENED) {
-        database->timeout_ms = MIGRATION_TIMEOUT_MS;
-        opened = postgres_migrate(database);
-        database->timeout_ms = ANSWER_TIMEOUT_MS;
-    }
-    /* After it the feed is read from where it was read to. */
-    if (opened == OPENED && !ask(database, "LISTEN taskgate_feed", &rows))
-        opened = OPENED_LATER;
-    else if (opened == OPENED)
-        PQclear(rows);
-    return opened;
+    if (opened != OPENED)
+        return opened;
+    return database->is_reader ? set_up_reader(database) : set_up_writer(database);
 }
 
 enum opened opening_connect(struct database *database, int64_t patience_ms)

@@ -43,7 +43,8 @@ static void close_connection(struct database *database)
     free(database);
 }
 
-static struct database *open_url(const char *url, struct error *error)
+/* Not connected. NULL: the URL is none. */
+static struct database *create(const char *url, struct error *error)
 {
     struct place *place = place_create(url, error);
     if (!place)
@@ -54,6 +55,14 @@ static struct database *open_url(const char *url, struct error *error)
     char id[RANDOM_UUID_BYTES];
     random_uuid(id);
     snprintf(database->marker, sizeof database->marker, "%.32s", id);
+    return database;
+}
+
+static struct database *open_url(const char *url, struct error *error)
+{
+    struct database *database = create(url, error);
+    if (!database)
+        return NULL;
     enum opened opened = opening_connect(database, FIRST_PATIENCE_MS);
     if (opened == OPENED_REFUSED) {
         *error = database->error;
@@ -64,6 +73,19 @@ static struct database *open_url(const char *url, struct error *error)
         log_warn("The database cannot be reached; it is tried again",
                  LOG_TEXT("error", database->error.message));
     return database;
+}
+
+static struct database *open_reader(const char *url, struct error *error)
+{
+    struct database *database = create(url, error);
+    if (!database)
+        return NULL;
+    database->is_reader = true;
+    if (opening_connect(database, FIRST_PATIENCE_MS) == OPENED)
+        return database;
+    *error = database->error;
+    close_connection(database);
+    return NULL;
 }
 
 /* ---- a commit whose answer was lost ---- */
@@ -139,6 +161,13 @@ static bool resolve(struct database *database, int64_t patience_ms, bool *is_com
 
 /* ---- transactions ---- */
 
+static enum statement beginning(const struct database *database, bool writes)
+{
+    if (writes)
+        return STATEMENT_BEGIN_WRITE;
+    return database->is_reader ? STATEMENT_BEGIN_MOMENT : STATEMENT_BEGIN_READ;
+}
+
 /* What most transactions need comes with the first answer. */
 static bool ask_beforehand(struct database *database)
 {
@@ -163,8 +192,7 @@ static bool begin(struct database *database, bool writes)
     database->counted = (struct totals){0, 0, 0};
     database->is_open_transaction = true;
     database->asked_ms = clock_now_ms();
-    return connection_queue(database, writes ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN_READ,
-                            SENT_WRITE) &&
+    return connection_queue(database, beginning(database, writes), SENT_WRITE) &&
            (!writes || connection_queue(database, STATEMENT_LOCK, SENT_WRITE)) &&
            connection_queue(database, STATEMENT_CLOCK, SENT_CLOCK) &&
            connection_queue(database, STATEMENT_TOTALS_GET, SENT_TOTALS) &&
@@ -335,6 +363,7 @@ const struct store_backend store_postgres = {
     .is_shared = true,
     .title = title_of,
     .open = open_url,
+    .open_reader = open_reader,
     .close = close_connection,
     .begin = begin,
     .commit = commit,
@@ -363,4 +392,5 @@ const struct store_backend store_postgres = {
     .grants = &postgres_grant_rows,
     .replicas = &postgres_replica_rows,
     .copy = &postgres_copy_rows,
+    .reading = &postgres_reading_rows,
 };

@@ -11,6 +11,7 @@ extern const struct grant_rows postgres_grant_rows;
 extern const struct reminder_rows postgres_reminder_rows;
 extern const struct replica_rows postgres_replica_rows;
 extern const struct copy_rows postgres_copy_rows;
+extern const struct reading_rows postgres_reading_rows;
 
 /* Asks for something that is not known yet, and waits. */
 bool known_ask(struct database *database, enum statement which, int kind, const bool *is_known);

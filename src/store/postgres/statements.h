@@ -7,6 +7,7 @@
 #error "define STATEMENT_ROW before including this table"
 #endif
 STATEMENT_ROW(BEGIN_READ, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")
+STATEMENT_ROW(BEGIN_MOMENT, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 STATEMENT_ROW(BEGIN_WRITE, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
 /* One writer at a time, of all replicas: the feed, the chain and the limits are in the order of the
  * commits. It is no lock on a row, because that would make each transaction write to the disk. */

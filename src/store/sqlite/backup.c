@@ -1,21 +1,9 @@
 /* A copy of the whole database, made by another process while the gateway writes. */
-#include <errno.h>
-#include <fcntl.h>
+#include "backup.h"
+
 #include <string.h>
-#include <unistd.h>
 
-#include "reader.h"
-#include "taskgate/store/trail.h"
-
-/* SQLite would create the file with the process's mask. */
-static bool create_private(const char *target, struct error *error)
-{
-    int descriptor = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (descriptor < 0)
-        return error_set(error, "%s cannot be written: %s", target, strerror(errno));
-    close(descriptor);
-    return true;
-}
+#include "read_only.h"
 
 /* In one step, under one transaction: what the gateway writes meanwhile is not in it. */
 static bool copy(sqlite3 *from, sqlite3 *to, struct error *error)
@@ -55,15 +43,10 @@ static bool write_copy(sqlite3 *from, const char *target, struct error *error)
     return good;
 }
 
-bool store_backup(const char *path, const char *target, struct error *error)
+bool sqlite_backup(const char *path, const char *target, struct error *error)
 {
     sqlite3 *from;
-    bool good = false;
-    if (reader_open(path, &from, error) && create_private(target, error)) {
-        good = write_copy(from, target, error);
-        if (!good)
-            unlink(target);
-    }
+    bool good = read_only_open(path, &from, error) && write_copy(from, target, error);
     sqlite3_close(from);
     return good;
 }

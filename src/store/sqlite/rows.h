@@ -12,6 +12,7 @@ extern const struct grant_rows sqlite_grant_rows;
 extern const struct reminder_rows sqlite_reminder_rows;
 extern const struct replica_rows sqlite_replica_rows;
 extern const struct copy_rows sqlite_copy_rows;
+extern const struct reading_rows sqlite_reading_rows;
 
 /* Binds the number to the statement's only value, and runs it. */
 bool rows_run_with(struct database *database, enum statement which, int64_t number);

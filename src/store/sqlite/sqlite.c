@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "audit_rows.h"
+#include "backup.h"
 #include "migrations.h"
+#include "read_only.h"
 #include "taskgate/core/memory.h"
 
 /* Pages in the log. A checkpoint waits for an idle moment: a short one when there is much to move.
@@ -37,6 +39,17 @@ static void close_file(struct database *database)
         return;
     database_close(database);
     free(database);
+}
+
+static struct database *open_reader(const char *place, struct error *error)
+{
+    struct database *database = memory_alloc(sizeof *database);
+    *database =
+        (struct database){.magic = DATABASE_MAGIC, .path = memory_copy_text(place), .locked = -1};
+    if (read_only_open(place, &database->handle, error))
+        return database;
+    close_file(database);
+    return NULL;
 }
 
 static bool begin(struct database *database, bool writes)
@@ -123,7 +136,9 @@ const struct store_backend store_sqlite = {
     .is_shared = false, /* the lock on the file */
     .title = title_of,
     .open = open_file,
+    .open_reader = open_reader,
     .close = close_file,
+    .backup = sqlite_backup,
     .begin = begin,
     .commit = commit,
     .rollback = rollback,
@@ -151,4 +166,5 @@ const struct store_backend store_sqlite = {
     .grants = &sqlite_grant_rows,
     .replicas = &sqlite_replica_rows,
     .copy = &sqlite_copy_rows,
+    .reading = &sqlite_reading_rows,
 };

@@ -15,6 +15,9 @@ const hasUser = !isRoot || spawnSync('id', ['-u', 'postgres']).status === 0;
 /** Why there is no database to test with; false where there is one. */
 export const postgresMissing = !BIN ? 'PostgreSQL 15 or later is not installed' : !hasUser ? 'there is no user postgres to run it as' : false;
 
+/** The path of one of its programs. */
+export const postgresBinary = (name) => path.join(BIN, name);
+
 const asServer = (command, args) => (isRoot ? ['runuser', ['-u', 'postgres', '--', command, ...args]] : [command, args]);
 
 export class Postgres {
@@ -22,11 +25,18 @@ export class Postgres {
     this.folder = folder;
     this.data = path.join(folder, 'data');
     this.child = null;
+    this.settings = []; // of each start: name=value
+    this.port = 5432; // of its socket, and of TCP where its settings have it listen
+  }
+
+  /** The socket that a program connects to. */
+  get socket() {
+    return path.join(this.folder, `.s.PGSQL.${this.port}`);
   }
 
   /** Of a database; the password counts where `initialize` was told so. */
   url(database = 'gate', { user = 'postgres', password } = {}) {
-    return `postgres://${user}${password ? `:${password}` : ''}@/${database}?host=${encodeURIComponent(this.folder)}`;
+    return `postgres://${user}${password ? `:${password}` : ''}@/${database}?host=${encodeURIComponent(this.folder)}${this.port === 5432 ? '' : `&port=${this.port}`}`;
   }
 
   run(command, args) {
@@ -43,11 +53,21 @@ export class Postgres {
     fs.writeFileSync(path.join(this.data, 'pg_hba.conf'), `${lines.join('\n')}\n`);
   }
 
+  /** A copy of a file for the server alone, such as its key. */
+  give(file) {
+    const copy = path.join(this.folder, path.basename(file));
+    fs.copyFileSync(file, copy);
+    fs.chmodSync(copy, 0o600);
+    if (isRoot) execFileSync('chown', ['postgres', copy]);
+    return copy;
+  }
+
   async start() {
-    const options = ['-D', this.data, '-k', this.folder, '-c', 'listen_addresses=', '-c', 'unix_socket_permissions=0777'];
+    const settings = ['listen_addresses=', 'unix_socket_permissions=0777', `port=${this.port}`, ...this.settings];
+    const options = ['-D', this.data, '-k', this.folder, ...settings.flatMap((setting) => ['-c', setting])];
     const [command, args] = asServer(path.join(BIN, 'postgres'), options);
     this.child = new Child(command, args, { cwd: '/', name: 'postgres' });
-    await this.child.ready(async () => spawnSync(path.join(BIN, 'pg_isready'), ['-q', '-h', this.folder]).status === 0, 'accepting connections', 30_000);
+    await this.child.ready(async () => spawnSync(path.join(BIN, 'pg_isready'), ['-q', '-h', this.folder, '-p', this.port]).status === 0, 'accepting connections', 30_000);
   }
 
   /** SIGINT is its fast shutdown; SIGQUIT is as if the power went, and it recovers at the next start. */
@@ -60,7 +80,7 @@ export class Postgres {
 
   /** The rows of a query as lists of texts. */
   query(sql, database = 'gate') {
-    const text = execFileSync('psql', ['-X', '-A', '-t', '-F', '\t', '-v', 'ON_ERROR_STOP=1', '-h', this.folder, '-U', 'postgres', '-d', database, '-c', sql], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+    const text = execFileSync('psql', ['-X', '-A', '-t', '-F', '\t', '-v', 'ON_ERROR_STOP=1', '-h', this.folder, '-p', this.port, '-U', 'postgres', '-d', database, '-c', sql], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
     return text.split('\n').filter((line) => line.length > 0).map((line) => line.split('\t'));
   }
 
@@ -70,8 +90,8 @@ export class Postgres {
   }
 }
 
-/** A server with an empty database `gate`. It ends with the test. */
-export async function startPostgres(t) {
+/** One in a folder that ends with the test, and has nothing in it yet. */
+function newPostgres(t) {
   // A short path: a socket's name may have 107 bytes.
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tg-pg-'));
   fs.chmodSync(folder, 0o755);
@@ -80,7 +100,23 @@ export async function startPostgres(t) {
     await postgres.stop('SIGQUIT');
     fs.rmSync(folder, { recursive: true, force: true });
   });
+  return postgres;
+}
+
+/** An asynchronous standby of the server, which follows it over its socket. */
+export async function startStandby(t, primary) {
+  const standby = newPostgres(t);
+  if (isRoot) execFileSync('chown', ['postgres', standby.folder]);
+  standby.run('pg_basebackup', ['-D', standby.data, '-h', primary.folder, '-U', 'postgres', '-R', '-X', 'stream', '-c', 'fast', '--no-sync']);
+  await standby.start();
+  return standby;
+}
+
+/** A server with an empty database `gate`. It ends with the test. `prepare` sees it before its first start. */
+export async function startPostgres(t, { prepare } = {}) {
+  const postgres = newPostgres(t);
   postgres.initialize();
+  await prepare?.(postgres);
   await postgres.start();
   postgres.createDatabase();
   return postgres;

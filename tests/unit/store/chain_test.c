@@ -8,14 +8,17 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
+#include "taskgate/store/maintenance.h"
 #include "taskgate/store/trail.h"
 
 static struct scratch scratch;
 static struct bench bench;
+static struct store_site site; /* as a command reads it */
 
 static void set_up(void)
 {
     scratch_init(&scratch);
+    site = scratch_site(&scratch);
     bench_open(&bench, &scratch);
 }
 
@@ -48,8 +51,7 @@ static struct store_trail_report verify(void)
 {
     struct store_trail_report report;
     struct error error = {""};
-    ck_assert_msg(store_trail_verify(scratch.path, NULL, NULL, &report, &error), "%s",
-                  error.message);
+    ck_assert_msg(store_trail_verify(&site, NULL, NULL, &report, &error), "%s", error.message);
     return report;
 }
 
@@ -103,7 +105,7 @@ START_TEST(anybody_can_check_an_exported_row)
     char previous[DIGEST_HEX_BYTES], hash[DIGEST_HEX_BYTES];
     write_rows();
     buffer_init(&text);
-    ck_assert(store_trail_read(scratch.path, 0, collect, &text, &error));
+    ck_assert(store_trail_read(&site, 0, collect, &text, &error));
     struct str lines = buffer_str(&text), line;
     memset(previous, '0', sizeof previous - 1);
     for (int64_t sequence = 1; str_cut(lines, '\n', &line, &lines) && line.length > 0; sequence++) {
@@ -192,10 +194,10 @@ START_TEST(kept_arguments_are_those_of_the_call)
     store_audit_configure(bench.store,
                           &(struct store_audit_settings){.keep_arguments_ms = 3600000});
     write_rows();
-    ck_assert(store_trail_arguments(scratch.path, 1, &arguments, &error));
+    ck_assert(store_trail_arguments(&site, 1, &arguments, &error));
     ck_assert_str_eq(arguments, "{\"name\":\"prod\"}");
     free(arguments);
-    ck_assert(!store_trail_arguments(scratch.path, 3, &arguments, &error)); /* an approval */
+    ck_assert(!store_trail_arguments(&site, 3, &arguments, &error)); /* an approval */
     ck_assert(verify().is_good);
     tamper("UPDATE audit_kept SET arguments = '{\"name\":\"dev\"}' WHERE sequence = 2");
     expect_finding("row 2: its kept arguments were changed");
@@ -265,14 +267,15 @@ START_TEST(a_backup_is_private_whole_and_replaces_nothing)
     char target[128];
     struct error error = {""};
     struct store_trail_report report;
+    const struct store_site copy = {&store_sqlite, target};
     write_rows();
     snprintf(target, sizeof target, "%s/copy.db", scratch.folder);
-    ck_assert_msg(store_backup(scratch.path, target, &error), "%s", error.message);
+    ck_assert_msg(store_backup(&site, &copy, &error), "%s", error.message);
     write_rows();
-    ck_assert(store_trail_verify(target, NULL, NULL, &report, &error));
+    ck_assert(store_trail_verify(&copy, NULL, NULL, &report, &error));
     ck_assert(report.is_good);
     ck_assert_int_eq(report.rows, 3);
-    ck_assert(!store_backup(scratch.path, target, &error));
+    ck_assert(!store_backup(&site, &copy, &error));
     ck_assert_ptr_nonnull(strstr(error.message, "File exists"));
 }
 END_TEST

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "taskgate/store/postgres.h"
+#include "taskgate/store/site.h"
 #include "taskgate/store/sqlite.h"
 #include "taskgate/store/store.h"
 
@@ -23,6 +24,8 @@ struct scratch {
 void scratch_init(struct scratch *scratch);
 void scratch_finish(struct scratch *scratch);
 bool scratch_is_postgres(void);
+/* Its database, as a command reads it. */
+struct store_site scratch_site(const struct scratch *scratch);
 /* The number in the first column of the first row, by a connection of the test's own. In PostgreSQL
  * the tables have the names that SQLite's have. */
 int64_t scratch_query(const struct scratch *scratch, const char *sql);

@@ -11,10 +11,12 @@
 
 static struct scratch scratch;
 static struct bench bench;
+static struct store_site site; /* as a command reads it */
 
 static void set_up(void)
 {
     scratch_init(&scratch);
+    site = scratch_site(&scratch);
     bench_open(&bench, &scratch);
 }
 
@@ -38,8 +40,7 @@ static void expect_calls(int64_t since_ms, const char *expected)
     struct buffer text;
     struct error error = {""};
     buffer_init(&text);
-    ck_assert_msg(store_history_read(scratch.path, since_ms, note, &text, &error), "%s",
-                  error.message);
+    ck_assert_msg(store_history_read(&site, since_ms, note, &text, &error), "%s", error.message);
     buffer_append_char(&text, '\0');
     ck_assert_str_eq(text.bytes, expected);
     buffer_finish(&text);
@@ -99,7 +100,7 @@ START_TEST(a_reader_may_stop)
     int seen = 0;
     task_unref(decided("{}", "{}"));
     task_unref(decided("{}", "{}"));
-    ck_assert(store_history_read(scratch.path, 0, stop_at_once, &seen, NULL));
+    ck_assert(store_history_read(&site, 0, stop_at_once, &seen, NULL));
     ck_assert_int_eq(seen, 1);
 }
 END_TEST
@@ -107,7 +108,8 @@ END_TEST
 static void expect_refused(const char *path, const char *why)
 {
     struct error error = {""};
-    ck_assert(!store_history_read(path, 0, note, NULL, &error));
+    ck_assert(
+        !store_history_read(&(struct store_site){&store_sqlite, path}, 0, note, NULL, &error));
     ck_assert_msg(strstr(error.message, why) != NULL, "%s", error.message);
     ck_assert_ptr_nonnull(strstr(error.message, path));
 }
@@ -140,7 +142,7 @@ START_TEST(reading_leaves_nothing_behind)
     ck_assert_int_eq(link(scratch.path, path), 0);
     struct buffer text;
     buffer_init(&text);
-    ck_assert(store_history_read(path, 0, note, &text, NULL));
+    ck_assert(store_history_read(&(struct store_site){&store_sqlite, path}, 0, note, &text, NULL));
     ck_assert_uint_gt(text.length, 0);
     buffer_finish(&text);
     unlink(path);

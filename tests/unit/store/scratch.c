@@ -41,6 +41,11 @@ void scratch_finish(struct scratch *scratch)
     rmdir(scratch->folder);
 }
 
+struct store_site scratch_site(const struct scratch *scratch)
+{
+    return (struct store_site){scratch->backend, scratch->place};
+}
+
 static sqlite3 *open_aside(const struct scratch *scratch)
 {
     sqlite3 *handle = NULL;

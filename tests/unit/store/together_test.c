@@ -11,10 +11,12 @@ enum { TOGETHER = 40 };
 
 static struct scratch scratch;
 static struct bench bench;
+static struct store_site site; /* as a command reads it */
 
 static void set_up(void)
 {
     scratch_init(&scratch);
+    site = scratch_site(&scratch);
     bench_open(&bench, &scratch);
 }
 
@@ -56,15 +58,11 @@ static unsigned count(const enum store_status statuses[TOGETHER], enum store_sta
     return found;
 }
 
-/* By the reader of the file; there is none of PostgreSQL's trail. */
 static void expect_whole_trail(void)
 {
     struct store_trail_report report;
     struct error error = {""};
-    if (scratch_is_postgres())
-        return;
-    ck_assert_msg(store_trail_verify(scratch.path, NULL, NULL, &report, &error), "%s",
-                  error.message);
+    ck_assert_msg(store_trail_verify(&site, NULL, NULL, &report, &error), "%s", error.message);
     ck_assert(report.is_good);
 }
 

@@ -11,6 +11,6 @@
 
 /* false with an error when the file is no database of this version of the gateway's, or cannot be
  * read. Close `*handle` with sqlite3_close() either way. */
-bool reader_open(const char *path, sqlite3 **handle, struct error *error);
+bool read_only_open(const char *path, sqlite3 **handle, struct error *error);
 /* "PATH cannot be read as a task store: …" Returns false. */
-bool reader_fail(sqlite3 *handle, const char *path, struct error *error);
+bool read_only_fail(sqlite3 *handle, const char *path, struct error *error);

@@ -1,5 +1,5 @@
 /* Opening for reading alone. */
-#include "reader.h"
+#include "read_only.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #define BUSY_TIMEOUT_MS 5000
 
-bool reader_fail(sqlite3 *handle, const char *path, struct error *error)
+bool read_only_fail(sqlite3 *handle, const char *path, struct error *error)
 {
     return error_set(error, "%s cannot be read as a task store: %s", path,
                      handle ? sqlite3_errmsg(handle) : "no memory");
@@ -54,7 +54,7 @@ static bool check_version(sqlite3 *handle, const char *path, struct error *error
     int application, version;
     if (!read_number(handle, "PRAGMA application_id", &application) ||
         !read_number(handle, "PRAGMA user_version", &version))
-        return reader_fail(handle, path, error);
+        return read_only_fail(handle, path, error);
     if (application != MIGRATIONS_APPLICATION_ID)
         return error_set(error, "%s is no task store", path);
     if (version < migration_count)
@@ -70,11 +70,11 @@ static bool check_version(sqlite3 *handle, const char *path, struct error *error
     return true;
 }
 
-bool reader_open(const char *path, sqlite3 **handle, struct error *error)
+bool read_only_open(const char *path, sqlite3 **handle, struct error *error)
 {
     *handle = NULL;
     if (open_database(path, handle) != SQLITE_OK)
-        return reader_fail(*handle, path, error);
+        return read_only_fail(*handle, path, error);
     sqlite3_busy_timeout(*handle, BUSY_TIMEOUT_MS);
     return check_version(*handle, path, error);
 }

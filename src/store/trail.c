@@ -1,0 +1,188 @@
+/* Reading and checking the audit trail beside the store that writes it. */
+#include "taskgate/store/trail.h"
+
+#include <inttypes.h>
+
+#include "reader.h"
+
+#define PAGE_ROWS 1000
+
+/* ---- reading ---- */
+
+struct reading {
+    int64_t since_ms, last;
+    store_trail_visitor visitor;
+    void *context;
+    struct buffer text;
+    size_t seen; /* of this page */
+    bool is_stopped;
+};
+
+static bool visit_row(void *context, const struct audit_row *row)
+{
+    struct reading *reading = context;
+    reading->last = row->sequence;
+    reading->seen++;
+    if (row->at_ms < reading->since_ms)
+        return true;
+    buffer_clear(&reading->text);
+    audit_row_write(row, true, &reading->text);
+    reading->is_stopped = !reading->visitor(reading->context, buffer_str(&reading->text));
+    return !reading->is_stopped;
+}
+
+/* No transaction: a slow reader of the output must not hold up the database. Rows do not change. */
+static bool read_rows(const struct store_backend *backend, struct database *database,
+                      struct reading *reading)
+{
+    int64_t first;
+    if (!backend->reading->first_since(database, reading->since_ms, &first))
+        return false;
+    if (first == INT64_MAX)
+        return true;
+    reading->last = first - 1;
+    do {
+        reading->seen = 0;
+        if (!backend->audit->page(database, reading->last, PAGE_ROWS, visit_row, reading))
+            return false;
+    } while (reading->seen == PAGE_ROWS && !reading->is_stopped);
+    return true;
+}
+
+bool store_trail_read(const struct store_site *site, int64_t since_ms, store_trail_visitor visitor,
+                      void *context, struct error *error)
+{
+    struct reading reading = {.since_ms = since_ms, .visitor = visitor, .context = context};
+    struct database *database = reader_open(site, error);
+    buffer_init(&reading.text);
+    bool is_read = database && read_rows(site->backend, database, &reading);
+    buffer_finish(&reading.text);
+    return reader_close(site, database, is_read, error);
+}
+
+/* ---- checking ---- */
+
+struct walk {
+    const struct store_backend *backend;
+    struct database *database;
+    struct store_trail_report *report;
+    store_trail_check check;
+    void *context;
+    struct buffer text;
+    size_t seen; /* of this page */
+};
+
+static bool check_place(struct walk *walk)
+{
+    struct store_trail_report *report = walk->report;
+    return !walk->check || walk->check(walk->context, &report->end, &report->finding);
+}
+
+/* Where `keep` has removed rows. */
+static bool begin(struct walk *walk)
+{
+    struct store_trail_report *report = walk->report;
+    store_chain_init(&report->end);
+    enum row_result result = walk->backend->audit->anchor_start(walk->database, &report->start);
+    report->has_start = result == ROW_FOUND;
+    if (report->has_start)
+        report->end = report->start.place;
+    report->is_good = check_place(walk);
+    return result != ROW_FAILED;
+}
+
+static bool check_row(void *context, const struct audit_row *row)
+{
+    struct walk *walk = context;
+    struct store_trail_report *report = walk->report;
+    walk->seen++;
+    buffer_clear(&walk->text);
+    audit_row_write(row, false, &walk->text);
+    report->is_good = store_chain_next(&report->end, row->sequence, buffer_str(&walk->text),
+                                       row->texts[AUDIT_hash], &report->finding) &&
+                      check_place(walk);
+    report->rows += report->is_good;
+    return report->is_good;
+}
+
+/* To the end, or to a bad row. A page begins behind the last row, and the first with all that there
+ * are: a row before the start of the chain is a bad one. */
+static bool walk_rows(struct walk *walk)
+{
+    int64_t after = INT64_MIN;
+    bool is_read = true;
+    do {
+        walk->seen = 0;
+        is_read = walk->backend->audit->page(walk->database, after, PAGE_ROWS, check_row, walk);
+        after = walk->report->end.sequence;
+    } while (is_read && walk->report->is_good && walk->seen == PAGE_ROWS);
+    return is_read;
+}
+
+static bool check_kept_row(void *context, int64_t sequence, struct str digest, struct str arguments)
+{
+    struct store_trail_report *report = ((struct walk *)context)->report;
+    char found[DIGEST_HEX_BYTES];
+    digest_sha256_hex(arguments, found);
+    report->is_good =
+        str_equal(digest, str_from(found)) ||
+        error_set(&report->finding, "row %" PRId64 ": its kept arguments were changed", sequence);
+    return report->is_good;
+}
+
+/* Rows that were cut off at the end leave no gap. But the database may count the numbers that it
+ * gave, and has anchors. */
+static bool check_end(struct walk *walk)
+{
+    struct store_trail_report *report = walk->report;
+    struct store_anchor anchor;
+    int64_t last = 0;
+    if (!walk->backend->reading->last_given(walk->database, &last))
+        return false;
+    enum row_result result = walk->backend->audit->anchor_last(walk->database, &anchor);
+    if (result == ROW_FOUND && anchor.place.sequence > last)
+        last = anchor.place.sequence;
+    if (last > report->end.sequence)
+        report->is_good =
+            error_set(&report->finding, "row %" PRId64 " is missing, and all behind it",
+                      report->end.sequence + 1);
+    return result != ROW_FAILED;
+}
+
+/* Kept arguments may have gone; those that are there are those that were kept. */
+static bool walk_all(struct walk *walk)
+{
+    struct store_trail_report *report = walk->report;
+    /* One moment for all that is read. */
+    bool is_read = walk->backend->begin(walk->database, false) && begin(walk) &&
+                   (!report->is_good || walk_rows(walk));
+    if (is_read && report->is_good)
+        is_read = walk->backend->reading->kept(walk->database, check_kept_row, walk);
+    if (is_read && report->is_good)
+        is_read = check_end(walk);
+    return is_read;
+}
+
+bool store_trail_verify(const struct store_site *site, store_trail_check check, void *context,
+                        struct store_trail_report *report, struct error *error)
+{
+    struct walk walk = {
+        .backend = site->backend, .report = report, .check = check, .context = context};
+    *report = (struct store_trail_report){.rows = 0};
+    walk.database = reader_open(site, error);
+    buffer_init(&walk.text);
+    bool is_read = walk.database && walk_all(&walk);
+    buffer_finish(&walk.text);
+    return reader_close(site, walk.database, is_read, error);
+}
+
+/* ---- kept arguments ---- */
+
+bool store_trail_arguments(const struct store_site *site, int64_t sequence, char **arguments,
+                           struct error *error)
+{
+    struct database *database = reader_open(site, error);
+    enum row_result result =
+        database ? site->backend->audit->kept(database, sequence, arguments) : ROW_FAILED;
+    return reader_close(site, database, result != ROW_FAILED, error) && result == ROW_FOUND;
+}

@@ -1,0 +1,69 @@
+// A TCP proxy before a PostgreSQL server on a socket: it can be pointed elsewhere, and tell another version.
+import net from 'node:net';
+import { defer } from './lifetime.mjs';
+
+const PARAMETER_STATUS = 'S'.charCodeAt(0);
+
+/** Writes the server's messages on, with another `server_version`. */
+function tellVersion(version, write) {
+  let rest = Buffer.alloc(0);
+  return (bytes) => {
+    rest = Buffer.concat([rest, bytes]);
+    while (rest.length >= 5 && rest.length >= 1 + rest.readUInt32BE(1)) {
+      const length = 1 + rest.readUInt32BE(1);
+      let message = rest.subarray(0, length);
+      const [name] = message.toString('latin1', 5).split('\0');
+      if (message[0] === PARAMETER_STATUS && name === 'server_version') {
+        const body = Buffer.from(`server_version\0${version}\0`, 'latin1');
+        message = Buffer.concat([Buffer.from('S'), Buffer.alloc(4), body]);
+        message.writeUInt32BE(4 + body.length, 1);
+      }
+      write(message);
+      rest = rest.subarray(length);
+    }
+  };
+}
+
+export class PostgresWire {
+  constructor(target, { version } = {}) {
+    this.target = target;
+    this.version = version;
+    this.sockets = new Set();
+  }
+
+  join(near) {
+    const far = net.connect(this.target);
+    const over = () => {
+      near.destroy();
+      far.destroy();
+      this.sockets.delete(near);
+    };
+    this.sockets.add(near);
+    for (const socket of [near, far]) socket.on('error', over).on('close', over);
+    near.on('data', (bytes) => far.write(bytes));
+    const back = (bytes) => near.write(bytes);
+    far.on('data', this.version ? tellVersion(this.version, back) : back);
+  }
+
+  /** From now on the name leads to another server; who is connected is cut off. */
+  pointTo(target) {
+    this.target = target;
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  url(database = 'gate', more = '') {
+    return `postgres://postgres@127.0.0.1:${this.port}/${database}?sslmode=disable${more}`;
+  }
+}
+
+export async function startWire(t, target, options) {
+  const wire = new PostgresWire(target, options);
+  const server = net.createServer((near) => wire.join(near));
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  wire.port = server.address().port;
+  defer(t, () => {
+    wire.pointTo(target);
+    server.close();
+  });
+  return wire;
+}
