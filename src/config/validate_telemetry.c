@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "checks.h"
+#include "otel_variables.h"
 #include "taskgate/core/memory.h"
 #include "validate.h"
 
@@ -14,19 +15,12 @@ static bool is_text(const struct node *node)
     return node && node->kind == NODE_TEXT && !node_is_null(node);
 }
 
-/* An empty variable counts as unset, as OpenTelemetry has it. Without telemetry those of other
- * programs are not looked at. */
-static const char *variable(const struct draft *draft, const char *name)
+/* Without telemetry OpenTelemetry's variables are those of other programs, and nobody's business.
+ */
+static const char *setting(const struct draft *draft, struct otel_setting spellings,
+                           const char **name)
 {
-    const char *value = draft->environment(name);
-    bool counts = draft->config->telemetry.is_on || strcmp(name, SWITCH) == 0;
-    return counts && value && *value ? value : NULL;
-}
-
-/* OpenTelemetry's specification wants a warning, and the variable ignored. */
-static void warn(const struct draft *draft, const char *name, const char *hint, const char *what)
-{
-    problems_warning(draft->report.problems, (struct place){.file = name}, NULL, hint, "%s", what);
+    return draft->config->telemetry.is_on ? otel_setting(draft, spellings, name) : NULL;
 }
 
 static bool read_rate(const char *text, double *rate)
@@ -43,27 +37,15 @@ static bool read_rate(const char *text, double *rate)
 
 static void apply_switch(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    const char *value = variable(draft, SWITCH);
+    const char *value = otel_value(draft, SWITCH);
     bool is_on;
     if (value && parse_bool(str_trim(str_from(value)), &is_on))
         telemetry->is_on = is_on;
     else if (value)
-        warn(draft, SWITCH, "write true or false",
-             "this is no truth value, the variable is ignored");
-}
-
-static void apply_endpoint(const struct draft *draft, struct config_telemetry *telemetry)
-{
-    static const char name[] = "OTEL_EXPORTER_OTLP_ENDPOINT";
-    const char *value = variable(draft, name);
-    struct error error;
-    if (value && !check_url(str_from(value), &error)) {
-        problems_error(draft->report.problems, (struct place){.file = name},
-                       "telemetry.otlp.endpoint", NULL, "V-TEL-002 %s", error.message);
-    } else if (value) {
-        free(telemetry->url);
-        telemetry->url = memory_copy_text(value);
-    }
+        otel_warn(draft, SWITCH, "write true or false",
+                  "this is no truth value, the variable is ignored");
+    if (telemetry->is_on && otel_is_off(draft))
+        telemetry->is_on = false;
 }
 
 /* A collector has one path for each signal. */
@@ -77,6 +59,26 @@ static void add_path(struct config_telemetry *telemetry)
     char *whole = memory_format("%.*s" TRACES_PATH, STR_ARGS(url));
     free(telemetry->url);
     telemetry->url = whole;
+}
+
+/* The URL of traces alone is used as it is. */
+static void apply_endpoint(const struct draft *draft, struct config_telemetry *telemetry)
+{
+    static const struct otel_setting spellings = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+                                                  "OTEL_EXPORTER_OTLP_ENDPOINT"};
+    const char *name = NULL, *value = draft->is_shadow ? NULL : setting(draft, spellings, &name);
+    struct error error;
+    if (value && !check_url(str_from(value), &error)) {
+        problems_error(draft->report.problems, (struct place){.file = name},
+                       "telemetry.otlp.endpoint", NULL, "V-TEL-002 %s", error.message);
+        value = NULL;
+    }
+    if (value) {
+        free(telemetry->url);
+        telemetry->url = memory_copy_text(value);
+    }
+    if (telemetry->url && !(value && name == spellings.of_traces))
+        add_path(telemetry);
 }
 
 /* The URL without path and credentials, for the log. */
@@ -93,10 +95,11 @@ static char *origin_of(struct str url)
 
 static void apply_protocol(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    static const char name[] = "OTEL_EXPORTER_OTLP_PROTOCOL";
+    static const struct otel_setting spellings = {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+                                                  "OTEL_EXPORTER_OTLP_PROTOCOL"};
     const struct node *otlp = node_get(node_get(draft->root, "telemetry"), "otlp");
     const struct node *node = node_get(otlp, "protocol");
-    const char *value = variable(draft, name);
+    const char *name, *value = setting(draft, spellings, &name);
     if (telemetry->protocol == OTLP_GRPC && node)
         report_warning(&draft->report, node, "telemetry.otlp.protocol", NULL,
                        "grpc is not spoken; http/protobuf is used");
@@ -109,8 +112,32 @@ static void apply_protocol(const struct draft *draft, struct config_telemetry *t
     else if (strcmp(value, "http/protobuf") == 0)
         telemetry->protocol = OTLP_PROTOBUF;
     else
-        warn(draft, name, "it may be http/protobuf, http/json",
-             "this protocol is not spoken, the variable is ignored");
+        otel_warn(draft, name, "it may be http/protobuf, http/json",
+                  "this protocol is not spoken, the variable is ignored");
+}
+
+static void apply_compression(const struct draft *draft)
+{
+    static const struct otel_setting spellings = {"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION",
+                                                  "OTEL_EXPORTER_OTLP_COMPRESSION"};
+    const char *name, *value = setting(draft, spellings, &name);
+    if (value && strcmp(value, "none") != 0)
+        otel_warn(draft, name, "it may be none",
+                  "requests are not compressed, the variable is ignored");
+}
+
+/* A collector without TLS shows no certificate. */
+static void apply_certificate(const struct draft *draft, struct config_telemetry *telemetry)
+{
+    static const struct otel_setting spellings = {"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
+                                                  "OTEL_EXPORTER_OTLP_CERTIFICATE"};
+    const char *name, *value = setting(draft, spellings, &name);
+    if (!value || !telemetry->origin ||
+        !str_starts_with(str_from(telemetry->origin), STR("https:")))
+        return;
+    free(telemetry->tls_ca);
+    telemetry->tls_ca = memory_copy_text(value);
+    telemetry->tls_ca_variable = name;
 }
 
 /* ---- headers and attributes ---- */
@@ -147,35 +174,6 @@ static void take_headers(const struct draft *draft, const struct node *map,
     take_map(map, &telemetry->headers, &telemetry->header_count);
 }
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Percent-encoded, as in W3C Baggage. */
-static char *decode(struct str text)
-{
-    struct buffer out = {0};
-    while (text.length > 0) {
-        size_t taken = 1;
-        char c = text.bytes[0];
-        int high = c == '%' && text.length > 2 ? digit_of(text.bytes[1]) : -1;
-        int low = high >= 0 ? digit_of(text.bytes[2]) : -1;
-        if (low >= 0) {
-            c = (char)(unsigned char)(high * 16 + low);
-            taken = 3;
-        }
-        buffer_append_char(&out, c);
-        text = str_slice(text.bytes + taken, text.length - taken);
-    }
-    char *decoded = memory_copy_str(buffer_str(&out));
-    buffer_finish(&out);
-    return decoded;
-}
-
 static void forget_headers(struct config_telemetry *telemetry)
 {
     for (size_t i = 0; i < telemetry->header_count; i++) {
@@ -186,43 +184,79 @@ static void forget_headers(struct config_telemetry *telemetry)
     telemetry->header_count = 0;
 }
 
+static bool take_header(void *context, struct str name, struct str value)
+{
+    struct config_telemetry *telemetry = context;
+    struct error error;
+    if (!check_header_name(name, &error) || !check_header_value(value, &error))
+        return false;
+    add_pair(&telemetry->headers, &telemetry->header_count, memory_copy_str(name),
+             memory_copy_str(value));
+    return true;
+}
+
 static void apply_headers(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    static const char variable_name[] = "OTEL_EXPORTER_OTLP_HEADERS";
-    struct str rest = str_from(variable(draft, variable_name)), item, name, value;
-    struct error error;
-    if (rest.length > 0)
-        forget_headers(telemetry);
-    while (rest.length > 0) {
-        str_cut(rest, ',', &item, &rest);
-        if (str_trim(item).length == 0)
-            continue;
-        bool has_value = str_cut(item, '=', &name, &value);
-        char *decoded = decode(str_trim(value));
-        if (!has_value || !check_header_name(str_trim(name), &error) ||
-            !check_header_value(str_from(decoded), &error)) {
-            warn(draft, variable_name, "write NAME=VALUE,NAME=VALUE",
-                 "a header cannot be read, and is left out");
-            free(decoded);
-        } else {
-            add_pair(&telemetry->headers, &telemetry->header_count, memory_copy_str(str_trim(name)),
-                     decoded);
+    static const struct otel_setting spellings = {"OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+                                                  "OTEL_EXPORTER_OTLP_HEADERS"};
+    const char *name, *value = setting(draft, spellings, &name);
+    if (!value)
+        return;
+    forget_headers(telemetry);
+    if (!otel_pairs(str_from(value), take_header, telemetry))
+        otel_warn(draft, name, "write NAME=VALUE,NAME=VALUE",
+                  "a header cannot be read, and is left out");
+}
+
+static bool check_attribute(void *context, struct str name, struct str value)
+{
+    (void)context;
+    return name.length > 0 && str_is_utf8(name) && str_is_utf8(value);
+}
+
+/* The variable wins over the attribute of the same name. */
+static bool take_attribute(void *context, struct str name, struct str value)
+{
+    struct config_telemetry *telemetry = context;
+    for (size_t i = 0; i < telemetry->resource_count; i++) {
+        struct config_pair *pair = &telemetry->resource[i];
+        if (str_equal(str_from(pair->name), name)) {
+            free(pair->value);
+            pair->value = memory_copy_str(value);
+            return true;
         }
     }
+    add_pair(&telemetry->resource, &telemetry->resource_count, memory_copy_str(name),
+             memory_copy_str(value));
+    return true;
+}
+
+/* "In case of any error the entire value SHOULD be discarded." */
+static void apply_resource(const struct draft *draft, struct config_telemetry *telemetry)
+{
+    static const char variable[] = "OTEL_RESOURCE_ATTRIBUTES";
+    const char *name, *value = setting(draft, (struct otel_setting){NULL, variable}, &name);
+    if (!value)
+        return;
+    if (otel_pairs(str_from(value), check_attribute, NULL))
+        otel_pairs(str_from(value), take_attribute, telemetry);
+    else
+        otel_warn(draft, name, "write NAME=VALUE,NAME=VALUE, with the values percent-encoded",
+                  "an attribute cannot be read, the variable is ignored");
 }
 
 /* ---- sampling ---- */
 
 static void apply_sampler(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    static const char name[] = "OTEL_TRACES_SAMPLER";
+    static const struct otel_setting spellings = {"OTEL_TRACES_SAMPLER", NULL};
     static const char *const names[] = {[SAMPLER_ON] = "always_on",
                                         [SAMPLER_OFF] = "always_off",
                                         [SAMPLER_RATIO] = "traceidratio",
                                         [SAMPLER_PARENT_ON] = "parentbased_always_on",
                                         [SAMPLER_PARENT_OFF] = "parentbased_always_off",
                                         [SAMPLER_PARENT_RATIO] = "parentbased_traceidratio"};
-    const char *value = variable(draft, name);
+    const char *name, *value = setting(draft, spellings, &name);
     for (size_t i = 0; value && i < sizeof names / sizeof *names; i++) {
         if (strcmp(value, names[i]) == 0) {
             telemetry->sampler = (enum config_sampler)i;
@@ -230,17 +264,17 @@ static void apply_sampler(const struct draft *draft, struct config_telemetry *te
         }
     }
     if (value)
-        warn(draft, name, "it may be always_on, always_off, traceidratio, or parentbased_…",
-             "this sampler does not exist, the variable is ignored");
+        otel_warn(draft, name, "it may be always_on, always_off, traceidratio, or parentbased_…",
+                  "this sampler does not exist, the variable is ignored");
 }
 
 static void validate_sampling(const struct draft *draft, struct config_telemetry *telemetry)
 {
-    static const char argument[] = "OTEL_TRACES_SAMPLER_ARG";
+    static const struct otel_setting spellings = {"OTEL_TRACES_SAMPLER_ARG", NULL};
     const struct node *sampling = node_get(node_get(draft->root, "telemetry"), "sampling");
     const struct node *rate = node_get(sampling, "success_sample_rate");
     const struct node *strategy = node_get(sampling, "strategy");
-    const char *value = variable(draft, argument);
+    const char *name, *value = setting(draft, spellings, &name);
     telemetry->sampler = SAMPLER_PARENT_RATIO;
     telemetry->sample_rate = 1;
     if (is_text(rate))
@@ -250,8 +284,8 @@ static void validate_sampling(const struct draft *draft, struct config_telemetry
                        "tail is left to the collector; head is used");
     apply_sampler(draft, telemetry);
     if (value && !read_rate(value, &telemetry->sample_rate))
-        warn(draft, argument, "write a number from 0 to 1",
-             "this is no share, the variable is ignored");
+        otel_warn(draft, name, "write a number from 0 to 1",
+                  "this is no share, the variable is ignored");
 }
 
 static void validate_batch(const struct draft *draft, const struct config_telemetry *telemetry)
@@ -272,18 +306,20 @@ void validate_telemetry(const struct draft *draft)
 {
     struct config_telemetry *telemetry = &draft->config->telemetry;
     const struct node *block = node_get(draft->root, "telemetry");
-    if (!draft->is_shadow) {
+    if (!draft->is_shadow)
         apply_switch(draft, telemetry);
-        apply_endpoint(draft, telemetry);
-    }
-    if (telemetry->url) {
+    apply_endpoint(draft, telemetry);
+    if (telemetry->url)
         telemetry->origin = origin_of(str_from(telemetry->url));
-        add_path(telemetry);
-    }
     apply_protocol(draft, telemetry);
+    apply_compression(draft);
+    apply_certificate(draft, telemetry);
     take_headers(draft, node_get(node_get(block, "otlp"), "headers"), telemetry);
     apply_headers(draft, telemetry);
     take_map(node_get(block, "resource"), &telemetry->resource, &telemetry->resource_count);
+    apply_resource(draft, telemetry);
+    if (telemetry->is_on)
+        otel_apply_numbers(draft, telemetry);
     validate_sampling(draft, telemetry);
     validate_batch(draft, telemetry);
 }

@@ -14,8 +14,9 @@
 struct block {
     const struct draft *draft;
     const struct node *node;
-    const char *path; /* "proxy.tls" */
-    bool is_whole;    /* so far: every file that is named was read */
+    const char *path;     /* "proxy.tls" */
+    bool is_whole;        /* so far: every file that is named was read */
+    const char *variable; /* which has named the file in place of the block, or NULL */
 };
 
 struct texts {
@@ -35,7 +36,11 @@ static void complain(const struct block *block, const char *key, const char *wha
 {
     const struct node *node = node_get(block->node, key);
     char *path = memory_format("%s.%s", block->path, key);
-    report_error(&block->draft->report, node ? node : block->node, path, NULL, "%s", what);
+    if (block->variable)
+        problems_error(block->draft->report.problems, (struct place){.file = block->variable}, path,
+                       NULL, "%s", what);
+    else
+        report_error(&block->draft->report, node ? node : block->node, path, NULL, "%s", what);
     free(path);
 }
 
@@ -92,7 +97,7 @@ static void validate_port(const struct draft *draft, const char *side, bool lets
     static const char *const keys[] = {
         [TLS_PART_CERT] = "cert", [TLS_PART_KEY] = "key", [TLS_PART_CA] = "client_ca"};
     char *path = memory_format("%s.tls", side);
-    struct block block = {draft, node_get(node_get(draft->root, side), "tls"), path, true};
+    struct block block = {draft, node_get(node_get(draft->root, side), "tls"), path, true, NULL};
     struct texts texts = {0};
     read_file(&block, "cert", &tls->cert, &texts.cert);
     read_file(&block, "key", &tls->key, &texts.key);
@@ -130,7 +135,7 @@ static void validate_source(const struct draft *draft, const struct node *node, 
         [TLS_PART_CERT] = "cert", [TLS_PART_KEY] = "key", [TLS_PART_CA] = "ca"};
     struct config_source *source = &draft->config->sources[index];
     char *path = memory_format("sources[%zu].tls", index);
-    struct block block = {draft, node_get(node, "tls"), path, true};
+    struct block block = {draft, node_get(node, "tls"), path, true, NULL};
     struct texts texts = {0};
     if (!source->tls_ca && !source->tls_cert && !source->tls_key) {
         free(path);
@@ -164,7 +169,7 @@ static void validate_endpoint(const struct draft *draft, const struct node *node
 {
     struct config_notify *notify = &draft->config->notify[index];
     char *path = memory_format("notify[%zu].tls", index);
-    struct block block = {draft, node_get(node, "tls"), path, true};
+    struct block block = {draft, node_get(node, "tls"), path, true, NULL};
     struct texts texts = {0};
     enum tls_part part;
     struct error error;
@@ -186,7 +191,8 @@ static void validate_collector(const struct draft *draft)
 {
     struct config_telemetry *telemetry = &draft->config->telemetry;
     const struct node *otlp = node_get(node_get(draft->root, "telemetry"), "otlp");
-    struct block block = {draft, node_get(otlp, "tls"), "telemetry.otlp.tls", true};
+    struct block block = {draft, node_get(otlp, "tls"), "telemetry.otlp.tls", true,
+                          telemetry->tls_ca_variable};
     struct texts texts = {0};
     enum tls_part part;
     struct error error;

@@ -33,10 +33,12 @@ struct control {
     struct envelope envelope;
     control_callback callback;
     void *context;
+    struct span *span; /* until the answer; NULL without telemetry */
 };
 
 static void finish(struct control *control)
 {
+    span_end(control->span);
     envelope_finish(&control->envelope);
     buffer_finish(&control->body);
     free(control->owner);
@@ -44,10 +46,19 @@ static void finish(struct control *control)
     free(control);
 }
 
+SPAN_COLD static void fail_span(struct span *span, int code, const char *message)
+{
+    char type[16];
+    snprintf(type, sizeof type, "%d", code);
+    span_fail(span, str_from(type), str_from(message));
+}
+
 static void refuse(struct control *control, enum control_status status, int code,
                    const char *message)
 {
     const struct control_reply reply = {.status = status, .code = code, .message = message};
+    if (control->span)
+        fail_span(control->span, code, message);
     control->callback(control->context, &reply);
     finish(control);
 }
@@ -141,7 +152,7 @@ static void on_stored(void *context, const struct store_reply *reply)
 }
 
 /* Nobody has sent a request of MCP's: the trace begins here. */
-static struct span *begin_span(const struct control *control)
+SPAN_COLD static struct span *begin_span(const struct control *control)
 {
     const struct span_parent nobody = {0};
     struct str tool = control->envelope.name.text;
@@ -172,11 +183,10 @@ static void create(struct control *control, const struct policy_decision *decisi
         .session = "",
         .principal = control->owner,
         .owner_email = control->email,
-        .span = telemetry_is_on ? begin_span(control) : NULL,
+        .span = control->span,
     };
     struct task *task =
         task_binding_create(&origin, decision, tool, decision->action == ACTION_FORWARD);
-    span_end(origin.span);
     store_task_create(gateway->store, task, &pending,
                       (struct store_call){control->worker->loop, on_stored, control});
 }
@@ -189,6 +199,7 @@ static void record(const struct control *control, const struct policy_request *r
         .request = request,
         .decision = decision,
         .facts = facts,
+        .span = control->span,
         .becomes_task = decision && decision->action != ACTION_DENY,
     };
     decision_log_write(control->worker, &entry);
@@ -270,6 +281,8 @@ static void on_looked(void *context)
 
 static void look_and_judge(struct control *control)
 {
+    if (telemetry_is_on)
+        control->span = begin_span(control);
     if (control->source->enabled && must_look(control))
         tools_fetch_for_gateway(control->worker, control->snapshot, control->source, on_looked,
                                 control);

@@ -55,13 +55,21 @@ test('docker-compose.yaml: each image has a version, and each host that a file n
   const listed = [...compose.slice(compose.indexOf('\nservices:'), compose.indexOf('\nnetworks:')).matchAll(/^  ([a-z0-9-]+):(?: +#.*)?$/gm)].map(([, name]) => name);
   const services = new Set(listed);
   assert.deepEqual(listed, [...services], 'no service is there twice');
-  assert.ok(services.size >= 7, listed.join());
+  assert.ok(services.size >= 8, listed.join());
   for (const [, image] of compose.matchAll(/^ +image: (\S+)$/gm)) assert.match(image, /^taskgate|:v?\d+\.\d+/, image);
-  const files = ['docker-compose.yaml', 'compose/config.yaml', 'compose/prometheus.yaml', 'compose/grafana-source.yaml', 'compose/haproxy.cfg'];
+  const files = ['docker-compose.yaml', 'compose/config.yaml', 'compose/prometheus.yaml', 'compose/grafana-source.yaml', 'compose/haproxy.cfg', 'compose/collector.yaml'];
   const named = files.flatMap((file) => [...read(`deploy/${file}`).matchAll(/(?:https?:\/\/|[ [@])([a-z][a-z0-9-]+)(?::\d{4}\b|\/taskgate$)/gm)].map(([, host]) => host));
-  assert.ok(['server', 'prometheus', 'gate-1', 'gate-2', 'database'].every((host) => named.includes(host)), named.join());
+  assert.ok(['server', 'collector', 'prometheus', 'gate-1', 'gate-2', 'database'].every((host) => named.includes(host)), named.join());
   for (const host of named) assert.ok(services.has(host), host);
   for (const name of services) if (name.startsWith('gate-')) assert.match(compose, new RegExp(`REPLICA: ${name}$`, 'm'));
+});
+
+test('docker-compose.yaml: the gateways send their traces where the collector listens, and share a network with it', () => {
+  const compose = read('deploy/docker-compose.yaml');
+  const [, port] = /endpoint: http:\/\/collector:(\d+)$/m.exec(read('deploy/compose/config.yaml'));
+  assert.match(read('deploy/compose/collector.yaml'), new RegExp(`^ +http:\n +endpoint: 0\\.0\\.0\\.0:${port}$`, 'm'));
+  const networksOf = (name) => new RegExp(`^(?:x-|  )${name}:.*\n(?:[ ]+.*\n)*?[ ]+networks: \\[(.*)\\]`, 'm').exec(compose)[1].split(', ');
+  assert.ok(networksOf('gateway').includes('monitoring') && networksOf('collector').includes('monitoring'));
 });
 
 test('docker-compose.yaml: HAProxy takes its configuration', { skip: missing('haproxy', 'apt-get install haproxy') }, () => {

@@ -230,6 +230,37 @@ test("OpenTelemetry's variables win over the file, and JSON is spoken", async (t
   assert.deepEqual(resource, { 'service.name': 'gate', 'k8s.namespace.name': 'tools', 'k8s.pod.name': 'gate-1', 'k8s.node.name': 'node-1', 'host.name': 'host-1' });
 });
 
+test("OpenTelemetry's variables for traces alone, for the resource and for a certificate", async (t) => {
+  const authority = new Authority(temporaryFolder(t));
+  const { cert, key } = authority.issue('collector');
+  const collector = await startCollector(t, { tls: { cert, key } });
+  const { gateway } = await scene(t, {
+    upstream: { sessions: false },
+    config: { telemetry: { enabled: true, otlp: { endpoint: 'http://127.0.0.1:9' }, resource: { team: 'file', kept: 'yes' } } },
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/own/path`, OTEL_EXPORTER_OTLP_CERTIFICATE: authority.file,
+      OTEL_EXPORTER_OTLP_HEADERS: 'x-a=1', OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-b=2', OTEL_BSP_SCHEDULE_DELAY: '100',
+      OTEL_RESOURCE_ATTRIBUTES: 'team=a%20b,service.name=lost,deployment.environment=test', OTEL_SERVICE_NAME: 'gate',
+    },
+  });
+  await post(gateway, callOf('read'), { traceparent: TRACEPARENT });
+  await spanOf(collector, TRACE, SERVER);
+  const [request] = collector.requests;
+  assert.deepEqual([request.path, request.headers['x-a'], request.headers['x-b']], ['/own/path', undefined, '2']);
+  const { 'service.name': service, team, kept, 'deployment.environment': environment } = request.resources[0].attributes;
+  assert.deepEqual({ service, team, kept, environment }, { service: 'gate', team: 'a b', kept: 'yes', environment: 'test' });
+});
+
+test('OTEL_SDK_DISABLED and OTEL_TRACES_EXPORTER=none switch telemetry off', async (t) => {
+  for (const env of [{ OTEL_SDK_DISABLED: 'true' }, { OTEL_TRACES_EXPORTER: 'none' }]) {
+    const { collector, gateway, upstream } = await stage(t, { env });
+    await post(gateway, callOf('read'), { traceparent: TRACEPARENT });
+    assert.equal(upstream.calls[0].headers.traceparent, TRACEPARENT, 'it passes as it is');
+    await gateway.stop(); // which sends what waits
+    assert.equal(collector.requests.length, 0);
+  }
+});
+
 test('a collector that is down, refuses, or asks for patience: calls go on, and what is lost is counted', async (t) => {
   const { collector, gateway, admin } = await stage(t);
   assert.equal(await dropped(admin), 0);

@@ -40,6 +40,7 @@ struct config_telemetry {
     double sample_rate; /* of the samplers by ratio */
     int64_t max_queue_size, max_export_batch_size;
     int64_t scheduled_delay_ms, export_timeout_ms;
-    char *tls_ca;           /* file, or NULL */
-    struct tls_client *tls; /* what it comes to; NULL: the system's authorities */
+    char *tls_ca;                /* file, or NULL */
+    const char *tls_ca_variable; /* which has named it, or NULL: the configuration file has */
+    struct tls_client *tls;      /* what it comes to; NULL: the system's authorities */
 };

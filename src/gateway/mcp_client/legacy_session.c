@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "request/call_span.h"
 #include "service_session.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
@@ -108,6 +109,7 @@ struct legacy_session *legacy_session_open(struct call *call,
     struct rpc_call_options options = legacy_session_options(session);
     options.body = buffer_str(&body);
     options.id = buffer_str(&id);
+    options.trace.parent = call_span_parent(call);
     session->rpc = rpc_call_start(call->worker, &options, &callbacks, session);
     buffer_finish(&params);
     buffer_finish(&body);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/json/text.h"
 #include "taskgate/loop/loop.h"
@@ -90,12 +91,20 @@ static struct str bare_id(struct str id)
     return is_text ? str_slice(id.bytes + 1, id.length - 2) : id;
 }
 
+static void set_request_id(struct span *span, struct str id)
+{
+    bool is_escaped = id.length > 0 && memchr(id.bytes, '\\', id.length);
+    char *text = is_escaped ? json_string_text(id, NULL) : NULL;
+    span_set_text(span, ATTRIBUTE_REQUEST_ID, text ? str_from(text) : bare_id(id));
+    free(text);
+}
+
 static void describe(const struct call *call, struct span *span)
 {
     const struct envelope *envelope = &call->envelope;
     span_set_text(span, ATTRIBUTE_METHOD, envelope->method);
     span_set_text(span, ATTRIBUTE_SOURCE, str_from(call->source->id));
-    span_set_text(span, ATTRIBUTE_REQUEST_ID, bare_id(envelope->id));
+    set_request_id(span, envelope->id);
     span_set_text(span, ATTRIBUTE_TRANSPORT, STR("tcp"));
     span_set_text(span, ATTRIBUTE_PROTOCOL_VERSION,
                   http_header(call->exchange, "mcp-protocol-version"));

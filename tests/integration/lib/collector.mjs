@@ -111,7 +111,8 @@ function fromProtobuf(body) {
   }));
 }
 
-function fromJson({ resourceSpans }) {
+/** Spans out of OTLP's JSON. */
+export function fromJson({ resourceSpans }) {
   const same = (text) => text ?? '';
   return resourceSpans.map(({ resource, scopeSpans }) => ({
     attributes: attributesOf(resource.attributes),
