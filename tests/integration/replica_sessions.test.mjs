@@ -208,6 +208,29 @@ test('a session that nobody knows is handled where it arrives', options, async (
   assert.equal(await relayed(a), before);
 });
 
+test('an id that nobody knows is waited for only where another replica may have opened it', options, async (t) => {
+  const url = database();
+  const { k } = await relaying(t, upstream, url, ['k'], SETTINGS);
+  let ids = 0;
+  /** The least time that a call with a new id takes: what other processes do on the machine only adds to it. */
+  const least = async (tries) => {
+    const times = [];
+    for (let i = 0; i < tries; i++) {
+      const client = await connectedRaw(t, k.url, { token: 'the-owner' });
+      client.session = `unknown-${++ids}`;
+      const since = performance.now();
+      assert.equal((await client.send('tools/call', { name: 'read', arguments: {} })).status, 404);
+      times.push(performance.now() - since);
+    }
+    return Math.min(...times);
+  };
+  assert.ok((await least(8)) < 200, 'alone: not waited for');
+  const { l } = await relaying(t, upstream, url, ['l'], SETTINGS);
+  await until(async () => (await k.admin.get('/ready')).json.replica.peers.some(({ id, state }) => id === 'l' && state === 'alive'), 'k to know of l');
+  assert.ok((await least(2)) >= 190, 'l may have opened it');
+  await l.stop();
+});
+
 test('home says goodbye: the session is adopted at once, and stays where it is when the home comes back', options, async (t) => {
   const url = database();
   const { c, d } = await relaying(t, upstream, url, ['c', 'd'], SETTINGS);
