@@ -10,6 +10,7 @@
 
 #include "taskgate/config/duration.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/gateway/claim.h"
 #include "taskgate/gateway/edit.h"
 
 #include "decision_body.h"
@@ -127,17 +128,11 @@ static void refuse_edit(struct pending_reply *pending, const struct store_reply 
 }
 
 /* The store takes them only for the request that was read here. */
-static void on_read(void *context, const struct store_reply *reply)
+static void cast_with_arguments(struct pending_reply *pending, const struct store_reply *reply)
 {
-    struct pending_reply *pending = pending_reply_from(context);
     struct admin *admin = pending->admin;
-    const struct store_reply failed = {.status = STORE_FAILED};
     struct error error = {""};
     struct store_edit edit;
-    if (reply->status != STORE_OK || !admin->worker || admin->closed) {
-        answer(pending, reply->status == STORE_OK ? &failed : reply);
-        return;
-    }
     enum edit_status status = edit_make(admin->worker, pending->snapshot, reply->task,
                                         str_from(pending->arguments), &edit, &error);
     if (status == EDIT_NOT_ALLOWED || status == EDIT_CHANGES_ROUTE) {
@@ -154,6 +149,41 @@ static void on_read(void *context, const struct store_reply *reply)
     free(edit.request);
 }
 
+/* ---- a call that can run at once ---- */
+
+/* The claim comes right behind the vote, so that one commit holds both. */
+static void cast_with_claim(struct pending_reply *pending, struct task *task)
+{
+    struct admin *admin = pending->admin;
+    struct store_claim claim;
+    if (vote_may_decide(pending, task) && claim_begin(admin->worker, task, &claim))
+        pending->claim = &claim;
+    vote_cast(pending, str_from(task->id), (struct store_call){admin->loop, answer, pending});
+    pending->claim = NULL;
+}
+
+/* ---- the vote ---- */
+
+static void on_read(void *context, const struct store_reply *reply)
+{
+    struct pending_reply *pending = pending_reply_from(context);
+    const struct store_reply failed = {.status = STORE_FAILED};
+    if (reply->status != STORE_OK || !pending->admin->worker || pending->admin->closed)
+        answer(pending, reply->status == STORE_OK ? &failed : reply);
+    else if (pending->arguments)
+        cast_with_arguments(pending, reply);
+    else
+        cast_with_claim(pending, reply->task);
+}
+
+/* Whether the task must be looked at before the vote is cast. */
+static bool must_read(const struct request *request, const struct pending_reply *pending,
+                      bool is_approval)
+{
+    const struct gateway_worker *worker = request->admin->worker;
+    return pending->arguments || (is_approval && worker && claim_is_possible(worker, request->id));
+}
+
 static void decide(const struct request *request, const struct decision *decision)
 {
     struct decision_body body;
@@ -166,7 +196,7 @@ static void decide(const struct request *request, const struct decision *decisio
     pending->is_emergency = body.is_emergency;
     pending->grant = body.grant;
     pending->arguments = body.arguments;
-    if (pending->arguments)
+    if (must_read(request, pending, is_approval))
         store_task_get(request->admin->store, request->id,
                        (struct store_call){request->admin->loop, on_read, pending});
     else

@@ -1,6 +1,8 @@
 /* Votes on their way to the store and back. */
 #include "vote.h"
 
+#include <stdlib.h>
+
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 
@@ -30,6 +32,22 @@ enum ballot_refusal vote_judge(const struct pending_reply *pending, const struct
     return refusal;
 }
 
+bool vote_may_decide(const struct pending_reply *pending, const struct task *task)
+{
+    struct ballot ballot;
+    size_t count;
+    int64_t left = 0;
+    if (vote_judge(pending, task) != BALLOT_ACCEPTED)
+        return false;
+    voter_read_ballot(pending->snapshot->config, task, &ballot);
+    struct ballot_need *missing = ballot_missing(&ballot, &count);
+    for (size_t i = 0; i < count; i++)
+        left += missing[i].count;
+    free(missing);
+    ballot_finish(&ballot);
+    return left <= 1 || pending->is_emergency;
+}
+
 void vote_cast(const struct pending_reply *pending, struct str id, struct store_call call)
 {
     struct voter voter;
@@ -45,6 +63,7 @@ void vote_cast(const struct pending_reply *pending, struct str id, struct store_
         .withdraws = pending->decision->withdraws,
         .reaction = pending->reaction,
         .electorate = voter_electorate(pending->snapshot->config),
+        .claim = pending->claim,
     };
     store_task_vote(pending->admin->store, id, &vote, call);
     voter_finish(&voter);

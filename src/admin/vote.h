@@ -18,6 +18,8 @@ extern const struct decision vote_approve, vote_reject, vote_withdraw;
 
 /* What the ballot of the task says to that vote. */
 enum ballot_refusal vote_judge(const struct pending_reply *pending, const struct task *task);
+/* Whether that vote, an approval, may be the one that decides. */
+bool vote_may_decide(const struct pending_reply *pending, const struct task *task);
 /* Gives the vote of pending->who, by pending's decision, reason and emergency. */
 void vote_cast(const struct pending_reply *pending, struct str id, struct store_call call);
 /* Tells the log and the metrics of a vote that was counted. */

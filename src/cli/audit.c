@@ -32,7 +32,7 @@ struct arguments {
 };
 
 struct subcommand {
-    const char *name, *operands, *help;
+    struct subcommand_text text;
     int (*run)(struct audit_source *source, const struct arguments *arguments);
     enum { WITH_LIMIT, WITH_ID, WITH_FORMAT, WITH_ANCHOR, WITH_JSON } with;
 };
@@ -231,34 +231,12 @@ static int run_report(struct audit_source *source, const struct arguments *argum
 /* ---- which one ---- */
 
 static const struct subcommand subcommands[] = {
-    {"list", "", "list the last rows", run_list, WITH_LIMIT},
-    {"show", "ID", "show one row by its number, or all of a task", run_show, WITH_ID},
-    {"export", "", "write all rows for another program", run_export, WITH_FORMAT},
-    {"verify", "[FILE]", "check that no row was changed or removed", run_verify, WITH_ANCHOR},
-    {"report", "", "say how people decide, tool by tool", run_report, WITH_JSON},
+    {{"list", "", "list the last rows"}, run_list, WITH_LIMIT},
+    {{"show", "ID", "show one row by its number, or all of a task"}, run_show, WITH_ID},
+    {{"export", "", "write all rows for another program"}, run_export, WITH_FORMAT},
+    {{"verify", "[FILE]", "check that no row was changed or removed"}, run_verify, WITH_ANCHOR},
+    {{"report", "", "say how people decide, tool by tool"}, run_report, WITH_JSON},
 };
-#define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)
-
-static void write_usage(FILE *out)
-{
-    fputs("Usage: taskgate audit COMMAND [OPTIONS]\n\n", out);
-    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
-        fprintf(out, "  %-7s %-7s %s\n", subcommands[i].name, subcommands[i].operands,
-                subcommands[i].help);
-    fputs("\nReads a running gateway when TASKGATE_TOKEN is set, else the store that the\n"
-          "configuration names. Each has --config, --store and its own --help.\n",
-          out);
-}
-
-static const char *name_of(size_t index)
-{
-    return subcommands[index].name;
-}
-
-static const char *help_of(size_t index)
-{
-    return subcommands[index].help;
-}
 
 static int run_subcommand(const struct subcommand *self, int argc, char **argv)
 {
@@ -291,9 +269,10 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     };
     static const size_t counts[] = {
         [WITH_LIMIT] = 5, [WITH_ID] = 2, [WITH_FORMAT] = 4, [WITH_ANCHOR] = 4, [WITH_JSON] = 4};
-    char *usage = memory_format("taskgate audit %s %s%s[OPTIONS]", self->name, self->operands,
-                                *self->operands ? " " : "");
-    char *synopsis = memory_format("%c%s.", toupper((unsigned char)*self->help), self->help + 1);
+    char *usage = memory_format("taskgate audit %s %s%s[OPTIONS]", self->text.name,
+                                self->text.operands, *self->text.operands ? " " : "");
+    char *synopsis =
+        memory_format("%c%s.", toupper((unsigned char)*self->text.help), self->text.help + 1);
     const struct command command = {
         .usage = usage,
         .synopsis = synopsis,
@@ -307,7 +286,7 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     free(synopsis);
     free(usage);
     if (outcome != OPTIONS_READ)
-        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+        return options_exit_code(outcome);
     if (arguments.since && !consultation_read_since(arguments.since, &arguments.since_ms))
         return CLI_USAGE;
     if (self->with == WITH_ANCHOR)
@@ -322,11 +301,16 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
 
 int cli_audit(int argc, char **argv)
 {
-    static const struct subcommands set = {"audit", SUBCOMMAND_COUNT, name_of, help_of,
-                                           write_usage};
-    size_t chosen;
+    static const struct subcommands set = {
+        .command = "audit",
+        .head = "Usage: taskgate audit COMMAND [OPTIONS]\n\n",
+        .foot = "\nReads a running gateway when TASKGATE_TOKEN is set, else the store that the\n"
+                "configuration names. Each has --config, --store and its own --help.\n",
+        .rows = subcommands,
+        .row_bytes = sizeof *subcommands,
+        .count = sizeof subcommands / sizeof *subcommands,
+    };
     int code;
-    if (!subcommands_choose(&set, argc, argv, &chosen, &code))
-        return code;
-    return run_subcommand(&subcommands[chosen], argc - 1, argv + 1);
+    const struct subcommand *chosen = subcommands_choose(&set, argc, argv, &code);
+    return chosen ? run_subcommand(chosen, argc - 1, argv + 1) : code;
 }

@@ -128,7 +128,7 @@ int cli_call(int argc, char **argv)
     };
     enum options_outcome outcome = options_read(&command, argc, argv, arguments.operands);
     if (outcome != OPTIONS_READ)
-        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+        return options_exit_code(outcome);
     if (read_arguments(&arguments) != CLI_DONE)
         return CLI_USAGE;
     struct admin_client *client = admin_client_create();

@@ -89,11 +89,6 @@ static int ask(const struct admin_request *request, bool json,
     return code;
 }
 
-static int wrong(enum options_outcome outcome)
-{
-    return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
-}
-
 static int run_list(int argc, char **argv)
 {
     bool json = false, all = false;
@@ -111,7 +106,7 @@ static int run_list(int argc, char **argv)
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
-        return wrong(outcome);
+        return options_exit_code(outcome);
     for (const char *c = cursor; c && *c; c++) {
         if (!((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9')))
             return options_complain("--cursor wants what a list has ended with");
@@ -166,7 +161,7 @@ static int run_revoke(int argc, char **argv)
     };
     enum options_outcome outcome = options_read(&command, argc, argv, &id);
     if (outcome != OPTIONS_READ)
-        return wrong(outcome);
+        return options_exit_code(outcome);
     if (!*id)
         return options_complain("the grant's ID is empty");
     return revoke(id, reason, json);
@@ -174,44 +169,23 @@ static int run_revoke(int argc, char **argv)
 
 /* ---- choosing ---- */
 
-static const struct {
-    const char *name, *operands, *help;
-    int (*run)(int argc, char **argv);
-} subcommands[] = {
-    {"list", "[--all]", "list grants in force", run_list},
-    {"revoke", "ID [--reason TEXT]", "end one at once", run_revoke},
+static const struct subcommand_main subcommands[] = {
+    {{"list", "[--all]", "list grants in force"}, run_list},
+    {{"revoke", "ID [--reason TEXT]", "end one at once"}, run_revoke},
 };
-#define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)
-
-static const char *name_of(size_t index)
-{
-    return subcommands[index].name;
-}
-
-static const char *help_of(size_t index)
-{
-    return subcommands[index].help;
-}
-
-static void write_usage(FILE *out)
-{
-    fputs("Usage: taskgate grants SUBCOMMAND [OPTIONS]\n\n"
-          "Lists and revokes grants, over the admin endpoint of a running gateway. An\n"
-          "approval gives them: taskgate tasks approve ID --grant-for 1h --grant-calls 20\n\n",
-          out);
-    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
-        fprintf(out, "  %-7s %-19s %s\n", subcommands[i].name, subcommands[i].operands,
-                subcommands[i].help);
-    fputs("\nEach has --json. The variables are those of taskgate tasks.\n", out);
-}
 
 int cli_grants(int argc, char **argv)
 {
-    static const struct subcommands set = {"grants", SUBCOMMAND_COUNT, name_of, help_of,
-                                           write_usage};
-    size_t chosen;
-    int code;
-    if (!subcommands_choose(&set, argc, argv, &chosen, &code))
-        return code;
-    return subcommands[chosen].run(argc - 1, argv + 1);
+    static const struct subcommands set = {
+        .command = "grants",
+        .head =
+            "Usage: taskgate grants SUBCOMMAND [OPTIONS]\n\n"
+            "Lists and revokes grants, over the admin endpoint of a running gateway. An\n"
+            "approval gives them: taskgate tasks approve ID --grant-for 1h --grant-calls 20\n\n",
+        .foot = "\nEach has --json. The variables are those of taskgate tasks.\n",
+        .rows = subcommands,
+        .row_bytes = sizeof *subcommands,
+        .count = sizeof subcommands / sizeof *subcommands,
+    };
+    return subcommands_run(&set, argc, argv);
 }

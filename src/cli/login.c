@@ -159,7 +159,7 @@ int cli_login(int argc, char **argv)
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
-        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+        return options_exit_code(outcome);
     struct admin_client *client = admin_client_create();
     int code = client ? sign_in(client, config, device) : CLI_USAGE;
     admin_client_destroy(client);
@@ -174,7 +174,7 @@ int cli_logout(int argc, char **argv)
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
-        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+        return options_exit_code(outcome);
     struct admin_client *client = admin_client_create();
     if (!client)
         return CLI_USAGE;

@@ -55,15 +55,29 @@ static bool is_help(const char *argument)
     return strcmp(argument, "-h") == 0 || strcmp(argument, "--help") == 0;
 }
 
+int options_exit_code(enum options_outcome outcome)
+{
+    return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+}
+
+bool options_asks_help(const char *argument)
+{
+    return is_help(argument);
+}
+
+bool options_answer_version(const char *argument)
+{
+    if (strcmp(argument, "--version") != 0)
+        return false;
+    write_version();
+    return true;
+}
+
 bool options_answer(const char *argument, void (*write_usage)(FILE *out))
 {
     if (is_help(argument))
         write_usage(stdout);
-    else if (strcmp(argument, "--version") == 0)
-        write_version();
-    else
-        return false;
-    return true;
+    return is_help(argument) || options_answer_version(argument);
 }
 
 /* The longest, "--annotations JSON", leaves 58 columns of 80 for the help. */

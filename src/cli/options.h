@@ -42,8 +42,13 @@ enum options_outcome {
  * operands_max. */
 enum options_outcome options_read(const struct command *command, int argc, char **argv,
                                   const char **operands);
+/* What a command ends with whose options were not OPTIONS_READ. */
+int options_exit_code(enum options_outcome outcome);
 /* For a command that only has commands below it: true when its first argument asks for help or
  * for the version, which is then written to stdout. */
 bool options_answer(const char *argument, void (*write_usage)(FILE *out));
+/* The two halves of it. */
+bool options_asks_help(const char *argument);
+bool options_answer_version(const char *argument);
 /* "taskgate: MESSAGE; HINT" on stderr. Returns CLI_USAGE. */
 int options_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -15,11 +15,6 @@
 #include "store_place.h"
 #include "subcommands.h"
 
-static int wrong(enum options_outcome outcome)
-{
-    return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
-}
-
 static int exit_code(enum store_work work, const struct error *error)
 {
     if (work == STORE_WORK_DONE)
@@ -70,7 +65,7 @@ static int run_migrate(int argc, char **argv)
         "Gateways of the version before go on meanwhile.",
         argc, argv, &path);
     if (outcome != OPTIONS_READ)
-        return wrong(outcome);
+        return options_exit_code(outcome);
     char *place = configured_place(path);
     struct error error = {""};
     if (!place)
@@ -94,7 +89,7 @@ static int run_accept_timeline(int argc, char **argv)
         "commits were lost have ended with an unknown outcome; they are not run again.",
         argc, argv, &path);
     if (outcome != OPTIONS_READ)
-        return wrong(outcome);
+        return options_exit_code(outcome);
     char *place = configured_place(path);
     struct error error = {""};
     if (!place)
@@ -166,7 +161,7 @@ static int run_copy(int argc, char **argv)
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
-        return wrong(outcome);
+        return options_exit_code(outcome);
     char *source = place_of(&from);
     char *target = source ? place_of(&to) : NULL;
     int code = CLI_USAGE;
@@ -183,47 +178,25 @@ static int run_copy(int argc, char **argv)
 
 /* ---- choosing ---- */
 
-static const struct {
-    const char *name, *operands, *help;
-    int (*run)(int argc, char **argv);
-} subcommands[] = {
-    {"migrate", "", "bring the schema up to this version", run_migrate},
-    {"copy", "--from --to", "copy a store to another place", run_copy},
-    {"accept-timeline", "", "go on with a database that has lost commits", run_accept_timeline},
+static const struct subcommand_main subcommands[] = {
+    {{"migrate", "", "bring the schema up to this version"}, run_migrate},
+    {{"copy", "--from --to", "copy a store to another place"}, run_copy},
+    {{"accept-timeline", "", "go on with a database that has lost commits"}, run_accept_timeline},
 };
-#define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)
-
-static const char *name_of(size_t index)
-{
-    return subcommands[index].name;
-}
-
-static const char *help_of(size_t index)
-{
-    return subcommands[index].help;
-}
-
-static void write_usage(FILE *out)
-{
-    fputs("Usage: taskgate store SUBCOMMAND [OPTIONS]\n\n"
-          "Works on the database itself: the one that the configuration names, or\n"
-          "THOUGHTGATE_STORE_URL.\n\n",
-          out);
-    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
-        fprintf(out, "  %-15s %-11s %s\n", subcommands[i].name, subcommands[i].operands,
-                subcommands[i].help);
-    fputs("\nExit codes: 1 the database cannot be reached or refuses, 5 it is in use, or not\n"
-          "empty.\n",
-          out);
-}
 
 int cli_store(int argc, char **argv)
 {
-    static const struct subcommands set = {"store", SUBCOMMAND_COUNT, name_of, help_of,
-                                           write_usage};
-    size_t chosen;
-    int code;
-    if (!subcommands_choose(&set, argc, argv, &chosen, &code))
-        return code;
-    return subcommands[chosen].run(argc - 1, argv + 1);
+    static const struct subcommands set = {
+        .command = "store",
+        .head = "Usage: taskgate store SUBCOMMAND [OPTIONS]\n\n"
+                "Works on the database itself: the one that the configuration names, or\n"
+                "THOUGHTGATE_STORE_URL.\n\n",
+        .foot =
+            "\nExit codes: 1 the database cannot be reached or refuses, 5 it is in use, or not\n"
+            "empty.\n",
+        .rows = subcommands,
+        .row_bytes = sizeof *subcommands,
+        .count = sizeof subcommands / sizeof *subcommands,
+    };
+    return subcommands_run(&set, argc, argv);
 }

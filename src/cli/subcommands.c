@@ -1,6 +1,7 @@
 /* Subcommands by name, and the nearest name for a mistake. */
 #include "subcommands.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,11 +11,39 @@
 #include "distance.h"
 #include "options.h"
 
+static const struct subcommand_text *text_of(const struct subcommands *set, size_t index)
+{
+    return (const void *)((const char *)set->rows + index * set->row_bytes);
+}
+
+static int longer_of(int width, const char *text)
+{
+    int length = (int)strlen(text);
+    return length > width ? length : width;
+}
+
+static void write_usage(const struct subcommands *set, FILE *out)
+{
+    int names = 0, operands = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        names = longer_of(names, text_of(set, i)->name);
+        operands = longer_of(operands, text_of(set, i)->operands);
+    }
+    fputs(set->head, out);
+    for (size_t i = 0; i < set->count; i++) {
+        const struct subcommand_text *text = text_of(set, i);
+        const char *joint = operands > 0 ? "  " : "";
+        fprintf(out, "  %-*s  %-*s%s%s\n", names, text->name, operands, text->operands, joint,
+                text->help);
+    }
+    fputs(set->foot, out);
+}
+
 static int refuse_unknown(const struct subcommands *set, const char *name)
 {
     const char **names = memory_alloc_array(set->count, sizeof *names);
     for (size_t i = 0; i < set->count; i++)
-        names[i] = set->name(i);
+        names[i] = text_of(set, i)->name;
     const char *nearest = distance_nearest(name, names, set->count);
     if (nearest)
         options_complain("there is no taskgate %s %s; did you mean %s?", set->command, name,
@@ -22,33 +51,41 @@ static int refuse_unknown(const struct subcommands *set, const char *name)
     else
         options_complain("there is no taskgate %s %s", set->command, name);
     if (!nearest)
-        set->write_usage(stderr);
+        write_usage(set, stderr);
     free(names);
     return CLI_USAGE;
 }
 
-bool subcommands_choose(const struct subcommands *set, int argc, char **argv, size_t *chosen,
-                        int *code)
+const void *subcommands_choose(const struct subcommands *set, int argc, char **argv, int *code)
 {
     *code = CLI_USAGE;
     if (argc < 2) {
-        set->write_usage(stderr);
-        return false;
+        write_usage(set, stderr);
+        return NULL;
     }
     if (strcmp(argv[1], OPTIONS_COMPLETE) == 0) {
         for (size_t i = 0; i < set->count; i++)
-            options_write_word(set->name(i), NULL, set->help(i));
+            options_write_word(text_of(set, i)->name, NULL, text_of(set, i)->help);
         *code = CLI_DONE;
-        return false;
+        return NULL;
     }
-    if (options_answer(argv[1], set->write_usage)) {
+    if (options_asks_help(argv[1]) || options_answer_version(argv[1])) {
+        if (options_asks_help(argv[1]))
+            write_usage(set, stdout);
         *code = CLI_DONE;
-        return false;
+        return NULL;
     }
-    for (*chosen = 0; *chosen < set->count; ++*chosen) {
-        if (strcmp(argv[1], set->name(*chosen)) == 0)
-            return true;
+    for (size_t i = 0; i < set->count; i++) {
+        if (strcmp(argv[1], text_of(set, i)->name) == 0)
+            return text_of(set, i);
     }
     *code = refuse_unknown(set, argv[1]);
-    return false;
+    return NULL;
+}
+
+int subcommands_run(const struct subcommands *set, int argc, char **argv)
+{
+    int code;
+    const struct subcommand_main *chosen = subcommands_choose(set, argc, argv, &code);
+    return chosen ? chosen->run(argc - 1, argv + 1) : code;
 }

@@ -3,17 +3,29 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
-struct subcommands {
-    const char *command; /* "tasks" */
-    size_t count;
-    const char *(*name)(size_t index);
-    const char *(*help)(size_t index); /* a few words */
-    void (*write_usage)(FILE *out);
+/* What the usage of the command says of one. */
+struct subcommand_text {
+    const char *name, *operands; /* "" without operands */
+    const char *help;            /* a few words */
 };
 
-/* Chooses the subcommand that argv[1] names. false: --help or --version was answered, or there is
- * no such subcommand, which is said on stderr; then `*code` is the exit code. */
-bool subcommands_choose(const struct subcommands *set, int argc, char **argv, size_t *chosen,
-                        int *code);
+struct subcommands {
+    const char *command;     /* "tasks" */
+    const char *head, *foot; /* of the usage, around its list */
+    const void *rows;        /* each begins with a struct subcommand_text */
+    size_t row_bytes, count;
+};
+
+/* Chooses the subcommand that argv[1] names, and returns its row. NULL: --help or --version was
+ * answered, or there is no such subcommand, which is said on stderr; then `*code` is the exit
+ * code. */
+const void *subcommands_choose(const struct subcommands *set, int argc, char **argv, int *code);
+
+/* A row of a command whose subcommands read their options each by itself. */
+struct subcommand_main {
+    struct subcommand_text text;
+    int (*run)(int argc, char **argv);
+};
+/* Chooses among such rows, and returns the exit code. */
+int subcommands_run(const struct subcommands *set, int argc, char **argv);

@@ -34,7 +34,7 @@ struct arguments {
 };
 
 struct subcommand {
-    const char *name, *operands, *help;
+    struct subcommand_text text;
     int (*run)(struct admin_client *client, const struct subcommand *self,
                const struct arguments *arguments);
     enum {
@@ -98,20 +98,22 @@ static int run_next(struct admin_client *client, const struct subcommand *self,
                     const struct arguments *arguments);
 
 static const struct subcommand subcommands[] = {
-    {"list", "[FILTERS]", "list tasks, the most urgent ones first", run_list, WITH_FILTERS},
-    {"next", "", "decide what waits, one by one, by single keys", run_next, WITH_NO_OPTION},
-    {"show", "ID", "show one task with its arguments", run_show, WITH_ID},
-    {"result", "ID [--wait D]", "print the result of the call", run_result, WITH_WAIT},
-    {"approve", "ID [OPTIONS]", "vote for the call; the last vote lets it run", run_decision,
+    {{"list", "[FILTERS]", "list tasks, the most urgent ones first"}, run_list, WITH_FILTERS},
+    {{"next", "", "decide what waits, one by one, by single keys"}, run_next, WITH_NO_OPTION},
+    {{"show", "ID", "show one task with its arguments"}, run_show, WITH_ID},
+    {{"result", "ID [--wait D]", "print the result of the call"}, run_result, WITH_WAIT},
+    {{"approve", "ID [OPTIONS]", "vote for the call; the last vote lets it run"},
+     run_decision,
      WITH_APPROVAL},
-    {"reject", "ID [--reason TEXT]", "refuse the call; the agent gets the reason", run_decision,
+    {{"reject", "ID [--reason TEXT]", "refuse the call; the agent gets the reason"},
+     run_decision,
      WITH_DECISION},
-    {"withdraw", "ID [--reason TEXT]", "take your vote back", run_decision, WITH_DECISION},
-    {"cancel", "ID [--reason TEXT]", "cancel a task that has not ended", run_decision,
+    {{"withdraw", "ID [--reason TEXT]", "take your vote back"}, run_decision, WITH_DECISION},
+    {{"cancel", "ID [--reason TEXT]", "cancel a task that has not ended"},
+     run_decision,
      WITH_DECISION},
-    {"watch", "", "print changes as they happen", run_watch, WITH_NOTHING},
+    {{"watch", "", "print changes as they happen"}, run_watch, WITH_NOTHING},
 };
-#define SUBCOMMAND_COUNT (sizeof subcommands / sizeof *subcommands)
 
 /* ---- the subcommands ---- */
 
@@ -214,7 +216,7 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
     }
     buffer_append(&decision, STR("}"));
     char *id = admin_client_encode(client, arguments->id);
-    char *path = memory_format("/api/v1/tasks/%s/%s", id, self->name);
+    char *path = memory_format("/api/v1/tasks/%s/%s", id, self->text.name);
     struct admin_request request = {.method = "POST", .path = path, .body = buffer_str(&decision)};
     int code = admin_client_send(client, &request, &body);
     if (code == CLI_DONE && arguments->json) {
@@ -249,35 +251,6 @@ static int run_result(struct admin_client *client, const struct subcommand *self
 
 /* ---- finding and reading ---- */
 
-static void write_usage(FILE *out)
-{
-    fputs("Usage: taskgate tasks SUBCOMMAND [OPTIONS]\n\n"
-          "Lists, shows and decides calls that wait for a human, over the admin\n"
-          "endpoint of a running gateway.\n\n",
-          out);
-    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
-        const struct subcommand *subcommand = &subcommands[i];
-        fprintf(out, "  %-8s %-19s %s\n", subcommand->name, subcommand->operands, subcommand->help);
-    }
-    fputs("\nAn ID may be cut to what begins no other. Each but next has --json. Variables:\n"
-          "  THOUGHTGATE_ADMIN_URL      default http://127.0.0.1:7469\n"
-          "  TASKGATE_TOKEN             the operator's token, else\n"
-          "  THOUGHTGATE_ADMIN_TOKEN\n"
-          "  TASKGATE_CA                for https: the authority to believe, a file\n"
-          "  TASKGATE_CERT, TASKGATE_KEY  the certificate to show, files\n",
-          out);
-}
-
-static const char *name_of(size_t index)
-{
-    return subcommands[index].name;
-}
-
-static const char *help_of(size_t index)
-{
-    return subcommands[index].help;
-}
-
 /* An id may be cut to what begins no other. */
 static int run_with_id(struct admin_client *client, const struct subcommand *self,
                        const struct arguments *arguments)
@@ -297,10 +270,11 @@ static int read_and_run(const struct subcommand *self, int argc, char **argv,
                         size_t option_count)
 {
     bool has_id = self->with > WITH_FILTERS;
-    char *usage =
-        memory_format("taskgate tasks %s %s%s%s", self->name, self->operands,
-                      *self->operands ? " " : "", self->with == WITH_NO_OPTION ? "" : "[--json]");
-    char *synopsis = memory_format("%c%s.", toupper((unsigned char)*self->help), self->help + 1);
+    char *usage = memory_format("taskgate tasks %s %s%s%s", self->text.name, self->text.operands,
+                                *self->text.operands ? " " : "",
+                                self->with == WITH_NO_OPTION ? "" : "[--json]");
+    char *synopsis =
+        memory_format("%c%s.", toupper((unsigned char)*self->text.help), self->text.help + 1);
     const struct command command = {
         .usage = usage,
         .synopsis = synopsis,
@@ -314,7 +288,7 @@ static int read_and_run(const struct subcommand *self, int argc, char **argv,
     free(synopsis);
     free(usage);
     if (outcome != OPTIONS_READ)
-        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+        return options_exit_code(outcome);
     if (has_id && !*arguments->id)
         return options_complain("the task's ID is empty");
     struct admin_client *client = admin_client_create();
@@ -368,11 +342,22 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
 
 int cli_tasks(int argc, char **argv)
 {
-    static const struct subcommands set = {"tasks", SUBCOMMAND_COUNT, name_of, help_of,
-                                           write_usage};
-    size_t chosen;
+    static const struct subcommands set = {
+        .command = "tasks",
+        .head = "Usage: taskgate tasks SUBCOMMAND [OPTIONS]\n\n"
+                "Lists, shows and decides calls that wait for a human, over the admin\n"
+                "endpoint of a running gateway.\n\n",
+        .foot = "\nAn ID may be cut to what begins no other. Each but next has --json. Variables:\n"
+                "  THOUGHTGATE_ADMIN_URL      default http://127.0.0.1:7469\n"
+                "  TASKGATE_TOKEN             the operator's token, else\n"
+                "  THOUGHTGATE_ADMIN_TOKEN\n"
+                "  TASKGATE_CA                for https: the authority to believe, a file\n"
+                "  TASKGATE_CERT, TASKGATE_KEY  the certificate to show, files\n",
+        .rows = subcommands,
+        .row_bytes = sizeof *subcommands,
+        .count = sizeof subcommands / sizeof *subcommands,
+    };
     int code;
-    if (!subcommands_choose(&set, argc, argv, &chosen, &code))
-        return code;
-    return run_subcommand(&subcommands[chosen], argc - 1, argv + 1);
+    const struct subcommand *chosen = subcommands_choose(&set, argc, argv, &code);
+    return chosen ? run_subcommand(chosen, argc - 1, argv + 1) : code;
 }

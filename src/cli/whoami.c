@@ -74,7 +74,7 @@ int cli_whoami(int argc, char **argv)
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
-        return outcome == OPTIONS_HELPED ? CLI_DONE : CLI_USAGE;
+        return options_exit_code(outcome);
     struct admin_client *client = admin_client_create();
     int code = client ? ask(client, json) : CLI_USAGE;
     admin_client_destroy(client);

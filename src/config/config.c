@@ -57,6 +57,8 @@ const char *config_notify_event_name(enum config_notify_event event)
         return "reminded";
     case NOTIFY_ESCALATED:
         return "escalated";
+    case NOTIFY_VOTED:
+        return "voted";
     case NOTIFY_ANCHORED:
         return "anchored";
     }

@@ -7,7 +7,9 @@
 #include "decision/policy_check.h"
 #include "decision/task_binding.h"
 #include "request/request_parts.h"
+#include "request/verified.h"
 #include "request/worker.h"
+#include "run/execution.h"
 #include "state/tool_catalog.h"
 #include "taskgate/approval/terms.h"
 #include "taskgate/core/clock.h"
@@ -43,13 +45,17 @@ static bool keeps_the_rest(const struct task *task, struct str arguments)
 
 /* ---- the tool's schema ---- */
 
+static bool is_of_control_plane(const struct task *task)
+{
+    return str_starts_with(str_from(task->owner), STR(TASK_BINDING_ADMIN));
+}
+
 static bool fits_schema(const struct gateway_worker *worker, const struct task *task,
                         struct str arguments, struct error *error)
 {
-    bool is_own = str_starts_with(str_from(task->owner), STR(TASK_BINDING_ADMIN));
+    struct str owner = is_of_control_plane(task) ? CATALOG_GATEWAY : str_from(task->owner);
     char *schema = catalog_copy_input_schema(worker->gateway->catalog, str_from(task->source),
-                                             is_own ? CATALOG_GATEWAY : str_from(task->owner),
-                                             str_from(task->tool), task->definition_digest);
+                                             owner, str_from(task->tool), task->definition_digest);
     if (!schema)
         return error_set(error, "the tool's inputSchema is not known");
     /* The headers of the request repeat such arguments, and are the client's. */
@@ -64,15 +70,21 @@ static bool fits_schema(const struct gateway_worker *worker, const struct task *
 
 /* ---- the rules ---- */
 
-/* The caller's verified groups are not kept with the task, so what asks for them cannot be judged
- * here. */
-static bool can_judge(const struct config *config, const struct config_source *source,
-                      const struct policy_decision *decision)
+/* What the caller's token says of subject and groups is not kept with the task. It is known while
+ * the credentials are held with which the call would run. Calls of the control plane never had a
+ * token. */
+static bool knows_caller(const struct task *task, const struct config_source *source,
+                         const struct identity *identity)
+{
+    return identity || !source->auth.issuer || is_of_control_plane(task);
+}
+
+static bool asks_for_caller(const struct config *config, const struct policy_decision *decision)
 {
     bool asks = decision->by_policies;
     for (size_t i = 0; i < config->rule_count; i++)
         asks = asks || config->rules[i].has_principals;
-    return !source->auth.issuer || !asks;
+    return asks;
 }
 
 static bool keeps_route(const struct gateway_worker *worker, const struct snapshot *snapshot,
@@ -80,7 +92,10 @@ static bool keeps_route(const struct gateway_worker *worker, const struct snapsh
 {
     const struct config_source *source =
         config_source_find(snapshot->config, str_from(task->source));
-    const struct policy_request request = {source, str_from(task->tool), arguments};
+    const struct identity *identity = execution_identity(worker, str_from(task->id));
+    struct policy_verified verified;
+    const struct policy_request request = {source, str_from(task->tool), arguments,
+                                           verified_from(identity, &verified)};
     struct policy_facts facts = {
         .principal = {str_from(task->owner), str_from(task->client_name),
                       str_from(task->client_version)},
@@ -90,16 +105,17 @@ static bool keeps_route(const struct gateway_worker *worker, const struct snapsh
     struct catalog_tool tool;
     if (!source || !source->enabled || !policy_is_visible(snapshot->policy, source, request.name))
         return error_set(error, "the tool cannot be called any more");
-    bool is_own = str_starts_with(str_from(task->owner), STR(TASK_BINDING_ADMIN));
     catalog_find_tool(worker->gateway->catalog, str_from(source->id),
-                      is_own ? CATALOG_GATEWAY : str_from(task->owner), request.name, &tool);
+                      is_of_control_plane(task) ? CATALOG_GATEWAY : str_from(task->owner),
+                      request.name, &tool);
     facts.hints = tool.hints;
     policy_decide(snapshot->policy, &request, &decision);
     if (policy_refuses_arguments(&request, &decision, error))
         return false;
     policy_check(snapshot, &request, &facts, &decision);
-    if (!can_judge(snapshot->config, source, &decision))
-        return error_set(error, "the rules ask who calls, which is not known here");
+    if (asks_for_caller(snapshot->config, &decision) && !knows_caller(task, source, identity))
+        return error_set(error, "the rules ask who calls, which is not known here; the caller's "
+                                "next request tells it");
     bool same_workflow = decision.action == ACTION_APPROVE && decision.workflow &&
                          strcmp(decision.workflow->name, task->workflow) == 0;
     return decision.action == ACTION_FORWARD || same_workflow ||

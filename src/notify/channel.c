@@ -232,12 +232,20 @@ static void write_anchor(struct channel_letter *letter, const struct store_deliv
 
 /* ---- all ---- */
 
+/* That can be changed. */
+static bool has_message(const struct store_delivery *delivery)
+{
+    return delivery->reference && *delivery->reference;
+}
+
 bool channel_write(struct channel_letter *letter, const struct store_delivery *delivery,
                    const struct config_notify *notify, const struct config *config)
 {
     if (!recipients_have(notify, delivery, config))
         return false;
     if (notify->type == NOTIFY_PAGERDUTY && is_resolved_already(delivery, notify))
+        return false;
+    if (delivery->event == NOTIFY_VOTED && !has_message(delivery))
         return false;
     *letter = (struct channel_letter){.url = NULL};
     buffer_init(&letter->body);

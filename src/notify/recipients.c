@@ -11,6 +11,8 @@ unsigned recipients_events(const struct config_notify *notify, const struct conf
         takes_escalations |= config_strings_have(&config->workflows[i].escalate_notify, notify->id);
     if ((events & NOTIFY_CREATED) != 0)
         events |= NOTIFY_REMINDED;
+    if (notify->type == NOTIFY_SLACK && (events & NOTIFY_CREATED) != 0)
+        events |= NOTIFY_VOTED;
     if (takes_escalations)
         events |= NOTIFY_ESCALATED;
     if (config_strings_have(&config->audit.anchor_notify, notify->id))

@@ -27,7 +27,8 @@ static void write_line(struct buffer *out, const struct store_delivery *delivery
                        const struct config_notify *notify, const struct config *config)
 {
     const struct task *task = delivery->task;
-    for (size_t i = 0; task->state == TASK_PENDING && i < notify->mention.count; i++) {
+    bool calls = task->state == TASK_PENDING && delivery->event != NOTIFY_VOTED;
+    for (size_t i = 0; calls && i < notify->mention.count; i++) {
         const char *id = notify->mention.items[i];
         buffer_append_format(out, *id == 'S' ? "<!subteam^%s> " : "<@%s> ", id);
     }
@@ -104,7 +105,8 @@ static void write_ways(struct buffer *out, const struct store_delivery *delivery
     struct buffer hint;
     /* One decides under the first message alone: its reference is the one that is kept. */
     bool is_first = !delivery->reference || !*delivery->reference;
-    if (task->state != TASK_PENDING || !is_first)
+    bool changes_first = delivery->event == NOTIFY_VOTED;
+    if (task->state != TASK_PENDING || (!is_first && !changes_first))
         return;
     if (may_anybody_vote(config)) {
         buffer_init(&hint);

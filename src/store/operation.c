@@ -86,6 +86,7 @@ static void free_change(struct task_change *change)
     free((char *)change->outcome_text.bytes);
     free((char *)change->upstream_task);
     free((char *)change->credentials);
+    free((char *)change->request_digest);
 }
 
 void operation_destroy(struct operation *operation)
@@ -136,6 +137,7 @@ void operation_set_change(struct operation *operation, const struct task_change 
     copy->status_message = memory_copy_text(change->status_message);
     copy->upstream_task = memory_copy_text(change->upstream_task);
     copy->credentials = memory_copy_text(change->credentials);
+    copy->request_digest = memory_copy_text(change->request_digest);
     copy->outcome_text.bytes = memory_copy_str(change->outcome_text);
 }
 
@@ -202,6 +204,7 @@ struct store_vote *vote_copy(const struct store_vote *vote)
     ballot_names_add_all(&copy->owners, &vote->owners);
     copy->reason = memory_copy_text(vote->reason);
     copy->reaction = memory_copy_text(vote->reaction);
+    copy->claim = NULL; /* an operation of its own */
     if (vote->edit) {
         struct store_edit *edit = memory_alloc(sizeof *edit);
         *edit = *vote->edit;

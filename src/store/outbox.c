@@ -59,6 +59,11 @@ bool outbox_note_moved(struct batch *batch, const struct task *task, enum task_s
     return note(batch, OUTBOX_WANTING, task, events);
 }
 
+bool outbox_note_voted(struct batch *batch, const struct task *task)
+{
+    return note(batch, OUTBOX_WANTING, task, NOTIFY_VOTED);
+}
+
 bool outbox_note_emergency(struct batch *batch, const struct task *task)
 {
     return note(batch, OUTBOX_OTHERS, task, NOTIFY_DECIDED);

@@ -5,6 +5,8 @@
 
 bool outbox_note_created(struct batch *batch, const struct task *task);
 /* `task` has left `from`. */
+/* Its votes have changed, and it waits on. */
+bool outbox_note_voted(struct batch *batch, const struct task *task);
 bool outbox_note_moved(struct batch *batch, const struct task *task, enum task_state from);
 /* `task` was approved by one person alone: every target is told of the decision, whatever it
  * wants. Those that want decisions are told by outbox_note_moved() already. */

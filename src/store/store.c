@@ -179,17 +179,23 @@ void store_observe(struct store *store, struct loop *loop, store_observer callba
 
 void store_queue(struct store *store, struct operation *operation)
 {
+    struct operation **end = &operation->next;
+    while (*end)
+        end = &(*end)->next;
     pthread_mutex_lock(&store->lock);
     bool stopped = store->stopped, was_empty = !store->first;
     if (!stopped) {
         *store->end = operation;
-        store->end = &operation->next;
+        store->end = end;
     }
     pthread_mutex_unlock(&store->lock);
     if (was_empty)
         eventfd_write(store->wake_fd, 1);
-    if (stopped)
+    while (stopped && operation) {
+        struct operation *next = operation->next;
         refuse(operation);
+        operation = next;
+    }
 }
 
 /* ---- tasks ---- */
@@ -210,15 +216,21 @@ void store_task_get(struct store *store, struct str id, struct store_call call)
     store_queue(store, operation);
 }
 
-void store_task_change(struct store *store, struct str id, const struct task_change *change,
-                       const struct store_actor *actor, struct store_call call)
+static struct operation *create_change(struct str id, const struct task_change *change,
+                                       const struct store_actor *actor, struct store_call call)
 {
     struct operation *operation = operation_create(&operation_task_change, call);
     operation->id = memory_copy_str(id);
     operation_set_change(operation, change);
     operation->actor_kind = memory_copy_text(actor->kind);
     operation->actor_name = memory_copy_text(actor->name);
-    store_queue(store, operation);
+    return operation;
+}
+
+void store_task_change(struct store *store, struct str id, const struct task_change *change,
+                       const struct store_actor *actor, struct store_call call)
+{
+    store_queue(store, create_change(id, change, actor, call));
 }
 
 void store_task_vote(struct store *store, struct str id, const struct store_vote *vote,
@@ -227,6 +239,9 @@ void store_task_vote(struct store *store, struct str id, const struct store_vote
     struct operation *operation = operation_create(&operation_task_vote, call);
     operation->id = memory_copy_str(id);
     operation->vote = vote_copy(vote);
+    if (vote->claim)
+        operation->next =
+            create_change(id, &vote->claim->change, &vote->claim->actor, vote->claim->call);
     store_queue(store, operation);
 }
 

@@ -67,7 +67,8 @@ static bool note(struct batch *batch, struct task *task, const struct store_vote
     const struct audit_actor actor = {"operator", vote->voter.name, vote->voter.via};
     const char *event = vote->withdraws ? "withdraw" : "vote";
     if (!audit_append(batch, task, event, task_state_name(task->state), actor,
-                      vote->withdraws ? NULL : vote->reason))
+                      vote->withdraws ? NULL : vote->reason) ||
+        !outbox_note_voted(batch, task))
         return false;
     batch_add_event(batch, task, false);
     return true;

@@ -102,6 +102,8 @@ bool task_can_change(const struct task *task, const struct task_change *change)
         return false;
     if (change->to == TASK_EXECUTING && task_has_refused(task, change->credentials))
         return false;
+    if (change->request_digest && strcmp(task->request_digest, change->request_digest) != 0)
+        return false;
     if (gives_back && task_refusal_count(task) + 1 >= TASK_MOST_TRIES)
         return false;
     return !is_too_late && !(gives_back && change->by);

@@ -7,6 +7,7 @@ import { temporaryFolder, workflow } from './lib/gateway.mjs';
 import { modernClient, modernScene } from './lib/modern.mjs';
 import { kinds } from './lib/pseudo.mjs';
 import { scene } from './lib/scene.mjs';
+import { startIssuer } from './lib/token_issuer.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -42,7 +43,7 @@ function dress(all) {
 
 async function stage(t, keys, more) {
   const all = dress(await scene(t, options(keys, more)));
-  const client = await all.connect();
+  const client = more?.withoutClient ? null : await all.connect();
   const call = async (args = ARGS, from = client) => (await from.createTask('delete_user', args)).taskId;
   return { ...all, client, call };
 }
@@ -141,6 +142,40 @@ test('the rules are asked again: the same workflow and forward pass, another wor
   const second = await call();
   assert.equal((await edit(second, { ...ARGS, count: 10 })).status, 200);
   for (const one of [id, second]) await admin.inState(one, 'completed');
+});
+
+test('rules that ask for the groups of the caller are asked with those of the token that would run; without it no edit', async (t) => {
+  const issuer = await startIssuer(t);
+  const file = path.join(temporaryFolder(t), 'p.cedar');
+  const dba = 'principal in ThoughtGate::Role::"dba"';
+  fs.writeFileSync(file, `@thoughtgate_approval("default") permit(${dba}, action == ThoughtGate::Action::"Approve", resource) when { resource.arguments.count > 50 };
+permit(${dba}, action == ThoughtGate::Action::"Forward", resource) when { resource.arguments.count < 20 };
+@thoughtgate_approval("default") permit(principal, action == ThoughtGate::Action::"Approve", resource) when { resource.arguments.count > 80 };\n`);
+  const { admin, connect, edit, gateway } = await stage(t, {}, {
+    rules: [{ match: 'delete_user', action: 'policy', policy_id: 'p' }],
+    source: { auth: { issuer: issuer.url, audience: 'https://gate.example/mcp' } },
+    config: { admin: { people, tokens }, cedar: { policies: [file] } },
+    withoutClient: true,
+  });
+  const as = (claims) => connect({ token: issuer.token('https://gate.example/mcp', claims) });
+  const [member, other] = [await as({ sub: 'ann', groups: ['dba'] }), await as({ sub: 'ben', groups: ['ops'] })];
+  const call = async (client) => (await client.createTask('delete_user', ARGS)).taskId;
+  const said = async (id, count) => {
+    const { status, json, text } = await edit(id, { ...ARGS, count });
+    return [status, json.error?.code ?? json.arguments?.count, /not known here/.test(text)];
+  };
+  const [first, second, third] = [await call(member), await call(member), await call(other)];
+  assert.deepEqual(await said(first, 30), [422, 'edit_changes_route', false], 'another way for members, too');
+  assert.deepEqual(await said(first, 60), [200, 60, false]);
+  assert.deepEqual(await said(second, 10), [200, 10, false], 'forward');
+  assert.deepEqual(await said(third, 60), [422, 'edit_changes_route', false], 'who is no member may not');
+  assert.deepEqual(await said(third, 85), [200, 85, false]);
+  for (const id of [first, second, third]) await admin.inState(id, 'completed');
+  const late = await call(member);
+  await gateway.restart();
+  assert.deepEqual(await said(late, 60), [422, 'edit_changes_route', true], 'nobody has shown a token since');
+  assert.equal((await member.result('tasks/get', { taskId: late })).status, 'input_required');
+  assert.deepEqual(await said(late, 60), [200, 60, false]);
 });
 
 test('after a kill -9 between the approval and the run the edited bytes run', async (t) => {

@@ -47,6 +47,25 @@ test('a press under a message of before a restart counts; two people fill a quor
   assert.notEqual((await gateway.admin.task(taskId)).state, 'pending');
 });
 
+test('each vote changes the message that was sent, which keeps its buttons and calls nobody again', async (t) => {
+  const { admin, slack, asked, press } = await stage(t, { keys: { quorum: 3 }, notify: (slack) => [{ ...withButtons(slack), mention: ['U0ALICE'] }] });
+  const { taskId, message } = await asked();
+  const [votes, kinds] = [() => /\nVotes: (.*)\n/.exec(message.blocks[1].text.text)?.[1], () => message.blocks.map((block) => block.type)];
+  const says = (text) => until(() => votes() === text, () => `votes ${text}; the message is ${JSON.stringify(message)}`);
+  const before = [message.blocks[2], message.blocks[3]];
+  assert.deepEqual([votes(), kinds()], ['0 of 3', ['section', 'section', 'section', 'actions']]);
+  await press(message, 'approve', 'U0ALICE');
+  await says('1 of 3: alice');
+  assert.deepEqual([message.text, message.blocks.slice(2), message.blocks[0].text.text.includes('U0ALICE')], ['Approval needed: write', before, false]);
+  assert.equal((await admin.as('token-of-carol-0123456789').decide('approve', taskId)).status, 202);
+  await says('2 of 3: alice, carol');
+  assert.equal((await admin.as('token-of-alice-0123456789').decide('withdraw', taskId)).status, 200);
+  await says('1 of 3: carol');
+  assert.equal(slack.messages.length, 1, 'one message for the call');
+  assert.equal((await press(message, 'reject', 'U0BOB')).status, 200, 'its buttons go on');
+  await until(() => message.text === 'Rejected: write' && message.blocks.length === 2, 'the end');
+});
+
 test('a copy of a press does not give a vote again that was taken back', async (t) => {
   const { gateway, admin, slack, asked } = await stage(t, { keys: { quorum: 3 } });
   const { taskId, message } = await asked();

@@ -220,6 +220,7 @@ enum config_notify_event {
     NOTIFY_REMINDED = 16,  /* it still waits; told to whom its creation is told */
     NOTIFY_ESCALATED = 32, /* the same; told to those that the workflow names */
     NOTIFY_ANCHORED = 64,  /* an anchor of the audit trail; about no task */
+    NOTIFY_VOTED = 128, /* votes have changed, and it waits on; told where a message is changed */
 };
 #define NOTIFY_ALL (NOTIFY_CREATED | NOTIFY_DECIDED | NOTIFY_EXPIRED | NOTIFY_ENDED)
 /* "created" … */

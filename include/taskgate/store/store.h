@@ -158,6 +158,14 @@ struct store_edit {
     char arguments_digest[65], request_digest[65];
     char before_digest[65]; /* of the request that they were made of, which must be the task's */
 };
+/* A change that is queued right behind a vote, so that one transaction holds both as a rule. Each
+ * stands by itself: whatever becomes of the vote, the change is answered as by
+ * store_task_change(). */
+struct store_claim {
+    struct task_change change;
+    struct store_actor actor;
+    struct store_call call;
+};
 struct store_vote {
     struct ballot_person voter;
     struct ballot_names owners; /* what stands as the owner of a call of theirs */
@@ -170,6 +178,7 @@ struct store_vote {
     const char *reaction; /* mark of the message whose reaction it is, or NULL; such a one withdraws
                              no other vote than its own */
     struct store_electorate electorate; /* taken over */
+    const struct store_claim *claim;    /* of the same task, or NULL. Copied */
 };
 /* Gives a vote (copied) on a pending task, under the terms of its creation. The vote that completes
  * the quorum, and any rejection, moves the task in the same transaction. STORE_REFUSED says why by

@@ -173,6 +173,8 @@ struct task_change {
     /* Digest of the credentials: of those that the execution begins with, which must not be among
      * the refused ones; of those that were refused, when it is given back. NULL: not known. */
     const char *credentials;
+    /* The request is still that of this digest. NULL: whichever it is. */
+    const char *request_digest;
     bool unless_begun; /* not of a task that is executing: somebody else has begun it */
 };
 

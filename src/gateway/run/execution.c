@@ -238,6 +238,12 @@ static void stop(struct execution *execution)
     execution_end(execution);
 }
 
+const struct identity *execution_identity(const struct gateway_worker *worker, struct str id)
+{
+    const struct execution *execution = map_get(worker->executions, id);
+    return execution ? execution->identity : NULL;
+}
+
 void execution_input_changed(struct gateway_worker *worker, const struct task *task)
 {
     struct execution *execution = find(worker, str_from(task->id));

@@ -56,7 +56,7 @@ static void ask_for_token(struct execution *execution)
 /* ---- committing ---- */
 
 /* `executing` is on disk. No byte has gone to the server before. */
-static void run(struct execution *execution, struct task *task)
+void execution_run(struct execution *execution, struct task *task)
 {
     invocation_set_task(&execution->base, task);
     if (!invocation_move(&execution->base, INVOCATION_RUNNING)) {
@@ -76,7 +76,7 @@ static void on_executing(void *context, const struct store_reply *reply)
     if (invocation_where(&execution->base) == INVOCATION_ENDED)
         ; /* the answer comes too late */
     else if (reply->status == STORE_OK)
-        run(execution, reply->task);
+        execution_run(execution, reply->task);
     else if (reply->status == STORE_FAILED)
         try_again(execution, STORE_RETRY_MS); /* a waiting client does not ask again */
     else
@@ -110,7 +110,7 @@ static void wait_for_list(struct execution *execution)
     try_again(execution, LIST_RETRY_MS);
 }
 
-static struct drift_check drift_of(const struct execution *execution)
+struct drift_check execution_drift(const struct execution *execution)
 {
     const struct invocation *base = &execution->base;
     return (struct drift_check){.identity = execution->identity,
@@ -123,7 +123,7 @@ static struct drift_check drift_of(const struct execution *execution)
 static void check(struct execution *execution)
 {
     enum jsonrpc_error error;
-    const struct drift_check drift = drift_of(execution);
+    const struct drift_check drift = execution_drift(execution);
     if (!drift_check_can_compare(&drift))
         wait_for_list(execution);
     else if (!drift_check_passes(&drift, &error))
@@ -132,8 +132,7 @@ static void check(struct execution *execution)
         commit(execution);
 }
 
-/* false: the token of the server must be asked for first. */
-static bool take_rules_in_force(struct execution *execution)
+bool execution_take_rules(struct execution *execution)
 {
     snapshot_unref(execution->base.snapshot);
     execution->base.snapshot = snapshot_current();
@@ -158,7 +157,7 @@ static void on_looked(void *context)
     if (invocation_where(base) == INVOCATION_CHECKING) {
         if (atomic_load(&base->worker->gateway->shutting_down)) {
             execution_wait(execution);
-        } else if (take_rules_in_force(execution)) {
+        } else if (execution_take_rules(execution)) {
             check(execution);
         } else {
             execution_wait(execution);
@@ -188,7 +187,7 @@ void execution_begin(struct execution *execution, struct task *task)
         return;
     loop_timer_stop(&base->timer);
     invocation_set_task(base, task);
-    if (!take_rules_in_force(execution)) {
+    if (!execution_take_rules(execution)) {
         ask_for_token(execution);
         return;
     }
@@ -198,7 +197,7 @@ void execution_begin(struct execution *execution, struct task *task)
     if (!invocation_move(base, INVOCATION_CHECKING))
         return;
     atomic_fetch_add(&gateway->in_flight, 1);
-    const struct drift_check drift = drift_of(execution);
+    const struct drift_check drift = execution_drift(execution);
     if (drift_check_must_look(&drift))
         look(execution);
     else

@@ -1,6 +1,7 @@
 /* The execution itself, for the files that run it. */
 #pragma once
 
+#include "decision/drift_check.h"
 #include "execution.h"
 #include "invocation.h"
 #include "request/token_exchange.h"
@@ -58,6 +59,13 @@ void execution_token_obtain(struct execution *execution, void (*ready)(struct ex
 /* ---- execution_begin.c: is it still what was approved, and may it run? ---- */
 /* Begins an execution that is OFFERED, unless the server has refused its credentials before. */
 void execution_begin(struct execution *execution, struct task *task);
+/* Takes the rules in force, and the headers that they make. false: the token of the server must be
+ * asked for first. */
+bool execution_take_rules(struct execution *execution);
+/* What is compared; borrowed from the execution. */
+struct drift_check execution_drift(const struct execution *execution);
+/* The store has `task`, the execution's own, as executing: sends the call. */
+void execution_run(struct execution *execution, struct task *task);
 
 /* ---- execution_answer.c: what comes of it ---- */
 /* The call's answer has come: stores it and ends. Also takes the answer of tasks/result. */

@@ -19,7 +19,7 @@
 #define INVOCATION_STATE(state, name) INVOCATION_##state,
 enum invocation_state { INVOCATION_STATES(INVOCATION_STATE) };
 #undef INVOCATION_STATE
-#define INVOCATION_STATE_COUNT 8
+#define INVOCATION_STATE_COUNT 9
 
 enum invocation_kind { INVOCATION_EXECUTION = 1 << 0, INVOCATION_DETACHED = 1 << 1 };
 

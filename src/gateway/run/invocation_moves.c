@@ -85,6 +85,11 @@ static bool is_approved(const struct invocation *invocation)
     return invocation->task && invocation->task->state == TASK_APPROVED && invocation->snapshot;
 }
 
+static bool waits_for_votes(const struct invocation *invocation)
+{
+    return invocation->task && invocation->task->state == TASK_PENDING && invocation->snapshot;
+}
+
 static bool is_committed(const struct invocation *invocation)
 {
     return invocation->task && invocation->task->state == TASK_EXECUTING && invocation->source;
@@ -124,8 +129,9 @@ static const struct rule {
     bool (*holds)(const struct invocation *invocation);
     const char *what;
 } rules[] = {
-    {AT(OFFERED) | AT(CHECKING) | AT(COMMITTING) | AT(REFUSED), OF_EXECUTION, was_not_sent,
-     "nothing of it has been sent"},
+    {AT(OFFERED) | AT(CHECKING) | AT(CLAIMING) | AT(COMMITTING) | AT(REFUSED), OF_EXECUTION,
+     was_not_sent, "nothing of it has been sent"},
+    {AT(CLAIMING), OF_EXECUTION, waits_for_votes, "its task waits for a decision"},
     {AT(CHECKING) | AT(COMMITTING), OF_EXECUTION, is_approved, "its task is approved"},
     {AT(COMMITTING), OF_DETACHED, is_promoted, "it has a promoted task"},
     {AT(RUNNING), OF_EXECUTION, is_committed, "the store has its task as executing"},

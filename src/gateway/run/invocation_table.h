@@ -12,6 +12,8 @@
 #define INVOCATION_STATES(STATE)                                                                   \
     STATE(OFFERED, "offered")       /* the credentials are held; nothing is under way */           \
     STATE(CHECKING, "checking")     /* whether it is still what was approved */                    \
+    STATE(CLAIMING, "claiming")     /* its task is to become `executing` behind the vote that may  \
+                                       approve it */                                               \
     STATE(COMMITTING, "committing") /* an execution: its task is to become `executing`; a detached \
                                        call: its task is to exist, while the server works */       \
     STATE(RUNNING, "running")       /* the server works, or may */                                 \
@@ -22,11 +24,16 @@
 
 #define INVOCATION_MOVES(MOVE)                                                                     \
     MOVE(OFFERED, CHECKING, "check", EXECUTION)                                                    \
+    MOVE(OFFERED, CLAIMING, "claim", EXECUTION)                                                    \
     MOVE(OFFERED, ENDED, "drop", EXECUTION)                                                        \
     MOVE(CHECKING, OFFERED, "wait", EXECUTION)                                                     \
     MOVE(CHECKING, COMMITTING, "commit", EXECUTION)                                                \
     MOVE(CHECKING, REFUSED, "refuse", EXECUTION)                                                   \
     MOVE(CHECKING, ENDED, "drop", EXECUTION)                                                       \
+    MOVE(CLAIMING, OFFERED, "wait", EXECUTION)                                                     \
+    MOVE(CLAIMING, RUNNING, "run", EXECUTION)                                                      \
+    MOVE(CLAIMING, STORING, "refuse", EXECUTION)                                                   \
+    MOVE(CLAIMING, ENDED, "drop", EXECUTION)                                                       \
     MOVE(COMMITTING, OFFERED, "wait", EXECUTION)                                                   \
     MOVE(COMMITTING, RUNNING, "run", BOTH)                                                         \
     MOVE(COMMITTING, ENDED, "drop", BOTH)                                                          \

@@ -260,6 +260,27 @@ START_TEST(what_waits_together_is_committed_together)
 }
 END_TEST
 
+START_TEST(a_vote_and_the_claim_behind_it_are_one_commit)
+{
+    struct task *task = create_task(&bench, new_task("a"));
+    struct answer voted = {0}, claimed = {0};
+    const struct store_claim claim = {.change = {.to = TASK_EXECUTING},
+                                      .actor = {"gateway", "taskgate"},
+                                      .call = bench_call(bench.loop, &claimed)};
+    fault_vfs_set(FAULT_NONE, 0);
+    cast_vote(&bench, task->id, "alice", (struct store_vote){.claim = &claim}, &voted);
+    bench_wait(bench.loop, &claimed);
+    ck_assert_int_eq(voted.status, STORE_OK);
+    ck_assert_int_eq(voted.task->state, TASK_APPROVED);
+    ck_assert_int_eq(claimed.status, STORE_OK);
+    ck_assert_int_eq(claimed.task->state, TASK_EXECUTING);
+    ck_assert_int_eq(fault_vfs_syncs(), 1);
+    answer_finish(&voted);
+    answer_finish(&claimed);
+    task_unref(task);
+}
+END_TEST
+
 START_TEST(reading_asks_for_no_sync)
 {
     struct task *task = create_task(&bench, new_task("a"));
@@ -286,6 +307,7 @@ int main(void)
     tcase_add_test(tests, a_disk_that_fails_at_the_start_is_said);
     tcase_add_test(tests, nothing_is_visible_before_it_is_durable);
     tcase_add_test(tests, what_waits_together_is_committed_together);
+    tcase_add_test(tests, a_vote_and_the_claim_behind_it_are_one_commit);
     tcase_add_test(tests, reading_asks_for_no_sync);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -222,6 +222,30 @@ START_TEST(everybody_is_told_of_an_emergency)
 }
 END_TEST
 
+START_TEST(a_claim_behind_a_vote_that_does_not_decide_is_refused)
+{
+    begin(TWO);
+    struct answer answer = {0};
+    const struct store_claim claim = {.change = {.to = TASK_EXECUTING},
+                                      .actor = {"gateway", "taskgate"},
+                                      .call = bench_call(bench.loop, &answer)};
+    ck_assert_str_eq(vote("alice", VOTE(.claim = &claim)), "pending");
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_CONFLICT);
+    ck_assert_int_eq(answer.task->state, TASK_PENDING);
+    answer_finish(&answer);
+    answer = (struct answer){0};
+    ck_assert_str_eq(vote("bob", VOTE(.claim = &claim)), "approved");
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_OK);
+    answer_finish(&answer);
+    expect_audit("create >pending client sub:ab \n"
+                 "vote pending>pending operator alice \n"
+                 "approve pending>approved operator bob \n"
+                 "execute approved>executing gateway taskgate \n");
+}
+END_TEST
+
 START_TEST(what_is_due_or_unknown_or_needs_no_vote_takes_none)
 {
     begin(TWO);
@@ -289,6 +313,7 @@ int main(void)
     tcase_add_test(tests, the_electorate_tells_which_votes_stand_and_how_long_an_approval_holds);
     tcase_add_test(tests, an_emergency_is_decided_alone);
     tcase_add_test(tests, everybody_is_told_of_an_emergency);
+    tcase_add_test(tests, a_claim_behind_a_vote_that_does_not_decide_is_refused);
     tcase_add_test(tests, what_is_due_or_unknown_or_needs_no_vote_takes_none);
     tcase_add_test(tests, damaged_terms_or_votes_let_nobody_decide);
     tcase_add_test(tests, observers_hear_of_each_vote);

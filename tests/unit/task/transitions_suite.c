@@ -137,6 +137,21 @@ START_TEST(giving_back_leaves_decision_and_clock)
 }
 END_TEST
 
+START_TEST(a_change_for_another_request_is_refused)
+{
+    struct task *task = task_in(TASK_APPROVED);
+    memset(task->request_digest, 'a', sizeof task->request_digest - 1);
+    struct task_change change = {.to = TASK_EXECUTING, .request_digest = task->request_digest};
+    ck_assert(task_can_change(task, &change));
+    char other[sizeof task->request_digest];
+    memset(other, 'b', sizeof other - 1);
+    other[sizeof other - 1] = '\0';
+    change.request_digest = other;
+    ck_assert(!task_can_change(task, &change));
+    task_unref(task);
+}
+END_TEST
+
 START_TEST(refused_credentials_begin_nothing_and_three_refusals_are_the_end)
 {
     struct task *task = new_task(TASK_APPROVED);
@@ -249,6 +264,7 @@ TCase *transitions_case(void)
     tcase_add_test(tests, names_go_both_ways);
     tcase_add_test(tests, approval_records_who_and_starts_the_second_clock);
     tcase_add_test(tests, giving_back_leaves_decision_and_clock);
+    tcase_add_test(tests, a_change_for_another_request_is_refused);
     tcase_add_test(tests, refused_credentials_begin_nothing_and_three_refusals_are_the_end);
     tcase_add_test(tests, approving_what_runs_does_not_run_it_again);
     tcase_add_test(tests, what_has_begun_is_not_said_never_to_have_run);

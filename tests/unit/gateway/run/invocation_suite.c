@@ -14,11 +14,16 @@ static const struct {
     unsigned of;
 } allowed[] = {
     {INVOCATION_OFFERED, INVOCATION_CHECKING, "check", INVOCATION_EXECUTION},
+    {INVOCATION_OFFERED, INVOCATION_CLAIMING, "claim", INVOCATION_EXECUTION},
     {INVOCATION_OFFERED, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
     {INVOCATION_CHECKING, INVOCATION_OFFERED, "wait", INVOCATION_EXECUTION},
     {INVOCATION_CHECKING, INVOCATION_COMMITTING, "commit", INVOCATION_EXECUTION},
     {INVOCATION_CHECKING, INVOCATION_REFUSED, "refuse", INVOCATION_EXECUTION},
     {INVOCATION_CHECKING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
+    {INVOCATION_CLAIMING, INVOCATION_OFFERED, "wait", INVOCATION_EXECUTION},
+    {INVOCATION_CLAIMING, INVOCATION_RUNNING, "run", INVOCATION_EXECUTION},
+    {INVOCATION_CLAIMING, INVOCATION_STORING, "refuse", INVOCATION_EXECUTION},
+    {INVOCATION_CLAIMING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
     {INVOCATION_COMMITTING, INVOCATION_OFFERED, "wait", INVOCATION_EXECUTION},
     {INVOCATION_COMMITTING, INVOCATION_RUNNING, "run", INVOCATION_EXECUTION | INVOCATION_DETACHED},
     {INVOCATION_COMMITTING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION | INVOCATION_DETACHED},
@@ -83,7 +88,8 @@ static unsigned reach(enum invocation_kind kind, enum invocation_state from)
 START_TEST(what_has_been_sent_is_never_on_its_way_to_be_sent)
 {
     const unsigned unsent = 1U << INVOCATION_OFFERED | 1U << INVOCATION_CHECKING |
-                            1U << INVOCATION_COMMITTING | 1U << INVOCATION_REFUSED;
+                            1U << INVOCATION_CLAIMING | 1U << INVOCATION_COMMITTING |
+                            1U << INVOCATION_REFUSED;
     const enum invocation_state sent[] = {INVOCATION_RUNNING, INVOCATION_POLLING,
                                           INVOCATION_STORING, INVOCATION_ENDED};
     for (size_t i = 0; i < sizeof sent / sizeof *sent; i++) {
@@ -227,6 +233,20 @@ START_TEST(only_an_approved_task_is_checked_and_committed)
     end();
     begin(TASK_PENDING);
     expect_broken(INVOCATION_CHECKING, "approved");
+    end();
+}
+END_TEST
+
+START_TEST(a_claim_is_of_a_task_that_waits_for_a_decision)
+{
+    begin(TASK_APPROVED);
+    expect_broken(INVOCATION_CLAIMING, "waits for a decision");
+    end();
+    begin(TASK_PENDING);
+    expect_holds(INVOCATION_CLAIMING);
+    ck_assert(invocation_move(&invocation, INVOCATION_CLAIMING));
+    ck_assert(invocation_is_under_way(&invocation) && !invocation_has_begun(&invocation));
+    expect_broken(INVOCATION_RUNNING, "executing");
     end();
 }
 END_TEST
@@ -387,6 +407,7 @@ TCase *invocation_tests(void)
     tcase_add_test(tests, a_state_that_there_is_not_has_no_moves);
     tcase_add_test(tests, only_what_was_never_sent_is_checked_and_committed);
     tcase_add_test(tests, only_an_approved_task_is_checked_and_committed);
+    tcase_add_test(tests, a_claim_is_of_a_task_that_waits_for_a_decision);
     tcase_add_test(tests, nothing_runs_before_the_store_has_it_as_executing);
     tcase_add_test(tests, a_task_of_the_server_is_followed_once_the_call_was_sent);
     tcase_add_test(tests, what_is_stored_is_known);

@@ -1,0 +1,139 @@
+/* An execution whose claim is queued behind the vote that may approve its task. */
+#include "taskgate/gateway/claim.h"
+
+#include "execution_internal.h"
+#include "result_wait.h"
+#include "taskgate/core/log.h"
+
+#define LOOK_AGAIN_MS 1000
+
+static struct execution *find(const struct gateway_worker *worker, struct str id)
+{
+    return map_get(worker->executions, id);
+}
+
+bool claim_is_possible(const struct gateway_worker *worker, struct str id)
+{
+    const struct execution *execution = find(worker, id);
+    return execution && invocation_where(&execution->base) == INVOCATION_OFFERED &&
+           !atomic_load(&worker->gateway->shutting_down);
+}
+
+/* ---- the store's answer ---- */
+
+static void look_again(void *context);
+
+static void look_again_soon(struct execution *execution)
+{
+    struct invocation *base = &execution->base;
+    loop_timer_init(&base->timer, base->worker->loop, look_again, execution);
+    loop_timer_start(&base->timer, LOOK_AGAIN_MS);
+}
+
+static void on_look(void *context, const struct store_reply *reply)
+{
+    struct execution *execution = execution_from(context);
+    struct invocation *base = &execution->base;
+    bool is_waiting = invocation_where(base) == INVOCATION_OFFERED;
+    if (is_waiting && reply->status == STORE_OK)
+        execution_note_task(base->worker, reply->task);
+    else if (is_waiting && reply->status == STORE_FAILED)
+        look_again_soon(execution);
+    else if (is_waiting)
+        execution_end(execution);
+    invocation_unref(base); /* the message's own reference */
+}
+
+/* The vote may be on disk, and the claim is not. */
+static void look_again(void *context)
+{
+    struct execution *execution = execution_from(context);
+    struct invocation *base = &execution->base;
+    invocation_ref(base);
+    store_task_get(base->worker->gateway->store, str_from(base->id),
+                   (struct store_call){base->worker->loop, on_look, execution});
+}
+
+/* The rules in force may be others by now. */
+static bool is_still_allowed(struct execution *execution, enum jsonrpc_error *error)
+{
+    struct invocation *base = &execution->base;
+    snapshot_unref(base->snapshot);
+    base->snapshot = snapshot_current();
+    base->source = config_source_find(base->snapshot->config, str_from(base->task->source));
+    const struct drift_check drift = execution_drift(execution);
+    return drift_check_passes(&drift, error);
+}
+
+/* The claim is on disk, so the outcome is this execution's to tell. */
+static void refuse(struct execution *execution, enum jsonrpc_error error)
+{
+    log_warn("An approved call is not run: what was approved has changed",
+             LOG_TEXT("task", execution->base.id), LOG_TEXT("error", jsonrpc_error_type(error)));
+    execution_fail(execution, error, "");
+}
+
+static void run(struct execution *execution, struct task *task)
+{
+    enum jsonrpc_error error;
+    invocation_set_task(&execution->base, task);
+    if (is_still_allowed(execution, &error))
+        execution_run(execution, task);
+    else
+        refuse(execution, error);
+}
+
+static void on_claim(void *context, const struct store_reply *reply)
+{
+    struct execution *execution = execution_from(context);
+    struct invocation *base = &execution->base;
+    bool is_here = invocation_where(base) == INVOCATION_CLAIMING; /* else it comes too late */
+    if (is_here && reply->status == STORE_OK) {
+        run(execution, reply->task);
+    } else if (is_here) {
+        execution_wait(execution);
+        if (reply->status == STORE_CONFLICT) /* not approved, or not as it was */
+            execution_note_task(base->worker, reply->task);
+        else if (reply->status == STORE_FAILED)
+            look_again_soon(execution);
+        else
+            execution_end(execution);
+    }
+    invocation_unref(base); /* the message's own reference */
+}
+
+/* ---- the claim ---- */
+
+static bool may_run(struct execution *execution, const struct task *task)
+{
+    enum jsonrpc_error error;
+    if (task->on_result && !result_wait_exists(execution->base.worker, task))
+        return false;
+    if (!execution_take_rules(execution))
+        return false;
+    const struct drift_check drift = execution_drift(execution);
+    return !drift_check_must_look(&drift) && drift_check_can_compare(&drift) &&
+           drift_check_passes(&drift, &error);
+}
+
+bool claim_begin(struct gateway_worker *worker, struct task *task, struct store_claim *claim)
+{
+    if (!claim_is_possible(worker, str_from(task->id)) || task->state != TASK_PENDING)
+        return false;
+    struct execution *execution = find(worker, str_from(task->id));
+    struct invocation *base = &execution->base;
+    invocation_set_task(base, task);
+    if (!may_run(execution, task) || !invocation_move(base, INVOCATION_CLAIMING))
+        return false;
+    loop_timer_stop(&base->timer);
+    atomic_fetch_add(&worker->gateway->in_flight, 1);
+    invocation_ref(base);
+    *claim = (struct store_claim){
+        .change = {.to = TASK_EXECUTING,
+                   .credentials = execution->credentials_digest,
+                   .request_digest = base->task->request_digest},
+        .actor = {"gateway", "taskgate"},
+        .call = {worker->loop, on_claim, execution},
+    };
+    return true;
+}
