@@ -245,7 +245,7 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
                                   &arguments.place.config, NULL};
     const struct option store = {
         "store", "FILE",
-        "the store itself, or a copy: a file, a URL without a password, or {env: NAME}",
+        "the store itself, or a copy: a file, a URL, or {env: NAME}",
         &arguments.place.store, NULL};
     const struct option since = {"since", "TIME", "leave out older rows: a time, or an age as 7d",
                                  &arguments.since, NULL};

@@ -65,7 +65,7 @@ int cli_policy_simulate(int argc, char **argv)
     const struct option options[] = {
         {"log", "FILE", "the gateway's log; - is standard input", &choice.log, NULL},
         {"store", "FILE",
-         "the calls that became tasks: a file, a URL without a password, or {env: NAME}",
+         "the calls that became tasks: a file, a URL, or {env: NAME}",
          &choice.store, NULL},
         {"config", "FILE", "the changed one; by default one of the usual places", &choice.config,
          NULL},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_server.h"
 #include "taskgate/mcp/method.h"
 
 /* Versions are dates, which compare as text. Anything else is not known to be modern. */
@@ -119,6 +120,29 @@ static enum mirrored_verdict compare_version(const struct mirrored_header *heade
     return is_version(json, str_trim(header->value)) ? MIRRORED_SAME : MIRRORED_DIFFERENT;
 }
 
+static bool is_integer(struct str json)
+{
+    bool is_number = json_type(json) == JSON_NUMBER;
+    for (size_t i = 0; is_number && i < json.length; i++)
+        is_number = json.bytes[i] == '-' || (json.bytes[i] >= '0' && json.bytes[i] <= '9');
+    return is_number;
+}
+
+/* What a client may leave out (2026-07-28 basic "_meta"): NULL, or what is wrong with it. The
+ * gateway itself goes by these, and may be the server that answers. */
+static const char *optional_fault(const struct envelope *envelope)
+{
+    struct str token = envelope->progress_token, level = envelope->reserved.log_level;
+    struct str info = envelope->reserved.client_info;
+    if (token.length > 0 && json_type(token) != JSON_STRING && !is_integer(token))
+        return "progressToken in params._meta is neither a string nor an integer";
+    if (level.length > 0 && legacy_server_level(level) < 0)
+        return "io.modelcontextprotocol/logLevel in params._meta is no log level";
+    if (info.length > 0 && json_type(info) != JSON_OBJECT)
+        return "io.modelcontextprotocol/clientInfo in params._meta is not an object";
+    return NULL;
+}
+
 bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_headers *headers,
                    struct mcp_era_fault *fault)
 {
@@ -145,5 +169,6 @@ bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_he
     verdict = compare_name(envelope, method, &headers->name);
     if (verdict != MIRRORED_SAME)
         return refuse_header(fault, "Mcp-Name", verdict);
-    return true;
+    const char *wrong = optional_fault(envelope);
+    return !wrong || refuse(fault, JSONRPC_INCOMPLETE_ENVELOPE, wrong);
 }

@@ -78,11 +78,6 @@ void bridge_down_start(struct call *call, const struct relay_options *options)
         relay_start(call, options);
         return;
     }
-    struct str level = call->envelope.reserved.log_level;
-    if (level.length > 0 && legacy_server_level(level) < 0) {
-        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("Unknown log level"), NULL);
-        return;
-    }
     call_identify(call);
     if (call->envelope.request_state.length > 0) {
         go_on(call, options);

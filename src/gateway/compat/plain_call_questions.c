@@ -5,7 +5,7 @@
 
 #include "plain_call.h"
 #include "plain_call_internal.h"
-#include "run/execution_modern.h"
+#include "run/task_inputs.h"
 #include "run/task_rounds.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
@@ -15,7 +15,7 @@ void plain_call_take_answers(struct call *call, const struct plain_call *plain)
     struct str answers = call->envelope.input_responses;
     if (plain->has_state && plain->state.kind == REQUEST_STATE_EXECUTE &&
         json_type(answers) == JSON_OBJECT)
-        execution_modern_answer(call->worker, plain->task, answers);
+        task_inputs_answer(call->worker, plain->task, answers);
 }
 
 bool plain_call_asks(struct call *call, const struct plain_call *plain)

@@ -84,7 +84,8 @@ static bool definition_is_intact(const struct drift_check *drift, const struct c
     return gateways_is_the_same(drift);
 }
 
-bool drift_check_passes(const struct drift_check *drift, enum jsonrpc_error *error)
+/* `or_workflow`: as is a call that needs the approval which it has got. */
+static bool is_allowed(const struct drift_check *drift, bool or_workflow)
 {
     const struct task *task = drift->task;
     const struct policy *policy = drift->snapshot->policy;
@@ -98,7 +99,6 @@ bool drift_check_passes(const struct drift_check *drift, enum jsonrpc_error *err
     };
     struct policy_decision decision;
     struct catalog_tool tool;
-    *error = JSONRPC_POLICY_DRIFT;
     if (!drift->source || !drift->source->enabled ||
         !policy_is_visible(policy, drift->source, request.name))
         return false;
@@ -110,8 +110,21 @@ bool drift_check_passes(const struct drift_check *drift, enum jsonrpc_error *err
     policy_check(drift->snapshot, &request, &facts, &decision);
     bool same_workflow = decision.action == ACTION_APPROVE && decision.workflow &&
                          strcmp(decision.workflow->name, task->workflow) == 0;
-    if (decision.action != ACTION_FORWARD && !same_workflow)
+    return decision.action == ACTION_FORWARD || (or_workflow && same_workflow);
+}
+
+bool drift_check_forwards(const struct drift_check *drift)
+{
+    return is_allowed(drift, false);
+}
+
+bool drift_check_passes(const struct drift_check *drift, enum jsonrpc_error *error)
+{
+    struct catalog_tool tool;
+    *error = JSONRPC_POLICY_DRIFT;
+    if (!is_allowed(drift, true))
         return false;
     *error = JSONRPC_TRANSFORM_DRIFT;
-    return request_is_intact(task) && definition_is_intact(drift, &tool);
+    find_tool(drift, str_from(drift->task->owner), &tool);
+    return request_is_intact(drift->task) && definition_is_intact(drift, &tool);
 }

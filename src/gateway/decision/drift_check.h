@@ -23,3 +23,5 @@ bool drift_check_can_compare(const struct drift_check *drift);
 /* false, with -32011 in `error`: the policy in force neither forwards nor asks for the same
  * workflow; with -32012: the tool is not the one that was approved. */
 bool drift_check_passes(const struct drift_check *drift, enum jsonrpc_error *error);
+/* Whether the policy in force forwards the call, which nobody had to approve. */
+bool drift_check_forwards(const struct drift_check *drift);

@@ -6,7 +6,7 @@
 #include "own_task.h"
 #include "relay/relay.h"
 #include "run/execution.h"
-#include "run/execution_modern.h"
+#include "run/task_inputs.h"
 #include "run/task_rounds.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
@@ -57,7 +57,7 @@ static void on_update(void *context, const struct store_reply *reply)
     struct call *call = call_from(context);
     struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
     if (task) {
-        execution_modern_answer(call->worker, task, call->envelope.input_responses);
+        task_inputs_answer(call->worker, task, call->envelope.input_responses);
         call_answer_result(call, MODERN_ACKNOWLEDGEMENT);
     }
     call_unref(call);

@@ -5,8 +5,10 @@
 
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
+#include "invocation_rounds.h"
 #include "request/call_span.h"
 #include "request/deferred_response.h"
+#include "task_rounds.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -15,6 +17,17 @@
 static const struct detached_callbacks *callbacks_of(const struct detached_call *detached)
 {
     return detached->base.worker->gateway->detached_callbacks;
+}
+
+/* Its client is asked nothing any more. */
+static void end_rounds(struct detached_call *detached)
+{
+    struct invocation *base = &detached->base;
+    if (!base->task || !base->rounds.is_conversation)
+        return;
+    base->rounds.is_between = false;
+    input_end_task(base->worker, base->task);
+    task_rounds_forget(base->worker->gateway->task_rounds, str_from(base->id));
 }
 
 void detached_call_end(struct detached_call *detached)
@@ -27,6 +40,7 @@ void detached_call_end(struct detached_call *detached)
     loop_timer_stop(&base->timer);
     invocation_move(base, INVOCATION_ENDED);
     input_end_call(base->worker, str_from(base->audience.key), detached->number);
+    end_rounds(detached);
     detached_call_unregister(detached);
     detached_task_release(detached);
     invocation_unref(base);
@@ -69,8 +83,7 @@ static void take_server_message(struct detached_call *detached, struct str messa
     server_messages_take(&origin, message);
 }
 
-/* The client has gone, or has its task: what a modern server requires in an answer, nobody can
- * give.
+/* What a modern server requires of a call that was to become a task, and is none, nobody can give.
  */
 static void write_bridged(struct buffer *out, const struct detached_call *detached,
                           struct str result)
@@ -79,9 +92,7 @@ static void write_bridged(struct buffer *out, const struct detached_call *detach
     if (type.length == 0 || json_string_equals(type, STR("complete")))
         legacy_bridge_write_call_result(out, result, detached->wraps_output);
     else
-        buffer_append_text(out, "{\"content\":[{\"type\":\"text\",\"text\":\"The server requires "
-                                "input, for which a call that has become a task cannot be "
-                                "asked\"}],\"isError\":true}");
+        detached_rounds_write_refusal(out);
 }
 
 static void on_reply(void *context, const struct rpc_call_reply *reply)
@@ -95,6 +106,8 @@ static void on_reply(void *context, const struct rpc_call_reply *reply)
         take_reply(detached, reply);
         return;
     }
+    if (detached_rounds_take(detached, result))
+        return;
     buffer_init(&legacy);
     buffer_init(&message);
     write_bridged(&legacy, detached, result);
@@ -176,11 +189,29 @@ static void destroy(struct invocation *invocation)
 {
     struct detached_call *detached = detached_call_from(invocation);
     MAGIC_CLEAR(detached);
+    detached_rounds_destroy(detached->rounds);
     free(detached);
 }
 
-static const struct invocation_class detached_class = {
-    .kind = INVOCATION_DETACHED, .end = on_stored, .destroy = destroy};
+static void give_up(struct invocation *invocation, enum jsonrpc_error error, const char *why)
+{
+    struct detached_call *detached = detached_call_from(invocation);
+    outcome_of_failure(&invocation->outcome, str_from(invocation->task->tool), error, why);
+    end_rounds(detached);
+    detached_call_store(detached);
+}
+
+static void send_round(struct invocation *invocation, struct str answers, struct str state)
+{
+    detached_rounds_send(detached_call_from(invocation), answers, state);
+}
+
+static const struct invocation_class detached_class = {.kind = INVOCATION_DETACHED,
+                                                       .end = on_stored,
+                                                       .destroy = destroy,
+                                                       .answered = invocation_rounds_answered,
+                                                       .give_up = give_up,
+                                                       .send_round = send_round};
 
 struct detached_call *detached_call_create(struct call *call, int64_t patience_ms)
 {

@@ -12,6 +12,8 @@
 /* What progress says meanwhile. */
 #define DETACHED_CALL_WAITS_FOR "Waiting for the tool to answer"
 
+struct detached_rounds;
+
 struct detached_call {
     struct invocation base; /* first; `request_id` is the client's */
     uint32_t magic;         /* DETACHED_CALL_MAGIC */
@@ -22,6 +24,7 @@ struct detached_call {
     bool is_executed;  /* by execute_tool */
     bool is_bridged;   /* its server speaks the modern era, and its client the legacy one */
     bool wraps_output; /* of the tool, by the bridge */
+    struct detached_rounds *rounds; /* of a bridged call; NULL of any other */
     bool is_abandoned; /* its client has sent notifications/cancelled, and may wait all the same */
     int64_t patience_ms;
     uint64_t number; /* of the call, for its questions */
@@ -57,6 +60,21 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
 void detached_task_release(struct detached_call *detached);
 /* The same call made again joins the task. */
 void detached_task_remember(const struct detached_call *detached, const struct call *call);
+
+/* ---- detached_rounds.c: a modern server requires input of a legacy client ---- */
+/* Keeps what the server has got of a bridged call. */
+void detached_rounds_keep(struct detached_call *detached, const struct call *call);
+void detached_rounds_destroy(struct detached_rounds *rounds); /* NULL is allowed */
+/* Takes a result that requires input of a task. false: it does not, or there is no task. */
+bool detached_rounds_take(struct detached_call *detached, struct str result);
+/* The task is stored: asks what was required meanwhile. */
+void detached_rounds_begin(struct detached_call *detached);
+/* There is no task: that input was required becomes the outcome. */
+void detached_rounds_refuse(struct detached_call *detached);
+/* Writes what the client gets of an InputRequiredResult for which it cannot be asked. */
+void detached_rounds_write_refusal(struct buffer *result);
+/* Sends the call again, for invocation_class.send_round. */
+void detached_rounds_send(struct detached_call *detached, struct str answers, struct str state);
 
 /* ---- detached_cancel.c: what a client gives up goes on ---- */
 void detached_call_register(struct detached_call *detached);

@@ -71,6 +71,7 @@ static void adopt(struct detached_call *detached, struct call *call, struct take
     call_find_tool(call, call_tool(call), &tool);
     detached->is_bridged = true;
     detached->wraps_output = tool.wraps_output;
+    detached_rounds_keep(detached, call);
     detached->base.rpc = taken->bridged;
     rpc_call_hand_over(taken->bridged, &detached_call_rpc_callbacks, detached);
     rpc_call_set_silence(taken->bridged, 0);

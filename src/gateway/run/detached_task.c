@@ -75,7 +75,7 @@ static void list_working(struct detached_call *detached)
 
 static bool has_answer(const struct detached_call *detached)
 {
-    return !detached->base.rpc;
+    return !detached->base.rpc && !detached->base.rounds.is_between;
 }
 
 static void on_task_stored(struct detached_call *detached)
@@ -89,6 +89,8 @@ static void on_task_stored(struct detached_call *detached)
         list_working(detached);
     if (!has_ended && has_answer(detached))
         detached_call_store(detached);
+    else if (invocation_where(&detached->base) == INVOCATION_RUNNING)
+        detached_rounds_begin(detached);
 }
 
 static void undo(struct detached_call *detached)
@@ -102,6 +104,7 @@ static void on_task_refused(struct detached_call *detached, enum store_status st
 {
     log_warn("A slow call could not be made a task: its client waits on",
              LOG_NUMBER("store_status", status));
+    detached_rounds_refuse(detached);
     if (has_answer(detached) && detached->call)
         callbacks_of(detached)->ended(detached);
     if (!detached->call) {

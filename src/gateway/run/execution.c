@@ -74,12 +74,30 @@ static void destroy(struct invocation *invocation)
     struct execution *execution = execution_from(invocation);
     execution_token_finish(execution);
     MAGIC_CLEAR(execution);
-    buffer_finish(&execution->server_state);
     free(execution);
 }
 
-static const struct invocation_class execution_class = {
-    .kind = INVOCATION_EXECUTION, .end = on_stored, .destroy = destroy};
+static void on_answered(struct invocation *invocation)
+{
+    execution_modern_answered(execution_from(invocation));
+}
+
+static void give_up(struct invocation *invocation, enum jsonrpc_error error, const char *why)
+{
+    execution_fail(execution_from(invocation), error, why);
+}
+
+static void send_round(struct invocation *invocation, struct str answers, struct str state)
+{
+    execution_send_round(execution_from(invocation), answers, state);
+}
+
+static const struct invocation_class execution_class = {.kind = INVOCATION_EXECUTION,
+                                                        .end = on_stored,
+                                                        .destroy = destroy,
+                                                        .answered = on_answered,
+                                                        .give_up = give_up,
+                                                        .send_round = send_round};
 
 static struct execution *obtain(struct gateway_worker *worker, const struct task *task)
 {

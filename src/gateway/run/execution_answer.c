@@ -104,7 +104,7 @@ void execution_answered(struct execution *execution, const struct rpc_call_reply
     if (may_be_task && execution_task_follow(execution, json_member(reply->message, "result")))
         return;
     if (!is_answer && is_refusal(reply->status) && !base->server_task &&
-        !execution->is_conversation) {
+        !base->rounds.is_conversation) {
         execution_token_refused(execution);
         back_to_approved(execution);
         return;

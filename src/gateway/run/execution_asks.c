@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "execution_internal.h"
+#include "invocation_rounds.h"
 #include "task_rounds.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -109,7 +110,7 @@ static void show(struct execution *execution)
                                                          buffer_str(&requests), clock_now_ms())
                                        : task_rounds_forget(rounds_of(execution), id);
     if (has_changed)
-        execution_modern_tell(execution);
+        invocation_rounds_tell(&execution->base);
     if (execution->base.rpc)
         execution_set_silence(execution);
     buffer_finish(&requests);

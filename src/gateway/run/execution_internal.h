@@ -18,11 +18,6 @@ struct execution {
     struct token_trade *trade;      /* while it is being exchanged; only at OFFERED */
     void (*token_ready)(struct execution *execution), (*token_later)(struct execution *execution);
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
-    /* Of a modern call (execution_modern.c). */
-    bool is_conversation;       /* the server has answered that it requires input */
-    int64_t rounds;             /* in which the client was asked */
-    struct buffer server_state; /* the server's requestState, JSON text; empty: it gave none */
-    int64_t again_ms, again_until_ms; /* of a server that wants to be asked again; monotonic */
     /* Of a modern call at a legacy server. */
     struct rpc_call *stream;     /* the notification stream of its session, on which it may ask */
     bool waits_for_stream;       /* before it is sent */
@@ -85,14 +80,11 @@ bool execution_modern_takes(struct execution *execution, const struct rpc_call_r
  * stream. */
 void execution_modern_cancel(struct execution *execution);
 
-/* Tells the clients of the task that what is asked of them has changed. */
-void execution_modern_tell(const struct execution *execution);
-
-/* ---- execution_inputs.c: what a modern server asks a legacy client ---- */
+/* The client of the task has answered something: the server gets the answers, once it gets all that
+ * it waits for. */
+void execution_modern_answered(struct execution *execution);
 /* Whether the client of the task is a legacy one, at a modern server. */
 bool execution_has_legacy_client(const struct execution *execution);
-/* Asks the client what is open in the round and was not asked before. */
-void execution_inputs_ask(const struct execution *execution);
 
 /* ---- execution_asks.c: what a legacy server asks a modern client ---- */
 /* A message of the server's. true: it asks something, or withdraws that, and is taken care of. */

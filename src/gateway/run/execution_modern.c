@@ -1,22 +1,16 @@
-/* Rounds of questions, and tasks of the server's own, inside one execution. */
-#include "execution_modern.h"
-
+/* Rounds of questions, and tasks of the server's own, inside one execution. The gateway is the
+ * client of the server's rounds and tasks (SEP-2663) for the client that declared them. */
 #include <stdlib.h>
 
 #include "execution_internal.h"
+#include "invocation_rounds.h"
 #include "mcp_client/client_request.h"
-#include "request/broadcast.h"
+#include "task_inputs.h"
 #include "task_rounds.h"
 #include "taskgate/core/clock.h"
-#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/dialect_modern.h"
 
-#define MOST_ROUNDS 10
-/* A server that only wants to be asked again is asked after this, then after twice as long … */
-#define AGAIN_MS 250
-#define AGAIN_MOST_MS 5000
 #define POLL_MS 1000
 #define POLL_LEAST_MS 100
 #define POLL_MOST_MS 60000
@@ -34,145 +28,10 @@ static void start_timer(struct execution *execution, loop_callback callback, int
     loop_timer_start(&base->timer, in_ms);
 }
 
-/* ---- telling ---- */
-
-static void deliver_change(struct gateway_worker *worker, const void *broadcast)
+bool execution_has_legacy_client(const struct execution *execution)
 {
-    const struct task_broadcast *changed = broadcast;
-    worker->gateway->task_asks(worker, changed->task);
-}
-
-static const struct broadcast_kind change_kind = TASK_BROADCAST_KIND(deliver_change);
-
-void execution_modern_tell(const struct execution *execution)
-{
-    broadcast_send(execution->base.worker->gateway, &change_kind,
-                   &(struct task_broadcast){execution->base.task, STR_EMPTY});
-}
-
-/* ---- rounds ---- */
-
-static void send_again(struct execution *execution, struct str answers)
-{
-    struct invocation *base = &execution->base;
-    loop_timer_stop(&base->timer);
-    task_rounds_forget(rounds_of(execution), str_from(base->id));
-    execution_send_round(execution, answers, buffer_str(&execution->server_state));
-}
-
-static void on_again(void *context)
-{
-    send_again(execution_from(context), STR_EMPTY);
-}
-
-static void on_unanswered(void *context)
-{
-    execution_fail(execution_from(context), JSONRPC_UPSTREAM_TIMEOUT,
-                   "the client has not answered what upstream asked");
-}
-
-static bool is_request(struct str request)
-{
-    static const char *const methods[] = {"elicitation/create", "sampling/createMessage",
-                                          "roots/list"};
-    struct str method = json_member(request, "method");
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        if (json_string_equals(method, str_from(methods[i])))
-            return true;
-    }
-    return false;
-}
-
-/* What a client would be shown must be what the protocol has; there must be a way to go on. */
-static bool is_well_formed(struct str requests, struct str state)
-{
-    struct str key, request;
-    size_t position = 0;
-    bool has_requests = json_type(requests) == JSON_OBJECT, has_state = state.length > 0;
-    if ((requests.length > 0 && !has_requests) || (has_state && json_type(state) != JSON_STRING))
-        return false;
-    while (json_next_member(requests, &position, &key, &request)) {
-        if (!is_request(request))
-            return false;
-    }
-    return has_state || json_count(requests) > 0;
-}
-
-static void wait_without_requests(struct execution *execution)
-{
-    int64_t now_ms = clock_monotonic_ms();
-    int64_t limit_ms = execution->base.snapshot->config->times.execution_timeout_ms;
-    if (execution->again_ms == 0) {
-        execution->again_ms = AGAIN_MS;
-        execution->again_until_ms = limit_ms > 0 ? now_ms + limit_ms : INT64_MAX;
-    }
-    if (now_ms >= execution->again_until_ms) {
-        execution_fail(execution, JSONRPC_UPSTREAM_TIMEOUT,
-                       "upstream asked for the call again and again");
-        return;
-    }
-    start_timer(execution, on_again, execution->again_ms);
-    execution->again_ms =
-        execution->again_ms * 2 < AGAIN_MOST_MS ? execution->again_ms * 2 : AGAIN_MOST_MS;
-}
-
-static void require_input(struct execution *execution, struct str requests)
-{
-    struct invocation *base = &execution->base;
-    if (execution->rounds == MOST_ROUNDS) {
-        execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
-                       "upstream still required input after 10 rounds");
-        return;
-    }
-    execution->rounds++;
-    execution->again_ms = 0;
-    task_rounds_put(rounds_of(execution), str_from(base->id), execution->rounds, requests,
-                    clock_now_ms());
-    execution_modern_tell(execution);
-    log_info("Upstream asks the client of a task", LOG_TEXT("task", base->id),
-             LOG_NUMBER("round", execution->rounds),
-             LOG_NUMBER("requests", (int64_t)json_count(requests)));
-    if (execution_has_legacy_client(execution)) /* each question has a clock of its own */
-        execution_inputs_ask(execution);
-    else
-        start_timer(execution, on_unanswered,
-                    base->snapshot->config->pseudo.elicitation_timeout_ms);
-}
-
-/* A client of the extension reads what its task asks, and any other gets it in answer to its held
- * call, where it has declared all of it. */
-static bool can_be_asked(const struct task *task, struct str requests)
-{
-    struct envelope envelope;
-    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    struct str declared = envelope.reserved.client_capabilities;
-    bool declares = dialect_modern_declares_tasks(declared) ||
-                    dialect_modern_declares_requests(declared, requests);
-    envelope_finish(&envelope);
-    return declares;
-}
-
-static void begin_round(struct execution *execution, struct str result)
-{
-    struct str requests = json_member(result, "inputRequests");
-    struct str state = json_member(result, "requestState");
-    const struct invocation *base = &execution->base;
-    execution->is_conversation = true;
-    if (!is_well_formed(requests, state)) {
-        execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
-                       "upstream requires input, and does not say it as the protocol has it");
-        return;
-    }
-    buffer_clear(&execution->server_state);
-    buffer_append(&execution->server_state, state);
-    if (json_count(requests) > 0 && !execution_has_legacy_client(execution) &&
-        !can_be_asked(base->task, requests))
-        execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
-                       "upstream requires input that the client does not declare that it gives");
-    else if (json_count(requests) > 0)
-        require_input(execution, requests);
-    else
-        wait_without_requests(execution);
+    const struct task *task = execution->base.task;
+    return *task->mirrored_headers && *task->session; /* modern clients have no sessions */
 }
 
 /* ---- the server's own task ---- */
@@ -239,15 +98,16 @@ static void go_on_polling(struct execution *execution, struct str task)
     struct str id = str_from(execution->base.id), requests = json_member(task, "inputRequests");
     bool is_asking = json_string_equals(json_member(task, "status"), STR("input_required"));
     bool has_changed;
-    if (is_asking && json_count(requests) > 0 && is_well_formed(requests, STR_EMPTY))
+    if (is_asking && json_count(requests) > 0 &&
+        invocation_rounds_are_well_formed(requests, STR_EMPTY))
         has_changed = task_rounds_put(rounds_of(execution), id, 1, requests, clock_now_ms());
     else
         has_changed = task_rounds_forget(rounds_of(execution), id);
     start_timer(execution, on_poll, poll_interval_ms(task));
     if (has_changed)
-        execution_modern_tell(execution);
+        invocation_rounds_tell(&execution->base);
     if (has_changed && execution_has_legacy_client(execution))
-        execution_inputs_ask(execution);
+        task_inputs_ask(&execution->base);
 }
 
 static void end_cancelled(struct execution *execution)
@@ -329,7 +189,7 @@ bool execution_modern_takes(struct execution *execution, const struct rpc_call_r
         return false;
     base->rpc = NULL;
     if (json_string_equals(type, STR("input_required")))
-        begin_round(execution, result);
+        invocation_rounds_begin(base, result, execution_has_legacy_client(execution));
     else if (json_string_equals(type, STR("task")))
         follow(execution, result);
     else
@@ -337,7 +197,7 @@ bool execution_modern_takes(struct execution *execution, const struct rpc_call_r
     return true;
 }
 
-static void pass_on_answers(struct execution *execution)
+void execution_modern_answered(struct execution *execution)
 {
     struct buffer answers = {0}, members = {0};
     struct str id = str_from(execution->base.id);
@@ -351,28 +211,9 @@ static void pass_on_answers(struct execution *execution)
             buffer_append(&members, buffer_str(&answers));
             send_to_server(execution, "tasks/update", buffer_str(&members));
         }
-    } else if (where == INVOCATION_RUNNING && !execution->base.rpc &&
-               task_rounds_take(rounds_of(execution), id, &answers)) {
-        send_again(execution, buffer_str(&answers));
+    } else {
+        invocation_rounds_answered(&execution->base);
     }
     buffer_finish(&answers);
     buffer_finish(&members);
-}
-
-static void deliver_answers(struct gateway_worker *worker, const void *broadcast)
-{
-    const struct task_broadcast *answered = broadcast;
-    struct execution *execution = map_get(worker->executions, str_from(answered->task->id));
-    if (execution)
-        pass_on_answers(execution);
-    worker->gateway->task_asks(worker, answered->task);
-}
-
-static const struct broadcast_kind answers_kind = TASK_BROADCAST_KIND(deliver_answers);
-
-void execution_modern_answer(struct gateway_worker *worker, struct task *task, struct str answers)
-{
-    struct gateway *gateway = worker->gateway;
-    if (task_rounds_answer(gateway->task_rounds, str_from(task->id), answers, clock_now_ms()))
-        broadcast_send(gateway, &answers_kind, &(struct task_broadcast){task, STR_EMPTY});
 }

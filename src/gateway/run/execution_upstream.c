@@ -179,6 +179,7 @@ void execution_send_round(struct execution *execution, struct str answers, struc
     put_member(&params, "inputResponses", answers);
     put_member(&params, "requestState", state);
     put_member(&body, "params", buffer_str(&params));
+    execution->base.rounds.is_between = false;
     post(execution, buffer_str(&body));
     buffer_finish(&params);
     buffer_finish(&body);

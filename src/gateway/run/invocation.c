@@ -36,12 +36,20 @@ void invocation_unref(struct invocation *invocation)
         return;
     headers_finish(&invocation->headers);
     buffer_finish(&invocation->request_id);
+    buffer_finish(&invocation->rounds.state);
     outcome_finish(&invocation->outcome);
     snapshot_unref(invocation->snapshot);
     task_unref(invocation->task);
     free(invocation->server_task);
     MAGIC_CLEAR(invocation);
     invocation->class->destroy(invocation);
+}
+
+struct invocation *invocation_of_task(const struct gateway_worker *worker, struct str id)
+{
+    void *found = map_get(worker->executions, id);
+    found = found ? found : map_get(worker->detached_tasks, id);
+    return found ? invocation_from(found) : NULL; /* the first member of either */
 }
 
 void invocation_set_task(struct invocation *invocation, struct task *task)

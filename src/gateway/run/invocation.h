@@ -25,11 +25,27 @@ enum invocation_kind { INVOCATION_EXECUTION = 1 << 0, INVOCATION_DETACHED = 1 <<
 
 struct invocation;
 
+/* Of a modern server that requires input (invocation_rounds.h). */
+struct invocation_rounds {
+    bool is_conversation;             /* it has required some */
+    bool is_between;                  /* it has answered so, and gets the call again */
+    int64_t count;                    /* in which the client was asked */
+    struct buffer state;              /* its requestState, JSON text; empty: it gave none */
+    int64_t again_ms, again_until_ms; /* of a server that wants to be asked again; monotonic */
+};
+
 /* One constant for each kind. */
 struct invocation_class {
     enum invocation_kind kind;
     void (*end)(struct invocation *invocation);     /* the store has taken its outcome */
     void (*destroy)(struct invocation *invocation); /* frees the object around it */
+    /* The client of its task has answered something that the server asks (task_rounds.h). */
+    void (*answered)(struct invocation *invocation);
+    /* What the server requires nobody gives: the call ends, and its outcome says why. */
+    void (*give_up)(struct invocation *invocation, enum jsonrpc_error error, const char *why);
+    /* Sends the call again with the answers to what a modern server requires (JSON object, or
+     * empty) and its requestState (JSON text, or empty). */
+    void (*send_round)(struct invocation *invocation, struct str answers, struct str state);
 };
 
 struct invocation {
@@ -47,6 +63,7 @@ struct invocation {
     struct input_audience audience; /* who answers what the server asks */
     struct server_budget budget;    /* for the requests of the server */
     struct rpc_call *rpc;           /* what is under way to the server; NULL without */
+    struct invocation_rounds rounds;
     struct buffer request_id; /* JSON text of the id that the server sees; set once it is sent */
     char *server_task;        /* the server's own task, when the tool requires one */
     struct outcome outcome;
@@ -66,6 +83,8 @@ void invocation_init(struct invocation *invocation, const struct invocation_clas
                      enum invocation_state state, struct gateway_worker *worker);
 void invocation_ref(struct invocation *invocation);
 void invocation_unref(struct invocation *invocation);
+/* The worker's invocation of a task; NULL without one. */
+struct invocation *invocation_of_task(const struct gateway_worker *worker, struct str id);
 /* Takes a reference to the task, in place of an earlier one. NULL: the call is no task. */
 void invocation_set_task(struct invocation *invocation, struct task *task);
 /* The options that all messages to the server share. */

@@ -97,7 +97,7 @@ static bool is_committed(const struct invocation *invocation)
 
 static bool server_works(const struct invocation *invocation)
 {
-    return invocation->rpc != NULL;
+    return invocation->rpc != NULL || invocation->rounds.is_between;
 }
 
 static bool is_promoted(const struct invocation *invocation)
@@ -135,7 +135,7 @@ static const struct rule {
     {AT(CHECKING) | AT(COMMITTING), OF_EXECUTION, is_approved, "its task is approved"},
     {AT(COMMITTING), OF_DETACHED, is_promoted, "it has a promoted task"},
     {AT(RUNNING), OF_EXECUTION, is_committed, "the store has its task as executing"},
-    {AT(RUNNING), OF_DETACHED, server_works, "the server works on it"},
+    {AT(RUNNING), OF_DETACHED, server_works, "the server works on it, or gets it again"},
     {AT(POLLING), OF_BOTH, was_sent, "it has been sent"},
     {AT(POLLING), OF_BOTH, has_server_task, "the server has a task for it"},
     {AT(STORING) | AT(REFUSED), OF_BOTH, has_outcome, "its task has an outcome"},

@@ -70,6 +70,11 @@ END_TEST
         STR(text), 2                                                                               \
     }
 #define NO_ERROR JSONRPC_ERROR_COUNT
+/* A good call with one more member of `_meta`. */
+#define WITH(member)                                                                               \
+    CALL("\"name\":\"read\",\"_meta\":{" member                                                    \
+         "," VERSIONED("\"2026-07-28\"") "," KEY "clientCapabilities\":{}}")
+#define RIGHT HEADERS(ONE("2026-07-28"), ONE("tools/call"), ONE("read"))
 
 static const struct {
     const char *body;
@@ -100,6 +105,19 @@ static const struct {
      "Mcp-Name"},
     {CALL(META("\"2026-07-28\"")), HEADERS(ONE("2026-07-28"), ONE("tools/call"), ONE("read")),
      JSONRPC_HEADER_MISMATCH, "Mcp-Name"},
+    /* What may be left out comes last. */
+    {WITH("\"progressToken\":-7"), RIGHT, NO_ERROR, NULL},
+    {WITH("\"progressToken\":\"\""), RIGHT, NO_ERROR, NULL},
+    {WITH("\"progressToken\":1.0"), RIGHT, JSONRPC_INCOMPLETE_ENVELOPE, NULL},
+    {WITH("\"progressToken\":1e3"), RIGHT, JSONRPC_INCOMPLETE_ENVELOPE, NULL},
+    {WITH("\"progressToken\":null"), RIGHT, JSONRPC_INCOMPLETE_ENVELOPE, NULL},
+    {WITH("\"io.modelcontextprotocol/logLevel\":\"notice\""), RIGHT, NO_ERROR, NULL},
+    {WITH("\"io.modelcontextprotocol/logLevel\":\"Notice\""), RIGHT, JSONRPC_INCOMPLETE_ENVELOPE,
+     NULL},
+    {WITH("\"io.modelcontextprotocol/clientInfo\":{}"), RIGHT, NO_ERROR, NULL},
+    {WITH("\"io.modelcontextprotocol/clientInfo\":[]"), RIGHT, JSONRPC_INCOMPLETE_ENVELOPE, NULL},
+    {WITH("\"progressToken\":[]"), HEADERS(ONE("2026-07-28"), NONE, NONE), JSONRPC_HEADER_MISMATCH,
+     "Mcp-Method"},
 };
 
 START_TEST(the_first_fault_of_a_modern_request_counts)

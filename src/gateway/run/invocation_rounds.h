@@ -1,0 +1,19 @@
+/*
+ * Rounds of a modern server in a call that the gateway runs: the server requires input, the client
+ * of the task is asked, and the server gets the call again with the answers. All rounds are one
+ * call: it is sent anew only when the server has said that it is to be. On the invocation's loop.
+ */
+#pragma once
+
+#include "invocation.h"
+
+/* Whether they are what the protocol has, and there is a way to go on. */
+bool invocation_rounds_are_well_formed(struct str requests, struct str state);
+/* The server has answered with an InputRequiredResult, or gives up. A legacy client is asked as its
+ * era has it, and each question has a clock of its own. */
+void invocation_rounds_begin(struct invocation *invocation, struct str result,
+                             bool has_legacy_client);
+/* The client has answered something: sends the call again if that was all. */
+void invocation_rounds_answered(struct invocation *invocation);
+/* Tells the clients of the task that what is asked of them has changed. */
+void invocation_rounds_tell(const struct invocation *invocation);
