@@ -8,12 +8,12 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/store/grants.h"
 
-#include "attempts.h"
 #include "events.h"
 #include "feed.h"
 #include "provider.h"
 #include "refusals.h"
 #include "results.h"
+#include "session_watch.h"
 #include "slack_votes.h"
 #include "voter.h"
 
@@ -68,7 +68,6 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
     admin->started_ms = clock_monotonic_ms();
     memcpy(admin->extra_token_sha256, options->extra_token_sha256,
            sizeof admin->extra_token_sha256);
-    admin->attempts = attempts_create();
     admin->refusals = refusals_create();
     list_init(&admin->streams);
     list_init(&admin->waits);
@@ -76,13 +75,13 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
     admin->server = http_server_create(loop, &server, error);
     if (!admin->server) {
         provider_destroy(admin->provider);
-        attempts_destroy(admin->attempts);
         refusals_destroy(admin->refusals);
         free(admin);
         return NULL;
     }
     admin->slack = slack_create(loop, admin->store, slack_votes_decide, admin);
     admin->feed = feed_create(admin);
+    admin->session_watch = session_watch_create(admin);
     judge_grants(admin);
     return admin;
 }
@@ -141,8 +140,8 @@ void admin_destroy(struct admin *admin)
     http_server_destroy(admin->server);
     slack_destroy(admin->slack);
     provider_destroy(admin->provider);
-    attempts_destroy(admin->attempts);
     refusals_destroy(admin->refusals);
+    session_watch_destroy(admin->session_watch);
     feed_destroy(admin->feed);
     free(admin->config_error);
     MAGIC_CLEAR(admin);

@@ -240,6 +240,16 @@ void events_end_of(struct admin *admin, const char *sha256)
     }
 }
 
+void events_visit_sessions(struct admin *admin,
+                           void (*visit)(struct admin *admin, const char *sha256))
+{
+    LIST_FOR_EACH_SAFE (node, next, &admin->streams) {
+        const struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        if (stream->who->is_session)
+            visit(admin, stream->who->sha256);
+    }
+}
+
 void events_end_all(struct admin *admin)
 {
     LIST_FOR_EACH_SAFE (node, next, &admin->streams) {

@@ -7,5 +7,8 @@
 void events_renew_all(struct admin *admin);
 /* Those that were opened with the token or cookie of this digest. */
 void events_end_of(struct admin *admin, const char *sha256);
+/* The digest of the cookie of each one that was opened in a session. `visit` changes nothing. */
+void events_visit_sessions(struct admin *admin,
+                           void (*visit)(struct admin *admin, const char *sha256));
 /* Ends every stream; no new one is opened once the server shuts down. */
 void events_end_all(struct admin *admin);

@@ -22,9 +22,9 @@ struct admin {
     struct list waits;   /* of results.c */
     struct gateway_worker *worker;
     struct provider *provider;
-    struct attempts *attempts;
     struct slack *slack;
     struct refusals *refusals;
+    struct session_watch *session_watch;
     const struct notifier *notifier; /* or NULL */
     char extra_token_sha256[65];
     bool (*upstream_reachable)(void *context);

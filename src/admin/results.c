@@ -247,6 +247,16 @@ void results_end_of(struct admin *admin, const char *sha256)
     }
 }
 
+void results_visit_sessions(struct admin *admin,
+                            void (*visit)(struct admin *admin, const char *sha256))
+{
+    LIST_FOR_EACH_SAFE (node, next, &admin->waits) {
+        const struct wait *wait = LIST_ENTRY(node, struct wait, node);
+        if (wait->who->is_session)
+            visit(admin, wait->who->sha256);
+    }
+}
+
 void results_end_all(struct admin *admin)
 {
     LIST_FOR_EACH_SAFE (node, next, &admin->waits) {

@@ -7,7 +7,6 @@
  */
 #include <stdlib.h>
 
-#include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
@@ -33,8 +32,9 @@ struct step {
     struct http_exchange *exchange; /* NULL once the client has gone */
     struct snapshot *snapshot;
     struct operator_identity *who;
+    char *authorization; /* where the provider asks people; NULL until it is known */
     struct attempt attempt;
-    struct buffer code, issuer; /* of the return */
+    struct buffer state, code, issuer, error; /* of the return */
     char cookie[COOKIE_VALUE_BYTES];
     bool must_name_issuer;
 };
@@ -76,8 +76,10 @@ static struct step *create_step(const struct request *request)
     step->admin = request->admin;
     step->exchange = request->exchange;
     step->snapshot = snapshot_ref(request->snapshot);
+    buffer_init(&step->state);
     buffer_init(&step->code);
     buffer_init(&step->issuer);
+    buffer_init(&step->error);
     http_on_gone(request->exchange, forget_exchange, step);
     return step;
 }
@@ -86,8 +88,11 @@ static void destroy_step(struct step *step)
 {
     operator_unref(step->who);
     snapshot_unref(step->snapshot);
+    free(step->authorization);
+    buffer_finish(&step->state);
     buffer_finish(&step->code);
     buffer_finish(&step->issuer);
+    buffer_finish(&step->error);
     MAGIC_CLEAR(step);
     explicit_bzero(step, sizeof *step);
     free(step);
@@ -167,16 +172,24 @@ static void write_address(struct buffer *url, const char *authorization,
     free(callback);
 }
 
-static void send_to_provider(struct step *step, const char *authorization)
+static void send_to_provider(void *context, enum attempt_result result,
+                             const struct attempt *attempt)
 {
+    struct step *step = step_from(context);
     const struct config *config = step->snapshot->config;
-    const struct attempt *attempt =
-        attempts_begin(step->admin->attempts, str_from(step->cookie), clock_monotonic_ms());
-    struct http_exchange *exchange = take_exchange(step);
     struct buffer url, cookie;
+    if (result != ATTEMPT_OK) {
+        fail(step, step->admin->closed ? &failed_shut_down : &failed_store, NULL);
+        return;
+    }
+    struct http_exchange *exchange = take_exchange(step);
+    if (!exchange) {
+        destroy_step(step);
+        return;
+    }
     buffer_init(&url);
     buffer_init(&cookie);
-    write_address(&url, authorization, config, attempt);
+    write_address(&url, step->authorization, config, attempt);
     cookie_write(&cookie, config, COOKIE_ATTEMPT, step->cookie, ATTEMPT_LIFE_MS / 1000);
     buffer_append_char(&cookie, '\0');
     reply_redirect(exchange, buffer_str(&url), (const char *const[2]){cookie.bytes, NULL});
@@ -193,8 +206,12 @@ static void on_provider(void *context, enum provider_result result,
         fail(step, &failed_provider, NULL);
     else if (!step->exchange)
         destroy_step(step);
-    else
-        send_to_provider(step, endpoints->authorization);
+    else if (step->admin->closed)
+        fail(step, &failed_shut_down, NULL);
+    else {
+        step->authorization = memory_copy_text(endpoints->authorization);
+        attempts_begin(step->admin, str_from(step->cookie), send_to_provider, step);
+    }
 }
 
 void sign_in_begin(const struct request *request)
@@ -289,45 +306,55 @@ static bool read_parameter(const struct request *request, const char *name, stru
     return query_read(value, http_query(request->exchange), name);
 }
 
-/* The fault of the return, or NULL; `error` is what the provider says has failed. */
-static const struct failure *read_return(const struct request *request, struct step *step,
-                                         struct buffer *error)
+/* `error` is what the provider says has failed. */
+static bool read_return(const struct request *request, struct step *step)
 {
-    struct buffer state;
-    struct str cookie;
-    const struct failure *failure = NULL;
-    buffer_init(&state);
-    bool is_well_formed = read_parameter(request, "state", &state) &&
-                          read_parameter(request, "error", error) &&
-                          read_parameter(request, "code", &step->code) &&
-                          read_parameter(request, "iss", &step->issuer) &&
-                          (step->code.length > 0 || error->length > 0);
-    if (!is_well_formed)
-        failure = &failed_form;
-    else if (!cookie_read(request->exchange, request->snapshot->config, COOKIE_ATTEMPT, &cookie) ||
-             !attempts_take(request->admin->attempts, buffer_str(&state), cookie,
-                            clock_monotonic_ms(), &step->attempt))
-        failure = &failed_state;
-    else if (error->length > 0)
-        failure = &failed_refusal;
-    buffer_finish(&state);
-    return failure;
+    return read_parameter(request, "state", &step->state) &&
+           read_parameter(request, "error", &step->error) &&
+           read_parameter(request, "code", &step->code) &&
+           read_parameter(request, "iss", &step->issuer) &&
+           (step->code.length > 0 || step->error.length > 0);
+}
+
+/* NULL: the provider has not said that anything has failed. */
+static const char *provider_error(struct step *step)
+{
+    if (step->error.length == 0)
+        return NULL;
+    buffer_append_char(&step->error, '\0');
+    return step->error.bytes;
+}
+
+static void on_attempt(void *context, enum attempt_result result, const struct attempt *attempt)
+{
+    struct step *step = step_from(context);
+    const char *error = provider_error(step);
+    if (step->admin->closed) {
+        fail(step, &failed_shut_down, NULL);
+    } else if (result == ATTEMPT_UNAVAILABLE) {
+        fail(step, &failed_store, NULL);
+    } else if (result == ATTEMPT_NONE) {
+        fail(step, &failed_state, error);
+    } else if (error) {
+        fail(step, &failed_refusal, error);
+    } else {
+        step->attempt = *attempt;
+        provider_look(step->admin->provider, step->snapshot, on_metadata, step);
+    }
 }
 
 void sign_in_return(const struct request *request)
 {
-    struct buffer error;
+    struct str cookie;
     if (refuse_without_oidc(request))
         return;
     struct step *step = create_step(request);
-    buffer_init(&error);
-    const struct failure *failure = read_return(request, step, &error);
-    buffer_append_char(&error, '\0');
-    if (failure)
-        fail(step, failure, *error.bytes ? error.bytes : NULL);
+    if (!read_return(request, step))
+        fail(step, &failed_form, provider_error(step));
+    else if (!cookie_read(request->exchange, request->snapshot->config, COOKIE_ATTEMPT, &cookie))
+        fail(step, &failed_state, provider_error(step));
     else
-        provider_look(request->admin->provider, request->snapshot, on_metadata, step);
-    buffer_finish(&error);
+        attempts_take(request->admin, buffer_str(&step->state), cookie, on_attempt, step);
 }
 
 /* ---- for the page and the command line ---- */

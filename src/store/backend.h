@@ -106,6 +106,14 @@ struct session_rows {
                                    struct store_sign_in **sign_in);
     bool (*sign_in_remove)(struct database *database, const char *digest);
     bool (*sign_in_purge)(struct database *database, int64_t now_ms);
+    /* Keeps the latest `most`. */
+    bool (*attempt_put)(struct database *database, const struct store_attempt *attempt,
+                        int64_t until_ms, size_t most);
+    /* Removes it if it is of this browser. ROW_ABSENT also when it has ended by `now_ms`. The
+     * caller frees *sealed. */
+    enum row_result (*attempt_take)(struct database *database, const struct store_attempt *attempt,
+                                    int64_t now_ms, char **sealed);
+    bool (*attempt_purge)(struct database *database, int64_t now_ms);
 };
 
 struct audit_rows {

@@ -68,7 +68,8 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
         backend->tasks->purge(batch->database, batch->now_ms, PURGE_LIMIT, &purged) &&
         backend->sessions->purge(batch->database, before_ms) &&
         (!backend->is_shared || backend->replicas->home_purge(batch->database, before_ms)) &&
-        backend->sessions->sign_in_purge(batch->database, batch->now_ms) && grants_sweep(batch) &&
+        backend->sessions->sign_in_purge(batch->database, batch->now_ms) &&
+        backend->sessions->attempt_purge(batch->database, batch->now_ms) && grants_sweep(batch) &&
         audit_purge(batch) && audit_anchor(batch) && measure_oldest(batch);
     if (batch->event_count - events_before == EXPIRE_LIMIT || purged == PURGE_LIMIT)
         batch->sweep_again_ms = batch->now_ms;

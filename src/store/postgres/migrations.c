@@ -213,6 +213,12 @@ static const struct {
 
     /* The trace that a task belongs to. */
     {"ALTER TABLE taskgate_task ADD COLUMN trace TEXT NOT NULL DEFAULT '';", 1},
+
+    /* Sign-ins of operators that have begun. */
+    {"CREATE TABLE taskgate_sign_in_attempt ("
+     " sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, digest TEXT NOT NULL UNIQUE,"
+     " browser TEXT NOT NULL, sealed TEXT NOT NULL, until_ms BIGINT NOT NULL);",
+     1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

@@ -115,6 +115,37 @@ static bool sign_in_purge(struct database *database, int64_t now_ms)
     return connection_write(database, STATEMENT_SIGN_IN_PURGE, VALUES(NUMBER(now_ms)));
 }
 
+/* ---- sign-ins that have begun ---- */
+
+static bool attempt_put(struct database *database, const struct store_attempt *attempt,
+                        int64_t until_ms, size_t most)
+{
+    return connection_write(database, STATEMENT_ATTEMPT_PUT,
+                            VALUES(TEXT(attempt->digest), TEXT(attempt->browser),
+                                   TEXT(attempt->sealed), NUMBER(until_ms))) &&
+           connection_write(database, STATEMENT_ATTEMPT_DROP_OLDEST, VALUES(NUMBER((int64_t)most)));
+}
+
+static enum row_result attempt_take(struct database *database, const struct store_attempt *attempt,
+                                    int64_t now_ms, char **sealed)
+{
+    database->written++;
+    PGresult *rows = connection_read(database, STATEMENT_ATTEMPT_TAKE,
+                                     VALUES(TEXT(attempt->digest), TEXT(attempt->browser)));
+    enum row_result result = rows_any(rows);
+    if (result == ROW_FOUND && row_number(rows, 0, 1) > now_ms)
+        *sealed = row_text(rows, 0, 0);
+    else if (result == ROW_FOUND)
+        result = ROW_ABSENT;
+    PQclear(rows);
+    return result;
+}
+
+static bool attempt_purge(struct database *database, int64_t now_ms)
+{
+    return connection_write(database, STATEMENT_ATTEMPT_PURGE, VALUES(NUMBER(now_ms)));
+}
+
 const struct session_rows postgres_session_rows = {
     .put = put,
     .get = get,
@@ -126,4 +157,7 @@ const struct session_rows postgres_session_rows = {
     .sign_in_get = sign_in_get,
     .sign_in_remove = sign_in_remove,
     .sign_in_purge = sign_in_purge,
+    .attempt_put = attempt_put,
+    .attempt_take = attempt_take,
+    .attempt_purge = attempt_purge,
 };

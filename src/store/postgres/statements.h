@@ -36,7 +36,7 @@ STATEMENT_ROW(BESIDE_BYTES,
     " + CASE WHEN reltoastrelid = 0 THEN 0 ELSE pg_relation_size(reltoastrelid) END), 0)::bigint"
     " FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
     " AND (starts_with(relname, 'taskgate_outbox') OR relname IN"
-    " ('taskgate_session', 'taskgate_pair', 'taskgate_sign_in', 'taskgate_grant'))")
+    " ('taskgate_session', 'taskgate_pair', 'taskgate_sign_in', 'taskgate_sign_in_attempt', 'taskgate_grant'))")
 STATEMENT_ROW(TASK_INSERT,
     "INSERT INTO taskgate_task (deadline_ms, purge_ms, bytes" TASK_COLUMNS ", " TASK_BULK_COLUMNS ")"
     " VALUES (" TASK_PLACEHOLDERS ")")
@@ -120,6 +120,16 @@ STATEMENT_ROW(SIGN_IN_GET,
     " WHERE digest = $1 AND until_ms > $2")
 STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM taskgate_sign_in WHERE digest = $1")
 STATEMENT_ROW(SIGN_IN_PURGE, "DELETE FROM taskgate_sign_in WHERE until_ms <= $1")
+STATEMENT_ROW(ATTEMPT_PUT,
+    "INSERT INTO taskgate_sign_in_attempt (digest, browser, sealed, until_ms)"
+    " VALUES ($1, $2, $3, $4)")
+STATEMENT_ROW(ATTEMPT_DROP_OLDEST,
+    "DELETE FROM taskgate_sign_in_attempt WHERE sequence <= (SELECT sequence"
+    " FROM taskgate_sign_in_attempt ORDER BY sequence DESC OFFSET $1 LIMIT 1)")
+STATEMENT_ROW(ATTEMPT_TAKE,
+    "DELETE FROM taskgate_sign_in_attempt WHERE digest = $1 AND browser = $2"
+    " RETURNING sealed, until_ms")
+STATEMENT_ROW(ATTEMPT_PURGE, "DELETE FROM taskgate_sign_in_attempt WHERE until_ms <= $1")
 STATEMENT_ROW(AUDIT_INSERT,
     "INSERT INTO taskgate_audit (" AUDIT_COLUMNS ", bytes) VALUES"
     " ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,"

@@ -312,6 +312,11 @@ const char *const migration_scripts[] = {
     "CREATE INDEX session_home_by_time ON session_home (at_ms);",
     /* 25 -> 26: the trace that a task belongs to */
     "ALTER TABLE task ADD COLUMN trace TEXT NOT NULL DEFAULT '';",
+
+    /* 26 -> 27: sign-ins of operators that have begun */
+    "CREATE TABLE sign_in_attempt (sequence INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " digest TEXT NOT NULL UNIQUE, browser TEXT NOT NULL, sealed TEXT NOT NULL,"
+    " until_ms INTEGER NOT NULL);",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -47,7 +47,8 @@ int scratch_postgres_execute(const struct scratch *scratch, const char *sql);
     "DROP TABLE limited; DROP TABLE hold; DROP TABLE session_home;"
 /* Takes back what the versions of the schema after 18 have added. */
 #define SCRATCH_BACK_TO_18                                                                         \
-    "DROP TABLE approval_grant; ALTER TABLE task DROP COLUMN rule_digest;"                         \
+    "DROP TABLE sign_in_attempt; DROP TABLE approval_grant; ALTER TABLE task DROP COLUMN "         \
+    "rule_digest;"                                                                                 \
     "ALTER TABLE task DROP COLUMN bound_digest; ALTER TABLE task DROP COLUMN grant_facts;"         \
     "ALTER TABLE task DROP COLUMN original_digest;"                                                \
     "ALTER TABLE task DROP COLUMN original_request_digest;"                                        \
