@@ -1,32 +1,28 @@
-// Clients and operators behind a balancer that chooses a replica at random for each request.
+// Clients and operators whose patience is bounded: a replica that is stopped answers nothing.
 import { AdminClient } from '../../integration/lib/admin.mjs';
 import { RawClient } from '../../integration/lib/client.mjs';
-import { pick } from '../../integration/lib/random.mjs';
+import { within } from '../../integration/lib/wait.mjs';
+import { ModernClient } from '../../integration/lib/modern_client.mjs';
 
-/** A client whose patience is bounded: a replica that is stopped answers nothing. */
-export class AnywhereClient extends RawClient {
-  constructor(urls, random, options) {
-    super(urls[0], options);
-    Object.assign(this, { urls, random });
-  }
+const PATIENCE_MS = 5_000;
 
-  send(method, params, options = {}) {
-    const deadline = method === 'tasks/result' ? 15_000 : 5_000;
-    return super.send(method, params, { deadline, url: pick(this.random, this.urls), ...options });
-  }
+const bounded = (Base) =>
+  class extends Base {
+    send(method, params, options = {}) {
+      const deadline = method === 'tasks/result' ? 3 * PATIENCE_MS : PATIENCE_MS;
+      return super.send(method, params, { deadline, ...options });
+    }
 
-  notify(method, params, options = {}) {
-    return super.notify(method, params, { deadline: 5_000, url: pick(this.random, this.urls), ...options });
-  }
-}
+    notify(method, params, options = {}) {
+      return super.notify(method, params, { deadline: PATIENCE_MS, ...options });
+    }
+  };
 
-export class AnywhereAdmin extends AdminClient {
-  constructor(urls, random, token) {
-    super(urls[0], token);
-    Object.assign(this, { urls, random });
-  }
+export const LegacyAgent = bounded(RawClient);
+export const ModernAgent = bounded(ModernClient);
 
+export class Operator extends AdminClient {
   request(...words) {
-    return new AdminClient(pick(this.random, this.urls), this.token).request(...words);
+    return within(super.request(...words), `the answer to an operator's ${words[0]} ${words[1]}`, PATIENCE_MS);
   }
 }

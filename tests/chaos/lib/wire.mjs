@@ -2,24 +2,25 @@
 import net from 'node:net';
 import { defer } from '../../integration/lib/lifetime.mjs';
 
-/** `target` is the path of a socket. */
-export async function startWire(t, target) {
-  const wire = new Wire(target);
+/** `target` is the path of a socket, `address` where the wire begins. */
+export async function startWire(t, target, address = '127.0.0.1') {
+  const wire = new Wire(target, address);
   defer(t, () => wire.end());
   await wire.listen();
   return wire;
 }
 
 export class Wire {
-  constructor(target) {
+  constructor(target, address) {
     this.target = target;
+    this.address = address;
     this.pairs = new Set();
     this.state = 'whole';
   }
 
   async listen() {
     this.server = net.createServer({ pauseOnConnect: true }, (near) => this.join(near));
-    await new Promise((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    await new Promise((resolve) => this.server.listen(0, this.address, resolve));
     this.port = this.server.address().port;
   }
 

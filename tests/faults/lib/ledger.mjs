@@ -83,27 +83,62 @@ export class Ledger {
 
   /** Compares all tasks of the gateway now (a Map by id), with nothing under way, with all answers. */
   check(tasks) {
-    for (const told of this.tasks.values()) {
-      const task = tasks.get(told.id);
-      assert.ok(task, `${told.id} was shown to somebody and is not there any more`);
-      assert.equal(task.arguments.marker, told.marker, told.id);
-      assert.ok(progress(task.state) >= told.progress, `${told.id} is ${task.state}, and somebody has seen it further than that`);
-      if (told.state) assert.equal(task.state, told.state, told.id);
-      if (told.status) assert.equal(seenByClient[task.state], told.status, told.id);
-    }
+    for (const told of this.tasks.values()) this.checkTold(told, tasks.get(told.id));
     for (const task of tasks.values()) this.checkMoves(task);
   }
 
-  /** No answer has a state that no request led to. */
+  checkTold(told, task) {
+    assert.ok(task, `${told.id} was shown to somebody and is not there any more`);
+    assert.equal(task.arguments.marker, told.marker, told.id);
+    assert.ok(progress(task.state) >= told.progress, `${told.id} is ${task.state}, and somebody has seen it further than that`);
+    if (told.state) assert.equal(task.state, told.state, told.id);
+    if (told.status) assert.equal(seenByClient[task.state], told.status, told.id);
+  }
+
   checkMoves(task) {
+    this.checkState(task);
+    this.checkCalls(task);
+  }
+
+  /** No task has a state that no request led to. */
+  checkState(task) {
     const { marker } = task.arguments;
     const sent = this.sent.get(marker);
     assert.ok(sent && !sent.forwarded, `the task ${task.id} with ${marker} was sent by nobody`);
-    const calls = this.calls.get(marker) ?? 0;
     const needs = { approved: 'approve', executing: 'approve', completed: 'approve', failed: 'approve', rejected: 'reject', cancelled: 'cancel' }[task.state];
     assert.ok(needs === undefined || sent.verbs.has(needs), `${task.id} is ${task.state}, and nobody has sent ${needs}`);
-    if (task.state === 'completed') assert.equal(calls, 1, `${task.id} is completed, and upstream was called ${calls} times`);
-    if (['pending', 'approved', 'rejected', 'expired'].includes(task.state)) assert.equal(calls, 0, `${task.id} is ${task.state}, and upstream was called`);
+  }
+
+  /** What has run is completed, has failed or was cancelled meanwhile. */
+  checkCalls(task) {
+    const calls = this.calls.get(task.arguments.marker) ?? 0;
+    if (task.state === 'completed') assert.ok(calls === 1, `${task.id} is completed, and upstream was called ${calls} times`);
+    if (['pending', 'approved', 'rejected', 'expired'].includes(task.state)) assert.ok(calls === 0, `${task.id} is ${task.state}, and upstream was called`);
+  }
+
+  /** Every breach of a promise, as sentences under `lost`, `twice` and `unapproved`; `check` tells the first. */
+  breaches(tasks) {
+    const found = { lost: [], twice: [], unapproved: [] };
+    const note = (list, look) => {
+      try {
+        look();
+      } catch (error) {
+        list.push(error.message);
+      }
+    };
+    for (const told of this.tasks.values()) note(found.lost, () => this.checkTold(told, tasks.get(told.id)));
+    // An approved call that has run would run again; a completed one that has not run has an answer of nobody's.
+    const kinds = { approved: found.twice, completed: found.lost };
+    for (const task of tasks.values()) {
+      note(found.unapproved, () => this.checkState(task));
+      note(kinds[task.state] ?? found.unapproved, () => this.checkCalls(task));
+    }
+    for (const [marker, count] of this.calls) {
+      const sent = this.sent.get(marker);
+      if (count > 1) found.twice.push(`upstream was called ${count} times with ${marker}`);
+      if (!sent?.forwarded && !sent?.verbs.has('approve')) found.unapproved.push(`upstream was called with ${marker}, which nobody has approved`);
+    }
+    return found;
   }
 
   counts(tasks) {

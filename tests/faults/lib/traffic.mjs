@@ -91,7 +91,8 @@ export class Traffic {
   /** One client: creates a few tasks and asks about those it has. */
   client(client, { creates = 4, steps = 20 } = {}) {
     client.tasks ??= [];
-    const recent = () => pick(this.random, client.tasks.slice(-8));
+    // Mostly at what is new; but a client comes back to an old task, too.
+    const recent = () => pick(this.random, this.random() < 0.9 ? client.tasks.slice(-8) : client.tasks);
     let created = 0;
     return this.repeat(steps, async () => {
       const chance = this.random();

@@ -54,7 +54,8 @@ export const workflow = (timeout, more = {}) => ({ default: { destination: { typ
 
 /**
  * Starts the gateway. Options: those of `configuration`, `yaml` (text instead), `env`, `args`, `adminToken` (null for none),
- * `awaitUpstream` (false: do not wait for the start-up fetch), `wrapper` (a command, as words, that executes the gateway).
+ * `awaitUpstream` (false: do not wait for the start-up fetch), `wrapper` (a command, as words, that executes the gateway),
+ * `host` (its address, where that is not this machine's loopback).
  * It is stopped with SIGTERM after the test; another exit code than 0 or a sanitizer report fails the test.
  */
 export async function startGateway(t, options) {
@@ -122,13 +123,14 @@ export class Gateway {
       name: 'taskgate',
     });
     const scheme = (side) => (this.options.config?.[side]?.tls ? 'https' : 'http');
-    this.origin = `${scheme('proxy')}://127.0.0.1:${this.port}`;
+    const host = this.options.host ?? '127.0.0.1';
+    this.origin = `${scheme('proxy')}://${host}:${this.port}`;
     this.url = `${this.origin}/mcp`;
-    this.adminUrl = `${scheme('admin')}://127.0.0.1:${this.adminPort}`;
+    this.adminUrl = `${scheme('admin')}://${host}:${this.adminPort}`;
     this.admin = new AdminClient(this.adminUrl, this.options.adminToken === null ? undefined : (this.options.adminToken ?? ADMIN_TOKEN));
     // Its own word first: on a port that another process took in between, that one would answer for it.
     const saysIt = () => this.options.env?.RUST_LOG || this.child.stderr.includes('"Admin listening"');
-    await this.child.ready(async () => saysIt() && (await this.admin.get('/health')).status === 200 && accepts(this.port), 'answering on both ports');
+    await this.child.ready(async () => saysIt() && (await this.admin.get('/health')).status === 200 && accepts(host, this.port), 'answering on both ports');
     if (this.options.awaitUpstream !== false) {
       await this.child.ready(async () => (await this.admin.get('/ready')).status === 200, 'being ready');
     }
@@ -188,9 +190,9 @@ export class Gateway {
   }
 }
 
-function accepts(port) {
+function accepts(host, port) {
   return new Promise((resolve) => {
-    const socket = net.connect(port, '127.0.0.1');
+    const socket = net.connect(port, host);
     socket.once('connect', () => (socket.destroy(), resolve(true)));
     socket.once('error', () => resolve(false));
   });

@@ -46,7 +46,7 @@ export class Upstream {
   }
 
   get url() {
-    return `${this.tls ? 'https' : 'http'}://127.0.0.1:${this.port}/mcp`;
+    return `${this.tls ? 'https' : 'http'}://${this.address === '0.0.0.0' ? '127.0.0.1' : this.address}:${this.port}/mcp`;
   }
 
   async listen() {
@@ -99,7 +99,7 @@ export class Upstream {
     request.on('error', () => {});
     request.on('end', () => {
       const body = Buffer.concat(parts);
-      const recorded = { method: request.method, path: request.url, headers: request.headers, rawHeaders: request.rawHeaders, body, text: body.toString('utf8'), certificate: request.socket.getPeerCertificate?.(), connection: request.socket.number, at: performance.now() };
+      const recorded = { method: request.method, path: request.url, headers: request.headers, rawHeaders: request.rawHeaders, body, text: body.toString('utf8'), certificate: request.socket.getPeerCertificate?.(), connection: request.socket.number, from: request.socket.remoteAddress, at: performance.now() };
       try {
         recorded.rpc = JSON.parse(recorded.text);
       } catch {

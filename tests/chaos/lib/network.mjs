@@ -1,0 +1,132 @@
+// Where the replicas live: a network namespace for each, joined by a bridge, so that links can be pulled; or the loopback.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { defer } from '../../integration/lib/lifetime.mjs';
+
+const ip = (...words) => execFileSync('ip', words, { stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' });
+
+/** Why there are no namespaces here, or false. */
+export const namespacesMissing = (() => {
+  const name = `tg-try-${process.pid}`;
+  const tried = spawnSync('sh', ['-c', 'ip netns add "$0" && ip link add "$1" type bridge && ip link del "$1" && ip netns del "$0"', name, `tgt${process.pid}`], { encoding: 'utf8' });
+  if (tried.status === 0) return false;
+  spawnSync('ip', ['netns', 'del', name], { stdio: 'ignore' });
+  return 'they need root, iproute2, and a machine that allows them';
+})();
+
+/** A network for `count` replicas. It is gone after the test. */
+export function startNetwork(t, count) {
+  const network = namespacesMissing ? new Loopback() : new Namespaces(count);
+  process.once('exit', () => network.end());
+  defer(t, () => network.end());
+  network.begin();
+  return network;
+}
+
+/** All in one place: nothing to pull but the wires to the database. */
+class Loopback {
+  description = `the loopback, cuts by a TCP proxy before the database alone: no network namespaces, ${namespacesMissing}`;
+  hasLinks = false;
+  outside = '127.0.0.1';
+
+  host() {
+    return '127.0.0.1';
+  }
+
+  wrapper() {
+    return undefined;
+  }
+
+  begin() {}
+  end() {}
+}
+
+const isAlive = (pid) => {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+};
+
+/** What a run has left behind that was killed: its number is in the names. */
+function clearAfterTheDead() {
+  for (const [, id, number] of ip('netns', 'list').matchAll(/^taskgate-([0-9a-z]+)-(\d+)/gm)) {
+    if (isAlive(parseInt(id, 36))) continue;
+    spawnSync('ip', ['netns', 'del', `taskgate-${id}-${number}`], { stdio: 'ignore' });
+    spawnSync('ip', ['link', 'del', `tgb${id}`], { stdio: 'ignore' });
+  }
+}
+
+/** The addresses are of the range for benchmarks of networks (RFC 2544), in which nobody lives. */
+class Namespaces {
+  description = 'a network namespace for each replica, and a TCP proxy before the database';
+  hasLinks = true;
+
+  constructor(count) {
+    this.numbers = Array.from({ length: count }, (_, i) => i + 1);
+    this.id = process.pid.toString(36);
+    this.net = `198.18.${process.pid % 256}`;
+    /** Of the balancer, the database and the server. */
+    this.outside = `${this.net}.1`;
+    this.bridge = `tgb${this.id}`;
+  }
+
+  name(number) {
+    return `taskgate-${this.id}-${number}`;
+  }
+
+  link(number) {
+    return `tgl${this.id}-${number}`;
+  }
+
+  host(number) {
+    return `${this.net}.${10 + number}`;
+  }
+
+  /** A command that runs in the namespace; `ip` becomes it, so the process has one id. */
+  wrapper(number) {
+    return ['ip', 'netns', 'exec', this.name(number)];
+  }
+
+  begin() {
+    clearAfterTheDead();
+    ip('link', 'add', this.bridge, 'type', 'bridge');
+    ip('address', 'add', `${this.outside}/24`, 'dev', this.bridge);
+    ip('link', 'set', this.bridge, 'up');
+    for (const number of this.numbers) {
+      const name = this.name(number);
+      ip('netns', 'add', name);
+      ip('link', 'add', this.link(number), 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name);
+      ip('link', 'set', this.link(number), 'master', this.bridge, 'up');
+      ip('-n', name, 'address', 'add', `${this.host(number)}/24`, 'dev', 'eth0');
+      ip('-n', name, 'link', 'set', 'eth0', 'up');
+      ip('-n', name, 'link', 'set', 'lo', 'up');
+    }
+  }
+
+  /** Nothing reaches the replica and nothing leaves it, and nobody is told. */
+  pull(number) {
+    ip('link', 'set', this.link(number), 'down');
+  }
+
+  plug(number) {
+    ip('link', 'set', this.link(number), 'up');
+  }
+
+  /** What `from` sends to `to` goes to a machine that is not there; the other direction is whole. */
+  lose(from, to) {
+    ip('-n', this.name(from), 'neighbour', 'replace', this.host(to), 'lladdr', '02:00:00:00:00:ff', 'nud', 'permanent', 'dev', 'eth0');
+  }
+
+  find(from, to) {
+    ip('-n', this.name(from), 'neighbour', 'del', this.host(to), 'dev', 'eth0');
+  }
+
+  /** Also where it was made in part. */
+  end() {
+    if (this.ended) return;
+    this.ended = true;
+    for (const number of this.numbers) spawnSync('ip', ['netns', 'del', this.name(number)], { stdio: 'ignore' });
+    spawnSync('ip', ['link', 'del', this.bridge], { stdio: 'ignore' });
+  }
+}
