@@ -156,8 +156,8 @@ static void cast_with_claim(struct pending_reply *pending, struct task *task)
 {
     struct admin *admin = pending->admin;
     struct store_claim claim;
-    if (vote_may_decide(pending, task) && claim_begin(admin->worker, task, &claim))
-        pending->claim = &claim;
+    bool follows = vote_may_decide(pending, task) && claim_begin(admin->worker, task, &claim);
+    pending->claim = follows ? &claim : NULL;
     vote_cast(pending, str_from(task->id), (struct store_call){admin->loop, answer, pending});
     pending->claim = NULL;
 }

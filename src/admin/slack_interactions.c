@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "taskgate/core/clock.h"
+#include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
@@ -28,6 +29,7 @@ struct pressed {
     uint32_t magic; /* PRESSED_MAGIC */
     struct pending_reply *pending;
     struct slack_press press;
+    char key[DIGEST_HEX_BYTES];         /* of its signature: a copy of the request has the same */
     const char *secret;                 /* that has signed it; of the snapshot */
     const struct config_notify *notify; /* of the snapshot */
 };
@@ -155,6 +157,27 @@ static void on_messages(void *context, const struct store_reply *reply)
     destroy(pressed);
 }
 
+/* A vote that was taken back is not given again by a copy of the request, at whichever replica. */
+static void on_noted(void *context, const struct store_reply *reply)
+{
+    struct pressed *pressed = pressed_from(context);
+    struct admin *admin = pressed->pending->admin;
+    if (reply->status == STORE_OK && !admin->closed) {
+        store_outbox_messages_of(admin->store, str_from(pressed->press.task_id),
+                                 (struct store_call){admin->loop, on_messages, pressed});
+        return;
+    }
+    struct http_exchange *exchange = pending_reply_take(pressed->pending);
+    if (reply->status == STORE_CONFLICT)
+        log_warn("A press in Slack came twice, and counts once",
+                 LOG_TEXT("task", pressed->press.task_id), LOG_TEXT("user", pressed->press.user));
+    if (exchange && reply->status == STORE_CONFLICT)
+        answer_done(exchange);
+    else if (exchange)
+        reply_error(exchange, REPLY_UNAVAILABLE, "the store does not answer", NULL);
+    destroy(pressed);
+}
+
 /* ---- the request ---- */
 
 /* The secret of the app that has signed the request; NULL: none. */
@@ -204,11 +227,6 @@ static bool is_out(struct pressed *pressed, const struct request *request)
         log_warn("A press in Slack is of another workspace or another app",
                  LOG_TEXT("team", pressed->press.team), LOG_TEXT("app", pressed->press.app));
         answer_done(request->exchange);
-    } else if (!slack_press_is_first(request->admin->slack,
-                                     http_header(request->exchange, "x-slack-signature"))) {
-        log_warn("A press in Slack came twice, and counts once",
-                 LOG_TEXT("task", pressed->press.task_id), LOG_TEXT("user", pressed->press.user));
-        answer_done(request->exchange);
     } else if (!request->who) {
         log_info("A press in Slack is of nobody whom the configuration knows",
                  LOG_TEXT("user", pressed->press.user));
@@ -228,8 +246,16 @@ static void begin(struct pressed *pressed, const struct request *request)
     pressed->pending->decision = slack_votes_decision(pressed->press.verb);
     pressed->pending->reason = pressed->press.reason;
     pressed->press.reason = NULL;
-    store_outbox_messages_of(admin->store, str_from(pressed->press.task_id),
-                             (struct store_call){admin->loop, on_messages, pressed});
+    store_note_once(admin->store, str_from(pressed->key), 2 * SLACK_PRESS_WINDOW_MS,
+                    (struct store_call){admin->loop, on_noted, pressed});
+}
+
+static void digest_signature(const struct request *request, char key[DIGEST_HEX_BYTES])
+{
+    struct str signature = http_header(request->exchange, "x-slack-signature");
+    char *text = memory_format("slack press %.*s", STR_ARGS(signature));
+    digest_sha256_hex(str_from(text), key);
+    free(text);
 }
 
 void slack_interactions_take(const struct request *request)
@@ -256,6 +282,7 @@ void slack_interactions_take(const struct request *request)
     MAGIC_SET(pressed, PRESSED_MAGIC);
     pressed->press = press;
     pressed->secret = secret;
+    digest_signature(request, pressed->key);
     own.who = operator_of_slack(request->snapshot->config, press.user);
     if (is_out(pressed, &own)) {
         slack_press_finish(&pressed->press);

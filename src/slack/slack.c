@@ -101,7 +101,6 @@ struct slack *slack_create(struct loop *loop, struct store *store, slack_decider
     slack->context = context;
     list_init(&slack->accounts);
     list_init(&slack->leaving);
-    slack->replay = replay_create();
     return slack;
 }
 
@@ -130,7 +129,6 @@ void slack_destroy(struct slack *slack)
     free_all(&slack->accounts);
     free_all(&slack->leaving);
     fetcher_destroy(slack->fetcher);
-    replay_destroy(slack->replay);
     MAGIC_CLEAR(slack);
     free(slack);
 }
@@ -151,11 +149,6 @@ enum slack_origin slack_origin_of(struct slack *slack, const struct config_notif
     bool is_foreign = strcmp(account->team, press->team) != 0 || differ(account->app, press->app) ||
                       differ(account->bot, press->bot);
     return is_foreign ? SLACK_ORIGIN_FOREIGN : SLACK_ORIGIN_OWN;
-}
-
-bool slack_press_is_first(struct slack *slack, struct str signature)
-{
-    return replay_note(slack->replay, signature, clock_monotonic_ms(), 2 * SLACK_PRESS_WINDOW_MS);
 }
 
 void slack_ask_reason(struct slack *slack, const struct config_notify *notify,

@@ -4,7 +4,6 @@
  *     slack.c     the accounts of a configuration; presses
  *     poll.c      rounds: which messages are looked at, and when
  *     change.c    what the reactions to one message come to
- *     replay.c    presses that were taken already
  *     account.c   one token: its calls to Slack, their pace, what it is of
  */
 #pragma once
@@ -16,8 +15,6 @@
 #include "taskgate/identity/fetch.h"
 #include "taskgate/slack/slack.h"
 
-#include "replay.h"
-
 struct slack {
     uint32_t magic; /* SLACK_MAGIC */
     struct loop *loop;
@@ -27,7 +24,6 @@ struct slack {
     struct fetcher *fetcher; /* NULL before the first account */
     struct list accounts;    /* of the configuration in force */
     struct list leaving;     /* others, until their last answer has come */
-    struct replay *replay;   /* presses that were taken */
     bool is_closed;
 };
 #define SLACK_MAGIC 0x51ac0001

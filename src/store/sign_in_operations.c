@@ -73,6 +73,23 @@ static bool run_delete(struct batch *batch, struct operation *operation)
     return batch->backend->sessions->sign_in_remove(batch->database, operation->id);
 }
 
+static bool run_note_once(struct batch *batch, struct operation *operation)
+{
+    const struct store_sign_in nobodys = {
+        .digest = operation->id,
+        .person = (char *)"",
+        .issuer = (char *)"",
+        .claims = (char *)"{}",
+        .created_ms = batch->now_ms,
+        .until_ms = batch->now_ms + operation->time_ms,
+    };
+    if (!run_get(batch, operation))
+        return false;
+    bool is_first = operation->reply.status == STORE_NOT_FOUND;
+    operation->reply.status = is_first ? STORE_OK : STORE_CONFLICT;
+    return !is_first || batch->backend->sessions->sign_in_put(batch->database, &nobodys, KEPT);
+}
+
 /* ---- sign-ins that have begun ---- */
 
 static bool run_attempt_put(struct batch *batch, struct operation *operation)
@@ -98,4 +115,5 @@ const struct operation_kind operation_attempt_put = {"attempt put", true, run_at
 const struct operation_kind operation_attempt_take = {"attempt take", true, run_attempt_take};
 const struct operation_kind operation_sign_in_put = {"sign-in put", true, run_put};
 const struct operation_kind operation_sign_in_get = {"sign-in get", false, run_get};
+const struct operation_kind operation_note_once = {"note once", true, run_note_once};
 const struct operation_kind operation_sign_in_delete = {"sign-in delete", true, run_delete};

@@ -411,6 +411,15 @@ void store_attempt_take(struct store *store, struct str digest, struct str brows
     store_queue(store, operation);
 }
 
+void store_note_once(struct store *store, struct str digest, int64_t keep_ms,
+                     struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_note_once, call);
+    operation->id = memory_copy_str(digest);
+    operation->time_ms = keep_ms;
+    store_queue(store, operation);
+}
+
 /* ---- audit ---- */
 
 void store_audit_note(struct store *store, const struct store_audit_note *note,

@@ -78,6 +78,10 @@ test('a copy of a press does not give a vote again that was taken back', async (
   assert.equal((await send()).status, 200);
   await gateway.logged(/^A press in Slack came twice, and counts once$/);
   assert.deepEqual((await admin.task(taskId)).votes, []);
+  await gateway.restart();
+  await gateway.logged(/^Slack knows the token$/);
+  await until(async () => (await send()).status === 200, 'Slack has told what the token is of');
+  assert.deepEqual((await admin.task(taskId)).votes, [], 'nor at a process that has not seen the first');
   assert.equal((await report(gateway.adminUrl, slack.pressOf(message, 'approve', 'U0ALICE'))).status, 200); // a press of its own
   assert.equal((await admin.task(taskId)).votes.length, 1);
 });

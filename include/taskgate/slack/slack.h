@@ -55,10 +55,6 @@ enum slack_origin {
 /* `notify`: of the configuration in force. */
 enum slack_origin slack_origin_of(struct slack *slack, const struct config_notify *notify,
                                   const struct slack_press *press);
-/* Whether no request with this signature, which is good, was taken before. It is remembered as long
- * as the signature is good, in this process. A vote that was taken back is so not given again by a
- * copy of the request. */
-bool slack_press_is_first(struct slack *slack, struct str signature);
 /* Asks the person for a reason, whose press this was. */
 void slack_ask_reason(struct slack *slack, const struct config_notify *notify,
                       const struct slack_press *press);

@@ -284,6 +284,10 @@ void store_sign_in_put(struct store *store, const struct store_sign_in *sign_in,
 void store_sign_in_get(struct store *store, struct str digest, struct store_call call);
 /* STORE_OK, also when there was none. */
 void store_sign_in_delete(struct store *store, struct str digest, struct store_call call);
+/* Remembers a digest for `keep_ms`, for all replicas. STORE_CONFLICT when it is remembered already:
+ * what it is of has been taken before. It is kept among the sign-ins, with nobody's name. */
+void store_note_once(struct store *store, struct str digest, int64_t keep_ms,
+                     struct store_call call);
 
 /* ---- sign-ins that have begun, for whichever replica their browser comes back to ---- */
 #define STORE_ATTEMPT_LIFE_MS 600000

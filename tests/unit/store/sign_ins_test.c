@@ -30,8 +30,9 @@ static enum store_status put(const char *digest, int64_t until_ms)
     const struct store_sign_in sign_in = {digest_text, person, issuer, claims, 1000, until_ms};
     store_sign_in_put(bench.store, &sign_in, bench_call(bench.loop, &answer));
     bench_wait(bench.loop, &answer);
+    enum store_status status = answer.status;
     answer_finish(&answer);
-    return answer.status;
+    return status;
 }
 
 /* "person|issuer|claims|created", or "" when there is none. */
@@ -67,8 +68,9 @@ static enum store_status forget(const char *digest)
     struct answer answer = {0};
     store_sign_in_delete(bench.store, str_from(digest), bench_call(bench.loop, &answer));
     bench_wait(bench.loop, &answer);
+    enum store_status status = answer.status;
     answer_finish(&answer);
-    return answer.status;
+    return status;
 }
 
 START_TEST(they_outlive_a_restart)
@@ -128,8 +130,9 @@ static enum store_status begin(const char *digest, const char *browser)
     const struct store_attempt attempt = {digest, browser, "sealed text"};
     store_attempt_put(bench.store, &attempt, bench_call(bench.loop, &answer));
     bench_wait(bench.loop, &answer);
+    enum store_status status = answer.status;
     answer_finish(&answer);
-    return answer.status;
+    return status;
 }
 
 static void on_attempt(void *context, const struct store_reply *reply)
@@ -196,6 +199,30 @@ START_TEST(of_more_than_1000_that_have_begun_the_oldest_go)
 }
 END_TEST
 
+static enum store_status note_once(const char *digest, int64_t keep_ms)
+{
+    struct answer answer = {0};
+    store_note_once(bench.store, str_from(digest), keep_ms, bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    enum store_status status = answer.status;
+    answer_finish(&answer);
+    return status;
+}
+
+START_TEST(what_is_noted_once_is_refused_again_until_it_is_over)
+{
+    int64_t rows = scratch_query(&scratch, "SELECT count(*) FROM audit");
+    ck_assert_int_eq(note_once("p1", 60000), STORE_OK);
+    ck_assert_int_eq(note_once("p1", 60000), STORE_CONFLICT);
+    ck_assert_int_eq(note_once("p2", 60000), STORE_OK);
+    bench_close(&bench);
+    bench_open(&bench, &scratch);
+    ck_assert_int_eq(note_once("p1", 60000), STORE_CONFLICT);
+    ck_assert_int_eq(note_once("p3", -1), STORE_OK);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM audit"), rows);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sign-ins");
@@ -203,6 +230,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, they_outlive_a_restart);
+    tcase_add_test(tests, what_is_noted_once_is_refused_again_until_it_is_over);
     tcase_add_test(tests, one_that_is_over_is_not_found_and_goes);
     tcase_add_test(tests, one_that_was_forgotten_is_not_found);
     tcase_add_test(tests, the_oldest_make_room);
