@@ -1,6 +1,7 @@
 /* Between the store's rows and the way to the provider and back. */
 #include "attempts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,8 +71,8 @@ static bool open_attempt(struct asked *asked, const char *sealed)
     char *text = seal_open(str_from(asked->cookie), str_from(sealed));
     bool is_whole = text && strlen(text) == 2 * length;
     if (is_whole) {
-        memcpy(attempt->nonce, text, length);
-        memcpy(attempt->verifier, text + length, length);
+        snprintf(attempt->nonce, sizeof attempt->nonce, "%.*s", (int)length, text);
+        snprintf(attempt->verifier, sizeof attempt->verifier, "%s", text + length);
     }
     if (text)
         explicit_bzero(text, strlen(text));

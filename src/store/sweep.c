@@ -5,11 +5,14 @@
 #include "reminders.h"
 #include "replica.h"
 #include "task_operations.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 
-/* Per batch, so that callers never wait behind a long one; the rest follows at once. */
+/* Per batch, so that callers never wait behind a long one; the rest follows at once. Each task asks
+ * the database, which may be far away or busy: hence the time. */
 #define EXPIRE_LIMIT 64
+#define EXPIRE_MOST_MS 20
 #define PURGE_LIMIT 64
 #define REMIND_LIMIT 64
 /* How long sessions that nobody uses are remembered. */
@@ -23,12 +26,15 @@ static bool expire(struct batch *batch, const char *id)
     return result != ROW_FAILED;
 }
 
-bool task_operations_expire(struct batch *batch, size_t limit)
+bool task_operations_expire(struct batch *batch, size_t limit, int64_t most_ms, bool *has_more)
 {
     struct id_list list = {.count = 0};
+    int64_t begun_ms = clock_monotonic_ms();
     bool done = batch->backend->tasks->find_due(batch->database, batch->now_ms, limit, &list);
-    for (size_t i = 0; done && i < list.count; i++)
-        done = expire(batch, list.ids[i]);
+    size_t expired = 0;
+    while (done && expired < list.count && clock_monotonic_ms() - begun_ms <= most_ms)
+        done = expire(batch, list.ids[expired++]);
+    *has_more = list.count == limit || expired < list.count;
     free(list.ids);
     return done;
 }
@@ -45,8 +51,16 @@ static void measure(void *context, struct str workflow, int64_t created_ms)
     metrics_set(METRIC_TASKS_OLDEST_PENDING, (double)waited_ms / 1000, METRIC_LABELS(workflow));
 }
 
-static bool measure_oldest(struct batch *batch)
+/* It looks at every task that waits. So where one sweep follows another, as long as a backlog
+ * lasts, not each of them measures. */
+#define MEASURE_INTERVAL_MS 5000
+
+static bool measure_oldest(struct batch *batch, bool is_backlog)
 {
+    int64_t *measured_ms = &batch->replica->oldest_measured_ms;
+    if (is_backlog && batch->now_ms - *measured_ms < MEASURE_INTERVAL_MS)
+        return true;
+    *measured_ms = batch->now_ms;
     metrics_reset(METRIC_TASKS_OLDEST_PENDING);
     return batch->backend->tasks->find_oldest(batch->database, measure,
                                               &(struct measuring){batch->now_ms});
@@ -62,16 +76,19 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
     if (backend->used_bytes(batch->database, &used_bytes))
         metrics_set(METRIC_STORE_BYTES, (double)used_bytes, NULL);
     if (!replica_holds(batch, LEASE_SWEEP))
-        return measure_oldest(batch);
-    bool done =
-        task_operations_expire(batch, EXPIRE_LIMIT) &&
-        backend->tasks->purge(batch->database, batch->now_ms, PURGE_LIMIT, &purged) &&
-        backend->sessions->purge(batch->database, before_ms) &&
-        (!backend->is_shared || backend->replicas->home_purge(batch->database, before_ms)) &&
-        backend->sessions->sign_in_purge(batch->database, batch->now_ms) &&
-        backend->sessions->attempt_purge(batch->database, batch->now_ms) && grants_sweep(batch) &&
-        audit_purge(batch) && audit_anchor(batch) && measure_oldest(batch);
-    if (batch->event_count - events_before == EXPIRE_LIMIT || purged == PURGE_LIMIT)
+        return measure_oldest(batch, false);
+    bool has_more = false;
+    bool done = task_operations_expire(batch, EXPIRE_LIMIT, EXPIRE_MOST_MS, &has_more) &&
+                backend->tasks->purge(batch->database, batch->now_ms, PURGE_LIMIT, &purged);
+    bool has_expired = batch->event_count > events_before;
+    bool is_backlog = (has_more && has_expired) || purged == PURGE_LIMIT;
+    done = done && backend->sessions->purge(batch->database, before_ms) &&
+           (!backend->is_shared || backend->replicas->home_purge(batch->database, before_ms)) &&
+           backend->sessions->sign_in_purge(batch->database, batch->now_ms) &&
+           backend->sessions->attempt_purge(batch->database, batch->now_ms) &&
+           grants_sweep(batch) && audit_purge(batch) && audit_anchor(batch) &&
+           measure_oldest(batch, is_backlog);
+    if (is_backlog)
         batch->sweep_again_ms = batch->now_ms;
     else
         done = done && backend->tasks->next_deadline(batch->database, batch->now_ms,

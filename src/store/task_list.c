@@ -46,7 +46,8 @@ static bool run_list(struct batch *batch, struct operation *operation)
     const struct store_task_query *query = operation->query;
     struct store_reply *reply = &operation->reply;
     struct page page = {.query = query, .reply = reply};
-    if (!task_operations_expire(batch, EXPIRE_BEFORE_LIST))
+    bool has_more;
+    if (!task_operations_expire(batch, EXPIRE_BEFORE_LIST, INT64_MAX, &has_more))
         return false;
     reply->tasks = memory_alloc_array(query->limit + 1, sizeof(struct task *));
     reply->sequences = memory_alloc_array(query->limit + 1, sizeof *reply->sequences);

@@ -111,6 +111,29 @@ async function measure(place, when) {
   console.log(`${when}: a create ${create} ms, a page of all tasks ${list} ms, of pending ones ${pending} ms, /metrics ${metrics} ms (medians, one client)`);
 }
 
+/** Pending tasks whose deadline is over, as after a night without a sweep, and what creates wait while they end. */
+async function overdue(place, tasks) {
+  await place.client.createTask('delete_user', { name: 'to copy' }, { ttl: 3_600_000 });
+  const columns = sql(place, "SELECT string_agg(column_name, ',') FROM information_schema.columns WHERE table_name = 'taskgate_task' AND column_name NOT IN ('sequence', 'id', 'deadline_ms', 'decide_by_ms')");
+  sql(place, `INSERT INTO taskgate_task (id, deadline_ms, decide_by_ms, ${columns}) SELECT 'tg_late' || md5(g::text), 1, 1, ${columns} FROM taskgate_task, generate_series(1, ${tasks}) g WHERE sequence = (SELECT max(sequence) FROM taskgate_task WHERE state = 0)`);
+  sql(place, `UPDATE taskgate_limited SET tasks = tasks + ${tasks} WHERE owner = (SELECT owner FROM taskgate_task WHERE id LIKE 'tg_late%' LIMIT 1)`);
+  sql(place, `UPDATE taskgate_totals SET tasks = tasks + ${tasks}, pending = pending + ${tasks}`);
+  const began = performance.now();
+  const left = () => number(place, 'SELECT count(*) FROM taskgate_task WHERE deadline_ms = 1');
+  let isOver = false;
+  const over = until(async () => left() === 0, 'the sweep to end what is overdue', { deadline: 1_800_000, every: 1000 }).then(() => (isOver = true));
+  const taken = [];
+  for (let i = 0; !isOver; i++) {
+    const start = performance.now();
+    await place.client.createTask('delete_user', { name: `beside ${i}` }, { ttl: 3_600_000 });
+    taken.push(performance.now() - start);
+  }
+  await over;
+  taken.sort((a, b) => a - b);
+  const at = (share) => taken[Math.floor(taken.length * share)].toFixed(1);
+  console.log(`${tasks} overdue tasks ended in ${((performance.now() - began) / 1000).toFixed(1)} s; meanwhile ${taken.length} creates of one client: ${at(0.5)} ms (median), ${at(0.99)} ms (p99), ${taken.at(-1).toFixed(1)} ms (longest)`);
+}
+
 async function scale(t, tasks) {
   const place = { database: await startPostgres(t), replicas: [] };
   place.upstream = await startUpstream(t, { tools: [tool('delete_user')] });
@@ -121,6 +144,7 @@ async function scale(t, tasks) {
     await work(place);
   }
   await measure(place, 'without many tasks');
+  await overdue(place, Math.floor(tasks / 20));
   await many(place, tasks);
 }
 

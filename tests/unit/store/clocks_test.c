@@ -217,6 +217,51 @@ START_TEST(a_damaged_row_is_left_alone_and_blocks_nobody)
 }
 END_TEST
 
+/* ---- a backlog ---- */
+
+#define MANY 1500
+
+static void count_one(void *context, const struct store_reply *reply)
+{
+    ck_assert_int_eq(reply->status, STORE_OK);
+    ++*(size_t *)context;
+}
+
+struct notices {
+    size_t created, ended;
+};
+
+static void count_notice(void *context, struct task *task, bool created)
+{
+    struct notices *notices = context;
+    notices->created += created;
+    notices->ended += task->state == TASK_EXPIRED;
+}
+
+/* Answers and notices come in the order in which they took effect. */
+START_TEST(calls_come_between_the_batches_of_a_backlog)
+{
+    size_t created = 0;
+    struct notices notices = {0};
+    for (int i = 0; i < MANY; i++)
+        store_task_create(bench.store, new_task("auth:ab"), &no_limits,
+                          (struct store_call){bench.loop, count_one, &created});
+    bench_wait_count(bench.loop, &created, MANY);
+    bench_close(&bench);
+    scratch_execute(&scratch, "UPDATE task SET decide_by_ms = 1, deadline_ms = 1");
+    bench_open(&bench, &scratch);
+    store_observe(bench.store, bench.loop, count_notice, &notices);
+    bench_wait_count(bench.loop, &notices.ended, 1);
+    task_unref(create_task(&bench, new_task("auth:cd")));
+    ck_assert_uint_lt(notices.ended, MANY / 2);
+    while (scratch_query(&scratch, "SELECT count(*) FROM task WHERE deadline_ms = 1") > 0)
+        loop_run_once(bench.loop, 100);
+    task_unref(create_task(&bench, new_task("auth:cd")));
+    bench_wait_count(bench.loop, &notices.created, 2); /* behind it no notice is under way */
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM task WHERE state = 0"), 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store clocks");
@@ -229,6 +274,7 @@ int main(void)
     tcase_add_test(tests, what_is_past_its_retention_goes_and_its_audit_stays);
     tcase_add_test(tests, executions_of_a_dead_process_end_unknown);
     tcase_add_test(tests, a_damaged_row_is_left_alone_and_blocks_nobody);
+    tcase_add_test(tests, calls_come_between_the_batches_of_a_backlog);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
