@@ -154,9 +154,9 @@ test('each round is judged: a rule that forbids the call now ends the task', asy
   const { agent, id } = await slow(set);
   held[0].reply.result(requires({ a: form }, 's'));
   const question = await asked(agent);
-  gateway.writeConfig({ rules: [['slow', 'deny']] });
+  gateway.writeConfig({ rules: [['slow', 'deny'], ['read', 'deny']] });
   gateway.hangUp();
-  await until(async () => (await agent.send('tools/call', { name: 'slow', arguments: {} })).message.error?.code === -32014, 'the new rule');
+  await until(async () => (await agent.send('tools/call', { name: 'read', arguments: {} })).message.error?.code === -32014, 'the new rule');
   await accept(agent, question);
   await admin.inState(id, 'failed');
   assert.match(JSON.stringify(await outcome(agent, id)), /failed: Denied by a governance rule/);

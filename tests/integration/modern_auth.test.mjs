@@ -1,9 +1,11 @@
 // Tasks of 2026-07-28 where the gateway verifies the tokens of a source (`sources[].auth`).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PARTY } from './lib/asking.mjs';
+import { rawClient } from './lib/client.mjs';
 import { startGateway, workflow } from './lib/gateway.mjs';
 import { modernClient } from './lib/modern_client.mjs';
-import { modernUpstream } from './lib/modern_upstream.mjs';
+import { answerOf, complete, modernUpstream } from './lib/modern_upstream.mjs';
 import { startIssuer } from './lib/token_issuer.mjs';
 import { startUpstream, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -86,4 +88,28 @@ test('a held call is repeated with a refreshed token; its state is no good for a
   assert.equal(stolen.message.error.code, -32602);
   await admin.approve((await admin.list()).tasks[0].id);
   assert.equal((await call(as({ sub: 'agent', jti: 'b' }, plain), state)).message.result.resultType, 'complete');
+});
+
+test('a bridged session goes on with a refreshed token of its subject, and is unknown to another subject', async (t) => {
+  const form = { method: 'elicitation/create', params: { mode: 'form', ...PARTY } };
+  const handlers = { 'tools/call': ({ reply, params }) => reply.result(params.inputResponses ? answerOf(params) : complete({ resultType: 'input_required', inputRequests: { a: form }, requestState: 's' })) };
+  const { issuer, gateway, upstream } = await stage(t, { upstream: { tools: [tool('read')], handlers } });
+  const holder = (claims) => rawClient(t, gateway.url, { token: issuer.token(AUDIENCE, claims), capabilities: { elicitation: {} } });
+  const [client, renewed, other] = [holder({ sub: 'agent', jti: 'a' }), holder({ sub: 'agent', jti: 'b' }), holder({ sub: 'other' })];
+  await client.connect();
+  renewed.session = other.session = client.session;
+  const streaming = await client.stream('tools/call', { name: 'read', arguments: {} });
+  const { id } = await streaming.message((m) => m.method === 'elicitation/create');
+  const answer = { jsonrpc: '2.0', id, result: { action: 'decline' } };
+  assert.equal((await other.post(answer)).status, 404);
+  assert.equal(upstream.calls.length, 1);
+  assert.equal((await renewed.post(answer)).status, 202);
+  assert.ok((await streaming.message((m) => m.id === streaming.id)).result);
+  assert.deepEqual(upstream.calls.at(-1).rpc.params.inputResponses, { a: { action: 'decline' } });
+  assert.equal((await renewed.result('tools/list')).tools[0].name, 'read');
+  assert.equal((await other.send('tools/list', {})).status, 404);
+  assert.equal((await other.delete()).status, 404);
+  assert.deepEqual((await client.result('ping')), {});
+  assert.ok((await renewed.delete()).status < 300);
+  assert.equal((await renewed.send('tools/list', {})).status, 404);
 });

@@ -7,7 +7,6 @@
 #include "bridge_questions.h"
 #include "bridge_request.h"
 #include "request/deferred_response.h"
-#include "state/accepted_pairs.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -251,14 +250,6 @@ static void pass_on(const struct bridge_question *taken, struct str answer)
     loop_post(taken->worker->loop, deliver, delivery);
 }
 
-/* A client that the server has never accepted in the session answers nothing of it. */
-static bool is_stranger(const struct call *call)
-{
-    return accepted_pairs_ago_ms(call->worker->gateway->accepted_pairs, str_from(call->source->id),
-                                 str_from(call->session), str_from(call->token),
-                                 clock_monotonic_ms()) == INT64_MAX;
-}
-
 static void refuse(struct call *call, struct str why)
 {
     struct buffer message;
@@ -282,8 +273,8 @@ void bridge_call_take_response(struct call *call)
     buffer_init(&id);
     buffer_init(&key);
     json_decode_string(call->envelope.id, &id);
-    if (!is_stranger(call) && bridge_questions_take(call->worker->gateway->bridge_questions,
-                                                    buffer_str(&id), &by, &taken, &key)) {
+    if (!call_is_stranger(call) && bridge_questions_take(call->worker->gateway->bridge_questions,
+                                                         buffer_str(&id), &by, &taken, &key)) {
         pass_on(&taken, result);
         call_answer_status(call, 202, STR_EMPTY);
     } else {

@@ -4,8 +4,6 @@
 
 #include "input_internal.h"
 #include "request/client_profile.h"
-#include "state/accepted_pairs.h"
-#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/elicitation.h"
@@ -228,15 +226,6 @@ static void respond_for(struct call *call, struct kept_input *kept)
     input_respond(call->worker, kept, &response);
 }
 
-/* A client that upstream has never accepted in the session closes no input of it: upstream may
- * refuse its response. */
-static bool is_stranger(const struct call *call)
-{
-    return accepted_pairs_ago_ms(call->worker->gateway->accepted_pairs, str_from(call->source->id),
-                                 str_from(call->session), str_from(call->token),
-                                 clock_monotonic_ms()) == INT64_MAX;
-}
-
 bool input_take_response(struct call *call)
 {
     struct gateway_worker *worker = call->worker;
@@ -249,7 +238,7 @@ bool input_take_response(struct call *call)
     if (input_table_count(gateway->inputs) == 0)
         return false;
     call_identify(call);
-    if (is_stranger(call))
+    if (call_is_stranger(call))
         return false;
     if (find_question(call, &our_id, &search, &match)) {
         struct kept_input *kept = input_close(gateway, str_from(search.key), &match, &closing);

@@ -9,9 +9,7 @@
 #include "request/call_part.h"
 #include "request/session_store.h"
 #include "session_end.h"
-#include "state/accepted_pairs.h"
 #include "state/bridged_sessions.h"
-#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -174,17 +172,9 @@ void bridged_handle_response(struct call *call)
 
 /* ---- GET and DELETE ---- */
 
-/* A stranger who has seen a session's id does not end it. */
-static bool is_stranger(const struct call *call)
-{
-    return accepted_pairs_ago_ms(call->worker->gateway->accepted_pairs, str_from(call->source->id),
-                                 str_from(call->session), str_from(call->token),
-                                 clock_monotonic_ms()) == INT64_MAX;
-}
-
 static void end_session(struct call *call)
 {
-    if (is_stranger(call)) {
+    if (call_is_stranger(call)) {
         refuse(call, 404, STR("Session not found"));
         return;
     }

@@ -7,7 +7,6 @@
 #include "run/execution.h"
 #include "state/accepted_pairs.h"
 #include "state/bridged_sessions.h"
-#include "taskgate/core/clock.h"
 
 /* "No such session" ends one only for a client that upstream has known in it: to a stranger a
  * server may say so of a session that lives. */
@@ -15,9 +14,7 @@ static bool has_ended(const struct call *call, int status)
 {
     if (status != 404)
         return status >= 200 && status < 300;
-    return accepted_pairs_ago_ms(call->worker->gateway->accepted_pairs, str_from(call->source->id),
-                                 str_from(call->session), str_from(call->token),
-                                 clock_monotonic_ms()) != INT64_MAX;
+    return !call_is_stranger(call);
 }
 
 void session_end_forget(struct call *call)

@@ -81,6 +81,14 @@ void call_note_acceptance(struct call *call, struct str session)
     free(forgotten);
 }
 
+bool call_is_stranger(const struct call *call)
+{
+    return !call->identity &&
+           accepted_pairs_ago_ms(call->worker->gateway->accepted_pairs, str_from(call->source->id),
+                                 str_from(call->session), str_from(call->token),
+                                 clock_monotonic_ms()) == INT64_MAX;
+}
+
 /* The client has gone. A task that the call has become goes on without it. */
 static void on_gone(void *context)
 {

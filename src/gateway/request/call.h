@@ -111,6 +111,11 @@ void call_take_facts(struct call *call, const struct store_reply *reply);
 /* Upstream has accepted the session (a digest, or "") with the request's token; the store is told
  * when that is news. After call_identify(). */
 void call_note_acceptance(struct call *call, struct str session);
+/* Whether the server has never accepted the request's token in its session: such a client answers
+ * and ends nothing there, for it may only have seen the session's id. A verified token is its
+ * owner's, and a session under it is that owner's alone: a refreshed one is no stranger's. After
+ * call_identify(). */
+bool call_is_stranger(const struct call *call);
 /* Whether the request's session or token owns the task; else it must look unknown. */
 bool call_owns(const struct call *call, const struct task *task);
 /* The answers; each ends the exchange. Errors travel with the HTTP status of the call's dialect. A

@@ -24,7 +24,7 @@ before(async () => {
 });
 
 /** A test before each kind of server, which ends with the proof that nothing reached it. */
-const attack = (name, run) => test(name, async () => {
+const attack = (run) => async () => {
   for (const { where, stage, client } of stages) {
     const refused = async (method, params, headers, code, what, options = {}) => {
       const answer = await client.send(method, params, { id: 'hostile', headers, ...options });
@@ -36,7 +36,7 @@ const attack = (name, run) => test(name, async () => {
     await client.result('tools/call', { name: 'read' });
     await shielded(stage, client, () => run({ client, refused }));
   }
-});
+};
 
 const base64 = (text) => `=?base64?${Buffer.from(text).toString('base64')}?=`;
 /** The requests whose name, uri or id a header repeats, and one without. */
@@ -50,15 +50,15 @@ const NAMED = [
 ];
 const PLAIN = [['tools/list', {}], ['resources/list', {}], ['prompts/list', {}], ['server/discover', {}], ['subscriptions/listen', { notifications: { toolsListChanged: true } }], ['completion/complete', { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: 'b' } }]];
 
-attack('Mcp-Method: missing, wrong, of another case, twice, encoded, with a NUL or bytes beyond ASCII', async ({ client, refused }) => {
+test('Mcp-Method: missing, wrong, of another case, twice, encoded, with a NUL or bytes beyond ASCII', attack(async ({ client, refused }) => {
   for (const [method, params] of [...NAMED, ...PLAIN]) {
     for (const value of [undefined, '', 'tools/callx', method.toUpperCase(), `${method} x`, [method, method], [method, 'ping'], `${method}, ${method}`, `=?base64?${method}?=`, `"${method}"`, Buffer.from(`${method}é`, 'latin1').toString('latin1')]) {
       await refused(method, params, { 'mcp-method': value }, -32020, JSON.stringify(value));
     }
   }
-});
+}));
 
-attack('Mcp-Name: missing, another, of another case, twice, undecodable, or made up where the body names nothing', async ({ client, refused }) => {
+test('Mcp-Name: missing, another, of another case, twice, undecodable, or made up where the body names nothing', attack(async ({ client, refused }) => {
   for (const [method, params, name] of NAMED) {
     for (const value of [undefined, '', 'drop_table', `${name}x`, name.toUpperCase() === name ? 'x' : name.toUpperCase(), [name, name], [name, 'drop_table'], `${name},${name}`, '=?base64??=', '=?base64?cmVhZA?=', '=?base64?cmVhZA===?=', '=?base64?cmVh ZA==?=', '=?base64?cmVhZB==?=', '=?base64?_w==?=', '=?BASE64?cmVhZA==?=', base64('drop_table'), base64(`${params.name ?? params.uri ?? params.taskId}\0`)]) {
       await refused(method, params, { 'mcp-name': value }, -32020, JSON.stringify(value));
@@ -66,9 +66,9 @@ attack('Mcp-Name: missing, another, of another case, twice, undecodable, or made
   }
   for (const [method, params] of PLAIN) await refused(method, params, { 'mcp-name': ['a', 'b'] }, -32020, 'twice without a name');
   await refused('tools/call', { arguments: {} }, { 'mcp-name': 'read' }, -32020, 'a name that the body lacks');
-});
+}));
 
-attack('Mcp-Param-*: missing, another, twice, undecodable, of another form, or of an argument that is not there', async ({ refused }) => {
+test('Mcp-Param-*: missing, another, twice, undecodable, of another form, or of an argument that is not there', attack(async ({ refused }) => {
   const region = [undefined, '', 'us', 'EU', ['eu', 'eu'], ['eu', 'us'], 'eu,eu', '"eu"', '=?base64?ZXU?=', '=?base64?ZXV=?=', '=?base64?/w==?=', '=?BASE64?ZXU=?=', base64('us'), base64('eu\0')];
   const n = [undefined, '', '43', '4.2e1', '0x2a', '+42', '42.5', '42.', '.42e2', '42 ', 'forty-two', ['42', '42'], base64('43')].filter((value) => value !== '42 ');
   const on = [undefined, '', 'false', 'TRUE', 'True', '1', 'yes', ['true', 'true']];
@@ -76,17 +76,17 @@ attack('Mcp-Param-*: missing, another, twice, undecodable, of another form, or o
     for (const value of values) await refused('tools/call', { name: 'route', arguments: { [name]: argument } }, { [`mcp-param-${name}`]: value }, -32020, `${name} ${JSON.stringify(value)}`);
     for (const absent of [{}, { [name]: null }, undefined]) await refused('tools/call', { name: 'route', arguments: absent }, { [`mcp-param-${name}`]: `${argument}` }, -32020, `${name} that is not there`);
   }
-});
+}));
 
-attack('MCP-Protocol-Version: missing, wrong, twice, encoded', async ({ client, refused }) => {
+test('MCP-Protocol-Version: missing, wrong, twice, encoded', attack(async ({ client, refused }) => {
   for (const [method, params] of [...NAMED, ...PLAIN]) {
     for (const value of [undefined, '', '2025-11-25', '2099-01-01', `${MODERN}x`, [MODERN, MODERN], [MODERN, '2025-11-25'], base64(MODERN), `"${MODERN}"`]) {
       await refused(method, params, { 'mcp-protocol-version': value }, -32020, JSON.stringify(value));
     }
   }
-});
+}));
 
-attack('_meta: a key that is missing, or has a wrong type or value', async ({ client, refused }) => {
+test('_meta: a key that is missing, or has a wrong type or value', attack(async ({ client, refused }) => {
   for (const [method, params] of [...NAMED, ...PLAIN]) {
     for (const [meta, code] of [
       [{ [key('protocolVersion')]: null }, -32602],
@@ -110,9 +110,9 @@ attack('_meta: a key that is missing, or has a wrong type or value', async ({ cl
       await refused(method, params, {}, code, JSON.stringify(meta), { meta });
     }
   }
-});
+}));
 
-attack('_meta: keys twice, escaped, of another case, and look-alikes, with good headers', async ({ client, refused }) => {
+test('_meta: keys twice, escaped, of another case, and look-alikes, with good headers', attack(async ({ client, refused }) => {
   const good = JSON.stringify(client.envelope()).slice(1, -1);
   const version = key('protocolVersion'), capabilities = key('clientCapabilities');
   for (const more of [`"${version}":"${MODERN}"`, `"${version}":"2025-11-25"`, `"${capabilities}":{}`, `"${key('clientInfo')}":{}`, `"${version.replace('io', '\\u0069o')}":"x"`, `"${version.replace('io', 'IO')}":"x"`, `"${version.toLowerCase()}":"x"`, `"${version.replace('k', '')}":1,"${capabilities.replace('s', '\u017f')}":{}`, `"${key('LogLevel')}":"debug"`, `"${key('progresstoken')}":1,"ProgressToken":1`, `"x":{"a":1,"a":2}`]) {
@@ -123,9 +123,9 @@ attack('_meta: keys twice, escaped, of another case, and look-alikes, with good 
       assert.equal(answer.message.error.code, -32600, `${more}: ${answer.text}`);
     }
   }
-});
+}));
 
-attack('a good envelope that was remembered makes no other one good', async ({ client, refused }) => {
+test('a good envelope that was remembered makes no other one good', attack(async ({ client, refused }) => {
   const meta = JSON.stringify(client.envelope());
   const bodyOf = (params) => `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`;
   for (let i = 0; i < 3; i++) assert.equal((await client.send('tasks/list', {}, { id: 1 })).status, 404);
@@ -135,4 +135,4 @@ attack('a good envelope that was remembered makes no other one good', async ({ c
   }
   const other = meta.replace(MODERN, '2026-07-29');
   await refused('tools/call', { name: 'read' }, {}, -32020, 'another version in the body', { body: `{"jsonrpc":"2.0","id":"hostile","method":"tools/call","params":{"name":"read","_meta":${other}}}` });
-});
+}));
