@@ -13,6 +13,7 @@ int main(void)
     suite_add_tcase(suite, search_case());
     suite_add_tcase(suite, pseudo_case());
     suite_add_tcase(suite, findings_case());
+    suite_add_tcase(suite, findings_behind_case());
     suite_add_tcase(suite, environment_case());
     suite_add_tcase(suite, otel_case());
     suite_add_tcase(suite, clocks_case());

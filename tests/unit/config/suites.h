@@ -5,6 +5,7 @@
 
 TCase *clocks_case(void);
 TCase *environment_case(void);
+TCase *findings_behind_case(void);
 TCase *findings_case(void);
 TCase *glob_case(void);
 TCase *glob_work_case(void);
