@@ -243,10 +243,9 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     struct arguments arguments = {.since_ms = INT64_MIN};
     const struct option config = {"config", "FILE", "the configuration that names the store",
                                   &arguments.place.config, NULL};
-    const struct option store = {
-        "store", "FILE",
-        "the store itself, or a copy: a file, a URL, or {env: NAME}",
-        &arguments.place.store, NULL};
+    const struct option store = {"store", "FILE",
+                                 "the store itself, or a copy: a file, a URL, or {env: NAME}",
+                                 &arguments.place.store, NULL};
     const struct option since = {"since", "TIME", "leave out older rows: a time, or an age as 7d",
                                  &arguments.since, NULL};
     const struct option json = {"json", NULL, "print JSON", NULL, &arguments.json};

@@ -31,8 +31,7 @@ int cli_backup(int argc, char **argv)
     const char *target = NULL;
     const struct option options[] = {
         {"config", "FILE", "the configuration that names the store", &place.config, NULL},
-        {"store", "FILE", "the store itself: a file, a URL, or {env: NAME}",
-         &place.store, NULL},
+        {"store", "FILE", "the store itself: a file, a URL, or {env: NAME}", &place.store, NULL},
     };
     const struct command command = {
         .usage = "taskgate backup FILE [--config FILE | --store FILE]",

@@ -64,8 +64,7 @@ int cli_policy_simulate(int argc, char **argv)
     int64_t since_ms = 0;
     const struct option options[] = {
         {"log", "FILE", "the gateway's log; - is standard input", &choice.log, NULL},
-        {"store", "FILE",
-         "the calls that became tasks: a file, a URL, or {env: NAME}",
+        {"store", "FILE", "the calls that became tasks: a file, a URL, or {env: NAME}",
          &choice.store, NULL},
         {"config", "FILE", "the changed one; by default one of the usual places", &choice.config,
          NULL},
