@@ -7,6 +7,7 @@ import { run } from './lib/child.mjs';
 import { ADMIN_TOKEN, BINARY, configuration, startGateway, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { wholeFile } from './lib/lifetime.mjs';
 import { postgresMissing, startPostgres } from './lib/postgres.mjs';
+import { STATE_KEY } from './lib/relaying.mjs';
 import { clientOf, onDatabase, replicas } from './lib/replicas.mjs';
 import { until } from './lib/wait.mjs';
 import { toYaml } from './lib/yaml.mjs';
@@ -18,10 +19,10 @@ let numbers = 0;
 const server = async () => (postgres ??= await startPostgres(file));
 
 /** A gateway on a database of its own, one completed and one rejected call, and the commands beside it. */
-async function stage(t, more = {}) {
+async function stage(t, { config = {}, ...more } = {}) {
   const database = `offline_${++numbers}`;
   const url = (await server()).createDatabase(database);
-  const { upstream, gateways: [gateway] } = await replicas(t, url, ['a'], { approval: workflow('10m', { redact_fields: ['secret'] }), ...more });
+  const { upstream, gateways: [gateway] } = await replicas(t, url, ['a'], { approval: workflow('10m', { redact_fields: ['secret'] }), config: { ...STATE_KEY.config, ...config }, env: STATE_KEY.env, ...more });
   const client = await clientOf(t, gateway);
   const done = (await client.createTask('delete_user', { name: 'x', secret: 'hunter2' })).taskId;
   await gateway.admin.approve(done, 'fine');
@@ -30,7 +31,7 @@ async function stage(t, more = {}) {
   await gateway.admin.reject(rejected, 'no');
   const folder = temporaryFolder(t);
   /** Only what is given is in the environment: no token, so that no gateway is asked. */
-  const command = (args, env = { GATE_DATABASE: url }) => run(BINARY, args, { cwd: folder, env: { ...env, THOUGHTGATE_ADMIN_TOKEN: undefined, TASKGATE_TOKEN: undefined } });
+  const command = (args, env = { GATE_DATABASE: url, ...STATE_KEY.env }) => run(BINARY, args, { cwd: folder, env: { ...env, THOUGHTGATE_ADMIN_TOKEN: undefined, TASKGATE_TOKEN: undefined } });
   const good = async (args, env) => {
     const { code, stdout, stderr } = await command(args, env);
     assert.deepEqual([code, stderr], [0, ''], args.join(' '));
@@ -81,7 +82,7 @@ test('a role that may only read is enough, and nothing is written', options, asy
 test('policy simulate reads the calls of the database that the configuration names', options, async (t) => {
   const { url, upstream, gateway, folder, good } = await stage(t);
   const next = path.join(folder, 'next.yaml');
-  const change = (rules) => fs.writeFileSync(next, toYaml(configuration({ store: gateway.storePath, upstream: upstream.url, ...onDatabase(url, { id: 'a' }), rules })));
+  const change = (rules) => fs.writeFileSync(next, toYaml(configuration({ store: gateway.storePath, upstream: upstream.url, ...onDatabase(url, { id: 'a', config: STATE_KEY.config }), rules })));
   change([['delete_*', 'deny']]);
   const denied = JSON.parse(await good(['policy', 'simulate', '--json', '--config', next]));
   assert.deepEqual([denied.same, denied.different], [0, 2]);
