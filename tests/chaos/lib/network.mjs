@@ -4,29 +4,28 @@ import { defer } from '../../integration/lib/lifetime.mjs';
 
 const ip = (...words) => execFileSync('ip', words, { stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' });
 
-/** Why there are no namespaces here, or false. */
-export const namespacesMissing = (() => {
-  const name = `tg-try-${process.pid}`;
-  const tried = spawnSync('sh', ['-c', 'ip netns add "$0" && ip link add "$1" type bridge && ip link del "$1" && ip netns del "$0"', name, `tgt${process.pid}`], { encoding: 'utf8' });
-  if (tried.status === 0) return false;
-  spawnSync('ip', ['netns', 'del', name], { stdio: 'ignore' });
-  return 'they need root, iproute2, and a machine that allows them';
-})();
-
-/** A network for `count` replicas. It is gone after the test. */
+/** A network for `count` replicas. It is gone after the test. Namespaces need root, iproute2 and a machine that allows them. */
 export function startNetwork(t, count) {
-  const network = namespacesMissing ? new Loopback() : new Namespaces(count);
-  process.once('exit', () => network.end());
-  defer(t, () => network.end());
-  network.begin();
-  return network;
+  const namespaces = new Namespaces(count);
+  process.once('exit', () => namespaces.end());
+  defer(t, () => namespaces.end());
+  try {
+    namespaces.begin();
+    return namespaces;
+  } catch (error) {
+    namespaces.end();
+    return new Loopback(error.message.trim().split('\n').pop());
+  }
 }
 
 /** All in one place: nothing to pull but the wires to the database. */
 class Loopback {
-  description = `the loopback, cuts by a TCP proxy before the database alone: no network namespaces, ${namespacesMissing}`;
   hasLinks = false;
   outside = '127.0.0.1';
+
+  constructor(why) {
+    this.description = `the loopback, cuts by a TCP proxy before the database alone; no network namespaces: ${why}`;
+  }
 
   host() {
     return '127.0.0.1';
@@ -35,9 +34,6 @@ class Loopback {
   wrapper() {
     return undefined;
   }
-
-  begin() {}
-  end() {}
 }
 
 const isAlive = (pid) => {
@@ -102,6 +98,15 @@ class Namespaces {
       ip('-n', name, 'link', 'set', 'eth0', 'up');
       ip('-n', name, 'link', 'set', 'lo', 'up');
     }
+    for (const number of this.numbers)
+      for (const address of [this.outside, ...this.numbers.map((other) => this.host(other))]) this.reach(number, address);
+  }
+
+  /** Some machines make all this and carry nothing. A refusal is an answer. */
+  reach(number, address) {
+    const [command, ...words] = this.wrapper(number);
+    const { stderr } = spawnSync(command, [...words, 'timeout', '5', 'bash', '-c', `echo > /dev/tcp/${address}/9`], { encoding: 'utf8', env: { ...process.env, LC_ALL: 'C' } });
+    if (!/refused/.test(stderr)) throw new Error(`a namespace does not reach ${address}: ${stderr}`);
   }
 
   /** Nothing reaches the replica and nothing leaves it, and nobody is told. */
