@@ -20,7 +20,7 @@ static struct loop_edge *edge_at(struct list *node)
 /* Those that are due now; one that becomes due meanwhile runs at the next end of a round. */
 static void run_ready(void *context)
 {
-    struct loop_edges *edges = context;
+    struct loop_edges *edges = loop_edges_from(context);
     struct list taken;
     list_init(&taken);
     list_append(&edges->ready, &taken);
@@ -61,12 +61,14 @@ static void take_events(struct loop_edges *edges)
 
 static void on_told(void *context)
 {
-    take_events(context);
-    run_ready(context);
+    struct loop_edges *edges = loop_edges_from(context);
+    take_events(edges);
+    run_ready(edges);
 }
 
 bool loop_edges_init(struct loop_edges *edges, struct loop *loop)
 {
+    MAGIC_SET(edges, EDGES_MAGIC);
     list_init(&edges->ready);
     loop_round_end_init(&edges->run_ready, loop, run_ready, edges);
     edges->set = epoll_create1(EPOLL_CLOEXEC);
@@ -82,6 +84,7 @@ void loop_edges_finish(struct loop_edges *edges)
     loop_watch_destroy(edges->watch);
     if (edges->set != -1)
         close(edges->set);
+    MAGIC_CLEAR(edges);
 }
 
 bool loop_edge_start(struct loop_edge *edge, struct loop *loop, int fd, loop_callback callback,

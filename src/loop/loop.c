@@ -62,20 +62,6 @@ struct loop *loop_create(struct error *error)
     return loop;
 }
 
-/* Those that are asked for now; what they ask for is left to the next time. */
-static void run_round_ends(struct loop *loop)
-{
-    struct list taken;
-    list_init(&taken);
-    list_append(&loop->round_ends, &taken);
-    list_remove(&loop->round_ends);
-    while (!list_is_empty(&taken)) {
-        struct loop_round_end *end = LIST_ENTRY(taken.next, struct loop_round_end, node);
-        list_remove(&end->node);
-        end->callback(end->context);
-    }
-}
-
 /* One round. Sockets run inside h2o, timers after it. What they leave pending, a write that was
  * done at once above all, is run before h2o looks at its sockets: it would take the write for
  * one that is under way, watch for room, tell its end all the same, and abort when there is
@@ -90,27 +76,9 @@ static void run_round(struct loop *loop, int limit_ms)
     timer_heap_run_due(&loop->heap);
     if (list_is_empty(&loop->round_ends))
         return;
-    run_round_ends(loop);
+    round_ends_run(loop);
     h2o_timeout__do_post_callback(loop->native);
-    run_round_ends(loop);
-}
-
-void loop_round_end_init(struct loop_round_end *end, struct loop *loop, loop_callback callback,
-                         void *context)
-{
-    *end = (struct loop_round_end){.loop = loop, .callback = callback, .context = context};
-    list_init(&end->node);
-}
-
-void loop_round_end_schedule(struct loop_round_end *end)
-{
-    if (list_is_empty(&end->node))
-        list_append(&end->loop->round_ends, &end->node);
-}
-
-void loop_round_end_finish(struct loop_round_end *end)
-{
-    list_remove(&end->node);
+    round_ends_run(loop);
 }
 
 void loop_run(struct loop *loop)

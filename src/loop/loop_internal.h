@@ -28,11 +28,19 @@ void timer_heap_run_due(struct timer_heap *heap);
 
 /* edge.c: the sockets that are told of once. */
 struct loop_edges {
-    int set; /* epoll's; -1: none */
+    uint32_t magic; /* EDGES_MAGIC */
+    int set;        /* epoll's; -1: none */
     struct loop_watch *watch;
     struct list ready; /* of struct loop_edge: their callbacks are due */
     struct loop_round_end run_ready;
 };
+#define EDGES_MAGIC 0x4c4f4503
+
+static inline struct loop_edges *loop_edges_from(void *context)
+{
+    return MAGIC_CAST(struct loop_edges, EDGES_MAGIC, context);
+}
+
 /* false: errno says why not, and there is still something to finish. */
 bool loop_edges_init(struct loop_edges *edges, struct loop *loop);
 void loop_edges_finish(struct loop_edges *edges);
@@ -61,5 +69,7 @@ static inline struct loop *loop_from(void *context)
     return MAGIC_CAST(struct loop, LOOP_MAGIC, context);
 }
 
+/* Those that are asked for now; what they ask for is left to the next time. */
+void round_ends_run(struct loop *loop);
 /* Has what h2o keeps for the calling thread small, and freed when the thread ends. */
 void thread_cache_prepare(void);
