@@ -71,7 +71,6 @@ export async function setTheStage(t) {
   const place = { t, ledger: new Ledger(), random: generator(), problems: [], executing: new Set(), hits: 0 };
   place.network = startNetwork(t, REPLICAS);
   place.database = await startPostgres(t);
-  place.database.socket = `${place.database.folder}/.s.PGSQL.5432`;
   const tools = ['delete_user', 'purge_user', 'drop_user', 'read'].map((name) => tool(name));
   place.upstream = await startUpstream(t, { tools, address: place.network.outside });
   place.upstream.handlers['tools/call'] = (call) => answerCall(place, call);
