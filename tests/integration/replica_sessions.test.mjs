@@ -231,6 +231,22 @@ test('an id that nobody knows is waited for only where another replica may have 
   await l.stop();
 });
 
+test('an id that was not waited for, since too many were, is waited for later', options, async (t) => {
+  const url = database();
+  const { m, n } = await relaying(t, upstream, url, ['m', 'n'], SETTINGS);
+  await until(async () => (await m.admin.get('/ready')).json.replica.peers.some(({ id, state }) => id === 'n' && state === 'alive'), 'm to know of n');
+  const client = await connectedRaw(t, m.url, { token: 'the-owner' });
+  /** The most that one of many calls at once takes, each with an id of its own. */
+  const most = async () => Math.max(...(await Promise.all(Array.from({ length: 96 }, async (_, i) => {
+    client.session = `crowd-${i}`;
+    const since = performance.now();
+    assert.equal((await client.send('tools/call', { name: 'read', arguments: {} })).status, 404);
+    return performance.now() - since;
+  }))));
+  await most();
+  assert.ok((await most()) >= 190, 'n may have opened one that was not waited for');
+});
+
 test('home says goodbye: the session is adopted at once, and stays where it is when the home comes back', options, async (t) => {
   const url = database();
   const { c, d } = await relaying(t, upstream, url, ['c', 'd'], SETTINGS);

@@ -255,11 +255,18 @@ static bool waits_again(struct settling *settling)
     return true;
 }
 
+/* One that was not waited for, because too many were, may be stored in a moment. */
+static bool nobody_can_have_opened_it(const struct settling *settling)
+{
+    return settling->tries == UNKNOWN_AGAIN_COUNT ||
+           !replicas_are_others(settling->call->worker->gateway->replicas);
+}
+
 static void give_up(struct settling *settling, enum store_status status)
 {
     struct call *call = settling->call;
     bool is_task = *settling->task;
-    if (!is_task && status == STORE_NOT_FOUND)
+    if (!is_task && status == STORE_NOT_FOUND && nobody_can_have_opened_it(settling))
         remember_unknown(call);
     call_step here = finish(settling);
     if (is_task)
