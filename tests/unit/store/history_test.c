@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "calls.h"
 #include "harness.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/store/history.h"
@@ -26,43 +27,15 @@ static void tear_down(void)
     scratch_finish(&scratch);
 }
 
-static bool note(void *context, const struct store_history_call *call)
-{
-    struct buffer *text = context;
-    buffer_append_format(text, "%.*s %.*s\n", STR_ARGS(call->decision),
-                         call->has_arguments ? (int)call->arguments.length : 1,
-                         call->has_arguments ? call->arguments.bytes : "-");
-    return true;
-}
-
-static void expect_calls(int64_t since_ms, const char *expected)
-{
-    struct buffer text;
-    struct error error = {""};
-    buffer_init(&text);
-    ck_assert_msg(store_history_read(&site, since_ms, note, &text, &error), "%s", error.message);
-    buffer_append_char(&text, '\0');
-    ck_assert_str_eq(text.bytes, expected);
-    buffer_finish(&text);
-}
-
-static struct task *decided(const char *decision, const char *arguments)
-{
-    struct task *task = new_task("auth:ab");
-    task_set_text(&task->decision, str_from(decision));
-    task_set_text(&task->arguments, str_from(arguments));
-    return create_task(&bench, task);
-}
-
 /* Only a creation is a call; the decision is in the row of the creation alone. */
 START_TEST(calls_are_read_beside_the_store_that_writes_them)
 {
-    struct task *first = decided("{\"outcome\":\"approve\"}", "{\"a\":1}");
-    task_unref(decided("", "{}"));
+    struct task *first = calls_create(&bench, "{\"outcome\":\"approve\"}", "{\"a\":1}");
+    task_unref(calls_create(&bench, "", "{}"));
     task_unref(
         move_task(&bench, first->id, &(struct task_change){.to = TASK_APPROVED, .by = "alice"}));
-    expect_calls(0, "{\"outcome\":\"approve\"} {\"a\":1}\n {}\n");
-    expect_calls(first->created_ms + INT64_C(1000000), "");
+    calls_expect(&site, 0, "{\"outcome\":\"approve\"} {\"a\":1}\n {}\n");
+    calls_expect(&site, first->created_ms + INT64_C(1000000), "");
     ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM audit WHERE decision <> ''"), 1);
     struct task *read = get_task(&bench, first->id);
     ck_assert_str_eq(read->decision, "");
@@ -74,18 +47,18 @@ END_TEST
 /* They may decide otherwise without what is hidden. */
 START_TEST(redacted_arguments_are_none)
 {
-    task_unref(decided("{\"outcome\":\"approve\"}", "{\"a\":1}"));
+    task_unref(calls_create(&bench, "{\"outcome\":\"approve\"}", "{\"a\":1}"));
     ck_assert_int_eq(scratch_execute(&scratch, "UPDATE task_request SET redacted = 1"), SQLITE_OK);
-    expect_calls(0, "{\"outcome\":\"approve\"} -\n");
+    calls_expect(&site, 0, "{\"outcome\":\"approve\"} -\n");
 }
 END_TEST
 
 START_TEST(a_decision_outlives_its_task)
 {
-    task_unref(decided("{\"outcome\":\"approve\"}", "{\"a\":1}"));
+    task_unref(calls_create(&bench, "{\"outcome\":\"approve\"}", "{\"a\":1}"));
     ck_assert_int_eq(scratch_execute(&scratch, "PRAGMA foreign_keys = ON; DELETE FROM task"),
                      SQLITE_OK);
-    expect_calls(0, "{\"outcome\":\"approve\"} -\n");
+    calls_expect(&site, 0, "{\"outcome\":\"approve\"} -\n");
 }
 END_TEST
 
@@ -98,8 +71,8 @@ static bool stop_at_once(void *context, const struct store_history_call *call)
 START_TEST(a_reader_may_stop)
 {
     int seen = 0;
-    task_unref(decided("{}", "{}"));
-    task_unref(decided("{}", "{}"));
+    task_unref(calls_create(&bench, "{}", "{}"));
+    task_unref(calls_create(&bench, "{}", "{}"));
     ck_assert(store_history_read(&site, 0, stop_at_once, &seen, NULL));
     ck_assert_int_eq(seen, 1);
 }
@@ -108,8 +81,8 @@ END_TEST
 static void expect_refused(const char *path, const char *why)
 {
     struct error error = {""};
-    ck_assert(
-        !store_history_read(&(struct store_site){&store_sqlite, path}, 0, note, NULL, &error));
+    ck_assert(!store_history_read(&(struct store_site){&store_sqlite, path}, 0, calls_note, NULL,
+                                  &error));
     ck_assert_msg(strstr(error.message, why) != NULL, "%s", error.message);
     ck_assert_ptr_nonnull(strstr(error.message, path));
 }
@@ -135,14 +108,15 @@ END_TEST
 START_TEST(reading_leaves_nothing_behind)
 {
     char path[128];
-    task_unref(decided("{}", "{}"));
+    task_unref(calls_create(&bench, "{}", "{}"));
     bench_close(&bench);
-    expect_calls(0, "{} {}\n");
+    calls_expect(&site, 0, "{} {}\n");
     snprintf(path, sizeof path, "%s/odd 100%%41?x#y.db", scratch.folder);
     ck_assert_int_eq(link(scratch.path, path), 0);
     struct buffer text;
     buffer_init(&text);
-    ck_assert(store_history_read(&(struct store_site){&store_sqlite, path}, 0, note, &text, NULL));
+    ck_assert(
+        store_history_read(&(struct store_site){&store_sqlite, path}, 0, calls_note, &text, NULL));
     ck_assert_uint_gt(text.length, 0);
     buffer_finish(&text);
     unlink(path);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "calls.h"
 #include "harness.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
@@ -111,48 +112,20 @@ START_TEST(pages_join_without_a_gap)
 }
 END_TEST
 
-static bool note_call(void *context, const struct store_history_call *call)
-{
-    buffer_append_format(context, "%.*s %.*s|", STR_ARGS(call->decision),
-                         call->has_arguments ? (int)call->arguments.length : 1,
-                         call->has_arguments ? call->arguments.bytes : "-");
-    return true;
-}
-
-static void expect_calls(int64_t since_ms, const char *expected)
-{
-    struct buffer text;
-    struct error error = {""};
-    buffer_init(&text);
-    ck_assert_msg(store_history_read(&site, since_ms, note_call, &text, &error), "%s",
-                  error.message);
-    buffer_append_char(&text, '\0');
-    ck_assert_str_eq(text.bytes, expected);
-    buffer_finish(&text);
-}
-
-static struct task *decided(const char *decision, const char *arguments)
-{
-    struct task *task = new_task("auth:ab");
-    task_set_text(&task->decision, str_from(decision));
-    task_set_text(&task->arguments, str_from(arguments));
-    return create_task(&bench, task);
-}
-
 START_TEST(a_call_has_its_decision_and_arguments_that_nobody_hid)
 {
-    struct task *first = decided("{\"outcome\":\"approve\"}", "{\"a\":1}");
-    task_unref(decided("", "{\"b\":2}"));
+    struct task *first = calls_create(&bench, "{\"outcome\":\"approve\"}", "{\"a\":1}");
+    task_unref(calls_create(&bench, "", "{\"b\":2}"));
     task_unref(
         move_task(&bench, first->id, &(struct task_change){.to = TASK_APPROVED, .by = "alice"}));
-    expect_calls(0, "{\"outcome\":\"approve\"} {\"a\":1}| {\"b\":2}|");
-    expect_calls(first->created_ms + INT64_C(1000000), "");
+    calls_expect(&site, 0, "{\"outcome\":\"approve\"} {\"a\":1}\n {\"b\":2}\n");
+    calls_expect(&site, first->created_ms + INT64_C(1000000), "");
     execute(scratch_is_postgres() ? "UPDATE taskgate_task SET is_redacted = 1"
                                   : "UPDATE task_request SET redacted = 1");
-    expect_calls(0, "{\"outcome\":\"approve\"} -| -|");
+    calls_expect(&site, 0, "{\"outcome\":\"approve\"} -\n -\n");
     execute(scratch_is_postgres() ? "DELETE FROM taskgate_task"
                                   : "PRAGMA foreign_keys = ON; DELETE FROM task");
-    expect_calls(0, "{\"outcome\":\"approve\"} -| -|");
+    calls_expect(&site, 0, "{\"outcome\":\"approve\"} -\n -\n");
     task_unref(first);
 }
 END_TEST
@@ -217,7 +190,7 @@ START_TEST(a_backup_has_one_moment_and_replaces_nothing)
     struct error error = {""};
     struct stat status;
     const struct store_site copy = {&store_sqlite, target};
-    struct task *task = decided("{}", "{\"a\":1}");
+    struct task *task = calls_create(&bench, "{}", "{\"a\":1}");
     create_many(MANY);
     ck_assert_msg(store_backup(&site, &copy, &error), "%s", error.message);
     create_many(2);
