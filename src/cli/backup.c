@@ -45,13 +45,8 @@ int cli_backup(int argc, char **argv)
         .operands_max = 1,
         .operand_name = "FILE",
     };
-    switch (options_read(&command, argc, argv, &target)) {
-    case OPTIONS_HELPED:
-        return CLI_DONE;
-    case OPTIONS_WRONG:
-        return CLI_USAGE;
-    case OPTIONS_READ:
-        break;
-    }
+    enum options_outcome outcome = options_read(&command, argc, argv, &target);
+    if (outcome != OPTIONS_READ)
+        return options_exit_code(outcome);
     return copy_store(&place, target);
 }

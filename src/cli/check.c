@@ -145,14 +145,9 @@ int cli_check(int argc, char **argv)
         .options = options,
         .option_count = sizeof options / sizeof *options,
     };
-    switch (options_read(&command, argc, argv, NULL)) {
-    case OPTIONS_HELPED:
-        return CLI_DONE;
-    case OPTIONS_WRONG:
-        return CLI_USAGE;
-    case OPTIONS_READ:
-        break;
-    }
+    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
+    if (outcome != OPTIONS_READ)
+        return options_exit_code(outcome);
     struct snapshot *snapshot = judgement_load(path, &warnings);
     if (!snapshot)
         return CLI_USAGE;

@@ -75,14 +75,9 @@ int cli_completion(int argc, char **argv)
         .operands_max = 1,
         .operand_name = "SHELL",
     };
-    switch (options_read(&command, argc, argv, &shell)) {
-    case OPTIONS_HELPED:
-        return CLI_DONE;
-    case OPTIONS_WRONG:
-        return CLI_USAGE;
-    case OPTIONS_READ:
-        break;
-    }
+    enum options_outcome outcome = options_read(&command, argc, argv, &shell);
+    if (outcome != OPTIONS_READ)
+        return options_exit_code(outcome);
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         if (strcmp(shell, scripts[i].shell) == 0)
             return fputs(scripts[i].script, stdout) < 0 ? CLI_FAILURE : CLI_DONE;

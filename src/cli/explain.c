@@ -190,14 +190,9 @@ int cli_explain(int argc, char **argv)
         .operands_max = 1,
         .operand_name = "TOOL",
     };
-    switch (options_read(&command, argc, argv, &tool)) {
-    case OPTIONS_HELPED:
-        return CLI_DONE;
-    case OPTIONS_WRONG:
-        return CLI_USAGE;
-    case OPTIONS_READ:
-        break;
-    }
+    enum options_outcome outcome = options_read(&command, argc, argv, &tool);
+    if (outcome != OPTIONS_READ)
+        return options_exit_code(outcome);
     struct snapshot *snapshot = judgement_load(path, NULL);
     if (!snapshot)
         return CLI_USAGE;

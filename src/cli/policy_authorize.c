@@ -86,14 +86,9 @@ int cli_policy_authorize(int argc, char **argv)
         .options = options,
         .option_count = sizeof options / sizeof *options,
     };
-    switch (options_read(&command, argc, argv, NULL)) {
-    case OPTIONS_HELPED:
-        return CLI_DONE;
-    case OPTIONS_WRONG:
-        return CLI_USAGE;
-    case OPTIONS_READ:
-        break;
-    }
+    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
+    if (outcome != OPTIONS_READ)
+        return options_exit_code(outcome);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (!*options[i].value)
             return options_complain("--%s is missing; usage: %s", options[i].name, command.usage);

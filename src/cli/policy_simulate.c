@@ -86,14 +86,9 @@ int cli_policy_simulate(int argc, char **argv)
         .options = options,
         .option_count = sizeof options / sizeof *options,
     };
-    switch (options_read(&command, argc, argv, NULL)) {
-    case OPTIONS_HELPED:
-        return CLI_DONE;
-    case OPTIONS_WRONG:
-        return CLI_USAGE;
-    case OPTIONS_READ:
-        break;
-    }
+    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
+    if (outcome != OPTIONS_READ)
+        return options_exit_code(outcome);
     if (choice.log && choice.store)
         return options_complain("name either --log or --store; usage: %s", command.usage);
     if (choice.since && !consultation_read_since(choice.since, &since_ms))

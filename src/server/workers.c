@@ -61,14 +61,13 @@ struct workers *workers_create(struct gateway *gateway, const struct config *con
     return workers;
 }
 
-/* Bodies are bounded as on the proxy port: they come from there. */
-static bool listen_for_replicas(struct worker *worker, const struct config *config,
-                                const struct replica_port *port, struct error *error)
+/* What the two ports of a worker have in common: what another replica relays has come through its
+ * proxy port, so the bounds are the same. */
+static struct http_server_options port_options(const struct worker *worker,
+                                               const struct config *config)
 {
     const struct workers *workers = worker->workers;
-    struct http_server_options options = {
-        .address = str_from(port->address),
-        .port = port->port,
+    return (struct http_server_options){
         .reuse_port = workers->count > 1,
         .first_on_port = workers->count > 1 && worker == workers->list,
         .max_body_bytes = (size_t)config->limits.body_bytes,
@@ -77,10 +76,18 @@ static bool listen_for_replicas(struct worker *worker, const struct config *conf
             (int)(((size_t)config->limits.connections + workers->count - 1) / workers->count),
         .read_timeout_ms = READ_TIMEOUT_MS,
         .stream_high_water = STREAM_HIGH_WATER,
-        .port_name = "replicas",
-        .handler = gateway_handle_relayed,
         .context = worker->gateway,
     };
+}
+
+static bool listen_for_replicas(struct worker *worker, const struct config *config,
+                                const struct replica_port *port, struct error *error)
+{
+    struct http_server_options options = port_options(worker, config);
+    options.address = str_from(port->address);
+    options.port = port->port;
+    options.port_name = "replicas";
+    options.handler = gateway_handle_relayed;
     worker->replicas = http_server_create(worker->loop, &options, error);
     return worker->replicas ||
            error_suffix(error, "free the port, or name another in replica.bind");
@@ -89,31 +96,20 @@ static bool listen_for_replicas(struct worker *worker, const struct config *conf
 static bool start_worker(struct worker *worker, const struct config *config, uint16_t port,
                          struct error *error)
 {
-    const struct workers *workers = worker->workers;
     worker->loop = loop_create(error);
     if (!worker->loop)
         return false;
-    worker->gateway = gateway_worker_create(workers->gateway, worker->loop, error);
+    worker->gateway = gateway_worker_create(worker->workers->gateway, worker->loop, error);
     if (!worker->gateway)
         return false;
-    struct http_server_options options = {
-        .address = str_from(config->proxy_bind),
-        .port = port,
-        .reuse_port = workers->count > 1,
-        .first_on_port = workers->count > 1 && worker == workers->list,
-        .max_body_bytes = (size_t)config->limits.body_bytes,
-        .intake = workers->intake,
-        .max_connections =
-            (int)(((size_t)config->limits.connections + workers->count - 1) / workers->count),
-        .read_timeout_ms = READ_TIMEOUT_MS,
-        .stream_high_water = STREAM_HIGH_WATER,
-        .transport = "http",
-        .port_name = "proxy",
-        .tls = config->proxy_tls.server,
-        .handler = gateway_handle,
-        .refusal = gateway_refusal,
-        .context = worker->gateway,
-    };
+    struct http_server_options options = port_options(worker, config);
+    options.address = str_from(config->proxy_bind);
+    options.port = port;
+    options.transport = "http";
+    options.port_name = "proxy";
+    options.tls = config->proxy_tls.server;
+    options.handler = gateway_handle;
+    options.refusal = gateway_refusal;
     worker->proxy = http_server_create(worker->loop, &options, error);
     return worker->proxy ||
            error_suffix(error, "free the port, or name another in THOUGHTGATE_OUTBOUND_PORT");
