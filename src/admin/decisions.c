@@ -110,14 +110,21 @@ static void answer(void *context, const struct store_reply *reply)
 
 /* ---- other arguments ---- */
 
-static void refuse_edit(struct pending_reply *pending, const struct store_reply *read,
-                        enum reply_error error, const char *message)
+static const enum reply_error edit_errors[] = {
+    [EDIT_NOT_ALLOWED] = REPLY_EDIT_NOT_ALLOWED,
+    [EDIT_CHANGES_ROUTE] = REPLY_EDIT_CHANGES_ROUTE,
+    [EDIT_CALLER_UNKNOWN] = REPLY_EDIT_CHANGES_ROUTE,
+    [EDIT_LATE] = REPLY_UNAVAILABLE,
+};
+
+/* Whoever may not vote hears that first. */
+static void refuse_edit(struct pending_reply *pending, struct task *task, enum reply_error error,
+                        const char *message)
 {
     struct http_exchange *exchange = pending_reply_take(pending);
-    /* Whoever may not vote hears that first. */
     const struct store_reply refused = {
-        .status = STORE_REFUSED, .task = read->task, .refusal = vote_judge(pending, read->task)};
-    const struct store_reply conflict = {.status = STORE_CONFLICT, .task = read->task};
+        .status = STORE_REFUSED, .task = task, .refusal = vote_judge(pending, task)};
+    const struct store_reply conflict = {.status = STORE_CONFLICT, .task = task};
     if (exchange && refused.refusal == BALLOT_NOT_PENDING)
         pending_reply_with_task(exchange, &conflict, pending);
     else if (exchange && refused.refusal != BALLOT_ACCEPTED)
@@ -128,37 +135,29 @@ static void refuse_edit(struct pending_reply *pending, const struct store_reply 
 }
 
 /* The store takes them only for the request that was read here. */
-static void cast_with_arguments(struct pending_reply *pending, const struct store_reply *reply)
+static void on_edit(void *context, struct task *task, const struct edit_answer *edit)
 {
-    struct admin *admin = pending->admin;
-    struct error error = {""};
-    struct store_edit edit;
-    enum edit_status status = edit_make(admin->worker, pending->snapshot, reply->task,
-                                        str_from(pending->arguments), &edit, &error);
-    if (status == EDIT_NOT_ALLOWED || status == EDIT_CHANGES_ROUTE) {
-        refuse_edit(pending, reply,
-                    status == EDIT_NOT_ALLOWED ? REPLY_EDIT_NOT_ALLOWED : REPLY_EDIT_CHANGES_ROUTE,
-                    error.message);
+    struct pending_reply *pending = pending_reply_from(context);
+    if (edit->status != EDIT_MADE && edit->status != EDIT_NOTHING_CHANGED) {
+        refuse_edit(pending, task, edit_errors[edit->status], edit->why.message);
         return;
     }
-    pending->edit = status == EDIT_MADE ? &edit : NULL;
-    vote_cast(pending, str_from(reply->task->id),
-              (struct store_call){admin->loop, answer, pending});
+    pending->edit = edit->status == EDIT_MADE ? &edit->edit : NULL;
+    vote_cast(pending, str_from(task->id),
+              (struct store_call){pending->admin->loop, answer, pending});
     pending->edit = NULL;
-    free(edit.arguments);
-    free(edit.request);
 }
 
 /* ---- a call that can run at once ---- */
 
-/* The claim comes right behind the vote, so that one commit holds both. */
-static void cast_with_claim(struct pending_reply *pending, struct task *task)
+/* The claim comes right behind the vote, so that one commit holds both. It comes also when the
+ * process ends meanwhile: then the store refuses both. */
+static void cast_with_claim(void *context, struct task *task, const struct store_claim *claim)
 {
-    struct admin *admin = pending->admin;
-    struct store_claim claim;
-    bool follows = vote_may_decide(pending, task) && claim_begin(admin->worker, task, &claim);
-    pending->claim = follows ? &claim : NULL;
-    vote_cast(pending, str_from(task->id), (struct store_call){admin->loop, answer, pending});
+    struct pending_reply *pending = pending_reply_from(context);
+    pending->claim = claim;
+    vote_cast(pending, str_from(task->id),
+              (struct store_call){pending->admin->loop, answer, pending});
     pending->claim = NULL;
 }
 
@@ -171,9 +170,12 @@ static void on_read(void *context, const struct store_reply *reply)
     if (reply->status != STORE_OK || !pending->admin->worker || pending->admin->closed)
         answer(pending, reply->status == STORE_OK ? &failed : reply);
     else if (pending->arguments)
-        cast_with_arguments(pending, reply);
+        edit_ask(pending->admin->worker, pending->snapshot, reply->task,
+                 str_from(pending->arguments), on_edit, pending);
+    else if (vote_may_decide(pending, reply->task))
+        claim_ask(pending->admin->worker, reply->task, cast_with_claim, pending);
     else
-        cast_with_claim(pending, reply->task);
+        cast_with_claim(pending, reply->task, NULL);
 }
 
 /* Whether the task must be looked at before the vote is cast. */
@@ -181,7 +183,8 @@ static bool must_read(const struct request *request, const struct pending_reply 
                       bool is_approval)
 {
     const struct gateway_worker *worker = request->admin->worker;
-    return pending->arguments || (is_approval && worker && claim_is_possible(worker, request->id));
+    return pending->arguments ||
+           (is_approval && worker && claim_may_be_possible(worker, request->id));
 }
 
 static void decide(const struct request *request, const struct decision *decision)

@@ -6,6 +6,7 @@
 
 #include "decision/policy_check.h"
 #include "decision/task_binding.h"
+#include "request/inquiry.h"
 #include "request/request_parts.h"
 #include "request/verified.h"
 #include "request/worker.h"
@@ -81,14 +82,22 @@ static bool knows_caller(const struct task *task, const struct config_source *so
 
 static bool asks_for_caller(const struct config *config, const struct policy_decision *decision)
 {
-    bool asks = decision->by_policies;
+    bool asks = decision->action == ACTION_POLICY;
     for (size_t i = 0; i < config->rule_count; i++)
         asks = asks || config->rules[i].has_principals;
     return asks;
 }
 
-static bool keeps_route(const struct gateway_worker *worker, const struct snapshot *snapshot,
-                        const struct task *task, struct str arguments, struct error *error)
+static enum edit_status refuse(enum edit_status status, const char *why, struct error *error)
+{
+    error_set(error, "%s", why);
+    return status;
+}
+
+/* EDIT_MADE: the call with these arguments goes the same way, or passes. */
+static enum edit_status judge_route(const struct gateway_worker *worker,
+                                    const struct snapshot *snapshot, const struct task *task,
+                                    struct str arguments, struct error *error)
 {
     const struct config_source *source =
         config_source_find(snapshot->config, str_from(task->source));
@@ -104,22 +113,26 @@ static bool keeps_route(const struct gateway_worker *worker, const struct snapsh
     struct policy_decision decision;
     struct catalog_tool tool;
     if (!source || !source->enabled || !policy_is_visible(snapshot->policy, source, request.name))
-        return error_set(error, "the tool cannot be called any more");
+        return refuse(EDIT_CHANGES_ROUTE, "the tool cannot be called any more", error);
+    policy_decide(snapshot->policy, &request, &decision);
+    if (asks_for_caller(snapshot->config, &decision) && !knows_caller(task, source, identity))
+        return refuse(EDIT_CALLER_UNKNOWN,
+                      "the rules ask who calls, which is not known here; the caller's next "
+                      "request tells it",
+                      error);
+    if (policy_refuses_arguments(&request, &decision, error))
+        return EDIT_CHANGES_ROUTE;
     catalog_find_tool(worker->gateway->catalog, str_from(source->id),
                       is_of_control_plane(task) ? CATALOG_GATEWAY : str_from(task->owner),
                       request.name, &tool);
     facts.hints = tool.hints;
-    policy_decide(snapshot->policy, &request, &decision);
-    if (policy_refuses_arguments(&request, &decision, error))
-        return false;
     policy_check(snapshot, &request, &facts, &decision);
-    if (asks_for_caller(snapshot->config, &decision) && !knows_caller(task, source, identity))
-        return error_set(error, "the rules ask who calls, which is not known here; the caller's "
-                                "next request tells it");
     bool same_workflow = decision.action == ACTION_APPROVE && decision.workflow &&
                          strcmp(decision.workflow->name, task->workflow) == 0;
-    return decision.action == ACTION_FORWARD || same_workflow ||
-           error_set(error, "by the rules a call with these arguments goes another way");
+    if (decision.action == ACTION_FORWARD || same_workflow)
+        return EDIT_MADE;
+    return refuse(EDIT_CHANGES_ROUTE, "by the rules a call with these arguments goes another way",
+                  error);
 }
 
 /* ---- the request ---- */
@@ -183,12 +196,13 @@ static bool make_request(const struct task *task, struct str arguments, int64_t 
     return false;
 }
 
-enum edit_status edit_make(const struct gateway_worker *worker, const struct snapshot *snapshot,
-                           const struct task *task, struct str arguments, struct store_edit *edit,
-                           struct error *error)
+/* ---- the judgement of one worker ---- */
+
+static enum edit_status judge(const struct gateway_worker *worker, const struct snapshot *snapshot,
+                              const struct task *task, struct str arguments,
+                              struct store_edit *edit, struct error *error)
 {
     char digest[DIGEST_HEX_BYTES];
-    *edit = (struct store_edit){.arguments = NULL};
     canonical_digest(arguments, digest);
     if (strcmp(digest, task->arguments_digest) == 0)
         return EDIT_NOTHING_CHANGED;
@@ -201,9 +215,85 @@ enum edit_status edit_make(const struct gateway_worker *worker, const struct sna
         error_prefix(error, "arguments");
         return EDIT_NOT_ALLOWED;
     }
-    if (!keeps_route(worker, snapshot, task, arguments, error))
-        return EDIT_CHANGES_ROUTE;
+    enum edit_status status = judge_route(worker, snapshot, task, arguments, error);
+    if (status != EDIT_MADE)
+        return status;
     return make_request(task, arguments, snapshot->config->limits.body_bytes, edit, error)
                ? EDIT_MADE
                : EDIT_NOT_ALLOWED;
+}
+
+/* ---- the worker that knows the caller ---- */
+
+/* "Who has the credentials of the call, and what does it say of these arguments?" */
+struct edit_inquiry {
+    struct inquiry base; /* first */
+    uint32_t magic;      /* EDIT_INQUIRY_MAGIC */
+    struct task *task;
+    const struct snapshot *snapshot; /* borrowed until the end, as the arguments */
+    struct str arguments;
+    edit_callback done;
+    void *context;
+    struct edit_answer answer;
+};
+#define EDIT_INQUIRY_MAGIC 0x47576173
+
+static struct edit_inquiry *edit_inquiry_from(void *context)
+{
+    return MAGIC_CAST(struct edit_inquiry, EDIT_INQUIRY_MAGIC, context);
+}
+
+static bool knows(struct gateway_worker *worker, struct inquiry *asked)
+{
+    return execution_identity(worker, str_from(edit_inquiry_from(asked)->task->id)) != NULL;
+}
+
+static void answer(struct gateway_worker *worker, struct inquiry *asked)
+{
+    struct edit_inquiry *inquiry = edit_inquiry_from(asked);
+    struct edit_answer *answer = &inquiry->answer;
+    answer->status = judge(worker, inquiry->snapshot, inquiry->task, inquiry->arguments,
+                           &answer->edit, &answer->why);
+}
+
+static void done(struct inquiry *asked, enum inquiry_end end)
+{
+    struct edit_inquiry *inquiry = edit_inquiry_from(asked);
+    struct edit_answer *answer = &inquiry->answer;
+    if (end == INQUIRY_LATE)
+        answer->status =
+            refuse(EDIT_LATE, "a worker of the gateway does not answer; nothing was changed",
+                   &answer->why);
+    inquiry->done(inquiry->context, inquiry->task, answer);
+}
+
+static void destroy(struct inquiry *asked)
+{
+    struct edit_inquiry *inquiry = edit_inquiry_from(asked);
+    task_unref(inquiry->task);
+    free(inquiry->answer.edit.arguments);
+    free(inquiry->answer.edit.request);
+    MAGIC_CLEAR(inquiry);
+    free(inquiry);
+}
+
+static const struct inquiry_kind edit_inquiry_kind = {knows, answer, done, destroy};
+
+void edit_ask(struct gateway_worker *worker, const struct snapshot *snapshot, struct task *task,
+              struct str arguments, edit_callback callback, void *context)
+{
+    struct edit_inquiry *inquiry = memory_alloc(sizeof *inquiry);
+    MAGIC_SET(inquiry, EDIT_INQUIRY_MAGIC);
+    inquiry->task = task_ref(task);
+    inquiry->snapshot = snapshot;
+    inquiry->arguments = arguments;
+    inquiry->done = callback;
+    inquiry->context = context;
+    answer(worker, &inquiry->base);
+    if (inquiry->answer.status == EDIT_CALLER_UNKNOWN) {
+        inquiry_begin(&inquiry->base, &edit_inquiry_kind, worker);
+        return;
+    }
+    callback(context, task, &inquiry->answer);
+    destroy(&inquiry->base);
 }

@@ -94,3 +94,28 @@ test('votes, withdrawals and cancellations that race the claim: each call runs o
   }
   assert.ok(approved >= 10, `${approved} were approved`);
 });
+
+// Each connection of a client may end at another worker; the approver's is at the first.
+const FOUR_WORKERS = { config: { admin: ADMIN, workers: 4 } };
+
+test('whichever of four workers holds the call, the claim follows the vote', async (t) => {
+  const { as, connect, moves } = await stage(t, {}, FOUR_WORKERS);
+  const ids = [];
+  for (let n = 0; n < 12; n++) ids.push((await (await connect()).createTask('delete_user', { n })).taskId);
+  const answers = await Promise.all(ids.map((id) => as.alice.decide('approve', id)));
+  assert.deepEqual(answers.map(({ status, json }) => [status, json.state]), ids.map(() => [200, 'approved']));
+  for (const id of ids) assert.deepEqual(await moves(id), CLAIMED);
+});
+
+test('a call whose credentials several of four workers hold runs once', async (t) => {
+  const { admin, as, connect, upstream } = await stage(t, {}, FOUR_WORKERS);
+  const bearer = { headers: { authorization: 'Bearer one' } };
+  const clients = await Promise.all(Array.from({ length: 8 }, () => connect(bearer)));
+  for (let n = 0; n < 10; n++) {
+    const { taskId } = await clients[n % 8].createTask('delete_user', { n });
+    await Promise.all(clients.map((client) => client.result('tasks/get', { taskId })));
+    assert.equal((await as.alice.decide('approve', taskId)).json.state, 'approved');
+    await admin.inState(taskId, 'completed');
+  }
+  assert.deepEqual(upstream.calls.map(({ rpc }) => rpc.params.arguments.n), [...Array(10).keys()]);
+});

@@ -144,38 +144,54 @@ test('the rules are asked again: the same workflow and forward pass, another wor
   for (const one of [id, second]) await admin.inState(one, 'completed');
 });
 
-test('rules that ask for the groups of the caller are asked with those of the token that would run; without it no edit', async (t) => {
+/** Policies that ask for the groups of the caller, whose token the gateway verifies. */
+async function groupStage(t, more = {}) {
   const issuer = await startIssuer(t);
   const file = path.join(temporaryFolder(t), 'p.cedar');
   const dba = 'principal in ThoughtGate::Role::"dba"';
   fs.writeFileSync(file, `@thoughtgate_approval("default") permit(${dba}, action == ThoughtGate::Action::"Approve", resource) when { resource.arguments.count > 50 };
 permit(${dba}, action == ThoughtGate::Action::"Forward", resource) when { resource.arguments.count < 20 };
 @thoughtgate_approval("default") permit(principal, action == ThoughtGate::Action::"Approve", resource) when { resource.arguments.count > 80 };\n`);
-  const { admin, connect, edit, gateway } = await stage(t, {}, {
+  const all = await stage(t, {}, {
     rules: [{ match: 'delete_user', action: 'policy', policy_id: 'p' }],
     source: { auth: { issuer: issuer.url, audience: 'https://gate.example/mcp' } },
-    config: { admin: { people, tokens }, cedar: { policies: [file] } },
+    config: { admin: { people, tokens }, cedar: { policies: [file] }, ...more },
     withoutClient: true,
   });
-  const as = (claims) => connect({ token: issuer.token('https://gate.example/mcp', claims) });
-  const [member, other] = [await as({ sub: 'ann', groups: ['dba'] }), await as({ sub: 'ben', groups: ['ops'] })];
-  const call = async (client) => (await client.createTask('delete_user', ARGS)).taskId;
+  const asCaller = (claims) => all.connect({ token: issuer.token('https://gate.example/mcp', claims) });
+  const callAs = async (client) => (await client.createTask('delete_user', ARGS)).taskId;
   const said = async (id, count) => {
-    const { status, json, text } = await edit(id, { ...ARGS, count });
+    const { status, json, text } = await all.edit(id, { ...ARGS, count });
     return [status, json.error?.code ?? json.arguments?.count, /not known here/.test(text)];
   };
-  const [first, second, third] = [await call(member), await call(member), await call(other)];
+  return { ...all, asCaller, callAs, said };
+}
+
+test('rules that ask for the groups of the caller are asked with those of the token that would run; without it no edit', async (t) => {
+  const { admin, asCaller, callAs, gateway, said } = await groupStage(t);
+  const [member, other] = [await asCaller({ sub: 'ann', groups: ['dba'] }), await asCaller({ sub: 'ben', groups: ['ops'] })];
+  const [first, second, third] = [await callAs(member), await callAs(member), await callAs(other)];
   assert.deepEqual(await said(first, 30), [422, 'edit_changes_route', false], 'another way for members, too');
   assert.deepEqual(await said(first, 60), [200, 60, false]);
   assert.deepEqual(await said(second, 10), [200, 10, false], 'forward');
   assert.deepEqual(await said(third, 60), [422, 'edit_changes_route', false], 'who is no member may not');
   assert.deepEqual(await said(third, 85), [200, 85, false]);
   for (const id of [first, second, third]) await admin.inState(id, 'completed');
-  const late = await call(member);
+  const late = await callAs(member);
   await gateway.restart();
   assert.deepEqual(await said(late, 60), [422, 'edit_changes_route', true], 'nobody has shown a token since');
   assert.equal((await member.result('tasks/get', { taskId: late })).status, 'input_required');
   assert.deepEqual(await said(late, 60), [200, 60, false]);
+});
+
+test('whichever of four workers has the token of the caller, that worker judges the edit', async (t) => {
+  const { admin, asCaller, callAs, said } = await groupStage(t, { workers: 4 });
+  for (let n = 0; n < 6; n++) {
+    const [ours, theirs] = [await callAs(await asCaller({ sub: `ann${n}`, groups: ['dba'] })), await callAs(await asCaller({ sub: `ben${n}`, groups: ['ops'] }))];
+    assert.deepEqual(await said(theirs, 60), [422, 'edit_changes_route', false], 'who is no member may not');
+    assert.deepEqual(await said(ours, 60), [200, 60, false]);
+    await admin.inState(ours, 'completed');
+  }
 });
 
 test('after a kill -9 between the approval and the run the edited bytes run', async (t) => {

@@ -1,10 +1,12 @@
 /*
  * A claim that follows a vote: a call that is likely to be approved becomes executing in the commit
- * of its approval, where this process holds what the call needs, so it waits for one commit less.
- * If the vote does not approve the call, the store refuses the claim, and nothing has happened.
+ * of its approval, where a worker of this process holds what the call needs, so it waits for one
+ * commit less. If the vote does not approve the call, the store refuses the claim, and nothing has
+ * happened.
  *
- * The rules and the tool are compared with what was approved before the claim is queued, and again
- * before the first byte is sent (design invariants 4 and 5). On the loop of `worker`.
+ * The worker that holds the call compares the rules and the tool with what was approved before the
+ * claim is queued, and again before the first byte is sent (design invariants 4 and 5). On the loop
+ * of `worker`, which may be another one.
  */
 #pragma once
 
@@ -12,8 +14,14 @@
 
 struct gateway_worker;
 
-/* Whether this worker holds what the call needs, and nothing of it is under way. */
-bool claim_is_possible(const struct gateway_worker *worker, struct str id);
-/* If `task`, which is pending, may run as soon as it is approved: true, and the `claim` must be
- * queued behind a vote of it now, for the call waits for its answer. */
-bool claim_begin(struct gateway_worker *worker, struct task *task, struct store_claim *claim);
+/* Gets the `claim`, which must be queued behind a vote of the task now, whatever has happened
+ * meanwhile, for the call waits for its answer. NULL: the vote goes alone. No worker holds the
+ * call, it may not run, or its worker has not answered in time. */
+typedef void (*claim_callback)(void *context, struct task *task, const struct store_claim *claim);
+
+/* Whether claim_ask() is worth reading the task for. */
+bool claim_may_be_possible(const struct gateway_worker *worker, struct str id);
+/* Asks for the claim of `task`, which is pending. The callback comes once, perhaps before this
+ * returns. */
+void claim_ask(struct gateway_worker *worker, struct task *task, claim_callback callback,
+               void *context);

@@ -1,9 +1,14 @@
 /* An execution whose claim is queued behind the vote that may approve its task. */
 #include "taskgate/gateway/claim.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "execution_internal.h"
+#include "request/inquiry.h"
 #include "result_wait.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
 
 #define LOOK_AGAIN_MS 1000
 
@@ -12,11 +17,17 @@ static struct execution *find(const struct gateway_worker *worker, struct str id
     return map_get(worker->executions, id);
 }
 
-bool claim_is_possible(const struct gateway_worker *worker, struct str id)
+/* Whether this worker holds what the call needs, and nothing of it is under way. */
+static bool is_possible(const struct gateway_worker *worker, struct str id)
 {
     const struct execution *execution = find(worker, id);
     return execution && invocation_where(&execution->base) == INVOCATION_OFFERED &&
            !atomic_load(&worker->gateway->shutting_down);
+}
+
+bool claim_may_be_possible(const struct gateway_worker *worker, struct str id)
+{
+    return worker->gateway->worker_count > 1 || is_possible(worker, id);
 }
 
 /* ---- the store's answer ---- */
@@ -104,11 +115,35 @@ static void on_claim(void *context, const struct store_reply *reply)
 
 /* ---- the claim ---- */
 
-static bool may_run(struct execution *execution, const struct task *task)
+/* "Which worker holds the call, and may it run as soon as it is approved?" */
+struct claim_inquiry {
+    struct inquiry base; /* first */
+    uint32_t magic;      /* CLAIM_INQUIRY_MAGIC */
+    struct task *task;
+    claim_callback done;
+    void *context;
+    /* The answer: copies, because the execution belongs to another thread. */
+    bool is_claimed;
+    char credentials[DIGEST_HEX_BYTES], request_digest[DIGEST_HEX_BYTES];
+    struct store_call call;
+};
+#define CLAIM_INQUIRY_MAGIC 0x47576172
+
+static struct claim_inquiry *claim_inquiry_from(void *context)
+{
+    return MAGIC_CAST(struct claim_inquiry, CLAIM_INQUIRY_MAGIC, context);
+}
+
+static bool knows(struct gateway_worker *worker, struct inquiry *base)
+{
+    const struct task *task = claim_inquiry_from(base)->task;
+    return task->state == TASK_PENDING && is_possible(worker, str_from(task->id)) &&
+           (!task->on_result || result_wait_exists(worker, task));
+}
+
+static bool may_run(struct execution *execution)
 {
     enum jsonrpc_error error;
-    if (task->on_result && !result_wait_exists(execution->base.worker, task))
-        return false;
     if (!execution_take_rules(execution))
         return false;
     const struct drift_check drift = execution_drift(execution);
@@ -116,24 +151,54 @@ static bool may_run(struct execution *execution, const struct task *task)
            drift_check_passes(&drift, &error);
 }
 
-bool claim_begin(struct gateway_worker *worker, struct task *task, struct store_claim *claim)
+static void answer(struct gateway_worker *worker, struct inquiry *asked)
 {
-    if (!claim_is_possible(worker, str_from(task->id)) || task->state != TASK_PENDING)
-        return false;
-    struct execution *execution = find(worker, str_from(task->id));
+    struct claim_inquiry *inquiry = claim_inquiry_from(asked);
+    struct execution *execution = find(worker, str_from(inquiry->task->id));
     struct invocation *base = &execution->base;
-    invocation_set_task(base, task);
-    if (!may_run(execution, task) || !invocation_move(base, INVOCATION_CLAIMING))
-        return false;
+    invocation_set_task(base, inquiry->task);
+    if (!may_run(execution) || !invocation_move(base, INVOCATION_CLAIMING))
+        return;
     loop_timer_stop(&base->timer);
     atomic_fetch_add(&worker->gateway->in_flight, 1);
     invocation_ref(base);
-    *claim = (struct store_claim){
+    inquiry->is_claimed = true;
+    memcpy(inquiry->credentials, execution->credentials_digest, sizeof inquiry->credentials);
+    memcpy(inquiry->request_digest, base->task->request_digest, sizeof inquiry->request_digest);
+    inquiry->call = (struct store_call){worker->loop, on_claim, execution};
+}
+
+static void done(struct inquiry *asked, enum inquiry_end end)
+{
+    const struct claim_inquiry *inquiry = claim_inquiry_from(asked);
+    const struct store_claim claim = {
         .change = {.to = TASK_EXECUTING,
-                   .credentials = execution->credentials_digest,
-                   .request_digest = base->task->request_digest},
+                   .credentials = inquiry->credentials,
+                   .request_digest = inquiry->request_digest},
         .actor = {"gateway", "taskgate"},
-        .call = {worker->loop, on_claim, execution},
+        .call = inquiry->call,
     };
-    return true;
+    bool is_claimed = end == INQUIRY_ANSWERED && inquiry->is_claimed;
+    inquiry->done(inquiry->context, inquiry->task, is_claimed ? &claim : NULL);
+}
+
+static void destroy(struct inquiry *asked)
+{
+    struct claim_inquiry *inquiry = claim_inquiry_from(asked);
+    task_unref(inquiry->task);
+    MAGIC_CLEAR(inquiry);
+    free(inquiry);
+}
+
+static const struct inquiry_kind claim_inquiry_kind = {knows, answer, done, destroy};
+
+void claim_ask(struct gateway_worker *worker, struct task *task, claim_callback callback,
+               void *context)
+{
+    struct claim_inquiry *inquiry = memory_alloc(sizeof *inquiry);
+    MAGIC_SET(inquiry, CLAIM_INQUIRY_MAGIC);
+    inquiry->task = task_ref(task);
+    inquiry->done = callback;
+    inquiry->context = context;
+    inquiry_begin(&inquiry->base, &claim_inquiry_kind, worker);
 }

@@ -16,6 +16,7 @@ TCase *cursor_tests(void);
 TCase *headers_tests(void);
 TCase *inbox_tests(void);
 TCase *input_table_tests(void);
+TCase *inquiry_tests(void);
 TCase *invocation_tests(void);
 TCase *list_cache_tests(void);
 TCase *name_pattern_tests(void);

@@ -10,6 +10,7 @@
 #include "input/input_table.h"
 #include "methods/list_cache.h"
 #include "methods/rate_limit.h"
+#include "request/inquiry.h"
 #include "run/quota.h"
 #include "state/accepted_pairs.h"
 #include "state/session_table.h"
@@ -298,6 +299,107 @@ START_TEST(workers_share_the_shadow)
 }
 END_TEST
 
+/* ---- inquiries ---- */
+
+enum { INQUIRIES = 300 };
+
+/* Number n is known by worker n % 5, which there may not be; an even one by worker 0 as well. */
+struct asking {
+    struct inquiry base; /* first */
+    int number, answered_by;
+    bool is_over;
+};
+
+struct office {
+    struct gateway gateway;
+    struct gateway_worker workers[THREADS];
+    struct gateway_worker *list[THREADS];
+    int busy, under_way; /* atomic: workers that ask; inquiries that live */
+};
+static struct office office;
+
+static int number_of(const struct gateway_worker *worker)
+{
+    return (int)(worker - office.workers);
+}
+
+static bool knows(struct gateway_worker *worker, struct inquiry *inquiry)
+{
+    int number = ((struct asking *)inquiry)->number;
+    return number % 5 == number_of(worker) || (number % 2 == 0 && number_of(worker) == 0);
+}
+
+static void answer(struct gateway_worker *worker, struct inquiry *inquiry)
+{
+    struct asking *asking = (struct asking *)inquiry;
+    ck_assert_int_eq(asking->answered_by, -1);
+    asking->answered_by = number_of(worker);
+}
+
+static void ask_next(struct gateway_worker *worker, int number);
+
+static void on_answer(struct inquiry *inquiry, enum inquiry_end end)
+{
+    struct asking *asking = (struct asking *)inquiry;
+    bool is_known = asking->number % 5 != 4 || asking->number % 2 == 0;
+    ck_assert(loop_is_current(inquiry->asker->loop));
+    ck_assert(!asking->is_over);
+    asking->is_over = true;
+    ck_assert_int_eq(end, is_known ? INQUIRY_ANSWERED : INQUIRY_UNKNOWN);
+    ck_assert_int_eq(asking->answered_by >= 0, is_known);
+    if (asking->number + 1 < INQUIRIES)
+        ask_next(inquiry->asker, asking->number + 1);
+    else
+        __atomic_sub_fetch(&office.busy, 1, __ATOMIC_RELAXED);
+}
+
+static void forget(struct inquiry *inquiry)
+{
+    __atomic_sub_fetch(&office.under_way, 1, __ATOMIC_RELAXED);
+    free(inquiry);
+}
+
+static void ask_next(struct gateway_worker *worker, int number)
+{
+    static const struct inquiry_kind kind = {knows, answer, on_answer, forget};
+    struct asking *asking = memory_alloc(sizeof *asking);
+    asking->number = number;
+    asking->answered_by = -1;
+    __atomic_add_fetch(&office.under_way, 1, __ATOMIC_RELAXED);
+    inquiry_begin(&asking->base, &kind, worker);
+}
+
+static void *work_in_office(void *context)
+{
+    struct gateway_worker *worker = context;
+    loop_run_once(worker->loop, 0); /* from now on the loop is this thread's */
+    ask_next(worker, 0);
+    while (__atomic_load_n(&office.busy, __ATOMIC_RELAXED) > 0)
+        loop_run_once(worker->loop, 10);
+    return NULL;
+}
+
+START_TEST(workers_ask_each_other_and_each_question_has_one_answer)
+{
+    pthread_t threads[THREADS];
+    struct error error = {""};
+    office.busy = THREADS;
+    office.gateway = (struct gateway){.workers = office.list, .worker_count = THREADS};
+    for (int i = 0; i < THREADS; i++) {
+        office.workers[i] =
+            (struct gateway_worker){.gateway = &office.gateway, .loop = loop_create(&error)};
+        office.list[i] = &office.workers[i];
+    }
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, work_in_office, &office.workers[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++)
+        loop_destroy(office.workers[i].loop); /* delivers what is under way */
+    ck_assert_int_eq(office.under_way, 0);
+}
+END_TEST
+
 int main(void)
 {
     log_set_level(LOG_LEVEL_ERROR);
@@ -307,6 +409,7 @@ int main(void)
     tcase_add_test(tests, workers_share_sessions_catalogue_limits_and_configuration);
     tcase_add_test(tests, each_question_is_closed_by_one_thread);
     tcase_add_test(tests, workers_share_the_shadow);
+    tcase_add_test(tests, workers_ask_each_other_and_each_question_has_one_answer);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
