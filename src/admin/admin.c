@@ -10,6 +10,7 @@
 
 #include "events.h"
 #include "feed.h"
+#include "grant_events.h"
 #include "provider.h"
 #include "refusals.h"
 #include "results.h"
@@ -81,6 +82,7 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
     }
     admin->slack = slack_create(loop, admin->store, slack_votes_decide, admin);
     admin->feed = feed_create(admin);
+    grant_events_observe(admin);
     admin->session_watch = session_watch_create(admin);
     judge_grants(admin);
     return admin;

@@ -1,6 +1,7 @@
 /*
- * The live stream of task changes: `event: task`, `id: n`, data a task. A client that comes
- * back with Last-Event-ID gets the missed changes that are still kept.
+ * The live stream of changes: `event: task`, `id: n`, data a task. A client that comes back with
+ * Last-Event-ID gets the missed changes of tasks that are still kept. grant_events.c has the other
+ * events, which have no number.
  */
 #include "events.h"
 
@@ -228,6 +229,18 @@ void events_renew_all(struct admin *admin)
 {
     LIST_FOR_EACH_SAFE (node, next, &admin->streams) {
         catch_up(LIST_ENTRY(node, struct stream, node));
+    }
+}
+
+void events_send(struct admin *admin, struct str event)
+{
+    LIST_FOR_EACH_SAFE (node, next, &admin->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        if (!catch_up(stream))
+            continue;
+        http_stream_write(stream->exchange, event);
+        if (http_stream_backlog(stream->exchange) > MAX_BACKLOG_BYTES)
+            end_stream(stream);
     }
 }
 

@@ -1,94 +1,20 @@
 /* Grants: the list of them, and revoking one. */
 #include "internal.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
-#include "taskgate/config/duration.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/json/members.h"
-#include "taskgate/notify/redact.h"
 #include "taskgate/store/grants.h"
 
 #include "decision_body.h"
+#include "grant_json.h"
 #include "pending_reply.h"
 #include "query.h"
 #include "reply.h"
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100
-
-/* ---- as JSON ---- */
-
-static void add_number(struct buffer *out, const char *key, int64_t number)
-{
-    json_add_key(out, key);
-    buffer_append_format(out, "%" PRId64, number);
-}
-
-static void add_duration(struct buffer *out, const char *key, int64_t ms)
-{
-    char text[64];
-    duration_format(ms, text);
-    json_add_text(out, key, text);
-}
-
-static void add_arguments(struct buffer *out, const struct store_grant *grant,
-                          const struct config *config)
-{
-    json_add_key(out, "arguments");
-    if (*grant->arguments)
-        redact_write(out, str_from(grant->arguments), config, grant->workflow);
-    else
-        buffer_append_text(out, "null");
-}
-
-static void add_terms_and_givers(struct buffer *out, const struct store_grant *grant)
-{
-    struct ballot ballot;
-    ballot_read(&ballot, str_from(grant->terms), str_from(grant->votes));
-    json_add_key(out, "vary");
-    ballot_names_write(out, &ballot.terms.grants.vary);
-    json_add_key(out, "givers");
-    buffer_append_char(out, '[');
-    for (size_t i = 0; i < ballot.votes.count; i++) {
-        if (i > 0)
-            buffer_append_char(out, ',');
-        buffer_append_json_string(out, str_from(ballot.votes.items[i].person.name));
-    }
-    buffer_append_char(out, ']');
-    ballot_finish(&ballot);
-}
-
-static void write_grant(struct buffer *out, const struct store_grant *grant,
-                        const struct config *config)
-{
-    bool has_ended = grant->ended_ms > 0;
-    buffer_append_char(out, '{');
-    json_add_text(out, "id", grant->id);
-    json_add_text(out, "state", has_ended ? "ended" : "active");
-    json_add_text(out, "task", grant->task_id);
-    json_add_text(out, "source", grant->source);
-    json_add_text(out, "tool", grant->tool);
-    json_add_text(out, "principal", grant->principal);
-    json_add_text(out, "workflow", grant->workflow);
-    json_add_text_or_null(out, "rule", grant->rule);
-    add_arguments(out, grant, config);
-    add_terms_and_givers(out, grant);
-    json_add_text_or_null(out, "reason", grant->reason);
-    add_duration(out, "for", grant->for_ms);
-    add_number(out, "calls", grant->calls);
-    add_number(out, "used", grant->used);
-    add_number(out, "left", has_ended ? 0 : grant->calls - grant->used);
-    json_add_time(out, "createdAt", grant->created_ms);
-    json_add_time(out, "until", grant->until_ms);
-    json_add_time(out, "endedAt", grant->ended_ms);
-    json_add_text_or_null(out, "endCause", grant->end_cause);
-    json_add_text_or_null(out, "endedBy", grant->ended_by);
-    json_add_text_or_null(out, "endReason", grant->end_reason);
-    buffer_append_char(out, '}');
-}
 
 /* ---- the list ---- */
 
@@ -102,7 +28,7 @@ static void answer_list(void *context, const struct store_reply *reply)
     for (size_t i = 0; i < reply->grant_count; i++) {
         if (i > 0)
             buffer_append_char(&body, ',');
-        write_grant(&body, &reply->grants[i], pending->snapshot->config);
+        grant_json_write(&body, &reply->grants[i], pending->snapshot->config);
     }
     buffer_append_text(&body, "],\"nextCursor\":");
     if (reply->has_more) {
@@ -183,7 +109,7 @@ static void answer_revoked(void *context, const struct store_reply *reply)
                  LOG_TEXT("by", pending->who->person), LOG_TEXT("reason", pending->reason));
     if (exchange && reply->status == STORE_OK) {
         buffer_init(&body);
-        write_grant(&body, &reply->grants[0], pending->snapshot->config);
+        grant_json_write(&body, &reply->grants[0], pending->snapshot->config);
         reply_json(exchange, 200, &body);
         buffer_finish(&body);
     } else if (exchange && reply->status == STORE_CONFLICT) {

@@ -237,10 +237,10 @@ struct lease_wish {
     const char *name, *replica;
     int64_t epoch, until_ms;
 };
-/* A change of a task that a replica has committed. */
+/* A change of a task, or of a grant, that a replica has committed. */
 struct feed_change {
-    int64_t sequence; /* given by the database */
-    struct str task_id, replica;
+    int64_t sequence;            /* given by the database */
+    struct str task_id, replica; /* in place of the task's id: the grant's */
     bool created;
 };
 

@@ -19,7 +19,7 @@ static bool any_writes(const struct operation *chain)
 
 /* What a batch holds of the operations before one, to come back to. */
 struct batch_mark {
-    size_t events;
+    size_t events, grants;
     struct limited_change limited;
 };
 
@@ -43,6 +43,7 @@ static bool undo(struct store *store, struct operation *operation, struct batch 
     operation_clear_reply(operation);
     operation->reply.status = STORE_FAILED;
     batch_drop_events(batch, before->events);
+    batch->grants.count = before->grants;
     batch->limited = before->limited;
     batch->knows_chain = false;
     return store->backend->return_to_mark(store->database);
@@ -56,7 +57,7 @@ static void set_clock(const struct store *store, struct batch *batch)
 /* A failing operation must not undo the others, so each has a mark. */
 static bool run_operation(struct store *store, struct operation *operation, struct batch *batch)
 {
-    const struct batch_mark before = {batch->event_count, batch->limited};
+    const struct batch_mark before = {batch->event_count, batch->grants.count, batch->limited};
     if (!store->backend->mark(store->database))
         return false;
     set_clock(store, batch);
@@ -77,6 +78,7 @@ static void fail_all(struct store *store, struct operation *chain, struct batch 
 {
     store->backend->rollback(store->database);
     batch_drop_events(batch, 0);
+    batch->grants.count = 0;
     for (; chain; chain = chain->next) {
         operation_clear_reply(chain);
         chain->reply.status = STORE_FAILED;
@@ -109,7 +111,7 @@ static bool run_all(struct store *store, struct operation *chain, struct batch *
     *rest = NULL;
     set_clock(store, batch);
     done = done && (batch->replica->epoch > 0 || replica_join(batch)) && replica_catch_up(batch);
-    size_t own_events = batch->event_count;
+    size_t own_events = batch->event_count, own_grants = batch->grants.count;
     for (struct operation *operation = chain; done && operation; operation = operation->next) {
         done = run_operation(store, operation, batch);
         if (done && is_enough(batch, &operation->reply)) {
@@ -117,7 +119,8 @@ static bool run_all(struct store *store, struct operation *chain, struct batch *
             operation->next = NULL;
         }
     }
-    return done && replica_tell(batch, own_events) && count_pending(batch);
+    return done && replica_tell(batch, own_events) && replica_tell_grants(batch, own_grants) &&
+           count_pending(batch);
 }
 
 /* As one that writes; what only reads has used up none of its arguments. */
@@ -125,6 +128,7 @@ static void begin_anew(struct store *store, struct operation *chain, struct batc
 {
     store->backend->rollback(store->database);
     batch_drop_events(batch, 0);
+    batch->grants.count = 0;
     batch->may_write = true;
     batch->must_write = false;
     batch->reply_bytes = 0;

@@ -24,6 +24,13 @@
 
 /* ---- telling ---- */
 
+static void note_change(struct batch *batch, const char *id)
+{
+    size_t count = batch->grants.count;
+    if (count == 0 || strcmp(batch->grants.ids[count - 1], id) != 0)
+        id_list_add(&batch->grants, str_from(id));
+}
+
 static bool measure(struct batch *batch)
 {
     int64_t count;
@@ -83,6 +90,7 @@ static bool end(struct batch *batch, const struct store_grant *grant, const char
                 const char *person, const char *reason)
 {
     const struct grant_end how = {cause, person ? person : "", reason ? reason : ""};
+    note_change(batch, grant->id);
     return batch->backend->grants->end(batch->database, grant->id, batch->now_ms, &how) &&
            record_end(batch, grant, cause, person, reason) && measure(batch);
 }
@@ -158,6 +166,7 @@ static bool use(struct batch *batch, struct task *task, struct store_grant *gran
     if (batch->backend->grants->use(batch->database, grant->id) != ROW_FOUND)
         return false; /* it was read in this very transaction */
     grant->used++;
+    note_change(batch, grant->id);
     char *text =
         memory_format("%s: call %" PRId64 " of %" PRId64, grant->id, grant->used, grant->calls);
     const struct audit_actor actor = {"gateway", "taskgate"};
@@ -238,6 +247,7 @@ static bool insert(struct batch *batch, struct task *task, struct store_grant *g
              LOG_TEXT("by", person), LOG_TEXT("tool", task->tool),
              LOG_NUMBER("calls", grant->calls));
     free(text);
+    note_change(batch, grant->id);
     return done;
 }
 
@@ -249,7 +259,7 @@ bool grants_give(struct batch *batch, struct task *task, const struct ballot *ba
     if (vote->is_emergency || !ballot_grant(ballot, &wish) || !grants_fit(task))
         return true;
     random_uuid(uuid);
-    snprintf(id, sizeof id, "gr_%s", uuid);
+    snprintf(id, sizeof id, STORE_GRANT_ID_PREFIX "%s", uuid);
     struct store_grant grant = {
         .id = id,
         .task_id = task->id,
@@ -357,6 +367,14 @@ static bool load(struct batch *batch, struct operation *operation)
     return done;
 }
 
+static bool run_get(struct batch *batch, struct operation *operation)
+{
+    bool done = load(batch, operation);
+    if (operation->reply.grant_count == 0)
+        operation->reply.status = STORE_NOT_FOUND;
+    return done;
+}
+
 static bool run_revoke(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
@@ -374,4 +392,5 @@ static bool run_revoke(struct batch *batch, struct operation *operation)
 
 const struct operation_kind operation_grants_configure = {"grants configure", true, run_configure};
 const struct operation_kind operation_grant_list = {"grant list", true, run_list};
+const struct operation_kind operation_grant_get = {"grant get", false, run_get};
 const struct operation_kind operation_grant_revoke = {"grant revoke", true, run_revoke};

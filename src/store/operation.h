@@ -56,6 +56,7 @@ struct batch {
     int64_t sweep_again_ms;    /* when the next sweep has work; INT64_MAX: not known */
     struct task_event *events; /* in the order they took effect */
     size_t event_count, event_capacity;
+    struct id_list grants;          /* changed ones, also by others; one may stand twice */
     struct store_anchor anchors[2]; /* made by a sweep: told once they are committed */
     size_t anchor_count;
     bool has_notices; /* something was noted for the outbox */
@@ -115,9 +116,9 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_audit_note, operation_outbox_configure, operation_outbox_due,
     operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
     operation_outbox_messages, operation_outbox_messages_of, operation_outbox_see,
-    operation_grants_configure, operation_grant_list, operation_grant_revoke, operation_sweep,
-    operation_probe, operation_session_settle, operation_task_settle, operation_join,
-    operation_heartbeat, operation_catch_up, operation_leave, operation_feed_keep,
+    operation_grants_configure, operation_grant_list, operation_grant_get, operation_grant_revoke,
+    operation_sweep, operation_probe, operation_session_settle, operation_task_settle,
+    operation_join, operation_heartbeat, operation_catch_up, operation_leave, operation_feed_keep,
     operation_feed_after;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);

@@ -12,7 +12,6 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/store/grants.h"
 #include "taskgate/store/homes.h"
 
 static struct store *allocate(void)
@@ -41,6 +40,7 @@ static void forget_observers(struct store *store)
     }
     store->outbox_observer = (struct outbox_observer){.callback = NULL};
     store->yield_observer = (struct yield_observer){.callback = NULL};
+    store->grant_observer = (struct grant_observer){.callback = NULL};
 }
 
 static void release(struct store *store)
@@ -461,34 +461,4 @@ void store_audit_configure(struct store *store, const struct store_audit_setting
     signature_key_unref(before);
     /* What is too old under the new settings goes at once. */
     store_queue(store, operation_create(&operation_sweep, (struct store_call){NULL, NULL, NULL}));
-}
-
-/* ---- grants ---- */
-
-void store_grants_configure(struct store *store, const struct store_electorate *electorate)
-{
-    struct operation *operation =
-        operation_create(&operation_grants_configure, (struct store_call){NULL, NULL, NULL});
-    operation->electorate = *electorate;
-    store_queue(store, operation);
-}
-
-void store_grant_list(struct store *store, bool in_force_only, int64_t before_sequence,
-                      size_t limit, struct store_call call)
-{
-    struct operation *operation = operation_create(&operation_grant_list, call);
-    operation->in_force_only = in_force_only;
-    operation->sequence = before_sequence;
-    operation->limit = limit;
-    store_queue(store, operation);
-}
-
-void store_grant_revoke(struct store *store, struct str id, const char *person, const char *reason,
-                        struct store_call call)
-{
-    struct operation *operation = operation_create(&operation_grant_revoke, call);
-    operation->id = memory_copy_str(id);
-    operation->actor_name = memory_copy_text(person);
-    operation->reason = memory_copy_text(reason);
-    store_queue(store, operation);
 }

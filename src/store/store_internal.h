@@ -6,6 +6,7 @@
 
 #include "replica.h"
 #include "taskgate/core/magic.h"
+#include "taskgate/store/grants.h"
 #include "taskgate/store/replicas.h"
 
 struct outbox_observer {
@@ -17,6 +18,12 @@ struct outbox_observer {
 struct yield_observer {
     struct loop *loop;
     loop_callback callback;
+    void *context;
+};
+
+struct grant_observer {
+    struct loop *loop;
+    store_grant_observer callback;
     void *context;
 };
 
@@ -41,6 +48,7 @@ struct store {
     struct operation *first, **end;
     struct observer *observers;
     struct outbox_observer outbox_observer; /* its callback is NULL before there is one */
+    struct grant_observer grant_observer;   /* the same */
     bool stopping;                          /* the thread ends once the queue is empty */
     bool stopped;                           /* it has */
     struct store_audit_settings audit;

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 
 #include "audit.h"
@@ -71,6 +72,31 @@ static void post_event(struct store *store, const struct task_event *event)
         loop_post(observer->loop, notify, notice);
     }
     pthread_mutex_unlock(&store->lock);
+}
+
+struct grant_notice {
+    struct grant_observer observer;
+    char id[STORE_GRANT_ID_BYTES];
+};
+
+static void notify_of_grant(void *context)
+{
+    struct grant_notice *notice = context;
+    notice->observer.callback(notice->observer.context, str_from(notice->id));
+    free(notice);
+}
+
+static void tell_of_grants(struct store *store, const struct id_list *grants)
+{
+    pthread_mutex_lock(&store->lock);
+    const struct grant_observer observer = store->grant_observer;
+    pthread_mutex_unlock(&store->lock);
+    for (size_t i = 0; observer.callback && i < grants->count; i++) {
+        struct grant_notice *notice = memory_alloc(sizeof *notice);
+        notice->observer = observer;
+        memcpy(notice->id, grants->ids[i], sizeof notice->id);
+        loop_post(observer.loop, notify_of_grant, notice);
+    }
 }
 
 static void tell_of_notices(struct store *store)
@@ -236,10 +262,13 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
     }
     if (done && batch.has_notices)
         tell_of_notices(store);
+    if (done)
+        tell_of_grants(store, &batch.grants);
     publish(store, chain, &batch);
     show_replica(store, &batch);
     batch_drop_events(&batch, 0);
     free(batch.events);
+    free(batch.grants.ids);
     peers_finish(&batch.peers);
     free(address);
     signature_key_unref(settings.key);

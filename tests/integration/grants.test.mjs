@@ -252,6 +252,34 @@ test('over by its time', async (t) => {
   assert.equal((await call()).state, 'pending');
 });
 
+test('event: grant on /events: given, each use, and each end, as the list has it, without a number', async (t) => {
+  const { as, call, give, grants } = await stage(t, { redact_fields: ['note'] });
+  const stream = await as.carol.events();
+  const heard = async (what) => {
+    const { id, json } = await stream.next(({ event }) => event === 'grant', what);
+    assert.equal(id, undefined, 'Last-Event-ID counts changes of tasks');
+    return json;
+  };
+  const first = await give({ for: '1h', calls: 2 });
+  const given = await heard('the grant');
+  assert.deepEqual([given.id, given.state, given.left, given.arguments], [first, 'active', 2, { name: 'staging', note: '[REDACTED]' }]);
+  assert.deepEqual(given, (await grants())[0]);
+  await call();
+  assert.deepEqual([(await heard('its first use')).used], [1]);
+  await call();
+  const used = await heard('its last use');
+  assert.deepEqual([used.id, used.used, used.state, used.endCause], [first, 2, 'ended', 'calls']);
+  const second = await give();
+  assert.equal((await heard('the second')).id, second);
+  await as.alice.post(`/api/v1/grants/${second}/revoke`, { reason: 'enough' });
+  const revoked = await heard('its end');
+  assert.deepEqual([revoked.id, revoked.state, revoked.endCause, revoked.endedBy, revoked.endReason], [second, 'ended', 'revoked', 'alice', 'enough']);
+  const third = await give({ for: '1s', calls: 2 });
+  assert.equal((await heard('the third')).state, 'active');
+  const over = await heard('the end that nobody asks about');
+  assert.deepEqual([over.id, over.endCause], [third, 'time']);
+});
+
 test('the tool has changed: the grant has ended, also when the tool is as before again', async (t) => {
   const { call, give, grants, upstream, client } = await stage(t);
   await give();

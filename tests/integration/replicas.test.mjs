@@ -1,7 +1,7 @@
 // Gateways that share one PostgreSQL database: any of them answers, decides, and is told.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Gateway, temporaryFolder } from './lib/gateway.mjs';
+import { Gateway, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { wholeFile } from './lib/lifetime.mjs';
 import { postgresMissing, startPostgres } from './lib/postgres.mjs';
 import { clientOf, onDatabase, replicas } from './lib/replicas.mjs';
@@ -86,6 +86,28 @@ test('events of one replica go on at the other by Last-Event-ID, none missed and
   const foreign = await open(a, '1790000000000000');
   const { taskId } = await client.createTask('delete_user', { last: true });
   assert.equal((await take(foreign)).task, taskId, 'a number of another database: only new ones');
+});
+
+test('event: grant of one replica is told at the other, and the numbers of the changes of tasks go on', options, async (t) => {
+  const { a, b } = await both(t, { approval: workflow('10m', { grants: { max: '1h', max_calls: 5 } }) });
+  const client = await clientOf(t, a);
+  await client.result('tools/list');
+  const atB = await b.admin.events();
+  const heard = async () => (await atB.next((e) => e.event === 'grant', 'a grant')).json;
+  const { taskId } = await client.createTask('delete_user', { id: 1 });
+  const { json } = await a.admin.post(`/api/v1/tasks/${taskId}/approve`, { grant: { for: '1h', calls: 2 } });
+  const given = await heard();
+  assert.deepEqual([given.id, given.state, given.used], [json.grant.id, 'active', 0]);
+  await client.createTask('delete_user', { id: 1 });
+  assert.equal((await heard()).used, 1);
+  await b.admin.inState(taskId, 'completed');
+  const { id: last } = await atB.next((e) => e.event === 'task', 'a task');
+  const atA = await a.admin.events();
+  assert.equal((await b.admin.post(`/api/v1/grants/${given.id}/revoke`)).status, 200);
+  for (const stream of [atA, atB]) assert.equal((await stream.next((e) => e.event === 'grant' && e.json.endCause === 'revoked', 'the end')).json.id, given.id);
+  const again = await a.admin.events({ 'last-event-id': last });
+  const next = await client.createTask('delete_user', { id: 2 });
+  await again.next((e) => e.event === 'task' && e.json.id === next.taskId, 'a change behind those of grants');
 });
 
 test('limits hold over both', options, async (t) => {

@@ -11,6 +11,7 @@
 #include "taskgate/store/store.h"
 
 #define STORE_GRANT_ID_BYTES 40 /* "gr_" + UUID + NUL */
+#define STORE_GRANT_ID_PREFIX "gr_"
 
 struct store_grant {
     int64_t sequence;
@@ -37,6 +38,17 @@ void store_grants_configure(struct store *store, const struct store_electorate *
  * week. */
 void store_grant_list(struct store *store, bool in_force_only, int64_t before_sequence,
                       size_t limit, struct store_call call);
+/* One grant, in reply->grants, as it is now. */
+void store_grant_get(struct store *store, struct str id, struct store_call call);
 /* STORE_CONFLICT when it has ended before. The reply has the grant as it is. */
 void store_grant_revoke(struct store *store, struct str id, const char *person, const char *reason,
                         struct store_call call);
+
+/* A grant was given or used, or it has ended. */
+typedef void (*store_grant_observer)(void *context, struct str id);
+/* `observer` runs on `loop` after each commit that has changed a grant, at least once for each
+ * such grant, before the answers of that commit. Of a shared database it hears of other replicas'
+ * commits as well. There is one such observer. Subscribe before the loops run; there is no end but
+ * store_close(). */
+void store_observe_grants(struct store *store, struct loop *loop, store_grant_observer observer,
+                          void *context);

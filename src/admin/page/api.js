@@ -142,11 +142,11 @@ export async function revokeGrant(id, reason) {
 const SILENCE_MS = 40_000;
 
 /**
- * Follows the changes of tasks until `signal` aborts or the connection ends: `opened` once it
- * is open, `changed` with each task. EventSource cannot send the token, so this reads the
- * stream itself.
+ * Follows the changes until `signal` aborts or the connection ends: `opened` once it is open,
+ * `task` with each task, `grant` when a grant has changed. EventSource cannot send the token, so
+ * this reads the stream itself.
  */
-export async function follow(signal, opened, changed) {
+export async function follow(signal, { opened, task, grant }) {
   const own = new AbortController();
   signal.addEventListener('abort', () => own.abort());
   let watchdog;
@@ -166,15 +166,17 @@ export async function follow(signal, opened, changed) {
       alive();
       const blocks = (text + value).split('\n\n');
       text = blocks.pop();
-      for (const block of blocks) readBlock(block, changed);
+      for (const block of blocks) readBlock(block, { task, grant });
     }
   } finally {
     clearTimeout(watchdog);
   }
 }
 
-function readBlock(block, changed) {
+function readBlock(block, { task, grant }) {
   const fields = block.split('\n');
   const of = (name) => fields.filter((field) => field.startsWith(`${name}: `)).map((field) => field.slice(name.length + 2));
-  if (of('event')[0] === 'task') changed(taskOf(readJson(of('data').join('\n'))));
+  const [event] = of('event');
+  if (event === 'task') task(taskOf(readJson(of('data').join('\n'))));
+  else if (event === 'grant') grant();
 }

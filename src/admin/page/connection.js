@@ -12,7 +12,7 @@ const pause = (ms, signal) =>
 
 /* The stream is opened first and its events held back until the lists are here: so nothing
  * that happens in between is missed, and nothing old overwrites something new. */
-async function followOnce(signal, { question, loaded, changed }) {
+async function followOnce(signal, { question, loaded, changed, grantChanged }) {
   let early = [];
   let failure = null;
   const own = new AbortController();
@@ -30,7 +30,7 @@ async function followOnce(signal, { question, loaded, changed }) {
       own.abort();
     });
   try {
-    await follow(own.signal, opened, (task) => (early ? early.push(task) : changed(task, true)));
+    await follow(own.signal, { opened, task: (task) => (early ? early.push(task) : changed(task, true)), grant: grantChanged });
   } catch (error) {
     throw failure ?? error;
   }
@@ -38,8 +38,8 @@ async function followOnce(signal, { question, loaded, changed }) {
 
 /**
  * Runs until `signal` aborts or the gateway refuses: `loaded(who, pending, decided)` with each
- * connection, `changed(task, isNews)`, `link(state, text)` with connecting, live or lost, and
- * `refused(error)` at the end. `question()` gives the filter of the decided ones.
+ * connection, `changed(task, isNews)`, `grantChanged()`, `link(state, text)` with connecting, live
+ * or lost, and `refused(error)` at the end. `question()` gives the filter of the decided ones.
  */
 export async function stayConnected(signal, host) {
   let delay = RETRY_MIN_MS;
@@ -51,7 +51,7 @@ export async function stayConnected(signal, host) {
   const changed = (task, isNews) => host.changed(task, isNews);
   while (!signal.aborted) {
     try {
-      await followOnce(signal, { question: host.question, loaded, changed });
+      await followOnce(signal, { question: host.question, loaded, changed, grantChanged: host.grantChanged });
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {

@@ -93,7 +93,6 @@ function loaded(who, pending, decided) {
 function changed(task, isNews = false) {
   const wasPending = inbox.tasks.has(task.id);
   const row = rows.get(task.id);
-  if (task.grant && !(row?.task.grant && row.task.state === task.state)) grants.refresh();
   row?.update(task);
   if (!inbox.put(task, row)) {
     if (!past.rows.has(task.id)) (past.put(rowOf(task)), past.dropOldest());
@@ -258,7 +257,7 @@ function signIn() {
   restoreTask();
   byId('sign-in').hidden = true;
   byId('board').hidden = byId('link').hidden = byId('sign-out').hidden = false;
-  stayConnected(connection.signal, { loaded, changed, link: showLink, refused: refuse, question: () => filter.parameters() });
+  stayConnected(connection.signal, { loaded, changed, grantChanged: () => grants.refresh(), link: showLink, refused: refuse, question: () => filter.parameters() });
 }
 
 byId('sign-in-form').addEventListener('submit', (event) => {

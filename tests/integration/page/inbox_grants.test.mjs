@@ -13,6 +13,8 @@ const TOKENS = PEOPLE.map(({ name }) => ({ name: `${name}-cli`, person: name, to
 const env = Object.fromEntries(PEOPLE.map(({ name }) => [name.toUpperCase(), `token-of-${name}`]));
 
 const skip = noBrowser;
+// Before the page asks for the grants by itself.
+const SOON_MS = 15_000;
 
 async function stage(t, keys, options = { viewport: { width: 1280, height: 800 } }) {
   const all = await scene(t, { rules: [['*', 'approve']], approval: workflow('10m', keys), upstream: { tools: [tool('restart')] }, env, config: { admin: { people: PEOPLE, tokens: TOKENS } } });
@@ -67,6 +69,16 @@ test('given with an approval, used without being asked, listed live, revoked wit
   assert.deepEqual([listed.endCause, listed.endedBy, listed.endReason], ['revoked', 'alice', 'enough']);
   const third = await call({ host: 'db-1', note: 'c' });
   await rowOf(page, third).locator('button.approve').waitFor();
+});
+
+test('a grant that another operator gives and revokes comes and goes at once', { skip }, async (t) => {
+  const { admin, pageOf, call } = await stage(t, { grants: { max: '2h', max_calls: 20 } });
+  const page = await pageOf('eve');
+  const bob = admin.as('token-of-bob');
+  const answer = await bob.post(`/api/v1/tasks/${await call({ host: 'db-1' })}/approve`, { grant: { for: '1h', calls: 2 } });
+  await page.locator('#grants').getByText('2 calls left of 2').waitFor({ timeout: SOON_MS });
+  assert.equal((await bob.post(`/api/v1/grants/${answer.json.grant.id}/revoke`)).status, 200);
+  await page.locator('#grants-part').waitFor({ state: 'hidden', timeout: SOON_MS });
 });
 
 test('the second voter is offered what the first has asked for', { skip }, async (t) => {
