@@ -95,8 +95,8 @@ struct config_auth {
     struct config_exchange exchange; /* with AUTH_UPSTREAM_EXCHANGE */
 };
 
-/* Who owns a task: the holder of the Authorization header; the session; or that holder and, in the
- * modern era, any client that names the task with credentials that the server accepts. */
+/* The owner of a task: the holder of the Authorization header; the session; or that holder and, in
+ * the modern era, any client that names the task with credentials that the server accepts. */
 enum config_identity { IDENTITY_AUTHORIZATION, IDENTITY_SESSION, IDENTITY_BEARER_TASK };
 
 /* The eras of the protocol that a source's server speaks: bits; none where it is to be found out.
@@ -142,7 +142,7 @@ struct config_rule {
     enum config_execution execution;
     enum config_case_variants case_variants;
     bool requires_tasks; /* a client that does not know tasks is refused at once */
-    /* What the people who decide are told: */
+    /* The call as the people who decide see it: */
     char *summary;                   /* a text with {path} (summary.h), or NULL */
     struct config_strings highlight; /* dot paths into the arguments */
     enum config_risk risk;
@@ -162,7 +162,7 @@ struct config_workflow {
     struct config_strings allow_edit; /* dot paths into the arguments */
     int64_t grants_max_ms, grants_max_calls;
     struct config_strings grants_vary, grants_by;
-    /* Whom to tell of its calls, by the ids of `notify`: */
+    /* The endpoints that are told of its calls, by the ids of `notify`: */
     bool has_notify; /* these alone; otherwise all whose `workflows` fit */
     struct config_strings notify;
     int64_t remind_after_ms; /* 0: never */

@@ -14,8 +14,8 @@ struct config_pair {
     char *name, *value;
 };
 
-/* Which traces are kept, as OTEL_TRACES_SAMPLER has them. The last three follow the decision of the
- * client that has begun the trace. */
+/* The traces that are kept, as OTEL_TRACES_SAMPLER has them. The last three follow the decision of
+ * the client that has begun the trace. */
 enum config_sampler {
     SAMPLER_ON,
     SAMPLER_OFF,

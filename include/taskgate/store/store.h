@@ -104,7 +104,7 @@ struct store_reply {
 };
 typedef void (*store_callback)(void *context, const struct store_reply *reply);
 
-/* Where the answer goes. A NULL callback means nobody waits. */
+/* The receiver of the answer. A NULL callback means nobody waits. */
 struct store_call {
     struct loop *loop;
     store_callback callback;
@@ -137,8 +137,8 @@ void store_task_get(struct store *store, struct str id, struct store_call call);
  * entry in the same transaction. */
 void store_task_change(struct store *store, struct str id, const struct task_change *change,
                        const struct store_actor *actor, struct store_call call);
-/* What the store cannot know of votes: it asks on its own thread, also of votes that came between
- * a caller's look and its vote. */
+/* Facts of votes that the store cannot know: it asks on its own thread, also of votes that came
+ * between a caller's look and its vote. */
 struct store_electorate {
     /* Whether a vote that was given earlier counts now; sets vote->stands, and the groups that its
      * person has now. */
@@ -223,7 +223,7 @@ struct store_task_query {
     size_t most_argument_bytes;
     /* Of all that clients wrote on a page: it ends there, with has_more; 0: 1 MiB. */
     size_t most_bytes;
-    /* Which of the tasks are listed, asked on the store's thread; NULL: all. A page ends, with
+    /* The filter of the listed tasks, asked on the store's thread; NULL: all. A page ends, with
      * has_more, also when many were looked at. */
     bool (*accepts)(void *context, const struct task *task);
     void (*release)(void *context); /* once, when nobody asks any more; NULL: nothing to release */
@@ -351,8 +351,8 @@ struct store_outbox_target {
     unsigned events; /* NOTIFY_… bits of config.h, those that `events` cannot name among them */
     bool with_arguments;
 };
-/* From this commit on changes are noted for these targets (copied), also after a restart. What
- * waits for others is dropped; the reply says how much. */
+/* From this commit on changes are noted for these targets (copied), also after a restart.
+ * Deliveries that wait for other targets are dropped; the reply says how many. */
 void store_outbox_configure(struct store *store, const struct store_outbox_target *targets,
                             size_t count, struct store_call call);
 struct store_delivery {
