@@ -34,7 +34,7 @@ const char *mcp_subscription_read(struct str filter, struct mcp_subscription *su
     return NULL;
 }
 
-/* Whether a member asks for anything. What is not known here may. */
+/* Whether a member asks for anything. An unknown value may. */
 static bool asks(struct str value)
 {
     switch (json_type(value)) {

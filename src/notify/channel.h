@@ -1,5 +1,5 @@
 /*
- * What an endpoint of each type is sent of a task, and what its answer means.
+ * The messages to an endpoint of each type about a task, and the meaning of its answer.
  *
  * Texts of agents, servers and people stand where the endpoint formats nothing, so that none of
  * them becomes a link, a mention or an order. Any thread; pure. Source: contract "Approvals by

@@ -161,7 +161,7 @@ static void copy_value(struct walk *walk)
     } while (depth > 0 && walk->at < walk->end);
 }
 
-/* Where the paths lead from `place` by a key, which has its quotes. */
+/* The place that the paths reach from `place` by a key, which has its quotes. */
 static const struct step *step_by(struct walk *walk, uint32_t place, struct str key)
 {
     struct str name = str_slice(key.bytes + 1, key.length - 2);

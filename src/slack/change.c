@@ -1,5 +1,5 @@
-/* From the reactions to a message to wishes. What was told is kept as seen, so that a vote which
- * was taken back elsewhere is not given again by the reaction that still stands there. */
+/* From the reactions to a message to wishes. A reaction that was told is kept as seen. So a vote
+ * that was taken back elsewhere is not given again by the reaction that still stands there. */
 #include <stdlib.h>
 #include <string.h>
 

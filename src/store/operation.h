@@ -17,7 +17,7 @@ struct task_event {
     int64_t sequence; /* in the feed, as it was read there; 0: it was not read, but done now */
 };
 
-/* What was read last of the feed of changes. It stays there, unless the database has lost commits.
+/* The last place read of the feed of changes. It stays there, unless the database has lost commits.
  */
 struct feed_place {
     int64_t sequence; /* 0: nothing was read yet */

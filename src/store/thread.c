@@ -165,7 +165,7 @@ static void tell_of_yield(struct store *store)
         loop_post(observer.loop, observer.callback, observer.context);
 }
 
-/* What other threads may know of this replica. */
+/* Shows other threads the state of this replica. */
 static void show_replica(struct store *store, struct batch *batch)
 {
     const struct replica *replica = &store->replica;
@@ -303,7 +303,7 @@ static int64_t next_wake_ms(const struct store *store)
     return at_ms;
 }
 
-/* What a shared database wants of each replica. */
+/* A replica's duties toward a shared database. */
 static void take_part(struct store *store, int64_t now_ms)
 {
     struct error error;

@@ -190,8 +190,8 @@ void http1_connections_reuse(struct http1_call *const *calls, size_t count);
 void http1_connection_release(struct http1_connection *connection);
 void http1_connection_close(struct http1_connection *connection);
 void http1_connection_read(struct http1_connection *connection, bool on);
-/* As writev() with two pieces; false when it will not take any more. What is left over makes
- * `writable` come. */
+/* As writev() with two pieces; false when it will not take any more. If bytes are left over,
+ * `writable` comes. */
 bool http1_connection_write(struct http1_connection *connection, struct str head, struct str body,
                             size_t *written);
 /* As read(). */
