@@ -114,7 +114,7 @@ static void refuse_edit(struct pending_reply *pending, const struct store_reply 
                         enum reply_error error, const char *message)
 {
     struct http_exchange *exchange = pending_reply_take(pending);
-    /* Whoever may not vote hears that first. */
+    /* A person who may not vote hears that first. */
     const struct store_reply refused = {
         .status = STORE_REFUSED, .task = read->task, .refusal = vote_judge(pending, read->task)};
     const struct store_reply conflict = {.status = STORE_CONFLICT, .task = read->task};

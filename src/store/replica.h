@@ -78,8 +78,7 @@ bool replica_holds(const struct batch *batch, enum lease lease);
 /* The task is executing: by this replica from now on. false also when its epoch is over, or when
  * nobody may execute. */
 bool replica_claim(struct batch *batch, const struct task *task);
-/* If others may use the database, the task lives with this replica, which has its credentials.
- */
+/* If others may use the database, the task lives with this replica, which has its credentials. */
 bool replica_keep(struct batch *batch, const struct task *task);
 /* Ends an execution whose replica is gone. */
 bool replica_end_unknown(struct batch *batch, const char *id);

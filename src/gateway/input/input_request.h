@@ -1,7 +1,7 @@
 /*
- * What upstream asks in a call that the gateway runs, or in a session it answers for:
- * elicitation/create and sampling/createMessage. Each waits for the first answer, and ends
- * by its own clock (seed 000 §1.2, §1.3; seed 001).
+ * The requests of upstream in a call that the gateway runs, or in a session it answers for:
+ * elicitation/create and sampling/createMessage. Each waits for the first answer, and ends by its
+ * own clock (seed 000 §1.2, §1.3; seed 001).
  *
  * The ways to an answer: the request itself on a stream of a client that declared the
  * capability; pending-elicitations and elicitation-response in a task; the pseudo-task tools.

@@ -35,7 +35,7 @@ struct legacy_session {
     struct loop_timer patience; /* while the stream has no head yet */
     void (*opened)(struct legacy_session *session, const struct rpc_call_reply *refusal);
     void (*stream_known)(struct legacy_session *session);
-    /* Who gets what comes on the stream; NULL: nobody. */
+    /* The receiver of the stream's messages; NULL: nobody. */
     void (*listener)(void *context, struct str message);
     void (*listener_ended)(void *context); /* the stream has ended; NULL: nobody is told */
     void *listener_context;
@@ -70,8 +70,7 @@ bool legacy_session_want_stream(struct legacy_session *session,
                                 void (*known)(struct legacy_session *session));
 /* Ends the GET stream. */
 void legacy_session_close_stream(struct legacy_session *session);
-/* What the requests of the session's own have in common; `body` and `id` are the caller's to set.
- */
+/* The options that the session's own requests share; `body` and `id` are the caller's to set. */
 struct rpc_call_options legacy_session_options(const struct legacy_session *session);
 /* Sends a message whose answer nobody waits for. */
 void legacy_session_notify(struct legacy_session *session, struct str body);

@@ -10,7 +10,7 @@ struct listened_task {
     char id[TASK_ID_BYTES];
     struct task *task; /* as it was last seen; NULL until it has been read */
     char told[DIGEST_HEX_BYTES];
-    /* What its server asks at another replica, which has told of it. */
+    /* The questions of its server at another replica, which has told of them. */
     struct buffer asked; /* JSON object; empty: nothing */
     int64_t asked_ms, asked_sequence;
 };

@@ -1,6 +1,6 @@
 /*
- * The gateway of the process, the worker of each loop, and how one worker reaches all of them. What
- * the gateway and its workers hold belongs to the rooms: each room knows the inside of its own.
+ * The gateway of the process, the worker of each loop, and how one worker reaches all of them. The
+ * state of the gateway and its workers belongs to the rooms: each room knows the inside of its own.
  */
 #pragma once
 

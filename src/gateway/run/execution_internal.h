@@ -57,7 +57,7 @@ void execution_begin(struct execution *execution, struct task *task);
 /* Takes the rules in force, and the headers that they make. false: the token of the server must be
  * asked for first. */
 bool execution_take_rules(struct execution *execution);
-/* What is compared; borrowed from the execution. */
+/* The parts that the check of drift compares; borrowed from the execution. */
 struct drift_check execution_drift(const struct execution *execution);
 /* The store has `task`, the execution's own, as executing: sends the call. */
 void execution_run(struct execution *execution, struct task *task);

@@ -2,8 +2,8 @@
  * One call of a tool that the gateway runs: what an approved call (execution.h) and one that goes
  * on without its client (detached_call.h) both are. Each embeds it as its first member `base`.
  *
- * "Where is this call" has one answer, invocation_where(). The moves are the table in
- * invocation_table.h. Everything belongs to the thread of the worker's loop.
+ * invocation_where() alone answers where a call is. The moves are the table in invocation_table.h.
+ * Everything belongs to the thread of the worker's loop.
  */
 #pragma once
 
@@ -41,7 +41,7 @@ struct invocation_class {
     void (*destroy)(struct invocation *invocation); /* frees the object around it */
     /* The client of its task has answered something that the server asks (task_rounds.h). */
     void (*answered)(struct invocation *invocation);
-    /* What the server requires nobody gives: the call ends, and its outcome says why. */
+    /* Nobody gives what the server requires: the call ends, and its outcome says why. */
     void (*give_up)(struct invocation *invocation, enum jsonrpc_error error, const char *why);
     /* Sends the call again with the answers to what a modern server requires (JSON object, or
      * empty) and its requestState (JSON text, or empty). */
