@@ -1,4 +1,4 @@
-// What a client may try to get to a server of the other era unjudged, and what such a server may try to get down.
+// A client's attempts to get something unjudged to a server of the other era, and such a server's attempts to get something down.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { envelope, modernServer, PREFIX } from './lib/modern.mjs';
@@ -17,7 +17,7 @@ async function modernStage(t, { source = {}, ...options } = {}) {
   return { ...staged, modern: (more) => modernClient(t, staged.gateway.url, { capabilities: {}, headers: OWNER, ...more }) };
 }
 
-/** What reached the server because of a client. */
+/** The requests that reached the server because of a client. */
 const fromClients = (upstream) => upstream.requests.filter((r) => r.rpc?.params?._meta?.[`${PREFIX}clientInfo`]?.name !== 'taskgate' && r.rpc?.params?.clientInfo?.name !== 'taskgate');
 
 /** A body whose members are given as text, so that keys may have escapes. */

@@ -44,7 +44,7 @@ async function stage(t) {
   return { ...all, issuer, tokens, claims, elsewhere: url };
 }
 
-/** reason of the log and the metric => how such a token is made. What a token has beside is good. */
+/** reason of the log and the metric => how such a token is made. Additional claims do no harm. */
 const BAD = {
   'alg none': ['algorithm', ({ issuer, claims }) => issuer.sign(claims(), { alg: 'none' }).replace(/[^.]*$/, '')],
   'HMAC with the public key': ['algorithm', ({ issuer, claims }) => {

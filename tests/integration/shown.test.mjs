@@ -1,4 +1,4 @@
-// What the people who decide are told of a call: the words of the rule, the server's word of the tool, and lists in the order of the time that is left.
+// The context of a call for the people who decide: the words of the rule, the server's word of the tool, and lists in the order of the time that is left.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';

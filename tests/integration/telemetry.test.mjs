@@ -65,7 +65,7 @@ test('a forwarded call is a SERVER span with a CLIENT span below it, in the trac
   // Other methods have spans by their names.
   assert.equal((await collector.span(({ name, kind }) => name === 'initialize' && kind === SERVER)).attributes['mcp.method.name'], 'initialize');
   await collector.span('notifications/initialized');
-  // What goes to the collector, and what does not.
+  // The request to the collector, and the texts that it must not have.
   const [request] = collector.requests;
   assert.equal(request.path, '/v1/traces');
   assert.equal(request.headers['content-type'], 'application/x-protobuf');

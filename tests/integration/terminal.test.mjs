@@ -218,7 +218,7 @@ test('bash completes commands, options and files', () => {
 
 test('zsh completes commands, options and files', { skip: has('zsh') ? false : 'zsh is not here: apt-get install zsh' }, () => {
   for (const [line, expected] of CASES) {
-    // What zsh's own functions would be given.
+    // Prints the words that zsh's own functions would be given.
     const script = `compdef() {}; _files() { print -l -- $words[CURRENT]*(N) }; _describe() { local -a all=("\${(@P)2}"); print -l -- \${(M)\${all%%:*}:#\${words[CURRENT]}*} }
 source <("$1" completion zsh); shift; words=("$@"); CURRENT=$#; _taskgate`;
     const { stdout, stderr } = spawnSync('zsh', ['-f', '-c', script, 'zsh', BINARY, BINARY, ...line], { encoding: 'utf8', cwd: FOLDER });

@@ -35,7 +35,7 @@ function connect(t, port, options = {}) {
   );
 }
 
-/** What comes of a request: the response, or the error in capitals. In TLS 1.3 a client learns only then. */
+/** The outcome of a request: the response, or the error in capitals. In TLS 1.3 a client learns only then. */
 const asked = (url, options) => exchange(url, { method: 'DELETE', headers: { 'mcp-session-id': 'asked' }, tls: options }).catch((error) => `${error.code} ${error.message}`.toUpperCase().replaceAll(' ', '_'));
 
 const handshakes = async (admin, labels) => sample(await admin.metrics(), 'thoughtgate_tls_handshakes_total', labels) ?? 0;

@@ -19,7 +19,7 @@ export const oneField = (message, name, type = 'string') => ({
 });
 
 /**
- * What a tool sees of its call: `responses` (the client's answers), `state()` (what the client has kept), `mint(value)`
+ * A tool's view of its call: `responses` (the client's answers), `state()` (what the client has kept), `mint(value)`
  * (such a state), `capabilities` (of this request), `signal`, `progress(done, total)`, `say(level, data)`.
  */
 function callOf(ctx, codec) {

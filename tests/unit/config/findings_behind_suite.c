@@ -1,5 +1,4 @@
-/* What can be wrong with the parts of a file behind its sources: each rule with its place, key and
- * hint. */
+/* The faults in the parts of a file behind its sources: each rule with its place, key and hint. */
 #include <check.h>
 #include <stdlib.h>
 

@@ -88,7 +88,7 @@ START_TEST(the_body_of_a_held_request_may_be_forgotten)
 }
 END_TEST
 
-/* Whoever leaves then is noticed as ever. */
+/* A client that leaves then is noticed as ever. */
 START_TEST(a_client_whose_body_was_forgotten_leaves)
 {
     struct scene scene = {.act = hold};

@@ -1,4 +1,4 @@
-/* Which era a request is of, and what a modern one must have. */
+/* The era of a request, and the demands on a modern one. */
 #include "mcp_test.h"
 
 #include "taskgate/mcp/cacheable.h"
@@ -105,7 +105,7 @@ static const struct {
      "Mcp-Name"},
     {CALL(META("\"2026-07-28\"")), HEADERS(ONE("2026-07-28"), ONE("tools/call"), ONE("read")),
      JSONRPC_HEADER_MISMATCH, "Mcp-Name"},
-    /* What may be left out comes last. */
+    /* Optional members come last. */
     {WITH("\"progressToken\":-7"), RIGHT, NO_ERROR, NULL},
     {WITH("\"progressToken\":\"\""), RIGHT, NO_ERROR, NULL},
     {WITH("\"progressToken\":1.0"), RIGHT, JSONRPC_INCOMPLETE_ENVELOPE, NULL},

@@ -1,4 +1,4 @@
-/* What the log says of Cedar policies when they are loaded: mistakes and warnings. */
+/* The log's words about Cedar policies when they are loaded: mistakes and warnings. */
 #include <check.h>
 #include <string.h>
 

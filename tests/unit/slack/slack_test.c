@@ -1,4 +1,4 @@
-/* What Slack sends: signatures, payloads, reactions. */
+/* The messages of Slack: signatures, payloads, reactions. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What is kept of a task that has ended. */
+/* The parts of an ended task that the store keeps. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Where sessions live, of two stores on one database as two processes have them, and who adopts
- * them. */
+/* The homes of sessions, of two stores on one database as two processes have them, and the adoption
+ * of sessions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

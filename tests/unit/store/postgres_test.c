@@ -1,4 +1,4 @@
-/* What only PostgreSQL has: being refused, losing the server, and lost answers. */
+/* The cases of PostgreSQL alone: being refused, losing the server, and lost answers. */
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,7 +197,7 @@ START_TEST(a_server_that_comes_back_is_used_again_and_nothing_is_lost)
 }
 END_TEST
 
-/* Whatever was answered as stored is there, and what was not is not. */
+/* Every change that was answered as stored is there, and no other is. */
 START_TEST(a_server_that_dies_in_the_middle_of_commits_keeps_what_was_answered)
 {
     enum { ROUNDS = 3 };

@@ -145,7 +145,8 @@ START_TEST(nobody_votes_on_a_call_of_their_own)
 }
 END_TEST
 
-/* What it knows of the people: mallory has gone, and an approval holds for a minute. */
+/* The electorate's knowledge of the people: mallory has gone, and an approval holds for a
+ * minute. */
 static void renew(void *context, struct ballot_vote *vote)
 {
     ++*(int *)context;

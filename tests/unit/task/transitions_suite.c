@@ -187,7 +187,8 @@ START_TEST(approving_what_runs_does_not_run_it_again)
 }
 END_TEST
 
-/* Whoever finds that an approved call must not run may be later than another who began it. */
+/* A replica that finds that an approved call must not run may be later than another that began
+ * it. */
 START_TEST(what_has_begun_is_not_said_never_to_have_run)
 {
     struct task_change change = {

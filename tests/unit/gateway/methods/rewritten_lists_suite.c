@@ -40,7 +40,7 @@ static void put(const struct rewritten_key *key, const char *written)
     rewritten_lists_put(lists, list);
 }
 
-/* What is written for the key with the id 7; "" when nothing is known. */
+/* The text for the key with the id 7; "" when nothing is known. */
 static const char *found(const struct rewritten_key *key)
 {
     static char text[64];

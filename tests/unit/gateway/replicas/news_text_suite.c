@@ -1,4 +1,4 @@
-/* What replicas tell each other is read as it was written, and nothing else is read. */
+/* News between replicas is read as it was written, and nothing else is read. */
 #include "replicas/news_text.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What a signature between replicas covers, and when it is refused. */
+/* The parts that a signature between replicas covers, and its refusals. */
 #include "replicas/relay_signature.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ static void sign(const struct relay_signed *as, struct str key, struct buffer *v
     relay_signature_write(key, as, value);
 }
 
-/* What was signed as `signed_as` comes as `sent`. */
+/* Whether a request that was signed as `signed_as` is taken as `sent`. */
 static bool is_taken(const struct relay_signed *signed_as, const struct relay_signed *sent)
 {
     struct buffer value;
@@ -54,7 +54,7 @@ static bool is_taken(const struct relay_signed *signed_as, const struct relay_si
     struct str signature;
     sign(signed_as, STR("key"), &value);
     ck_assert(relay_signature_read(buffer_str(&value), &read, &signature));
-    /* What stands in the header may be changed on the way as well. */
+    /* The header's values may be changed on the way as well. */
     read.from = sent->from;
     read.to = sent->to;
     read.epoch = sent->epoch;
@@ -209,7 +209,7 @@ START_TEST(a_clock_that_is_set_back_opens_nothing_that_was_taken)
     ck_assert(take(cache, STR("d"), 121002)); /* a and b are forgotten */
     ck_assert(!nonce_cache_take(cache, STR("a"), captured_ms, 121003));
     ck_assert(!nonce_cache_take(cache, STR("b"), captured_ms - 1, 121003));
-    /* What the slowest clock signs that is in time: half a window before. */
+    /* A signature of the slowest clock in time is half a window old. */
     ck_assert(nonce_cache_take(cache, STR("e"), NOW + 121003 - 30000, 121003));
     nonce_cache_destroy(cache);
 }

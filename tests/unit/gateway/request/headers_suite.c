@@ -1,4 +1,4 @@
-/* Which headers travel, and which requests two readers could read differently. */
+/* The headers that travel, and the requests that two readers could read differently. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What servers ask the clients of modern tasks. */
+/* The questions of servers to the clients of modern tasks. */
 #include "suites.h"
 
 #include "run/task_rounds.h"
