@@ -19,7 +19,7 @@ struct option {
     const char *name;       /* without "--" */
     const char *value_name; /* "FILE"; NULL for a flag */
     const char *help;
-    const char **value; /* where the value goes; for a flag NULL */
+    const char **value; /* the destination of the value; for a flag NULL */
     bool *flag;
 };
 

@@ -245,7 +245,7 @@ static void judge(struct control *control)
     struct mcp_capabilities upstream = {0};
     catalog_capabilities(catalog, source, &upstream);
     if (!upstream.tasks)
-        tool.has_own = false; /* what it says of tasks means nothing then */
+        tool.has_own = false; /* its word about tasks means nothing then */
     create(control, &decision, &tool);
 }
 

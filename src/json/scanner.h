@@ -20,7 +20,7 @@ struct scanner {
     unsigned depth;
     enum scan_verdict verdict;
     struct error *error; /* may be NULL */
-    size_t *place;       /* where the byte that is wrong goes; NULL: into the message */
+    size_t *place;       /* the place of the wrong byte; NULL: it goes into the message */
     bool refuses_nul;    /* in keys: for a reader in C they would end there */
     bool folds_keys;     /* two that fold alike are as one key twice */
     struct keys keys;

@@ -14,7 +14,7 @@
 #include "taskgate/store/store.h"
 
 struct channel_letter {
-    char *url;           /* where it is posted to; NULL for a mail */
+    char *url;           /* the address of a post; NULL for a mail */
     char *authorization; /* of its header, or NULL */
     struct buffer body;
 };

@@ -12,7 +12,7 @@
 
 /* A step of the paths: what one segment leads to from one place. */
 struct step {
-    uint32_t place; /* where it leads to; 0 when no path goes on */
+    uint32_t place; /* the next place; 0 when no path goes on */
     bool is_hidden; /* a path ends here */
 };
 

@@ -11,7 +11,7 @@ struct change {
     uint32_t magic; /* CHANGE_MAGIC */
     struct slack_account *account;
     char key[DIGEST_HEX_BYTES];
-    char *task_id, *seen; /* what is seen once all is settled */
+    char *task_id, *seen; /* the reactions seen once all is settled */
     size_t waiting;       /* wishes, and one while they are told */
     bool has_failed;
 };

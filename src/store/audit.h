@@ -5,7 +5,7 @@
 
 struct audit_actor {
     const char *kind, *name;
-    const char *via; /* what showed an operator who votes; NULL: nothing to tell */
+    const char *via; /* the witness of an operator who votes; NULL: nothing to tell */
 };
 
 #define AUDIT_GATEWAY ((struct audit_actor){"gateway", "taskgate", NULL})

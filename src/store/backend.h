@@ -246,7 +246,7 @@ struct feed_change {
 
 /* A replica, as the database knows it. */
 struct replica_row {
-    struct str id, address; /* where others reach it; empty: nowhere */
+    struct str id, address; /* the address for others; empty: none */
     int64_t epoch;
     int64_t alive_ms; /* 0: its epoch has ended */
     int64_t seen_ms;  /* its last sign of life */

@@ -94,7 +94,7 @@ bool replica_holds(const struct batch *batch, enum lease lease)
 struct reading {
     struct batch *batch;
     struct feed_place place;
-    bool is_there; /* what was read last */
+    bool is_there; /* the change read last is */
     bool has_failed;
 };
 

@@ -38,7 +38,7 @@ void store_answer(struct operation *operation)
 }
 
 struct notice {
-    const struct observer *observer; /* which lives as long as the store */
+    const struct observer *observer; /* it lives as long as the store */
     struct task *task;
     bool created, is_own;
     int64_t sequence;

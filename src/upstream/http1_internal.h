@@ -90,7 +90,7 @@ struct http1_connection {
     struct list of_client; /* in client->idle while idle */
     struct http1_host *host;
     struct http1_call *call; /* NULL while idle */
-    char *owner;             /* whose requests it carries; NULL: of those without an owner */
+    char *owner;             /* the owner of its requests; NULL: of those without an owner */
     int fd;
     struct loop_edge edge;
     int64_t idle_since_ms;

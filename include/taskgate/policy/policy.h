@@ -113,7 +113,7 @@ void policy_consult(const struct policy *policy, const struct policy_request *re
 /* Facts that a rehearsal of a call may lack; bits. */
 enum policy_unknown {
     UNKNOWN_ARGUMENTS = 1,
-    UNKNOWN_CALLER = 2, /* who called, when, and what upstream said of the tool then */
+    UNKNOWN_CALLER = 2, /* the caller, the time, and upstream's word of the tool then */
 };
 /* As policy_consult(), but nothing is counted and nothing logged: it tells what would
  * be. 0 when it is decided; else what the decision hangs on of `unknown`, and `decision` is

@@ -7,7 +7,7 @@
  * "Notifiers".
  *
  * Reactions are asked for by reactions.get, message by message: it needs only the scope
- * reactions:read and names everybody who has reacted. Where more messages wait than that reaches
+ * reactions:read and names everybody who has reacted. If more messages wait than that reaches
  * in time, conversations.history tells the reactions to all messages of a channel in a few calls,
  * and reactions.get only those that it does not tell whole.
  */

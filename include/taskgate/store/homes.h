@@ -17,7 +17,7 @@
 struct store_home {
     const char *replica;
     int64_t epoch;
-    const char *address; /* where it takes calls of others, as it says now; "": it takes none */
+    const char *address; /* it takes calls of others there, as it says now; "": it takes none */
     bool is_here;        /* at this process, in its epoch */
     bool is_adopted;     /* just now, from one that is gone; the reply's `tasks` are those of the
                             session that failed with it: they are told once, here */

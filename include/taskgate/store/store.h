@@ -62,7 +62,7 @@ enum store_status {
     STORE_REFUSED,         /* the vote is refused: see `refusal` */
     STORE_LIMIT_PRINCIPAL, /* pending tasks of one owner */
     STORE_LIMIT_TOTAL,
-    STORE_LIMIT_BYTES, /* what the store holds */
+    STORE_LIMIT_BYTES, /* bytes in the store */
     STORE_FAILED,      /* the database, or a call that cannot be carried out; nothing was changed */
 };
 
@@ -169,7 +169,7 @@ struct store_claim {
 };
 struct store_vote {
     struct ballot_person voter;
-    struct ballot_names owners; /* what stands as the owner of a call of theirs */
+    struct ballot_names owners; /* the owners of calls of theirs */
     enum ballot_verb verb;
     const char *reason;            /* or NULL */
     bool is_emergency;             /* an approval by one alone */
@@ -294,7 +294,7 @@ void store_note_once(struct store *store, struct str digest, int64_t keep_ms,
 struct store_attempt {
     const char *digest;  /* SHA-256 hex of its state */
     const char *browser; /* SHA-256 hex of the cookie of the browser in which it has begun */
-    const char *sealed;  /* what the browser alone can open */
+    const char *sealed;  /* the text that the browser alone can open */
 };
 /* Keeps it (copied) for STORE_ATTEMPT_LIFE_MS, and the latest 1,000 of all. */
 void store_attempt_put(struct store *store, const struct store_attempt *attempt,
@@ -361,7 +361,7 @@ struct store_delivery {
     unsigned event;    /* one NOTIFY_… bit: the first of the change's that the target wants */
     int64_t attempts;  /* that have failed */
     int64_t at_ms;     /* of the change */
-    char *reference;   /* what store_outbox_posted() has kept of the task, or NULL */
+    char *reference;   /* the text that store_outbox_posted() has kept of the task, or NULL */
     bool is_emergency; /* the task was approved by one person alone */
     char *anchor;      /* JSON object: it is about this, and about no task; else NULL */
     struct task *task; /* as it was then: what operators see of it; `arguments` is "" unless some

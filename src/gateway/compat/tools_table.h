@@ -45,7 +45,7 @@ TOOL(GET_SAMPLING_REQUESTS, "Get requests for a model", READS, pseudo_tool_get_s
 TOOL(RESPOND_TO_SAMPLING, "Answer a request for a model", CHANGES, pseudo_tool_respond_to_sampling,
      "Answer a request [[of {get_sampling_requests}||for a model]] with what you write for it.",
      PARAMETER("request_id", TEXT, true, "requestId of the request"),
-     PARAMETER("role", TEXT, true, "Who speaks, as a rule assistant", .choices = {"user", "assistant"}),
+     PARAMETER("role", TEXT, true, "The speaker, as a rule assistant", .choices = {"user", "assistant"}),
      PARAMETER("content", TEXT, true, "The text"),
      PARAMETER("model", TEXT, true, "Name of the model that wrote it"),
      PARAMETER("stop_reason", TEXT, false, "Why the text ends", .choices = {"endTurn", "maxTokens", "stopSequence", "toolUse"}))

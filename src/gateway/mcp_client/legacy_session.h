@@ -25,7 +25,7 @@ struct legacy_session {
     struct snapshot *snapshot;          /* under which it was opened */
     const struct config_source *source; /* of it */
     struct upstream_session base;       /* owned texts; empty before it is open */
-    struct headers headers;             /* what its own requests carry */
+    struct headers headers;             /* headers of its own requests */
     struct buffer initialized;          /* the result of `initialize`; empty before it is open */
     struct buffer level;                /* JSON text of the log level that was set last, or empty */
     struct server_budget budget;        /* for the server's requests that belong to no call */
@@ -41,7 +41,7 @@ struct legacy_session {
     void *listener_context;
 
     /* ---- session_pool.c ---- */
-    char *key;                     /* whose calls it is for; NULL: of one call alone */
+    char *key;                     /* the owner of its calls; NULL: of one call alone */
     size_t users;                  /* calls that have checked it out */
     bool is_alone;                 /* checked out by one call that shares it with none */
     bool is_lost;                  /* the server does not know it any more */

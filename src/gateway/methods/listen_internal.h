@@ -27,7 +27,7 @@ struct listening {
     bool server_left; /* the server serves nothing of it: the gateway goes on by itself */
     struct listened_task *tasks;
     size_t task_count, read_count;
-    call_step tasks_read; /* where to go on with the tasks that are the client's */
+    call_step tasks_read; /* the next step with the tasks that are the client's */
 };
 #define LISTENING_MAGIC 0x4757580e
 

@@ -42,7 +42,7 @@ struct rewritten_list {
     size_t id_at;            /* in `reply` */
     struct list_text *reply; /* its parts, one behind the other */
     struct str result, next_cursor;
-    struct catalog_page *page;  /* what the catalogue is told */
+    struct catalog_page *page;  /* the page for the catalogue */
     size_t bytes;               /* all that it takes; set by rewritten_lists_put() */
     unsigned offered, prefixed; /* of our tools: pseudo_tools_names() when it was written */
     struct buffer written;      /* the rewritten reply, without its id, too */

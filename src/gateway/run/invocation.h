@@ -60,9 +60,9 @@ struct invocation {
     const struct config_source *source;
     struct headers headers; /* owned copies of what the server gets; never stored, or logged */
     char session[DIGEST_HEX_BYTES]; /* of the request that brought them */
-    struct input_audience audience; /* who answers what the server asks */
+    struct input_audience audience; /* the clients that answer the server's questions */
     struct server_budget budget;    /* for the requests of the server */
-    struct rpc_call *rpc;           /* what is under way to the server; NULL without */
+    struct rpc_call *rpc;           /* the call under way to the server; NULL without */
     struct invocation_rounds rounds;
     struct buffer request_id; /* JSON text of the id that the server sees; set once it is sent */
     char *server_task;        /* the server's own task, when the tool requires one */

@@ -24,7 +24,7 @@ struct entry {
     struct verdict legacy, modern;
     bool is_doubted;
     int64_t asked_ms;
-    unsigned told; /* what the log has said last; 0: nothing */
+    unsigned told; /* the last word in the log; 0: nothing */
 };
 
 struct source_eras {
