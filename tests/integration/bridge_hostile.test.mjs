@@ -80,7 +80,7 @@ test('methods.allow opens no method of the other era: its gates are not asked th
     assert.equal(fromClients(down.upstream).filter((r) => r.rpc?.method === method && r.rpc.params?.clientInfo?.name !== 'modern-client').length, 0, method);
   }
   assert.equal((await client.call('x/own', {})).error.code, -32601);
-  assert.equal(down.upstream.of('x/own').length, 1); // which the configuration does open
+  assert.equal(down.upstream.of('x/own').length, 1); // the configuration does open it
 
   const up = await legacyStage(t, everything);
   const legacy = await up.connect();
@@ -139,7 +139,7 @@ test('legacy client, modern server: each round is judged by the rules in force; 
   }
 });
 
-test('what is hidden or denied goes up over neither bridge, whatever the method', async (t) => {
+test('hidden or denied names go up over neither bridge, whatever the method', async (t) => {
   const rules = [['secret*', 'deny'], ['denied:*', 'deny']];
   const expose = { mode: 'blocklist', tools: ['hidden*'] };
   const capabilities = { tools: {}, resources: { subscribe: true }, prompts: {}, completions: {} };

@@ -325,7 +325,7 @@ test('hostile: foreign ids, other sessions, doubled and malformed answers are re
   assert.equal(calls(upstream, 'tools/call').length, 2);
 });
 
-test('what the server asks wrongly ends the call', async (t) => {
+test('a malformed question of the server ends the call', async (t) => {
   let answer;
   const { connect } = await stage(t, { upstream: { handlers: asking(() => answer) } });
   const client = await connect({ capabilities: ALL });

@@ -102,7 +102,7 @@ test('a call that waits is reminded of once and escalated once, also over a rest
   assert.deepEqual(entries.filter((entry) => entry.taskId === taskId).map(({ event }) => event), ['create', 'remind', 'escalate', 'reject']);
 });
 
-test('what is decided is not reminded of', async (t) => {
+test('a decided call is not reminded of', async (t) => {
   const [desk, lead] = await receivers(t, 'desk', 'lead');
   const { admin, connect } = await stage(t, [told(desk, 'desk', { workflows: ['duty'] }), told(lead, 'lead', { workflows: [] })],
     { remind_after: '2s', escalate: { after: '2s', notify: ['lead'] }, notify: ['desk'] });

@@ -98,7 +98,7 @@ test('notifications on the GET stream and on a waiting tasks/result', options, a
   for (const message of messages) assertSchema(t, message.method ? definition[message.method] : 'JSONRPCResultResponse', message);
 });
 
-test('what the gateway sends upstream of its own', options, async (t) => {
+test("the gateway's own requests to upstream", options, async (t) => {
   const { upstream, admin, connect } = await stage(t, { upstream: { capabilities: { tools: {}, tasks: TASKS }, tools: [tool('delete_user', { support: 'required' })] } });
   const client = await connect();
   await client.result('tools/list');

@@ -180,7 +180,7 @@ test('tasks watch: time, caller, tool, and why a call failed or was refused', as
 const words = (...line) => spawnSync(BINARY, [...line, '--complete'], { encoding: 'utf8' });
 const names = (stdout) => stdout.trimEnd().split('\n').map((line) => line.split('|')[0]).filter(Boolean);
 
-test('what can be completed is what --help says, for every command', () => {
+test('completion offers the words of --help, for every command', () => {
   const commands = names(words().stdout);
   assert.ok(commands.includes('tasks') && commands.includes('completion'));
   const lines = commands.flatMap((command) => {

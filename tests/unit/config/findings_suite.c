@@ -113,7 +113,7 @@ static const struct finding {
                                              "{groups: [x]}}\n",
      ""},
     /* V-004, V-005 and rules that ask policies which nobody wrote */
-    /* what approvers are told */
+    /* the words for approvers */
     {RULES "    - match: a\n      action: approve\n      show:\n        summary: 'x {y'\n"
            "        highlight: [ok, a..b]\n        risk: hihg\n        colour: red\n",
      "t.yaml:10:18: governance.rules[0].show.summary: \"x {y\": a \"{\" has no \"}\"; write {{ for "

@@ -176,7 +176,7 @@ START_TEST(methods_are_of_their_era)
 }
 END_TEST
 
-START_TEST(what_clients_keep_is_private_and_short)
+START_TEST(kept_results_are_private_and_short)
 {
     static const struct {
         const char *result, *written;
@@ -206,7 +206,7 @@ Suite *era_suite(void)
                         (int)(sizeof checks / sizeof *checks));
     tcase_add_test(tests, no_modern_error_has_a_code_that_is_not_allowed);
     tcase_add_test(tests, methods_are_of_their_era);
-    tcase_add_test(tests, what_clients_keep_is_private_and_short);
+    tcase_add_test(tests, kept_results_are_private_and_short);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -65,7 +65,7 @@ static bool is_taken(const struct relay_signed *signed_as, const struct relay_si
     return is_good;
 }
 
-START_TEST(what_was_signed_is_taken)
+START_TEST(a_signed_request_is_taken)
 {
     struct relay_signed sent = request(), read = request();
     struct buffer value;
@@ -186,7 +186,7 @@ START_TEST(a_nonce_is_taken_once)
 }
 END_TEST
 
-START_TEST(what_cannot_be_remembered_is_refused)
+START_TEST(a_nonce_without_room_is_refused)
 {
     struct nonce_cache *cache = nonce_cache_create(60000, 2);
     ck_assert(take(cache, STR("a"), 100000));
@@ -228,13 +228,13 @@ END_TEST
 TCase *relay_signature_tests(void)
 {
     TCase *tests = tcase_create("relay signature");
-    tcase_add_test(tests, what_was_signed_is_taken);
+    tcase_add_test(tests, a_signed_request_is_taken);
     tcase_add_test(tests, each_part_is_signed);
     tcase_add_test(tests, parts_have_borders);
     tcase_add_test(tests, other_forms_are_refused);
     tcase_add_test(tests, the_window_is_thirty_seconds_each_way);
     tcase_add_test(tests, a_nonce_is_taken_once);
-    tcase_add_test(tests, what_cannot_be_remembered_is_refused);
+    tcase_add_test(tests, a_nonce_without_room_is_refused);
     tcase_add_test(tests, a_clock_that_is_set_back_opens_nothing_that_was_taken);
     tcase_add_test(tests, nonces_differ);
     return tests;
