@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { AdminClient, sample } from './lib/admin.mjs';
-import { ADMIN_TOKEN, startGateway, workflow } from './lib/gateway.mjs';
+import { ADMIN_TOKEN, BRIEF_DRAIN, startGateway, workflow } from './lib/gateway.mjs';
 import { exchange } from './lib/http.mjs';
 import { scene } from './lib/scene.mjs';
 import { startUpstream, tool } from './lib/upstream.mjs';
@@ -77,7 +77,7 @@ test("a stop of a call after somebody else's approval is not taken for the decis
 });
 
 test('approve answers after the commit and before the execution', async (t) => {
-  const { upstream, admin, connect } = await stage(t);
+  const { upstream, admin, connect } = await stage(t, { env: BRIEF_DRAIN });
   upstream.handlers['tools/call'] = () => {};
   const client = await connect();
   const { taskId } = await client.createTask('delete_user');

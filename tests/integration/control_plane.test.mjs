@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import { test } from 'node:test';
 import { call, called, result, stage, TOKENS, TOOLS } from './lib/control_plane.mjs';
+import { BRIEF_DRAIN } from './lib/gateway.mjs';
 import { startUpstream, TASKS, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -314,7 +315,7 @@ test('upstreams without session ids are called all the same', async (t) => {
 
 test('a tool that upstream itself runs as a task only is run as one, and cancelled as one', async (t) => {
   const tools = [tool('job', { support: 'required' })];
-  const { upstream, ci } = await stage(t, { upstream: { tools, capabilities: { tools: {}, tasks: TASKS } } });
+  const { upstream, ci } = await stage(t, { upstream: { tools, capabilities: { tools: {}, tasks: TASKS } }, env: { ...TOKENS, ...BRIEF_DRAIN } });
   let letGo;
   upstream.handlers['tasks/cancel'] = ({ reply }) => (letGo = () => reply.result({}));
   const task = await called(ci, { tool: 'job', ttl: 30_000 });

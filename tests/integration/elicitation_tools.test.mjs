@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asks, elicit, PARTY, responseTo, SAMPLE, sample } from './lib/asking.mjs';
 import { sdkClient } from './lib/client.mjs';
-import { startGateway, workflow } from './lib/gateway.mjs';
+import { BRIEF_DRAIN, startGateway, workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
 import { targets } from './lib/targets.mjs';
 import { tool } from './lib/upstream.mjs';
@@ -140,7 +140,7 @@ test('upstream withdraws it; upstream goes; the client goes, and its call goes o
     stream = reply.sse();
     stream.event({ jsonrpc: '2.0', ...elicit('e-1') });
     stream.event({ jsonrpc: '2.0', ...elicit('e-2') });
-  });
+  }, { env: BRIEF_DRAIN });
   const client = await plain(s);
   const call = client.send('tools/call', { name: 'book_dinner', arguments: {} });
   const both = json(await listed(client, 'get_elicitations', 2));

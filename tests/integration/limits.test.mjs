@@ -1,7 +1,7 @@
 // Limits: an excess request is refused at once, with the time to come back, and costs no other client anything.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { workflow } from './lib/gateway.mjs';
+import { BRIEF_DRAIN, workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -68,7 +68,7 @@ test('store_bytes: what the audit trail has filled is opened again by a larger l
 });
 
 test('an accelerated task counts as a pending one does', async (t) => {
-  const { upstream, connect } = await stage(t, { forceRequired: ['read'], config: { limits: { pending_per_principal: 1 } } });
+  const { upstream, connect } = await stage(t, { forceRequired: ['read'], config: { limits: { pending_per_principal: 1 } }, env: BRIEF_DRAIN });
   upstream.handlers['tools/call'] = () => {};
   const client = await connect();
   await client.createTask('read');

@@ -375,16 +375,16 @@ test('promoted clients: those without tasks, as the mode and clients: say', asyn
     const { connect, held } = await stage(t, { mode, config: { clients } });
     for (const [, options, expected] of cases.filter((x) => x[0] === mode)) {
       const agent = await connect(options);
-      held.length = 0;
+      const before = held.length;
       const answer = agent.result('tools/call', { name: 'slow', arguments: {} });
       if (expected) {
         promoted(await answer);
         continue;
       }
-      await until(() => held[0], 'the call');
+      await until(() => held[before], 'the call');
       const at = performance.now();
       await until(() => performance.now() - at > 1000, 'more than the wait');
-      held[0].reply.result({ content: [{ type: 'text', text: 'itself' }] });
+      held[before].reply.result({ content: [{ type: 'text', text: 'itself' }] });
       assert.equal((await answer).content[0].text, 'itself', `${mode} ${JSON.stringify(options)}`);
     }
   }

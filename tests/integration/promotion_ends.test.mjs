@@ -1,6 +1,7 @@
 // How a promoted call ends: by its client, its session, the process, its size or the silence of its server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { BRIEF_DRAIN } from './lib/gateway.mjs';
 import { PLAIN, promoted, stage } from './lib/promotion.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -49,7 +50,7 @@ test('SIGTERM waits for the call, as for every call that runs, and keeps its res
 });
 
 test('a call that is not answered before the process ends has failed after the start', async (t) => {
-  const { gateway, connect } = await stage(t);
+  const { gateway, connect } = await stage(t, { env: BRIEF_DRAIN });
   const agent = await connect(PLAIN);
   const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
   await gateway.restart(); // after the time that calls have to end

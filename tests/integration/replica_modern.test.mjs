@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { asks, elicit } from './lib/asking.mjs';
 import { accept as acceptParty, FORMS, OWNER } from './lib/bridged_stage.mjs';
+import { BRIEF_DRAIN } from './lib/gateway.mjs';
 import { wholeFile } from './lib/lifetime.mjs';
 import { modernClient } from './lib/modern_client.mjs';
 import { answerOf, complete, form, modernUpstream } from './lib/modern_upstream.mjs';
@@ -122,7 +123,7 @@ test('the home has gone: an undecided task is adopted once, and runs where it is
 });
 
 test('the home has gone: what ran there has ended, and whoever asks is told so at once', options, async (t) => {
-  const { g, h } = await relaying(t, upstream, database(), ['g', 'h'], SETTINGS);
+  const { g, h } = await relaying(t, upstream, database(), ['g', 'h'], { ...SETTINGS, env: { ...SETTINGS.env, ...BRIEF_DRAIN } });
   const { taskId } = await at(t, g).create('ask_user', { id: 7 });
   await g.admin.approve(taskId);
   await asking(at(t, h), taskId);
@@ -139,7 +140,9 @@ test('a legacy server\'s open call: its next round goes to the replica that has 
   const { i, j } = await relaying(t, legacy, database(), ['i', 'j'], { ...SETTINGS, rules: [], source: { bridge: 'modern' } });
   const client = (gateway) => modernClient(t, gateway.url, { capabilities: FORMS, headers: OWNER });
   const call = (gateway, more = {}) => client(gateway).send('tools/call', { name: 'read', arguments: { n: 1 }, ...more });
-  const first = (await call(i)).message.result;
+  const begun = await call(i);
+  assert.ok(begun.message.result, JSON.stringify(begun.message));
+  const first = begun.message.result;
   assert.deepEqual(Object.keys(first.inputRequests), ['r1.1']);
   const [relays, { message }] = await relaysOf(j, () => call(j, { requestState: first.requestState, inputResponses: { 'r1.1': acceptParty() } }));
   assert.deepEqual([relays, Object.keys(message.result.inputRequests)], [1, ['r2.1']], JSON.stringify(message));

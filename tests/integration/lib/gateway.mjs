@@ -52,6 +52,9 @@ export function configuration({ upstream, store, defaultAction = 'forward', rule
 /** One workflow `default` with the given timeout. */
 export const workflow = (timeout, more = {}) => ({ default: { destination: { type: 'admin' }, timeout, ...more } });
 
+/** The environment of a gateway whose test leaves a call open: it waits for that call no longer than this at its end. */
+export const BRIEF_DRAIN = { THOUGHTGATE_DRAIN_TIMEOUT_SECS: '1' };
+
 /**
  * Starts the gateway. Options: those of `configuration`, `yaml` (text instead), `env`, `args`, `adminToken` (null for none),
  * `awaitUpstream` (false: do not wait for the start-up fetch), `wrapper` (a command, as words, that executes the gateway),
