@@ -7,7 +7,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build
 
-# What the gateway and the example server are built from.
+# The packages that build the gateway and the example server.
 # shellcheck disable=SC2034 # used by the scripts that source this file
 build_packages=(build-essential meson ninja-build pkg-config libh2o-evloop-dev libyaml-dev
     libcurl4-openssl-dev libsqlite3-dev libpq-dev libjansson-dev libssl-dev libcjose-dev zlib1g-dev)
@@ -98,7 +98,7 @@ build_release() {
     build_in "$build" -Dbuildtype=debugoptimized -Dtests=false
 }
 
-# What the benchmarks run, optimised as deploy/Dockerfile builds it.
+# Builds the benchmarks' programs, optimised as deploy/Dockerfile does.
 build_bench() {
     build_in "$root/build-bench" -Dbuildtype=release -Db_lto=true -Dtests=false -Dbench=true
 }

@@ -1,4 +1,4 @@
-/* Which of the two metric formats a scraper would rather have. */
+/* The metric format that a scraper prefers. */
 #pragma once
 
 #include <stdbool.h>

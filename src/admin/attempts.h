@@ -3,8 +3,8 @@
  *
  * Each belongs to the browser in which it began, is used once, and is forgotten after ten minutes;
  * of more than 1,000 the oldest go. They are in the store, so that the browser may come back to
- * another replica, or after a restart. What is there tells nothing without the browser's cookie.
- * On the admin's loop.
+ * another replica, or after a restart. An attempt tells nothing without the browser's cookie. On
+ * the admin's loop.
  */
 #pragma once
 

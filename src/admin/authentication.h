@@ -1,6 +1,6 @@
 /*
- * Who has sent a request: by a token, by a token of the issuer of admin.oidc, by the cookie of a
- * session, or by the connection's client certificate.
+ * The sender of a request, known by a token, by a token of the issuer of admin.oidc, by the cookie
+ * of a session, or by the connection's client certificate.
  */
 #pragma once
 

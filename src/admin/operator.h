@@ -46,8 +46,8 @@ struct operator_identity {
  * in constant time. NULL for an unknown token. */
 struct operator_identity *operator_of_token(const struct admin *admin, const struct config *config,
                                             const char *sha256);
-/* Whom the issuer of admin.oidc has told; takes a reference of its own. `roles` may be 0. NULL when
- * the issuer is not the one of the configuration. */
+/* The operator of a token of the issuer of admin.oidc; takes a reference of its own. `roles` may be
+ * 0. NULL when the issuer is not the one of the configuration. */
 struct operator_identity *operator_of_identity(const struct config *config,
                                                struct identity *identity);
 /* The person of admin.people who has the certificate with this subject (RFC 4514), which holds

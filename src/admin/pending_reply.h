@@ -23,9 +23,9 @@ struct pending_reply {
     bool with_arguments;             /* of audit.c */
     bool is_emergency;               /* the decision is */
     char *arguments;                 /* that the decision puts in place of the client's, or NULL */
-    const struct store_edit *edit;   /* what they come to, while the vote is cast; or NULL */
+    const struct store_edit *edit;   /* the edits of the call, while the vote is cast; or NULL */
     const struct store_claim *claim; /* that comes behind the vote, while it is cast; or NULL */
-    struct ballot_wish grant;        /* what the decision asks for beside */
+    struct ballot_wish grant;        /* the grant that the decision asks for */
 };
 #define PENDING_REPLY_MAGIC 0x70e4d9a1
 

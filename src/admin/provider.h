@@ -41,7 +41,7 @@ struct provider_answer {
     struct identity *identity;
     const char *token;  /* that says so */
     const char *reason; /* of PROVIDER_REFUSED: a word of the code's own */
-    const char *detail; /* what the provider said of it, or NULL */
+    const char *detail; /* the provider's word of it, or NULL */
 };
 typedef void (*provider_told)(void *context, const struct provider_answer *answer);
 /* The identity that a token of this issuer names: an ID token or an access token for the gateway's

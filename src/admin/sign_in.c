@@ -32,7 +32,7 @@ struct step {
     struct http_exchange *exchange; /* NULL once the client has gone */
     struct snapshot *snapshot;
     struct operator_identity *who;
-    char *authorization; /* where the provider asks people; NULL until it is known */
+    char *authorization; /* the provider's page for people; NULL until it is known */
     struct attempt attempt;
     struct buffer state, code, issuer, error; /* of the return */
     char cookie[COOKIE_VALUE_BYTES];

@@ -1,6 +1,6 @@
 /*
- * Where a browser's request comes from: its Host and its Origin. What a browser lets another site
- * send has another Origin, or none of the headers that a script of that site may not set.
+ * The origin of a browser's request: its Host and its Origin. A request that a browser lets another
+ * site send has another Origin, or none of the headers that a script of that site may not set.
  */
 #pragma once
 

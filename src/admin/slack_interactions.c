@@ -55,7 +55,7 @@ static void answer_done(struct http_exchange *exchange)
     reply_text(exchange, 200, "text/plain; charset=utf-8", STR_EMPTY);
 }
 
-/* What the person reads: beside the input of the dialog, or in a line under the message. */
+/* The answer to the person: beside the input of the dialog, or in a line under the message. */
 static void answer_line(struct pressed *pressed, struct http_exchange *exchange, const char *text)
 {
     if (pressed->press.kind == SLACK_PRESS_BUTTON) {

@@ -1,6 +1,6 @@
 /*
- * Which tasks a list has, beyond what the store can tell from its columns: those with a text that
- * operators see, of a group of equal calls, or that wait for a vote of the person who asks.
+ * The filter of a list of tasks beyond the store's columns: those with a text that operators see,
+ * of a group of equal calls, or that wait for a vote of the person who asks.
  */
 #pragma once
 

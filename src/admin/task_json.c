@@ -38,7 +38,7 @@ static void add_strings(struct buffer *out, const struct config_strings *strings
     }
 }
 
-/* Whose word `principal` is. Only an issuer and this gateway's own tokens are believed. */
+/* The witness of `principal`. Only an issuer and this gateway's own tokens are believed. */
 static const char *witness(const struct task *task)
 {
     struct str owner = str_from(task->owner);
@@ -64,7 +64,7 @@ static void add_redact_fields(struct buffer *out, const struct task *task,
     buffer_append_char(out, ']');
 }
 
-/* What the client asked for, where an approver has changed it. */
+/* The client's own arguments, if an approver has changed them. */
 static void add_original(struct buffer *out, const struct task *task, const struct config *config)
 {
     if (*task->original_arguments) {

@@ -16,7 +16,7 @@ struct decision {
 
 extern const struct decision vote_approve, vote_reject, vote_withdraw;
 
-/* What the ballot of the task says to that vote. */
+/* The ballot's verdict on that vote. */
 enum ballot_refusal vote_judge(const struct pending_reply *pending, const struct task *task);
 /* Whether that vote, an approval, may be the one that decides. */
 bool vote_may_decide(const struct pending_reply *pending, const struct task *task);

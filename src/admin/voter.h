@@ -13,7 +13,7 @@
 /* An operator, for the ballot. */
 struct voter {
     struct ballot_person person;
-    struct ballot_names owners; /* what stands as the owner of a call of theirs */
+    struct ballot_names owners; /* the owners of calls of theirs */
 };
 void voter_init(struct voter *voter, const struct operator_identity *who);
 void voter_finish(struct voter *voter);

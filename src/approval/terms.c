@@ -203,7 +203,7 @@ static bool read_quorum(struct ballot_terms *terms, struct str value)
     return terms->need_count > 0 && ballot_terms_persons(terms) <= BALLOT_MOST_PERSONS;
 }
 
-/* Terms of an older version have none. What cannot be read is not offered. */
+/* Terms of an older version have none. Unreadable grants are not offered. */
 static void read_grants(struct ballot_grants *grants, struct str object)
 {
     static const char *const keys[] = {"maxMs", "maxCalls", "vary", "by"};

@@ -1,8 +1,8 @@
 /*
- * The admin endpoint over HTTP, for commands: one request at a time, blocking. Where it is
- * and with which token: THOUGHTGATE_ADMIN_URL; TASKGATE_TOKEN, else THOUGHTGATE_ADMIN_TOKEN, else
- * what `taskgate login` has kept. Never from argv, which every user of the machine can read.
- * Over https: TASKGATE_CA, TASKGATE_CERT and TASKGATE_KEY name files in PEM.
+ * The admin endpoint over HTTP, for commands: one request at a time, blocking. The address and
+ * token of the endpoint: THOUGHTGATE_ADMIN_URL; TASKGATE_TOKEN, else THOUGHTGATE_ADMIN_TOKEN, else
+ * the token that `taskgate login` has kept. Never from argv, which every user of the machine can
+ * read. Over https: TASKGATE_CA, TASKGATE_CERT and TASKGATE_KEY name files in PEM.
  */
 #pragma once
 

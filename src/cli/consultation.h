@@ -22,9 +22,9 @@ struct consultation {
     struct policy_facts facts;
     struct policy_decision decision; /* the decision on the call */
     struct policy_trace trace;
-    const char *gate;                           /* which one stops or holds the call; NULL: none */
+    const char *gate; /* the gate that stops or holds the call; NULL: none */
     char *owner, *client_name, *client_version; /* the texts that the facts point to */
-    struct verified_caller caller;              /* what the request points to */
+    struct verified_caller caller;              /* the strings behind the request */
 };
 
 /* Whether anything was said of the call. */

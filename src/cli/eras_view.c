@@ -29,9 +29,9 @@ static const struct {
     [LACKS_EXTENSION] = {"missing_capability", "refused with -32021"},
 };
 
-/* What makes the difference between rules, and what comes of the calls of a legacy client with
- * `task`, plain ones of a client that knows tasks and of one that knows none, and those of a modern
- * client that declares the tasks extension and of any other. */
+/* The differences between rules, and the outcomes for calls of a legacy client: with `task`, plain
+ * ones of a client that knows tasks and of one that knows none; and for those of a modern client
+ * that declares the tasks extension and of any other. */
 struct face {
     enum config_action action;
     bool requires_tasks, is_forced;

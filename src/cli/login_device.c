@@ -13,8 +13,8 @@
 #include "terminal.h"
 
 #define INTERVAL_S 5   /* when the issuer names none */
-#define SLOWER_S 5     /* what "slow_down" adds */
-#define LONGEST_S 1800 /* whatever the issuer allows */
+#define SLOWER_S 5     /* added at each "slow_down" */
+#define LONGEST_S 1800 /* the limit, even if the issuer allows more */
 #define GRANT "urn:ietf:params:oauth:grant-type:device_code"
 
 struct device {

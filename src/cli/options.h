@@ -19,7 +19,7 @@ struct option {
     const char *name;       /* without "--" */
     const char *value_name; /* "FILE"; NULL for a flag */
     const char *help;
-    const char **value; /* where the value goes; for a flag NULL */
+    const char **value; /* the destination of the value; for a flag NULL */
     bool *flag;
 };
 
@@ -42,7 +42,7 @@ enum options_outcome {
  * operands_max. */
 enum options_outcome options_read(const struct command *command, int argc, char **argv,
                                   const char **operands);
-/* What a command ends with whose options were not OPTIONS_READ. */
+/* The exit code of a command whose options were not OPTIONS_READ. */
 int options_exit_code(enum options_outcome outcome);
 /* For a command that only has commands below it: true when its first argument asks for help or
  * for the version, which is then written to stdout. */

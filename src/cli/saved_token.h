@@ -1,6 +1,6 @@
 /*
- * What `taskgate login` keeps between commands: one file for each admin endpoint, readable by its
- * owner alone, in $XDG_STATE_HOME/taskgate (~/.local/state/taskgate).
+ * The tokens that `taskgate login` keeps between commands: one file for each admin endpoint,
+ * readable by its owner alone, in $XDG_STATE_HOME/taskgate (~/.local/state/taskgate).
  */
 #pragma once
 

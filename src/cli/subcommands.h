@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the usage of the command says of one. */
+/* A subcommand in the usage of its command. */
 struct subcommand_text {
     const char *name, *operands; /* "" without operands */
     const char *help;            /* a few words */

@@ -10,7 +10,7 @@ struct tasks_pages {
     size_t body_count;
     struct str *tasks; /* JSON objects */
     size_t count;
-    char *cursor; /* where the next page begins; NULL: there is none */
+    char *cursor; /* the beginning of the next page; NULL: there is none */
 };
 
 /* `query` filters, as "state=pending&tool=pay"; may be "". Reads at most `limit` tasks, newest

@@ -219,7 +219,7 @@ static void append_votes(struct buffer *out, struct str task)
     }
 }
 
-/* What the server says of the tool, and the paths that the rule marks. */
+/* The server's words about the tool, and the paths that the rule marks. */
 static void append_hints(struct buffer *out, struct str task)
 {
     size_t position = 0;

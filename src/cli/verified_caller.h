@@ -6,7 +6,7 @@
 #include "taskgate/policy/policy.h"
 
 struct verified_caller {
-    struct policy_verified words; /* what the policy is shown: the members below */
+    struct policy_verified words; /* the caller as the policy sees it: the members below */
     char *issuer, *subject;
 };
 

@@ -192,7 +192,7 @@ static bool is_set(const struct draft *draft, size_t offset)
     return false;
 }
 
-/* Two numbers that must not cross. Where only one was set, the other's default gives way. */
+/* Two numbers that must not cross. If only one was set, the other's default gives way. */
 static void check_invariants(const struct draft *draft)
 {
     struct config *config = draft->config;

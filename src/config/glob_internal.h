@@ -44,7 +44,7 @@ struct run {
     struct str literal;       /* all of it, if it is one literal; else empty */
     struct position *positions;
     size_t length;
-    /* Which of the first 64 positions a character fits, a bit each. */
+    /* The first 64 positions that a character fits, a bit each. */
     uint64_t fits_ascii[128];
     uint64_t fits_other; /* every other character fits these, */
     uint64_t may_fit;    /* and some fit these */

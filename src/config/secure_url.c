@@ -1,4 +1,4 @@
-/* Which addresses may be called. */
+/* The addresses that may be called. */
 #include <ctype.h>
 #include <string.h>
 

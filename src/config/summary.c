@@ -8,13 +8,13 @@
 
 #include "checks.h"
 
-/* What comes next in the text: bytes as they are, or a path. */
+/* The next piece of the text: bytes as they are, or a path. */
 struct piece {
     struct str text;
     bool is_path;
 };
 
-/* Takes a piece off the text; false at its end. What is wrong goes to `error`, if it is given. */
+/* Takes a piece off the text; false at its end. A fault goes to `error`, if it is given. */
 static bool next_piece(struct str *text, struct piece *piece, struct error *error)
 {
     if (text->length == 0)

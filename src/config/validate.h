@@ -39,7 +39,7 @@ void validate_ballots(const struct draft *draft);
 void validate_tls(const struct draft *draft);
 /* Before the operators, who take the issuer over. */
 void validate_oidc(const struct draft *draft);
-/* Which database the store stands on, and this process among those that share it. */
+/* The database of the store, and this process among those that share it. */
 void validate_store(const struct draft *draft);
 void validate_schema(const struct draft *draft);
 /* Reads the key that signs anchors. */

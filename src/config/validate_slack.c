@@ -10,7 +10,7 @@
 #define APPROVE_VARIABLE "THOUGHTGATE_SLACK_APPROVE_REACTION"
 #define REJECT_VARIABLE "THOUGHTGATE_SLACK_REJECT_REACTION"
 
-/* Where a token stands whose destination names no variable, in the order of ThoughtGate. */
+/* The variables of a token whose destination names none, in the order of ThoughtGate. */
 static const char *const token_variables[] = {"THOUGHTGATE_SLACK_BOT_TOKEN", "SLACK_BOT_TOKEN"};
 
 /* ---- emoji ---- */

@@ -115,7 +115,8 @@ static void check_headers(const struct source_view *view)
         resolve_header(view, &view->source->headers[i], headers->keys[i], headers->values[i]);
 }
 
-/* Where to trade tokens, once that is asked for; and nothing that looks like it otherwise. */
+/* The endpoint that trades tokens, if that is asked for; and nothing that looks like it
+ * otherwise. */
 static void check_exchange(const struct source_view *view, const struct node *auth)
 {
     const struct node *exchange = node_get(auth, "exchange");

@@ -1,4 +1,4 @@
-/* Which database the store stands on, and this process among those that share it. */
+/* The database of the store, and this process among those that share it. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -16,7 +16,7 @@ struct block {
     const struct node *node;
     const char *path;     /* "proxy.tls" */
     bool is_whole;        /* so far: every file that is named was read */
-    const char *variable; /* which has named the file in place of the block, or NULL */
+    const char *variable; /* the variable that has named the file in place of the block, or NULL */
 };
 
 struct texts {

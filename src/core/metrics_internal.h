@@ -35,7 +35,7 @@ struct series {
     char *key; /* metrics_key() */
     size_t key_length;
     struct metrics_cell *cells; /* one for each thread that counts in it; not in a copy */
-    double value;               /* what metrics_set() said; in a copy all of it */
+    double value;               /* the value of metrics_set(); in a copy all of it */
     /* In a copy only: of a histogram, per bound and above all of them, not cumulative. */
     uint64_t *bucket;
     uint64_t count;

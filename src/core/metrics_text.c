@@ -82,7 +82,7 @@ static void append_histogram(struct buffer *out, const struct series *series, bo
         buffer_init(&bound);
         append_number(&bound, family->buckets[i]);
         bool is_whole = !memchr(bound.bytes, '.', bound.length);
-        if (open_metrics && is_whole) /* which wants a bound to look like a float */
+        if (open_metrics && is_whole) /* it wants a bound to look like a float */
             buffer_append(&bound, STR(".0"));
         char *le = buffer_take(&bound, NULL);
         below += series->bucket[i];

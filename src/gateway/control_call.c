@@ -205,8 +205,8 @@ static void record(const struct control *control, const struct policy_request *r
     decision_log_write(control->worker, &entry);
 }
 
-/* The gates of methods/tools_call.c in their order. What may be forwarded runs as a task at once:
- * there is nobody on a connection to whom upstream's answer could be streamed. */
+/* The gates of methods/tools_call.c in their order. A call that may be forwarded runs as a task at
+ * once: there is nobody on a connection to whom upstream's answer could be streamed. */
 static void judge(struct control *control)
 {
     const struct policy *policy = control->snapshot->policy;
@@ -245,7 +245,7 @@ static void judge(struct control *control)
     struct mcp_capabilities upstream = {0};
     catalog_capabilities(catalog, source, &upstream);
     if (!upstream.tasks)
-        tool.has_own = false; /* what it says of tasks means nothing then */
+        tool.has_own = false; /* its word about tasks means nothing then */
     create(control, &decision, &tool);
 }
 

@@ -1,4 +1,4 @@
-/* What becomes of each kind of news. */
+/* The handling of each kind of news. */
 #include "replica_news.h"
 
 #include <stdio.h>

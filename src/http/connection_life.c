@@ -120,7 +120,7 @@ static void serve(h2o_socket_t *socket)
     socket->input = early;
     bool is_open = true;
     connection->is_open = &is_open;
-    intake_wrap(connection); /* which may drop it */
+    intake_wrap(connection); /* may drop it */
     if (!is_open)
         return;
     connection->is_open = NULL;

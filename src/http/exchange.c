@@ -71,8 +71,8 @@ struct str http_body(const struct http_exchange *exchange)
 
 /* h2o has copied the head of a request with a body to the request's pool, so its buffer serves the
  * body alone. In the buffer's place comes one without memory that says the same size. After the
- * response h2o takes just that many bytes out, and so frees it. Where the next request has begun in
- * the buffer already, it stays. */
+ * response h2o takes just that many bytes out, and so frees it. A next request that has begun in
+ * the buffer already stays. */
 void http_forget_body(struct http_exchange *exchange)
 {
     h2o_req_t *request = exchange->request;
@@ -92,9 +92,9 @@ void http_forget_body(struct http_exchange *exchange)
     h2o_buffer__do_free(input);
 }
 
-/* h2o allocates for a request in chunks of this size; a request with an ordinary head has one. What
- * is no smaller than a quarter of a chunk gets memory of its own, which would not be spare. It
- * takes units of 16 bytes. */
+/* h2o allocates for a request in chunks of this size; a request with an ordinary head has one. A
+ * piece of a quarter of a chunk or more gets memory of its own, which would not be spare. It takes
+ * units of 16 bytes. */
 #define CHUNK_BYTES ((size_t)4080)
 #define MOST_PIECE_BYTES ((size_t)992)
 /* Of the chunk, for the head of the response and what h2o has of it: an event stream with three

@@ -28,7 +28,7 @@ struct handshake {
     struct loop_timer deadline;
     bool is_late;
     struct tls_bound bound;
-    bool is_too_long; /* what the client has to say */
+    bool is_too_long; /* the client's hello is */
     /* OpenSSL's output since h2o last sent something: at the end, an alert. */
     unsigned char words[LAST_WORDS_BYTES];
     size_t words_length; /* more than LAST_WORDS_BYTES is no alert, and is not kept */

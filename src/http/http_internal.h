@@ -97,7 +97,7 @@ struct connection {
     char peer[INET6_ADDRSTRLEN]; /* the client's address; "" until someone asks */
     struct list resting;         /* in server->resting, or in no list */
     struct intake_entry intake;
-    h2o_socket_cb h2o_read; /* which intake.c wraps; NULL where nothing is bounded */
+    h2o_socket_cb h2o_read; /* wrapped by intake.c; NULL if nothing is bounded */
     bool *is_open;          /* NULL, or set to false when the socket is closed */
     bool client_left;       /* it has closed, or half-closed, its side */
 

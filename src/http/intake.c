@@ -93,7 +93,7 @@ static void drop(struct connection *connection)
     if (!h2o_socket_is_writing(socket)) /* "100 Continue" */
         h2o_socket_write(socket, &bytes, 1, on_nothing);
     linger_prepare(connection);
-    connection->h2o_read(socket, "dropped for the others"); /* which closes it */
+    connection->h2o_read(socket, "dropped for the others"); /* closes it */
 }
 
 /* Drops a request that another loop has chosen. Runs on the loop of its connection. */
@@ -121,7 +121,7 @@ static void drop_chosen(void *context)
     struct delivery *delivery = context;
     struct connection *connection;
     while ((connection = find_dropped(delivery->intake, delivery->loop)) != NULL)
-        drop(connection); /* which takes it out of the list */
+        drop(connection); /* takes it out of the list */
     free(delivery);
 }
 

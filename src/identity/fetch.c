@@ -270,7 +270,8 @@ static void *run(void *context)
         return NULL;
     }
     loop_run(fetcher->loop);
-    await_flag(fetcher, &fetcher->may_end); /* who stops a loop still uses it afterwards */
+    await_flag(fetcher,
+               &fetcher->may_end); /* the thread that stops a loop still uses it afterwards */
     fetcher->is_closed = true;
     LIST_FOR_EACH_SAFE (node, next, &fetcher->fetches)
         fail(LIST_ENTRY(node, struct fetch, node), "the process ends");

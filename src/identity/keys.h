@@ -1,5 +1,5 @@
 /*
- * What token_verify() sees of a key set.
+ * A key set, as token_verify() sees it.
  */
 #pragma once
 

@@ -19,7 +19,7 @@ struct known_key {
     size_t length;
     size_t value;              /* offset of the struct str that takes the value, or NOWHERE */
     size_t member;             /* the same for the whole member */
-    const struct level *level; /* what is known inside, when the value is an object */
+    const struct level *level; /* the known keys inside, when the value is an object */
 };
 
 struct level {

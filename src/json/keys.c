@@ -186,7 +186,7 @@ static uint64_t hash_key(const struct key *key)
 
 struct parts {
     unsigned bits;
-    uint32_t ends[PARTS_MAX]; /* where the next entry of a part goes, and at last where it ends */
+    uint32_t ends[PARTS_MAX]; /* the place of the next entry of a part, and at last its end */
     uint64_t *entries;
 };
 

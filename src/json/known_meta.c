@@ -41,7 +41,7 @@ void meta_scalars_add(struct meta_scalars *scalars, struct str value)
 
 enum match { UNLIKE, LIKE, UNREADABLE };
 
-/* Where the pieces and the values between them stand in a body. */
+/* The places of the pieces and of the values between them in a body. */
 struct places {
     const char *piece[META_SCALARS + 1];
     struct str value[META_SCALARS];

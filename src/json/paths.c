@@ -16,7 +16,7 @@ struct rests {
 
 static void write_value(struct buffer *out, struct str value, const struct rests *rests);
 
-/* What is left of the paths behind this member. True when one of them ends here. */
+/* The rest of the paths behind this member. True when one of them ends here. */
 static bool step(const struct rests *rests, struct str key, struct rests *below)
 {
     below->count = 0;

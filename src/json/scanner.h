@@ -2,8 +2,8 @@
  * The one strict reader of JSON bytes: RFC 8259, UTF-8, bounded depth, no key twice.
  *
  * Functions take the place where a value starts and return the place behind it, NULL once
- * the text is unreadable. What JSON allows and this gateway refuses (duplicate and look-alike
- * keys) is noted while the scan goes on, so that unreadable text is always told as such.
+ * the text is unreadable. The scan notes keys that JSON allows and this gateway refuses (duplicate
+ * and look-alike keys) and goes on, so that unreadable text is always told as such.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct scanner {
     unsigned depth;
     enum scan_verdict verdict;
     struct error *error; /* may be NULL */
-    size_t *place;       /* where the byte that is wrong goes; NULL: into the message */
+    size_t *place;       /* the place of the wrong byte; NULL: it goes into the message */
     bool refuses_nul;    /* in keys: for a reader in C they would end there */
     bool folds_keys;     /* two that fold alike are as one key twice */
     struct keys keys;

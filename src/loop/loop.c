@@ -62,10 +62,10 @@ struct loop *loop_create(struct error *error)
     return loop;
 }
 
-/* One round. Sockets run inside h2o, timers after it. What they leave pending, a write that was
- * done at once above all, is run before h2o looks at its sockets: it would take the write for
- * one that is under way, watch for room, tell its end all the same, and abort when there is
- * room. Its own timeouts do as this does. The ends of the round write, too, and what follows a
+/* One round. Sockets run inside h2o, timers after it. The work that timers leave pending, above all
+ * a write that was done at once, runs before h2o looks at its sockets. Otherwise h2o would take the
+ * write for one that is under way, watch for room, tell its end all the same, and abort when there
+ * is room. Its own timeouts do as this does. The ends of the round write, too, and what follows a
  * write may ask for one: hence twice. */
 static void run_round(struct loop *loop, int limit_ms)
 {

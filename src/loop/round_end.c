@@ -1,5 +1,5 @@
 /*
- * What is done once at the end of a round.
+ * Work that is done once at the end of a round.
  */
 #include "loop_internal.h"
 

@@ -128,8 +128,8 @@ static bool is_integer(struct str json)
     return is_number;
 }
 
-/* What a client may leave out (2026-07-28 basic "_meta"): NULL, or what is wrong with it. The
- * gateway itself goes by these, and may be the server that answers. */
+/* The members that a client may leave out (2026-07-28 basic "_meta"): NULL, or the fault of one.
+ * The gateway itself goes by these, and may be the server that answers. */
 static const char *optional_fault(const struct envelope *envelope)
 {
     struct str token = envelope->progress_token, level = envelope->reserved.log_level;

@@ -20,7 +20,7 @@ bool mcp_list_is_last(const struct mcp_list *list)
     return list->next_cursor.length == 0 || json_type(list->next_cursor) == JSON_NULL;
 }
 
-/* Writes what a client sees of the items. What is no array has none. */
+/* Writes what a client sees of the items. A value that is no array has none. */
 typedef void (*items_writer)(void *context, struct buffer *out, struct str items);
 
 static void append_span(struct buffer *out, const char *from, const char *to)

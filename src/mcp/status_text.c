@@ -95,7 +95,7 @@ void dialect_status_message(const struct task *task, struct buffer *out)
         buffer_append_text(&text, task->status_message);
     else
         append_default(&text, task);
-    if (*task->original_digest) { /* whoever decided, the agent must know what was run */
+    if (*task->original_digest) { /* the agent must know what was run, whoever decided */
         struct buffer whole;
         buffer_init(&whole);
         buffer_append_format(&whole, "An approver has changed the arguments of this call.%s",

@@ -34,7 +34,7 @@ const char *mcp_subscription_read(struct str filter, struct mcp_subscription *su
     return NULL;
 }
 
-/* Whether a member asks for anything. What is not known here may. */
+/* Whether a member asks for anything. An unknown value may. */
 static bool asks(struct str value)
 {
     switch (json_type(value)) {
@@ -94,7 +94,7 @@ static void write_ids(struct buffer *out, struct str theirs, struct str own)
     buffer_append_char(out, '[');
     for (size_t position = 0; json_next_element(theirs, &position, &id);) {
         if (is_own(id))
-            continue; /* whatever it says of them, they are not the server's */
+            continue; /* they are not the server's, whatever it says of them */
         buffer_append(out, id);
         buffer_append_char(out, ',');
     }

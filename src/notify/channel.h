@@ -1,5 +1,5 @@
 /*
- * What an endpoint of each type is sent of a task, and what its answer means.
+ * The messages to an endpoint of each type about a task, and the meaning of its answer.
  *
  * Texts of agents, servers and people stand where the endpoint formats nothing, so that none of
  * them becomes a link, a mention or an order. Any thread; pure. Source: contract "Approvals by
@@ -14,7 +14,7 @@
 #include "taskgate/store/store.h"
 
 struct channel_letter {
-    char *url;           /* where it is posted to; NULL for a mail */
+    char *url;           /* the address of a post; NULL for a mail */
     char *authorization; /* of its header, or NULL */
     struct buffer body;
 };

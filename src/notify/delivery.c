@@ -185,7 +185,7 @@ static void plan_retry(struct delivery *delivery)
                                                                                  : OUTCOME_GIVEN_UP;
 }
 
-/* What it was told first stays the thread of the task: an answer to that is no new one. */
+/* The first message stays the thread of the task: an answer to that is no new one. */
 static void settle_thread(struct delivery *delivery)
 {
     if (delivery->keeps_thread) {

@@ -88,8 +88,8 @@ struct delivery {
     struct loop_timer timer;    /* of the attempt; then of asking the store again */
     int status;                 /* of the answer; 0 without */
     struct buffer answer;       /* its body, up to a limit */
-    int64_t wait_ms;            /* what the endpoint asks for before the next attempt; 0: nothing */
-    char *reference;            /* where the endpoint keeps it, or NULL */
+    int64_t wait_ms;            /* the endpoint's wish before the next attempt; 0: nothing */
+    char *reference;            /* the endpoint's name for it, or NULL */
     bool keeps_thread;          /* it has a reference already, or needs none */
     bool stays;                 /* the endpoint hears of the task from now on */
     enum outcome outcome;

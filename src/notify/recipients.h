@@ -1,6 +1,6 @@
 /*
- * Who is told of what, by the configuration. Any thread; pure. Source: contract "Approvals by
- * several", small print "Notifiers".
+ * The recipients of each event, by the configuration. Any thread; pure. Source: contract "Approvals
+ * by several", small print "Notifiers".
  */
 #pragma once
 

@@ -12,7 +12,7 @@
 
 /* A step of the paths: what one segment leads to from one place. */
 struct step {
-    uint32_t place; /* where it leads to; 0 when no path goes on */
+    uint32_t place; /* the next place; 0 when no path goes on */
     bool is_hidden; /* a path ends here */
 };
 
@@ -161,7 +161,7 @@ static void copy_value(struct walk *walk)
     } while (depth > 0 && walk->at < walk->end);
 }
 
-/* Where the paths lead from `place` by a key, which has its quotes. */
+/* The place that the paths reach from `place` by a key, which has its quotes. */
 static const struct step *step_by(struct walk *walk, uint32_t place, struct str key)
 {
     struct str name = str_slice(key.bytes + 1, key.length - 2);

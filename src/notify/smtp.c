@@ -42,9 +42,9 @@ struct smtp_call {
 
     pthread_t thread;
     bool has_thread;      /* it has not been waited for */
-    atomic_bool must_end; /* set by the loop, */
-    pthread_mutex_t lock; /* which wakes libcurl by */
-    CURLM *multi;         /* under the lock; NULL once the thread is through with it */
+    atomic_bool must_end; /* set by the loop */
+    pthread_mutex_t lock; /* of `multi` */
+    CURLM *multi;         /* wakes libcurl; NULL once the thread is through with it */
 };
 #define SMTP_CALL_MAGIC 0x534d5401
 

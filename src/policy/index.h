@@ -15,7 +15,7 @@ struct index;
 /* Borrows the globs, which must outlive it. */
 struct index *index_create(struct glob *const *globs, size_t count);
 void index_destroy(struct index *index); /* NULL is allowed */
-/* Which globs count; NULL: all of them do. */
+/* The globs that count; NULL: all of them do. */
 struct index_filter {
     const unsigned char *allowed;                       /* a byte that is set for each; or NULL */
     bool (*fits)(const void *context, size_t position); /* asked of those that match; or NULL */

@@ -1,5 +1,6 @@
 /*
- * Where this replica listens for the others: `replica.bind`, else what `replica.address` says.
+ * The port at which this replica listens for the others: `replica.bind`, else that of
+ * `replica.address`.
  */
 #pragma once
 

@@ -300,8 +300,8 @@ static bool start(struct server *server, const char *config_path, struct config 
 
 /* ---- the end, in reverse ---- */
 
-/* What waits for the collector is sent within the drain, but not for long: a collector that is slow
- * must not hold the process. */
+/* Spans that wait for the collector are sent within the drain, but not for long: a collector that
+ * is slow must not hold the process. */
 static void stop_telemetry(const struct server *server)
 {
     int64_t until_ms = clock_monotonic_ms() + FLUSH_MOST_MS;

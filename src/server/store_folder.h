@@ -1,5 +1,5 @@
 /*
- * Where the store lives, and the token that stands beside it.
+ * The folder of the store, and the token that stands beside it.
  */
 #pragma once
 

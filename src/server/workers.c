@@ -61,8 +61,8 @@ struct workers *workers_create(struct gateway *gateway, const struct config *con
     return workers;
 }
 
-/* What the two ports of a worker have in common: what another replica relays has come through its
- * proxy port, so the bounds are the same. */
+/* The options that the two ports of a worker share: a call that another replica relays has come
+ * through its proxy port, so the bounds are the same. */
 static struct http_server_options port_options(const struct worker *worker,
                                                const struct config *config)
 {

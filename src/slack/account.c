@@ -13,7 +13,7 @@
 #include "taskgate/notify/channel_key.h"
 
 #define HTTP_TOO_MANY 429
-#define PAUSE_MS 60000 /* where Slack asks for one and does not say how long */
+#define PAUSE_MS 60000 /* if Slack asks for one and does not say how long */
 #define MOST_PAUSE_MS 3600000
 #define RATE_LIMITED "ratelimited" /* Slack's word */
 

@@ -1,5 +1,5 @@
-/* From the reactions to a message to wishes. What was told is kept as seen, so that a vote which
- * was taken back elsewhere is not given again by the reaction that still stands there. */
+/* From the reactions to a message to wishes. A reaction that was told is kept as seen. So a vote
+ * that was taken back elsewhere is not given again by the reaction that still stands there. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ struct change {
     uint32_t magic; /* CHANGE_MAGIC */
     struct slack_account *account;
     char key[DIGEST_HEX_BYTES];
-    char *task_id, *seen; /* what is seen once all is settled */
+    char *task_id, *seen; /* the reactions seen once all is settled */
     size_t waiting;       /* wishes, and one while they are told */
     bool has_failed;
 };

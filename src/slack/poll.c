@@ -226,7 +226,7 @@ static bool is_plain(struct str text)
 static void add_message(struct slack_account *account, const struct store_message *told)
 {
     struct str channel, ts;
-    /* What stands in an address is what Slack's ids are made of. */
+    /* An address has only the characters of Slack's ids. */
     if (!slack_posted_read(told->reference, &channel, &ts, NULL) || !is_plain(channel) ||
         !is_plain(ts))
         return;

@@ -133,7 +133,7 @@ static void read_button(struct slack_press *press, struct str payload)
     read_verb(press, json_member(action, "action_id"), SLACK_ACTION_APPROVE, SLACK_ACTION_REJECT);
 }
 
-/* What the dialog was opened with comes back as it was, under Slack's signature. */
+/* The context that the dialog was opened with comes back as it was, under Slack's signature. */
 static void read_dialog(struct slack_press *press, struct str payload)
 {
     struct str view = json_member(payload, "view");

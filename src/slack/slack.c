@@ -28,7 +28,7 @@ static struct slack_account *find(const struct list *accounts, const struct conf
     return NULL;
 }
 
-/* What the token is of does not change. */
+/* A token keeps its team, app and bot. */
 static void take_origin(struct slack_account *account, const struct slack_account *before)
 {
     if (!before)

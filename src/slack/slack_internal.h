@@ -76,7 +76,7 @@ struct slack_account {
     char *cursor; /* of the history's next page */
     size_t calls; /* of reactions.get, in this round */
     size_t pages; /* of this channel's history, that were read */
-    bool has_reactions, has_history; /* what the token may ask for */
+    bool has_reactions, has_history; /* the scopes of the token */
     size_t pending; /* answers of the store or the decider that are still to come */
     bool is_leaving;
 };

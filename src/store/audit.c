@@ -238,7 +238,7 @@ struct page {
     bool has_failed;
 };
 
-/* What is no JSON any more is left out: somebody edited the file, and verify tells. */
+/* Text that is no JSON any more is left out: somebody edited the file, and verify tells. */
 static bool add_kept(struct page *page, int64_t sequence)
 {
     struct batch *batch = page->batch;

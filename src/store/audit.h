@@ -5,7 +5,7 @@
 
 struct audit_actor {
     const char *kind, *name;
-    const char *via; /* what showed an operator who votes; NULL: nothing to tell */
+    const char *via; /* the witness of an operator who votes; NULL: nothing to tell */
 };
 
 #define AUDIT_GATEWAY ((struct audit_actor){"gateway", "taskgate", NULL})
@@ -32,7 +32,7 @@ struct audit_grant_entry {
 };
 bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *entry);
 
-/* What the settings say is too old goes: kept arguments, then rows, which leave an anchor. */
+/* Removes what the settings call too old: kept arguments, then rows, which leave an anchor. */
 bool audit_purge(struct batch *batch);
 /* Makes an anchor when one is due. */
 bool audit_anchor(struct batch *batch);

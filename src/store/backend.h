@@ -1,5 +1,5 @@
 /*
- * What the store needs of a database. The store says what an operation means: limits, deadlines,
+ * The store's demands on a database. The store says what an operation means: limits, deadlines,
  * votes, the chain of the trail. A backend keeps rows and runs transactions. Everything here takes
  * and gives values: no statement and no type of a database passes this door.
  *
@@ -117,8 +117,8 @@ struct session_rows {
 };
 
 struct audit_rows {
-    /* Behind the newest row; behind the newest anchor where all rows are gone; else the start. What
-     * is appended in this transaction follows it: nobody else may append meanwhile. */
+    /* Behind the newest row; behind the newest anchor where all rows are gone; else the start. The
+     * rows appended in this transaction follow it: nobody else may append meanwhile. */
     bool (*end)(struct database *database, struct store_chain *end);
     bool (*insert)(struct database *database, const struct audit_row *row);
     bool (*has)(struct database *database, const char *task_id, const char *event, bool *has);
@@ -143,9 +143,9 @@ struct audit_rows {
     bool (*anchor_put)(struct database *database, const struct store_anchor *anchor, bool is_start);
 };
 
-/* Whom a notice is for: the targets that want one of its events, or those that want none. */
+/* The targets of a notice: those that want one of its events, or those that want none. */
 enum outbox_whom { OUTBOX_WANTING, OUTBOX_OTHERS };
-/* What they want. */
+/* The notices that they want. */
 enum outbox_wanted { OUTBOX_FAILED, OUTBOX_NOTHING, OUTBOX_NOTICE, OUTBOX_WITH_ARGUMENTS };
 
 /* A notice of a task as it is, or of an anchor, for which the task is an empty one. */
@@ -183,13 +183,13 @@ struct outbox_rows {
     bool (*postpone)(struct database *database, int64_t sequence, int64_t due_ms);
     /* And the reference, where it tells the end of its task. */
     bool (*remove)(struct database *database, int64_t sequence);
-    /* What a target keeps of waiting tasks, the newest first; what all keep of one task. The caller
-     * frees the messages and their texts. */
+    /* The messages that a target keeps of waiting tasks, the newest first; those that all keep of
+     * one task. The caller frees the messages and their texts. */
     bool (*find_messages)(struct database *database, const char *target, size_t limit,
                           struct store_message **messages, size_t *count);
     bool (*find_messages_of)(struct database *database, const char *task_id,
                              struct store_message **messages, size_t *count);
-    /* What was seen of such a message. */
+    /* Notes the reactions seen on such a message. */
     bool (*see)(struct database *database, const char *task_id, const char *target,
                 const char *seen);
 };
@@ -244,9 +244,9 @@ struct feed_change {
     bool created;
 };
 
-/* What the database knows of a replica. */
+/* A replica, as the database knows it. */
 struct replica_row {
-    struct str id, address; /* where others reach it; empty: nowhere */
+    struct str id, address; /* the address for others; empty: none */
     int64_t epoch;
     int64_t alive_ms; /* 0: its epoch has ended */
     int64_t seen_ms;  /* its last sign of life */
@@ -257,7 +257,7 @@ struct home_key {
     const char *source, *session_digest;
 };
 
-/* Where a session lives: a replica in one of its epochs. The texts are owned. */
+/* The home of a session: a replica in one of its epochs. The texts are owned. */
 struct home_row {
     char *replica;
     int64_t epoch;
@@ -265,7 +265,7 @@ struct home_row {
     int64_t lost_epoch;
 };
 
-/* Where a task lives. The texts are owned. */
+/* The home of a task. The texts are owned. */
 struct task_home_row {
     char *replica, *address; /* "": it takes no calls */
     int64_t epoch;
@@ -287,10 +287,11 @@ struct replica_rows {
     /* The task lives with this replica, which does not execute it yet, unless it lives with one
      * whose epoch goes on. */
     bool (*keep)(struct database *database, const char *task_id, const char *id, int64_t epoch);
-    /* Where the task lives: with who has claimed or kept it last. The caller frees the texts. */
+    /* The home of the task: the replica that has claimed or kept it last. The caller frees the
+     * texts. */
     enum row_result (*task_home)(struct database *database, const char *task_id,
                                  struct task_home_row *home);
-    /* Who has claimed or kept the task last; the caller frees *id. */
+    /* The replica that has claimed or kept the task last; the caller frees *id. */
     enum row_result (*claim_of)(struct database *database, const struct task *task, char **id,
                                 int64_t *epoch);
     /* The executing tasks that no replica holds in an epoch that goes on. */
@@ -307,7 +308,7 @@ struct replica_rows {
                       void *context);
     /* Forgets what was told before, but for the last change. */
     bool (*feed_purge)(struct database *database, int64_t before_ms);
-    /* Where others reach the replica; "": nowhere. It stays over its epochs. */
+    /* Publishes the replica's address for the others; "": it has none. It stays over its epochs. */
     bool (*announce)(struct database *database, const char *id, const char *address);
     /* All that are not forgotten, by id. The row is valid during the visit. */
     bool (*list)(struct database *database,
@@ -352,11 +353,12 @@ struct copy_rows {
                       bool (*visit)(void *context, const char *task_id, unsigned event,
                                     int64_t due_ms),
                       void *context);
-    /* What is written from now on gets numbers behind those that were copied. */
+    /* Rows written from now on get numbers behind those that were copied. */
     bool (*finish)(struct database *database);
 };
 
-/* What commands read beside the processes that use the database, on a connection of open_reader().
+/* The rows that commands read beside the processes that use the database, on a connection of
+ * open_reader().
  */
 struct reading_rows {
     /* The first row of the trail that is not older; INT64_MAX: there is none. */
@@ -374,7 +376,7 @@ struct reading_rows {
                   void *context);
 };
 
-/* What the error of an open says, among others, where another process has the database alone. */
+/* A part of an open's error, if another process has the database alone. */
 #define BACKEND_IN_USE "is in use by another taskgate process"
 
 /* When a backend wants backend.upkeep to be called. */
@@ -389,7 +391,7 @@ struct store_backend {
     const char *name; /* for the log */
     /* Other processes may use the database at the same time. */
     bool is_shared;
-    /* What people are told of a place: without secrets. The caller frees. */
+    /* A place as people are shown it: without secrets. The caller frees. */
     char *(*title)(const char *place);
     /* Opens the database that `place` names, brings its schema up, and makes sure that no process
      * uses it that must not. NULL with an error. A shared database that cannot be reached now is no
@@ -427,7 +429,7 @@ struct store_backend {
     int64_t (*written)(const struct database *database);
     /* A write for its own sake. */
     bool (*probe)(struct database *database, int64_t now_ms);
-    /* What limits.store_bytes counts, with what this transaction has written. */
+    /* The bytes that limits.store_bytes counts, with those that this transaction has written. */
     bool (*used_bytes)(struct database *database, int64_t *bytes);
     enum backend_upkeep (*wants_upkeep)(const struct database *database);
     void (*upkeep)(struct database *database);
@@ -435,8 +437,8 @@ struct store_backend {
     int (*wake_fd)(const struct database *database);
     /* Whether another process has committed something since. It may miss one: the feed does not. */
     bool (*take_hint)(struct database *database);
-    /* Whether a commit, of which it was not known, was done after all; tells it once. What this
-     * process believes to hold is then not what the database has. */
+    /* Whether a commit, of which it was not known, was done after all; tells it once. This
+     * process's view of its rows may then differ from the database. */
     bool (*take_late_commit)(struct database *database);
     /* Whether what this process had committed was missing when it connected anew; tells it once. */
     bool (*take_loss)(struct database *database);

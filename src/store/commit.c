@@ -17,7 +17,7 @@ static bool any_writes(const struct operation *chain)
     return false;
 }
 
-/* What a batch holds of the operations before one, to come back to. */
+/* The size of a batch before an operation, to come back to. */
 struct batch_mark {
     size_t events, grants;
     struct limited_change limited;

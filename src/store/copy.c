@@ -15,7 +15,7 @@ struct copying {
     int64_t audit_sequence;      /* of the last row of the trail that was copied */
     const char *table, *columns; /* that are copied now */
     size_t column_count;
-    bool is_good; /* what was written so far */
+    bool is_good; /* the copy so far is */
     bool found;   /* a row, where one is looked for */
 };
 

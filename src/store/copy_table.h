@@ -1,7 +1,7 @@
 /*
- * What lasts beside the tasks and the trail: COPY_ROW(table, columns). Each backend has these
- * columns in a table of this name, or of one that it makes of it. A first column `sequence` keeps
- * its numbers.
+ * The rows that outlive a process, beside the tasks and the trail: COPY_ROW(table, columns). Each
+ * backend has these columns in a table of this name, or of one that it makes of it. A first column
+ * `sequence` keeps its numbers.
  */
 /* clang-format off */
 #ifndef COPY_ROW

@@ -312,7 +312,7 @@ bool grants_next_end(struct batch *batch, int64_t *at_ms)
 
 /* ---- operations ---- */
 
-/* What the terms of the grant's workflow are now, and whether its givers may still vote. */
+/* The terms of the grant's workflow now, and the givers that may still vote. */
 static const char *cause_by_configuration(const struct store_electorate *electorate,
                                           const struct store_grant *grant)
 {

@@ -17,7 +17,7 @@ struct task_event {
     int64_t sequence; /* in the feed, as it was read there; 0: it was not read, but done now */
 };
 
-/* What was read last of the feed of changes. It stays there, unless the database has lost commits.
+/* The last place read of the feed of changes. It stays there, unless the database has lost commits.
  */
 struct feed_place {
     int64_t sequence; /* 0: nothing was read yet */
@@ -40,7 +40,7 @@ struct batch {
     struct replica *replica;
     struct feed_place seen; /* how far the feed was read, once this is committed */
     bool has_joined;        /* in this transaction */
-    const char *address;    /* where others are to reach this replica; NULL: nowhere */
+    const char *address;    /* the address of this replica for others; NULL: none */
     struct peers peers;     /* the others, where has_peers says that this was looked at */
     bool has_peers;
     struct error refusal; /* why the replica may not take part; "" where it may */
@@ -51,7 +51,7 @@ struct batch {
     struct limited_change limited;
     struct store_chain chain; /* the end of the audit trail with what this batch has appended */
     bool knows_chain;
-    int64_t used_bytes_most;   /* what store_bytes counts is not more; 0: not known */
+    int64_t used_bytes_most;   /* the most that store_bytes can count; 0: not known */
     size_t reply_bytes;        /* of what is answered */
     int64_t sweep_again_ms;    /* when the next sweep has work; INT64_MAX: not known */
     struct task_event *events; /* in the order they took effect */

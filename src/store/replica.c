@@ -95,7 +95,7 @@ bool replica_holds(const struct batch *batch, enum lease lease)
 struct reading {
     struct batch *batch;
     struct feed_place place;
-    bool is_there; /* what was read last */
+    bool is_there; /* the change read last is */
     bool has_failed;
 };
 
@@ -106,7 +106,7 @@ static bool is_same(const struct feed_place *place, const struct feed_change *ch
 }
 
 /* The own change that the feed has next, as it was then. NULL: it is not known, as after a commit
- * whose answer was lost. What stands before it was never committed. The caller owns it. */
+ * whose answer was lost. The changes before it were never committed. The caller owns it. */
 static struct task *take_told(struct told *told, struct str id)
 {
     for (size_t i = 0; i < told->count; i++) {
@@ -169,8 +169,8 @@ static bool add_change(void *context, const struct feed_change *change)
     return result != ROW_FAILED;
 }
 
-/* What was read before is not there: the database is another one, such as a standby that lacked the
- * last commits when it took over. */
+/* A change that was read before is not there: the database is another one, such as a standby that
+ * lacked the last commits when it took over. */
 static bool lose(struct batch *batch)
 {
     struct replica *self = batch->replica;

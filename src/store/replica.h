@@ -3,7 +3,7 @@
  * it has read the feed of changes.
  *
  * An execution is claimed by id and epoch. A replica that was silent is fenced: its epoch ends, its
- * executions end with an unknown outcome, and what it still has to say of them is not stored. Where
+ * executions end with an unknown outcome, and what it still has to say of them is not stored. If
  * the database is one process's alone, no heartbeat, lease or feed is written. Contract "Replicas".
  */
 #pragma once
@@ -34,7 +34,7 @@ struct claims {
     size_t count;               /* of all that were ever added */
 };
 
-/* What is said of tasks whose replica is gone: of a call that was promoted, and of the others. */
+/* The reasons of tasks whose replica is gone: of a call that was promoted, and of the others. */
 #define REPLICA_LOST_PROMOTED "upstream connection lost"
 #define REPLICA_LOST_EXECUTING                                                                     \
     "The gateway stopped while the call was running: outcome unknown. It may have taken effect; "  \
@@ -78,8 +78,7 @@ bool replica_holds(const struct batch *batch, enum lease lease);
 /* The task is executing: by this replica from now on. false also when its epoch is over, or when
  * nobody may execute. */
 bool replica_claim(struct batch *batch, const struct task *task);
-/* Where others may use the database: the task lives with this replica, which has its credentials.
- */
+/* If others may use the database, the task lives with this replica, which has its credentials. */
 bool replica_keep(struct batch *batch, const struct task *task);
 /* Ends an execution whose replica is gone. */
 bool replica_end_unknown(struct batch *batch, const char *id);

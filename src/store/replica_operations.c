@@ -123,8 +123,8 @@ static bool is_alone(struct batch *batch)
 
 /* ---- life ---- */
 
-/* A new epoch. What an earlier one has claimed is lost. Of a database that is this process's alone
- * nobody else is alive. Who comes back goes on reading the feed where it has stopped. */
+/* A new epoch. Claims of an earlier epoch are lost. Of a database that is this process's alone
+ * nobody else is alive. A replica that comes back goes on reading the feed where it has stopped. */
 bool replica_join(struct batch *batch)
 {
     struct replica *self = batch->replica;
@@ -215,7 +215,7 @@ static enum store_peer_state state_of(const struct replica_row *row, int64_t now
     return now_ms - row->alive_ms < PEER_ALIVE_MS ? STORE_PEER_ALIVE : STORE_PEER_SILENT;
 }
 
-/* What the list of replicas is read for. */
+/* The context of a visit to the list of replicas. */
 struct looking {
     struct batch *batch;
 };

@@ -1,4 +1,4 @@
-/* What other threads may know of this replica and the others. */
+/* The state of this replica and the others that other threads may read. */
 #include "taskgate/store/replicas.h"
 
 #include <stdlib.h>

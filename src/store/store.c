@@ -459,6 +459,6 @@ void store_audit_configure(struct store *store, const struct store_audit_setting
     store->audit = *settings;
     pthread_mutex_unlock(&store->lock);
     signature_key_unref(before);
-    /* What is too old under the new settings goes at once. */
+    /* Rows that are too old under the new settings go at once. */
     store_queue(store, operation_create(&operation_sweep, (struct store_call){NULL, NULL, NULL}));
 }

@@ -54,7 +54,7 @@ struct store {
     struct store_audit_settings audit;
     struct yield_observer yield_observer; /* its callback is NULL before there is one */
     bool has_yielded;
-    char *address;      /* where others are to reach this replica, or NULL */
+    char *address;      /* the address of this replica for others, or NULL */
     struct peers peers; /* the other replicas */
     bool beats_now;     /* without waiting for the next heartbeat */
 

@@ -120,7 +120,7 @@ static bool run_get(struct batch *batch, struct operation *operation)
 
 /* ---- change ---- */
 
-/* What becomes of an execution, which only the replica that has claimed it can say. */
+/* The outcome of an execution, which only the replica that has claimed it can say. */
 static bool is_outcome(const struct task *task, const struct task_change *change)
 {
     bool has_begun = task->state == TASK_EXECUTING || task_state_is_terminal(task->state);
@@ -144,7 +144,7 @@ static bool refuse_late(struct batch *batch, struct operation *operation)
     return done;
 }
 
-/* What nobody may do while the database lacks commits. */
+/* The moves that nobody may make while the database lacks commits. */
 static bool is_decision(enum task_state to)
 {
     return to == TASK_APPROVED || to == TASK_REJECTED || to == TASK_EXECUTING;

@@ -39,7 +39,7 @@ void store_answer(struct operation *operation)
 }
 
 struct notice {
-    const struct observer *observer; /* which lives as long as the store */
+    const struct observer *observer; /* it lives as long as the store */
     struct task *task;
     bool created, is_own;
     int64_t sequence;
@@ -191,7 +191,7 @@ static void tell_of_yield(struct store *store)
         loop_post(observer.loop, observer.callback, observer.context);
 }
 
-/* What other threads may know of this replica. */
+/* Shows other threads the state of this replica. */
 static void show_replica(struct store *store, struct batch *batch)
 {
     const struct replica *replica = &store->replica;
@@ -332,7 +332,7 @@ static int64_t next_wake_ms(const struct store *store)
     return at_ms;
 }
 
-/* What a shared database wants of each replica. */
+/* A replica's duties toward a shared database. */
 static void take_part(struct store *store, int64_t now_ms)
 {
     struct error error;

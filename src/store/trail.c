@@ -78,7 +78,7 @@ static bool check_place(struct walk *walk)
     return !walk->check || walk->check(walk->context, &report->end, &report->finding);
 }
 
-/* Where `keep` has removed rows. */
+/* Begins behind the rows that `keep` has removed. */
 static bool begin(struct walk *walk)
 {
     struct store_trail_report *report = walk->report;

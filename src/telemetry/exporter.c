@@ -309,7 +309,7 @@ void exporter_destroy(struct exporter *exporter, int64_t end_ms)
     exporter->is_ending = true;
     exporter->end_ms = end_ms;
     pthread_cond_broadcast(&exporter->changed);
-    transport_interrupt(exporter->transport); /* which lives until the thread has seen the end */
+    transport_interrupt(exporter->transport); /* it lives until the thread has seen the end */
     pthread_mutex_unlock(&exporter->lock);
     pthread_join(exporter->thread, NULL);
     drop_queue(exporter);

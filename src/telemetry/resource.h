@@ -1,4 +1,4 @@
-/* What the spans are from: this process, where it runs, and what its operator says of it. */
+/* The source of the spans: this process, its place, and its operator's words about it. */
 #pragma once
 
 #include "taskgate/config/config.h"

@@ -1,4 +1,4 @@
-/* Which traces are kept: decided at their head. */
+/* The traces that are kept: decided at their head. */
 #pragma once
 
 #include "taskgate/config/config.h"

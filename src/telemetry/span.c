@@ -54,7 +54,7 @@ static void set_text(char **field, struct str text)
     *field = memory_copy_str(text);
 }
 
-/* OTLP's texts are UTF-8. What a header brings may be anything. */
+/* OTLP's texts are UTF-8. A header may bring anything. */
 static struct str fit(struct str text, size_t most)
 {
     return str_utf8_cut(str_slice(text.bytes, str_utf8_length(text)), most);

@@ -10,7 +10,7 @@
 /* Of the process. */
 static struct {
     struct exporter *exporter;
-    struct config *config; /* whose settings hold */
+    struct config *config; /* the settings in force */
 } telemetry;
 
 bool telemetry_start(const struct config *config, struct error *error)

@@ -160,7 +160,7 @@ static void digest_settings(struct tls_server *tls, const struct tls_server_sett
                          settings->client_ca.bytes != NULL, settings->client_ca.length);
     buffer_append(&text, settings->client_ca);
     digest_sha256_hex(buffer_str(&text), tls->admittance);
-    buffer_append(&text, settings->cert); /* whose key there is one of */
+    buffer_append(&text, settings->cert); /* it fits one key alone */
     digest_sha256_hex(buffer_str(&text), tls->all);
     buffer_finish(&text);
 }

@@ -1,8 +1,8 @@
 /*
  * The body of a response, out of what libcurl gives: the chunked coding is taken off here.
  *
- * libcurl 7.88 drops bytes that follow the last chunk and keeps the connection. What it has
- * dropped may be the first half of another answer, and the next request would get the rest.
+ * libcurl 7.88 drops bytes that follow the last chunk and keeps the connection. The dropped bytes
+ * may be the first half of another answer, and the next request would get the rest.
  */
 #include "curl_internal.h"
 

@@ -1,9 +1,9 @@
 /*
  * The life of one call: started, answered piece by piece, paused, ended or cancelled.
  *
- * libcurl calls us while it works on a transfer and then takes almost no call itself. What a
- * callback of the owner asks for meanwhile (start, cancel, resume) is noted and done in the
- * loop's next round; a cancelled call is silent from the moment it was cancelled.
+ * libcurl calls us while it works on a transfer and then takes almost no call itself. A request of
+ * the owner's callback (start, cancel, resume) is noted meanwhile and done in the loop's next
+ * round; a cancelled call is silent from the moment it was cancelled.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@
 /* The head of a response while it comes in. */
 struct curl_head {
     int status;         /* 0 before the first status line */
-    bool is_complete;   /* what comes later are trailers */
+    bool is_complete;   /* later headers are trailers */
     struct buffer text; /* names and values, one after the other */
     struct curl_header_span *spans;
     size_t count;

@@ -20,7 +20,7 @@
 #define IDLE_LIMIT_MS 4000
 #define SMALL_BYTES ((size_t)2048)
 
-/* What a read may find something after. */
+/* The events after which a read may find something. */
 #define MAY_READ (EPOLLIN | LOOP_EDGE_HANGS_UP)
 #define MAY_WRITE (EPOLLOUT | LOOP_EDGE_HANGS_UP)
 

@@ -90,7 +90,7 @@ struct http1_connection {
     struct list of_client; /* in client->idle while idle */
     struct http1_host *host;
     struct http1_call *call; /* NULL while idle */
-    char *owner;             /* whose requests it carries; NULL: of those without an owner */
+    char *owner;             /* the owner of its requests; NULL: of those without an owner */
     int fd;
     struct loop_edge edge;
     int64_t idle_since_ms;
@@ -190,8 +190,8 @@ void http1_connections_reuse(struct http1_call *const *calls, size_t count);
 void http1_connection_release(struct http1_connection *connection);
 void http1_connection_close(struct http1_connection *connection);
 void http1_connection_read(struct http1_connection *connection, bool on);
-/* As writev() with two pieces; false when it will not take any more. What is left over makes
- * `writable` come. */
+/* As writev() with two pieces; false when it will not take any more. If bytes are left over,
+ * `writable` comes. */
 bool http1_connection_write(struct http1_connection *connection, struct str head, struct str body,
                             size_t *written);
 /* As read(). */

@@ -1,8 +1,8 @@
 /*
  * One detached thread per lookup: lookups are rare, and a slow one holds up no other.
  *
- * The lookup belongs to the thread until its result is posted, then to the loop. Who cancels
- * it leaves it to whichever has it; the lock decides what came first.
+ * The lookup belongs to the thread until its result is posted, then to the loop. A cancel leaves it
+ * to whichever has it; the lock decides what came first.
  */
 #include "http1_lookup.h"
 

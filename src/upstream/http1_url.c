@@ -1,5 +1,5 @@
 /*
- * Reading a plain http URL. What is unusual is not read: libcurl knows what to make of it.
+ * Reading a plain http URL. An unusual URL is not read: libcurl knows what to make of it.
  */
 #include "http1_url.h"
 

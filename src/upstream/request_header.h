@@ -1,5 +1,5 @@
 /*
- * Which headers of a request are sent (see upstream.h), for every implementation alike.
+ * The headers of a request that are sent (see upstream.h), for every implementation alike.
  */
 #pragma once
 

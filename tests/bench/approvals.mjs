@@ -1,4 +1,4 @@
-// What approvals cost: durable creates and votes, how soon a decision is everywhere, lists beside a long past, the audit trail's check.
+// The costs of approvals: durable creates and votes, how soon a decision is everywhere, lists beside a long past, the audit trail's check.
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Where the head ends (behind its empty line) in `length` bytes, 0 when it has not. */
+/* The end of the head (behind its empty line) in `length` bytes, 0 when it is not there. */
 static inline size_t http_head_end(const char *bytes, size_t length)
 {
     const char *end = length ? memmem(bytes, length, "\r\n\r\n", 4) : NULL;

@@ -15,7 +15,7 @@
 #define RUNS 9
 #define MIB (1024.0 * 1024)
 
-/* What the keys begin with; a number follows. */
+/* The beginnings of the keys; a number follows. */
 static const struct {
     const char *name, *begin;
 } kinds[] = {

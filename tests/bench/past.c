@@ -40,7 +40,7 @@ static sqlite3_stmt *prepare(const char *sql)
     return statement;
 }
 
-/* What stands in place of a column in the copy; NULL: the column itself. */
+/* An expression in place of a column in the copy; NULL: the column itself. */
 struct replacement {
     const char *column, *expression;
 };

@@ -159,7 +159,7 @@ async function startReplicas(database, upstream) {
   return gateways;
 }
 
-/** What a start does beside is over, and each replica has heard of the others. */
+/** Waits until the work beside a start is over, and each replica has heard of the others. */
 async function settled(gateway) {
   for (const end = performance.now() + 30_000; performance.now() < end; await pause(50)) {
     const answer = await fetch(`http://127.0.0.1:${gateway.adminPort}/ready`).catch(() => null);

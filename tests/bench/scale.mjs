@@ -1,4 +1,4 @@
-// What replicas cost the database, and how gateway and database do with many tasks. For numbers, not for verdicts.
+// The replicas' cost to the database, and how gateway and database do with many tasks. For numbers, not for verdicts.
 import { setTimeout as pause } from 'node:timers/promises';
 import { connectedRaw } from '../integration/lib/client.mjs';
 import { startGateway, workflow } from '../integration/lib/gateway.mjs';

@@ -1,6 +1,6 @@
 /*
  * The server behind what is measured: one thread, epoll, one fixed reply a question, so that it
- * is never the limit. It speaks both eras of the protocol. What it is asked stands in the question:
+ * is never the limit. It speaks both eras of the protocol. The question names the answer:
  * `server/discover` lists the modern version, `initialize` opens a session, for a client named
  * "churn" one of its own, `tools/list` has as many tools as the second argument says and, asked
  * with "fresh", other bytes each time; a call that names "bytes-N" gets N bytes, one that names

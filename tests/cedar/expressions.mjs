@@ -2,7 +2,7 @@
 import { attributes, extensions, extensionText, ids, longText, quoted, reserved, stringValue, types } from './literals.mjs';
 
 const kinds = ['bool', 'long', 'string', 'entity', 'set', 'record', ...extensions];
-/** Which attributes the entities and the context hold, by the type of their values. */
+/** The attributes of the entities and the context, by the type of their values. */
 const attributesOf = {
   bool: ['flag'], long: ['age'], string: ['name', 'odd key', 'if', ''], entity: ['owner'], set: ['tags'], record: ['rec', 'deep'],
   ip: ['ip'], decimal: ['price'], datetime: ['when'], duration: ['span'],

@@ -15,9 +15,9 @@ const TOOLS = ['read', 'delete_user', 'count', 'ask_name', 'wait'];
 const OWN = ['get_task_result', 'await_activity'];
 
 /**
- * What a client does by itself. `long`: how often the gateway has asked for a repetition before somebody decides; Python
- * then waits for longer than its own limit, Go for as often as it repeats a call less one. Rust gives each request a
- * progress token, so it is held for `wait_max`.
+ * A client's behaviour by itself. `long`: how often the gateway has asked for a repetition before somebody decides;
+ * Python then waits for longer than its own limit, Go for as often as it repeats a call less one. Rust gives each
+ * request a progress token, so it is held for `wait_max`.
  */
 const clients = {
   python: { command: ['.venv/bin/python', 'python_client.py'], wait: '700ms', rounds: 9, long: 4, cancelled: { error: { code: -32001 } } },

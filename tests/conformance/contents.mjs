@@ -1,4 +1,4 @@
-// What the fixtures of both eras serve: contents that the conformance suite expects word by word.
+// The contents that the fixtures of both eras serve: the conformance suite expects them word by word.
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
 const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
 

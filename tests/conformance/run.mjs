@@ -28,7 +28,7 @@ const ORDER = ['SUCCESS', 'INFO', 'SKIPPED', 'WARNING', 'FAILURE', 'missing'];
 const servers = {
   'server-everything': {
     command: (port) => [[path.join(here, '../integration/node_modules/@modelcontextprotocol/server-everything/dist/index.js'), 'streamableHttp'], { PORT: String(port) }],
-    // What this server itself cannot do is no fault of a gateway, so little of the suite passes; the fixture is for the rest.
+    // A lack of this server itself is no fault of a gateway, so little of the suite passes; the fixture is for the rest.
     mustPass: 13,
     suite: LEGACY,
   },

@@ -58,7 +58,7 @@ function render(t, values) {
   return objectsOf(file);
 }
 
-/** What the Secrets and the pod give the gateway. */
+/** The environment that the Secrets and the pod give the gateway. */
 const ENVIRONMENT = {
   PATH: process.env.PATH,
   TASKGATE_TOKEN_ALICE: 'a-token-of-alice-alone',

@@ -25,7 +25,7 @@ const queries = panels.flatMap(({ title, targets }) => targets.map(({ expr }) =>
 const variables = dashboard.templating.list.filter(({ type }) => type === 'query').map(({ name, definition }) => [name, definition]);
 // A folded expression goes on in deeper lines.
 const rules = [...read(ALERTS).matchAll(/- alert: (\w+)\n +expr: (?:>-\n((?: {10}.*\n)+)|(.*)\n)/g)].map(([, name, folded, plain]) => [name, (folded ?? plain).replace(/\s+/g, ' ').trim()]);
-// What Prometheus itself adds to each series.
+// The labels that Prometheus itself adds to each series.
 const COMMON = ['job', 'instance', 'namespace'];
 
 test('every metric that the dashboard and the alarms name is a row of the table, with its labels', () => {

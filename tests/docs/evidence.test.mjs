@@ -1,4 +1,4 @@
-// What approvals and the audit trail promise is tried from outside: each key, each refusal, each state and each member occurs in an integration test.
+// The promises of approvals and the audit trail are tried from outside: each key, each refusal, each state and each member occurs in an integration test.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';

@@ -25,7 +25,7 @@ const broken = (change) => {
   return all.ledger.breaches(all.tasks);
 };
 
-test('what was kept is no breach', () => {
+test('kept promises are no breach', () => {
   assert.deepEqual(broken(() => {}), NOTHING);
 });
 

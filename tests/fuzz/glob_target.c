@@ -49,7 +49,7 @@ struct question {
 
 static bool matches(struct question *q, size_t p, size_t s);
 
-/* Where the class that begins at `p` ends: the "]" after at least one member. */
+/* The end of the class that begins at `p`: the "]" after at least one member. */
 static size_t class_end(const struct characters *pattern, size_t p)
 {
     size_t i = p + 1;

@@ -44,7 +44,7 @@ static void check_canonical(struct str text)
     buffer_finish(&twice);
 }
 
-/* What one walk or the check itself finds is what a look for it alone finds. */
+/* One walk, the check itself and a look for one thing alone all find the same. */
 static void check_finding(struct str text, bool is_good)
 {
     static const char *const keys[] = {"k1", "b"};

@@ -76,7 +76,7 @@ static void write_more(void *context, struct buffer *out)
     buffer_append(out, STR("{\"name\":\"more\"},{\"name\":\"still more\"}"));
 }
 
-/* What is written behind the list is there, and the rest as without it. */
+/* Members written behind the list are there, and the rest is as without them. */
 static void check_more(struct str result)
 {
     struct buffer out, plain;

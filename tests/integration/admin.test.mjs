@@ -59,7 +59,7 @@ test('a decision is answered with the task, and kept with who, when and why', as
   assert.deepEqual([(await admin.cancel(cancelled, 'never mind')).state, (await admin.task(cancelled)).status], ['cancelled', 'cancelled']);
 });
 
-test('who stops a call that somebody else has approved is not taken for who decided', async (t) => {
+test("a stop of a call after somebody else's approval is not taken for the decision", async (t) => {
   const { upstream, gateway, admin, connect } = await stage(t, {
     config: { admin: { tokens: [{ name: 'bob', token_env: 'BOB', roles: ['approver'] }] } },
     env: { BOB: 'bobs-token' },
@@ -240,7 +240,7 @@ test('redact_fields hide values on the API, the events and the command line', as
   assert.doesNotMatch(gateway.child.stderr, /hunter2|4111/);
 });
 
-test('what redact_fields hide goes from the store at the end of the task, whatever the configuration says later', async (t) => {
+test('the values of redact_fields go from the store at the end of the task, whatever the configuration says later', async (t) => {
   const { gateway, upstream, admin, connect } = await stage(t, { approval: workflow('10m', { redact_fields: ['password'] }) });
   upstream.handlers['tools/call'] = ({ reply }) => reply.result({ content: [] }); // the result is kept as it is
   const client = await connect();

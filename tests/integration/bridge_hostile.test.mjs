@@ -1,4 +1,4 @@
-// What a client may try to get to a server of the other era unjudged, and what such a server may try to get down.
+// A client's attempts to get something unjudged to a server of the other era, and such a server's attempts to get something down.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { envelope, modernServer, PREFIX } from './lib/modern.mjs';
@@ -17,7 +17,7 @@ async function modernStage(t, { source = {}, ...options } = {}) {
   return { ...staged, modern: (more) => modernClient(t, staged.gateway.url, { capabilities: {}, headers: OWNER, ...more }) };
 }
 
-/** What reached the server because of a client. */
+/** The requests that reached the server because of a client. */
 const fromClients = (upstream) => upstream.requests.filter((r) => r.rpc?.params?._meta?.[`${PREFIX}clientInfo`]?.name !== 'taskgate' && r.rpc?.params?.clientInfo?.name !== 'taskgate');
 
 /** A body whose members are given as text, so that keys may have escapes. */
@@ -80,7 +80,7 @@ test('methods.allow opens no method of the other era: its gates are not asked th
     assert.equal(fromClients(down.upstream).filter((r) => r.rpc?.method === method && r.rpc.params?.clientInfo?.name !== 'modern-client').length, 0, method);
   }
   assert.equal((await client.call('x/own', {})).error.code, -32601);
-  assert.equal(down.upstream.of('x/own').length, 1); // which the configuration does open
+  assert.equal(down.upstream.of('x/own').length, 1); // the configuration does open it
 
   const up = await legacyStage(t, everything);
   const legacy = await up.connect();
@@ -139,7 +139,7 @@ test('legacy client, modern server: each round is judged by the rules in force; 
   }
 });
 
-test('what is hidden or denied goes up over neither bridge, whatever the method', async (t) => {
+test('hidden or denied names go up over neither bridge, whatever the method', async (t) => {
   const rules = [['secret*', 'deny'], ['denied:*', 'deny']];
   const expose = { mode: 'blocklist', tools: ['hidden*'] };
   const capabilities = { tools: {}, resources: { subscribe: true }, prompts: {}, completions: {} };

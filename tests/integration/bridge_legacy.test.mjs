@@ -9,7 +9,7 @@ import { until } from './lib/wait.mjs';
 /** The stage: a modern-only upstream, a gateway that bridges legacy clients (its default), raw legacy clients. */
 const stage = (t, { upstream = {}, source = {}, ...options } = {}) => scene(t, { upstream: modernServer(upstream), source: { era: 'modern', ...source }, ...options });
 
-/** What reached the server because of a client. */
+/** The requests that reached the server because of a client. */
 const calls = (upstream, method) => upstream.of(method).filter((r) => r.rpc.params?._meta?.[`${PREFIX}clientInfo`]?.name !== 'taskgate');
 
 test('initialize is answered from discover, with a session of the gateway', async (t) => {
@@ -325,7 +325,7 @@ test('hostile: foreign ids, other sessions, doubled and malformed answers are re
   assert.equal(calls(upstream, 'tools/call').length, 2);
 });
 
-test('what the server asks wrongly ends the call', async (t) => {
+test('a malformed question of the server ends the call', async (t) => {
   let answer;
   const { connect } = await stage(t, { upstream: { handlers: asking(() => answer) } });
   const client = await connect({ capabilities: ALL });

@@ -80,7 +80,7 @@ test('of two GET streams of a session the newer one has the news; when it goes, 
   const renewed = streams[0];
   newer.abort();
   await within(renewed.recorded.gone, 'the end of a listen');
-  await get.message(({ method }) => /tools/.test(method)); // what changed meanwhile is unknown
+  await get.message(({ method }) => /tools/.test(method)); // changes meanwhile are unknown
   assert.deepEqual(streams.map(({ filter }) => filter.resourceSubscriptions), [['note://1']]);
   streams[0].tell('resources/updated', { uri: 'note://1' });
   await get.message(({ method }) => /updated/.test(method));

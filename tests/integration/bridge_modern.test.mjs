@@ -100,7 +100,7 @@ test('errors are told as the modern era has them', async (t) => {
   assert.deepEqual(asked, { resultType: 'input_required', inputRequests: { 'r0.1': { method: 'elicitation/create', params: { mode: 'url', url: 'https://a.example/', message: 'open' } } } });
 });
 
-test('what policy refuses does not reach the server', async (t) => {
+test('calls that policy refuses do not reach the server', async (t) => {
   const { modern, upstream } = await stage(t, { rules: [['write', 'deny']] });
   const error = await modern().error('tools/call', { name: 'write' });
   assert.equal(error.code, -32014);

@@ -1,4 +1,4 @@
-// What a legacy server asks in the call of a modern client: rounds, and the call that stays open meanwhile.
+// The questions of a legacy server in the call of a modern client: rounds, and the call that stays open meanwhile.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asks, elicit, PARTY, SAMPLE, sample } from './lib/asking.mjs';

@@ -1,4 +1,4 @@
-// What servers ask in approved calls over the bridges, and tasks of the server's own there.
+// The servers' questions in approved calls over the bridges, and tasks of the server's own there.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asks, elicit, PARTY, SAMPLE, sample } from './lib/asking.mjs';

@@ -27,7 +27,7 @@ async function slow(set, client = PLAIN) {
   return { agent, id };
 }
 
-/** What the client is asked now, in the gateway's tools. */
+/** The open question to the client, in the gateway's tools. */
 const asked = (agent, name = 'get_elicitations') => until(async () => {
   const { structuredContent } = await callTool(agent, name);
   return (structuredContent.elicitations ?? structuredContent.sampling_requests)[0];

@@ -58,7 +58,7 @@ test('with on_result the claim comes if the result is waited for; else the call 
   const [alone, awaited] = [await call({ n: 1 }), await call({ n: 2 })];
   await as.alice.approve(alone);
   const result = client.result('tasks/result', { taskId: awaited });
-  await admin.list(); // which comes behind it
+  await admin.list(); // it comes behind the wait
   await as.alice.approve(awaited);
   await result;
   assert.deepEqual([(await admin.task(alone)).state, upstream.calls.map(({ rpc }) => rpc.params.arguments.n)], ['approved', [2]]);

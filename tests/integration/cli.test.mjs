@@ -209,7 +209,7 @@ test('THOUGHTGATE_STORE_PATH wins over store.path', async (t) => {
   assert.ok(stderr.includes(store), stderr);
 });
 
-test('what is accepted: a ThoughtGate file with slack (warned of) and telemetry, durations, substitution with defaults', async (t) => {
+test('accepted files: a ThoughtGate file with slack (warned of) and telemetry, durations, substitution with defaults', async (t) => {
   const { file, taskgate } = configured(t, `schema: 1
 sources:
   - id: up

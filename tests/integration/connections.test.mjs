@@ -1,4 +1,4 @@
-// Whose requests share a connection to the server: `sources[].connections`.
+// The requests that share a connection to the server: `sources[].connections`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';

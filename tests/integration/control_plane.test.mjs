@@ -10,7 +10,7 @@ import { until } from './lib/wait.mjs';
 /** The messages that the gateway's session for this call sent upstream, in order. */
 const sessionOf = (upstream, request) => upstream.requests.filter((r) => r.headers['mcp-session-id'] === request.headers['mcp-session-id']);
 
-test('what may be forwarded runs at once, with a session of its own and the static headers, and leaves none behind', async (t) => {
+test('a call that may be forwarded runs at once, with a session of its own and the static headers, and leaves none behind', async (t) => {
   const { upstream, admin, ci } = await stage(t);
   const task = await called(ci, { source: 'up', tool: 'read', arguments: { path: '/a', n: 1.5 } });
   assert.match(task.id, /^tg_/);
@@ -36,7 +36,7 @@ test('what may be forwarded runs at once, with a session of its own and the stat
   assert.doesNotMatch(JSON.stringify(await admin.task(task.id)), /static-secret/);
 });
 
-test('what needs approval waits for it; the wait for the result ends with the result', async (t) => {
+test('a call that needs approval waits for it; the wait for the result ends with the result', async (t) => {
   const { upstream, admin, ci } = await stage(t);
   const task = await called(ci, { tool: 'delete_user', arguments: { id: 7 }, ttl: 60_000 });
   assert.deepEqual([task.state, task.status, task.workflow, task.principal], ['pending', 'input_required', 'default', 'admin:ci']);
@@ -204,7 +204,7 @@ test('an approval after a restart runs the call: nobody need come back with cred
   assert.equal(upstream.calls[0].headers.authorization, TOKENS.UPSTREAM_SECRET);
 });
 
-test('what was approved before a restart, and not yet run, runs after it, once', async (t) => {
+test('a call that was approved before a restart, and has not run yet, runs after it, once', async (t) => {
   const { upstream, gateway, admin, ci } = await stage(t);
   upstream.authorize = (r) => (r.rpc?.method === 'initialize' && upstream.refusing ? 401 : undefined);
   upstream.refusing = true;

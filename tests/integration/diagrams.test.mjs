@@ -161,7 +161,7 @@ test('when upstream fails they are still beside what was kept', async (t) => {
 });
 
 for (const replyAs of ['json', 'sse']) {
-  test(`where upstream has no resources the capability and both lists are the gateway's (${replyAs})`, async (t) => {
+  test(`if upstream has no resources, the capability and both lists are the gateway's (${replyAs})`, async (t) => {
     const { gateway, raw } = await scene(t, { upstream: { ...without, replyAs } });
     const client = raw(plain);
     const { capabilities } = await client.connect();

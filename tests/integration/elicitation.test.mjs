@@ -41,7 +41,7 @@ const open = (client, taskId) =>
 
 const answer = (client, taskId, response, options) => client.call('tasks/get', { taskId, _meta: { [RESPONSE]: response } }, options);
 
-test('what upstream asks stays asked on four workers, of which all would run the call and one does', async (t) => {
+test('a question of upstream stays asked on four workers, of which all would run the call and one does', async (t) => {
   const { admin, upstream, connect } = await stage(t, asks(elicit('e-1')), { config: { workers: 4 } });
   const client = await connect({ capabilities: ASKABLE });
   for (let i = 1; i <= 40; i++) {
@@ -132,7 +132,7 @@ test('the request comes on the open tasks/result stream, under its own id and ti
   void connect;
 });
 
-test('who begins to wait while the question is open gets it; who leaves does not keep it', async (t) => {
+test('a client that begins to wait while the question is open gets it; one that leaves does not keep it', async (t) => {
   const { client, taskId, upstream } = await asking(t, asks(elicit('e-1')));
   await open(client, taskId);
   const first = await client.stream('tasks/result', { taskId });
@@ -262,7 +262,7 @@ test('a form that is a URL is shown with it, and accepted without content', asyn
   assert.deepEqual((await responseTo(upstream, 'e-1')).result, { action: 'accept' });
 });
 
-test('whoever cannot be asked is not: the server has its answer at once', async (t) => {
+test('a client that cannot be asked is not: the server has its answer at once', async (t) => {
   for (const [capabilities, expected] of [[{ tasks: {} }, { error: -32601 }], [{}, { result: { action: 'decline' } }]]) {
     const { client, upstream, admin, connect } = await stage(t, asks(elicit('e-1'), sample('s-1'), { id: 'p-1', method: 'ping' }, { id: 'r-1', method: 'roots/list' }), { config: { pseudo_tools: { mode: 'never' }, execution: 'on_approval' } }).then(async (s) => ({ ...s, client: await s.connect({ capabilities }) }));
     const { taskId } = await client.createTask('book_dinner');
@@ -329,7 +329,7 @@ const asksElsewhere = {
 };
 
 for (const workers of [1, 3]) {
-  test(`what upstream asks of its own task on the GET stream is the question of ours (${workers} workers)`, async (t) => {
+  test(`a question of upstream for its own task on the GET stream is the question of ours (${workers} workers)`, async (t) => {
     const { connect, admin, upstream } = await stage(t, undefined, { upstream: { ...asksElsewhere }, config: { workers }, env: { THOUGHTGATE_EXECUTION_TIMEOUT_SECS: '1' } });
     const client = await connect({ capabilities: ASKABLE, keepAlive: false });
     await client.result('tools/list');

@@ -113,7 +113,7 @@ test('await_activity is woken by each', async (t) => {
   }
 });
 
-test('what comes on the GET stream is taken out of it, too; other messages pass', async (t) => {
+test('a question on the GET stream is taken out of it, too; other messages pass', async (t) => {
   const s = await stage(t);
   const client = await plain(s);
   const listening = await client.listen();
@@ -174,7 +174,7 @@ test('it expires by its own clock: an error to the server, an event to the clien
   assert.deepEqual(events, ['elicitation_request', 'elicitation_expired', 'sampling_request', 'sampling_expired']);
 });
 
-test('what upstream is told of the client: exactly what somebody can answer', async (t) => {
+test('upstream is told exactly the capabilities that somebody can answer', async (t) => {
   const cases = [
     [{}, {}, { elicitation: { form: {}, url: {} }, sampling: {} }],
     [{ roots: {} }, {}, { roots: {}, elicitation: { form: {}, url: {} }, sampling: {} }],

@@ -91,7 +91,7 @@ test('seed 000, multiple concurrent tool calls: two are promoted, one is answere
   }
 });
 
-test('what is wrong with the arguments is said in words', async (t) => {
+test('faults of the arguments are said in words', async (t) => {
   const { upstream, connect } = await stage(t);
   const agent = await connect(PLAIN);
   const cases = [
@@ -139,7 +139,7 @@ test('errors of upstream stay errors of the protocol, -32042 among them', async 
   }
 });
 
-test('what is no JSON-RPC comes down as it is, with what tells how to log in', async (t) => {
+test('a reply that is no JSON-RPC comes down as it is, with the header that tells how to log in', async (t) => {
   const { upstream, connect } = await stage(t);
   const agent = await connect(PLAIN);
   await execute(agent, 'read');

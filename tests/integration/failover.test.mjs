@@ -1,4 +1,4 @@
-// Which PostgreSQL a gateway takes at its start, and what it does when another one takes over without the last commits.
+// A gateway's choice of PostgreSQL at its start, and its behaviour when another one takes over without the last commits.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Authority } from './lib/certificates.mjs';

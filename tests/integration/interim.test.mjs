@@ -38,7 +38,7 @@ test('log messages go to who waits in tasks/result, with related-task', async (t
   await waiting.message((m) => m.id === waiting.id, 'the result');
 });
 
-test('where nobody waits they go to the GET stream, with related-task', async (t) => {
+test('if nobody waits they go to the GET stream, with related-task', async (t) => {
   const { client, admin, held } = await running(t);
   const listening = await client.listen();
   const { taskId } = await client.createTask('slow');
@@ -68,7 +68,7 @@ test('for a client that knows no tasks they are kept for get_logs and get_notifi
   assert.ok((await plain).message.result);
 });
 
-test('what passes on its own GET stream is relayed as it is, and kept as well', async (t) => {
+test('a message on its own GET stream is relayed as it is, and kept as well', async (t) => {
   const s = await scene(t, { upstream: { tools: [tool('slow')] } });
   const client = await s.connect({ capabilities: {} });
   const run = (name, args = {}) => client.result('tools/call', { name, arguments: args });

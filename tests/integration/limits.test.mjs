@@ -67,7 +67,7 @@ test('store_bytes: what the audit trail has filled is opened again by a larger l
   await until(async () => (await create()).result, 'the larger limit to hold');
 });
 
-test('what runs as an accelerated task counts as a pending one does', async (t) => {
+test('an accelerated task counts as a pending one does', async (t) => {
   const { upstream, connect } = await stage(t, { forceRequired: ['read'], config: { limits: { pending_per_principal: 1 } }, env: BRIEF_DRAIN });
   upstream.handlers['tools/call'] = () => {};
   const client = await connect();

@@ -85,7 +85,7 @@ test('login with an issuer that knows no devices goes by browser; with the confi
   assert.match(login.stderr, /knows no sign-in by code, so a browser is needed/);
 });
 
-test('what the gateway refuses is not kept', async (t) => {
+test('a token that the gateway refuses is not kept', async (t) => {
   const { taskgate, state } = await stage(t);
   const login = await taskgate(['login'], { PERSON: 'mallory' });
   assert.deepEqual([login.code, login.stdout], [3, '']);

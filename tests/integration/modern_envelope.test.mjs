@@ -6,7 +6,7 @@ import { envelope, mirrored, modernScene, PREFIX, VERSION } from './lib/modern.m
 import { scene } from './lib/scene.mjs';
 import { toYaml } from './lib/yaml.mjs';
 
-/** What reached the server, without what the gateway asks it by itself. */
+/** The requests that reached the server, without those of the gateway itself. */
 const clients = (upstream) => upstream.requests.filter((r) => !r.isGatewaysOwn && r.rpc && !(r.rpc.method === 'notifications/initialized'));
 
 const base64 = (text) => `=?base64?${Buffer.from(text).toString('base64')}?=`;

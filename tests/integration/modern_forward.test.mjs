@@ -195,7 +195,7 @@ test('30: resources/read of a hidden uri in its second round is denied', async (
   assert.equal(clients(upstream, 'resources/read').length, 1);
 });
 
-test('what a listen stream carries is the server\'s, but for resources that are hidden', async (t) => {
+test("a listen stream carries the server's messages, but for resources that are hidden", async (t) => {
   let up;
   const { modern, upstream } = await modernScene(t, { expose: { mode: 'blocklist', tools: ['file:///secret*'] } });
   upstream.handlers['subscriptions/listen'] = ({ reply, id }) => {

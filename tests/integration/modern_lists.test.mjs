@@ -1,4 +1,4 @@
-// What a modern client is told of a server: server/discover, the lists, and what it may keep of them.
+// A modern client's view of a server: server/discover, the lists, and what it may keep of them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { modernScene, modernServer, PREFIX, TASKS_EXTENSION, VERSION } from './lib/modern.mjs';

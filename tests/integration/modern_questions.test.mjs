@@ -90,7 +90,7 @@ test('a client that was away when the server asked is asked when it comes back',
   assert.equal(server.rounds.length, 2);
 });
 
-test('what the client does not declare is not asked of it: the call fails, and nothing is sent again', async (t) => {
+test('a client is not asked for an undeclared capability: the call fails, and nothing is sent again', async (t) => {
   for (const [capabilities, request] of [[{}, form('A?')], [{ elicitation: { url: {} } }, form('A?')], [{ elicitation: {} }, { method: 'elicitation/create', params: { mode: 'url', url: 'https://x.example', message: 'm' } }], [{ elicitation: {} }, { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } }], [{ sampling: {} }, { method: 'roots/list' }]]) {
     const server = asking({ a: request });
     const { modern, admin } = await stage(t, { upstream: { handlers: server.handlers } });

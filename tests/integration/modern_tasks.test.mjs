@@ -263,7 +263,7 @@ test("38. a cancel while it executes closes the server's stream, and posts nothi
   assert.equal(upstream.of('notifications/cancelled').length, 0);
 });
 
-test('39. what the server asks becomes the task\'s; answered in parts, then whole, it goes on with its own keys and state', async (t) => {
+test("39. the server's questions become the task's; answered in parts, then whole, it goes on with its own keys and state", async (t) => {
   const rounds = [
     { inputRequests: { name: form('Name?'), 'a "b"': form('Why?') }, requestState: 'state-1' },
     { inputRequests: { name: form('Sure?') }, requestState: 'state-2' },

@@ -121,7 +121,7 @@ test('a failing endpoint is asked again, later each time, with the same id; the 
   await gateway.logged(/Notifications arrive again/);
 });
 
-test('what happens while the endpoint is down is told when it is back', async (t) => {
+test('changes while the endpoint is down are told when it is back', async (t) => {
   const receiver = await startReceiver(t, { listening: false });
   const { admin, connect, gateway } = await stage(t, [told(receiver)]);
   const client = await connect();

@@ -1,4 +1,4 @@
-// Who is told: workflows that name their endpoints, reminders, escalations, emergencies, anchors, and channels that are dead.
+// The recipients of notifications: workflows that name their endpoints, reminders, escalations, emergencies, anchors, and channels that are dead.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import fs from 'node:fs';
@@ -94,7 +94,7 @@ test('a call that waits is reminded of once and escalated once, also over a rest
   assert.deepEqual([json.event, json.task.state, json.link], ['escalated', 'pending', `https://gate.example/#task=${taskId}`]);
   await gateway.restart();
   await admin.reject(taskId, 'no');
-  // What the gateway had not noted as delivered when it was killed comes again.
+  // A notice that the gateway had not noted as delivered when it was killed comes again.
   const heard = (receiver) => [...new Set(receiver.heard(taskId))];
   await until(() => heard(lead).length === 2 && heard(desk).length === 3, 'the end, for both');
   assert.deepEqual([heard(desk), heard(lead)], [['created:pending', 'reminded:pending', 'decided:rejected'], ['escalated:pending', 'decided:rejected']]);
@@ -102,7 +102,7 @@ test('a call that waits is reminded of once and escalated once, also over a rest
   assert.deepEqual(entries.filter((entry) => entry.taskId === taskId).map(({ event }) => event), ['create', 'remind', 'escalate', 'reject']);
 });
 
-test('what is decided is not reminded of', async (t) => {
+test('a decided call is not reminded of', async (t) => {
   const [desk, lead] = await receivers(t, 'desk', 'lead');
   const { admin, connect } = await stage(t, [told(desk, 'desk', { workflows: ['duty'] }), told(lead, 'lead', { workflows: [] })],
     { remind_after: '2s', escalate: { after: '2s', notify: ['lead'] }, notify: ['desk'] });

@@ -116,7 +116,7 @@ test('a password is not sent without TLS, nor to a server of another authority',
   assert.equal((await admin.task(taskId)).state, 'pending', 'a channel that fails decides nothing');
 });
 
-test('what the server refuses is tried again; one bad address does not keep a mail from the others', async (t) => {
+test('a mail that the server refuses is tried again; one bad address does not keep a mail from the others', async (t) => {
   const server = await startMailServer(t, { refuse: (command) => (command === '.' ? '451 4.3.0 later' : undefined) });
   const { gateway, connect } = await stage(t, [mailTo(server)]);
   await (await connect()).createTask('write');

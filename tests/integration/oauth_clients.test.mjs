@@ -39,7 +39,7 @@ async function stage(t, { scopes = ['mcp:read'], issuer: issuerOptions } = {}) {
   return { ...all, issuer, reload, calls };
 }
 
-/** What a program keeps of OAuth, and the person at its browser. */
+/** A program's OAuth state, and the person at its browser. */
 class Keeper {
   constructor(client) {
     this.client = client;

@@ -26,7 +26,7 @@ async function stage(t, more = {}) {
   return { ...on, finish: () => held.splice(0).forEach((reply) => reply.result({ content: [] })) };
 }
 
-/** What is left of a text that was not filled. */
+/** The remains of a text that was not filled. */
 const MARKS = /\[\[|\]\]|\|\||\{[a-z_]+\}/;
 
 /** Every name of one of the tools that a text speaks of, with the prefix where it stands there. */

@@ -44,7 +44,7 @@ async function stage(t) {
   return { ...all, issuer, tokens, claims, elsewhere: url };
 }
 
-/** reason of the log and the metric => how such a token is made. What a token has beside is good. */
+/** reason of the log and the metric => how such a token is made. Additional claims do no harm. */
 const BAD = {
   'alg none': ['algorithm', ({ issuer, claims }) => issuer.sign(claims(), { alg: 'none' }).replace(/[^.]*$/, '')],
   'HMAC with the public key': ['algorithm', ({ issuer, claims }) => {
@@ -111,7 +111,7 @@ test('a token of the operators’ client is none at the agents’ port', async (
   assert.deepEqual([(await ask(issuer.token(RESOURCE))).status, forwarded()], [200, 1]);
 });
 
-describe('what the token endpoint answers at a sign-in', () => {
+describe('answers of the token endpoint at a sign-in', () => {
   /** From /login to the return, with what `answer` makes of the sign-in's nonce. */
   async function signIn({ gateway, issuer, tokens }, answer) {
     const browser = new FormBrowser();

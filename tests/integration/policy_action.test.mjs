@@ -142,7 +142,7 @@ test('without any policies every call is rejected, and the log says so at the st
 
 // ---- the facts for policies ----
 
-test('who asks, what upstream says of the tool, and when', async (t) => {
+test('policies see the caller, the annotations of the tool, and the time', async (t) => {
   const policies = [
     ['auth', 'principal in ThoughtGate::Role::"authorization" && principal.client_name == "raw-client" && principal.client_version == "1.0.0"'],
     ['session', 'principal.identity == "session" && principal.name like "session:*"'],
@@ -298,7 +298,7 @@ test('an error in a policy is an error of the configuration: every one with its 
   assert.deepEqual([code, stderr.includes(`${file}:1:1: V-006 undefined workflow "finnance"`)], [2, true], stderr);
 });
 
-test('what no call ever has is warned of, with its place; check --strict refuses it', async (t) => {
+test('an attribute that no call ever has is warned of, with its place; check --strict refuses it', async (t) => {
   const { gateway, file } = await stage(t, 'permit(principal, action, resource)\nwhen { resource.tool_name == "x" };');
   const lenient = await gateway.cli(['check', '--config', gateway.configPath]);
   assert.equal(lenient.code, 0);

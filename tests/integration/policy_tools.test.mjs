@@ -122,7 +122,7 @@ test('a case that does not hold is exit 1, with both sides', async (t) => {
   assert.deepEqual(files[0].unreached, [{ kind: 'policy', name: 'small', file: 'rules/payments.cedar', line: 1, column: 1 }]);
 });
 
-test('what is reached by no case is told, and a failure with --strict', async (t) => {
+test('a rule that no case reaches is told, and is a failure with --strict', async (t) => {
   const { policy } = bench(t, { ...GOOD, 'rules/config.test.yaml': CASES.split('\n').slice(0, 2).join('\n') });
   const told = '  rules/config.yaml:8:7: rule pay_*\n  rules/payments.cedar:1:1: policy small\n  rules/payments.cedar:4:1: policy large\n';
   for (const [args, code] of [[['test', 'rules'], 0], [['test', '--strict', 'rules'], 1]]) {

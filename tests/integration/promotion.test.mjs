@@ -133,7 +133,7 @@ test('seed 000, multiple concurrent tool calls: each has its own time', async (t
   assert.deepEqual((await admin.list()).tasks.map((task) => task.tool).sort(), ['slow', 'slow_3']);
 });
 
-test('what upstream answers decides how the task ends', async (t) => {
+test("upstream's answer decides how the task ends", async (t) => {
   const { admin, connect, held } = await stage(t);
   const agent = await connect(PLAIN);
   const ends = [
@@ -361,7 +361,7 @@ test('an operator sees promoted tasks, and cancelling one is told upstream', asy
   await gateway.logged((entry) => entry.msg === 'Task created' && entry.task === id);
 });
 
-test('who is promoted: clients without tasks, as the mode and clients: say', async (t) => {
+test('promoted clients: those without tasks, as the mode and clients: say', async (t) => {
   const cases = [
     ['auto', { capabilities: { tasks: {} } }, false],
     ['auto', { capabilities: {}, protocol: '2025-06-18' }, true],

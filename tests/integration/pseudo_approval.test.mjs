@@ -196,7 +196,7 @@ for (const workers of [1, 3]) {
   });
 }
 
-test('what get_task_result has told is no news for the next such call', async (t) => {
+test('an end that get_task_result has told is no news for the next such call', async (t) => {
   const { admin, connect } = await stage(t);
   const client = await connect(kinds.old.client);
   await deleteUser(client);
@@ -285,7 +285,7 @@ test('an error about the task field names the tools that do without', async (t) 
   assert.deepEqual(forbidden.data.alternative, alternative('get_task'));
 });
 
-test('where the tools are offered to nobody no error names them', async (t) => {
+test('if the tools are offered to nobody, no error names them', async (t) => {
   const { connect } = await stage(t, { pseudo: { mode: 'never' } });
   const required = await (await connect()).error('tools/call', { name: 'delete_user', arguments: {} });
   assert.equal(required.code, -32009);

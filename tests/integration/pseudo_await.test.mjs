@@ -147,7 +147,7 @@ test('a server that goes while nothing is asked wakes whoever has a GET stream o
   assert.deepEqual((await waiting).triggers, [{ type: 'server_disconnected', server: 'up' }]);
 });
 
-test('what happened before the call is told at once', async (t) => {
+test('an event from before the call is told at once', async (t) => {
   const { connect, admin } = await stage(t);
   const c = await connect(client);
   const id = await pendingTask(c);

@@ -174,7 +174,7 @@ test('a promoted call that asks: the promotion, every list while it asks, and ev
   assert.equal((await checked(client, 'get_notifications')).notifications.length, 1);
 });
 
-test('what cannot be done: isError, and one block of words or of {error}', async (t) => {
+test('failures: isError, and one block of words or of {error}', async (t) => {
   const { connect } = await stage(t);
   const client = await connect(kinds.old.client);
   const refusals = {

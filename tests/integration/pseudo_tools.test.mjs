@@ -147,7 +147,7 @@ const refusals = [
   ['get_logs', { limit: 0 }, 'limit must not be below 1'],
   ['execute_tool', { server: 'up', tool: 'read', args: [] }, 'args must be of type object'],
 ];
-test('what does not fit the schema is refused in words', async (t) => {
+test('arguments that do not fit the schema are refused in words', async (t) => {
   const { connect } = await stage(t);
   const c = await connect(client);
   for (const [name, args, words] of refusals) {

@@ -10,7 +10,7 @@ const tokens = [{ name: 'screen', token_env: 'SCREEN', roles: ['viewer'] }];
 const stage = (t) => scene(t, { rules: [['*', 'approve']], approval: workflow('10m', { redact_fields: ['secret', 'card.number'] }), upstream: { tools: [tool('delete_user')] }, env: { SCREEN: 'token-of-screen' }, config: { admin: { tokens } } });
 const told = ({ status, json }) => [status, json.error.code];
 
-test('who asks, how, and for what: 400 to 415', async (t) => {
+test('faults of the credentials, the form and the arguments: 400 to 415', async (t) => {
   const { admin, connect } = await stage(t);
   const { taskId } = await (await connect()).createTask('delete_user');
   const approve = `/api/v1/tasks/${taskId}/approve`;

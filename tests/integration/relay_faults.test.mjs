@@ -1,4 +1,4 @@
-// What a client hears of a server that fails, leaves or is silent in a forwarded request.
+// The messages to a client about a server that fails, leaves or is silent in a forwarded request.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { open } from './lib/http.mjs';

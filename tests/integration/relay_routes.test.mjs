@@ -1,4 +1,4 @@
-// Where a request may come in and where it goes: paths, verbs, hosts, sources and their urls.
+// The ways of a request in and out: paths, verbs, hosts, sources and their urls.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startGateway } from './lib/gateway.mjs';

@@ -1,4 +1,4 @@
-// Which plain calls count as the same call made again: those whose whole request is the same but for the progress token.
+// The plain calls that count as the same call made again: those whose whole request is the same but for the progress token.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
@@ -37,7 +37,7 @@ test('a call that waits for approval is joined by the same request alone', async
   }
   const same = await joined(client, SAME);
   assert.deepEqual([same.joined, same.proxy_task.task_id], [true, first.proxy_task.task_id]);
-  // Whatever is approved is what runs.
+  // The approved call is the one that runs.
   const tasks = (await admin.list()).tasks;
   assert.deepEqual(tasks.map((task) => task.meta?.tenant ?? null).sort(), ['a', 'a', 'a', 'b', null].sort());
 });

@@ -98,7 +98,7 @@ test('notifications on the GET stream and on a waiting tasks/result', options, a
   for (const message of messages) assertSchema(t, message.method ? definition[message.method] : 'JSONRPCResultResponse', message);
 });
 
-test('what the gateway sends upstream of its own', options, async (t) => {
+test("the gateway's own requests to upstream", options, async (t) => {
   const { upstream, admin, connect } = await stage(t, { upstream: { capabilities: { tools: {}, tasks: TASKS }, tools: [tool('delete_user', { support: 'required' })] } });
   const client = await connect();
   await client.result('tools/list');
@@ -108,7 +108,7 @@ test('what the gateway sends upstream of its own', options, async (t) => {
   await client.result('tasks/cancel', { taskId });
   await upstream.received('tasks/cancel');
   const definitions = { initialize: 'InitializeRequest', 'tools/list': 'ListToolsRequest', 'tools/call': 'CallToolRequest', 'tasks/get': 'GetTaskRequest', 'tasks/result': 'GetTaskPayloadRequest', 'tasks/cancel': 'CancelTaskRequest', ping: 'PingRequest', 'tasks/list': 'ListTasksRequest', 'notifications/initialized': 'InitializedNotification', 'notifications/cancelled': 'CancelledNotification' };
-  // What asks whether the server is modern is of another revision.
+  // The request that asks whether the server is modern is of another revision.
   const own = upstream.requests.filter((r) => r.rpc && (r.isGatewaysOwn || r.rpc.id === undefined) && r.rpc.method !== 'server/discover');
   assert.ok(own.length >= 3);
   for (const { rpc } of own) assertSchema(t, definitions[rpc.method], rpc);

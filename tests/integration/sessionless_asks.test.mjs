@@ -44,7 +44,7 @@ test('a client that declared one of the two is asked for that, and for nothing e
   assert.deepEqual(result.structuredContent.answers.map((x) => x.error?.code ?? x), [{ action: 'accept', content: { partySize: 2 } }, -32601]);
 });
 
-test('what one token declared is nothing to another; of one owner any client that declared it is enough', async (t) => {
+test("one token's declaration is nothing to another; of one owner any client that declared it is enough", async (t) => {
   const { connect, upstream } = await stage(t, { handler: asks(elicit('e-1')) });
   await connect({ capabilities: { elicitation: {} }, token: 'B' });
   const plain = await connect({ capabilities: {}, token: 'A' });
@@ -64,7 +64,7 @@ test('with sessions the tools answer, and are declared, as before', async (t) =>
   assert.deepEqual(declaredUpstream(upstream), { elicitation: { form: {}, url: {} }, sampling: {} });
 });
 
-test('what the first client learns of the server, where the gateway itself may not ask', async (t) => {
+test('the first client shows that the server has no sessions, if the gateway itself may not ask', async (t) => {
   const { connect, upstream } = await stage(t, { handler: asks(elicit('e-1')), upstream: { authorize: (recorded) => (recorded.headers.authorization ? undefined : 401) } });
   const first = await connect({ capabilities: {}, token: 'A' });
   assert.deepEqual(declaredUpstream(upstream).elicitation, { form: {}, url: {} }, 'nobody knows yet that it has no sessions');

@@ -112,7 +112,7 @@ test('the policies of a shadow see the same arguments, caller and time; their er
   assert.equal(sample(samples, 'thoughtgate_cedar_policies_loaded'), 0, 'those in force');
 });
 
-test('who calls is found for the shadow, also when only the store knows the session', async (t) => {
+test('the shadow knows the caller, also when only the store knows the session', async (t) => {
   const { gateway, calls, connect } = await stage(t, { policies: `@id("p") ${POLICIES.split('@id("who")')[1]}`, shadow: { rules: [{ match: 'pay', action: 'policy', policy_id: 'p' }, ...RULES] } });
   const client = await connect();
   await call(client, 'pay', { free: true });

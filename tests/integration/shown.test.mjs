@@ -1,4 +1,4 @@
-// What the people who decide are told of a call: the words of the rule, the server's word of the tool, and lists in the order of the time that is left.
+// The context of a call for the people who decide: the words of the rule, the server's word of the tool, and lists in the order of the time that is left.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
@@ -51,7 +51,7 @@ test('a rule and a tool that say nothing: null, and nothing is marked', async (t
   assert.deepEqual(told(await admin.task(taskId)), { rule: '*', ruleDescription: null, summary: null, highlight: [], risk: null, toolDescription: null, toolAnnotations: null, listed: true });
 });
 
-test('what was told outlives a reload, a restart by kill -9 and the end of the task; what is hidden then is hidden in the sentence', async (t) => {
+test('the shown words outlive a reload, a restart by kill -9 and the end of the task; a value that is hidden then is hidden in the sentence', async (t) => {
   const { admin, connect, gateway } = await stage(t);
   const { taskId } = await (await connect()).createTask('drop_table', call);
   const text = fs.readFileSync(gateway.configPath, 'utf8');

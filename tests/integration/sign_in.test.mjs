@@ -165,7 +165,7 @@ test('refused sign-ins and refused credentials are counted by their reason, and 
   assert.doesNotMatch(gateway.child.stderr, /wrong-token|d3Jvbm|eyJhbGci/);
 });
 
-test('whoever is in no mapped group is refused; an address that nobody has verified makes nobody alice', async (t) => {
+test('a person in no mapped group is refused; an address that nobody has verified makes nobody alice', async (t) => {
   const { gateway, ask, signIn, browser } = await stage(t, { admin: { people: [{ name: 'alice', email: 'alice@example.org', groups: ['dba'] }] } });
   const page = await signIn('mallory');
   assert.equal(page.status, 403);

@@ -119,7 +119,7 @@ test('nobody decides their own call, and nobody votes whom the workflow does not
   assert.ok(!gateway.child.stderr.includes('xoxb-') && !gateway.child.stderr.includes('8f742231b10e'));
 });
 
-test('what Slack has not signed, or signed long ago, is 401; what is of no vote is 200 and changes nothing', async (t) => {
+test('a request that Slack has not signed, or signed long ago, is 401; one that is no vote is 200 and changes nothing', async (t) => {
   const { gateway, admin, slack, asked, press } = await stage(t);
   const { taskId, message } = await asked();
   slack.tellsApp = false;

@@ -77,7 +77,7 @@ test('a reaction that is taken back withdraws its vote, also after a restart, an
   assert.deepEqual(rows, ['create', 'vote alice slack', 'vote bob slack', 'withdraw bob slack', 'withdraw alice token', 'vote alice token']);
 });
 
-test('who takes a rejection for an approval back, and the other way round, has voted as the emoji that stays', async (t) => {
+test('a person who swaps the emoji has voted as the one that stays', async (t) => {
   const { admin, slack, asked } = await slackScene(t, { keys: { quorum: 2 } });
   const { taskId, message } = await asked();
   slack.react(message.ts, '+1', 'U0ALICE');
@@ -89,7 +89,7 @@ test('who takes a rejection for an approval back, and the other way round, has v
   assert.equal((await admin.inState(taskId, 'rejected')).decidedBy, 'alice');
 });
 
-test('where a reason is required a reaction does not count, and the message says so', async (t) => {
+test('if a reason is required, a reaction does not count, and the message says so', async (t) => {
   const { gateway, admin, slack, asked } = await slackScene(t, { keys: { reasons: { approve: 'required' } } });
   const { taskId, message } = await asked();
   assert.equal(message.blocks[2].text.text, 'React with :-1: to reject. An approval needs a reason, so no reaction approves.');

@@ -113,7 +113,7 @@ test('migrate makes the schema; accept-timeline lets the replicas decide again; 
   await gateway.start();
   const client = await clientOf(t, gateway);
   const { taskId } = await client.createTask('delete_user');
-  await client.result('tasks/get', { taskId }); // which has read the change that is to be missing
+  await client.result('tasks/get', { taskId }); // it has read the change that is to be missing
   // As after a failover to a standby that had not got the last commit.
   database.query('DELETE FROM taskgate_feed', 'maintained');
   const unready = await until(async () => {

@@ -65,7 +65,7 @@ test('a forwarded call is a SERVER span with a CLIENT span below it, in the trac
   // Other methods have spans by their names.
   assert.equal((await collector.span(({ name, kind }) => name === 'initialize' && kind === SERVER)).attributes['mcp.method.name'], 'initialize');
   await collector.span('notifications/initialized');
-  // What goes to the collector, and what does not.
+  // The request to the collector, and the texts that it must not have.
   const [request] = collector.requests;
   assert.equal(request.path, '/v1/traces');
   assert.equal(request.headers['content-type'], 'application/x-protobuf');
@@ -187,7 +187,7 @@ test('the wait for a person is one span from the creation to the decision, acros
   for (const { body } of collector.requests) assert.ok(!body.includes(NEEDLE));
 });
 
-test('what an operator rejects, and what nobody sent, have spans as well', async (t) => {
+test('a call that an operator rejects, and nobody sends, has spans as well', async (t) => {
   const { collector, admin, connect } = await stage(t, { config: { admin: { tokens: [] } } });
   const client = await connect();
   const { taskId } = await client.createTask('delete_user');
@@ -256,7 +256,7 @@ test('OTEL_SDK_DISABLED and OTEL_TRACES_EXPORTER=none switch telemetry off', asy
     const { collector, gateway, upstream } = await stage(t, { env });
     await post(gateway, callOf('read'), { traceparent: TRACEPARENT });
     assert.equal(upstream.calls[0].headers.traceparent, TRACEPARENT, 'it passes as it is');
-    await gateway.stop(); // which sends what waits
+    await gateway.stop(); // sends the waiting spans
     assert.equal(collector.requests.length, 0);
   }
 });

@@ -180,7 +180,7 @@ test('tasks watch: time, caller, tool, and why a call failed or was refused', as
 const words = (...line) => spawnSync(BINARY, [...line, '--complete'], { encoding: 'utf8' });
 const names = (stdout) => stdout.trimEnd().split('\n').map((line) => line.split('|')[0]).filter(Boolean);
 
-test('what can be completed is what --help says, for every command', () => {
+test('completion offers the words of --help, for every command', () => {
   const commands = names(words().stdout);
   assert.ok(commands.includes('tasks') && commands.includes('completion'));
   const lines = commands.flatMap((command) => {
@@ -218,7 +218,7 @@ test('bash completes commands, options and files', () => {
 
 test('zsh completes commands, options and files', { skip: has('zsh') ? false : 'zsh is not here: apt-get install zsh' }, () => {
   for (const [line, expected] of CASES) {
-    // What zsh's own functions would be given.
+    // Prints the words that zsh's own functions would be given.
     const script = `compdef() {}; _files() { print -l -- $words[CURRENT]*(N) }; _describe() { local -a all=("\${(@P)2}"); print -l -- \${(M)\${all%%:*}:#\${words[CURRENT]}*} }
 source <("$1" completion zsh); shift; words=("$@"); CURRENT=$#; _taskgate`;
     const { stdout, stderr } = spawnSync('zsh', ['-f', '-c', script, 'zsh', BINARY, BINARY, ...line], { encoding: 'utf8', cwd: FOLDER });

@@ -35,12 +35,12 @@ function connect(t, port, options = {}) {
   );
 }
 
-/** What comes of a request: the response, or the error in capitals. In TLS 1.3 a client learns only then. */
+/** The outcome of a request: the response, or the error in capitals. In TLS 1.3 a client learns only then. */
 const asked = (url, options) => exchange(url, { method: 'DELETE', headers: { 'mcp-session-id': 'asked' }, tls: options }).catch((error) => `${error.code} ${error.message}`.toUpperCase().replaceAll(' ', '_'));
 
 const handshakes = async (admin, labels) => sample(await admin.metrics(), 'thoughtgate_tls_handshakes_total', labels) ?? 0;
 
-describe('what is spoken', () => {
+describe('protocols and headers', () => {
   test('clients of the SDK and operators come by TLS, both directions whole', async (t) => {
     const { gateway, admin } = await secure(t);
     const client = await sdkClientOver(t, gateway.url);
@@ -119,7 +119,7 @@ describe('what is spoken', () => {
   });
 });
 
-describe('what is carried', () => {
+describe('bodies and streams', () => {
   test('bodies of megabytes up and down', async (t) => {
     const text = 'x'.repeat(3_000_000);
     const { connect: client } = await secure(t, { upstream: { handlers: { 'tools/call': ({ params, reply }) => reply.result({ content: [{ type: 'text', text: params.arguments.text }] }) } } });
@@ -167,7 +167,7 @@ describe('what is carried', () => {
   });
 });
 
-describe('whom the proxy port lets in', () => {
+describe('clients that the proxy port lets in', () => {
   test('client_ca: a certificate of that authority, and no other client', async (t) => {
     const folder = temporaryFolder(t);
     const clients = new Authority(folder, 'Clients');
@@ -203,7 +203,7 @@ describe('whom the proxy port lets in', () => {
   });
 });
 
-describe('whom the admin port lets in', () => {
+describe('clients that the admin port lets in', () => {
   test('client_ca: without a certificate /health and /ready alone', async (t) => {
     const folder = temporaryFolder(t);
     const clients = new Authority(folder, 'Clients');

@@ -173,7 +173,7 @@ test('an approved call waits while its token cannot be exchanged, and runs with 
   const client = await connect();
   const { taskId } = await client.createTask('delete_user');
   const old = client.headers.authorization;
-  // What was exchanged is refused by the server, and the client's token by the issuer from now on.
+  // The server refuses the exchanged token from now on, and the issuer the client's token.
   upstream.authorize = ({ headers, rpc }) => (rpc?.method === 'tools/call' && headers.authorization === 'Bearer up-1' ? 401 : 0);
   issuer.exchange = async (form, number) => (`Bearer ${form.subject_token}` === old ? { status: 400, body: { error: 'invalid_grant' } } : good(form, number));
   await admin.approve(taskId);

@@ -18,7 +18,7 @@ const GATE = { client_id: 'gate', client_secret: SECRET, grant_types: [GRANT], r
 
 const part = (token, index) => JSON.parse(Buffer.from(token.split('.')[index], 'base64url'));
 
-/** Whose good token of this issuer for `audience` it is; null when it is none. */
+/** The subject of a good token of this issuer for `audience`; null when the token is bad. */
 async function subjectOf(issuer, token, audience) {
   const { keys } = await (await fetch(`${issuer.url}/jwks`)).json();
   const jwk = keys.find((key) => key.kid === part(token, 0).kid);

@@ -151,7 +151,7 @@ test('Cedar: the principal is the subject, in the roles that its groups are', as
     [{ sub: 'carol', groups: ['payments'] }, -32003],
   ];
   for (const [claims, expected] of rows) assert.equal(await pay(claims), expected, JSON.stringify(claims));
-  // What was recorded says enough for simulate to judge the calls again, and no more than the claims that count.
+  // The records say enough for simulate to judge the calls again, and no more than the claims that count.
   const lines = () => gateway.logs.filter((line) => line.msg === 'Call decided' || line.msg === 'Task created');
   await until(() => lines().length >= rows.length, 'the lines of the calls');
   const clerk = lines().map((line) => line.decision ?? line).find((line) => line.groups?.[0] === 'clerks' && line.outcome === 'approve');

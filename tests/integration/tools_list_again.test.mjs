@@ -70,7 +70,7 @@ test('an owner who lists what another has listed is told it, too: kept for them 
   assert.deepEqual(names(await c.result('tools/list')), []);
 });
 
-test('what a list says of a tool counts again when the list comes back', async (t) => {
+test("a list's word of a tool counts again when the list comes back", async (t) => {
   const { upstream, connect } = await scene(t, { upstream: { tools: [], capabilities: { tools: {}, tasks: TASKS } } });
   const client = await connect({ token: 'A' });
   for (const support of ['forbidden', 'required', 'forbidden', 'required', 'required', 'forbidden']) {

@@ -70,7 +70,7 @@ const ways = {
   cancel_sampling_request: ['sampling', {}, 'rejected', { error: { code: -1, message: 'User cancelled' } }],
 };
 
-/** What the tool says of an answer that has not arrived, in words and in structuredContent. */
+/** The tool's words about an answer that has not arrived, in text and in structuredContent. */
 function assertUndelivered(result, kind, requestId, why, outcome) {
   const rest = outcome === 'pending' ? 'The request is still pending: answer it again in a moment' : 'The request is closed: the call that asked has ended';
   assert.equal(result.isError, true);

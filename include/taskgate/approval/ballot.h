@@ -74,8 +74,8 @@ bool ballot_is_filled(const struct ballot *ballot);
 void ballot_needs_write(struct buffer *out, const char *key, const struct ballot_need *needs,
                         size_t count);
 
-/* What the approvals that count ask for with one voice: each of them the same. False when they ask
- * for nothing, or differ. */
+/* The grant that all approvals that count ask for alike. False when they ask for nothing, or
+ * differ. */
 bool ballot_grant(const struct ballot *ballot, struct ballot_wish *wish);
 /* Whether the terms let this person give grants. */
 bool ballot_may_grant(const struct ballot_terms *terms, const struct ballot_person *person);

@@ -39,7 +39,7 @@ struct ballot_vote {
     char *reason;   /* or NULL */
     char *reaction; /* mark of the message whose reaction it is; NULL: it is none */
     bool is_emergency;
-    struct ballot_wish grant; /* what an approval asks for beside */
+    struct ballot_wish grant; /* the grant that an approval asks for */
     bool stands;              /* not stored: whether it counts now; true once it is read */
 };
 struct ballot_votes {

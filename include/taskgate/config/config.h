@@ -70,7 +70,7 @@ struct config_tls {
     char *cert, *key; /* NULL: plain HTTP */
     char *client_ca;  /* or NULL */
     enum tls_version min_version;
-    struct tls_server *server; /* what they come to; NULL: plain HTTP */
+    struct tls_server *server; /* the settings made of them; NULL: plain HTTP */
 };
 
 /* The fate of a client's verified token on the way up. */
@@ -95,8 +95,8 @@ struct config_auth {
     struct config_exchange exchange; /* with AUTH_UPSTREAM_EXCHANGE */
 };
 
-/* Who owns a task: the holder of the Authorization header; the session; or that holder and, in the
- * modern era, any client that names the task with credentials that the server accepts. */
+/* The owner of a task: the holder of the Authorization header; the session; or that holder and, in
+ * the modern era, any client that names the task with credentials that the server accepts. */
 enum config_identity { IDENTITY_AUTHORIZATION, IDENTITY_SESSION, IDENTITY_BEARER_TASK };
 
 /* The eras of the protocol that a source's server speaks: bits; none where it is to be found out.
@@ -121,7 +121,7 @@ struct config_source {
     struct config_auth auth;
     size_t header_count;
     char *tls_ca, *tls_cert, *tls_key; /* files, or NULL each */
-    struct tls_client *tls;            /* what they come to; NULL: the system's authorities */
+    struct tls_client *tls; /* the settings made of them; NULL: the system's authorities */
 };
 
 /* How much is at stake, as the author of a rule sees it. */
@@ -142,7 +142,7 @@ struct config_rule {
     enum config_execution execution;
     enum config_case_variants case_variants;
     bool requires_tasks; /* a client that does not know tasks is refused at once */
-    /* What the people who decide are told: */
+    /* The call as the people who decide see it: */
     char *summary;                   /* a text with {path} (summary.h), or NULL */
     struct config_strings highlight; /* dot paths into the arguments */
     enum config_risk risk;
@@ -162,14 +162,14 @@ struct config_workflow {
     struct config_strings allow_edit; /* dot paths into the arguments */
     int64_t grants_max_ms, grants_max_calls;
     struct config_strings grants_vary, grants_by;
-    /* Whom to tell of its calls, by the ids of `notify`: */
+    /* The endpoints that are told of its calls, by the ids of `notify`: */
     bool has_notify; /* these alone; otherwise all whose `workflows` fit */
     struct config_strings notify;
     int64_t remind_after_ms; /* 0: never */
     int64_t escalate_after_ms;
     struct config_strings escalate_notify;
     struct ballot_terms ballot; /* and what it comes to, */
-    char *terms;                /* which a new task keeps: ballot_terms_write() of it */
+    char *terms;                /* the terms that a new task keeps: ballot_terms_write() of it */
 };
 
 /* A human. Decisions and the audit trail name the person, with every kind of credentials. */
@@ -245,11 +245,11 @@ struct config_notify {
     char *signing_secret; /* Slack signs presses of buttons with it; NULL: there are no buttons */
     char *from;           /* of SMTP, as the two below; else NULL: an address */
     char *user;           /* or NULL */
-    struct config_strings to;             /* addresses */
-    char *tls_ca;                         /* file, or NULL */
-    struct tls_client *tls;               /* what it comes to; NULL: the system's authorities */
-    struct config_strings mention;        /* Slack ids */
-    struct config_strings workflows;      /* globs; none: all */
+    struct config_strings to;        /* addresses */
+    char *tls_ca;                    /* file, or NULL */
+    struct tls_client *tls;          /* the settings made of it; NULL: the system's authorities */
+    struct config_strings mention;   /* Slack ids */
+    struct config_strings workflows; /* globs; none: all */
     struct config_strings destination_of; /* workflows that name it as their `destination` */
     bool is_destination;                  /* of those alone */
     unsigned events;                      /* NOTIFY_… bits */
@@ -340,7 +340,7 @@ struct config_times {
 /* This process among those that share a database. Contract "Replicas". */
 struct config_replica {
     char *id;      /* its name among them; never NULL after a load */
-    char *address; /* where others reach it: http://HOST:PORT; NULL: it gets no calls from them */
+    char *address; /* http://HOST:PORT for the others; NULL: it gets no calls from them */
     char *bind;    /* HOST:PORT to listen on for them; NULL: that of `address` */
     char *key;     /* signs these calls; resolved from the environment at load; never logged; NULL
                       without an address */

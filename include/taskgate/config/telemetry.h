@@ -14,8 +14,8 @@ struct config_pair {
     char *name, *value;
 };
 
-/* Which traces are kept, as OTEL_TRACES_SAMPLER has them. The last three follow the decision of the
- * client that has begun the trace. */
+/* The traces that are kept, as OTEL_TRACES_SAMPLER has them. The last three follow the decision of
+ * the client that has begun the trace. */
 enum config_sampler {
     SAMPLER_ON,
     SAMPLER_OFF,
@@ -24,12 +24,12 @@ enum config_sampler {
     SAMPLER_PARENT_OFF,
     SAMPLER_PARENT_RATIO
 };
-enum config_otlp_protocol { OTLP_PROTOBUF, OTLP_JSON, OTLP_GRPC /* which becomes the first */ };
+enum config_otlp_protocol { OTLP_PROTOBUF, OTLP_JSON, OTLP_GRPC /* read as the first */ };
 
 /* Export of traces. */
 struct config_telemetry {
     bool is_on;
-    char *url;    /* where traces go; may hold credentials: never logged */
+    char *url;    /* the collector; may hold credentials: never logged */
     char *origin; /* of it, without them: "https://collector:4318" */
     enum config_otlp_protocol protocol;
     struct config_pair *headers; /* values are secrets: never logged */
@@ -41,6 +41,6 @@ struct config_telemetry {
     int64_t max_queue_size, max_export_batch_size;
     int64_t scheduled_delay_ms, export_timeout_ms;
     char *tls_ca;                /* file, or NULL */
-    const char *tls_ca_variable; /* which has named it, or NULL: the configuration file has */
-    struct tls_client *tls;      /* what it comes to; NULL: the system's authorities */
+    const char *tls_ca_variable; /* the variable that names it; NULL: the configuration file does */
+    struct tls_client *tls;      /* the settings made of it; NULL: the system's authorities */
 };

@@ -15,7 +15,7 @@ enum {
     HTTP_NAME_FRAMES = 2,      /* of a response: the HTTP server's own to send */
     HTTP_NAME_NOT_SENT_UP = 4, /* of a request to a server: the HTTP client's own, or unwanted */
     HTTP_NAME_SINGLE = 8,      /* servers differ in which of two they take: refused when twice */
-    HTTP_NAME_END_TO_END = 16, /* what the gateway goes by: Connection does not take it away */
+    HTTP_NAME_END_TO_END = 16, /* the gateway goes by it: Connection does not take it away */
     HTTP_NAME_OF_SESSION = 32, /* of MCP up to 2025-11-25: means nothing in a request after that */
     HTTP_NAME_MIRRORS_BODY =
         64, /* of MCP from 2026-07-28: means nothing in a request before that */

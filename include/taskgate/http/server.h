@@ -57,8 +57,8 @@ uint16_t http_server_port(const struct http_server *server);
 /* Changes the cap on request bodies that are read from now on. */
 void http_server_set_max_body(struct http_server *server, size_t max_body_bytes);
 /* Other certificates, or others who are let in, for what is accepted from here on; NULL: plain
- * HTTP. Where others are let in, connections from before end: idle ones at once, the others when
- * what is under way on them is answered. What differs in nothing changes nothing. */
+ * HTTP. If the clients that are let in change, connections from before end: idle ones at once, the
+ * others after the response under way. Equal settings change nothing. */
 void http_server_set_tls(struct http_server *server, struct tls_server *tls);
 /* Stops accepting, closes idle connections; those with a request close when it is answered.
  * `idle` runs on the loop once no connection is left (in the next round when there is none)

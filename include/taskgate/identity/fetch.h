@@ -40,7 +40,7 @@ struct fetch_answer {
     struct str body;        /* valid until the callback returns */
     int64_t max_age_ms;     /* of Cache-Control, 0 for no-store and no-cache; -1: not said */
     int64_t retry_after_ms; /* of Retry-After in seconds; 0: not said */
-    const char *problem;    /* what went wrong, for the log; "" with a status */
+    const char *problem;    /* the reason, for the log; "" with a status */
 };
 typedef void (*fetch_callback)(void *context, const struct fetch_answer *answer);
 

@@ -1,5 +1,5 @@
 /*
- * Who somebody is, as their issuer has it. Immutable and reference-counted; any thread.
+ * A person or program, as its issuer has it. Immutable and reference-counted; any thread.
  */
 #pragma once
 
@@ -33,8 +33,8 @@ struct identity {
     char owner[IDENTITY_OWNER_BYTES];
 };
 
-/* Where the claims are that issuers put in different places. A name that the object does not have
- * is tried as a path with dots ("realm_access.roles"). */
+/* The places of the claims that issuers put in different places. A name that the object does not
+ * have is tried as a path with dots ("realm_access.roles"). */
 struct identity_shape {
     const char *groups_claim; /* a list of texts, or one text; NULL: "groups" */
     const char *name_claim;   /* NULL: "name" */

@@ -1,6 +1,6 @@
 /*
- * What an issuer says of itself (RFC 8414, OpenID Connect Discovery). Immutable and
- * reference-counted; any thread.
+ * An issuer's metadata (RFC 8414, OpenID Connect Discovery). Immutable and reference-counted; any
+ * thread.
  */
 #pragma once
 

@@ -57,7 +57,7 @@ struct token_rules {
     const char *client_id; /* or NULL. `azp` and `client_id` of the token, when they are there, must
                               be it; in an ID token for several audiences `azp` must be there */
     const char *nonce;     /* or NULL; else the token has this one */
-    int64_t leeway_ms;     /* what clocks may differ, for `exp` and `nbf` */
+    int64_t leeway_ms;     /* tolerated difference of clocks, for `exp` and `nbf` */
     struct identity_shape shape;
 };
 

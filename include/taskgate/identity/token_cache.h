@@ -3,8 +3,8 @@
  *
  * Bounded: where a new token finds no room, one that has ended goes, else the one of its
  * neighbours that was used longest ago. Nothing allocates after creation but the identities
- * themselves. One thread at a time: each loop has its own. What was verified by one set of rules
- * (issuer, audience and so on) is found by that set's number alone.
+ * themselves. One thread at a time: each loop has its own. Tokens verified by one set of rules
+ * (issuer, audience and so on) are found by that set's number alone.
  */
 #pragma once
 

@@ -12,7 +12,7 @@
 
 #include "taskgate/loop/loop.h"
 
-/* What ends a connection, or one of its directions. */
+/* The events that end a connection, or one of its directions. */
 #define LOOP_EDGE_HANGS_UP (EPOLLRDHUP | EPOLLHUP | EPOLLERR)
 
 /* Embedded in its owner, who stops it before it goes. On the loop's thread. */

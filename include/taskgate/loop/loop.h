@@ -29,8 +29,8 @@ void loop_run(struct loop *loop);
 /* Runs one round: waits at most `timeout_ms` for something to do. For tests and shutdown. */
 void loop_run_once(struct loop *loop, int timeout_ms);
 void loop_stop(struct loop *loop); /* any thread */
-/* Runs `callback` on the loop's thread, soon, in the order posted. Any thread. What is
- * posted from such a callback runs in a later round, so that posting cannot starve the loop. */
+/* Runs `callback` on the loop's thread, soon, in the order posted. Any thread. A post from such a
+ * callback runs in a later round, so that posting cannot starve the loop. */
 void loop_post(struct loop *loop, loop_callback callback, void *context);
 /* Whether the calling thread is the loop's: the one that ran it last, or created it. */
 bool loop_is_current(const struct loop *loop);

@@ -1,5 +1,5 @@
 /*
- * What the gateway changes of a modern result that clients may keep: lists, and the answer to
+ * The gateway's changes to a modern result that clients may keep: lists, and the answer to
  * `server/discover`. Source: MCP 2026-07-28, utilities/caching. Any thread; nothing is owned.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /*
- * What the eras of the protocol say differently to a client: a table for each era, which each call
- * has; and the form of a task on the wire in the legacy era (SEP-1686, up to 2025-11-25): the
- * seed's flat shapes and the published nested ones at once, as a superset that the official SDK
+ * The differences between the eras of the protocol toward a client: a table for each era, which
+ * each call has; and the form of a task on the wire in the legacy era (SEP-1686, up to 2025-11-25):
+ * the seed's flat shapes and the published nested ones at once, as a superset that the official SDK
  * clients accept. Source: seed 002 §6.6, §6.7; contract "Tasks"; the demands of those clients:
  * tests/unit/mcp/clients_test.c; MCP 2026-07-28.
  *

@@ -1,7 +1,7 @@
 /*
- * What a legacy client (up to 2025-11-25) and a server that speaks the modern era alone
- * (2026-07-28) have to say to each other, translated. Names and arguments keep their bytes. Source:
- * MCP 2026-07-28, basic and server/tools; the 2025-11-25 schema.
+ * The translation between a legacy client (up to 2025-11-25) and a server that speaks the modern
+ * era alone (2026-07-28). Names and arguments keep their bytes. Source: MCP 2026-07-28, basic and
+ * server/tools; the 2025-11-25 schema.
  *
  * Text that comes in is checked JSON. Writers append to a buffer of the caller's. Any thread;
  * nothing is owned.

@@ -1,6 +1,6 @@
 /*
- * What the people who decide are told of a call beside the call itself: the words of its rule, and
- * what the server says of its tool. `task->shown` has it as it was when the call came
+ * The context of a call for the people who decide: the words of its rule, and what the server says
+ * of its tool. `task->shown` has it as it was when the call came
  * (src/gateway/decision/task_shown.h). Any thread; nothing is owned.
  */
 #pragma once

@@ -193,7 +193,7 @@ struct cedar_request {
     struct cedar_uid principal, action, resource;
     const struct cedar_record *context; /* NULL counts as {} */
     uint64_t budget;                    /* steps of evaluation; 0 for CEDAR_DEFAULT_BUDGET */
-    /* Which policies are asked; NULL for all. */
+    /* The policies that are asked; NULL for all. */
     bool (*asks)(const struct cedar_policy *policy, void *data);
     void *asks_data;
     /* A policy that reads the principal fails with CEDAR_FAILURE_UNKNOWN. */

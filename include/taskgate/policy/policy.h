@@ -90,8 +90,8 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
 /* Whether the decision may be another one for another caller: `principals` stand in the first rule
  * for the name. */
 bool policy_hangs_on_caller(const struct policy *policy, const struct policy_request *request);
-/* Which of the rules with `principals` are for the caller (NULL: nobody was verified), one bit
- * each: callers with equal bits get equal decisions of the rules. false: there are more than 64. */
+/* The rules with `principals` are for the caller (NULL: nobody was verified), one bit each:
+ * callers with equal bits get equal decisions of the rules. false: there are more than 64. */
 bool policy_principal_bits(const struct policy *policy, const struct policy_verified *verified,
                            uint64_t *bits);
 
@@ -113,11 +113,11 @@ void policy_consult(const struct policy *policy, const struct policy_request *re
 /* Facts that a rehearsal of a call may lack; bits. */
 enum policy_unknown {
     UNKNOWN_ARGUMENTS = 1,
-    UNKNOWN_CALLER = 2, /* who called, when, and what upstream said of the tool then */
+    UNKNOWN_CALLER = 2, /* the caller, the time, and upstream's word of the tool then */
 };
 /* As policy_consult(), but nothing is counted and nothing logged: it tells what would
  * be. 0 when it is decided; else what the decision hangs on of `unknown`, and `decision` is
- * still ACTION_POLICY. What is unknown need not be there in `request` and `facts`. */
+ * still ACTION_POLICY. `request` and `facts` may lack the unknown. */
 unsigned policy_rehearse(const struct policy *policy, const struct policy_request *request,
                          const struct policy_facts *facts, unsigned unknown,
                          struct policy_trace *trace, struct policy_decision *decision);

@@ -1,4 +1,4 @@
-/* Which kind of database a place names: the one part of the program that knows all kinds. */
+/* The kind of database that a place names. No other part of the program knows all kinds. */
 #pragma once
 
 #include <stdbool.h>

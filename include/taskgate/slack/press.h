@@ -1,5 +1,5 @@
 /*
- * What Slack reports to POST /slack/interactions: a button that was pressed, or a dialog that was
+ * Slack's reports to POST /slack/interactions: a button that was pressed, or a dialog that was
  * sent. Any thread; pure. Source: Slack's "Verifying requests from Slack", the payloads
  * block_actions and view_submission.
  */

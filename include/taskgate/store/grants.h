@@ -31,8 +31,8 @@ struct store_grant {
     char *end_reason; /* of that person, or "" */
 };
 
-/* What grants are judged by from now on (taken over). Without it none is ever used. Those that the
- * configuration does not allow any more end at once. */
+/* The people and terms that grants are judged by from now on (taken over). Without it none is ever
+ * used. Those that the configuration does not allow any more end at once. */
 void store_grants_configure(struct store *store, const struct store_electorate *electorate);
 /* Newest first, in reply->grants; `before_sequence` 0: from the newest. Ended ones are kept for a
  * week. */

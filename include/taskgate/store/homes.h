@@ -1,7 +1,7 @@
 /*
- * Where sessions live. Several replicas serve the clients of a session, but what lives in one
- * process alone (open questions, events, waiting calls) is at one of them, the session's home.
- * Contract "Replicas".
+ * The home replica of each session. Several replicas serve the clients of a session, but what lives
+ * in one process alone (open questions, events, waiting calls) is at one of them, the session's
+ * home. Contract "Replicas".
  *
  * A home is a replica in one of its epochs. Once that epoch is over, the session is adopted by the
  * first replica that settles it, and never goes back. Any thread; the answer comes on the loop of
@@ -17,7 +17,7 @@
 struct store_home {
     const char *replica;
     int64_t epoch;
-    const char *address; /* where it takes calls of others, as it says now; "": it takes none */
+    const char *address; /* it takes calls of others there, as it says now; "": it takes none */
     bool is_here;        /* at this process, in its epoch */
     bool is_adopted;     /* just now, from one that is gone; the reply's `tasks` are those of the
                             session that failed with it: they are told once, here */

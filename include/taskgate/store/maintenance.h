@@ -26,8 +26,8 @@ enum store_work store_accept_timeline(const struct store_site *site, bool *was_h
 struct store_copied {
     int64_t tasks, audit_rows, others;
 };
-/* Copies all that lasts, in one transaction, into a database in which nothing is yet. What belongs
- * to running processes stays behind: replicas, their claims and leases, the feed. */
+/* Copies all that lasts, in one transaction, into a database in which nothing is yet. The state of
+ * running processes stays behind: replicas, their claims and leases, the feed. */
 enum store_work store_copy(const struct store_site *from, const struct store_site *to,
                            struct store_copied *copied, struct error *error);
 

@@ -4,7 +4,7 @@
  * A replica has an id, and from each start on, or after it was taken for dead, a new epoch. It
  * tells every 5 s that it lives, and knows the others by the same heartbeat: so what is said here
  * of them is at most 5 s old, or as old as the last one that reached the database. Callable from
- * any thread; never blocks. Where the database is one process's alone there are no others.
+ * any thread; never blocks. If the database is one process's alone, there are no others.
  */
 #pragma once
 
@@ -69,8 +69,8 @@ typedef void (*store_feed_observer)(void *context, const struct store_feed_event
  * once they are read in the feed, a moment later. */
 void store_observe_feed(struct store *store, struct loop *loop, store_feed_observer observer,
                         void *context);
-/* What the feed has behind `after`, at most `limit` changes: the tasks as they are now, in `tasks`
- * with their `sequences`, and has_more. `last_sequence`: the last change that there is. */
+/* The changes of the feed behind `after`, at most `limit` changes: the tasks as they are now, in
+ * `tasks` with their `sequences`, and has_more. `last_sequence`: the last change that there is. */
 void store_feed_after(struct store *store, int64_t after, size_t limit, struct store_call call);
 
 /* How the store is. */

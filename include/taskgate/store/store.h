@@ -62,7 +62,7 @@ enum store_status {
     STORE_REFUSED,         /* the vote is refused: see `refusal` */
     STORE_LIMIT_PRINCIPAL, /* pending tasks of one owner */
     STORE_LIMIT_TOTAL,
-    STORE_LIMIT_BYTES, /* what the store holds */
+    STORE_LIMIT_BYTES, /* bytes in the store */
     STORE_FAILED,      /* the database, or a call that cannot be carried out; nothing was changed */
 };
 
@@ -104,7 +104,7 @@ struct store_reply {
 };
 typedef void (*store_callback)(void *context, const struct store_reply *reply);
 
-/* Where the answer goes. A NULL callback means nobody waits. */
+/* The receiver of the answer. A NULL callback means nobody waits. */
 struct store_call {
     struct loop *loop;
     store_callback callback;
@@ -137,8 +137,8 @@ void store_task_get(struct store *store, struct str id, struct store_call call);
  * entry in the same transaction. */
 void store_task_change(struct store *store, struct str id, const struct task_change *change,
                        const struct store_actor *actor, struct store_call call);
-/* What the store cannot know of votes: it asks on its own thread, also of votes that came between
- * a caller's look and its vote. */
+/* Facts of votes that the store cannot know: it asks on its own thread, also of votes that came
+ * between a caller's look and its vote. */
 struct store_electorate {
     /* Whether a vote that was given earlier counts now; sets vote->stands, and the groups that its
      * person has now. */
@@ -169,7 +169,7 @@ struct store_claim {
 };
 struct store_vote {
     struct ballot_person voter;
-    struct ballot_names owners; /* what stands as the owner of a call of theirs */
+    struct ballot_names owners; /* the owners of calls of theirs */
     enum ballot_verb verb;
     const char *reason;            /* or NULL */
     bool is_emergency;             /* an approval by one alone */
@@ -223,7 +223,7 @@ struct store_task_query {
     size_t most_argument_bytes;
     /* Of all that clients wrote on a page: it ends there, with has_more; 0: 1 MiB. */
     size_t most_bytes;
-    /* Which of the tasks are listed, asked on the store's thread; NULL: all. A page ends, with
+    /* The filter of the listed tasks, asked on the store's thread; NULL: all. A page ends, with
      * has_more, also when many were looked at. */
     bool (*accepts)(void *context, const struct task *task);
     void (*release)(void *context); /* once, when nobody asks any more; NULL: nothing to release */
@@ -294,7 +294,7 @@ void store_note_once(struct store *store, struct str digest, int64_t keep_ms,
 struct store_attempt {
     const char *digest;  /* SHA-256 hex of its state */
     const char *browser; /* SHA-256 hex of the cookie of the browser in which it has begun */
-    const char *sealed;  /* what the browser alone can open */
+    const char *sealed;  /* the text that the browser alone can open */
 };
 /* Keeps it (copied) for STORE_ATTEMPT_LIFE_MS, and the latest 1,000 of all. */
 void store_attempt_put(struct store *store, const struct store_attempt *attempt,
@@ -351,8 +351,8 @@ struct store_outbox_target {
     unsigned events; /* NOTIFY_… bits of config.h, those that `events` cannot name among them */
     bool with_arguments;
 };
-/* From this commit on changes are noted for these targets (copied), also after a restart. What
- * waits for others is dropped; the reply says how much. */
+/* From this commit on changes are noted for these targets (copied), also after a restart.
+ * Deliveries that wait for other targets are dropped; the reply says how many. */
 void store_outbox_configure(struct store *store, const struct store_outbox_target *targets,
                             size_t count, struct store_call call);
 struct store_delivery {
@@ -361,7 +361,7 @@ struct store_delivery {
     unsigned event;    /* one NOTIFY_… bit: the first of the change's that the target wants */
     int64_t attempts;  /* that have failed */
     int64_t at_ms;     /* of the change */
-    char *reference;   /* what store_outbox_posted() has kept of the task, or NULL */
+    char *reference;   /* the text that store_outbox_posted() has kept of the task, or NULL */
     bool is_emergency; /* the task was approved by one person alone */
     char *anchor;      /* JSON object: it is about this, and about no task; else NULL */
     struct task *task; /* as it was then: what operators see of it; `arguments` is "" unless some

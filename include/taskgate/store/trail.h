@@ -24,7 +24,7 @@ struct store_trail_report {
     int64_t rows;           /* that were checked */
     struct store_chain end; /* behind the last one */
     bool is_good;
-    struct error finding;      /* what is wrong with the first bad row */
+    struct error finding;      /* the fault of the first bad row */
     bool has_start;            /* older rows were removed by `audit.keep`: */
     struct store_anchor start; /* the chain begins here */
 };

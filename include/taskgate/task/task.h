@@ -60,8 +60,7 @@ struct task {
                        the task is stored: only that trail keeps it */
     char *rule;     /* the glob of the rule that matched, or "" for the default action */
     char policy_digest[65]; /* of the configuration that decided; "" when unknown */
-    char *shown;   /* what those who decide are told of the rule and the tool, as a JSON object
-                      (task_shown.h); "" of a task that an older version has stored */
+    char *shown;   /* for those who decide (task_shown.h); "" of a task of an older version */
     char *terms;   /* of its workflow, as ballot_terms_write() has them; "" for plain ones */
     char *request; /* the client's body, byte for byte */
     size_t request_length;

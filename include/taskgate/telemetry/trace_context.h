@@ -15,7 +15,7 @@
 #define TRACEPARENT_LENGTH 55 /* of version 00 */
 #define TRACEPARENT_BYTES (TRACEPARENT_LENGTH + 1)
 #define TRACE_SAMPLED 1 /* in the flags */
-/* What is passed on of a tracestate (§3.3.1.5 demands 512 at least). */
+/* The part of a tracestate that is passed on (§3.3.1.5 demands 512 at least). */
 #define TRACESTATE_MOST_BYTES 512
 
 struct trace_context {

@@ -18,7 +18,7 @@ struct tls_bound {
     unsigned char record[5], message[4]; /* heads, as far as they are there */
     size_t record_have, message_have;
     size_t record_left, message_left; /* of the bodies */
-    bool is_over;                     /* what comes is encrypted */
+    bool is_over;                     /* the stream from here on is encrypted */
 };
 
 /* Takes the next bytes of the connection; false: a message is too long. `is_1_2`: TLS 1.2 is

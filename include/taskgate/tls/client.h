@@ -1,6 +1,6 @@
 /*
- * What a connection to a server goes by that has certificates of its own: who vouches for the
- * server, and with which certificate the gateway shows itself. A value that never changes, and is
+ * The settings of a connection to a server that has certificates of its own: the authorities for
+ * the server, and the certificate that the gateway shows. A value that never changes, and is
  * reference-counted. Any thread.
  */
 #pragma once

@@ -9,7 +9,7 @@
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 
-/* Which of the texts is at fault. */
+/* The text that is at fault. */
 enum tls_part { TLS_PART_CERT, TLS_PART_KEY, TLS_PART_CA };
 
 struct stack_st_X509;

@@ -38,7 +38,7 @@ function* leaves(value) {
   }
 }
 
-/** What a search compares: lower case, of what operators see. */
+/** The text that a search compares: lower case, of what operators see. */
 export function searchedText(task) {
   let text = [task.id, task.tool, task.source, task.principal, task.workflow, task.rule, task.summary, task.decidedBy, task.reason].filter(Boolean).join('\n');
   for (const part of leaves(task.arguments)) {

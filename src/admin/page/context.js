@@ -1,4 +1,4 @@
-// What surrounds a call: the words of its rule, of its caller and of the server, each as what it is.
+// The context of a call: the words of its rule, of its caller and of the server, each as what it is.
 import { JsonObject, jsonPieces } from './json.js';
 import { make, putPieces, putText, timeElement } from './text.js';
 

@@ -7,7 +7,7 @@ import { may, whyNot } from './votes.js';
 const NOUNS = { reject: 'rejection', withdraw: 'withdrawal' };
 const DONE = { approve: 'approved', reject: 'rejected' };
 
-/* What the API's code for one of many says to a person. */
+/* The API's code for one of many, in words for a person. */
 const CODES = {
   conflict: 'Too late: it does not wait any more.',
   already_voted: 'You have voted already.',
@@ -17,7 +17,7 @@ const CODES = {
   not_found: 'This task is not known any more.',
 };
 
-/* What an approval would let run: with the arguments that somebody has typed in place of the client's. */
+/* The call that an approval would let run: with the arguments that somebody has typed in place of the client's. */
 const shownOf = (row, verb) => (verb === 'approve' ? row.detail?.edit.edited : undefined) ?? row.task;
 
 export class Decisions {

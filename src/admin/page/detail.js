@@ -94,7 +94,7 @@ export class Detail {
     this.putDifferences('.since-last', title, last.arguments, this.task.arguments);
   }
 
-  /* What runs is not what the client asked for. */
+  /* The client's own arguments, when a changed call runs. */
   putOriginal() {
     const { originalArguments, decidedBy } = this.task;
     if (!originalArguments || this.hasOriginal) return;

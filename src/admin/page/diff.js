@@ -1,4 +1,4 @@
-// What is different between the arguments of two calls, place by place.
+// The differences between the arguments of two calls, place by place.
 import { JsonNumber, JsonObject, jsonPieces } from './json.js';
 
 // More differences than that help nobody who must decide.

@@ -12,7 +12,7 @@ function textOf(task) {
 
 const CHOICES = ['source', 'workflow', 'risk'];
 
-/** What is asked for, read from the controls. */
+/** The filter, read from the controls. */
 export const filter = {
   /** Calls `changed` after every change; letters of the search one by one. */
   listen(changed) {

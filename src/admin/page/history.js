@@ -51,7 +51,7 @@ export class History {
     row.element.hidden = !filter.accepts(row.task);
   }
 
-  /** What is beyond the pages that somebody has asked for goes. */
+  /** Drops the rows beyond the pages that somebody has asked for. */
   dropOldest() {
     const extra = [...this.list.children].slice(this.shown);
     for (const { dataset } of extra) this.drop(dataset.taskId, this.rows.get(dataset.taskId));

@@ -1,4 +1,4 @@
-// What the page says outside itself: the tab's title and icon, and notifications of the browser.
+// The page's signs outside itself: the tab's title and icon, and notifications of the browser.
 import { shortened, visibleText } from './text.js';
 
 const KEY = 'taskgate-notify';

@@ -302,7 +302,7 @@ function showWho(who) {
   putText(line, name);
   line.title = [`Roles: ${who.roles.join(', ')}`, who.groups.length > 0 ? `Groups: ${who.groups.join(', ')}` : ''].filter(Boolean).join('\n');
   line.hidden = false;
-  byId('sign-out').hidden = who.via === 'certificate'; // which the browser goes on to show
+  byId('sign-out').hidden = who.via === 'certificate'; // the browser goes on to show it
   mayRevoke = who.roles.includes('approver');
   isAuditor = who.roles.includes('auditor');
   byId('may-not-decide').hidden = who.roles.includes('approver');

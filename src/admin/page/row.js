@@ -62,7 +62,7 @@ export class Row {
     title.append(make('span', 'hint', ` a name of ${name.length.toLocaleString()} characters`));
   }
 
-  /** What somebody has done, as opposed to what the page opens by itself. */
+  /** A toggle by hand, unlike the openings by the page itself. */
   toggle() {
     this.open(!this.isOpen);
     this.host.opened(this, this.isOpen);

@@ -1,4 +1,4 @@
-// What the audit trail still knows of calls that are no tasks any more, newest first. For auditors.
+// The calls of the audit trail that are no tasks any more, newest first. For auditors.
 import { auditRows } from './api.js';
 import { make, putText, timeElement } from './text.js';
 

@@ -1,4 +1,4 @@
-// What the members of a task about deciding mean, in words.
+// The members of a task about deciding, in words.
 
 /* Why somebody with the role to decide may not decide this call, by the code of the API. */
 const WHY_NOT = {
@@ -47,7 +47,7 @@ export function bySoonest(a, b) {
   return Date.parse(a.createdAt) - Date.parse(b.createdAt) || (a.id < b.id ? -1 : 1);
 }
 
-/** What became of a task, as a sentence. '' while it waits. */
+/** The outcome of a task, as a sentence. '' while it waits. */
 export function outcomeOf(task, timeText) {
   if (isPending(task)) return '';
   // Another person may have stopped the call later: only the message names that one.

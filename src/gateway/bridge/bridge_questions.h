@@ -1,7 +1,7 @@
 /*
- * What modern servers ask legacy clients while their calls wait: a request `tg:…` to the client for
- * each, whose answer may come to any worker. Shared by all workers behind one short lock, and
- * bounded. Any thread.
+ * The questions of modern servers to legacy clients while their calls wait: a request `tg:…` to the
+ * client for each, whose answer may come to any worker. Shared by all workers behind one short
+ * lock, and bounded. Any thread.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "request/call.h"
 #include "request/headers.h"
 
-/* What the session declares, of call->bridged. */
+/* The declarations of the session, of call->bridged. */
 struct legacy_bridge_envelope;
 void bridge_request_envelope(const struct call *call, struct legacy_bridge_envelope *envelope);
 

@@ -23,7 +23,7 @@
 
 #define CANCELLED "{\"action\":\"cancel\"}"
 
-/* What a server may ask, and the client's capability that it needs. */
+/* The questions that a server may ask, and the client's capability that each needs. */
 static const struct {
     const char *method, *capability;
 } kinds[BRIDGE_QUESTION_KIND_COUNT] = {

@@ -70,7 +70,7 @@ void conversation_pass(struct conversation *conversation, struct str message)
     leg_send(conversation->worker, &event);
 }
 
-/* What is too much is lost: it was progress, or a log. */
+/* A message beyond the limit is lost: it was progress, or a log. */
 static void hold(struct conversation *conversation, struct str message)
 {
     if (conversation->held_bytes + message.length > CONVERSATION_HELD_BYTES)
@@ -97,8 +97,8 @@ static void on_server_message(void *context, struct str message)
         hold(conversation, message);
 }
 
-/* On the session's own stream. What is there belongs to the one call that has the session, if it is
- * a question; notifications there belong to no call. */
+/* On the session's own stream. A question there belongs to the one call that has the session;
+ * notifications there belong to no call. */
 static void on_stray(void *context, struct str message)
 {
     struct conversation *conversation = conversation_from(context);

@@ -1,4 +1,4 @@
-/* What a legacy server asks in a call, and what its modern client answers (MCP 2026-07-28,
+/* The questions of a legacy server in a call, and the answers of its modern client (MCP 2026-07-28,
  * patterns/mrtr). */
 #include <inttypes.h>
 #include <stdio.h>

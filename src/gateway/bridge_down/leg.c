@@ -1,4 +1,4 @@
-/* What a modern client gets of its bridged call. */
+/* The messages to a modern client about its bridged call. */
 #include "leg.h"
 
 #include <stdio.h>
@@ -147,7 +147,8 @@ static bool is_cacheable(const struct call *call)
     }
 }
 
-/* What the file of the method makes of the message, which has the form of a modern server's. */
+/* Answers with the message as the method's file rewrites it, which has the form of a modern
+ * server's. */
 static void answer_rewritten(struct leg *leg, struct str message)
 {
     struct call *call = leg->call;

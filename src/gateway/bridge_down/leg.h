@@ -1,7 +1,7 @@
 /*
  * The client's side of a bridged call: one request, from its beginning to its answer. A call whose
  * server asks something has several, one after the other, and they may be on different workers.
- * What the server says comes as events, which find a leg on whatever worker it is. On the worker's
+ * The server's messages come as events, which find a leg on whatever worker it is. On the worker's
  * loop.
  */
 #pragma once
@@ -27,7 +27,7 @@ struct leg_event {
     int64_t number;
 };
 
-/* What the leg calls of the file that made it. */
+/* The leg's calls of the file that made it. */
 struct leg_callbacks {
     /* The client has gone before the answer: the call is to be given up. */
     void (*gone)(struct gateway_worker *worker, const char *leg);

@@ -27,7 +27,7 @@ struct plain_call {
     bool has_state;  /* the client has sent back what it was given; `state` has it opened */
     int attempts;
     struct request_state state;
-    call_step confirmed; /* where to go on when the user's word has been recorded */
+    call_step confirmed; /* the next step when the user's word has been recorded */
     call_step forward; /* of a call that is forwarded unless it joins: how it goes up; else NULL */
 };
 

@@ -15,7 +15,7 @@
 /* The hint for hosts that ask their human first. */
 enum pseudo_tool_effect {
     PSEUDO_TOOL_READS,
-    PSEUDO_TOOL_CHANGES, /* what the gateway keeps for this client, or what it was asked */
+    PSEUDO_TOOL_CHANGES, /* state that the gateway keeps for this client, or questions to it */
     PSEUDO_TOOL_CALLS,   /* does whatever upstream's tools do */
 };
 

@@ -1,5 +1,5 @@
 /*
- * What a model reads of the gateway's own tools: TOOL(symbol, title, effect, handler,
+ * The gateway's own tools, as a model reads of them: TOOL(symbol, title, effect, handler,
  * description, parameters…), in the order in which they are listed, with PARAMETER(name, type,
  * required, description, more…). Included by tools.c, and by methods/pseudo_tool_call.c for the
  * handlers. Names of other tools stand in the texts as tool_names.h has it.
@@ -45,7 +45,7 @@ TOOL(GET_SAMPLING_REQUESTS, "Get requests for a model", READS, pseudo_tool_get_s
 TOOL(RESPOND_TO_SAMPLING, "Answer a request for a model", CHANGES, pseudo_tool_respond_to_sampling,
      "Answer a request [[of {get_sampling_requests}||for a model]] with what you write for it.",
      PARAMETER("request_id", TEXT, true, "requestId of the request"),
-     PARAMETER("role", TEXT, true, "Who speaks, as a rule assistant", .choices = {"user", "assistant"}),
+     PARAMETER("role", TEXT, true, "The speaker, as a rule assistant", .choices = {"user", "assistant"}),
      PARAMETER("content", TEXT, true, "The text"),
      PARAMETER("model", TEXT, true, "Name of the model that wrote it"),
      PARAMETER("stop_reason", TEXT, false, "Why the text ends", .choices = {"endTurn", "maxTokens", "stopSequence", "toolUse"}))

@@ -12,8 +12,7 @@ struct drift_check {
     const struct snapshot *snapshot;
     const struct config_source *source; /* of the snapshot; NULL: it has gone */
     const struct task *task;
-    const struct identity
-        *identity; /* whose credentials the call gets, by a verified token; or NULL */
+    const struct identity *identity; /* the verified holder of the credentials; or NULL */
 };
 
 /* Whether the server must be asked for the tool first. */

@@ -1,6 +1,6 @@
 /*
- * What a grant binds of a call, beside what each task keeps (store/grants.h): the rule as it is
- * written, and the request without what may vary.
+ * The parts of a call that a grant binds, beside those that each task keeps (store/grants.h): the
+ * rule as it is written, and the request without what may vary.
  */
 #pragma once
 

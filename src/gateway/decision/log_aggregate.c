@@ -14,7 +14,7 @@ struct kind {
     const char *message;
     struct log_field fields[LOG_AGGREGATE_FIELDS_MAX + 1]; /* and the number of calls */
     unsigned count;
-    char *texts; /* what the fields point to */
+    char *texts; /* the memory behind the fields */
     int64_t calls;
 };
 

@@ -16,7 +16,7 @@ struct shadow_call {
     struct snapshot *snapshot; /* under which the call was decided; its shadow judges it */
     struct policy_request request;
     struct policy_facts facts;
-    struct identity *identity; /* whose words request.verified has; or NULL */
+    struct identity *identity; /* the owner of the words in request.verified; or NULL */
     enum verdict_outcome outcome;
     struct policy_decision decision;
 };

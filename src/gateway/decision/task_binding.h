@@ -13,10 +13,10 @@ struct task_origin {
     const struct config_source *source;
     const struct envelope *envelope; /* of a tools/call */
     const char *owner;         /* contract "Sessions, owners", or TASK_BINDING_ADMIN and a name */
-    struct catalog *catalog;   /* what the server has told of its tools, and */
-    const char *told_owner;    /* whose list of them is the caller's */
+    struct catalog *catalog;   /* the server's words about its tools, and */
+    const char *told_owner;    /* the owner of the caller's list of them */
     const char *session;       /* digest, or "" */
-    const char *principal;     /* what operators see */
+    const char *principal;     /* the name that operators see */
     struct identity *identity; /* of a verified client; or NULL */
     const char *owner_email;   /* digest of the owner's verified address; "" or NULL: none */
     const char *client_name, *client_version; /* as the client calls itself; may be NULL */

@@ -1,7 +1,7 @@
 /*
- * What the people who decide are told of a task's rule and tool. It is kept with the task, so that
- * it neither changes with a reload nor gets lost by a restart. A JSON object, each member of which
- * may be missing but the last:
+ * A task's rule and tool, as the people who decide are told of them. It is kept with the task, so
+ * that it neither changes with a reload nor gets lost by a restart. A JSON object, each member of
+ * which may be missing but the last:
  *
  *     ruleDescription, summary (with its {path}s), highlight, risk     as the rule has them
  *     toolDescription, toolAnnotations     as the server has told the caller of the tool

@@ -16,7 +16,7 @@ struct join {
     char digest[DIGEST_HEX_BYTES];
     char id[TASK_ID_BYTES];
     bool is_undelivered;
-    atomic_size_t *counted; /* where it is counted while it is there, or NULL */
+    atomic_size_t *counted; /* its counter while it is there, or NULL */
 };
 
 void repeated_call_digest(const char *definition_digest, const char *request_digest,

@@ -1,8 +1,7 @@
 /*
- * Which plain calls of a client are tasks, so that the same call made again joins its task instead
- * of making a second one, and so that an outcome nobody was there for is told to the next. In
- * memory, with the client (inbox.h): for one that is not there all this is passed over. Any
- * thread.
+ * The plain calls of a client that are tasks: the same call made again joins its task instead of
+ * making a second one, and an outcome nobody was there for is told to the next. In memory, with the
+ * client (inbox.h): for one that is not there all this is passed over. Any thread.
  */
 #pragma once
 

@@ -7,7 +7,7 @@
 struct kept_input {
     uint32_t magic; /* KEPT_INPUT_MAGIC */
     struct input_request input;
-    struct gateway_worker *worker; /* whose loop it belongs to */
+    struct gateway_worker *worker; /* the worker of its loop */
     struct snapshot *snapshot;
     const struct config_source *source;
     struct headers headers;         /* the headers of the answer to the server */

@@ -1,7 +1,7 @@
 /*
- * What upstream asks in a call that the gateway runs, or in a session it answers for:
- * elicitation/create and sampling/createMessage. Each waits for the first answer, and ends
- * by its own clock (seed 000 §1.2, §1.3; seed 001).
+ * The requests of upstream in a call that the gateway runs, or in a session it answers for:
+ * elicitation/create and sampling/createMessage. Each waits for the first answer, and ends by its
+ * own clock (seed 000 §1.2, §1.3; seed 001).
  *
  * The ways to an answer: the request itself on a stream of a client that declared the
  * capability; pending-elicitations and elicitation-response in a task; the pseudo-task tools.
@@ -41,7 +41,7 @@ struct input_origin {
     const struct headers *headers;      /* the headers of the answer to the server */
     const char *session;                /* digest of upstream's session, or "" */
     const struct input_audience *audience;
-    struct task *task; /* whose execution asks; NULL: a client's own stream */
+    struct task *task; /* its execution asks; NULL: a client's own stream */
     uint64_t call;     /* input_end_call() ends it; 0: the session does */
     /* The server has asked in an answer, and gets the response in a request: with a task. NULL: it
      * is sent to the server. */

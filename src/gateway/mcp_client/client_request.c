@@ -1,4 +1,4 @@
-/* What the gateway itself asks a modern server. */
+/* The gateway's own requests to a modern server. */
 #include "client_request.h"
 
 #include "request/mirrored_headers.h"

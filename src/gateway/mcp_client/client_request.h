@@ -15,7 +15,7 @@ void client_request_read_meta(struct buffer *meta, struct str body);
 
 struct client_request {
     const char *method;
-    struct str name;    /* what it names: the value of Mcp-Name, or empty */
+    struct str name;    /* the value of Mcp-Name, or empty */
     struct str members; /* of params, JSON text without braces, or empty */
     struct str meta;    /* JSON object */
 };

@@ -44,8 +44,9 @@ static void on_known_pair(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-/* What a server is asked. A modern one knows no ping, and may tell anybody who asks what it is
- * (`server/discover`): its list of tools is what it shows to those only whom it accepts. */
+/* The request that tests credentials. A modern server knows no ping, and may tell anybody who asks
+ * what it is (`server/discover`): its list of tools is what it shows to those only whom it
+ * accepts. */
 struct question {
     const char *method, *spoken;
 };

@@ -1,7 +1,7 @@
 /*
- * Asking a server by `server/discover` whether it speaks the modern era. Whatever comes but a list
- * of versions with 2026-07-28 in it means that it does not; a server that is down, wants a login or
- * is too busy says nothing.
+ * Asking a server by `server/discover` whether it speaks the modern era. Any answer but a list of
+ * versions with 2026-07-28 in it means that it does not; a server that is down, wants a login or is
+ * too busy says nothing.
  */
 #pragma once
 

@@ -25,7 +25,7 @@ struct legacy_session {
     struct snapshot *snapshot;          /* under which it was opened */
     const struct config_source *source; /* of it */
     struct upstream_session base;       /* owned texts; empty before it is open */
-    struct headers headers;             /* what its own requests carry */
+    struct headers headers;             /* headers of its own requests */
     struct buffer initialized;          /* the result of `initialize`; empty before it is open */
     struct buffer level;                /* JSON text of the log level that was set last, or empty */
     struct server_budget budget;        /* for the server's requests that belong to no call */
@@ -35,13 +35,13 @@ struct legacy_session {
     struct loop_timer patience; /* while the stream has no head yet */
     void (*opened)(struct legacy_session *session, const struct rpc_call_reply *refusal);
     void (*stream_known)(struct legacy_session *session);
-    /* Who gets what comes on the stream; NULL: nobody. */
+    /* The receiver of the stream's messages; NULL: nobody. */
     void (*listener)(void *context, struct str message);
     void (*listener_ended)(void *context); /* the stream has ended; NULL: nobody is told */
     void *listener_context;
 
     /* ---- session_pool.c ---- */
-    char *key;                     /* whose calls it is for; NULL: of one call alone */
+    char *key;                     /* the owner of its calls; NULL: of one call alone */
     size_t users;                  /* calls that have checked it out */
     bool is_alone;                 /* checked out by one call that shares it with none */
     bool is_lost;                  /* the server does not know it any more */
@@ -70,8 +70,7 @@ bool legacy_session_want_stream(struct legacy_session *session,
                                 void (*known)(struct legacy_session *session));
 /* Ends the GET stream. */
 void legacy_session_close_stream(struct legacy_session *session);
-/* What the requests of the session's own have in common; `body` and `id` are the caller's to set.
- */
+/* The options that the session's own requests share; `body` and `id` are the caller's to set. */
 struct rpc_call_options legacy_session_options(const struct legacy_session *session);
 /* Sends a message whose answer nobody waits for. */
 void legacy_session_notify(struct legacy_session *session, struct str body);

@@ -30,7 +30,7 @@ struct rpc_call_reply {
     int status; /* 0 without a response */
     const struct headers *headers;
     struct str message; /* the JSON-RPC response with our id, or a JSON-RPC error without one */
-    struct str body;    /* what came instead, when it was no event stream */
+    struct str body;    /* the reply, when it was no event stream */
     bool too_large;
     bool unreadable; /* an encoding, or a successful response that is no JSON-RPC */
     const char *detail;

@@ -1,4 +1,4 @@
-/* Which session a bridged call gets. */
+/* The choice of the session of a bridged call. */
 #include "session_pool.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ bool session_pool_may_be_asked(const struct call *call)
     return has_rounds && legacy_server_may_ask_any(call->envelope.reserved.client_capabilities);
 }
 
-/* What `server/discover` says depends on whether there is a stream. */
+/* The answer to `server/discover` depends on whether there is a stream. */
 static bool wants_stream(const struct call *call)
 {
     enum mcp_treatment treatment = call->method->treatment;
@@ -240,7 +240,7 @@ static void deliver_shortage(struct gateway_worker *worker, const void *message)
     end_one_idle(worker);
 }
 
-/* Whether there is room for one more, which is counted; an idle one goes for it. Where only other
+/* Whether there is room for one more, which is counted; an idle one goes for it. If only other
  * workers have idle ones, each ends one, and the client finds room when it comes again. */
 static bool make_room(struct gateway_worker *worker)
 {

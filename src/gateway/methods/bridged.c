@@ -162,7 +162,7 @@ static void take_response(struct call *call)
     struct str result = call->envelope.result;
     bool is_answer = result.length == 0 || json_type(result) == JSON_OBJECT;
     if (!is_answer || !input_take_response(call))
-        bridge_call_take_response(call); /* which refuses what is no answer */
+        bridge_call_take_response(call); /* refuses a reply that is no answer */
 }
 
 void bridged_handle_response(struct call *call)

@@ -109,9 +109,10 @@ static void write_own(const struct call *call, struct buffer *out)
         const char *name, *description;
         state_name state_name;
     } rows[] = {
-        {"task_states", "What becomes of a task inside the gateway, and by which decision",
+        {"task_states",
+         "The states of a task inside the gateway, and the decision behind each move",
          task_state_name},
-        {"task_statuses", "What a client sees of it: the status of tasks/get", client_status},
+        {"task_statuses", "The status of a task in tasks/get, for each state", client_status},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct buffer mermaid;

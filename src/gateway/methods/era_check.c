@@ -1,4 +1,4 @@
-/* Which era a request is of, and whether its source serves that one. */
+/* The era of a request, and whether its source serves that one. */
 #include "era_check.h"
 
 #include "bridge_check.h"

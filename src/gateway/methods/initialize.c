@@ -27,7 +27,7 @@
 struct handshake {
     struct call_part part;
     char session[DIGEST_HEX_BYTES]; /* of the session upstream has just opened, or "" */
-    struct buffer body;             /* what is sent, where it is not what came */
+    struct buffer body;             /* the body to send, if it is not the client's */
 };
 
 static void drop_handshake(struct call *call, void *object)

@@ -1,7 +1,7 @@
 /* `subscriptions/listen` (MCP 2026-07-28, patterns/subscriptions): a stream of notifications, one
  * to one with the server's. The gateway leaves out news of resources that the client may not see,
- * and adds its own: changes of its tasks, and of the tools after a reload. Where the server knows
- * no such stream, or is asked for nothing, the gateway serves its own part alone. */
+ * and adds its own: changes of its tasks, and of the tools after a reload. If the server knows no
+ * such stream, or is asked for nothing, the gateway serves its own part alone. */
 #include "listen.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@ struct listened_task {
     char id[TASK_ID_BYTES];
     struct task *task; /* as it was last seen; NULL until it has been read */
     char told[DIGEST_HEX_BYTES];
-    /* What its server asks at another replica, which has told of it. */
+    /* The questions of its server at another replica, which has told of them. */
     struct buffer asked; /* JSON object; empty: nothing */
     int64_t asked_ms, asked_sequence;
 };
@@ -27,7 +27,7 @@ struct listening {
     bool server_left; /* the server serves nothing of it: the gateway goes on by itself */
     struct listened_task *tasks;
     size_t task_count, read_count;
-    call_step tasks_read; /* where to go on with the tasks that are the client's */
+    call_step tasks_read; /* the next step with the tasks that are the client's */
 };
 #define LISTENING_MAGIC 0x4757580e
 

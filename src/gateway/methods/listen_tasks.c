@@ -139,7 +139,7 @@ static bool is_news(struct listened_task *listened, struct str message)
     return true;
 }
 
-/* What the server asks: of a call that runs here, or else as another replica has told. */
+/* The server's questions: of a call that runs here, or else as another replica has told. */
 static void look_at_requests(const struct listening *listening,
                              const struct listened_task *listened, struct dialect_view *view,
                              struct buffer *requests)

@@ -60,7 +60,7 @@ static bool is_visible(const struct policy *policy, const struct config_source *
                           : policy_is_visible(policy, source, target->name);
 }
 
-/* What would wait elsewhere is refused here. */
+/* A decision to wait is a refusal here. */
 static void tell_span(const struct call *call, const struct policy_decision *decision)
 {
     const char *word = decision->action == ACTION_FORWARD ? "forward" : "deny";

@@ -11,7 +11,7 @@
 #define MOST_LISTS 256
 #define LIST_BYTES ((size_t)8 * 1024 * 1024) /* a longer one is not kept */
 #define ALL_BYTES ((size_t)32 * 1024 * 1024) /* texts and definitions */
-#define EDGE_BYTES 64                        /* where the id is looked for, at both ends */
+#define EDGE_BYTES 64                        /* the id is sought in so many at both ends */
 
 struct rewritten_lists {
     pthread_mutex_t lock;

@@ -1,9 +1,9 @@
 /*
  * Replies of tools/list that were read and rewritten before: the same bytes for the same kind of
- * client under the same configuration are not parsed again. What owners were told still goes to the
- * catalogue with each reply, from the page that is kept beside the text. Nothing in an entry is of
- * one owner: it is made of the server's bytes alone, and found by these bytes alone, all of which
- * are compared. Shared by all workers behind one short lock. Any thread.
+ * client under the same configuration are not parsed again. The catalogue still learns with each
+ * reply, from the page beside the text, which tools owners were told. Nothing in an entry is of one
+ * owner: it is made of the server's bytes alone, and found by these bytes alone, all of which are
+ * compared. Shared by all workers behind one short lock. Any thread.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct reply_parts {
     struct str before, behind;
 };
 /* Finds `id`, as the request spelled it, near one end of the message, without reading it. False
- * when it is not there. Where it was the value of the message's own `id` once, it is so again in
+ * when it is not there. If the value of the message's own `id` was that once, it is so again in
  * each message of the same parts. */
 bool reply_parts_find(struct reply_parts *parts, struct str message, struct str id);
 
@@ -42,7 +42,7 @@ struct rewritten_list {
     size_t id_at;            /* in `reply` */
     struct list_text *reply; /* its parts, one behind the other */
     struct str result, next_cursor;
-    struct catalog_page *page;  /* what the catalogue is told */
+    struct catalog_page *page;  /* the page for the catalogue */
     size_t bytes;               /* all that it takes; set by rewritten_lists_put() */
     unsigned offered, prefixed; /* of our tools: pseudo_tools_names() when it was written */
     struct buffer written;      /* the rewritten reply, without its id, too */

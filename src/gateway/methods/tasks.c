@@ -116,8 +116,8 @@ static void on_result(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-/* The wait begins before the task is read: an end in between is then not missed. Who may not
- * see the task learns nothing by waiting: the answer comes with the read. */
+/* The wait begins before the task is read: an end in between is then not missed. A client that may
+ * not see the task learns nothing by waiting: the answer comes with the read. */
 static void result(struct call *call)
 {
     result_wait_begin(call, call->envelope.task_id.text);

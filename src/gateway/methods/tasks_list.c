@@ -21,8 +21,8 @@
 /* A page in the making. */
 struct listing {
     struct call_part part;
-    struct cursor cursor; /* where it began */
-    struct cursor next;   /* where the next one begins */
+    struct cursor cursor; /* the begin of this page */
+    struct cursor next;   /* the begin of the next one */
     bool has_next;
     struct buffer entries; /* JSON texts with commas */
     size_t count;

@@ -66,7 +66,7 @@ void tool_judgement_find_facts(struct call *call, struct tool_judgement *judgeme
         .now_ms = clock_now_ms(),
     };
     if (!call->facts.server.has_tasks || call->is_bridged)
-        judgement->tool.has_own = false; /* what it says of tasks means nothing then */
+        judgement->tool.has_own = false; /* its word about tasks means nothing then */
 }
 
 bool tool_judgement_waits_for_list(struct call *call, const struct tool_judgement *judgement,

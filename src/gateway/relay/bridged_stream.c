@@ -33,7 +33,7 @@ struct bridged_stream {
     int64_t pause_ms;
     uint64_t number; /* of the streams of all workers the newest has the highest */
     bool is_silent;  /* a newer one of its session tells the news */
-    bool is_lost;    /* what the server said meanwhile */
+    bool is_lost;    /* the server's messages since then */
     bool is_inside;  /* an event: never, as the gateway writes whole ones */
 };
 #define BRIDGED_STREAM_MAGIC 0x47574213

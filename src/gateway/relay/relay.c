@@ -188,7 +188,7 @@ static int64_t announced_length(const struct http_header *items, size_t count)
 static bool is_stood_in_for(struct relay *relay)
 {
     return relay->status >= 500 && relay->options.failed &&
-           relay->options.failed(relay->call, RELAY_STATUS_5XX); /* which drops the relay */
+           relay->options.failed(relay->call, RELAY_STATUS_5XX); /* drops the relay */
 }
 
 /* The call goes on without this relay, if options.refused says so. */

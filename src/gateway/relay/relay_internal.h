@@ -33,7 +33,7 @@ struct relay {
     struct upstream_call *upstream;
     enum relay_mode mode;
     int status;
-    struct buffer kept; /* what has not gone down: all so far, or a part of an event */
+    struct buffer kept; /* bytes that have not gone down: all so far, or a part of an event */
     struct reply_event_check reply;
     struct sse_splitter splitter;
     struct notification_stream *stream; /* the client's open GET stream */

@@ -8,7 +8,7 @@
 struct relay_trace {
     struct span *span;
     char traceparent[TRACEPARENT_BYTES];
-    struct buffer body; /* where it names the span; else empty */
+    struct buffer body; /* the body that names the span; else empty */
 };
 
 struct str relay_span_begin(struct relay *relay, struct headers *headers)

@@ -335,9 +335,9 @@ void call_with_facts(struct call *call, call_step next)
 
 /* ---- ownership ---- */
 
-/* A modern client has no session that would join its old token and its new one. Where the source
- * says so, the id that nobody can guess does; the server still has to accept the credentials. What
- * the control plane has made is never reached so. */
+/* A modern client has no session that would join its old token and its new one. If the source says
+ * so, the id that nobody can guess does; the server still has to accept the credentials. A task of
+ * the control plane is never reached so. */
 static bool holds_task(const struct call *call, const struct task *task)
 {
     return call->source->identity == IDENTITY_BEARER_TASK &&

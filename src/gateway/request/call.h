@@ -59,8 +59,8 @@ struct call {
     const struct mcp_method *method;
     bool is_relayed;       /* by the replica that the client is connected to */
     bool is_bridged;       /* of a legacy client, and its server speaks the modern era alone */
-    struct buffer bridged; /* what the client said in its session (state/bridged_sessions.h); empty
-                              as long as that is not known */
+    struct buffer bridged; /* the client's declarations in its session (state/bridged_sessions.h);
+                              empty as long as they are not known */
     bool is_bridged_down;  /* of a modern client, and its server speaks the legacy era alone */
     const struct upstream_session *upstream_session; /* of such a call, while it has one */
     bool is_executed; /* by execute_tool, with a patience of its own: */
@@ -72,16 +72,16 @@ struct call {
     char owner[OWNER_BYTES];         /* contract "Sessions, owners" */
     struct identity *identity;       /* by its verified token; NULL where the source has no auth */
     struct policy_verified verified; /* its words, for call_verified() */
-    char *upstream_authorization;    /* what the server gets in place of the client's token, where
-                                        that is exchanged; else NULL */
+    char *upstream_authorization;    /* in place of the client's token, if that is exchanged;
+                                        else NULL */
     struct session_facts facts;      /* after call_with_facts() */
     bool facts_failed;               /* the store could not say them */
-    struct list parts;               /* what is under way for it: struct call_part.node */
+    struct list parts;               /* work under way for it: struct call_part.node */
     struct server_budget server_budget; /* for the requests of the server on its stream */
     bool upstream_broke;                /* the stream broke: neither side ended it */
-    call_step next;      /* where to go on when the store, the ping or the list has come */
-    const char *outcome; /* "success" or "error", for the metric */
-    struct span *span;   /* call_span.h; NULL without telemetry */
+    call_step next;                     /* the step after the store, the ping or the list */
+    const char *outcome;                /* "success" or "error", for the metric */
+    struct span *span;                  /* call_span.h; NULL without telemetry */
 };
 #define CALL_MAGIC 0x47574301
 

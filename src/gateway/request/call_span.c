@@ -41,8 +41,8 @@ static bool read_header(const struct found *traceparent, struct trace_context *c
     return traceparent->count == 1 && trace_context_parse(context, str_trim(traceparent->first));
 }
 
-/* What the client says in the message itself is about the message; headers are about the way that
- * it has come (semantic conventions for MCP, "Context propagation"). */
+/* A context in the message itself is about the message; headers are about the way that it has come
+ * (semantic conventions for MCP, "Context propagation"). */
 static bool read_meta(const struct call *call, struct trace_context *context, char **state)
 {
     static const char *const keys[] = {"traceparent", "tracestate"};

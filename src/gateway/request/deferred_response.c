@@ -125,7 +125,7 @@ void deferred_response_open(struct call *call)
     struct http_header headers[] = {
         {STR("content-type"), STR("text/event-stream")},
         {STR("cache-control"), STR("no-cache")},
-        {STR("x-accel-buffering"), STR("no")}, /* which the modern era asks for */
+        {STR("x-accel-buffering"), STR("no")}, /* the modern era asks for it */
     };
     size_t count = call->dialect->has_sessions ? 2 : 3;
     if (deferred->is_stream || !deferred_response_may_stream(call))

@@ -1,7 +1,7 @@
 /*
  * `requestState` of the gateway's own: what a modern client without tasks sends back when it
  * repeats a held call (MCP 2026-07-28, patterns/mrtr). It names a task and proves that this caller
- * was given that task for this very call. What may be done is decided by the task alone.
+ * was given that task for this very call. The task alone decides what may be done.
  */
 #pragma once
 

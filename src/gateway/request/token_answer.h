@@ -1,6 +1,6 @@
 /*
- * What a client is told of the tokens that a source wants: challenges (RFC 6750 §3) and metadata
- * (RFC 9728). On the call's loop.
+ * The gateway's words to clients about the tokens that a source wants: challenges (RFC 6750 §3) and
+ * metadata (RFC 9728). On the call's loop.
  */
 #pragma once
 

@@ -15,7 +15,7 @@
 struct trader {
     struct list node;
     int references;
-    struct config_exchange copy; /* what `settings` shows */
+    struct config_exchange copy; /* the memory of `settings` */
     struct exchange_settings settings;
     struct exchange *exchange;
 };

@@ -95,7 +95,7 @@ bool upstream_span_write_body(const struct span *span, struct str body, struct s
     struct str value = json_member(meta, "traceparent");
     struct trace_context of_client;
     char text[TRACEPARENT_BYTES];
-    /* What is no traceparent is none of ours, and one with escapes is nobody's. */
+    /* A malformed traceparent is not ours, and one with escapes is nobody's. */
     if (!span_is_sampled(span) || json_type(value) != JSON_STRING ||
         !trace_context_parse(&of_client, str_slice(value.bytes + 1, value.length - 2)))
         return false;

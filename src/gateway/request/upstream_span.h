@@ -8,7 +8,7 @@
 #include "taskgate/telemetry/span.h"
 #include "taskgate/upstream/upstream.h"
 
-/* What a request to a server belongs to, and what led to it. */
+/* The trace of a request to a server, and the spans that led to it. */
 struct upstream_trace {
     struct span_parent parent;            /* without a context: it belongs to no trace */
     const struct trace_context *links[2]; /* NULL: none */

@@ -1,6 +1,6 @@
 /*
- * The gateway of the process, the worker of each loop, and how one worker reaches all of them. What
- * the gateway and its workers hold belongs to the rooms: each room knows the inside of its own.
+ * The gateway of the process, the worker of each loop, and how one worker reaches all of them. The
+ * state of the gateway and its workers belongs to the rooms: each room knows the inside of its own.
  */
 #pragma once
 
@@ -62,11 +62,11 @@ struct gateway {
     struct quota *listens;  /* streams of subscriptions/listen, by owner */
     struct shadow *shadow;
     struct inbox_table *inbox_table;         /* inbox/inbox.h */
-    struct input_table *inputs;              /* what upstream asks */
+    struct input_table *inputs;              /* open questions of upstream */
     struct request_headers *request_headers; /* of calls that are tasks */
     struct token_check *token_check;         /* request/token_check.h */
-    struct task_aliases *task_aliases;       /* which of ours each is, while it is followed */
-    struct task_rounds *task_rounds;         /* what servers ask clients of modern tasks */
+    struct task_aliases *task_aliases;       /* our task of each, while it is followed */
+    struct task_rounds *task_rounds;         /* questions of servers to clients of modern tasks */
     /* The calls from lower rooms to higher ones; never NULL. */
     const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
     const struct input_events *input_events;             /* input/input_events.h */
@@ -114,7 +114,7 @@ struct gateway_worker {
     struct list conversations;     /* struct conversation.node: bridged calls at their server */
     struct list streams;           /* struct notification_stream.node: open GET streams */
     struct list listens;           /* struct listening.node: each subscriptions/listen */
-    struct list news;              /* what goes to other replicas (replicas/news.c) */
+    struct list news;              /* news on its way to other replicas (replicas/news.c) */
     size_t news_count;
     struct loop_timer tools_changed_timer; /* of others: told once for all that came together */
     struct map *waiters;                   /* task id -> struct result_wait: open tasks/result */

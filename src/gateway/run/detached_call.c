@@ -83,7 +83,7 @@ static void take_server_message(struct detached_call *detached, struct str messa
     server_messages_take(&origin, message);
 }
 
-/* What a modern server requires of a call that was to become a task, and is none, nobody can give.
+/* Nobody can give what a modern server requires of a call that was to become a task, and is none.
  */
 static void write_bridged(struct buffer *out, const struct detached_call *detached,
                           struct str result)

@@ -9,7 +9,7 @@
 
 /* How long a call that cannot become a task now stays as it is before the next try. */
 #define DETACHED_CALL_AGAIN_MS 1000
-/* What progress says meanwhile. */
+/* The message of progress meanwhile. */
 #define DETACHED_CALL_WAITS_FOR "Waiting for the tool to answer"
 
 struct detached_rounds;
@@ -39,7 +39,7 @@ static inline struct detached_call *detached_call_from(void *context)
 /* ---- detached_call.c ---- */
 /* A call that runs; its rpc is the caller's to start. */
 struct detached_call *detached_call_create(struct call *call, int64_t patience_ms);
-/* What its rpc needs, but for a body. */
+/* The options of its rpc, but for a body. */
 struct rpc_call_options detached_call_options(const struct detached_call *detached);
 extern const struct rpc_call_callbacks detached_call_rpc_callbacks;
 /* The client has given up the call. It reads no answer, so an answer must not hold what is told

@@ -58,7 +58,7 @@ static bool take(struct call *call, struct taken *taken)
     return false;
 }
 
-/* What comes from the server goes to the detached call from now on. */
+/* The server's messages go to the detached call from now on. */
 static void adopt(struct detached_call *detached, struct call *call, struct taken *taken)
 {
     struct rpc_call_options options = detached_call_options(detached);

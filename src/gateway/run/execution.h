@@ -35,8 +35,8 @@ void execution_forget_session(struct gateway *gateway, struct str key);
 /* The task has changed. Runs it if it is approved and this worker has its credentials, or it is the
  * control plane's. Ends its execution if the task has ended. */
 void execution_note_task(struct gateway_worker *worker, struct task *task);
-/* Whose credentials this worker holds for the task, by a verified token. NULL: none, or not
- * verified. Borrowed. */
+/* The verified identity behind the credentials that this worker holds for the task. NULL: none, or
+ * not verified. Borrowed. */
 const struct identity *execution_identity(const struct gateway_worker *worker, struct str id);
 /* The open questions of the task's execution have changed, and with them its silence limit. */
 void execution_input_changed(struct gateway_worker *worker, const struct task *task);

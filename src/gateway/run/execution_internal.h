@@ -12,7 +12,7 @@ struct execution {
     uint32_t magic;            /* EXECUTION_MAGIC */
     bool own_session;          /* the gateway's own, for the control plane */
     bool is_bridged_down;      /* a modern call at a legacy server: a session of its own, too */
-    struct identity *identity; /* whose credentials these are, by a verified token; or NULL */
+    struct identity *identity; /* the holder of the credentials, by a verified token; or NULL */
     char *authorization;       /* of the client, where it is exchanged for the server's; or NULL */
     int64_t authorization_until_ms; /* its end, wall clock */
     struct token_trade *trade;      /* while it is being exchanged; only at OFFERED */
@@ -21,7 +21,7 @@ struct execution {
     /* Of a modern call at a legacy server. */
     struct rpc_call *stream;     /* the notification stream of its session, on which it may ask */
     bool waits_for_stream;       /* before it is sent */
-    struct execution_asks *asks; /* what the server asks (execution_asks.c); NULL: nothing yet */
+    struct execution_asks *asks; /* the server's questions (execution_asks.c); NULL: none yet */
 };
 #define EXECUTION_MAGIC 0x4757580d
 
@@ -57,7 +57,7 @@ void execution_begin(struct execution *execution, struct task *task);
 /* Takes the rules in force, and the headers that they make. false: the token of the server must be
  * asked for first. */
 bool execution_take_rules(struct execution *execution);
-/* What is compared; borrowed from the execution. */
+/* The parts that the check of drift compares; borrowed from the execution. */
 struct drift_check execution_drift(const struct execution *execution);
 /* The store has `task`, the execution's own, as executing: sends the call. */
 void execution_run(struct execution *execution, struct task *task);

@@ -91,8 +91,8 @@ static int64_t poll_interval_ms(struct str task)
 
 static void on_poll(void *context);
 
-/* What the server asks now takes the place of what it asked before; its keys are unique in the life
- * of its task, so they need one round only. */
+/* The server's new questions take the place of the earlier ones; their keys are unique in the life
+ * of their task, so they need one round only. */
 static void go_on_polling(struct execution *execution, struct str task)
 {
     struct str id = str_from(execution->base.id), requests = json_member(task, "inputRequests");

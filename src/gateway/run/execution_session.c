@@ -171,7 +171,7 @@ void execution_session_close(struct execution *execution)
 
 /* ---- a last message ---- */
 
-/* What closes the session after the execution has been freed. */
+/* The state that closes the session after the execution has been freed. */
 struct farewell {
     struct gateway_worker *worker;
     struct snapshot *snapshot;

@@ -1,4 +1,4 @@
-/* What all calls that the gateway runs have in common: their messages to the server, and how an
+/* The shared part of all calls that the gateway runs: their messages to the server, and how an
  * outcome is stored. */
 #include "invocation.h"
 

@@ -2,8 +2,8 @@
  * One call of a tool that the gateway runs: what an approved call (execution.h) and one that goes
  * on without its client (detached_call.h) both are. Each embeds it as its first member `base`.
  *
- * "Where is this call" has one answer, invocation_where(). The moves are the table in
- * invocation_table.h. Everything belongs to the thread of the worker's loop.
+ * invocation_where() alone answers where a call is. The moves are the table in invocation_table.h.
+ * Everything belongs to the thread of the worker's loop.
  */
 #pragma once
 
@@ -41,7 +41,7 @@ struct invocation_class {
     void (*destroy)(struct invocation *invocation); /* frees the object around it */
     /* The client of its task has answered something that the server asks (task_rounds.h). */
     void (*answered)(struct invocation *invocation);
-    /* What the server requires nobody gives: the call ends, and its outcome says why. */
+    /* Nobody gives what the server requires: the call ends, and its outcome says why. */
     void (*give_up)(struct invocation *invocation, enum jsonrpc_error error, const char *why);
     /* Sends the call again with the answers to what a modern server requires (JSON object, or
      * empty) and its requestState (JSON text, or empty). */
@@ -60,9 +60,9 @@ struct invocation {
     const struct config_source *source;
     struct headers headers; /* owned copies of what the server gets; never stored, or logged */
     char session[DIGEST_HEX_BYTES]; /* of the request that brought them */
-    struct input_audience audience; /* who answers what the server asks */
+    struct input_audience audience; /* the clients that answer the server's questions */
     struct server_budget budget;    /* for the requests of the server */
-    struct rpc_call *rpc;           /* what is under way to the server; NULL without */
+    struct rpc_call *rpc;           /* the call under way to the server; NULL without */
     struct invocation_rounds rounds;
     struct buffer request_id; /* JSON text of the id that the server sees; set once it is sent */
     char *server_task;        /* the server's own task, when the tool requires one */

@@ -90,7 +90,7 @@ static bool is_request(struct str request)
     return false;
 }
 
-/* What a client would be shown must be what the protocol has; there must be a way to go on. */
+/* The requests shown to a client must be in the protocol; there must be a way to go on. */
 bool invocation_rounds_are_well_formed(struct str requests, struct str state)
 {
     struct str key, request;

@@ -3,8 +3,8 @@
  * docs/architecture.md is drawn from it (scripts/invocation.mjs).
  *
  * MOVE(from, to, name, of): `of` says whose move it is: an EXECUTION's, a DETACHED call's, or of
- * BOTH. What is not listed is forbidden. No move leads from RUNNING, POLLING or STORING back to a
- * state of an execution before it: so nothing is sent twice (design invariant 4).
+ * BOTH. A move that is not listed is forbidden. No move leads from RUNNING, POLLING or STORING back
+ * to a state of an execution before it: so nothing is sent twice (design invariant 4).
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * Which task of the gateway's each followed task of a server's is. A server may speak of its task
- * on another stream of the session, and the message then finds its owner. All workers share it
- * behind a short lock. Any thread.
+ * The gateway's task for each followed task of a server's. A server may speak of its task on
+ * another stream of the session, and the message then finds its owner. All workers share it behind
+ * a short lock. Any thread.
  */
 #pragma once
 

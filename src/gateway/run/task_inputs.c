@@ -1,6 +1,6 @@
-/* Answers of a client to what the server asks in its task, on their way to the call. What a modern
- * server asks a legacy client are requests to it, as a server of its own era would send them: in
- * its task, on its streams, in the gateway's tools. */
+/* Answers of a client to what the server asks in its task, on their way to the call. The questions
+ * of a modern server to a legacy client are requests to it, as a server of its own era would send
+ * them: in its task, on its streams, in the gateway's tools. */
 #include <stdlib.h>
 
 #include "invocation.h"

@@ -1,5 +1,5 @@
 /*
- * What servers ask in the calls of tasks, and the answers of the tasks' clients.
+ * The servers' questions in the calls of tasks, and the answers of the tasks' clients.
  */
 #pragma once
 

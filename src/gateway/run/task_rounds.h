@@ -1,7 +1,7 @@
 /*
- * What servers ask the clients of modern tasks while their calls run: the open requests of each
- * task, under keys of the gateway's own, and the answers so far. A key names its round and is never
- * used again.
+ * The servers' questions to the clients of modern tasks while their calls run: the open requests of
+ * each task, under keys of the gateway's own, and the answers so far. A key names its round and is
+ * never used again.
  *
  * All workers share the table behind a short lock, because the client may ask on any of them. Any
  * thread.

@@ -1,5 +1,5 @@
 /*
- * What legacy clients have said in the sessions that the gateway gives out in front of modern
+ * The declarations of legacy clients in the sessions that the gateway gives out in front of modern
  * servers: one JSON object each, with `capabilities` (as modern requests declare them),
  * `clientInfo`, `logLevel`, `uris`, the resources that they have subscribed to, and `token`, the
  * digest of the token that the session is bound to. The first is always there.

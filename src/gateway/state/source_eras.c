@@ -24,7 +24,7 @@ struct entry {
     struct verdict legacy, modern;
     bool is_doubted;
     int64_t asked_ms;
-    unsigned told; /* what the log has said last; 0: nothing */
+    unsigned told; /* the last word in the log; 0: nothing */
 };
 
 struct source_eras {
@@ -34,7 +34,8 @@ struct source_eras {
     struct map *entries;          /* source id -> struct entry */
 };
 
-/* What this thread has found last, as long as nothing is learnt: most calls need no lock then. */
+/* The verdict that this thread found last, as long as nothing is learnt: most calls need no lock
+ * then. */
 #define LAST_BYTES 256
 static _Thread_local struct {
     unsigned long long edition; /* 0: nothing */

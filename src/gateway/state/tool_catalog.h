@@ -1,8 +1,8 @@
 /*
- * The catalogue: what is known of each source's server. What it said of its tools is kept by
- * owner, for a server may say other things to other users; beside it are the server's last
- * capabilities and whether it answers (contract "Hardening, second round"; seed 002 F-002, F-007).
- * Shared by all workers behind one short lock. Any thread.
+ * The catalogue: what is known of each source's server. A tool's definition is kept by owner, for a
+ * server may say other things to other users; beside it are the server's last capabilities and
+ * whether it answers (contract "Hardening, second round"; seed 002 F-002, F-007). Shared by all
+ * workers behind one short lock. Any thread.
  */
 #pragma once
 
@@ -73,7 +73,8 @@ char *catalog_copy_input_schema(struct catalog *catalog, struct str source, stru
                                 struct str name, const char *digest);
 
 /* The arguments of a tool that headers repeat, as its owner was told of the tool. NULL when the
- * owner was not told of it, or it has none. What is not NULL is held until it is released. */
+ * owner was not told of it, or it has none. A result other than NULL is held until it is
+ * released. */
 struct known_tool;
 struct known_tool *catalog_hold_parameters(struct catalog *catalog, struct str source,
                                            struct str owner, struct str name);

@@ -10,7 +10,7 @@ struct json_reader {
     struct cedar_heap *heap;
     struct buffer decoded; /* the string that is being read */
     struct error *error;
-    const char *at; /* where it is wrong, after a refusal */
+    const char *at; /* the place of the fault, after a refusal */
 };
 
 void json_reader_init(struct json_reader *reader, struct cedar_heap *heap, struct error *error);

@@ -7,7 +7,7 @@
     " from_state, hash, kept_digest, person, policy_digest, principal, reason, request_digest,"    \
     " rule, sequence, source, task_id, to_state, tool, via, votes, workflow"
 
-/* What a notice takes from its task, which may have gone: then it is NULL. */
+/* A column that a notice takes from its task. It is NULL if the task has gone. */
 #define OF_NOTICED_TASK(column)                                                                    \
     "(SELECT " column                                                                              \
     " FROM task AS told JOIN task_request AS asked ON asked.task = told.sequence"                  \

@@ -110,8 +110,8 @@ void database_close(struct database *database)
 {
     for (unsigned i = 0; i < STATEMENT_COUNT; i++)
         sqlite3_finalize(database->statements[i]);
-    /* The last connection checkpoints and removes the log. Where the files were replaced, the log
-     * of that name is somebody else's. */
+    /* The last connection checkpoints and removes the log. If the files were replaced, the log of
+     * that name is somebody else's. */
     if (database->files.log_path && !files_are_in_place(&database->files))
         sqlite3_db_config(database->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close(database->handle);

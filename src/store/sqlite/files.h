@@ -30,6 +30,6 @@ struct files_opened {
  * file that was locked. Finish it either way. */
 bool files_note(struct files_opened *files, int database, const char *path, struct error *error);
 void files_finish(struct files_opened *files);
-/* Whether the paths still name the open files. What is written to a file that no path names any
- * more is lost. */
+/* Whether the paths still name the open files. Writes to a file that no path names any more are
+ * lost. */
 bool files_are_in_place(const struct files_opened *files);

@@ -1,4 +1,4 @@
-/* What commands read beside the store that writes the file. */
+/* The rows that commands read beside the store that writes the file. */
 #include "rows.h"
 
 static sqlite3_stmt *prepare(struct database *database, const char *sql)

@@ -1,4 +1,4 @@
-/* What all kinds of rows need. */
+/* Helpers for all kinds of rows. */
 #include "rows.h"
 
 bool rows_run_with(struct database *database, enum statement which, int64_t number)

@@ -9,7 +9,7 @@ import { Failed, isObject, Skipped } from './verdict.mjs';
 /** Nothing can be said of this endpoint, for the reason that the message gives. */
 export class CannotCheck extends Error {}
 
-/** Where everything else begins. */
+/** The check that all others follow. */
 const FIRST = 'initialize-answered';
 
 /**

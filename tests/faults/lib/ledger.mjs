@@ -109,7 +109,7 @@ export class Ledger {
     assert.ok(needs === undefined || sent.verbs.has(needs), `${task.id} is ${task.state}, and nobody has sent ${needs}`);
   }
 
-  /** What has run is completed, has failed or was cancelled meanwhile. */
+  /** A task whose call has run is completed, has failed or was cancelled meanwhile. */
   checkCalls(task) {
     const calls = this.calls.get(task.arguments.marker) ?? 0;
     if (task.state === 'completed') assert.ok(calls === 1, `${task.id} is completed, and upstream was called ${calls} times`);

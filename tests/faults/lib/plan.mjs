@@ -1,4 +1,4 @@
-// Which call of the gateway's fails next: written into the file that its faulty build has mapped (inject/inject.h).
+// The call of the gateway's that fails next: written into the file that its faulty build has mapped (inject/inject.h).
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -228,7 +228,7 @@ test('the end of a session at one server is no end at another that uses the same
 const measured = { env: { ASAN_OPTIONS: [process.env.ASAN_OPTIONS, 'quarantine_size_mb=1'].filter(Boolean).join(':') } };
 const memoryOf = (pid) => Number(/^VmRSS:\s+(\d+) kB/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) * 1024;
 
-test('what a server asks is kept within bounds, and what is too much is answered so', async (t) => {
+test("a server's questions are kept within bounds, and one too many is answered so", async (t) => {
   const big = (n) => sample(`s-${n}`, { messages: [{ role: 'user', content: { type: 'text', text: 'x'.repeat(900_000) } }], maxTokens: 1 });
   const stage = await hostileScene(t, {
     ...quick,

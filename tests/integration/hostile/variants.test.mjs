@@ -54,7 +54,7 @@ test('arguments with two keys that only case or look tells apart reach neither p
   assert.deepEqual((await scene.admin.list()).tasks, []);
 });
 
-test('where nobody judges, and where the rule allows it, such keys pass as they were written', async (t) => {
+test('such keys pass as they were written if nobody judges, or if the rule allows it', async (t) => {
   const scene = await stage(t);
   const client = await scene.connect();
   const args = { path: '/tmp/a', Path: '/etc/shadow' };

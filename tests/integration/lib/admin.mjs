@@ -108,7 +108,7 @@ export class AdminClient {
     const request = http.get(this.url + path, { agent: false, headers: { ...this.authorization(), ...headers } });
     const answer = once(request, 'response').then(async ([response]) => ({ status: response.statusCode, json: JSON.parse(Buffer.concat(await response.toArray()).toString()) }));
     await once(request, 'finish');
-    await this.get('/health'); // which comes behind it on the same loop
+    await this.get('/health'); // it comes behind on the same loop
     return { answer };
   }
 

@@ -1,4 +1,4 @@
-// What axe-core finds wrong on a page.
+// The faults that axe-core finds on a page.
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';

@@ -48,7 +48,7 @@ class Response {
   constructor(request, message) {
     this.request = request;
     this.message = message;
-    this.socket = message.socket; // which a kept-alive request gives back
+    this.socket = message.socket; // a kept-alive request gives it back
     this.status = message.statusCode;
     this.headers = message.headers;
     this.rawHeaders = message.rawHeaders;

@@ -147,7 +147,7 @@ export class FormBrowser {
   }
 }
 
-/** What the provider's token endpoint gives `client` for `login`, by the code flow. `more` is laid over the parameters of both requests. */
+/** The tokens that the provider's token endpoint gives `client` for `login`, by the code flow. `more` is laid over the parameters of both requests. */
 export async function tokensOf(issuer, client, login, more = {}) {
   const verifier = 'v'.repeat(43);
   const url = new URL(`${issuer.url}/auth`);

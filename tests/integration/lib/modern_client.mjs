@@ -11,7 +11,7 @@ export const WITH_TASKS = { extensions: { [TASKS_EXTENSION]: {} } };
 export const key = (name) => `io.modelcontextprotocol/${name}`;
 
 const [, VERSION] = /^ *version: '([^']+)'/m.exec(fs.readFileSync(new URL('../../../meson.build', import.meta.url), 'utf8'));
-/** What each result says that the gateway itself has made. */
+/** The members of each result that the gateway itself has made. */
 export const OWN = { _meta: { [key('serverInfo')]: { name: 'taskgate', version: VERSION } } };
 
 /** A text as a mirrored header's value: as it is, or in base64 where a header cannot carry it. */

@@ -6,7 +6,7 @@ const meta = { _meta: { [key('serverInfo')]: INFO } };
 
 /** A complete modern result. */
 export const complete = (more = {}) => ({ resultType: 'complete', ...more, ...meta });
-/** What `tools/call` of the fixture answers. */
+/** The fixture's answer to `tools/call`. */
 export const answerOf = (params) => complete({ content: [{ type: 'text', text: `did ${params.name}` }], structuredContent: { tool: params.name, arguments: params.arguments ?? {} } });
 /** A form that asks for one text. */
 export const form = (message) => ({ method: 'elicitation/create', params: { mode: 'form', message, requestedSchema: { type: 'object', properties: { answer: { type: 'string' } } } } });

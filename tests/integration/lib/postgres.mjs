@@ -48,7 +48,7 @@ export class Postgres {
     this.run('initdb', ['-D', this.data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']);
   }
 
-  /** What the server asks of whom, from the next start or reload on: lines of pg_hba.conf. */
+  /** Sets the server's demands on connections, from the next start or reload on: lines of pg_hba.conf. */
   access(lines) {
     fs.writeFileSync(path.join(this.data, 'pg_hba.conf'), `${lines.join('\n')}\n`);
   }

@@ -19,7 +19,7 @@ export const oneField = (message, name, type = 'string') => ({
 });
 
 /**
- * What a tool sees of its call: `responses` (the client's answers), `state()` (what the client has kept), `mint(value)`
+ * A tool's view of its call: `responses` (the client's answers), `state()` (what the client has kept), `mint(value)`
  * (such a state), `capabilities` (of this request), `signal`, `progress(done, total)`, `say(level, data)`.
  */
 function callOf(ctx, codec) {
@@ -93,7 +93,7 @@ export function sdk2Handler({ name = 'sdk2-server', tools = {}, prompts = {}, re
       for (const [method, answer] of Object.entries(made.methods)) {
         server.setRequestHandler(method, { params: anything }, (params, ctx) => {
           if (callOf(ctx, codec).capabilities.extensions?.[TASKS_EXTENSION] === undefined) need({ extensions: { [TASKS_EXTENSION]: {} } });
-          return answer({ ...params, inputResponses: ctx.mcpReq.inputResponses }); // which the SDK has taken out of them
+          return answer({ ...params, inputResponses: ctx.mcpReq.inputResponses }); // the SDK has taken it out of them
         });
       }
     }

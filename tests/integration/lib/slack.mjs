@@ -128,7 +128,7 @@ class Slack {
     return button;
   }
 
-  /** What Slack reports of a press. */
+  /** Slack's report of a press. */
   pressOf(message, action, user) {
     const trigger_id = crypto.randomUUID();
     this.triggers.add(trigger_id);
@@ -148,7 +148,7 @@ class Slack {
     };
   }
 
-  /** What Slack reports of a dialog that was sent. */
+  /** Slack's report of a dialog that was sent. */
   submissionOf(view, reason, user) {
     const values = Object.fromEntries(view.blocks.map((block) => [block.block_id, { [block.element.action_id]: { type: 'plain_text_input', value: reason } }]));
     return { type: 'view_submission', team: { id: TEAM, domain: 'team' }, user: { id: user, team_id: TEAM }, api_app_id: APP, token: 'old', trigger_id: crypto.randomUUID(), view: { ...view, team_id: TEAM, state: { values } }, response_urls: [] };

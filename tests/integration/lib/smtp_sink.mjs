@@ -132,7 +132,7 @@ class Conversation {
       plain.removeAllListeners('data');
       const secure = new tls.TLSSocket(plain, { isServer: true, secureContext: tls.createSecureContext(this.server.certificate) });
       secure.once('secure', () => (this.isSecure = true));
-      this.rest = ''; // what came before the handshake counts for nothing (RFC 3207 §4.2)
+      this.rest = ''; // the bytes before the handshake count for nothing (RFC 3207 §4.2)
       this.isUpgrading = false;
       this.listenTo(secure);
     });

@@ -22,7 +22,7 @@ export class Issuer {
     this.port = port;
     this.metadata = {}; // laid over the real one
     this.exchanges = []; // {authorization, form} of each request to exchange a token
-    /** What a request to exchange is answered with, once its promise is kept. */
+    /** The answer to a request to exchange, once its promise is kept. */
     this.exchange = async (form, number) => ({ status: 200, body: { access_token: `up-${number}`, issued_token_type: 'urn:ietf:params:oauth:token-type:access_token', token_type: 'Bearer', expires_in: 300 } });
     this.rotate('first');
   }

@@ -227,7 +227,7 @@ test('the link of a call is copied, and leads to it', { skip }, async (t) => {
   await fresh.locator(`[data-task-id="${second}"] .arguments`).waitFor();
 });
 
-test('what is different from the last approved call stands before the arguments', { skip }, async (t) => {
+test('the differences from the last approved call stand before the arguments', { skip }, async (t) => {
   const { page, row, filled } = await stage(t, {
     approval: workflows({ redact_fields: ['card'] }),
     fill: async (client) => client,

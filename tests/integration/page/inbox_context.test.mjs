@@ -1,4 +1,4 @@
-// What the operators' page says around a call: the words of the rule, of the server and of the caller. Needs Debian's Chromium.
+// The context of a call on the operators' page: the words of the rule, of the server and of the caller. Needs Debian's Chromium.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { picture, violations } from '../lib/axe.mjs';

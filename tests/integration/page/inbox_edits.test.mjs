@@ -48,7 +48,7 @@ test('changed and approved: what differs is shown before and after, and runs', {
   assert.equal(JSON.parse(await box.locator('.arguments').textContent()).count, 7);
 });
 
-test('what the workflow does not allow is refused with its reason; dropped, the call runs as it came', { skip }, async (t) => {
+test('an edit that the workflow does not allow is refused with its reason; dropped, the call runs as it came', { skip }, async (t) => {
   const staged = await stage(t);
   const { admin, box, taskId } = staged;
   await box.locator('.edited').fill('{"name": "db-2", "count": 5, "to": {"zone": "a"}}');

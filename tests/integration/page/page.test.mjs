@@ -130,7 +130,7 @@ test('arguments are text: no markup runs, no character hides, no digit is lost',
   assert.ok((await shown(page)).includes('<script>alert(2)</script>'));
 });
 
-test('what was sent beside the arguments is shown as they are; of most calls there is nothing', { skip }, async (t) => {
+test('members beside the arguments are shown as they are; of most calls there is nothing', { skip }, async (t) => {
   const { client, row } = await stage(t);
   const call = async (more) => (await client.result('tools/call', { name: 'pay', arguments: {}, task: {}, ...more })).task.taskId;
   const full = await call({ _meta: { progressToken: 1, tenant: '<b>prod</b>\u202e' }, force: [true] });
@@ -202,7 +202,7 @@ test('long arguments are folded, which is said, and can be shown whole', { skip 
   assert.ok((await box.textContent()).includes('row 199'));
 });
 
-test('what others do is shown live, and a half-typed reason survives it', { skip }, async (t) => {
+test('changes by others are shown live, and a half-typed reason survives them', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const first = (await client.createTask('delete_user', { n: 1 })).taskId;
   await row(first).locator('.reason').fill('half a rea');
@@ -250,7 +250,7 @@ test('a viewer sees, and gets no buttons; becoming an approver brings them', { s
   assert.equal((await admin.inState(taskId, 'completed')).decidedBy, 'eve');
 });
 
-test('who has called is told why the same token does not approve, and may reject', { skip }, async (t) => {
+test('a caller is told why the same token does not approve, and may reject', { skip }, async (t) => {
   const { admin, row } = await stage(t, {
     token: 'both-token',
     config: { admin: { tokens: [{ name: 'both', token_env: 'BOTH', roles: ['caller', 'approver'] }] } },

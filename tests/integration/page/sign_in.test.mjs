@@ -90,7 +90,7 @@ test('a link to a task leads there through the sign-in, once', { skip }, async (
   assert.equal(page.url(), `${gateway.adminUrl}/`, 'the tab has forgotten the task');
 });
 
-test('whoever has no role is told so, and finds back', { skip }, async (t) => {
+test('a person without a role is told so, and finds back', { skip }, async (t) => {
   const { gateway, page, signIn } = await stage(t);
   await signIn('mallory');
   await page.getByText('You are in no group that has a role here.').waitFor();

@@ -87,7 +87,7 @@ test('a reason that is required is asked for before anything is sent', { skip },
   assert.equal((await admin.inState(taskId, 'rejected')).reason, 'not today');
 });
 
-test('whoever does not decide this workflow gets no buttons, and the why', { skip }, async (t) => {
+test('a person who does not decide this workflow gets no buttons, and the reason', { skip }, async (t) => {
   const { row, visible } = await stage(t, { approvers: { groups: ['security'] } });
   await row.getByText('You are not among those who decide this workflow.').waitFor();
   assert.deepEqual(await visible(), []);

@@ -291,7 +291,7 @@ START_TEST(a_decision_is_kept_with_who_and_why)
 }
 END_TEST
 
-START_TEST(what_runs_is_not_approved_into_running_again)
+START_TEST(a_running_call_is_not_approved_into_running_again)
 {
     scene_create(&scene, "drop", "{}");
     scene_post(&scene, scene_task_path(&scene, "/approve"), "{}", 200);
@@ -356,7 +356,7 @@ int main(void)
     tcase_add_test(cases, lists_are_paged_and_filtered);
     tcase_add_test(cases, queries_that_mean_nothing_are_refused);
     tcase_add_test(cases, a_decision_is_kept_with_who_and_why);
-    tcase_add_test(cases, what_runs_is_not_approved_into_running_again);
+    tcase_add_test(cases, a_running_call_is_not_approved_into_running_again);
     tcase_add_test(cases, bodies_are_json_with_a_reason_or_nothing);
     Suite *suite = suite_create("admin");
     suite_add_tcase(suite, cases);

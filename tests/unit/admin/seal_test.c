@@ -46,7 +46,7 @@ START_TEST(one_text_is_never_sealed_alike)
 }
 END_TEST
 
-START_TEST(what_was_changed_is_refused)
+START_TEST(a_changed_seal_is_refused)
 {
     char *sealed = seal_close(STR(SECRET), STR("text"));
     for (size_t i = 0; sealed[i]; i++) {
@@ -72,7 +72,7 @@ int main(void)
     TCase *all = tcase_create("all");
     tcase_add_test(all, a_text_comes_back_by_its_secret_alone);
     tcase_add_test(all, one_text_is_never_sealed_alike);
-    tcase_add_test(all, what_was_changed_is_refused);
+    tcase_add_test(all, a_changed_seal_is_refused);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

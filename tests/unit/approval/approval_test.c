@@ -262,7 +262,7 @@ START_TEST(a_person_fills_one_place)
 }
 END_TEST
 
-START_TEST(who_fills_no_place_changes_nothing)
+START_TEST(a_voter_without_a_place_changes_nothing)
 {
     take_terms(TERMS("", "", "{\"dba\":2}"));
     vote("alice ops", BALLOT_APPROVE);
@@ -444,7 +444,7 @@ START_TEST(votes_come_back_as_they_were_written)
 END_TEST
 
 /* A file that somebody has edited decides nothing. */
-START_TEST(what_cannot_be_read_lets_nobody_vote)
+START_TEST(an_unreadable_ballot_lets_nobody_vote)
 {
     static const struct {
         const char *terms, *votes;
@@ -489,13 +489,13 @@ int main(void)
     tcase_add_test(tests, a_rejection_and_a_vote_that_fell_are_no_approvals);
     tcase_add_test(tests, two_that_became_one_person_count_once);
     tcase_add_test(tests, a_person_fills_one_place);
-    tcase_add_test(tests, who_fills_no_place_changes_nothing);
+    tcase_add_test(tests, a_voter_without_a_place_changes_nothing);
     tcase_add_loop_test(tests, no_way_of_giving_out_the_places_fills_more, 0, 10);
     tcase_add_test(tests, terms_come_back_as_they_were_written);
     tcase_add_test(tests, a_grant_is_refused_beyond_the_terms_and_to_others);
     tcase_add_test(tests, a_grant_is_what_all_approvals_that_count_ask_for);
     tcase_add_test(tests, votes_come_back_as_they_were_written);
-    tcase_add_test(tests, what_cannot_be_read_lets_nobody_vote);
+    tcase_add_test(tests, an_unreadable_ballot_lets_nobody_vote);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,4 +1,4 @@
-/* What commands print: tasks, tables and changes, whole and safe on a terminal. */
+/* The output of commands: tasks, tables and changes, whole and safe on a terminal. */
 #include "harness.h"
 
 #include <stdlib.h>

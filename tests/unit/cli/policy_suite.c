@@ -131,7 +131,7 @@ START_TEST(bad_files_are_exit_2_with_all_their_places)
 }
 END_TEST
 
-START_TEST(what_is_wrong_in_all_files_is_told_at_once)
+START_TEST(the_faults_of_all_files_are_told_at_once)
 {
     write_file("p.cedar", "x");
     write_file("e.json", "1");
@@ -151,6 +151,6 @@ TCase *policy_cases(void)
     tcase_add_test(cases, files_that_cannot_be_read_are_exit_2);
     tcase_add_test(cases, requests_are_decided_line_by_line);
     tcase_add_test(cases, bad_files_are_exit_2_with_all_their_places);
-    tcase_add_test(cases, what_is_wrong_in_all_files_is_told_at_once);
+    tcase_add_test(cases, the_faults_of_all_files_are_told_at_once);
     return cases;
 }

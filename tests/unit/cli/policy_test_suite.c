@@ -111,7 +111,7 @@ START_TEST(a_failure_shows_both_sides_and_why)
 }
 END_TEST
 
-START_TEST(what_is_not_reached_fails_only_when_asked)
+START_TEST(an_unreached_rule_fails_only_when_asked)
 {
     write_cases("  - {name: one, request: {tool: get, source: a}, expect: {decision: forward}}\n");
     ck_assert_int_eq(run("policy test d"), CLI_DONE);
@@ -247,7 +247,7 @@ START_TEST(wrong_targets_are_exit_2)
 }
 END_TEST
 
-START_TEST(what_a_configuration_names_is_found_beside_it)
+START_TEST(a_configurations_files_are_found_beside_it)
 {
     static const char rules[] = "sources: [{id: a, kind: mcp, url: 'http://a/'}]\n"
                                 "cedar: {policies: [bank.cedar]}\n";
@@ -290,12 +290,12 @@ TCase *policy_test_cases(void)
     tcase_add_checked_fixture(cases, start, finish);
     tcase_add_test(cases, cases_pass_and_reach_everything);
     tcase_add_test(cases, a_failure_shows_both_sides_and_why);
-    tcase_add_test(cases, what_is_not_reached_fails_only_when_asked);
+    tcase_add_test(cases, an_unreached_rule_fails_only_when_asked);
     tcase_add_test(cases, json_holds_every_case);
     tcase_add_test(cases, policies_are_tested_alone);
     tcase_add_test(cases, wrong_files_are_exit_2_with_place_and_key);
     tcase_add_test(cases, wrong_targets_are_exit_2);
-    tcase_add_test(cases, what_a_configuration_names_is_found_beside_it);
+    tcase_add_test(cases, a_configurations_files_are_found_beside_it);
     tcase_add_test(cases, values_are_what_json_reads_them_as);
     return cases;
 }

@@ -52,7 +52,7 @@ static const struct {
     {"THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS=10", FIELD(times.drain_timeout_ms), 9000},
     {"THOUGHTGATE_DRAIN_TIMEOUT_SECS=3", FIELD(times.drain_timeout_ms), 3000},
     {"THOUGHTGATE_DRAIN_TIMEOUT_SECS=28", FIELD(times.drain_timeout_ms), 25000},
-    /* where only one of a pair is set, the other's default gives way */
+    /* if only one of a pair is set, the other's default gives way */
     {"THOUGHTGATE_TASK_MAX_TTL_MS=5000", FIELD(times.task_default_ttl_ms), 5000},
     {"THOUGHTGATE_TASK_DEFAULT_TTL_MS=90000000", FIELD(times.task_max_ttl_ms), 90000000},
     {"THOUGHTGATE_TOOLS_MAX_PAGES= 12 ", FIELD(times.tools_max_pages), 12},
@@ -140,7 +140,7 @@ static const struct {
      "with: openssl rand -hex 24\n"},
     {"THOUGHTGATE_ADMIN_TOKEN=anything-long-enough", "THOUGHTGATE_ADMIN_URL=http://127.0.0.1:7469",
      ""},
-    /* where Cedar policies come from */
+    /* the source of Cedar policies */
     {"THOUGHTGATE_POLICIES=permit(principal,action,resource);", NULL, ""},
     {"THOUGHTGATE_POLICY_FILE=/dev/null", NULL, ""},
     {"THOUGHTGATE_POLICY_FILE=/nonexistent/x", NULL,
@@ -188,7 +188,7 @@ static const struct {
      "burst of its own\n"},
 };
 
-START_TEST(what_is_said_of_a_variable)
+START_TEST(each_variables_problems_are_told)
 {
     config_unref(load_in("", said[_i].first, said[_i].second, NULL, said[_i].problems));
 }
@@ -357,7 +357,7 @@ TCase *environment_case(void)
 {
     TCase *tests = tcase_create("environment");
     tcase_add_loop_test(tests, a_number_goes_where_it_belongs, 0, sizeof numbers / sizeof *numbers);
-    tcase_add_loop_test(tests, what_is_said_of_a_variable, 0, sizeof said / sizeof *said);
+    tcase_add_loop_test(tests, each_variables_problems_are_told, 0, sizeof said / sizeof *said);
     tcase_add_test(tests, an_ignored_number_leaves_what_the_file_says);
     tcase_add_test(tests, milliseconds_win_over_seconds);
     tcase_add_test(tests, upstream_replaces_the_url_of_a_single_source);

@@ -1,5 +1,4 @@
-/* What can be wrong with the parts of a file behind its sources: each rule with its place, key and
- * hint. */
+/* The faults in the parts of a file behind its sources: each rule with its place, key and hint. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -54,7 +53,7 @@ static const struct finding {
     {"limit: {}\n", "t.yaml:9:1: limit: unknown key; did you mean \"limits\"?\n"},
     {"limits: {body_byte: 1}\n",
      "t.yaml:9:10: limits.body_byte: unknown key; did you mean \"body_bytes\"?\n"},
-    /* what is inside them is looked at, too */
+    /* the keys inside them are looked at, too */
     {"limts: {sessions: many}\n",
      "t.yaml:9:1: limts: unknown key; did you mean \"limits\"?\n"
      "t.yaml:9:19: limits.sessions: \"many\": must be a whole number\n"},

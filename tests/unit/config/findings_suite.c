@@ -113,7 +113,7 @@ static const struct finding {
                                              "{groups: [x]}}\n",
      ""},
     /* V-004, V-005 and rules that ask policies which nobody wrote */
-    /* what approvers are told */
+    /* the words for approvers */
     {RULES "    - match: a\n      action: approve\n      show:\n        summary: 'x {y'\n"
            "        highlight: [ok, a..b]\n        risk: hihg\n        colour: red\n",
      "t.yaml:10:18: governance.rules[0].show.summary: \"x {y\": a \"{\" has no \"}\"; write {{ for "
@@ -244,7 +244,7 @@ static const struct finding {
     {HEAD UP GOVERNANCE "approval: {ops: {timeout: 10}}\n",
      "t.yaml:6:27: approval.ops.timeout: V-015 \"10\": the number has no unit, such as the m of "
      "10m\n"},
-    /* What the contract refuses or warns of */
+    /* The contract's refusals and warnings */
     {HEAD UP GOVERNANCE "approval: {ops: {on_timeout: approve}}\n",
      "t.yaml:6:30: approval.ops.on_timeout: \"approve\" is refused: a call that nobody decided is "
      "never executed; write deny, or a longer timeout\n"},

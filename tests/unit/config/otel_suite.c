@@ -145,7 +145,7 @@ START_TEST(resource_attributes_are_laid_over_those_of_the_file)
 }
 END_TEST
 
-START_TEST(what_is_of_traces_alone_wins)
+START_TEST(a_variable_of_traces_alone_wins)
 {
     struct config *config =
         load_in("OTEL_EXPORTER_OTLP_TRACES_HEADERS=x-a=1", "OTEL_EXPORTER_OTLP_HEADERS=x-b=2",
@@ -190,7 +190,7 @@ TCase *otel_case(void)
                         sizeof urls / sizeof *urls);
     tcase_add_loop_test(tests, numbers_of_the_batches, 0, sizeof numbers / sizeof *numbers);
     tcase_add_test(tests, resource_attributes_are_laid_over_those_of_the_file);
-    tcase_add_test(tests, what_is_of_traces_alone_wins);
+    tcase_add_test(tests, a_variable_of_traces_alone_wins);
     tcase_add_test(tests, compression_is_not_spoken);
     tcase_add_test(tests, a_certificate_is_for_a_collector_with_tls);
     return tests;

@@ -75,7 +75,7 @@ static const struct {
                                           "mode; it may be auto, always, never\n"},
 };
 
-START_TEST(what_does_not_fit_is_refused)
+START_TEST(a_bad_value_is_refused)
 {
     char *text = with(bad_rows[_i].more);
     expect_problems(text, bad_rows[_i].problems);
@@ -99,7 +99,7 @@ TCase *pseudo_case(void)
     tcase_add_test(tests, without_the_keys_everybody_without_tasks_sees_every_tool);
     tcase_add_test(tests, each_key_is_read);
     tcase_add_test(tests, a_default_gives_way_to_what_is_written);
-    tcase_add_loop_test(tests, what_does_not_fit_is_refused, 0, sizeof bad_rows / sizeof *bad_rows);
+    tcase_add_loop_test(tests, a_bad_value_is_refused, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tests, every_tool_has_a_name_of_its_own);
     return tests;
 }

@@ -93,7 +93,7 @@ START_TEST(a_shadow_is_read_from_beside_the_file_and_watched_with_it)
 END_TEST
 
 /* In the order of the files, the shadow's last; nothing twice. */
-START_TEST(what_is_wrong_with_both_is_said_at_once)
+START_TEST(the_faults_of_both_files_are_told_at_once)
 {
     static const char *const pairs[] = {"THOUGHTGATE_OUTBOUND_PORT=many", NULL};
     struct config_problems problems = {0};
@@ -185,7 +185,7 @@ TCase *shadow_case(void)
     TCase *tests = tcase_create("shadow");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, a_shadow_is_read_from_beside_the_file_and_watched_with_it);
-    tcase_add_test(tests, what_is_wrong_with_both_is_said_at_once);
+    tcase_add_test(tests, the_faults_of_both_files_are_told_at_once);
     tcase_add_test(tests, a_shadow_has_no_shadow);
     tcase_add_test(tests, a_shadow_that_is_not_there_is_an_error_and_waited_for);
     tcase_add_test(tests, a_source_that_the_shadow_lacks_is_warned_of);

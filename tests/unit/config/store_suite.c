@@ -74,7 +74,7 @@ static const struct {
      "replica.address, or take the key out\n"},
 };
 
-START_TEST(what_is_refused)
+START_TEST(a_bad_store_is_refused)
 {
     config_unref(load_in(refused[_i].more, refused[_i].pairs, refused[_i].problems));
     ck_assert_ptr_null(strstr(refused[_i].problems, "s3cret"));
@@ -154,7 +154,7 @@ END_TEST
 TCase *store_case(void)
 {
     TCase *tests = tcase_create("store");
-    tcase_add_loop_test(tests, what_is_refused, 0, sizeof refused / sizeof *refused);
+    tcase_add_loop_test(tests, a_bad_store_is_refused, 0, sizeof refused / sizeof *refused);
     tcase_add_test(tests, a_database_is_named_by_a_variable);
     tcase_add_loop_test(tests, replicas_have_one_key_for_what_modern_clients_keep, 0,
                         sizeof shared / sizeof *shared);

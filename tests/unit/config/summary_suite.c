@@ -19,7 +19,7 @@ static const struct {
     {"no path", "{}", "no path"},
     {"{k\xc3\xa9y}", "{\"k\\u00e9y\":\"\\u2028x\"}", "\xe2\x80\xa8x"},
     {"{a}", "{\"a\":\"[REDACTED]\"}", "[REDACTED]"},
-    /* what an argument holds is never read as a path */
+    /* an argument's value is never read as a path */
     {"{a}", "{\"a\":\"{b}\",\"b\":\"hidden\"}", "{b}"},
 };
 

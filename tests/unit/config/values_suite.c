@@ -31,7 +31,7 @@ START_TEST(durations_are_read_in_both_spellings)
 }
 END_TEST
 
-START_TEST(what_is_no_duration_is_refused_with_its_reason)
+START_TEST(a_bad_duration_is_refused_with_its_reason)
 {
     static const char human[] = "a duration is numbers with units, such as 10m or 1h 30m";
     static const char iso[] = "an ISO-8601 duration looks like PT10M or P1DT2H";
@@ -232,7 +232,7 @@ TCase *values_case(void)
 {
     TCase *tests = tcase_create("values");
     tcase_add_test(tests, durations_are_read_in_both_spellings);
-    tcase_add_test(tests, what_is_no_duration_is_refused_with_its_reason);
+    tcase_add_test(tests, a_bad_duration_is_refused_with_its_reason);
     tcase_add_test(tests, durations_are_written_as_they_are_read);
     tcase_add_test(tests, sizes_have_decimal_and_binary_units);
     tcase_add_test(tests, distance_counts_slips);

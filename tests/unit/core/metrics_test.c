@@ -175,7 +175,7 @@ static void *count_a_little(void *context)
     return NULL;
 }
 
-START_TEST(what_an_ended_thread_has_counted_stays)
+START_TEST(the_counts_of_an_ended_thread_stay)
 {
     for (int i = 0; i < 3; i++) {
         pthread_t thread;
@@ -225,7 +225,7 @@ int main(void)
     tcase_add_test(cases, label_values_are_escaped_bounded_and_utf8);
     tcase_add_test(cases, invented_tool_names_do_not_fill_the_memory);
     tcase_add_test(cases, threads_lose_no_count);
-    tcase_add_test(cases, what_an_ended_thread_has_counted_stays);
+    tcase_add_test(cases, the_counts_of_an_ended_thread_stay);
     tcase_add_test(cases, a_handle_counts_in_its_series);
     tcase_add_test(cases, reference_names_each_metric);
     Suite *suite = suite_create("metrics");

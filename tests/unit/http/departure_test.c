@@ -88,7 +88,7 @@ START_TEST(the_body_of_a_held_request_may_be_forgotten)
 }
 END_TEST
 
-/* Whoever leaves then is noticed as ever. */
+/* A client that leaves then is noticed as ever. */
 START_TEST(a_client_whose_body_was_forgotten_leaves)
 {
     struct scene scene = {.act = hold};
@@ -107,7 +107,7 @@ START_TEST(a_client_whose_body_was_forgotten_leaves)
 END_TEST
 
 /* Bytes read meanwhile could move the body of the held request. */
-START_TEST(what_comes_while_a_request_is_held_waits_its_turn)
+START_TEST(the_next_request_waits_while_one_is_held)
 {
     struct scene scene = {.act = hold};
     struct peer peer, other;
@@ -308,7 +308,7 @@ TCase *departure_tests(void)
     tcase_add_test(tests, a_held_request_is_answered_later);
     tcase_add_test(tests, the_body_of_a_held_request_may_be_forgotten);
     tcase_add_test(tests, a_client_whose_body_was_forgotten_leaves);
-    tcase_add_test(tests, what_comes_while_a_request_is_held_waits_its_turn);
+    tcase_add_test(tests, the_next_request_waits_while_one_is_held);
     tcase_add_loop_test(tests, a_client_that_sends_too_early_and_leaves_is_gone_once, 0,
                         DEPARTURES);
     tcase_add_loop_test(tests, a_client_that_leaves_while_held_is_gone_once, 0, DEPARTURES);

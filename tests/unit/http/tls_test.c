@@ -1,4 +1,4 @@
-/* What only TLS has; the other cases run under it as well (http_tls). */
+/* The cases of TLS alone; the other cases run under it as well (http_tls). */
 #include <check.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>

@@ -92,7 +92,7 @@ START_TEST(a_token_is_traded_once_and_kept_to_its_end)
 }
 END_TEST
 
-/* What was traded for a token does not outlive it. */
+/* A token from an exchange ends with the token that was traded for it. */
 START_TEST(the_token_that_was_traded_bounds_the_other)
 {
     struct outcome outcome = {0};

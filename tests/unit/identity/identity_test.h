@@ -9,7 +9,7 @@
 #define ISSUER "https://issuer.example"
 #define AUDIENCE "https://gate.example/mcp"
 #define NOW_MS INT64_C(1800000000000)
-/* What every good token claims; a test puts more behind it. */
+/* The claims of every good token; a test puts more behind them. */
 #define CLAIMS                                                                                     \
     "\"iss\":\"" ISSUER "\",\"aud\":\"" AUDIENCE "\",\"sub\":\"alice\",\"exp\":1800000300"
 

@@ -143,7 +143,7 @@ START_TEST(an_unknown_key_is_fetched_once_in_thirty_seconds)
     expect_refused(TOKEN_OK, verify_by(new_key, "new", NULL));
     expect_refused(TOKEN_OK, verify_by(old_key, "old", NULL));
 
-    /* Who looked before the fetch is told at once. */
+    /* Callers that looked before the fetch are told at once. */
     ck_assert_ptr_nonnull(issuer_wait(issuer, used, site.loop, on_ready, &ready));
     until(&site, ready == 3);
     ck_assert_int_eq(keys_page->asked, 2);

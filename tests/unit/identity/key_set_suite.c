@@ -143,7 +143,7 @@ static const struct {
     {"\"key\"", 0},
 };
 
-START_TEST(what_is_no_key_is_left_out)
+START_TEST(an_unusable_key_is_left_out)
 {
     char *text = memory_format("{\"keys\":[%s]}", literal[_i].key);
     struct key_set *set = key_set_of(text);
@@ -190,7 +190,7 @@ static const char *const bad_sets[] = {
     "{\"keys\":[]}x",
 };
 
-START_TEST(what_is_no_set_is_refused)
+START_TEST(a_malformed_set_is_refused)
 {
     struct error error = {0};
     ck_assert_ptr_null(key_set_parse(str_from(bad_sets[_i]), &error));
@@ -260,9 +260,9 @@ Suite *key_set_suite(void)
     tcase_add_test(tests, an_rsa_key_is_for_the_algorithm_that_it_names);
     tcase_add_loop_test(tests, small_rsa_keys_are_left_out, 0, ROWS(sizes));
     tcase_add_test(tests, keys_without_an_id_or_of_another_curve_are_left_out);
-    tcase_add_loop_test(tests, what_is_no_key_is_left_out, 0, ROWS(literal));
+    tcase_add_loop_test(tests, an_unusable_key_is_left_out, 0, ROWS(literal));
     tcase_add_test(tests, strange_exponents_are_left_out);
-    tcase_add_loop_test(tests, what_is_no_set_is_refused, 0, ROWS(bad_sets));
+    tcase_add_loop_test(tests, a_malformed_set_is_refused, 0, ROWS(bad_sets));
     tcase_add_test(tests, a_set_has_bounds);
     tcase_add_test(tests, of_two_keys_with_one_id_either_is_good);
     suite_add_tcase(suite, tests);

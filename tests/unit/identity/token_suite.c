@@ -42,7 +42,7 @@ START_TEST(each_algorithm_is_verified)
     ck_assert_str_eq(identity->subject, "alice");
     identity_unref(identity);
 
-    /* Wherever it is changed. */
+    /* A change at any place counts. */
     for (size_t i = 0; i < token.length; i += 11) {
         char kept = token.bytes[i];
         token.bytes[i] = kept == 'A' ? 'B' : 'A';

@@ -154,7 +154,7 @@ static void append_deep(struct buffer *out, int depth)
         buffer_append_char(out, '}');
 }
 
-START_TEST(what_lies_deep_costs_what_lies_high)
+START_TEST(a_deep_member_costs_as_much_as_a_high_one)
 {
     struct buffer high = {0}, deep = {0};
     append_deep(&high, 1);
@@ -174,7 +174,7 @@ Suite *canonical_suite(void)
     tcase_add_test(tests, digests_are_equal_exactly_for_equal_values);
     tcase_add_test(tests, long_escaped_keys_are_sorted);
     tcase_add_test(tests, large_objects_are_sorted);
-    tcase_add_test(tests, what_lies_deep_costs_what_lies_high);
+    tcase_add_test(tests, a_deep_member_costs_as_much_as_a_high_one);
     suite_add_tcase(suite, tests);
     return suite;
 }

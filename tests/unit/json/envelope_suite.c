@@ -169,7 +169,7 @@ START_TEST(kinds_are_told_by_their_members)
 }
 END_TEST
 
-START_TEST(what_only_resembles_a_protocol_key_elsewhere_is_left_alone)
+START_TEST(look_alikes_elsewhere_are_left_alone)
 {
     struct envelope envelope;
     /* Tools may name their arguments as they like, and look-alikes need a known name. */
@@ -320,7 +320,7 @@ Suite *envelope_suite(void)
     tcase_add_test(tests, escaped_keys_are_the_keys_they_stand_for);
     tcase_add_test(tests, the_first_unknown_member_of_the_envelope_is_told);
     tcase_add_loop_test(tests, kinds_are_told_by_their_members, 0, sizeof kinds / sizeof kinds[0]);
-    tcase_add_test(tests, what_only_resembles_a_protocol_key_elsewhere_is_left_alone);
+    tcase_add_test(tests, look_alikes_elsewhere_are_left_alone);
     tcase_add_test(tests, a_meta_that_was_read_before_is_read_to_the_same_end);
     tcase_add_test(tests, memory_makes_nothing_good_that_is_not);
     tcase_add_test(tests, a_long_meta_and_many_metas_are_read_anew);

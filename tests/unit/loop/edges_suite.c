@@ -45,7 +45,7 @@ static void finish_end(struct end *end)
     close(end->fds[1]);
 }
 
-START_TEST(what_is_left_unread_is_told_once_and_what_comes_again)
+START_TEST(unread_bytes_are_told_once_and_new_ones_again)
 {
     struct loop *loop = create_loop();
     struct end end;
@@ -140,7 +140,7 @@ END_TEST
 TCase *edges_case(void)
 {
     TCase *edges = tcase_create("edges");
-    tcase_add_test(edges, what_is_left_unread_is_told_once_and_what_comes_again);
+    tcase_add_test(edges, unread_bytes_are_told_once_and_new_ones_again);
     tcase_add_test(edges, the_end_of_the_other_side_is_told);
     tcase_add_test(edges, a_look_is_up_to_date_and_runs_nothing);
     tcase_add_test(edges, one_asked_for_again_comes_without_an_event_and_without_a_wait);

@@ -280,7 +280,7 @@ START_TEST(only_what_is_declared_may_be_asked)
 }
 END_TEST
 
-/* MCP 2026-07-28 forbids -32002. What a server says stays as it is. */
+/* MCP 2026-07-28 forbids -32002. A server's own error stays as it is. */
 START_TEST(the_gateways_own_failure_has_no_forbidden_code)
 {
     static const struct {

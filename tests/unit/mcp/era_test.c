@@ -1,4 +1,4 @@
-/* Which era a request is of, and what a modern one must have. */
+/* The era of a request, and the demands on a modern one. */
 #include "mcp_test.h"
 
 #include "taskgate/mcp/cacheable.h"
@@ -105,7 +105,7 @@ static const struct {
      "Mcp-Name"},
     {CALL(META("\"2026-07-28\"")), HEADERS(ONE("2026-07-28"), ONE("tools/call"), ONE("read")),
      JSONRPC_HEADER_MISMATCH, "Mcp-Name"},
-    /* What may be left out comes last. */
+    /* Optional members come last. */
     {WITH("\"progressToken\":-7"), RIGHT, NO_ERROR, NULL},
     {WITH("\"progressToken\":\"\""), RIGHT, NO_ERROR, NULL},
     {WITH("\"progressToken\":1.0"), RIGHT, JSONRPC_INCOMPLETE_ENVELOPE, NULL},
@@ -176,7 +176,7 @@ START_TEST(methods_are_of_their_era)
 }
 END_TEST
 
-START_TEST(what_clients_keep_is_private_and_short)
+START_TEST(kept_results_are_private_and_short)
 {
     static const struct {
         const char *result, *written;
@@ -206,7 +206,7 @@ Suite *era_suite(void)
                         (int)(sizeof checks / sizeof *checks));
     tcase_add_test(tests, no_modern_error_has_a_code_that_is_not_allowed);
     tcase_add_test(tests, methods_are_of_their_era);
-    tcase_add_test(tests, what_clients_keep_is_private_and_short);
+    tcase_add_test(tests, kept_results_are_private_and_short);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1,4 +1,4 @@
-/* What a legacy client and a modern server say to each other. */
+/* The messages between a legacy client and a modern server. */
 #include <stdlib.h>
 
 #include "mcp_test.h"

@@ -1,4 +1,4 @@
-/* What a modern client and a legacy server say, in the words of the other. */
+/* The messages of a modern client and of a legacy server, in the words of the other. */
 #include "mcp_test.h"
 #include "taskgate/mcp/legacy_server.h"
 

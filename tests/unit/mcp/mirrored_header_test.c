@@ -162,7 +162,7 @@ static const struct {
     {"a\r\nb", "=?base64?YQ0KYg==?="},
 };
 
-START_TEST(what_a_header_cannot_carry_is_encoded)
+START_TEST(a_text_unfit_for_a_header_is_encoded)
 {
     struct buffer out;
     buffer_init(&out);
@@ -183,7 +183,7 @@ Suite *mirrored_header_suite(void)
     tcase_add_test(tests, decoded_texts_lie_beside_each_other);
     tcase_add_test(tests, a_header_is_there_once);
     tcase_add_loop_test(tests, a_json_string_is_compared_by_its_text, 0, (int)COUNT_OF(json_rows));
-    tcase_add_loop_test(tests, what_a_header_cannot_carry_is_encoded, 0,
+    tcase_add_loop_test(tests, a_text_unfit_for_a_header_is_encoded, 0,
                         (int)COUNT_OF(encoded_rows));
     suite_add_tcase(suite, tests);
     return suite;

@@ -71,7 +71,7 @@ END_TEST
     "{\"properties\":{" REGION ",\"o\":{\"properties\":{\"n\":{\"type\":\"integer\","              \
     "\"x-mcp-header\":\"N\"},\"b\":{\"type\":\"boolean\",\"x-mcp-header\":\"B\"}}}}}"
 
-/* What a request has: up to two headers, "name" and "value". */
+/* The headers of a request: up to two, "name" and "value". */
 static const struct {
     const char *arguments;
     const char *headers[3][2];

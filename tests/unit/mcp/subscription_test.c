@@ -7,7 +7,7 @@
 
 static const struct {
     const char *filter;
-    const char *rest; /* what the server is asked for; NULL: nothing */
+    const char *rest; /* the request to the server; NULL: none */
     const char *ids;
     size_t own_count;
     bool wants_tools;
@@ -88,7 +88,7 @@ static const struct {
     {"{\"taskIds\":[\"up-1\",\"tg_9\"]}", false, "", "{\"taskIds\":[\"up-1\"]}"},
 };
 
-START_TEST(what_both_honour_is_merged)
+START_TEST(both_acknowledgements_are_merged)
 {
     struct buffer whole;
     buffer_init(&whole);
@@ -108,7 +108,7 @@ Suite *subscription_suite(void)
     tcase_add_loop_test(tcase, the_server_is_asked_for_the_rest, 0, COUNT_OF(filters));
     tcase_add_test(tcase, a_malformed_filter_is_refused);
     tcase_add_test(tcase, ids_of_the_gateways_own_are_bounded);
-    tcase_add_loop_test(tcase, what_both_honour_is_merged, 0, COUNT_OF(acknowledgements));
+    tcase_add_loop_test(tcase, both_acknowledgements_are_merged, 0, COUNT_OF(acknowledgements));
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -137,7 +137,7 @@ START_TEST(a_delivery_is_given_up_after_a_day)
 }
 END_TEST
 
-START_TEST(what_the_store_could_not_note_is_not_sent_again)
+START_TEST(an_unnoted_delivery_is_not_sent_again)
 {
     configure(1);
     scratch_execute(&scratch, NO_DELETE);
@@ -226,7 +226,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, a_delivery_is_given_up_after_a_day);
-    tcase_add_test(tests, what_the_store_could_not_note_is_not_sent_again);
+    tcase_add_test(tests, an_unnoted_delivery_is_not_sent_again);
     tcase_add_test(tests, a_store_that_fails_is_configured_later);
     tcase_add_test(tests, a_target_may_go_while_it_is_being_told);
     tcase_add_test(tests, a_target_may_go_while_the_store_notes_what_it_was_told);

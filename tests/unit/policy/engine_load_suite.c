@@ -1,4 +1,4 @@
-/* What the log says of Cedar policies when they are loaded: mistakes and warnings. */
+/* The log's words about Cedar policies when they are loaded: mistakes and warnings. */
 #include <check.h>
 #include <string.h>
 
@@ -85,7 +85,7 @@ static const struct {
      "ThoughtGate::App, Role, ToolCall and Action\n"},
 };
 
-START_TEST(what_is_said_of_policies_when_they_are_loaded)
+START_TEST(loading_tells_the_faults_of_policies)
 {
     struct buffer said;
     buffer_init(&said);
@@ -101,7 +101,7 @@ END_TEST
 TCase *engine_load_case(void)
 {
     TCase *tests = tcase_create("loading");
-    tcase_add_loop_test(tests, what_is_said_of_policies_when_they_are_loaded, 0,
+    tcase_add_loop_test(tests, loading_tells_the_faults_of_policies, 0,
                         sizeof loads / sizeof *loads);
     return tests;
 }

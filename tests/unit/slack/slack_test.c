@@ -1,4 +1,4 @@
-/* What Slack sends: signatures, payloads, reactions. */
+/* The messages of Slack: signatures, payloads, reactions. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +108,7 @@ static const char *const others[] = {
     "\"view\":{\"callback_id\":\"taskgate_reason\",\"private_metadata\":\"{\"}}",
 };
 
-START_TEST(what_was_not_asked_for_is_nothing)
+START_TEST(an_unexpected_payload_is_no_vote)
 {
     struct slack_press press;
     ck_assert(read(&press, others[_i]));
@@ -127,7 +127,7 @@ static const char *const ill_formed[] = {
     "\"actions\":[{\"action_id\":\"taskgate_approve\",\"value\":\"tg_1\\u0000\"}]}",
 };
 
-START_TEST(what_lacks_a_part_is_refused)
+START_TEST(an_incomplete_payload_is_refused)
 {
     struct slack_press press;
     ck_assert(!read(&press, ill_formed[_i]));
@@ -227,8 +227,8 @@ int main(void)
     TCase *tests = tcase_create("slack");
     tcase_add_loop_test(tests, a_signature_holds_for_five_minutes, 0, COUNT(signatures));
     tcase_add_test(tests, a_press_says_who_what_and_where);
-    tcase_add_loop_test(tests, what_was_not_asked_for_is_nothing, 0, COUNT(others));
-    tcase_add_loop_test(tests, what_lacks_a_part_is_refused, 0, COUNT(ill_formed));
+    tcase_add_loop_test(tests, an_unexpected_payload_is_no_vote, 0, COUNT(others));
+    tcase_add_loop_test(tests, an_incomplete_payload_is_refused, 0, COUNT(ill_formed));
     tcase_add_test(tests, a_dialog_brings_back_what_it_was_opened_with);
     tcase_add_loop_test(tests, reactions_of_people_are_marks, 0, COUNT(reactions));
     suite_add_tcase(suite, tests);

@@ -97,7 +97,7 @@ static bool collect(void *context, struct str row)
     return true;
 }
 
-/* What the contract says of a row, with nothing of the store's own code. */
+/* The contract's words about a row, with nothing of the store's own code. */
 START_TEST(anybody_can_check_an_exported_row)
 {
     struct buffer text, rest, canonical;

@@ -131,7 +131,7 @@ START_TEST(deadlines_hold_on_reads_and_lists)
 }
 END_TEST
 
-START_TEST(what_is_past_its_retention_goes_and_its_audit_stays)
+START_TEST(a_task_past_its_retention_goes_and_its_audit_stays)
 {
     struct task *old = create_task(&bench, new_task("anonymous"));
     struct task *young = create_task(&bench, new_task("anonymous"));
@@ -271,7 +271,7 @@ int main(void)
     tcase_add_test(tests, deadlines_are_swept_when_they_come);
     tcase_add_test(tests, deadlines_hold_on_decisions_and_are_kept);
     tcase_add_test(tests, deadlines_hold_on_reads_and_lists);
-    tcase_add_test(tests, what_is_past_its_retention_goes_and_its_audit_stays);
+    tcase_add_test(tests, a_task_past_its_retention_goes_and_its_audit_stays);
     tcase_add_test(tests, executions_of_a_dead_process_end_unknown);
     tcase_add_test(tests, a_damaged_row_is_left_alone_and_blocks_nobody);
     tcase_add_test(tests, calls_come_between_the_batches_of_a_backlog);

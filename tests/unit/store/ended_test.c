@@ -1,4 +1,4 @@
-/* What is kept of a task that has ended. */
+/* The parts of an ended task that the store keeps. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +97,7 @@ START_TEST(values_stay_whole_until_the_end_and_are_redacted_then)
 }
 END_TEST
 
-START_TEST(what_hides_nothing_is_kept_and_not_marked)
+START_TEST(a_task_without_secrets_is_kept_and_not_marked)
 {
     struct task *task = create_task(&bench, new_task("a"));
     task_unref(move_task(&bench, task->id, &reject));
@@ -189,7 +189,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, values_stay_whole_until_the_end_and_are_redacted_then);
-    tcase_add_test(tests, what_hides_nothing_is_kept_and_not_marked);
+    tcase_add_test(tests, a_task_without_secrets_is_kept_and_not_marked);
     tcase_add_loop_test(tests, every_end_redacts, 0, (int)(sizeof ends / sizeof *ends));
     if (!scratch_is_postgres())
         tcase_add_test(tests, nothing_of_what_is_hidden_stays_in_the_file);

@@ -257,7 +257,7 @@ START_TEST(nobody_decides_while_commits_are_missing)
     lose_last_commit();
     wait_for_condition(&one, STORE_HELD);
     wait_for_condition(&two, STORE_HELD);
-    /* What was running when the commits were lost does not run again. */
+    /* A call that was running when the commits were lost does not run again. */
     int64_t give_up_ms = clock_monotonic_ms() + 20000;
     struct task *task = get_task(&two, id);
     while (task->state != TASK_FAILED) {

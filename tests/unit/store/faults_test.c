@@ -236,7 +236,7 @@ END_TEST
 
 #define WAITING 256 /* four full batches */
 
-START_TEST(what_waits_together_is_committed_together)
+START_TEST(waiting_operations_are_committed_together)
 {
     fault_vfs_set(FAULT_HOLD_SYNC, 0);
     struct answer first = {0};
@@ -306,7 +306,7 @@ int main(void)
     tcase_add_test(tests, a_database_that_cannot_be_read_answers_failed);
     tcase_add_test(tests, a_disk_that_fails_at_the_start_is_said);
     tcase_add_test(tests, nothing_is_visible_before_it_is_durable);
-    tcase_add_test(tests, what_waits_together_is_committed_together);
+    tcase_add_test(tests, waiting_operations_are_committed_together);
     tcase_add_test(tests, a_vote_and_the_claim_behind_it_are_one_commit);
     tcase_add_test(tests, reading_asks_for_no_sync);
     suite_add_tcase(suite, tests);

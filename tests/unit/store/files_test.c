@@ -100,7 +100,7 @@ START_TEST(an_idle_moment_empties_the_log)
 }
 END_TEST
 
-START_TEST(what_cannot_be_opened_is_said)
+START_TEST(an_open_that_fails_gives_its_reason)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/none/taskgate.db", scratch.folder);
@@ -432,7 +432,7 @@ static bool is_stored(struct bench *bench, const char *id)
     return stored;
 }
 
-START_TEST(what_was_acknowledged_survives_kill_9)
+START_TEST(acknowledged_tasks_survive_kill_9)
 {
     const unsigned enough = 300 + 211 * (unsigned)_i; /* killed at different moments */
     int ends[2];
@@ -484,7 +484,7 @@ int main(void)
     tcase_add_test(tests, every_file_is_private_whatever_the_umask);
     tcase_add_test(tests, a_closed_database_is_one_file);
     tcase_add_test(tests, an_idle_moment_empties_the_log);
-    tcase_add_test(tests, what_cannot_be_opened_is_said);
+    tcase_add_test(tests, an_open_that_fails_gives_its_reason);
     tcase_add_test(tests, a_broken_table_is_said_with_the_file);
     tcase_add_test(tests, a_second_process_is_told_who_has_the_database);
     tcase_add_test(tests, the_lock_is_on_the_database_itself);
@@ -495,7 +495,7 @@ int main(void)
     tcase_add_test(tests, tasks_of_an_older_version_are_kept);
     tcase_add_test(tests, a_failed_migration_leaves_the_old_version);
     tcase_add_test(tests, newer_and_foreign_databases_are_left_alone);
-    tcase_add_loop_test(tests, what_was_acknowledged_survives_kill_9, 0, 4);
+    tcase_add_loop_test(tests, acknowledged_tasks_survive_kill_9, 0, 4);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -87,7 +87,7 @@ static void expect_refused(const char *path, const char *why)
     ck_assert_ptr_nonnull(strstr(error.message, path));
 }
 
-START_TEST(what_is_no_store_of_this_version_is_refused)
+START_TEST(a_file_of_another_kind_or_version_is_refused)
 {
     expect_refused("/nowhere/taskgate.db", "unable to open database file");
     expect_refused(scratch.folder, "cannot be read as a task store");
@@ -138,7 +138,7 @@ int main(void)
     tcase_add_test(tests, redacted_arguments_are_none);
     tcase_add_test(tests, a_decision_outlives_its_task);
     tcase_add_test(tests, a_reader_may_stop);
-    tcase_add_test(tests, what_is_no_store_of_this_version_is_refused);
+    tcase_add_test(tests, a_file_of_another_kind_or_version_is_refused);
     tcase_add_test(tests, reading_leaves_nothing_behind);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

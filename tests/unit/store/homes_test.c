@@ -1,5 +1,5 @@
-/* Where sessions live, of two stores on one database as two processes have them, and who adopts
- * them. */
+/* The homes of sessions, of two stores on one database as two processes have them, and the adoption
+ * of sessions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +108,7 @@ START_TEST(a_session_lives_where_it_was_opened)
     expect_home(&two, "t", "two");
     expect_home(&one, "t", "two");
     expect_home(&one, "s", "one");
-    open_session(&two, "s"); /* what is known of it is stored anew */
+    open_session(&two, "s"); /* it is stored anew */
     expect_home(&two, "s", "one");
 }
 END_TEST
@@ -182,7 +182,7 @@ START_TEST(adoption_tells_the_tasks_that_were_lost_with_the_home)
     ck_assert_int_eq(change_status(&one, failed_before, &fail), STORE_OK);
     open_session(&one, "s");
     bench_close(&one);
-    bench_close(&two); /* who joins ends what is lost */
+    bench_close(&two); /* a replica that joins ends the lost ones */
     two = join_as("two");
     struct settled settled = settle(&two, "s");
     ck_assert(settled.is_adopted);
@@ -257,7 +257,7 @@ START_TEST(an_undecided_task_is_adopted_once_when_its_home_is_gone)
 }
 END_TEST
 
-START_TEST(whoever_asks_for_an_execution_of_a_home_that_is_gone_ends_it)
+START_TEST(a_request_for_an_execution_of_a_lost_home_ends_it)
 {
     char *id = begin_execution(&two, "s");
     bench_close(&two);
@@ -285,7 +285,7 @@ int main(void)
     tcase_add_test(tests,
                    a_task_lives_where_it_was_created_and_then_where_it_runs_until_it_has_ended);
     tcase_add_test(tests, an_undecided_task_is_adopted_once_when_its_home_is_gone);
-    tcase_add_test(tests, whoever_asks_for_an_execution_of_a_home_that_is_gone_ends_it);
+    tcase_add_test(tests, a_request_for_an_execution_of_a_lost_home_ends_it);
     tcase_add_test(tests, adoption_tells_the_tasks_that_were_lost_with_the_home);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

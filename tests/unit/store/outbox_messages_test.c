@@ -116,7 +116,7 @@ START_TEST(an_endpoint_has_those_of_undecided_tasks)
 }
 END_TEST
 
-START_TEST(what_was_seen_is_of_one_message)
+START_TEST(seen_reactions_are_of_one_message)
 {
     struct task *task = create_task(&bench, new_task("a"));
     post("aa", "C 1 A");
@@ -178,7 +178,7 @@ int main(void)
     TCase *tests = tcase_create("messages");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, an_endpoint_has_those_of_undecided_tasks);
-    tcase_add_test(tests, what_was_seen_is_of_one_message);
+    tcase_add_test(tests, seen_reactions_are_of_one_message);
     tcase_add_test(tests, a_reaction_withdraws_its_own_vote_alone);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

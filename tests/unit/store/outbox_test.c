@@ -406,7 +406,7 @@ END_TEST
 
 /* ---- restarts and reloads ---- */
 
-START_TEST(what_waits_survives_a_restart)
+START_TEST(a_waiting_delivery_survives_a_restart)
 {
     configure(&everything, 1);
     make((const struct task_change *const[]){&approve, NULL});
@@ -429,7 +429,7 @@ START_TEST(what_waits_survives_a_restart)
 }
 END_TEST
 
-START_TEST(what_a_crash_has_ended_is_told)
+START_TEST(an_end_by_a_crash_is_told)
 {
     configure(&everything, 1);
     make((const struct task_change *const[]){&approve, &execute, NULL});
@@ -438,7 +438,7 @@ START_TEST(what_a_crash_has_ended_is_told)
 }
 END_TEST
 
-START_TEST(what_waits_for_a_target_that_is_gone_is_dropped)
+START_TEST(deliveries_to_a_removed_target_are_dropped)
 {
     const struct store_outbox_target targets[] = {everything, ends};
     configure(targets, 2);
@@ -457,7 +457,7 @@ START_TEST(what_waits_for_a_target_that_is_gone_is_dropped)
 }
 END_TEST
 
-START_TEST(what_is_given_up_stands_in_the_audit_trail)
+START_TEST(an_abandoned_delivery_stands_in_the_audit_trail)
 {
     configure(&everything, 1);
     struct task *task = create_task(&bench, new_task("a"));
@@ -499,10 +499,10 @@ int main(void)
     tcase_add_test(tests, a_change_that_fails_is_not_noted);
     tcase_add_test(tests, a_failed_attempt_is_due_again_when_it_was_put_off_to);
     tcase_add_test(tests, a_target_hears_of_each_task_in_order);
-    tcase_add_test(tests, what_waits_survives_a_restart);
-    tcase_add_test(tests, what_a_crash_has_ended_is_told);
-    tcase_add_test(tests, what_waits_for_a_target_that_is_gone_is_dropped);
-    tcase_add_test(tests, what_is_given_up_stands_in_the_audit_trail);
+    tcase_add_test(tests, a_waiting_delivery_survives_a_restart);
+    tcase_add_test(tests, an_end_by_a_crash_is_told);
+    tcase_add_test(tests, deliveries_to_a_removed_target_are_dropped);
+    tcase_add_test(tests, an_abandoned_delivery_stands_in_the_audit_trail);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,4 +1,4 @@
-/* What only PostgreSQL has: being refused, losing the server, and lost answers. */
+/* The cases of PostgreSQL alone: being refused, losing the server, and lost answers. */
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void expect_refusal(char *url, const char *words)
     free(url);
 }
 
-START_TEST(whoever_is_refused_is_told_why_without_the_password)
+START_TEST(a_refusal_gives_its_reason_without_the_password)
 {
     expect_refusal(url_with("nobody-knows", "postgres"), "role \"nobody-knows\" does not exist");
     expect_refusal(url_with("postgres", "nowhere"), "database \"nowhere\" does not exist");
@@ -197,7 +197,7 @@ START_TEST(a_server_that_comes_back_is_used_again_and_nothing_is_lost)
 }
 END_TEST
 
-/* Whatever was answered as stored is there, and what was not is not. */
+/* Every change that was answered as stored is there, and no other is. */
 START_TEST(a_server_that_dies_in_the_middle_of_commits_keeps_what_was_answered)
 {
     enum { ROUNDS = 3 };
@@ -283,7 +283,7 @@ START_TEST(a_commit_whose_answer_is_lost_is_looked_up)
 }
 END_TEST
 
-START_TEST(what_was_lost_before_the_commit_is_not_stored)
+START_TEST(a_write_lost_before_the_commit_is_not_stored)
 {
     PGconn *aside = connect_aside();
     struct answer answer = {0};
@@ -402,7 +402,7 @@ int main(void)
     TCase *tests = tcase_create("postgres");
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, whoever_is_refused_is_told_why_without_the_password);
+    tcase_add_test(tests, a_refusal_gives_its_reason_without_the_password);
     tcase_add_test(tests, a_database_that_cannot_be_reached_is_tried_again);
     tcase_add_test(tests, sessions_are_set_up_so_that_nobody_waits_for_ever);
     tcase_add_test(tests, a_pooler_is_used_in_session_mode_and_refused_in_transaction_mode);
@@ -411,7 +411,7 @@ int main(void)
     tcase_add_test(tests, a_server_that_comes_back_is_used_again_and_nothing_is_lost);
     tcase_add_test(tests, a_server_that_dies_in_the_middle_of_commits_keeps_what_was_answered);
     tcase_add_test(tests, a_commit_whose_answer_is_lost_is_looked_up);
-    tcase_add_test(tests, what_was_lost_before_the_commit_is_not_stored);
+    tcase_add_test(tests, a_write_lost_before_the_commit_is_not_stored);
     tcase_add_test(tests, two_who_create_at_once_stay_within_the_limit);
     tcase_add_test(tests, two_who_decide_at_once_decide_once);
     tcase_add_test(tests, each_hears_of_all_that_the_other_commits_once);

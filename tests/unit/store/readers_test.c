@@ -220,7 +220,7 @@ START_TEST(a_backup_has_one_moment_and_replaces_nothing)
 }
 END_TEST
 
-START_TEST(what_cannot_be_read_leaves_no_copy)
+START_TEST(an_unreadable_store_leaves_no_copy)
 {
     struct error error = {""};
     const struct store_site copy = {&store_sqlite, target};
@@ -266,7 +266,7 @@ int main(void)
     tcase_add_test(tests, an_end_that_an_anchor_names_is_missed);
     tcase_add_test(tests, kept_arguments_are_read_and_checked);
     tcase_add_test(tests, a_backup_has_one_moment_and_replaces_nothing);
-    tcase_add_test(tests, what_cannot_be_read_leaves_no_copy);
+    tcase_add_test(tests, an_unreadable_store_leaves_no_copy);
     tcase_add_test(tests, another_version_of_the_schema_is_refused);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -87,7 +87,7 @@ START_TEST(a_reminder_comes_once_and_by_itself)
 }
 END_TEST
 
-START_TEST(what_fell_due_meanwhile_comes_after_the_restart_once)
+START_TEST(a_reminder_due_meanwhile_comes_after_the_restart_once)
 {
     struct task *task = make(60000, 0);
     scratch_execute(&scratch, "UPDATE reminder SET due_ms = 1");
@@ -104,7 +104,7 @@ START_TEST(what_fell_due_meanwhile_comes_after_the_restart_once)
 }
 END_TEST
 
-START_TEST(what_is_decided_is_not_reminded_of)
+START_TEST(a_decided_task_has_no_reminder)
 {
     struct task *decided = make(60000, 0), *waiting = make(60000, 0);
     task_unref(move_task(&bench, decided->id, &reject));
@@ -146,8 +146,8 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, a_reminder_comes_once_and_by_itself);
-    tcase_add_test(tests, what_fell_due_meanwhile_comes_after_the_restart_once);
-    tcase_add_test(tests, what_is_decided_is_not_reminded_of);
+    tcase_add_test(tests, a_reminder_due_meanwhile_comes_after_the_restart_once);
+    tcase_add_test(tests, a_decided_task_has_no_reminder);
     tcase_add_test(tests, a_reminder_that_cannot_be_noted_stays);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

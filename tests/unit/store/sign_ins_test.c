@@ -209,7 +209,7 @@ static enum store_status note_once(const char *digest, int64_t keep_ms)
     return status;
 }
 
-START_TEST(what_is_noted_once_is_refused_again_until_it_is_over)
+START_TEST(a_key_noted_once_is_refused_until_it_is_over)
 {
     int64_t rows = scratch_query(&scratch, "SELECT count(*) FROM audit");
     ck_assert_int_eq(note_once("p1", 60000), STORE_OK);
@@ -230,7 +230,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, they_outlive_a_restart);
-    tcase_add_test(tests, what_is_noted_once_is_refused_again_until_it_is_over);
+    tcase_add_test(tests, a_key_noted_once_is_refused_until_it_is_over);
     tcase_add_test(tests, one_that_is_over_is_not_found_and_goes);
     tcase_add_test(tests, one_that_was_forgotten_is_not_found);
     tcase_add_test(tests, the_oldest_make_room);

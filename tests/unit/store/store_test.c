@@ -187,7 +187,7 @@ static enum store_status note_status(const char *id)
     return status;
 }
 
-START_TEST(what_moves_a_task_nowhere_is_noted_once_until_it_runs)
+START_TEST(a_note_without_a_move_is_taken_once_until_the_task_runs)
 {
     struct answer answer = {0};
     struct task *task = create_task(&bench, new_task("a"));
@@ -497,7 +497,7 @@ int main(void)
     tcase_add_test(tests, every_field_survives_a_restart);
     tcase_add_test(tests, refused_credentials_are_kept_and_each_try_is_in_the_trail);
     tcase_add_test(tests, only_an_approved_task_says_why_it_does_not_run);
-    tcase_add_test(tests, what_moves_a_task_nowhere_is_noted_once_until_it_runs);
+    tcase_add_test(tests, a_note_without_a_move_is_taken_once_until_the_task_runs);
     tcase_add_test(tests, unknown_ids_are_not_found);
     tcase_add_test(tests, big_bodies_with_nul_come_back_byte_for_byte);
     tcase_add_test(tests, changes_are_compare_and_set);

@@ -41,7 +41,7 @@ static void create_together(struct task *tasks[TOGETHER], const struct store_lim
     }
 }
 
-/* What the database keeps of all tasks: PostgreSQL has a table of its own for it. */
+/* A column of the sums over all tasks: PostgreSQL has a table of its own for them. */
 static int64_t kept_of_all(const char *column)
 {
     char sql[96];

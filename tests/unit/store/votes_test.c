@@ -145,7 +145,8 @@ START_TEST(nobody_votes_on_a_call_of_their_own)
 }
 END_TEST
 
-/* What it knows of the people: mallory has gone, and an approval holds for a minute. */
+/* The electorate's knowledge of the people: mallory has gone, and an approval holds for a
+ * minute. */
 static void renew(void *context, struct ballot_vote *vote)
 {
     ++*(int *)context;
@@ -246,7 +247,7 @@ START_TEST(a_claim_behind_a_vote_that_does_not_decide_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_due_or_unknown_or_needs_no_vote_takes_none)
+START_TEST(a_task_due_or_unknown_or_without_votes_takes_none)
 {
     begin(TWO);
     scratch_execute(&scratch, "UPDATE task SET decide_by_ms = 1, deadline_ms = 1, created_ms = 1");
@@ -314,7 +315,7 @@ int main(void)
     tcase_add_test(tests, an_emergency_is_decided_alone);
     tcase_add_test(tests, everybody_is_told_of_an_emergency);
     tcase_add_test(tests, a_claim_behind_a_vote_that_does_not_decide_is_refused);
-    tcase_add_test(tests, what_is_due_or_unknown_or_needs_no_vote_takes_none);
+    tcase_add_test(tests, a_task_due_or_unknown_or_without_votes_takes_none);
     tcase_add_test(tests, damaged_terms_or_votes_let_nobody_decide);
     tcase_add_test(tests, observers_hear_of_each_vote);
     tcase_add_test(tests, a_task_of_before_is_decided_by_one);

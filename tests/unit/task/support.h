@@ -1,4 +1,4 @@
-/* What the tests of tasks share. */
+/* The shared parts of the tests of tasks. */
 #pragma once
 
 #include <check.h>

@@ -187,8 +187,9 @@ START_TEST(approving_what_runs_does_not_run_it_again)
 }
 END_TEST
 
-/* Whoever finds that an approved call must not run may be later than another who began it. */
-START_TEST(what_has_begun_is_not_said_never_to_have_run)
+/* A replica that finds that an approved call must not run may be later than another that began
+ * it. */
+START_TEST(a_begun_call_is_not_said_never_to_have_run)
 {
     struct task_change change = {
         .to = TASK_FAILED, .failure = TASK_FAILURE_GATEWAY, .unless_begun = true};
@@ -267,7 +268,7 @@ TCase *transitions_case(void)
     tcase_add_test(tests, a_change_for_another_request_is_refused);
     tcase_add_test(tests, refused_credentials_begin_nothing_and_three_refusals_are_the_end);
     tcase_add_test(tests, approving_what_runs_does_not_run_it_again);
-    tcase_add_test(tests, what_has_begun_is_not_said_never_to_have_run);
+    tcase_add_test(tests, a_begun_call_is_not_said_never_to_have_run);
     tcase_add_test(tests, ends_explain_themselves);
     tcase_add_test(tests, a_decision_stays_with_who_made_it);
     return tests;

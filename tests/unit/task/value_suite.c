@@ -53,7 +53,7 @@ START_TEST(unsound_tasks_are_named)
         struct task *task = task_create(states[i]);
         ck_assert(!task_check(task, NULL)); /* nothing is set */
         task->created_ms = task->updated_ms = task->ttl_ms = 1;
-        ck_assert(!task_check(task, &error)); /* what its state needs is not set */
+        ck_assert(!task_check(task, &error)); /* a value that its state needs is missing */
         ck_assert_ptr_nonnull(strstr(error.message, task_state_name(states[i])));
         task_unref(task);
     }

@@ -69,7 +69,7 @@ START_TEST(a_traceparent_is_one_or_not)
 }
 END_TEST
 
-START_TEST(what_is_written_can_be_read)
+START_TEST(a_written_context_can_be_read)
 {
     char text[TRACEPARENT_BYTES];
     struct trace_context context = context_of("cc-" TRACE "-" PARENT "-ff-more");
@@ -426,7 +426,7 @@ int main(void)
     tcase_set_timeout(tests, 30);
     tcase_add_loop_test(tests, a_traceparent_is_one_or_not, 0,
                         sizeof traceparents / sizeof *traceparents);
-    tcase_add_test(tests, what_is_written_can_be_read);
+    tcase_add_test(tests, a_written_context_can_be_read);
     tcase_add_test(tests, protobuf_is_to_the_byte_that_of_the_official_definitions);
     tcase_add_test(tests, json_has_ids_in_hexadecimal_and_numbers_as_texts);
     tcase_add_loop_test(tests, a_response_may_reject_spans, 0,

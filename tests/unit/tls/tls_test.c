@@ -1,4 +1,4 @@
-/* What of TLS needs no connection. */
+/* The parts of TLS that need no connection. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -25,11 +25,11 @@ static const struct {
     {NULL, "x y", "1"},
     {NULL, "x:", "1"},
     {NULL, "", "1"},
-    {NULL, "x y", "1", true}, /* which the parser lets through */
+    {NULL, "x y", "1", true}, /* the parser lets it through */
     {NULL, "x\xC3\x84", "1", true},
 };
 
-START_TEST(what_cannot_be_sent_is_a_failed_connect)
+START_TEST(an_unsendable_request_is_a_failed_connect)
 {
     struct scene scene;
     struct record record = {.status = 0};
@@ -323,7 +323,7 @@ TCase *failure_tests(void)
 {
     TCase *tests = tcase_create("failure_tests");
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, what_cannot_be_sent_is_a_failed_connect, 0, 12);
+    tcase_add_loop_test(tests, an_unsendable_request_is_a_failed_connect, 0, 12);
     tcase_add_test(tests, a_self_signed_certificate_is_a_failed_connect);
     tcase_add_loop_test(tests, a_connection_that_breaks_is_gone, 0, 7);
     tcase_add_loop_test(tests, a_connect_that_hangs_ends_at_its_limit, 0, 2);

@@ -1,4 +1,4 @@
-/* Whose requests one connection carries. */
+/* The requests that one connection carries. */
 #include <check.h>
 
 #include "scene.h"

@@ -295,7 +295,7 @@ static const struct {
     {CHUNKED "0\r\n", "A: bbbbbb\r\n", "\r\n", 90000, 200, "|broken"},
 };
 
-START_TEST(what_has_no_end_is_cut_off)
+START_TEST(an_endless_response_is_cut_off)
 {
     struct buffer bytes;
     buffer_init(&bytes);
@@ -319,6 +319,6 @@ TCase *response_tests(void)
     tcase_add_loop_test(tests, a_response_says_whether_its_connection_lives_on, 0, 7);
     tcase_add_loop_test(tests, the_first_of_two_faults_is_told, 0, 3);
     tcase_add_loop_test(tests, bytes_behind_a_response_are_not_its_own, 0, 4);
-    tcase_add_loop_test(tests, what_has_no_end_is_cut_off, 0, 12);
+    tcase_add_loop_test(tests, an_endless_response_is_cut_off, 0, 12);
     return tests;
 }

@@ -1,4 +1,4 @@
-/* Which connections take another request: those on which nothing is left unread. */
+/* The connections that take another request: those on which nothing is left unread. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

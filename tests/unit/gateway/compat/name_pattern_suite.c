@@ -73,7 +73,7 @@ static const struct {
     {"a\\", "ends with a backslash"},
 };
 
-START_TEST(what_is_no_pattern_is_told_why)
+START_TEST(a_bad_pattern_is_refused_with_its_fault)
 {
     const char *fault = NULL;
     ck_assert_ptr_null(name_pattern_create(str_from(refused[_i].pattern), &fault));
@@ -180,7 +180,8 @@ TCase *name_pattern_tests(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, a_pattern_is_found_anywhere_in_a_name, 0,
                         sizeof rows / sizeof *rows);
-    tcase_add_loop_test(tests, what_is_no_pattern_is_told_why, 0, sizeof refused / sizeof *refused);
+    tcase_add_loop_test(tests, a_bad_pattern_is_refused_with_its_fault, 0,
+                        sizeof refused / sizeof *refused);
     tcase_add_test(tests, a_pattern_is_text_of_at_most_256_bytes);
     tcase_add_test(tests, random_patterns_agree_with_those_of_the_library);
     tcase_add_test(tests, no_pattern_takes_more_time_than_the_name_is_long);

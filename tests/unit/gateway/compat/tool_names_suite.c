@@ -1,4 +1,4 @@
-/* What one client is told of a text that speaks of the gateway's own tools. */
+/* One client's version of a text that speaks of the gateway's own tools. */
 #include "compat/tool_names.h"
 #include "suites.h"
 

@@ -192,7 +192,7 @@ static void fill(struct str key, struct str data)
 }
 
 /* 600 others fill all that may be kept. */
-START_TEST(what_others_hold_takes_nothing_out_of_an_inbox)
+START_TEST(other_inboxes_take_nothing_out_of_an_inbox)
 {
     struct buffer out = {0}, data = {0};
     char name[32];
@@ -274,7 +274,7 @@ START_TEST(every_waiter_is_woken_once_and_tells_by_what)
 }
 END_TEST
 
-START_TEST(who_waits_is_neither_swept_nor_pushed_out)
+START_TEST(a_waiting_client_is_neither_swept_nor_pushed_out)
 {
     struct loop *loop = loop_create(NULL);
     struct inbox_waiter *waiter;
@@ -381,10 +381,10 @@ TCase *inbox_tests(void)
     tcase_add_test(tests,
                    past_the_limit_the_client_idle_for_longest_goes_unless_something_is_kept_for_it);
     tcase_add_test(tests, the_owners_of_a_session_have_inboxes_of_their_own);
-    tcase_add_test(tests, what_others_hold_takes_nothing_out_of_an_inbox);
+    tcase_add_test(tests, other_inboxes_take_nothing_out_of_an_inbox);
     tcase_add_test(tests, idle_clients_are_swept);
     tcase_add_test(tests, every_waiter_is_woken_once_and_tells_by_what);
-    tcase_add_test(tests, who_waits_is_neither_swept_nor_pushed_out);
+    tcase_add_test(tests, a_waiting_client_is_neither_swept_nor_pushed_out);
     tcase_add_test(tests, the_same_call_has_the_same_digest);
     tcase_add_test(tests, one_claims_a_call_and_one_takes_its_outcome);
     return tests;

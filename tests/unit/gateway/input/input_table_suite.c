@@ -194,7 +194,7 @@ static bool is_of_call(const void *context, const struct input_request *input)
     return input->call == *(const uint64_t *)context;
 }
 
-START_TEST(what_belongs_together_is_taken_out_together)
+START_TEST(the_requests_of_one_call_are_taken_out_together)
 {
     struct input_table *table = input_table_create();
     uint64_t call = 7;
@@ -229,6 +229,6 @@ TCase *input_table_tests(void)
     tcase_add_test(cases, a_question_opens_again_unless_what_asked_has_ended);
     tcase_add_test(cases, the_same_request_waits_once);
     tcase_add_test(cases, a_client_can_be_asked_only_so_much);
-    tcase_add_test(cases, what_belongs_together_is_taken_out_together);
+    tcase_add_test(cases, the_requests_of_one_call_are_taken_out_together);
     return cases;
 }

@@ -48,7 +48,7 @@ START_TEST(a_cursor_comes_back_as_it_was_written)
 }
 END_TEST
 
-START_TEST(what_was_not_written_here_is_no_cursor)
+START_TEST(a_foreign_text_is_no_cursor)
 {
     static const char *const texts[] = {
         "",
@@ -102,7 +102,7 @@ TCase *cursor_tests(void)
 {
     TCase *tests = tcase_create("cursor");
     tcase_add_test(tests, a_cursor_comes_back_as_it_was_written);
-    tcase_add_test(tests, what_was_not_written_here_is_no_cursor);
+    tcase_add_test(tests, a_foreign_text_is_no_cursor);
     tcase_add_test(tests, no_cut_or_changed_cursor_is_read_as_another);
     return tests;
 }

@@ -40,7 +40,7 @@ static void put(const struct rewritten_key *key, const char *written)
     rewritten_lists_put(lists, list);
 }
 
-/* What is written for the key with the id 7; "" when nothing is known. */
+/* The text for the key with the id 7; "" when nothing is known. */
 static const char *found(const struct rewritten_key *key)
 {
     static char text[64];
@@ -119,7 +119,7 @@ START_TEST(the_longest_unused_go_by_number_and_by_bytes)
 }
 END_TEST
 
-START_TEST(what_is_in_use_outlives_its_place)
+START_TEST(a_list_in_use_outlives_its_place)
 {
     const struct rewritten_key key = key_of("{a", "b}");
     struct buffer out;
@@ -183,7 +183,7 @@ TCase *rewritten_lists_tests(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_list_is_found_by_all_that_it_was_made_of);
     tcase_add_test(tests, the_longest_unused_go_by_number_and_by_bytes);
-    tcase_add_test(tests, what_is_in_use_outlives_its_place);
+    tcase_add_test(tests, a_list_in_use_outlives_its_place);
     tcase_add_loop_test(tests, an_id_is_found_at_both_ends, 0,
                         (int)(sizeof messages / sizeof *messages));
     return tests;

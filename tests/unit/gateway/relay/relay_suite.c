@@ -1,4 +1,4 @@
-/* What a relay makes of a failure, and when it must read what passes. */
+/* A relay's answers to failures, and the replies that it must read. */
 #include "relay/relay.h"
 
 #include "relay/relay_internal.h"

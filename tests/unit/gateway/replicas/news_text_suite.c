@@ -1,4 +1,4 @@
-/* What replicas tell each other is read as it was written, and nothing else is read. */
+/* News between replicas is read as it was written, and nothing else is read. */
 #include "replicas/news_text.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static const struct news all[] = {
      .sequence = 4},
 };
 
-START_TEST(what_is_written_is_read)
+START_TEST(written_news_is_read)
 {
     const struct news *news = &all[_i];
     struct news read;
@@ -67,7 +67,7 @@ END_TEST
 TCase *news_text_tests(void)
 {
     TCase *tests = tcase_create("news text");
-    tcase_add_loop_test(tests, what_is_written_is_read, 0, sizeof all / sizeof *all);
+    tcase_add_loop_test(tests, written_news_is_read, 0, sizeof all / sizeof *all);
     tcase_add_loop_test(tests, nothing_else_is_read, 0, sizeof bad / sizeof *bad);
     return tests;
 }

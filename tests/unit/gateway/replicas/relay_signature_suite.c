@@ -1,4 +1,4 @@
-/* What a signature between replicas covers, and when it is refused. */
+/* The parts that a signature between replicas covers, and its refusals. */
 #include "replicas/relay_signature.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ static void sign(const struct relay_signed *as, struct str key, struct buffer *v
     relay_signature_write(key, as, value);
 }
 
-/* What was signed as `signed_as` comes as `sent`. */
+/* Whether a request that was signed as `signed_as` is taken as `sent`. */
 static bool is_taken(const struct relay_signed *signed_as, const struct relay_signed *sent)
 {
     struct buffer value;
@@ -54,7 +54,7 @@ static bool is_taken(const struct relay_signed *signed_as, const struct relay_si
     struct str signature;
     sign(signed_as, STR("key"), &value);
     ck_assert(relay_signature_read(buffer_str(&value), &read, &signature));
-    /* What stands in the header may be changed on the way as well. */
+    /* The header's values may be changed on the way as well. */
     read.from = sent->from;
     read.to = sent->to;
     read.epoch = sent->epoch;
@@ -65,7 +65,7 @@ static bool is_taken(const struct relay_signed *signed_as, const struct relay_si
     return is_good;
 }
 
-START_TEST(what_was_signed_is_taken)
+START_TEST(a_signed_request_is_taken)
 {
     struct relay_signed sent = request(), read = request();
     struct buffer value;
@@ -186,7 +186,7 @@ START_TEST(a_nonce_is_taken_once)
 }
 END_TEST
 
-START_TEST(what_cannot_be_remembered_is_refused)
+START_TEST(a_nonce_without_room_is_refused)
 {
     struct nonce_cache *cache = nonce_cache_create(60000, 2);
     ck_assert(take(cache, STR("a"), 100000));
@@ -209,7 +209,7 @@ START_TEST(a_clock_that_is_set_back_opens_nothing_that_was_taken)
     ck_assert(take(cache, STR("d"), 121002)); /* a and b are forgotten */
     ck_assert(!nonce_cache_take(cache, STR("a"), captured_ms, 121003));
     ck_assert(!nonce_cache_take(cache, STR("b"), captured_ms - 1, 121003));
-    /* What the slowest clock signs that is in time: half a window before. */
+    /* A signature of the slowest clock in time is half a window old. */
     ck_assert(nonce_cache_take(cache, STR("e"), NOW + 121003 - 30000, 121003));
     nonce_cache_destroy(cache);
 }
@@ -228,13 +228,13 @@ END_TEST
 TCase *relay_signature_tests(void)
 {
     TCase *tests = tcase_create("relay signature");
-    tcase_add_test(tests, what_was_signed_is_taken);
+    tcase_add_test(tests, a_signed_request_is_taken);
     tcase_add_test(tests, each_part_is_signed);
     tcase_add_test(tests, parts_have_borders);
     tcase_add_test(tests, other_forms_are_refused);
     tcase_add_test(tests, the_window_is_thirty_seconds_each_way);
     tcase_add_test(tests, a_nonce_is_taken_once);
-    tcase_add_test(tests, what_cannot_be_remembered_is_refused);
+    tcase_add_test(tests, a_nonce_without_room_is_refused);
     tcase_add_test(tests, a_clock_that_is_set_back_opens_nothing_that_was_taken);
     tcase_add_test(tests, nonces_differ);
     return tests;

@@ -52,7 +52,7 @@ static void send_key(struct gateway *gateway)
 {
     char key[] = "up/session:a";
     broadcast_send(gateway, &kind, &(struct client_broadcast){str_from(key)});
-    memset(key, 'x', sizeof key - 1); /* what was borrowed may change at once */
+    memset(key, 'x', sizeof key - 1); /* the borrowed bytes may change at once */
 }
 
 START_TEST(each_worker_gets_a_copy_of_its_own)

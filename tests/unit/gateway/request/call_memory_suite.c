@@ -64,7 +64,7 @@ START_TEST(objects_lie_in_what_the_request_has_left)
 END_TEST
 
 /* The leak detector finds what is not given back to the heap. */
-START_TEST(what_does_not_fit_is_of_the_heap)
+START_TEST(a_large_block_is_of_the_heap)
 {
     struct scene scene;
     struct peer peer;
@@ -116,7 +116,7 @@ TCase *call_memory_tests(void)
 {
     TCase *tests = tcase_create("call_memory");
     tcase_add_test(tests, objects_lie_in_what_the_request_has_left);
-    tcase_add_test(tests, what_does_not_fit_is_of_the_heap);
+    tcase_add_test(tests, a_large_block_is_of_the_heap);
     tcase_add_test(tests, a_request_may_have_nothing_left);
     tcase_add_test(tests, a_call_without_an_exchange_has_the_heap);
     return tests;

@@ -1,4 +1,4 @@
-/* Which headers travel, and which requests two readers could read differently. */
+/* The headers that travel, and the requests that two readers could read differently. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void expect(struct scene *scene, const char *head, const char *seen)
     peer_close(&peer);
 }
 
-START_TEST(what_goes_up_is_end_to_end)
+START_TEST(request_headers_are_end_to_end)
 {
     struct scene scene = {.act = write_up};
     start(&scene);
@@ -78,7 +78,7 @@ START_TEST(static_credentials_replace_the_clients)
 }
 END_TEST
 
-START_TEST(what_comes_down_is_end_to_end)
+START_TEST(response_headers_are_end_to_end)
 {
     const struct http_header items[] = {
         {STR("content-type"), STR("text/plain")},
@@ -151,7 +151,7 @@ START_TEST(only_json_that_everybody_reads_alike_is_json)
 }
 END_TEST
 
-START_TEST(what_says_who_asks_stands_there_once)
+START_TEST(an_identifying_header_stands_there_once)
 {
     struct scene scene = {.act = judge};
     start(&scene);
@@ -168,10 +168,10 @@ TCase *headers_tests(void)
 {
     TCase *tests = tcase_create("headers");
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, what_goes_up_is_end_to_end);
+    tcase_add_test(tests, request_headers_are_end_to_end);
     tcase_add_test(tests, static_credentials_replace_the_clients);
-    tcase_add_test(tests, what_comes_down_is_end_to_end);
+    tcase_add_test(tests, response_headers_are_end_to_end);
     tcase_add_test(tests, only_json_that_everybody_reads_alike_is_json);
-    tcase_add_test(tests, what_says_who_asks_stands_there_once);
+    tcase_add_test(tests, an_identifying_header_stands_there_once);
     return tests;
 }

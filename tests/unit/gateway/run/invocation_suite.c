@@ -85,7 +85,7 @@ static unsigned reach(enum invocation_kind kind, enum invocation_state from)
     return reached;
 }
 
-START_TEST(what_has_been_sent_is_never_on_its_way_to_be_sent)
+START_TEST(no_move_leads_from_sent_to_unsent)
 {
     const unsigned unsent = 1U << INVOCATION_OFFERED | 1U << INVOCATION_CHECKING |
                             1U << INVOCATION_CLAIMING | 1U << INVOCATION_COMMITTING |
@@ -276,7 +276,7 @@ START_TEST(a_task_of_the_server_is_followed_once_the_call_was_sent)
 }
 END_TEST
 
-START_TEST(what_is_stored_is_known)
+START_TEST(a_stored_outcome_is_known)
 {
     begin(TASK_EXECUTING);
     expect_broken(INVOCATION_STORING, "outcome");
@@ -352,7 +352,7 @@ START_TEST(a_whole_life_is_told_state_by_state)
 }
 END_TEST
 
-START_TEST(what_a_server_is_told_of_a_cancel_names_its_request)
+START_TEST(a_notice_of_a_cancel_names_the_servers_request)
 {
     struct buffer body;
     begin(TASK_EXECUTING);
@@ -400,7 +400,7 @@ TCase *invocation_tests(void)
 {
     TCase *tests = tcase_create("invocation");
     tcase_add_test(tests, every_pair_of_states_is_as_listed);
-    tcase_add_test(tests, what_has_been_sent_is_never_on_its_way_to_be_sent);
+    tcase_add_test(tests, no_move_leads_from_sent_to_unsent);
     tcase_add_test(tests, a_detached_call_is_never_offered_nor_checked);
     tcase_add_test(tests, every_life_ends_and_nothing_follows);
     tcase_add_test(tests, each_state_has_a_name_of_its_own);
@@ -410,12 +410,12 @@ TCase *invocation_tests(void)
     tcase_add_test(tests, a_claim_is_of_a_task_that_waits_for_a_decision);
     tcase_add_test(tests, nothing_runs_before_the_store_has_it_as_executing);
     tcase_add_test(tests, a_task_of_the_server_is_followed_once_the_call_was_sent);
-    tcase_add_test(tests, what_is_stored_is_known);
+    tcase_add_test(tests, a_stored_outcome_is_known);
     tcase_add_test(tests, a_detached_call_is_committed_with_a_promoted_task_and_runs_at_the_server);
     tcase_add_test(tests, an_answer_may_come_before_the_task_of_a_detached_call_is_stored);
     tcase_add_test(tests, a_detached_call_whose_task_is_not_taken_stays_what_it_was);
     tcase_add_test(tests, a_whole_life_is_told_state_by_state);
-    tcase_add_test(tests, what_a_server_is_told_of_a_cancel_names_its_request);
+    tcase_add_test(tests, a_notice_of_a_cancel_names_the_servers_request);
     ADD_FORBIDDEN(tests, a_move_that_is_not_in_the_table_is_not_made);
     ADD_FORBIDDEN(tests, a_move_to_where_the_rules_do_not_hold_is_not_made);
     return tests;

@@ -33,7 +33,7 @@ START_TEST(all_together_have_as_many_as_allowed)
 }
 END_TEST
 
-START_TEST(who_has_none_is_forgotten)
+START_TEST(an_owner_with_none_is_forgotten)
 {
     struct quota *quota = quota_create();
     ck_assert(!quota_has(quota, STR("a")));
@@ -54,6 +54,6 @@ TCase *quota_tests(void)
     TCase *tests = tcase_create("quota");
     tcase_add_test(tests, each_holder_has_as_many_as_allowed);
     tcase_add_test(tests, all_together_have_as_many_as_allowed);
-    tcase_add_test(tests, who_has_none_is_forgotten);
+    tcase_add_test(tests, an_owner_with_none_is_forgotten);
     return tests;
 }

@@ -1,4 +1,4 @@
-/* What servers ask the clients of modern tasks. */
+/* The questions of servers to the clients of modern tasks. */
 #include "suites.h"
 
 #include "run/task_rounds.h"
@@ -68,7 +68,7 @@ START_TEST(a_later_round_has_other_keys)
 END_TEST
 
 /* A server's own task says in each poll what it still asks. */
-START_TEST(what_is_asked_again_keeps_its_answer)
+START_TEST(a_repeated_question_keeps_its_answer)
 {
     struct task_rounds *rounds = task_rounds_create();
     task_rounds_put(rounds, TASK, 1, STR("{\"a\":1,\"b\":2}"), 10);
@@ -92,6 +92,6 @@ TCase *task_rounds_tests(void)
     TCase *tests = tcase_create("task_rounds");
     tcase_add_test(tests, a_round_is_whole_when_all_is_answered);
     tcase_add_test(tests, a_later_round_has_other_keys);
-    tcase_add_test(tests, what_is_asked_again_keeps_its_answer);
+    tcase_add_test(tests, a_repeated_question_keeps_its_answer);
     return tests;
 }

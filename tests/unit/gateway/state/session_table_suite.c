@@ -66,7 +66,7 @@ START_TEST(past_the_limit_those_not_seen_for_longest_go)
 }
 END_TEST
 
-START_TEST(what_is_asked_for_has_been_seen)
+START_TEST(a_read_session_counts_as_seen)
 {
     struct sessions *sessions = sessions_create();
     struct session_facts facts = facts_of("one"), seen;
@@ -88,6 +88,6 @@ TCase *session_table_tests(void)
     tcase_add_test(tests, facts_are_those_of_the_source_and_session);
     tcase_add_test(tests, an_ended_session_is_not_known);
     tcase_add_test(tests, past_the_limit_those_not_seen_for_longest_go);
-    tcase_add_test(tests, what_is_asked_for_has_been_seen);
+    tcase_add_test(tests, a_read_session_counts_as_seen);
     return tests;
 }

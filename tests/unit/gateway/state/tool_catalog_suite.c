@@ -233,7 +233,7 @@ START_TEST(each_owner_has_a_tool_as_it_was_told)
 }
 END_TEST
 
-START_TEST(who_was_told_nothing_has_the_strictest_that_is_known)
+START_TEST(a_stranger_gets_the_strictest_known_tool)
 {
     struct catalog *catalog = catalog_create();
     struct snapshot *snapshot = test_snapshot_of("");
@@ -458,7 +458,7 @@ TCase *tool_catalog_tests(void)
     tcase_add_test(tests, a_tool_that_a_whole_list_lacks_is_known_but_not_counted);
     tcase_add_test(tests, no_more_tools_are_remembered_than_fit);
     tcase_add_test(tests, each_owner_has_a_tool_as_it_was_told);
-    tcase_add_test(tests, who_was_told_nothing_has_the_strictest_that_is_known);
+    tcase_add_test(tests, a_stranger_gets_the_strictest_known_tool);
     tcase_add_test(tests, a_list_is_current_until_the_server_may_have_another);
     tcase_add_test(tests, ten_thousand_owners_of_one_list_share_it);
     tcase_add_test(tests, owners_beyond_the_limit_make_room_the_longest_unseen_first);

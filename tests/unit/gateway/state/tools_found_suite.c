@@ -4,7 +4,7 @@
 #include "taskgate/core/metrics.h"
 #include "tool_catalog_suite.h"
 
-START_TEST(what_a_thread_has_found_it_finds_again_without_the_lock)
+START_TEST(a_thread_finds_a_tool_again_without_the_lock)
 {
     struct catalog *catalog = catalog_create();
     struct snapshot *snapshot = test_snapshot_of("");
@@ -27,7 +27,7 @@ START_TEST(what_a_thread_has_found_it_finds_again_without_the_lock)
 }
 END_TEST
 
-START_TEST(what_was_found_is_looked_up_anew_after_each_change)
+START_TEST(a_found_tool_is_looked_up_anew_after_each_change)
 {
     struct catalog *catalog = catalog_create();
     struct snapshot *snapshot = test_snapshot_of("");
@@ -67,7 +67,7 @@ END_TEST
 TCase *tools_found_tests(void)
 {
     TCase *tests = tcase_create("tools found");
-    tcase_add_test(tests, what_a_thread_has_found_it_finds_again_without_the_lock);
-    tcase_add_test(tests, what_was_found_is_looked_up_anew_after_each_change);
+    tcase_add_test(tests, a_thread_finds_a_tool_again_without_the_lock);
+    tcase_add_test(tests, a_found_tool_is_looked_up_anew_after_each_change);
     return tests;
 }
