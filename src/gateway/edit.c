@@ -71,7 +71,7 @@ static bool fits_schema(const struct gateway_worker *worker, const struct task *
 
 /* ---- the rules ---- */
 
-/* What the caller's token says of subject and groups is not kept with the task. It is known while
+/* The subject and groups of the caller's token are not kept with the task. They are known while
  * the credentials are held with which the call would run. Calls of the control plane never had a
  * token. */
 static bool knows_caller(const struct task *task, const struct config_source *source,

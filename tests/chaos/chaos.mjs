@@ -143,7 +143,7 @@ async function accountFor(place, traffic) {
 
 const EXAMPLES = 5;
 
-/** What was found, on one line; and an error with examples where it is not nothing. */
+/** Prints the findings on one line; and an error with examples if there are any. */
 function report(name, { ledger }, account) {
   const { tasks, lost, twice, unapproved, audit, others, again, rows } = account;
   console.log(`${name}: ${tasks.size} tasks, ${ledger.calls.size} calls upstream, ${again} results fetched again`);

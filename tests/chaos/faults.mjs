@@ -1,5 +1,4 @@
-// What happens to replicas, their network and their database, one thing at a time: it begins, lasts a moment, and is
-// taken back.
+// The faults of replicas, their network and their database, one thing at a time: each begins, lasts a moment, and is taken back.
 import { setTimeout as pause } from 'node:timers/promises';
 import { clocksMissing } from '../faults/lib/clock.mjs';
 import { pick } from '../integration/lib/random.mjs';
@@ -31,7 +30,7 @@ const EVERYWHERE = {
     await pause(moment);
     // It watches for some seconds whether another with its name lives. Other things go on happening.
     replica.coming = replica.launch();
-    replica.coming.catch(() => {}); // who waits for it hears of it
+    replica.coming.catch(() => {}); // its waiters hear of a failure
   },
   async SIGSTOP(place, moment) {
     const { child } = await oneThatExecutes(place);

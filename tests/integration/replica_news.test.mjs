@@ -1,4 +1,4 @@
-// What happens at one replica is heard by the clients of the others: lists that changed, and what a running task asks.
+// The clients of the other replicas hear the news of one: lists that changed, and questions of a running task.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { asks, elicit, PARTY, responseTo } from './lib/asking.mjs';

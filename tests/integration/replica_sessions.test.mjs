@@ -192,7 +192,7 @@ test('the port for replicas takes what a replica has signed, once, and nothing e
   assert.equal(await relayed(a, 'unsigned'), Object.keys(refused).length);
 });
 
-test('what a client sends in the place of a signature goes nowhere', options, async (t) => {
+test("a client's text in the place of a signature goes nowhere", options, async (t) => {
   const { atB } = await one(t);
   const answer = await atB.send('tools/call', { name: 'read', arguments: {} }, { headers: { 'taskgate-relay': 'v1 b a 1 1 x y' } });
   assert.equal(answer.status, 200);

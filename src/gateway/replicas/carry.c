@@ -109,7 +109,7 @@ static void answer_error(struct carry *carry, enum jsonrpc_error error,
     buffer_finish(&message);
 }
 
-/* What was sent may have run: it is sent again only if that cannot matter. */
+/* A request that was sent may have run: it is sent again only if that cannot matter. */
 static void fail(struct carry *carry, const char *detail)
 {
     if (carry->is_repeatable && !carry->has_begun) {

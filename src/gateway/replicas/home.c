@@ -16,7 +16,8 @@
 /* A session that another replica has opened a moment ago may not have been stored yet. */
 static const int64_t unknown_again_ms[] = {50, 150};
 #define UNKNOWN_AGAIN_COUNT (sizeof unknown_again_ms / sizeof *unknown_again_ms)
-/* So many calls of a process wait for that at once. Who invents ids costs one read each. */
+/* So many calls of a process wait for that at once. A client that invents ids costs one read
+ * each. */
 #define UNKNOWN_MOST 32
 
 /* A call that waits to know where its task or session lives. */
@@ -74,14 +75,14 @@ static bool is_modern(const struct call *call)
     return call->dialect->era == MCP_ERA_MODERN;
 }
 
-/* A state that the client keeps. What it names is told again to whoever may know it, by the process
- * that handles the call. */
+/* A state that the client keeps. The process that handles the call judges whether the caller may
+ * know the task. */
 static bool read_state(const struct call *call, struct request_state *state)
 {
     return is_modern(call) && request_state_is_ours(call) && request_state_peek(call, state);
 }
 
-/* What a legacy client may do to its task needs the session as well, but for a poll. */
+/* A legacy client's request about its task needs the session as well, but for a poll. */
 static bool is_of_task(const struct call *call)
 {
     struct str method = call->envelope.method;
@@ -161,13 +162,14 @@ static void on_untaken(struct call *call, call_step here)
     char task[TASK_ID_BYTES] = "";
     struct session_home home;
     if (!find_task(call, task) && find_open_call(call, &home))
-        here(call); /* which says that the call was lost */
+        here(call); /* it says that the call was lost */
     else
         settle(call, task, here, true);
 }
 
-/* What goes by a session may have effects. Whatever else goes to another replica changes nothing a
- * second time: a poll, an answer to a question that is closed then, a round that is over. */
+/* A request that goes by a session may have effects. Any other request to another replica changes
+ * nothing a second time: a poll, an answer to a question that is closed then, a round that is
+ * over. */
 enum way { BY_SESSION, BY_TASK, BY_OPEN_CALL };
 
 /* false: its replica is gone, or is in another life. */
@@ -324,7 +326,7 @@ static void find_way(struct call *call, call_step here)
     else if (!find_open_call(call, &home))
         go_by_session(call, here);
     else if (!go(call, &home, BY_OPEN_CALL, here))
-        here(call); /* which says that the call was lost */
+        here(call); /* it says that the call was lost */
 }
 
 void home_then(struct call *call, call_step here)

@@ -1,5 +1,5 @@
 /*
- * Which process handles a request: the one where its task lives, or its open call, or its session
+ * The process that handles a request: the home of its task, or of its open call, or of its session
  * (contract "Replicas"). On the call's loop.
  */
 #pragma once

@@ -1,7 +1,7 @@
 /*
- * What one replica tells the others, so that their clients hear of it: small typed messages on the
- * port for replicas, signed as relayed requests are. Each is a courtesy: one that is lost is not
- * sent again, and the client can ask. Contract "Replicas".
+ * The news from one replica to the others, for their clients: small typed messages on the port for
+ * replicas, signed as relayed requests are. Each is a courtesy: one that is lost is not sent again,
+ * and the client can ask. Contract "Replicas".
  */
 #pragma once
 
@@ -12,13 +12,13 @@
 #include "taskgate/http/server.h"
 #include "taskgate/task/task.h"
 
-/* Where it is sent to: no source has this path. */
+/* The target of a message: no source has this path. */
 #define NEWS_TARGET "/replicas/news"
 
 /* NEWS_ROW(symbol, name) */
 #define NEWS_TABLE(NEWS_ROW)                                                                       \
     NEWS_ROW(TOOLS_CHANGED, "tools_changed") /* the lists are others, with the configuration */    \
-    NEWS_ROW(TASK_ASKS, "task_asks")         /* what the server asks in a call that runs there */  \
+    NEWS_ROW(TASK_ASKS, "task_asks")         /* the server's questions in a call there */          \
     NEWS_ROW(TASK_WANTED, "task_wanted")     /* somebody listens to a task: asks for TASK_ASKS */
 
 enum news_kind {
@@ -30,7 +30,7 @@ enum news_kind {
 
 struct news {
     enum news_kind kind;
-    char task[TASK_ID_BYTES]; /* "" where it is about none */
+    char task[TASK_ID_BYTES]; /* "" for news of no task */
     /* Of TASK_ASKS; the texts are borrowed. */
     struct str requests;  /* the open requests to a modern client: JSON object, or empty */
     struct str questions; /* seed 001's pending elicitations: JSON array, or empty */

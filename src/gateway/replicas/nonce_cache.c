@@ -48,8 +48,8 @@ void nonce_cache_destroy(struct nonce_cache *cache)
     free(cache);
 }
 
-/* What is in `old` was taken before `young` began, so it is older than the window at the next turn.
- */
+/* Nonces in `old` were taken before `young` began, so they are older than the window at the next
+ * turn. */
 static void turn(struct nonce_cache *cache, int64_t now_ms)
 {
     if (now_ms - cache->young_since_ms < cache->window_ms)

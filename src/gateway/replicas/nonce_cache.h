@@ -13,8 +13,9 @@
 
 struct nonce_cache;
 
-/* Each nonce is remembered for at least `window_ms`; at most `most` per window are. Whoever takes
- * one has checked that it was signed less than half a window before or after now. */
+/* Each nonce is remembered for at least `window_ms`; at most `most` per window are. The caller of
+ * nonce_cache_take() has checked that the nonce was signed less than half a window before or after
+ * now. */
 struct nonce_cache *nonce_cache_create(int64_t window_ms, size_t most);
 void nonce_cache_destroy(struct nonce_cache *cache); /* NULL is allowed */
 /* false: it has come before; or it may have, because it was signed no later than one that is

@@ -24,7 +24,7 @@
 #define RELAY_SIGNATURE_WINDOW_MS 30000
 #define RELAY_NONCE_BYTES 33 /* 128 random bits in hex, and the NUL */
 
-/* What is signed. All texts are borrowed. */
+/* The signed parts of a request. All texts are borrowed. */
 struct relay_signed {
     struct str from, to; /* the ids of both replicas: visible ASCII without blanks */
     int64_t epoch;       /* of `to`: another life of the same replica is not meant */
@@ -32,7 +32,7 @@ struct relay_signed {
     struct str nonce;
     struct str method, target; /* as they stand in the request line */
     struct str body;
-    /* Who asks stands in the headers, so they are signed as well. */
+    /* The headers say who asks, so they are signed as well. */
     const struct http_header *headers;
     size_t header_count;
 };

@@ -1,4 +1,4 @@
-/* What proves that a request comes from another replica. */
+/* The proof that a request comes from another replica. */
 #include "relayed.h"
 
 #include "relay_signature.h"

@@ -29,10 +29,10 @@ struct replicas {
 struct replicas *replicas_create(struct store *store, const char *key);
 void replicas_destroy(struct replicas *replicas); /* NULL is allowed */
 
-/* What the store has just said of another replica. */
+/* Notes the latest answer of the store about another replica. */
 void replicas_note(struct replicas *replicas, const struct store_home *home);
 
-/* What is known now of another replica in one of its epochs. */
+/* The present state of another replica in one of its epochs. */
 struct peer {
     bool is_over;  /* that epoch */
     char *address; /* owned by the caller; NULL: it takes no calls of others */

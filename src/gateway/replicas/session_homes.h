@@ -1,6 +1,6 @@
 /*
- * Where sessions live, as this process has learnt it, so that the store is asked once for each.
- * What is remembered holds as long as that replica's epoch goes on; the caller knows whether it
+ * The home replica of each session, as this process has learnt it, so that the store is asked once
+ * for each. An entry holds as long as that replica's epoch goes on; the caller knows whether it
  * does. Shared by all workers; any thread.
  */
 #pragma once

@@ -61,7 +61,7 @@
 #define TASK_COLUMN_ONE(kind, column, field) +1
 #define TASK_COLUMN_COUNT (0 TASK_COLUMN_TABLE(TASK_COLUMN_ONE))
 
-/* What clients wrote at length, and the outcome. The first five are in lists, too. */
+/* The long texts of clients, and the outcome. The first five are in lists, too. */
 #define TASK_BULK_COLUMNS                                                                          \
     "arguments, meta, other_params, original_arguments, shown, body, outcome_body,"                \
     " mirrored_headers"
@@ -79,7 +79,7 @@
     " from_state, hash, kept_digest, person, policy_digest, principal, reason, request_digest,"    \
     " rule, sequence, source, task_id, to_state, tool, via, votes, workflow"
 
-/* What a notice takes from its task, which may have gone: then it is NULL. */
+/* A column that a notice takes from its task. It is NULL if the task has gone. */
 #define OF_NOTICED_TASK(column)                                                                    \
     "(SELECT " column " FROM taskgate_task AS told WHERE told.id = notice.task_id)"
 /* Of a notice of the outbox. */

@@ -124,8 +124,8 @@ static void expect(struct database *database, enum sent_kind kind, enum statemen
         (struct sent){kind, which, database->operation};
 }
 
-/* The server read its clock after it was asked and before its answer was here. What is known of the
- * difference stays as long as it fits that, so that times do not shake with the load. */
+/* The server read its clock after it was asked and before its answer was here. The known difference
+ * stays as long as it fits that, so that times do not shake with the load. */
 static void compare_clocks(struct database *database, int64_t server_ms)
 {
     int64_t least_ms = server_ms - clock_now_ms() - 1, most_ms = server_ms - database->asked_ms + 1;

@@ -1,8 +1,7 @@
 /*
- * One connection to PostgreSQL in pipeline mode. What is written is queued, and its result is
- * looked at with the next read or with the commit; so a transaction of many rows waits for few
- * answers. A write that fails makes all that follows fail, up to the rollback. Used by one thread
- * at a time.
+ * One connection to PostgreSQL in pipeline mode. A write is queued, and its result is looked at
+ * with the next read or with the commit; so a transaction of many rows waits for few answers. A
+ * write that fails makes all that follows fail, up to the rollback. Used by one thread at a time.
  */
 #pragma once
 
@@ -24,7 +23,7 @@ enum statement {
     STATEMENT_COUNT
 };
 
-/* What was sent and is not answered yet. */
+/* A command that was sent and is not answered yet. */
 struct sent {
     enum sent_kind {
         SENT_PREPARE,
@@ -143,8 +142,8 @@ enum row_result rows_any(const PGresult *rows);
 
 /* ---- the connection itself ---- */
 
-/* What libpq says was read to the end, with a limit of time. NULL: no connection any more, or the
- * end of a result. */
+/* The next result of libpq; waits for it, with a limit of time. NULL: no connection any more, or
+ * the end of a result. */
 PGresult *connection_next(struct database *database);
 /* Keeps what the server or libpq has said. Returns false. */
 bool connection_fail(struct database *database, const PGresult *result, const char *what);

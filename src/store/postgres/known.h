@@ -1,6 +1,6 @@
 /*
- * What a transaction knows without asking again, because nobody else may write meanwhile; and what
- * it has counted, which is written once, with the commit.
+ * The rows that a transaction knows without asking again, because nobody else may write meanwhile;
+ * and its counts, which are written once, with the commit.
  */
 #pragma once
 

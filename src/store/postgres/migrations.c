@@ -9,7 +9,7 @@
 #include "taskgate/core/memory.h"
 
 /* Never edit a released script; append one, which only adds: columns with a default, tables,
- * indexes. What must go waits until no older version runs, and then raises `serves`. */
+ * indexes. A removal waits until no older version runs, and then raises `serves`. */
 static const struct {
     const char *sql;
     int serves; /* the oldest version whose program can use the schema after this script */
@@ -195,7 +195,7 @@ static const struct {
      " at_ms BIGINT NOT NULL);"
      "CREATE INDEX taskgate_feed_by_age ON taskgate_feed (at_ms);",
      1},
-    /* Where replicas reach each other, and that nobody may decide. */
+    /* The addresses of replicas, and the hold that lets nobody decide. */
     {"ALTER TABLE taskgate_replica ADD COLUMN address TEXT NOT NULL DEFAULT '';"
      "ALTER TABLE taskgate_replica ADD COLUMN seen_ms BIGINT NOT NULL DEFAULT 0;"
      "CREATE TABLE taskgate_hold (id BIGINT PRIMARY KEY CHECK (id = 1), replica TEXT NOT NULL,"

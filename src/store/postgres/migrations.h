@@ -9,7 +9,7 @@
 
 extern const int postgres_migration_count; /* the version of this program's schema */
 
-/* Brings the schema up, under a lock. Nothing of a failed script remains. Where there is nothing to
+/* Brings the schema up, under a lock. Nothing of a failed script remains. If there is nothing to
  * do, the right to read and write rows is enough. */
 enum opened postgres_migrate(struct database *database);
 /* Refuses a database without a schema, or with one that this program cannot read as it is. */

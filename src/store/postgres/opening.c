@@ -124,7 +124,7 @@ static enum opened judge_failure(const struct database *database)
     return ping == PQPING_OK || ping == PQPING_NO_ATTEMPT ? OPENED_REFUSED : OPENED_LATER;
 }
 
-/* What the server has to say by the way. */
+/* The server's notices. */
 static void note(void *context, const PGresult *result)
 {
     (void)context;

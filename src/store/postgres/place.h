@@ -1,7 +1,7 @@
 /*
- * Where a database is: a URL of libpq's own form,
- * postgres://USER:PASSWORD@HOST:PORT/DATABASE?KEY=VALUE, which may hold a password. What is said of
- * it to people holds none.
+ * The place of a database: a URL of libpq's own form,
+ * postgres://USER:PASSWORD@HOST:PORT/DATABASE?KEY=VALUE, which may hold a password. Its title for
+ * people holds none.
  */
 #pragma once
 

@@ -168,7 +168,7 @@ static enum statement beginning(const struct database *database, bool writes)
     return database->is_reader ? STATEMENT_BEGIN_MOMENT : STATEMENT_BEGIN_READ;
 }
 
-/* What most transactions need comes with the first answer. */
+/* The first answer brings the values that most transactions need. */
 static bool ask_beforehand(struct database *database)
 {
     return connection_queue(database, STATEMENT_AUDIT_END, SENT_END) &&

@@ -1,4 +1,4 @@
-/* What commands read beside the replicas: in pages, because libpq holds a whole result. */
+/* The rows that commands read beside the replicas: in pages, because libpq holds a whole result. */
 #include "rows.h"
 
 #define PAGE_ROWS 1000

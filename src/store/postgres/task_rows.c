@@ -11,7 +11,7 @@ _Static_assert(TASK_COLUMN_COUNT + TASK_BULK_COUNT + 3 == TASK_PLACEHOLDER_COUNT
                "each column of a task has its placeholder");
 _Static_assert(TASK_PLACEHOLDER_COUNT <= VALUES_MAX, "a statement takes the whole task");
 
-/* Where the bulk begins: behind the sequence and the columns. */
+/* The first column of the bulk: behind the sequence and the columns. */
 #define BULK (1 + TASK_COLUMN_COUNT)
 #define BODY (BULK + 5)
 #define ROW_BYTES 1024 /* of the short columns, and of the indexes */

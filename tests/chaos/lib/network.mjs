@@ -1,4 +1,4 @@
-// Where the replicas live: a network namespace for each, joined by a bridge, so that links can be pulled; or the loopback.
+// The network of the replicas: a namespace for each, joined by a bridge, so that links can be pulled; or the loopback.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { defer } from '../../integration/lib/lifetime.mjs';
 
@@ -44,7 +44,7 @@ const isAlive = (pid) => {
   }
 };
 
-/** What a run has left behind that was killed: its number is in the names. */
+/** Removes the remains of a run that was killed: its number is in the names. */
 function clearAfterTheDead() {
   for (const [, id, number] of ip('netns', 'list').matchAll(/^taskgate-([0-9a-z]+)-(\d+)/gm)) {
     if (isAlive(parseInt(id, 36))) continue;
@@ -118,7 +118,7 @@ class Namespaces {
     ip('link', 'set', this.link(number), 'up');
   }
 
-  /** What `from` sends to `to` goes to a machine that is not there; the other direction is whole. */
+  /** Sends the packets of `from` for `to` to a machine that is not there; the other direction is whole. */
   lose(from, to) {
     ip('-n', this.name(from), 'neighbour', 'replace', this.host(to), 'lladdr', '02:00:00:00:00:ff', 'nud', 'permanent', 'dev', 'eth0');
   }

@@ -26,7 +26,7 @@ const count = (list, event) => list.filter((one) => one === event).length;
 /** The row that a state needs. */
 const ROW = { approved: 'approve', executing: 'approve', completed: 'execute', rejected: 'reject', cancelled: 'cancel', expired: 'expire' };
 
-/** What is wrong with the rows of these tasks, as sentences. */
+/** The faults in the rows of these tasks, as sentences. */
 export function gapsOfTrail(events, tasks, ledger) {
   const gaps = [];
   for (const task of tasks.values()) {

@@ -48,7 +48,7 @@ export class Wire {
     far.pause();
   }
 
-  /** Nothing arrives any more, in both directions, and nobody is told. What was sent arrives after `mend`. */
+  /** Nothing arrives any more, in both directions, and nobody is told. Bytes sent meanwhile arrive after `mend`. */
   silence() {
     this.state = 'silent';
     for (const pair of this.pairs) this.hold(pair);
