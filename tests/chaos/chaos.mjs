@@ -54,7 +54,7 @@ function startTraffic({ ledger, random, clients, operator }) {
   return traffic;
 }
 
-/** Nobody sends anything new. What is on its way is answered, or its sender gives up. */
+/** Nobody sends anything new. Each request on its way is answered, or its sender gives up. */
 async function drain(traffic) {
   const patient = (work, who) => within(Promise.all(work), who, DRAINED_MS).catch((error) => {
     throw new Error(`${error.message}; without an answer: ${unanswered()}`);

@@ -40,7 +40,7 @@ const EVERYWHERE = {
       await pause(moment);
       // It watches for some seconds whether another with its name lives. Other things go on happening.
       replica.coming = replica.launch();
-      replica.coming.catch(() => {}); // who waits for it hears of it
+      replica.coming.catch(() => {}); // its waiters hear of a failure
     }),
   SIGSTOP: (place, moment) => stopped(place, moment * 3),
   'one replica is cut off from the database': (place, moment) =>

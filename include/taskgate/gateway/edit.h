@@ -4,8 +4,8 @@
  * inputSchema, differ at the workflow's `allow_edit` alone, and the rules come to the same workflow
  * or forward.
  *
- * Where the rules ask who calls, the worker judges that holds the caller's verified credentials. On
- * the loop of the worker that asks.
+ * If the rules ask for the caller, the worker that holds the caller's verified credentials judges.
+ * On the loop of the worker that asks.
  */
 #pragma once
 

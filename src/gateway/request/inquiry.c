@@ -45,7 +45,7 @@ static void on_out_of_patience(void *context)
 
 /* ---- looking ---- */
 
-/* What is sent to each worker. */
+/* The message to each worker. */
 struct look {
     struct inquiry *inquiry;
 };

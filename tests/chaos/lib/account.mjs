@@ -1,4 +1,4 @@
-// What is left when all is quiet, compared with what everybody was told.
+// The account at the end, when all is quiet: the state of everything beside what clients were told.
 import { allTasks } from '../../faults/lib/ledger.mjs';
 import { ADMIN_TOKEN } from '../../integration/lib/gateway.mjs';
 import { until } from '../../integration/lib/wait.mjs';
@@ -74,10 +74,10 @@ export async function accountFor(place, traffic) {
 }
 
 const EXAMPLES = 5;
-/** What is no promise, but a complaint. */
+/** Complaints that break no promise. */
 const LAST = ['audit', 'others'];
 
-/** What was found, in a few lines; and an error with examples where it is not nothing. */
+/** Prints the findings in a few lines, and throws an error with examples if there are any. */
 export function report(name, { ledger }, { tasks, found, again, rows }) {
   const promises = Object.entries(found).filter(([kind]) => !LAST.includes(kind));
   console.log(`${name}: ${tasks.size} tasks, ${ledger.calls.size} calls upstream, ${again} results fetched again`);

@@ -14,7 +14,7 @@ static struct gateway_worker workers[WORKERS];
 static struct gateway_worker *list[WORKERS];
 static struct gateway gateway;
 
-/* What the workers of a test know, and what has happened. */
+/* The workers that know, and counts of the calls. */
 static bool knowing[WORKERS];
 static int looks[WORKERS], answers[WORKERS];
 static int dones, destroyed;
