@@ -98,7 +98,7 @@ test('votes, withdrawals and cancellations that race the claim: each call runs o
 // Each connection of a client may end at another worker; the approver's is at the first.
 const FOUR_WORKERS = { config: { admin: ADMIN, workers: 4 } };
 
-test('whichever of four workers holds the call, the claim follows the vote', async (t) => {
+test('the claim follows the vote at the worker of four that holds the call', async (t) => {
   const { as, connect, moves } = await stage(t, {}, FOUR_WORKERS);
   const ids = [];
   for (let n = 0; n < 12; n++) ids.push((await (await connect()).createTask('delete_user', { n })).taskId);

@@ -184,7 +184,7 @@ test('rules that ask for the groups of the caller are asked with those of the to
   assert.deepEqual(await said(late, 60), [200, 60, false]);
 });
 
-test('whichever of four workers has the token of the caller, that worker judges the edit', async (t) => {
+test('the worker of four that has the token of the caller judges the edit', async (t) => {
   const { admin, asCaller, callAs, said } = await groupStage(t, { workers: 4 });
   for (let n = 0; n < 6; n++) {
     const [ours, theirs] = [await callAs(await asCaller({ sub: `ann${n}`, groups: ['dba'] })), await callAs(await asCaller({ sub: `ben${n}`, groups: ['ops'] }))];
