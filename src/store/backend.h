@@ -37,10 +37,17 @@ struct limited_counts {
     int64_t of_owner, of_all, pending;
 };
 
+/* A replica that a task lives with, in one of its epochs. */
+struct keeper {
+    const char *replica;
+    int64_t epoch;
+};
+
 struct task_rows {
     /* The whole task with request and outcome; the caller owns the reference. */
     enum row_result (*get)(struct database *database, struct str id, struct task **task);
-    bool (*insert)(struct database *database, const struct task *task);
+    /* `keeper`: the task lives with this replica; NULL: with none yet. */
+    bool (*insert)(struct database *database, const struct task *task, const struct keeper *keeper);
     /* Writes what a transition from `from` changed. ROW_ABSENT: the row is not in `from`. */
     enum row_result (*move)(struct database *database, const struct task *task,
                             enum task_state from, bool with_outcome);
@@ -65,8 +72,9 @@ struct task_rows {
                             struct id_list *list);
     /* Removes at most `limit` tasks that may go. */
     bool (*purge)(struct database *database, int64_t now_ms, size_t limit, size_t *purged);
-    /* Says early that this task will be inserted, and the tasks of its owner be counted. */
-    bool (*expect_insert)(struct database *database, const struct task *task);
+    /* Says early that these tasks will be inserted, and those of their owners be counted. */
+    bool (*expect_inserts)(struct database *database, const struct task *const *tasks,
+                           size_t count);
     /* The tasks that limits count. From reading to the end of the transaction nobody else may
      * change the counts. */
     bool (*count_limited)(struct database *database, const char *owner,

@@ -7,6 +7,7 @@
 #include "taskgate/core/log.h"
 
 #define MOST_REPLY_BYTES ((size_t)16 * 1024 * 1024)
+#define CREATES_EXPECTED 128 /* more than a batch takes from the queue */
 
 static bool any_writes(const struct operation *chain)
 {
@@ -26,12 +27,14 @@ struct batch_mark {
 /* With what the database can be asked for beforehand, all at once. */
 static bool begin(struct store *store, const struct operation *chain, bool may_write)
 {
-    bool done = store->backend->begin(store->database, may_write);
-    for (; done && chain; chain = chain->next) {
+    const struct task *tasks[CREATES_EXPECTED];
+    size_t count = 0;
+    for (; chain && count < CREATES_EXPECTED; chain = chain->next) {
         if (chain->kind == &operation_task_create)
-            done = store->backend->tasks->expect_insert(store->database, chain->task);
+            tasks[count++] = chain->task;
     }
-    return done;
+    return store->backend->begin(store->database, may_write) &&
+           (count == 0 || store->backend->tasks->expect_inserts(store->database, tasks, count));
 }
 
 static bool undo(struct store *store, struct operation *operation, struct batch *batch,

@@ -86,7 +86,7 @@ static bool write_task(struct copying *copying, struct task *task)
     struct batch batch = {.backend = copying->to_backend, .database = copying->to};
     struct database *to = copying->to;
     copying->copied->tasks++;
-    return rows->insert(to, task) && rows->set_votes(to, task) && rows->set_grant(to, task) &&
+    return rows->insert(to, task, NULL) && rows->set_votes(to, task) && rows->set_grant(to, task) &&
            (!*task->original_digest || rows->edit(to, task)) &&
            (!task_state_is_terminal(task->state) || task->request_length > 0 ||
             rows->end_request(to, task, true)) &&

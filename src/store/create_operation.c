@@ -76,13 +76,14 @@ static bool run_create(struct batch *batch, struct operation *operation)
         return false;
     if (operation->reply.status != STORE_OK)
         return true;
-    bool is_granted;
-    if (!batch->backend->tasks->insert(batch->database, task) ||
+    bool is_granted, is_executing = task->state == TASK_EXECUTING;
+    const struct keeper keeper = replica_keeper(batch);
+    bool is_kept = batch->backend->is_shared && !is_executing;
+    if (!batch->backend->tasks->insert(batch->database, task, is_kept ? &keeper : NULL) ||
         !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner, NULL},
                       ""))
         return false;
-    if (!pending_note_created(batch, task) ||
-        !(task->state == TASK_EXECUTING ? replica_claim(batch, task) : replica_keep(batch, task)))
+    if (!pending_note_created(batch, task) || (is_executing && !replica_claim(batch, task)))
         return false;
     /* Nobody is asked about a call that a grant decides. */
     if (!grants_apply(batch, task, &is_granted) ||

@@ -64,11 +64,9 @@ bool replica_claim(struct batch *batch, const struct task *task)
            ROW_FOUND;
 }
 
-bool replica_keep(struct batch *batch, const struct task *task)
+struct keeper replica_keeper(const struct batch *batch)
 {
-    const struct replica *self = batch->replica;
-    return !batch->backend->is_shared ||
-           batch->backend->replicas->keep(batch->database, task->id, self->id, self->epoch);
+    return (struct keeper){batch->replica->id, batch->replica->epoch};
 }
 
 bool replica_is_late(struct batch *batch, const struct task *task, bool *is_late)

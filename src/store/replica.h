@@ -78,8 +78,8 @@ bool replica_holds(const struct batch *batch, enum lease lease);
 /* The task is executing: by this replica from now on. false also when its epoch is over, or when
  * nobody may execute. */
 bool replica_claim(struct batch *batch, const struct task *task);
-/* If others may use the database, the task lives with this replica, which has its credentials. */
-bool replica_keep(struct batch *batch, const struct task *task);
+/* This replica, with which a new task lives, because it has the credentials. */
+struct keeper replica_keeper(const struct batch *batch);
 /* Ends an execution whose replica is gone. */
 bool replica_end_unknown(struct batch *batch, const char *id);
 /* Whether the task was claimed by another replica, or in an earlier epoch of this one. */

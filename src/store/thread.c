@@ -16,6 +16,7 @@
 #define SWEEP_INTERVAL_MS 10000
 #define RETRY_INTERVAL_MS 1000 /* of a database that has failed */
 #define FEED_SOON_MS 10        /* several batches may come together */
+#define HINT_PACE_MS 5         /* between two looks at the feed that hints ask for */
 #define LOOK_INTERVAL_MS 1000  /* at the files, when nothing is committed meanwhile */
 /* How long the backend's upkeep waits for an idle moment. */
 #define UPKEEP_SOON_MS 100
@@ -211,12 +212,24 @@ static void show_replica(struct store *store, struct batch *batch)
         store->heartbeat_at_ms = 0; /* tells the database */
 }
 
-/* The own changes that were just told there. */
-static void read_feed_soon(struct store *store)
+static void catch_up_no_later_than(struct store *store, int64_t at_ms)
 {
-    int64_t at_ms = clock_monotonic_ms() + FEED_SOON_MS;
     if (at_ms < store->catch_up_at_ms)
         store->catch_up_at_ms = at_ms;
+}
+
+/* A batch reads the feed at its beginning. So what is left are the own changes that were just told
+ * there; the next batch may read them before that. */
+static void plan_catch_up(struct store *store)
+{
+    bool has_hints = store->backend->wake_fd(store->database) >= 0;
+    store->caught_up_ms = clock_monotonic_ms();
+    store->catch_up_at_ms =
+        store->caught_up_ms + (has_hints ? REPLICA_CATCH_UP_SLOW_MS : REPLICA_CATCH_UP_MS);
+    if (store->replica.told.count > 0)
+        catch_up_no_later_than(store, store->caught_up_ms + FEED_SOON_MS);
+    if (store->backend->take_hint(store->database)) /* it came meanwhile */
+        catch_up_no_later_than(store, store->caught_up_ms + HINT_PACE_MS);
 }
 
 /* A copy; NULL: nowhere. */
@@ -252,8 +265,8 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
         store->replica.seen = batch.seen;
         store->replica.was_reached = true;
         replica_keep_told(&store->replica, &batch);
-        if (store->replica.told.count > 0)
-            read_feed_soon(store);
+        if (store->backend->is_shared)
+            plan_catch_up(store);
         plan(store, &batch);
         audit_log_anchors(&batch);
     } else {
@@ -336,7 +349,6 @@ static int64_t next_wake_ms(const struct store *store)
 static void take_part(struct store *store, int64_t now_ms)
 {
     struct error error;
-    bool has_hints = store->backend->wake_fd(store->database) >= 0;
     if (store->backend->take_late_commit(store->database))
         store->replica.epoch = 0;
     if (store->replica.epoch == 0 && atomic_load(&store->healthy) &&
@@ -351,8 +363,7 @@ static void take_part(struct store *store, int64_t now_ms)
         store_run_alone(store, &operation_heartbeat, &error);
     }
     if (now_ms >= store->catch_up_at_ms) {
-        store->catch_up_at_ms =
-            now_ms + (has_hints ? REPLICA_CATCH_UP_SLOW_MS : REPLICA_CATCH_UP_MS);
+        store->catch_up_at_ms = now_ms + REPLICA_CATCH_UP_MS; /* if it fails */
         if (atomic_load(&store->healthy))
             store_run_alone(store, &operation_catch_up, &error);
     }
@@ -371,7 +382,7 @@ static void wait(struct store *store, int64_t until_ms)
     if (look[0].revents != 0)
         eventfd_read(store->wake_fd, &count);
     if (look[1].revents != 0 && store->backend->take_hint(store->database))
-        store->catch_up_at_ms = 0;
+        catch_up_no_later_than(store, store->caught_up_ms + HINT_PACE_MS);
 }
 
 /* Up to BATCH_LIMIT operations; NULL when none came before `until_ms`. */

@@ -100,3 +100,9 @@
     "sequence, id, task_id, owner, principal, source, tool, workflow, rule, rule_digest,"          \
     " definition_digest, bound_digest, terms, arguments, votes, reason, calls, used, for_ms,"      \
     " created_ms, until_ms, ended_ms, end_cause, ended_by, end_reason"
+
+/* ---- expressions ---- */
+
+#define CLOCK_MS "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+/* Whether a grant is in force. */
+#define GRANT_ANY "EXISTS (SELECT 1 FROM taskgate_grant WHERE ended_ms = 0)"

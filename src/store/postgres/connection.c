@@ -141,9 +141,9 @@ static void check(struct database *database, const struct sent *sent, const PGre
     bool is_good = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
     if (sent->kind == SENT_PREPARE)
         database->prepared[sent->which] = is_good;
-    if (is_good && sent->kind == SENT_CLOCK)
+    if (is_good && sent->kind == SENT_LOOK && PQntuples(result) > 0)
         compare_clocks(database, row_number(result, 0, 0));
-    if (is_good && sent->kind >= SENT_OWNER && sent->kind <= SENT_TARGETS)
+    if (is_good && sent->kind >= SENT_LOOK && sent->kind <= SENT_TARGETS)
         known_take(&database->known, sent->kind, result);
     /* The commit of a transaction that has failed is a rollback. */
     bool is_undone = is_good && sent->kind == SENT_COMMIT &&
@@ -285,9 +285,10 @@ bool connection_write(struct database *database, enum statement which, const str
     return submit(database, which, values, count, SENT_WRITE);
 }
 
-bool connection_expect_task(struct database *database, const char *owner, const char *id)
+bool connection_ask(struct database *database, enum statement which, const struct value *values,
+                    size_t count, enum sent_kind kind)
 {
-    return submit(database, STATEMENT_LIMITED_GET, VALUES(TEXT(owner), TEXT(id)), SENT_OWNER);
+    return submit(database, which, values, count, kind);
 }
 
 /* Clears the rows of a statement that has failed. */

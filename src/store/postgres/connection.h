@@ -11,6 +11,7 @@
 
 #include "backend.h"
 #include "known.h"
+#include "owed.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/str.h"
@@ -29,7 +30,7 @@ struct sent {
         SENT_PREPARE,
         SENT_WRITE,
         SENT_READ,
-        SENT_CLOCK,
+        SENT_LOOK, /* what a transaction begins with: the clock, and what is known from there */
         SENT_OWNER,
         SENT_TOTALS,
         SENT_END,
@@ -64,6 +65,7 @@ struct database {
     int64_t measured_ms;             /* monotonic; 0: not yet */
     struct known known;
     struct totals counted, counted_at_mark; /* by this transaction */
+    struct owed owed;
     /* Of the connection that is tried for next. */
     int64_t retry_at_ms; /* monotonic */
     int64_t delay_ms;
@@ -86,7 +88,7 @@ struct value {
     struct str text;
     int64_t number;
 };
-#define VALUES_MAX 60
+#define VALUES_MAX 62
 #define TEXT(given) ((struct value){.kind = VALUE_TEXT, .text = str_from(given)})
 #define STRING(given) ((struct value){.kind = VALUE_TEXT, .text = (given)})
 #define BYTES(given) ((struct value){.kind = VALUE_BYTES, .text = (given)})
@@ -104,13 +106,13 @@ struct value {
 
 /* Queues a statement whose rows nobody reads. */
 bool connection_queue(struct database *database, enum statement which, enum sent_kind kind);
+/* The same with values; what comes is known then. */
+bool connection_ask(struct database *database, enum statement which, const struct value *values,
+                    size_t count, enum sent_kind kind);
 /* Queues a write. false also when a value is no text that PostgreSQL stores; then nothing was
  * queued, and the transaction can go on. */
 bool connection_write(struct database *database, enum statement which, const struct value *values,
                       size_t count);
-/* Queues the question how many tasks of an owner are counted, and whether there is a task of this
- * id; then both are known. */
-bool connection_expect_task(struct database *database, const char *owner, const char *id);
 /* Waits for the rows; the caller clears them with PQclear(). NULL: it has failed. */
 PGresult *connection_read(struct database *database, enum statement which,
                           const struct value *values, size_t count);

@@ -17,7 +17,7 @@ void known_forget(struct known *known)
     *known = (struct known){.has_totals = false};
 }
 
-struct known_owner *known_find_owner(const struct known *known, struct str owner)
+const struct known_owner *known_find_owner(const struct known *known, struct str owner)
 {
     for (size_t i = 0; i < known->owner_count; i++) {
         if (str_equal(str_from(known->owners[i].owner), owner))
@@ -50,8 +50,30 @@ bool known_has_id(const struct known *known, const char *id)
 static void take_owner(struct known *known, const PGresult *rows)
 {
     add_owner(known, row_bytes(rows, 0, 0), row_number(rows, 0, 1));
-    if (!PQgetisnull(rows, 0, 2))
-        id_list_add(&known->ids, row_bytes(rows, 0, 2));
+    struct str ids = row_bytes(rows, 0, 2);
+    while (ids.length > 0) {
+        const char *comma = memchr(ids.bytes, ',', ids.length);
+        size_t length = comma ? (size_t)(comma - ids.bytes) : ids.length;
+        id_list_add(&known->ids, str_slice(ids.bytes, length));
+        length += comma != NULL;
+        ids = str_slice(ids.bytes + length, ids.length - length);
+    }
+}
+
+/* "EVENTS:WITH_ARGUMENTS,…"; NULL: there is none. */
+static void take_target_list(struct known *known, struct str list)
+{
+    free(known->targets);
+    known->target_count = 0;
+    known->targets = memory_alloc_array(list.length / 4 + 2, sizeof *known->targets);
+    for (const char *next = list.bytes, *end = next + list.length; next < end; next++) {
+        char *rest;
+        struct known_target *target = &known->targets[known->target_count++];
+        target->events = (unsigned)strtoul(next, &rest, 10);
+        target->with_arguments = strtol(rest + 1, &rest, 10) != 0;
+        next = rest;
+    }
+    known->has_targets = true;
 }
 
 static void take_targets(struct known *known, const PGresult *rows)
@@ -65,15 +87,37 @@ static void take_targets(struct known *known, const PGresult *rows)
     known->has_targets = true;
 }
 
-static void take_end(struct known *known, const PGresult *rows)
+static void take_end(struct known *known, const PGresult *rows, int column)
 {
     store_chain_init(&known->end);
     known->has_end = true;
-    struct str hash = rows_any(rows) == ROW_FOUND ? row_bytes(rows, 0, 1) : STR_EMPTY;
+    struct str hash = rows_any(rows) == ROW_FOUND ? row_bytes(rows, 0, column + 1) : STR_EMPTY;
     if (hash.length != sizeof known->end.hash - 1)
         return;
-    known->end.sequence = row_number(rows, 0, 0);
+    known->end.sequence = row_number(rows, 0, column);
     memcpy(known->end.hash, hash.bytes, hash.length);
+}
+
+static void take_totals(struct known *known, const PGresult *rows, int column)
+{
+    known->has_totals = true;
+    known->totals = (struct totals){row_number(rows, 0, column), row_number(rows, 0, column + 1),
+                                    row_number(rows, 0, column + 2)};
+}
+
+/* Columns of STATEMENT_LOOK and STATEMENT_LOOK_WRITE. */
+enum { LOOK_CLOCK, LOOK_TOTALS, LOOK_GRANTS = LOOK_TOTALS + 3, LOOK_TARGETS, LOOK_END };
+
+static void take_look(struct known *known, const PGresult *rows)
+{
+    take_totals(known, rows, LOOK_TOTALS);
+    if (PQnfields(rows) <= LOOK_GRANTS)
+        return;
+    known->has_looked_for_grants = true;
+    known->has_grants = row_number(rows, 0, LOOK_GRANTS) != 0;
+    take_target_list(known, row_bytes(rows, 0, LOOK_TARGETS));
+    if (!PQgetisnull(rows, 0, LOOK_END))
+        take_end(known, rows, LOOK_END);
 }
 
 void known_take(struct known *known, int kind, const PGresult *rows)
@@ -82,15 +126,15 @@ void known_take(struct known *known, int kind, const PGresult *rows)
     if (kind == SENT_TARGETS)
         take_targets(known, rows);
     else if (kind == SENT_END)
-        take_end(known, rows);
+        take_end(known, rows, 0);
+    else if (kind == SENT_LOOK && has_row)
+        take_look(known, rows);
     else if (kind == SENT_OWNER && has_row)
         take_owner(known, rows);
     else if (kind == SENT_GRANTS)
         known->has_looked_for_grants = true, known->has_grants = row_number(rows, 0, 0) != 0;
-    known->has_totals |= kind == SENT_TOTALS && has_row;
-    if (kind == SENT_TOTALS && has_row)
-        known->totals =
-            (struct totals){row_number(rows, 0, 0), row_number(rows, 0, 1), row_number(rows, 0, 2)};
+    else if (kind == SENT_TOTALS && has_row)
+        take_totals(known, rows, 0);
 }
 
 bool known_ask(struct database *database, enum statement which, int kind, const bool *is_known)
@@ -113,15 +157,4 @@ bool totals_give_back(struct database *database, PGresult *rows)
         return false;
     database->counted.bytes -= bytes;
     return true;
-}
-
-bool totals_write(struct database *database)
-{
-    const struct totals counted = database->counted;
-    database->counted = (struct totals){0, 0, 0};
-    if (counted.tasks == 0 && counted.pending == 0 && counted.bytes == 0)
-        return true;
-    return connection_write(
-        database, STATEMENT_TOTALS_ADD,
-        VALUES(NUMBER(counted.tasks), NUMBER(counted.pending), NUMBER(counted.bytes)));
 }

@@ -34,7 +34,7 @@ struct known {
 };
 void known_forget(struct known *known);
 /* NULL: not known. */
-struct known_owner *known_find_owner(const struct known *known, struct str owner);
+const struct known_owner *known_find_owner(const struct known *known, struct str owner);
 bool known_has_id(const struct known *known, const char *id);
 /* Takes what is in the rows of a statement that was sent for it; `kind` is its enum sent_kind. */
 void known_take(struct known *known, int kind, const PGresult *rows);

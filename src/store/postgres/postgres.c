@@ -38,6 +38,7 @@ static void close_connection(struct database *database)
     connection_drop(database);
     place_destroy(database->place);
     known_forget(&database->known);
+    owed_finish(&database->owed);
     free(database->sent);
     MAGIC_CLEAR(database);
     free(database);
@@ -52,6 +53,7 @@ static struct database *create(const char *url, struct error *error)
     struct database *database = memory_alloc(sizeof *database);
     MAGIC_SET(database, DATABASE_MAGIC);
     database->place = place;
+    owed_init(&database->owed);
     char id[RANDOM_UUID_BYTES];
     random_uuid(id);
     snprintf(database->marker, sizeof database->marker, "%.32s", id);
@@ -168,18 +170,11 @@ static enum statement beginning(const struct database *database, bool writes)
     return database->is_reader ? STATEMENT_BEGIN_MOMENT : STATEMENT_BEGIN_READ;
 }
 
-/* The first answer brings the values that most transactions need. */
-static bool ask_beforehand(struct database *database)
-{
-    return connection_queue(database, STATEMENT_AUDIT_END, SENT_END) &&
-           connection_queue(database, STATEMENT_GRANT_ANY, SENT_GRANTS) &&
-           connection_queue(database, STATEMENT_OUTBOX_TARGETS, SENT_TARGETS);
-}
-
 static bool begin(struct database *database, bool writes)
 {
     bool is_committed = false;
     connection_listen(database); /* an ended connection is seen here, not in the transaction */
+    database->is_told = false;   /* what has come so far, this transaction reads */
     if (!reconnect(database, PATIENCE_MS))
         return false;
     if (database->is_unsure && !resolve(database, 0, &is_committed))
@@ -189,30 +184,34 @@ static bool begin(struct database *database, bool writes)
     database->error.message[0] = database->code[0] = '\0';
     database->written_before = database->written;
     known_forget(&database->known);
+    owed_finish(&database->owed);
     database->counted = (struct totals){0, 0, 0};
     database->is_open_transaction = true;
     database->asked_ms = clock_now_ms();
     return connection_queue(database, beginning(database, writes), SENT_WRITE) &&
            (!writes || connection_queue(database, STATEMENT_LOCK, SENT_WRITE)) &&
-           connection_queue(database, STATEMENT_CLOCK, SENT_CLOCK) &&
-           connection_queue(database, STATEMENT_TOTALS_GET, SENT_TOTALS) &&
-           (!writes || ask_beforehand(database));
+           connection_queue(database, writes ? STATEMENT_LOOK_WRITE : STATEMENT_LOOK, SENT_LOOK);
 }
 
-/* A transaction that writes leaves its number. */
-static bool leave_mark(struct database *database)
+/* What a transaction that writes ends with; among it its number. */
+static bool close_writing(struct database *database)
 {
-    database->mark++;
-    return connection_write(database, STATEMENT_MARK_PUT,
+    const struct totals counted = database->counted;
+    database->counted = (struct totals){0, 0, 0};
+    return owed_write(database) &&
+           connection_write(database, STATEMENT_CLOSE,
                             VALUES(TEXT(database->marker), NUMBER(database->mark),
-                                   NUMBER(clock_now_ms() + database->ahead_ms)));
+                                   NUMBER(clock_now_ms() + database->ahead_ms),
+                                   NUMBER(counted.tasks), NUMBER(counted.pending),
+                                   NUMBER(counted.bytes), NUMBER(database->tells)));
 }
 
 static bool commit(struct database *database, struct error *error)
 {
-    bool wrote = database->written != database->written_before, is_committed = false;
-    bool done = (!wrote || (totals_write(database) && leave_mark(database))) &&
-                (!database->tells || connection_queue(database, STATEMENT_NOTIFY, SENT_WRITE)) &&
+    bool wrote = database->written != database->written_before || owed_is_any(&database->owed);
+    bool is_committed = false;
+    database->mark += wrote; /* before anything can fail: the last number is that of another */
+    bool done = (!wrote || close_writing(database)) &&
                 connection_queue(database, STATEMENT_COMMIT, SENT_COMMIT) &&
                 connection_settle(database);
     if (done) {
@@ -244,6 +243,7 @@ static bool mark(struct database *database)
 {
     database->operation++;
     database->counted_at_mark = database->counted;
+    owed_mark(&database->owed);
     return connection_queue(database, STATEMENT_SAVEPOINT, SENT_WRITE);
 }
 
@@ -258,6 +258,7 @@ static bool return_to_mark(struct database *database)
         return false;
     database->has_failed = false;
     database->counted = database->counted_at_mark;
+    owed_return_to_mark(&database->owed);
     known_forget(&database->known);
     return connection_queue(database, STATEMENT_ROLLBACK_TO, SENT_WRITE) &&
            connection_queue(database, STATEMENT_RELEASE, SENT_WRITE) && connection_settle(database);

@@ -20,8 +20,6 @@ bool totals_know(struct database *database);
 /* Takes the bytes of rows that have gone, the first number of `rows`, from the totals; clears it.
  */
 bool totals_give_back(struct database *database, PGresult *rows);
-/* Writes what was counted. */
-bool totals_write(struct database *database);
 
 /* A task of the columns of `row`: TASK_COLUMNS behind the sequence, and the first five of
  * TASK_BULK_COLUMNS; so without request and outcome. */
@@ -29,7 +27,8 @@ struct task *task_row_read(const PGresult *rows, int row);
 
 /* Members of struct task_rows. */
 enum row_result postgres_task_get(struct database *database, struct str id, struct task **task);
-bool postgres_task_insert(struct database *database, const struct task *task);
+bool postgres_task_insert(struct database *database, const struct task *task,
+                          const struct keeper *keeper);
 enum row_result postgres_task_move(struct database *database, const struct task *task,
                                    enum task_state from, bool with_outcome);
 bool postgres_task_end_request(struct database *database, struct task *task, bool is_redacted);

@@ -13,23 +13,33 @@ STATEMENT_ROW(BEGIN_WRITE, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
  * commits. It is no lock on a row, because that would make each transaction write to the disk. */
 STATEMENT_ROW(LOCK,
     "SELECT pg_advisory_xact_lock(hashtext('taskgate'), hashtext(current_schema()))")
-STATEMENT_ROW(CLOCK, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+/* What each transaction begins with. Behind the lock it is a statement of its own, which sees all
+ * that was committed before. A trail without rows goes on from an anchor: AUDIT_END. */
+STATEMENT_ROW(LOOK, "SELECT " CLOCK_MS ", tasks, pending, bytes FROM taskgate_totals")
+STATEMENT_ROW(LOOK_WRITE,
+    "SELECT " CLOCK_MS ", tasks, pending, bytes, " GRANT_ANY ", (SELECT string_agg("
+    "concat(events, ':', with_arguments), ',') FROM taskgate_outbox_target), sequence, hash"
+    " FROM taskgate_totals LEFT JOIN (SELECT sequence, hash FROM taskgate_audit"
+    " ORDER BY sequence DESC LIMIT 1) AS trail ON true")
 STATEMENT_ROW(COMMIT, "COMMIT")
 STATEMENT_ROW(ROLLBACK, "ROLLBACK")
 STATEMENT_ROW(SAVEPOINT, "SAVEPOINT operation")
 STATEMENT_ROW(RELEASE, "RELEASE SAVEPOINT operation")
 STATEMENT_ROW(ROLLBACK_TO, "ROLLBACK TO SAVEPOINT operation")
-STATEMENT_ROW(MARK_PUT,
-    "INSERT INTO taskgate_mark (owner, number, at_ms) VALUES ($1, $2, $3)"
-    " ON CONFLICT (owner) DO UPDATE SET number = excluded.number, at_ms = excluded.at_ms")
+/* What each transaction that writes ends with: its mark, what it has counted, and a hint for the
+ * others where it has added to the feed. */
+STATEMENT_ROW(CLOSE,
+    "WITH marked AS (INSERT INTO taskgate_mark (owner, number, at_ms) VALUES ($1, $2, $3)"
+    " ON CONFLICT (owner) DO UPDATE SET number = excluded.number, at_ms = excluded.at_ms),"
+    " counted AS (UPDATE taskgate_totals SET tasks = tasks + $4::bigint,"
+    " pending = pending + $5::bigint, bytes = bytes + $6::bigint"
+    " WHERE $4::bigint <> 0 OR $5::bigint <> 0 OR $6::bigint <> 0)"
+    " SELECT pg_notify('taskgate_feed', '') WHERE $7::bigint <> 0")
 STATEMENT_ROW(MARK_GET, "SELECT number FROM taskgate_mark WHERE owner = $1")
-STATEMENT_ROW(NOTIFY, "SELECT pg_notify('taskgate_feed', '')")
 STATEMENT_ROW(PROBE,
     "INSERT INTO taskgate_probe (id, at_ms) VALUES (1, $1)"
     " ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms")
 STATEMENT_ROW(TOTALS_GET, "SELECT tasks, pending, bytes FROM taskgate_totals")
-STATEMENT_ROW(TOTALS_ADD,
-    "UPDATE taskgate_totals SET tasks = tasks + $1, pending = pending + $2, bytes = bytes + $3")
 /* Of the tables whose bytes nobody counts. */
 STATEMENT_ROW(BESIDE_BYTES,
     "SELECT coalesce(sum(pg_relation_size(oid)"
@@ -40,6 +50,12 @@ STATEMENT_ROW(BESIDE_BYTES,
 STATEMENT_ROW(TASK_INSERT,
     "INSERT INTO taskgate_task (deadline_ms, purge_ms, bytes" TASK_COLUMNS ", " TASK_BULK_COLUMNS ")"
     " VALUES (" TASK_PLACEHOLDERS ")")
+/* And it lives with a replica. */
+STATEMENT_ROW(TASK_INSERT_KEPT,
+    "WITH made AS (INSERT INTO taskgate_task (deadline_ms, purge_ms, bytes" TASK_COLUMNS ", "
+    TASK_BULK_COLUMNS ") VALUES (" TASK_PLACEHOLDERS ") RETURNING sequence)"
+    " INSERT INTO taskgate_task_claim (task, replica, epoch)"
+    " SELECT sequence, $60::text, $61::bigint FROM made")
 STATEMENT_ROW(TASK_GET,
     "SELECT sequence" TASK_COLUMNS ", " TASK_BULK_COLUMNS " FROM taskgate_task WHERE id = $1")
 /* Compare-and-set: no row changes unless the task is still in the state it was read in. */
@@ -75,9 +91,12 @@ STATEMENT_ROW(TASK_PURGE,
     " RETURNING bytes) SELECT coalesce(sum(bytes), 0)::bigint, count(*) FROM gone")
 STATEMENT_ROW(TASK_OLDEST,
     "SELECT workflow, min(created_ms) FROM taskgate_task WHERE state = 0 GROUP BY workflow")
+/* With those of a list of ids that are there. Each is a look at the index, whatever is known of
+ * the size of the table. */
 STATEMENT_ROW(LIMITED_GET,
     "SELECT $1::text, coalesce((SELECT tasks FROM taskgate_limited WHERE owner = $1), 0),"
-    " (SELECT id FROM taskgate_task WHERE id = $2)")
+    " (SELECT string_agg((SELECT id FROM taskgate_task AS task WHERE task.id = asked.id), ',')"
+    " FROM unnest(string_to_array($2, ',')) AS asked (id))")
 STATEMENT_ROW(LIMITED_ADD,
     "INSERT INTO taskgate_limited AS counted (owner, tasks) VALUES ($1, $2)"
     " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks")
@@ -281,6 +300,12 @@ STATEMENT_ROW(LEASE_TAKE,
     " until_ms = excluded.until_ms WHERE lease.until_ms <= $5 OR lease.replica = excluded.replica")
 STATEMENT_ROW(FEED_ADD,
     "INSERT INTO taskgate_feed (task_id, replica, created, at_ms) VALUES ($1, $2, $3, $4)")
+/* The numbers are given in the order of the lists. */
+STATEMENT_ROW(FEED_ADD_ALL,
+    "INSERT INTO taskgate_feed (task_id, replica, created, at_ms)"
+    " SELECT told.id, $2, told.created::bigint, $4"
+    " FROM unnest(string_to_array($1, ','), string_to_array($3, ',')) WITH ORDINALITY"
+    " AS told (id, created, place) ORDER BY told.place")
 STATEMENT_ROW(FEED_END, "SELECT coalesce(max(sequence), 0) FROM taskgate_feed")
 STATEMENT_ROW(FEED_READ,
     "SELECT sequence, task_id, replica, created FROM taskgate_feed WHERE sequence > $1"
@@ -326,7 +351,7 @@ STATEMENT_ROW(GRANT_INSERT,
 STATEMENT_ROW(GRANT_OF_TOOL,
     "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE owner = $1 AND source = $2 AND tool = $3"
     " AND ended_ms = 0 ORDER BY sequence")
-STATEMENT_ROW(GRANT_ANY, "SELECT EXISTS (SELECT 1 FROM taskgate_grant WHERE ended_ms = 0)")
+STATEMENT_ROW(GRANT_ANY, "SELECT " GRANT_ANY)
 STATEMENT_ROW(GRANT_GET, "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE id = $1")
 STATEMENT_ROW(GRANT_ACTIVE,
     "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE ended_ms = 0 ORDER BY sequence")

@@ -1,5 +1,8 @@
 /* Tasks that time, a session or a count is about. */
+#include <string.h>
+
 #include "rows.h"
+#include "taskgate/core/buffer.h"
 
 static bool find_due(struct database *database, int64_t now_ms, size_t limit, struct id_list *list)
 {
@@ -35,16 +38,45 @@ static bool purge(struct database *database, int64_t now_ms, size_t limit, size_
 
 /* ---- what limits count ---- */
 
-static bool expect_insert(struct database *database, const struct task *task)
+static bool ask_of_owner(struct database *database, const char *owner, struct str ids)
 {
-    return connection_expect_task(database, task->owner, task->id);
+    return connection_ask(database, STATEMENT_LIMITED_GET, VALUES(TEXT(owner), STRING(ids)),
+                          SENT_OWNER);
+}
+
+static bool is_asked(const struct task *const *tasks, size_t count, const char *owner)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(tasks[i]->owner, owner) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A statement for each owner; the first asks for the ids of all. */
+static bool expect_inserts(struct database *database, const struct task *const *tasks, size_t count)
+{
+    struct buffer ids;
+    bool done = true;
+    buffer_init(&ids);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buffer_append_char(&ids, ',');
+        buffer_append_text(&ids, tasks[i]->id);
+    }
+    for (size_t i = 0; done && i < count; i++) {
+        if (!is_asked(tasks, i, tasks[i]->owner))
+            done = ask_of_owner(database, tasks[i]->owner, i == 0 ? buffer_str(&ids) : STR_EMPTY);
+    }
+    buffer_finish(&ids);
+    return done;
 }
 
 /* NULL: the database has failed. */
-static struct known_owner *know_owner(struct database *database, const char *owner)
+static const struct known_owner *know_owner(struct database *database, const char *owner)
 {
-    struct known_owner *known = known_find_owner(&database->known, str_from(owner));
-    if (!known && connection_expect_task(database, owner, "") && connection_settle(database))
+    const struct known_owner *known = known_find_owner(&database->known, str_from(owner));
+    if (!known && ask_of_owner(database, owner, STR_EMPTY) && connection_settle(database))
         known = known_find_owner(&database->known, str_from(owner));
     return known;
 }
@@ -59,7 +91,7 @@ static bool count_limited(struct database *database, const char *owner,
         return false;
     const struct totals *totals = &database->known.totals, *counted = &database->counted;
     *counts = (struct limited_counts){
-        .of_owner = known ? known->tasks : 0,
+        .of_owner = known ? known->tasks + owed_tasks(&database->owed, str_from(owner)) : 0,
         .of_all = totals->tasks + counted->tasks,
         .pending = totals->pending + counted->pending,
     };
@@ -74,12 +106,9 @@ static bool add_limited_to(struct database *database, const char *owner, int64_t
         database->counted.pending += pending;
         return true;
     }
-    if (limited == 0)
-        return true;
-    struct known_owner *known = known_find_owner(&database->known, str_from(owner));
-    if (known)
-        known->tasks += limited;
-    return connection_write(database, STATEMENT_LIMITED_ADD, VALUES(TEXT(owner), NUMBER(limited)));
+    if (limited != 0)
+        owed_add_tasks(&database->owed, str_from(owner), limited);
+    return true;
 }
 
 static bool find_oldest(struct database *database,
@@ -107,7 +136,7 @@ const struct task_rows postgres_task_rows = {
     .next_deadline = next_deadline,
     .find_of_session = find_of_session,
     .purge = purge,
-    .expect_insert = expect_insert,
+    .expect_inserts = expect_inserts,
     .count_limited = count_limited,
     .add_limited_to = add_limited_to,
     .find_oldest = find_oldest,

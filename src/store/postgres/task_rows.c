@@ -9,7 +9,9 @@
 
 _Static_assert(TASK_COLUMN_COUNT + TASK_BULK_COUNT + 3 == TASK_PLACEHOLDER_COUNT,
                "each column of a task has its placeholder");
-_Static_assert(TASK_PLACEHOLDER_COUNT <= VALUES_MAX, "a statement takes the whole task");
+#define KEEPER_COUNT 2 /* values of a keeper */
+_Static_assert(TASK_PLACEHOLDER_COUNT + KEEPER_COUNT <= VALUES_MAX,
+               "a statement takes the whole task");
 
 /* The first column of the bulk: behind the sequence and the columns. */
 #define BULK (1 + TASK_COLUMN_COUNT)
@@ -105,7 +107,8 @@ static int64_t bytes_of(const struct task *task)
     return (int64_t)bytes;
 }
 
-bool postgres_task_insert(struct database *database, const struct task *task)
+bool postgres_task_insert(struct database *database, const struct task *task,
+                          const struct keeper *keeper)
 {
     int64_t bytes = bytes_of(task) + (int64_t)task->outcome_length;
     /* Said by the database, it would be the fault of all that are committed together. */
@@ -113,13 +116,23 @@ bool postgres_task_insert(struct database *database, const struct task *task)
         return error_set(&database->error, "there is a task %s already", task->id);
     id_list_add(&database->known.ids, str_from(task->id));
     database->counted.bytes += bytes;
-    return connection_write(database, STATEMENT_TASK_INSERT,
-                            VALUES(TIME(task_next_deadline_ms(task)), TIME(task_purge_ms(task)),
-                                   NUMBER(bytes), TASK_COLUMN_TABLE(WRITE) TEXT(task->arguments),
-                                   TEXT(task->meta), TEXT(task->other_params),
-                                   TEXT(task->original_arguments), TEXT(task->shown),
+    const struct value values[] = {TIME(task_next_deadline_ms(task)),
+                                   TIME(task_purge_ms(task)),
+                                   NUMBER(bytes),
+                                   TASK_COLUMN_TABLE(WRITE) TEXT(task->arguments),
+                                   TEXT(task->meta),
+                                   TEXT(task->other_params),
+                                   TEXT(task->original_arguments),
+                                   TEXT(task->shown),
                                    BYTES(str_slice(task->request, task->request_length)),
-                                   outcome_of(task), BYTES(str_from(task->mirrored_headers))));
+                                   outcome_of(task),
+                                   BYTES(str_from(task->mirrored_headers)),
+                                   TEXT(keeper ? keeper->replica : ""),
+                                   NUMBER(keeper ? keeper->epoch : 0)};
+    _Static_assert(sizeof values / sizeof *values == TASK_PLACEHOLDER_COUNT + KEEPER_COUNT,
+                   "the keeper stands behind the task");
+    return connection_write(database, keeper ? STATEMENT_TASK_INSERT_KEPT : STATEMENT_TASK_INSERT,
+                            values, TASK_PLACEHOLDER_COUNT + (keeper ? KEEPER_COUNT : 0));
 }
 
 enum row_result postgres_task_move(struct database *database, const struct task *task,

@@ -35,9 +35,9 @@ static bool purge(struct database *database, int64_t now_ms, size_t limit, size_
     return done && database_simple(database, STATEMENT_LIMITED_PURGE);
 }
 
-static bool expect_insert(struct database *database, const struct task *task)
+static bool expect_inserts(struct database *database, const struct task *const *tasks, size_t count)
 {
-    (void)database, (void)task;
+    (void)database, (void)tasks, (void)count;
     return true;
 }
 
@@ -91,7 +91,7 @@ const struct task_rows sqlite_task_rows = {
     .next_deadline = next_deadline,
     .find_of_session = find_of_session,
     .purge = purge,
-    .expect_insert = expect_insert,
+    .expect_inserts = expect_inserts,
     .count_limited = count_limited,
     .add_limited_to = add_limited_to,
     .find_oldest = find_oldest,

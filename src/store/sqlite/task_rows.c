@@ -177,7 +177,18 @@ static bool put_outcome(struct database *database, const struct task *task, int6
     return database_run(row);
 }
 
-bool task_rows_insert(struct database *database, const struct task *task)
+static bool put_keeper(struct database *database, const struct task *task,
+                       const struct keeper *keeper)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_CLAIM_KEEP);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, keeper->replica);
+    sqlite3_bind_int64(row, 3, keeper->epoch);
+    return database_run(row);
+}
+
+bool task_rows_insert(struct database *database, const struct task *task,
+                      const struct keeper *keeper)
 {
     if (!insert_task(database, task))
         return false;
@@ -190,9 +201,9 @@ bool task_rows_insert(struct database *database, const struct task *task)
     database_bind_text(row, 5, task->other_params);
     database_bind_text(row, 6, task->mirrored_headers);
     database_bind_text(row, 7, task->shown);
-    if (!database_run(row))
-        return false;
-    return task->outcome == TASK_OUTCOME_NONE || put_outcome(database, task, sequence);
+    return database_run(row) &&
+           (task->outcome == TASK_OUTCOME_NONE || put_outcome(database, task, sequence)) &&
+           (!keeper || put_keeper(database, task, keeper));
 }
 
 bool task_rows_end_request(struct database *database, struct task *task, bool is_redacted)

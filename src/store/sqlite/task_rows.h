@@ -24,7 +24,8 @@ struct task *task_rows_read(sqlite3_stmt *row);
 
 /* Members of struct task_rows. */
 enum row_result task_rows_get(struct database *database, struct str id, struct task **task);
-bool task_rows_insert(struct database *database, const struct task *task);
+bool task_rows_insert(struct database *database, const struct task *task,
+                      const struct keeper *keeper);
 bool task_rows_edit(struct database *database, const struct task *task);
 enum row_result task_rows_move(struct database *database, const struct task *task,
                                enum task_state from, bool with_outcome);

@@ -1,0 +1,38 @@
+/*
+ * What a transaction writes once, right before its commit, so that many operations cost few
+ * statements: what it has counted of each owner, and what it adds to the feed. An operation that is
+ * undone takes back what it has counted; it has added nothing to the feed. Used by the thread of
+ * the connection.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "backend.h"
+#include "taskgate/core/buffer.h"
+
+struct owed {
+    struct owed_owner {
+        char *owner;
+        int64_t tasks, tasks_at_mark; /* to be added to what limits count of him */
+    } * owners;
+    size_t owner_count, owner_capacity;
+    struct buffer feed_ids, feed_created; /* lists with commas */
+    size_t feed_count;
+    char *feed_replica; /* of all of them */
+    int64_t feed_at_ms;
+};
+
+void owed_init(struct owed *owed);
+/* Forgets everything, as a new transaction does. */
+void owed_finish(struct owed *owed);
+int64_t owed_tasks(const struct owed *owed, struct str owner);
+void owed_add_tasks(struct owed *owed, struct str owner, int64_t tasks);
+/* What is added after the mark can be taken back. */
+void owed_mark(struct owed *owed);
+void owed_return_to_mark(struct owed *owed);
+/* All changes of a transaction are of one replica. */
+void owed_add_change(struct owed *owed, const struct feed_change *change, int64_t now_ms);
+bool owed_is_any(const struct owed *owed);
+/* Queues the writes. */
+bool owed_write(struct database *database);
