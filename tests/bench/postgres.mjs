@@ -85,7 +85,7 @@ function insertOf(database, table, condition, instead) {
 async function pgbenchScript(database, gateway) {
   const id = await createTask(gateway);
   const own = `'tg_' || CAST(:number AS text)`;
-  const lines = ['\\set number random(1, 9000000000000000000)', 'BEGIN;', insertOf(database, 'taskgate_task', `id = '${id}'`, { id: own }), insertOf(database, 'taskgate_audit', `task_id = '${id}'`, { task_id: own, sequence: "nextval('numbers')" }), insertOf(database, 'taskgate_feed', `task_id = '${id}'`, { task_id: own }), 'END;'];
+  const lines = ['\\set number random(1, 9000000000000000000)', 'BEGIN;', insertOf(database, 'taskgate_task', `id = '${id}'`, { id: own }), insertOf(database, 'taskgate_task_claim', `task = (SELECT sequence FROM taskgate_task WHERE id = '${id}')`, { task: 'lastval()' }), insertOf(database, 'taskgate_audit', `task_id = '${id}'`, { task_id: own, sequence: "nextval('numbers')" }), insertOf(database, 'taskgate_feed', `task_id = '${id}'`, { task_id: own }), 'END;'];
   const file = path.join(folder, 'pgbench.sql');
   fs.writeFileSync(file, `${lines.join('\n')}\n`);
   const url = database.createDatabase('beside');

@@ -1,4 +1,4 @@
-/* What a transaction writes once, with its end. */
+/* The rows that a transaction writes once, with its end. */
 #include "owed.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
- * What a transaction writes once, right before its commit, so that many operations cost few
- * statements: what it has counted of each owner, and what it adds to the feed. An operation that is
- * undone takes back what it has counted; it has added nothing to the feed. Used by the thread of
- * the connection.
+ * The rows that a transaction writes once, right before its commit, so that many operations cost
+ * few statements: the tasks counted of each owner, and the changes added to the feed. An operation
+ * that is undone takes back its counts; it has added nothing to the feed. Used by the thread of the
+ * connection.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ void owed_init(struct owed *owed);
 void owed_finish(struct owed *owed);
 int64_t owed_tasks(const struct owed *owed, struct str owner);
 void owed_add_tasks(struct owed *owed, struct str owner, int64_t tasks);
-/* What is added after the mark can be taken back. */
+/* Counts that are added after the mark can be taken back. */
 void owed_mark(struct owed *owed);
 void owed_return_to_mark(struct owed *owed);
 /* All changes of a transaction are of one replica. */

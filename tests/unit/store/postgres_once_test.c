@@ -25,7 +25,7 @@ static void tear_down(void)
 
 /* The connection is lost before the number of the transaction is sent. That of the one before,
  * which was committed, is not taken for it. */
-START_TEST(what_was_lost_before_its_number_was_sent_is_not_stored)
+START_TEST(a_transaction_lost_before_its_number_was_sent_is_not_stored)
 {
     const struct feed_change change = {.task_id = STR("tg_x"), .replica = STR("x")};
     struct error error = {""};
@@ -107,7 +107,7 @@ int main(void)
     TCase *tests = tcase_create("once");
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, what_was_lost_before_its_number_was_sent_is_not_stored);
+    tcase_add_test(tests, a_transaction_lost_before_its_number_was_sent_is_not_stored);
     tcase_add_test(tests, one_that_fails_late_is_in_no_count_and_not_in_the_feed);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
