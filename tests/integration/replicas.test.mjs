@@ -95,13 +95,13 @@ test('event: grant of one replica is told at the other, and the numbers of the c
   const atB = await b.admin.events();
   const heard = async () => (await atB.next((e) => e.event === 'grant', 'a grant')).json;
   const { taskId } = await client.createTask('delete_user', { id: 1 });
+  const { id: last } = await atB.next((e) => e.event === 'task', 'a task');
   const { json } = await a.admin.post(`/api/v1/tasks/${taskId}/approve`, { grant: { for: '1h', calls: 2 } });
   const given = await heard();
   assert.deepEqual([given.id, given.state, given.used], [json.grant.id, 'active', 0]);
   await client.createTask('delete_user', { id: 1 });
   assert.equal((await heard()).used, 1);
   await b.admin.inState(taskId, 'completed');
-  const { id: last } = await atB.next((e) => e.event === 'task', 'a task');
   const atA = await a.admin.events();
   assert.equal((await b.admin.post(`/api/v1/grants/${given.id}/revoke`)).status, 200);
   for (const stream of [atA, atB]) assert.equal((await stream.next((e) => e.event === 'grant' && e.json.endCause === 'revoked', 'the end')).json.id, given.id);

@@ -30,7 +30,7 @@ struct sent {
         SENT_PREPARE,
         SENT_WRITE,
         SENT_READ,
-        SENT_LOOK, /* the first question of a transaction: the clock, and the values of struct known */
+        SENT_LOOK, /* first of a transaction: the clock, and values of struct known */
         SENT_OWNER,
         SENT_TOTALS,
         SENT_END,
