@@ -114,6 +114,7 @@ void operation_destroy(struct operation *operation)
     free(operation->query);
     free(operation->token_digest);
     free(operation->upstream_task);
+    free(operation->heir);
     session_destroy(operation->session_value);
     sign_in_destroy(operation->sign_in);
     free(operation->targets);

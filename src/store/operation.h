@@ -81,6 +81,8 @@ struct operation {
     char *id, *owner, *session, *source, *tool, *workflow, *principal;
     char *token_digest;
     char *upstream_task;
+    char *heir; /* a replica, or NULL */
+    int64_t heir_epoch;
     int64_t time_ms;
     struct store_session *session_value;
     struct store_sign_in *sign_in;

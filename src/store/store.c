@@ -342,10 +342,15 @@ void store_session_settle(struct store *store, struct str source, struct str dig
     store_queue(store, create_of_session(&operation_session_settle, source, digest, call));
 }
 
-void store_task_settle(struct store *store, struct str id, struct store_call call)
+void store_task_settle(struct store *store, struct str id, const struct store_heir *heir,
+                       struct store_call call)
 {
     struct operation *operation = operation_create(&operation_task_settle, call);
     operation->id = memory_copy_str(id);
+    if (heir) {
+        operation->heir = memory_copy_text(heir->replica);
+        operation->heir_epoch = heir->epoch;
+    }
     store_queue(store, operation);
 }
 

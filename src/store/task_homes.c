@@ -6,9 +6,9 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/store/homes.h"
 
-static bool is_own(const struct replica *self, const struct task_home_row *row)
+static bool is_own(const struct replica *self, const char *replica, int64_t epoch)
 {
-    return row->epoch == self->epoch && strcmp(row->replica, self->id) == 0;
+    return epoch == self->epoch && strcmp(replica, self->id) == 0;
 }
 
 /* The replica of the task is gone. */
@@ -23,14 +23,16 @@ static bool adopt_task(struct batch *batch, const struct task_home_row *row,
         operation->reply.status = STORE_NOT_FOUND;
         return replica_end_unknown(batch, operation->id);
     }
+    const char *heir = operation->heir ? operation->heir : self->id;
+    int64_t epoch = operation->heir ? operation->heir_epoch : self->epoch;
     struct store_home *home = memory_alloc(sizeof *home);
-    *home = (struct store_home){.replica = memory_copy_text(self->id),
-                                .epoch = self->epoch,
+    *home = (struct store_home){.replica = memory_copy_text(heir),
+                                .epoch = epoch,
                                 .address = memory_copy_text(""),
-                                .is_here = true,
+                                .is_here = is_own(self, heir, epoch),
                                 .is_adopted = true};
     operation->reply.home = home;
-    return batch->backend->replicas->keep(batch->database, operation->id, self->id, self->epoch);
+    return batch->backend->replicas->keep(batch->database, operation->id, heir, epoch);
 }
 
 static bool settle_task(struct batch *batch, struct operation *operation, struct task_home_row *row)
@@ -45,7 +47,7 @@ static bool settle_task(struct batch *batch, struct operation *operation, struct
     *home = (struct store_home){.replica = row->replica,
                                 .epoch = row->epoch,
                                 .address = row->address,
-                                .is_here = is_own(batch->replica, row)};
+                                .is_here = is_own(batch->replica, row->replica, row->epoch)};
     row->replica = row->address = NULL;
     operation->reply.home = home;
     return true;

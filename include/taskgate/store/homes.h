@@ -29,8 +29,16 @@ struct store_home {
 void store_session_settle(struct store *store, struct str source, struct str digest,
                           struct store_call call);
 
+/* A replica in one of its epochs, where a task is to live whose home is gone. */
+struct store_heir {
+    const char *replica;
+    int64_t epoch;
+};
+
 /* The same for a task that has not ended: who has created it has the credentials for it, and who
  * runs it has what the server asks meanwhile. If that replica is gone, an undecided or approved
- * task lives here from now on, and one that was executing ends with an unknown outcome.
- * STORE_NOT_FOUND: no such task lives anywhere, because it has ended, or is not known. */
-void store_task_settle(struct store *store, struct str id, struct store_call call);
+ * task lives with `heir` from now on (copied; NULL: here), whose address is not told then. One that
+ * was executing ends with an unknown outcome. STORE_NOT_FOUND: no such task lives anywhere, because
+ * it has ended, or is not known. */
+void store_task_settle(struct store *store, struct str id, const struct store_heir *heir,
+                       struct store_call call);

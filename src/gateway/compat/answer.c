@@ -39,6 +39,7 @@ static void news_init(struct news *news, const struct call *call, bool takes_eve
     struct buffer events = {0};
     *news = (struct news){{0}, {0}};
     inbox_key_of_call(call, key);
+    takes_events = takes_events && !call->is_away; /* else they are told at the session's home */
     if (takes_events && inbox_take_events(gateway, str_from(key), announced, &events) > 0)
         buffer_append_format(&news->events, "{\"events_since_last_response\":%.*s}",
                              STR_ARGS(buffer_str(&events)));

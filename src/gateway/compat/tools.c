@@ -1,8 +1,8 @@
 /* The gateway's own tools: their offer to a client, and their names. */
 #include "tools.h"
-#include "state/tool_catalog.h"
 
 #include "inbox/inbox.h"
+#include "request/pseudo_names.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/members.h"
 
@@ -20,46 +20,15 @@ static const struct pseudo_tool tools[] = {
 };
 _Static_assert(sizeof tools / sizeof *tools == PSEUDO_TOOL_COUNT, "each tool has a row");
 
-/* Reads the list of this client's owner. Lists of other owners change nothing. */
-static bool upstream_has(const struct call *call, struct str name)
+const struct pseudo_tool *pseudo_tool_called(struct call *call)
 {
-    struct catalog_tool tool;
-    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
-                      str_from(call->owner), name, &tool);
-    return tool.word == CATALOG_TOLD || (tool.word == CATALOG_GATEWAYS && !tool.has_list);
-}
-
-/* The modern era has other ways for all that the others do. */
-static bool is_of_era(const struct call *call, enum config_pseudo_tool tool)
-{
-    return call->dialect->offers_all_tools || tool == PSEUDO_TOOL_GET_TASK_RESULT ||
-           tool == PSEUDO_TOOL_AWAIT_ACTIVITY;
-}
-
-static const struct pseudo_tool *find(const struct call *call, struct str name)
-{
-    enum config_pseudo_tool id = config_pseudo_tool_find(name);
-    if (id == PSEUDO_TOOL_COUNT || !is_of_era(call, id) ||
-        !config_pseudo_offers(&call->snapshot->config->pseudo, id))
+    enum config_pseudo_tool id = pseudo_names_find(call);
+    if (id == PSEUDO_TOOL_COUNT)
         return NULL;
     const struct pseudo_tool *tool = tools;
     while (tool->id != id)
         tool++;
     return tool;
-}
-
-const struct pseudo_tool *pseudo_tool_called(struct call *call)
-{
-    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
-    struct str name = call->envelope.name.text, prefix = str_from(pseudo->prefix);
-    const struct pseudo_tool *tool = find(call, name);
-    if (tool)
-        call_identify(call);
-    if (tool && !upstream_has(call, name))
-        return tool;
-    if ((!tool && prefix.length == 0) || !str_starts_with(name, prefix))
-        return NULL;
-    return find(call, str_slice(name.bytes + prefix.length, name.length - prefix.length));
 }
 
 /* ---- output schemas ---- */
@@ -89,8 +58,8 @@ static bool is_offered(const struct call *call, enum config_pseudo_tool tool)
 {
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_call(call, key);
-    return config_pseudo_offers(&call->snapshot->config->pseudo, tool) && is_of_era(call, tool) &&
-           (key[0] || tool != PSEUDO_TOOL_AWAIT_ACTIVITY);
+    return config_pseudo_offers(&call->snapshot->config->pseudo, tool) &&
+           pseudo_names_is_of_era(call, tool) && (key[0] || tool != PSEUDO_TOOL_AWAIT_ACTIVITY);
 }
 
 struct tool_names pseudo_tools_names(const struct call *call)
@@ -99,7 +68,7 @@ struct tool_names pseudo_tools_names(const struct call *call)
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
         if (is_offered(call, tools[i].id))
             names.offered |= 1U << tools[i].id;
-        if (upstream_has(call, str_from(config_pseudo_tool_name(tools[i].id))))
+        if (pseudo_names_has_upstream(call, str_from(config_pseudo_tool_name(tools[i].id))))
             names.prefixed |= 1U << tools[i].id;
     }
     return names;

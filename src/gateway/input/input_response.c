@@ -194,6 +194,7 @@ static bool find_question(struct call *call, char **our_id, struct response_sear
     if (str_starts_with(id, STR("\"tg:"))) {
         char *text = json_string_text(id, NULL);
         *our_id = memory_copy_text(text + 3);
+        (*our_id)[strcspn(*our_id, ".")] = '\0'; /* behind it: which replica has asked */
         free(text);
         match->id = str_from(*our_id);
         input_table_visit_id(call->worker->gateway->inputs, match->id, note_owner, search);

@@ -24,14 +24,15 @@ static bool can_be_sent(const struct call *call, enum input_kind kind)
 }
 
 /* The server's own id names the request only in the session that it was given in. The response is
- * looked up there. */
+ * looked up there, which may be another replica than the one that runs the task. */
 static bool is_in_its_session(const struct call *call, const struct input_request *input)
 {
     const struct kept_input *kept = input->owner;
     char key[INPUT_KEY_BYTES];
     client_key_of_call(call, key);
-    return !kept->take_answer && call->session[0] && strcmp(call->session, input->session) == 0 &&
-           strcmp(key, input->key) == 0;
+    bool may_be_elsewhere = input->task[0] && kept->worker->gateway->replicas;
+    return !kept->take_answer && !may_be_elsewhere && call->session[0] &&
+           strcmp(call->session, input->session) == 0 && strcmp(key, input->key) == 0;
 }
 
 static void claim(void *context, struct input_request *input)

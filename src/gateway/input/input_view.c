@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "input_internal.h"
+#include "replicas/replicas.h"
 #include "request/client_profile.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
@@ -201,8 +202,9 @@ const char *input_end_name(enum input_state state)
 
 void input_write_sent_id(const struct input_request *input, struct buffer *out)
 {
+    const struct kept_input *kept = input->owner;
     if (input->sent_as_it_came)
         buffer_append_text(out, input->upstream_id);
     else
-        buffer_append_format(out, "\"tg:%s\"", input->id);
+        replicas_write_question_id(kept->worker->gateway->replicas, input->id, out);
 }

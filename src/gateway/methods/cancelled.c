@@ -8,6 +8,7 @@
 
 #include "request/broadcast.h"
 #include "request/deferred_response.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
 /* A client's request, which may wait on any worker. */
@@ -68,20 +69,64 @@ static const struct broadcast_kind cancellation_kind = {.bytes = sizeof(struct c
                                                         .finish = finish_cancellation,
                                                         .deliver = deliver_cancellation};
 
+/* ---- at other replicas ---- */
+
+/* A wait for a task's result may be at the task's home. */
+static void tell_others(struct call *call, const struct cancellation *cancellation)
+{
+    struct buffer wait;
+    buffer_init(&wait);
+    buffer_append_char(&wait, '{');
+    json_add_text(&wait, "source", call->source->id);
+    json_add_text(&wait, "session", call->session);
+    json_add_text(&wait, "owner", call->owner);
+    if (cancellation->request_id.length > 0) {
+        json_add_key(&wait, "requestId");
+        buffer_append(&wait, cancellation->request_id);
+    }
+    buffer_append_char(&wait, '}');
+    news_send(call->worker, &(struct news){.kind = NEWS_WAIT_OVER, .wait = buffer_str(&wait)});
+    buffer_finish(&wait);
+}
+
+void cancelled_take_news(struct gateway_worker *worker, const struct news *news)
+{
+    static const char *const keys[] = {"source", "session", "owner"};
+    struct buffer texts[3];
+    bool is_whole = true;
+    for (size_t i = 0; i < 3; i++) {
+        buffer_init(&texts[i]);
+        is_whole = json_decode_string(json_member(news->wait, keys[i]), &texts[i]) &&
+                   texts[i].length > 0 && is_whole;
+    }
+    const struct cancellation cancellation = {buffer_str(&texts[0]), buffer_str(&texts[1]),
+                                              buffer_str(&texts[2]),
+                                              json_member(news->wait, "requestId")};
+    if (is_whole)
+        deliver_cancellation(worker, &cancellation);
+    for (size_t i = 0; i < 3; i++)
+        buffer_finish(&texts[i]);
+}
+
+/* ---- for the client ---- */
+
+static void notify(struct call *call, struct str request_id)
+{
+    const struct cancellation cancellation = {str_from(call->source->id), str_from(call->session),
+                                              str_from(call->owner), request_id};
+    broadcast_send(call->worker->gateway, &cancellation_kind, &cancellation);
+    tell_others(call, &cancellation);
+}
+
 void cancelled_notify(struct call *call)
 {
     struct str id = json_member(call->envelope.params, "requestId");
     call_identify(call);
-    if (!call->session[0] || id.length == 0)
-        return; /* without a session another client's request may have the same id */
-    const struct cancellation cancellation = {str_from(call->source->id), str_from(call->session),
-                                              str_from(call->owner), id};
-    broadcast_send(call->worker->gateway, &cancellation_kind, &cancellation);
+    if (call->session[0] && id.length > 0)
+        notify(call, id); /* without a session another client's request may have the same id */
 }
 
 void cancelled_notify_all(struct call *call)
 {
-    const struct cancellation cancellation = {str_from(call->source->id), str_from(call->session),
-                                              str_from(call->owner), STR_EMPTY};
-    broadcast_send(call->worker->gateway, &cancellation_kind, &cancellation);
+    notify(call, STR_EMPTY);
 }

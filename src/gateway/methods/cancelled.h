@@ -5,10 +5,13 @@
  */
 #pragma once
 
+#include "replicas/news.h"
 #include "request/call.h"
 
-/* The client's notifications/cancelled: ends the wait that it names, on whichever worker. A wait of
- * another owner goes on (contract "Hardening, second round"). */
+/* The client's notifications/cancelled: ends the wait that it names, on whichever worker of
+ * whichever replica. A wait of another owner goes on (contract "Hardening, second round"). */
 void cancelled_notify(struct call *call);
 /* The call has ended its session: the same for all that its owner waits for there. */
 void cancelled_notify_all(struct call *call);
+/* Another replica has told of it (WAIT_OVER): ends the wait on this worker. */
+void cancelled_take_news(struct gateway_worker *worker, const struct news *news);

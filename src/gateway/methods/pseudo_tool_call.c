@@ -22,7 +22,8 @@ static void run(struct call *call)
     buffer_init(&problem);
     buffer_init(&text);
     inbox_key_of_call(call, key);
-    inbox_touch(call->worker->gateway, str_from(key));
+    if (!call->is_away)
+        inbox_touch(call->worker->gateway, str_from(key));
     if (!tool) {
         compat_answer_text(call, STR("This tool is now the server's own: list the tools again"),
                            true); /* its list has come meanwhile */

@@ -119,12 +119,16 @@ static void fail(struct carry *carry, const char *detail)
         give_back(carry);
         return;
     }
-    const struct jsonrpc_error_data data = {.details = STR("the outcome of the call is unknown")};
+    const struct jsonrpc_error_data unknown = {.details =
+                                                   STR("the outcome of the call is unknown")};
+    const struct jsonrpc_error_data again = {
+        .details = STR("the replica that had the task is gone: ask again"), .retry_after = 5};
     log_warn("A relayed request was lost with its replica",
              LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
     metrics_count(METRIC_RELAYED_REQUESTS, STR("lost"));
     if (carry->call->envelope.kind == ENVELOPE_REQUEST && carry->call->envelope.id.length > 0)
-        answer_error(carry, JSONRPC_UPSTREAM_FAILED, &data);
+        answer_error(carry, carry->is_repeatable ? JSONRPC_UNAVAILABLE : JSONRPC_UPSTREAM_FAILED,
+                     carry->is_repeatable ? &again : &unknown);
     else if (carry->has_begun)
         complete(carry); /* of a GET: the client asks for its stream anew */
     else

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "carry.h"
+#include "needs.h"
 #include "replicas.h"
 #include "request/call_part.h"
-#include "request/request_state.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/homes.h"
@@ -20,7 +20,8 @@ static const int64_t unknown_again_ms[] = {50, 150};
  * each. */
 #define UNKNOWN_MOST 32
 
-/* A call that waits to know where its task or session lives. */
+/* A call that waits to know where its session lives, or its task, or first the one and then the
+ * other. */
 struct settling {
     struct call_part part;
     uint32_t magic; /* SETTLING_MAGIC */
@@ -30,7 +31,11 @@ struct settling {
     size_t tries;
     bool is_waiting;          /* for a session to be stored */
     bool was_carried;         /* in vain: it is not tried again */
-    char task[TASK_ID_BYTES]; /* "": its session is looked for */
+    bool stays;               /* it is handled here wherever its session lives */
+    char task[TASK_ID_BYTES]; /* "": its session alone is looked for */
+    bool asks_for_task;       /* now, else for the session */
+    bool has_heir;            /* its session lives somewhere: */
+    struct session_home heir; /* there, and so does the task if its home is gone */
 };
 #define SETTLING_MAGIC 0x4757534c
 
@@ -57,7 +62,9 @@ static void drop(struct call *call, void *object)
 
 static const struct call_part_kind settling_kind = CALL_PART_KIND(struct settling, drop);
 
-static void settle(struct call *call, const char *task, call_step here, bool was_carried);
+static struct settling *settling_create(struct call *call, call_step here);
+static void ask(struct settling *settling);
+static void go_to_task(struct call *call, const char *task, call_step here, bool was_carried);
 
 /* Returns the way on. */
 static call_step finish(struct settling *settling)
@@ -68,90 +75,36 @@ static call_step finish(struct settling *settling)
     return here;
 }
 
-/* ---- what a request needs ---- */
-
-static bool is_modern(const struct call *call)
-{
-    return call->dialect->era == MCP_ERA_MODERN;
-}
-
-/* A state that the client keeps. The process that handles the call judges whether the caller may
- * know the task. */
-static bool read_state(const struct call *call, struct request_state *state)
-{
-    return is_modern(call) && request_state_is_ours(call) && request_state_peek(call, state);
-}
-
-/* A legacy client's request about its task needs the session as well, but for a poll. */
-static bool is_of_task(const struct call *call)
-{
-    struct str method = call->envelope.method;
-    return str_equal(method, STR("tasks/get")) ||
-           (is_modern(call) &&
-            (str_equal(method, STR("tasks/update")) || str_equal(method, STR("tasks/cancel"))));
-}
-
-static bool find_task(const struct call *call, char id[TASK_ID_BYTES])
-{
-    struct request_state state;
-    struct str text = STR_EMPTY;
-    if (is_of_task(call))
-        text = call->envelope.task_id.text;
-    else if (read_state(call, &state))
-        text = str_from(state.id);
-    if (!text.bytes || !task_id_is_ours(text) || text.length >= TASK_ID_BYTES ||
-        memchr(text.bytes, '\0', text.length) != NULL)
-        return false;
-    memcpy(id, text.bytes, text.length);
-    id[text.length] = '\0';
-    return true;
-}
-
-/* An open call at a server, which the process has that gave the state. */
-static bool find_open_call(const struct call *call, struct session_home *home)
-{
-    const struct store *store = call->worker->gateway->store;
-    struct request_state state;
-    if (!read_state(call, &state) || !*state.replica)
-        return false;
-    memcpy(home->replica, state.replica, sizeof home->replica);
-    home->epoch = state.epoch;
-    home->is_here = strcmp(state.replica, store_replica_id(store)) == 0;
-    return true;
-}
-
-/* Notices of the client's own, and the question whether the server is there, need nothing that one
- * process has. Everything else does, or its server may ask the client something on the way. */
-static bool needs_session(const struct call *call)
-{
-    struct str method = call->envelope.method;
-    if (!call->dialect->has_sessions ||
-        http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID).length == 0)
-        return false;
-    if (!str_equal(http_method(call->exchange), STR("POST")))
-        return true;
-    return !str_equal(method, STR("ping")) && !str_equal(method, STR("initialize")) &&
-           !str_equal(method, STR("notifications/initialized")) &&
-           !str_equal(method, STR("notifications/roots/list_changed"));
-}
-
 /* ---- what is remembered of sessions ---- */
 
-static void remember(const struct call *call, const char *session, const struct store_home *home)
+static void remember(const struct call *call, const struct session_home *home)
 {
-    struct session_home known = {.epoch = home->epoch, .is_here = home->is_here};
-    snprintf(known.replica, sizeof known.replica, "%s", home->replica);
     session_homes_put(call->worker->gateway->replicas->homes, str_from(call->source->id),
-                      str_from(session), &known, call->snapshot->config->limits.sessions);
+                      str_from(call->session), home, call->snapshot->config->limits.sessions);
 }
 
-/* No replica has opened it, so it is not waited for again. */
+/* No replica has opened it, so it is handled here, and not waited for again. */
 static void remember_unknown(const struct call *call)
 {
     const struct store *store = call->worker->gateway->store;
-    const struct store_home here = {
-        .replica = store_replica_id(store), .epoch = store_replica_epoch(store), .is_here = true};
-    remember(call, call->session, &here);
+    struct session_home here = {.epoch = store_replica_epoch(store), .is_here = true};
+    snprintf(here.replica, sizeof here.replica, "%s", store_replica_id(store));
+    remember(call, &here);
+}
+
+/* Whether something is remembered; its home may be gone. */
+static bool recall(struct call *call, struct session_home *home)
+{
+    call_identify(call);
+    return session_homes_get(call->worker->gateway->replicas->homes, str_from(call->source->id),
+                             str_from(call->session), home);
+}
+
+static bool is_over(struct replicas *replicas, const struct session_home *home)
+{
+    if (home->is_here)
+        return home->epoch != store_replica_epoch(replicas->store);
+    return replicas_is_over(replicas, home->replica, home->epoch);
 }
 
 /* ---- the way ---- */
@@ -159,25 +112,30 @@ static void remember_unknown(const struct call *call)
 /* The store may know already that the home has said goodbye. */
 static void on_untaken(struct call *call, call_step here)
 {
-    char task[TASK_ID_BYTES] = "";
+    char task[TASK_ID_BYTES];
     struct session_home home;
-    if (!find_task(call, task) && find_open_call(call, &home))
+    if (needs_task(call, task)) {
+        go_to_task(call, task, here, true);
+    } else if (call->envelope.kind == ENVELOPE_REQUEST && needs_process(call, &home)) {
         here(call); /* it says that the call was lost */
-    else
-        settle(call, task, here, true);
+    } else {
+        struct settling *settling = settling_create(call, here);
+        settling->was_carried = true;
+        ask(settling);
+    }
 }
 
 /* A request that goes by a session may have effects. Any other request to another replica changes
  * nothing a second time: a poll, an answer to a question that is closed then, a round that is
  * over. */
-enum way { BY_SESSION, BY_TASK, BY_OPEN_CALL };
+enum way { BY_SESSION, BY_TASK, BY_PROCESS };
 
 /* false: its replica is gone, or is in another life. */
 static bool go(struct call *call, const struct session_home *home, enum way way, call_step here)
 {
     struct replicas *replicas = call->worker->gateway->replicas;
     if (home->is_here) {
-        if (home->epoch != store_replica_epoch(replicas->store))
+        if (is_over(replicas, home))
             return false;
         here(call);
         return true;
@@ -198,11 +156,9 @@ static void go_by_session(struct call *call, call_step here)
         here(call);
         return;
     }
-    call_identify(call);
-    if (!session_homes_get(call->worker->gateway->replicas->homes, str_from(call->source->id),
-                           str_from(call->session), &home) ||
-        !go(call, &home, BY_SESSION, here))
-        settle(call, "", here, false);
+    if (recall(call, &home) && go(call, &home, BY_SESSION, here))
+        return;
+    ask(settling_create(call, here));
 }
 
 /* ---- asking the store ---- */
@@ -215,8 +171,6 @@ static void tell_adoption(struct call *call, const struct store_reply *reply)
         call->worker->gateway->task_lost(call->worker->gateway, reply->tasks[i]);
 }
 
-static void ask(struct settling *settling);
-
 static void on_again(void *context)
 {
     struct settling *settling = settling_from(context);
@@ -224,23 +178,56 @@ static void on_again(void *context)
     ask(settling);
 }
 
-static void take_home(struct settling *settling, const struct store_reply *reply)
+static void ask_for_task(struct settling *settling)
+{
+    settling->asks_for_task = true;
+    ask(settling);
+}
+
+static void take_task_home(struct settling *settling, const struct session_home *home,
+                           const struct store_reply *reply)
 {
     struct call *call = settling->call;
-    struct session_home home = {.epoch = reply->home->epoch, .is_here = reply->home->is_here};
-    enum way way = *settling->task ? BY_TASK : BY_SESSION;
-    snprintf(home.replica, sizeof home.replica, "%s", reply->home->replica);
-    replicas_note(call->worker->gateway->replicas, reply->home);
-    if (way == BY_SESSION)
-        remember(call, call->session, reply->home);
-    if (reply->home->is_adopted && way == BY_SESSION)
-        tell_adoption(call, reply);
-    else if (reply->home->is_adopted)
-        log_info("A task was adopted: its replica is gone", LOG_TEXT("task", settling->task));
+    if (reply->home->is_adopted)
+        log_info("A task was adopted: its replica is gone", LOG_TEXT("task", settling->task),
+                 LOG_TEXT("replica", home->replica));
     bool was_carried = settling->was_carried;
     call_step here = finish(settling);
-    if (was_carried || !go(call, &home, way, here))
+    if (was_carried || !go(call, home, BY_TASK, here))
         here(call);
+}
+
+static void take_session_home(struct settling *settling, const struct session_home *home,
+                              const struct store_reply *reply)
+{
+    struct call *call = settling->call;
+    remember(call, home);
+    if (reply->home->is_adopted)
+        tell_adoption(call, reply);
+    if (*settling->task) {
+        settling->has_heir = true;
+        settling->heir = *home;
+        call->is_away = !home->is_here;
+        ask_for_task(settling);
+        return;
+    }
+    bool stays = settling->stays || settling->was_carried;
+    call->is_away = settling->stays && !home->is_here;
+    call_step here = finish(settling);
+    if (stays || !go(call, home, BY_SESSION, here))
+        here(call);
+}
+
+static void take_home(struct settling *settling, const struct store_reply *reply)
+{
+    struct session_home home = {.epoch = reply->home->epoch, .is_here = reply->home->is_here};
+    snprintf(home.replica, sizeof home.replica, "%s", reply->home->replica);
+    if (!reply->home->is_adopted) /* else its address is not told */
+        replicas_note(settling->call->worker->gateway->replicas, reply->home);
+    if (settling->asks_for_task)
+        take_task_home(settling, &home, reply);
+    else
+        take_session_home(settling, &home, reply);
 }
 
 static bool waits_again(struct settling *settling)
@@ -258,20 +245,25 @@ static bool waits_again(struct settling *settling)
 }
 
 /* One that was not waited for, because too many were, may be stored in a moment. */
-static bool nobody_can_have_opened_it(const struct settling *settling)
+static bool was_waited_for(const struct settling *settling)
 {
     return settling->tries == UNKNOWN_AGAIN_COUNT ||
            !replicas_are_others(settling->call->worker->gateway->replicas);
 }
 
+/* It does not live anywhere, or the store does not say where. */
 static void give_up(struct settling *settling, enum store_status status)
 {
     struct call *call = settling->call;
-    bool is_task = *settling->task;
-    if (!is_task && status == STORE_NOT_FOUND && nobody_can_have_opened_it(settling))
+    if (!settling->asks_for_task && *settling->task) {
+        ask_for_task(settling);
+        return;
+    }
+    if (!settling->asks_for_task && status == STORE_NOT_FOUND && was_waited_for(settling))
         remember_unknown(call);
+    bool was_task = settling->asks_for_task;
     call_step here = finish(settling);
-    if (is_task)
+    if (was_task)
         go_by_session(call, here);
     else
         here(call);
@@ -287,7 +279,8 @@ static void on_settled(void *context, const struct store_reply *reply)
             tell_adoption(call, reply);
     } else if (reply->status == STORE_OK) {
         take_home(settling, reply);
-    } else if (*settling->task || reply->status != STORE_NOT_FOUND || !waits_again(settling)) {
+    } else if (*settling->task || settling->stays || reply->status != STORE_NOT_FOUND ||
+               !waits_again(settling)) {
         give_up(settling, reply->status);
     }
     call_unref(call);
@@ -297,23 +290,41 @@ static void ask(struct settling *settling)
 {
     struct call *call = settling->call;
     struct store *store = call->worker->gateway->store;
-    if (*settling->task)
-        store_task_settle(store, str_from(settling->task), call_to_store(call, on_settled));
+    const struct store_heir heir = {settling->heir.replica, settling->heir.epoch};
+    if (settling->asks_for_task)
+        store_task_settle(store, str_from(settling->task), settling->has_heir ? &heir : NULL,
+                          call_to_store(call, on_settled));
     else
         store_session_settle(store, str_from(call->source->id), str_from(call->session),
                              call_to_store(call, on_settled));
 }
 
-static void settle(struct call *call, const char *task, call_step here, bool was_carried)
+static struct settling *settling_create(struct call *call, call_step here)
 {
     struct settling *settling = memory_alloc(sizeof *settling);
     MAGIC_SET(settling, SETTLING_MAGIC);
     settling->call = call;
     settling->here = here;
-    settling->was_carried = was_carried;
-    snprintf(settling->task, sizeof settling->task, "%s", task);
     loop_timer_init(&settling->again, call->worker->loop, on_again, settling);
     call_part_add(call, &settling->part, &settling_kind);
+    return settling;
+}
+
+/* ---- the way of a call that is about a task ---- */
+
+/* The session of the call comes first. If the task's home is gone, the task goes on where the
+ * session does, so that its client finds there what its server asks. */
+static void go_to_task(struct call *call, const char *task, call_step here, bool was_carried)
+{
+    struct settling *settling = settling_create(call, here);
+    snprintf(settling->task, sizeof settling->task, "%s", task);
+    settling->was_carried = was_carried;
+    settling->asks_for_task = !needs_session(call);
+    if (!settling->asks_for_task && recall(call, &settling->heir) &&
+        !is_over(call->worker->gateway->replicas, &settling->heir)) {
+        settling->asks_for_task = settling->has_heir = true;
+        call->is_away = !settling->heir.is_here;
+    }
     ask(settling);
 }
 
@@ -321,19 +332,38 @@ static void find_way(struct call *call, call_step here)
 {
     struct session_home home;
     char task[TASK_ID_BYTES];
-    if (find_task(call, task))
-        settle(call, task, here, false);
-    else if (!find_open_call(call, &home))
-        go_by_session(call, here);
-    else if (!go(call, &home, BY_OPEN_CALL, here))
-        here(call); /* it says that the call was lost */
+    if (needs_task(call, task))
+        go_to_task(call, task, here, false);
+    else if (!needs_process(call, &home) || !go(call, &home, BY_PROCESS, here))
+        go_by_session(call, here); /* a call that is lost has none, and is told so here */
+}
+
+/* A relayed call that came by its task: its session may live at yet another replica. */
+static void find_session(struct call *call, call_step here)
+{
+    struct session_home home;
+    char task[TASK_ID_BYTES];
+    bool is_by_task = needs_events(call) && needs_task(call, task);
+    if (!is_by_task || !needs_session(call)) {
+        call->is_away = is_by_task;
+        here(call);
+    } else if (recall(call, &home) && !is_over(call->worker->gateway->replicas, &home)) {
+        call->is_away = !home.is_here;
+        here(call);
+    } else {
+        struct settling *settling = settling_create(call, here);
+        settling->stays = true;
+        ask(settling);
+    }
 }
 
 void home_then(struct call *call, call_step here)
 {
     const struct gateway *gateway = call->worker->gateway;
-    if (gateway->replicas && !call->is_relayed && !atomic_load(&gateway->shutting_down))
-        find_way(call, here);
-    else
+    if (!gateway->replicas || atomic_load(&gateway->shutting_down))
         here(call);
+    else if (call->is_relayed)
+        find_session(call, here);
+    else
+        find_way(call, here);
 }

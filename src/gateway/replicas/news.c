@@ -190,6 +190,7 @@ void news_drop(struct gateway_worker *worker)
 static void own(void *message)
 {
     struct news *news = message;
+    news->wait = broadcast_copy(news->wait);
     news->requests = broadcast_copy(news->requests);
     news->questions = broadcast_copy(news->questions);
 }
@@ -197,6 +198,7 @@ static void own(void *message)
 static void finish(void *message)
 {
     struct news *news = message;
+    broadcast_release(news->wait);
     broadcast_release(news->requests);
     broadcast_release(news->questions);
 }

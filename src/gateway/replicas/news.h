@@ -19,7 +19,8 @@
 #define NEWS_TABLE(NEWS_ROW)                                                                       \
     NEWS_ROW(TOOLS_CHANGED, "tools_changed") /* the lists are others, with the configuration */    \
     NEWS_ROW(TASK_ASKS, "task_asks")         /* the server's questions in a call there */          \
-    NEWS_ROW(TASK_WANTED, "task_wanted")     /* somebody listens to a task: asks for TASK_ASKS */
+    NEWS_ROW(TASK_WANTED, "task_wanted")     /* somebody listens to a task: asks for TASK_ASKS */  \
+    NEWS_ROW(WAIT_OVER, "wait_over")         /* a client has given up a wait */
 
 enum news_kind {
 #define NEWS_ROW(symbol, name) NEWS_##symbol,
@@ -31,6 +32,7 @@ enum news_kind {
 struct news {
     enum news_kind kind;
     char task[TASK_ID_BYTES]; /* "" for news of no task */
+    struct str wait; /* of WAIT_OVER: its owner and id (methods/cancelled.c); JSON object */
     /* Of TASK_ASKS; the texts are borrowed. */
     struct str requests;  /* the open requests to a modern client: JSON object, or empty */
     struct str questions; /* seed 001's pending elicitations: JSON array, or empty */

@@ -39,6 +39,7 @@ void news_write(struct buffer *out, const struct news *news)
     add_number(out, "sequence", news->sequence);
     if (*news->task)
         json_add_text(out, "task", news->task);
+    add_json(out, "wait", news->wait);
     if (news->kind == NEWS_TASK_ASKS) {
         add_json(out, "requests", news->requests);
         add_json(out, "questions", news->questions);
@@ -104,6 +105,10 @@ bool news_read(struct str text, struct news *news)
         return false;
     if (news->kind == NEWS_TOOLS_CHANGED)
         return true;
+    if (news->kind == NEWS_WAIT_OVER) {
+        news->wait = json_member(text, "wait");
+        return json_type(news->wait) == JSON_OBJECT;
+    }
     return read_task(json_member(text, "task"), news->task) &&
            (news->kind != NEWS_TASK_ASKS || read_asks(text, news));
 }

@@ -1,14 +1,18 @@
 /* The settings of relaying, and the table of the others. */
 #include "replicas.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "relay_signature.h"
 #include "request/headers.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/digest.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/random.h"
 
 /* Of a window: more than this process could relay. */
 #define NONCES_MAX ((size_t)1 << 20)
@@ -117,6 +121,91 @@ void replicas_sign(const struct replicas *replicas, const struct relay_signed *w
     relay_signature_write(str_from(replicas->key), &request, value);
     headers_add(headers, STR(RELAY_SIGNATURE_HEADER), buffer_str(value));
 }
+
+/* ---- who asks ---- */
+
+/* "tg:", a ULID, a dot, a tag: in quotes. */
+#define TAG_LENGTH 16
+#define TAG_AT (4 + (RANDOM_ULID_BYTES - 1))
+
+/* Nobody without the key tells from it which replica it is. */
+static void write_tag(const struct replicas *replicas, const char *id, int64_t epoch,
+                      char tag[DIGEST_HEX_BYTES])
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_format(&text, "taskgate asker %s %" PRId64, id, epoch);
+    digest_hmac_sha256_hex(str_from(replicas->key), buffer_str(&text), tag);
+    tag[TAG_LENGTH] = '\0';
+    buffer_finish(&text);
+}
+
+void replicas_write_question_id(const struct replicas *replicas, const char *id, struct buffer *out)
+{
+    char tag[DIGEST_HEX_BYTES] = "";
+    if (replicas)
+        write_tag(replicas, store_replica_id(replicas->store), store_replica_epoch(replicas->store),
+                  tag);
+    buffer_append_format(out, "\"tg:%s%s%s\"", id, *tag ? "." : "", tag);
+}
+
+struct asker {
+    const struct replicas *replicas;
+    struct str tag;
+    struct session_home *home;
+    bool is_found;
+};
+
+static bool compare(struct asker *asker, const char *id, int64_t epoch)
+{
+    char tag[DIGEST_HEX_BYTES];
+    write_tag(asker->replicas, id, epoch, tag);
+    if (!str_equal(asker->tag, str_from(tag)))
+        return false;
+    *asker->home = (struct session_home){.epoch = epoch};
+    snprintf(asker->home->replica, sizeof asker->home->replica, "%s", id);
+    asker->is_found = true;
+    return true;
+}
+
+static bool compare_peer(void *context, const struct store_peer *peer)
+{
+    return !compare(context, peer->id, peer->epoch);
+}
+
+static void compare_met(struct asker *asker, struct replicas *replicas)
+{
+    struct str id;
+    void *value;
+    pthread_mutex_lock(&replicas->lock);
+    for (size_t position = 0;
+         !asker->is_found && map_next(replicas->met, &position, &id, &value);) {
+        char *copy = memory_copy_str(id);
+        compare(asker, copy, ((const struct met *)value)->epoch);
+        free(copy);
+    }
+    pthread_mutex_unlock(&replicas->lock);
+}
+
+bool replicas_find_asker(struct replicas *replicas, struct str response_id,
+                         struct session_home *home)
+{
+    struct store *store = replicas->store;
+    struct asker asker = {.replicas = replicas, .home = home};
+    if (response_id.length != TAG_AT + 1 + TAG_LENGTH + 1 ||
+        !str_starts_with(response_id, STR("\"tg:")) || response_id.bytes[TAG_AT] != '.')
+        return false;
+    asker.tag = str_slice(response_id.bytes + TAG_AT + 1, TAG_LENGTH);
+    if (compare(&asker, store_replica_id(store), store_replica_epoch(store)))
+        home->is_here = true;
+    else
+        store_visit_peers(store, compare_peer, &asker);
+    if (!asker.is_found)
+        compare_met(&asker, replicas);
+    return asker.is_found;
+}
+
+/* ---- the others ---- */
 
 static bool look_for_any(void *context, const struct store_peer *peer)
 {

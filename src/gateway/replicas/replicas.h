@@ -45,6 +45,16 @@ struct relay_signed;
 void replicas_sign(const struct replicas *replicas, const struct relay_signed *what,
                    struct headers *headers, struct buffer *value);
 
+/* The id under which this replica asks a client something, so that the answer finds it from any
+ * other: "tg:" and `id`, and where there are others, which replica it is, which says nothing of it
+ * to anybody without the key. JSON text. `replicas` may be NULL. */
+void replicas_write_question_id(const struct replicas *replicas, const char *id,
+                                struct buffer *out);
+/* The replica that has asked, by the id of the client's response (JSON text). false: it names none,
+ * or none that is known now. */
+bool replicas_find_asker(struct replicas *replicas, struct str response_id,
+                         struct session_home *home);
+
 /* Whether there are others now that may have opened a session. */
 bool replicas_are_others(struct replicas *replicas);
 /* The first of that alone. */

@@ -58,6 +58,7 @@ struct call {
     const struct dialect *dialect; /* of its era; the legacy one until the envelope is read */
     const struct mcp_method *method;
     bool is_relayed;       /* by the replica that the client is connected to */
+    bool is_away;          /* it came by its task, and its session lives at another replica */
     bool is_bridged;       /* of a legacy client, and its server speaks the modern era alone */
     struct buffer bridged; /* the client's declarations in its session (state/bridged_sessions.h);
                               empty as long as they are not known */

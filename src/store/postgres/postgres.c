@@ -174,7 +174,7 @@ static bool begin(struct database *database, bool writes)
 {
     bool is_committed = false;
     connection_listen(database); /* an ended connection is seen here, not in the transaction */
-    database->is_told = false;   /* what has come so far, this transaction reads */
+    database->is_told = false;   /* this transaction reads the changes of all hints so far */
     if (!reconnect(database, PATIENCE_MS))
         return false;
     if (database->is_unsure && !resolve(database, 0, &is_committed))
@@ -193,7 +193,7 @@ static bool begin(struct database *database, bool writes)
            connection_queue(database, writes ? STATEMENT_LOOK_WRITE : STATEMENT_LOOK, SENT_LOOK);
 }
 
-/* What a transaction that writes ends with; among it its number. */
+/* The last rows of a transaction that writes, its number among them. */
 static bool close_writing(struct database *database)
 {
     const struct totals counted = database->counted;

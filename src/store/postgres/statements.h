@@ -13,7 +13,7 @@ STATEMENT_ROW(BEGIN_WRITE, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
  * commits. It is no lock on a row, because that would make each transaction write to the disk. */
 STATEMENT_ROW(LOCK,
     "SELECT pg_advisory_xact_lock(hashtext('taskgate'), hashtext(current_schema()))")
-/* What each transaction begins with. Behind the lock it is a statement of its own, which sees all
+/* Each transaction begins with it. Behind the lock it is a statement of its own, which sees all
  * that was committed before. A trail without rows goes on from an anchor: AUDIT_END. */
 STATEMENT_ROW(LOOK, "SELECT " CLOCK_MS ", tasks, pending, bytes FROM taskgate_totals")
 STATEMENT_ROW(LOOK_WRITE,
@@ -26,8 +26,8 @@ STATEMENT_ROW(ROLLBACK, "ROLLBACK")
 STATEMENT_ROW(SAVEPOINT, "SAVEPOINT operation")
 STATEMENT_ROW(RELEASE, "RELEASE SAVEPOINT operation")
 STATEMENT_ROW(ROLLBACK_TO, "ROLLBACK TO SAVEPOINT operation")
-/* What each transaction that writes ends with: its mark, what it has counted, and a hint for the
- * others where it has added to the feed. */
+/* Each transaction that writes ends with it: its mark, its counts, and a hint for the others if it
+ * has added to the feed. */
 STATEMENT_ROW(CLOSE,
     "WITH marked AS (INSERT INTO taskgate_mark (owner, number, at_ms) VALUES ($1, $2, $3)"
     " ON CONFLICT (owner) DO UPDATE SET number = excluded.number, at_ms = excluded.at_ms),"

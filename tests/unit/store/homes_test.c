@@ -198,14 +198,20 @@ END_TEST
 
 /* ---- tasks ---- */
 
-static struct settled settle_task(struct bench *bench, const char *id)
+static struct settled settle_task_for(struct bench *bench, const char *id,
+                                      const struct store_heir *heir)
 {
     struct settled settled = {.has_come = false};
-    store_task_settle(bench->store, str_from(id),
+    store_task_settle(bench->store, str_from(id), heir,
                       (struct store_call){bench->loop, on_settled, &settled});
     while (!settled.has_come)
         loop_run_once(bench->loop, 100);
     return settled;
+}
+
+static struct settled settle_task(struct bench *bench, const char *id)
+{
+    return settle_task_for(bench, id, NULL);
 }
 
 static void expect_task_home(struct bench *bench, const char *id, const char *replica)
@@ -257,6 +263,23 @@ START_TEST(an_undecided_task_is_adopted_once_when_its_home_is_gone)
 }
 END_TEST
 
+START_TEST(an_undecided_task_goes_to_the_heir_that_is_named)
+{
+    char *id = create_at(&two);
+    bench_close(&two);
+    struct bench three = join_as("three");
+    const struct store_heir heir = {"three", store_replica_epoch(three.store)};
+    struct settled settled = settle_task_for(&one, id, &heir);
+    ck_assert(settled.is_known && settled.is_adopted && !settled.is_here);
+    ck_assert_str_eq(settled.replica, "three");
+    settled = settle_task_for(&three, id, &(struct store_heir){"one", heir.epoch});
+    ck_assert(settled.is_known && settled.is_here && !settled.is_adopted);
+    bench_close(&three);
+    two = join_as("two");
+    free(id);
+}
+END_TEST
+
 START_TEST(a_request_for_an_execution_of_a_lost_home_ends_it)
 {
     char *id = begin_execution(&two, "s");
@@ -285,6 +308,7 @@ int main(void)
     tcase_add_test(tests,
                    a_task_lives_where_it_was_created_and_then_where_it_runs_until_it_has_ended);
     tcase_add_test(tests, an_undecided_task_is_adopted_once_when_its_home_is_gone);
+    tcase_add_test(tests, an_undecided_task_goes_to_the_heir_that_is_named);
     tcase_add_test(tests, a_request_for_an_execution_of_a_lost_home_ends_it);
     tcase_add_test(tests, adoption_tells_the_tasks_that_were_lost_with_the_home);
     suite_add_tcase(suite, tests);

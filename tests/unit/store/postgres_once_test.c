@@ -1,4 +1,5 @@
-/* What a transaction on PostgreSQL writes once, with its end: its number, counts, the feed. */
+/* The rows that a transaction on PostgreSQL writes once, with its end: its number, counts, the
+ * feed. */
 #include <stdlib.h>
 
 #include "backend.h"

@@ -18,6 +18,7 @@ static const struct news all[] = {
      .is_asking = true,
      .changed_ms = INT64_C(1700000000000),
      .sequence = 4},
+    {.kind = NEWS_WAIT_OVER, .wait = {"{\"source\":\"up\",\"requestId\":7}", 29}, .sequence = 5},
 };
 
 START_TEST(written_news_is_read)
@@ -33,6 +34,7 @@ START_TEST(written_news_is_read)
     ck_assert_int_eq(read.sequence, news->sequence);
     ck_assert_int_eq(read.changed_ms, news->changed_ms);
     ck_assert_int_eq(read.is_asking, news->is_asking);
+    ck_assert(str_equal(read.wait, news->wait));
     ck_assert(str_equal(read.requests, news->requests));
     ck_assert(str_equal(read.questions, news->questions));
     buffer_finish(&text);
@@ -55,6 +57,8 @@ static const char *const bad[] = {
     "{\"kind\":\"task_asks\",\"sequence\":1,\"task\":\"" TASK "\"}",
     "{\"kind\":\"task_asks\",\"sequence\":1,\"task\":\"" TASK "\",\"changedMs\":1,\"requests\":[]}",
     "{\"kind\":\"task_asks\",\"sequence\":1,\"task\":\"" TASK "\",\"changedMs\":1,\"questions\":1}",
+    "{\"kind\":\"wait_over\",\"sequence\":1}",
+    "{\"kind\":\"wait_over\",\"sequence\":1,\"wait\":7}",
 };
 
 START_TEST(nothing_else_is_read)
