@@ -54,7 +54,8 @@ export class Inbox {
       this.lingering.set(task.id, row);
       this.tidySoon();
     } else {
-      return false;
+      // A decided call that lingers may run and end meanwhile; it still goes down in its own time.
+      return this.lingering.has(task.id);
     }
     return true;
   }

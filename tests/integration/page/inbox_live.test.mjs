@@ -41,6 +41,21 @@ test('nothing moves under the pointer; when it leaves, the most urgent call goes
   await until(async () => (await order())[0] === urgent, 'the urgent call on top');
 });
 
+test('a call that is decided and ends while the pointer is over the list goes down when it leaves', { skip }, async (t) => {
+  const { admin, page, call, row } = await stage(t);
+  const [decided, next] = [await call('deploy'), await call('pay')];
+  await row(next).waitFor();
+  await page.setViewportSize({ width: 1280, height: 2000 }); // nothing scrolls as the card becomes lower
+  await row(decided).locator('.tool').hover();
+  await row(decided).focus();
+  await admin.approve(decided);
+  await page.locator(`#pending [data-task-id="${decided}"][data-state="completed"]`).waitFor();
+  assert.equal(await row(decided).evaluate((element) => element === document.activeElement), true, 'it keeps the focus');
+  await page.locator('h1').hover();
+  await page.locator(`#decided [data-task-id="${decided}"]`).waitFor();
+  await until(() => row(next).evaluate((element) => element === document.activeElement), 'the focus on the next call');
+});
+
 test('the focus and a half-typed reason stay while calls come above and go', { skip }, async (t) => {
   const { admin, page, call, row, order } = await stage(t);
   const slow = await call('deploy');
