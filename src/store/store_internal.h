@@ -70,7 +70,7 @@ struct store {
     int64_t upkeep_at_ms;
     int64_t look_at_ms;
     int64_t heartbeat_at_ms, catch_up_at_ms; /* INT64_MAX: the database is not shared */
-    int64_t caught_up_ms;                    /* when the feed was read last */
+    int64_t hint_paid_ms;                    /* by the looks that hints have asked for */
 };
 #define STORE_MAGIC 0x53544f01
 

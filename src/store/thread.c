@@ -16,8 +16,11 @@
 #define SWEEP_INTERVAL_MS 10000
 #define RETRY_INTERVAL_MS 1000 /* of a database that has failed */
 #define FEED_SOON_MS 10        /* several batches may come together */
-#define HINT_PACE_MS 5         /* between two looks at the feed that hints ask for */
-#define LOOK_INTERVAL_MS 1000  /* at the files, when nothing is committed meanwhile */
+/* Hints ask for so many looks at the feed at once, and for one in so long in the long run: a single
+ * decision is seen at once, and a stream of creates does not keep every replica reading. */
+#define HINT_LOOKS 8
+#define HINT_LOOK_EVERY_MS 10
+#define LOOK_INTERVAL_MS 1000 /* at the files, when nothing is committed meanwhile */
 /* How long the backend's upkeep waits for an idle moment. */
 #define UPKEEP_SOON_MS 100
 #define UPKEEP_LATER_MS 5000
@@ -218,18 +221,31 @@ static void catch_up_no_later_than(struct store *store, int64_t at_ms)
         store->catch_up_at_ms = at_ms;
 }
 
+/* The generic cell rate algorithm: each look takes HINT_LOOK_EVERY_MS of the time, up to the end at
+ * `hint_paid_ms`. */
+static int64_t hinted_look_ms(const struct store *store)
+{
+    return store->hint_paid_ms - (HINT_LOOKS - 1) * HINT_LOOK_EVERY_MS;
+}
+
+static void pay_for_look(struct store *store, int64_t now_ms)
+{
+    if (store->hint_paid_ms < now_ms)
+        store->hint_paid_ms = now_ms;
+    store->hint_paid_ms += HINT_LOOK_EVERY_MS;
+}
+
 /* A batch reads the feed at its beginning. So what is left are the own changes that were just told
  * there; the next batch may read them before that. */
 static void plan_catch_up(struct store *store)
 {
     bool has_hints = store->backend->wake_fd(store->database) >= 0;
-    store->caught_up_ms = clock_monotonic_ms();
-    store->catch_up_at_ms =
-        store->caught_up_ms + (has_hints ? REPLICA_CATCH_UP_SLOW_MS : REPLICA_CATCH_UP_MS);
+    int64_t now_ms = clock_monotonic_ms();
+    store->catch_up_at_ms = now_ms + (has_hints ? REPLICA_CATCH_UP_SLOW_MS : REPLICA_CATCH_UP_MS);
     if (store->replica.told.count > 0)
-        catch_up_no_later_than(store, store->caught_up_ms + FEED_SOON_MS);
+        catch_up_no_later_than(store, now_ms + FEED_SOON_MS);
     if (store->backend->take_hint(store->database)) /* it came meanwhile */
-        catch_up_no_later_than(store, store->caught_up_ms + HINT_PACE_MS);
+        catch_up_no_later_than(store, hinted_look_ms(store));
 }
 
 /* A copy; NULL: nowhere. */
@@ -364,6 +380,7 @@ static void take_part(struct store *store, int64_t now_ms)
     }
     if (now_ms >= store->catch_up_at_ms) {
         store->catch_up_at_ms = now_ms + REPLICA_CATCH_UP_MS; /* if it fails */
+        pay_for_look(store, now_ms);
         if (atomic_load(&store->healthy))
             store_run_alone(store, &operation_catch_up, &error);
     }
@@ -382,7 +399,7 @@ static void wait(struct store *store, int64_t until_ms)
     if (look[0].revents != 0)
         eventfd_read(store->wake_fd, &count);
     if (look[1].revents != 0 && store->backend->take_hint(store->database))
-        catch_up_no_later_than(store, store->caught_up_ms + HINT_PACE_MS);
+        catch_up_no_later_than(store, hinted_look_ms(store));
 }
 
 /* Up to BATCH_LIMIT operations; NULL when none came before `until_ms`. */

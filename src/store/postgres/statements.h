@@ -92,11 +92,11 @@ STATEMENT_ROW(TASK_PURGE,
 STATEMENT_ROW(TASK_OLDEST,
     "SELECT workflow, min(created_ms) FROM taskgate_task WHERE state = 0 GROUP BY workflow")
 /* With those of a list of ids that are there. Each is a look at the index, whatever is known of
- * the size of the table. */
+ * the size of the table. The planner would take a plain $2 for a constant, and plan each time anew. */
 STATEMENT_ROW(LIMITED_GET,
     "SELECT $1::text, coalesce((SELECT tasks FROM taskgate_limited WHERE owner = $1), 0),"
     " (SELECT string_agg((SELECT id FROM taskgate_task AS task WHERE task.id = asked.id), ',')"
-    " FROM unnest(string_to_array($2, ',')) AS asked (id))")
+    " FROM unnest(string_to_array((SELECT $2::text), ',')) AS asked (id))")
 STATEMENT_ROW(LIMITED_ADD,
     "INSERT INTO taskgate_limited AS counted (owner, tasks) VALUES ($1, $2)"
     " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks")
