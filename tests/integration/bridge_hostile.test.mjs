@@ -129,7 +129,7 @@ test('legacy client, modern server: each round is judged by the rules in force; 
     const { id } = await stream.message((m) => m.method === 'elicitation/create');
     gateway.writeConfig({ rules });
     gateway.hangUp();
-    await gateway.logged(/[Rr]eload|[Cc]onfiguration/);
+    await gateway.logged(/^Configuration reloaded$/);
     await client.result('ping');
     const before = upstream.of(method).length;
     await client.post({ jsonrpc: '2.0', id, result: { action: 'accept', content: {} } });

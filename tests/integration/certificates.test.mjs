@@ -159,10 +159,10 @@ test('without client_ca a certificate is nobody’s, and check says so', async (
 
 test('a certificate that expires under an open connection ends its stream and its rights', async (t) => {
   const { clients, events, shown, ask, gateway, tls } = await stage(t);
-  shown.alice = clients.issue('alice-for-moments', { subject: '/CN=alice', usage: 'clientAuth', endsAt: new Date(Date.now() + 6_000) });
+  shown.alice = clients.issue('alice-for-moments', { subject: '/CN=alice', usage: 'clientAuth', endsAt: new Date(Date.now() + 10_000) });
   const stream = await events('alice');
   assert.equal((await ask('alice', 'GET', '/api/v1/whoami')).status, 200);
-  assert.equal(await stream.end(20_000), 'end');
+  assert.equal(await stream.end(30_000), 'end');
   await assert.rejects(exchange(`${gateway.adminUrl}/api/v1/whoami`, { tls: tls('alice') }), /expired/);
 });
 

@@ -24,7 +24,7 @@ test('SIGTERM: a waiting client gets -32013 at once, the task stays as it is, ex
   await until(async () => (await client.result('tasks/get', { taskId })).status === 'input_required', 'the waiters to wait');
   const started = performance.now();
   await gateway.stop();
-  assert.ok(performance.now() - started < 5_000, `it took ${performance.now() - started} ms`);
+  assert.ok(performance.now() - started < 10_000, `it took ${performance.now() - started} ms`);
   const answer = await stream.message((m) => m.id === stream.id);
   assert.equal(answer.error.code, -32013);
   assert.equal((await plain).message.error.code, -32013);
@@ -77,7 +77,7 @@ test('connections that are open but ask nothing do not hold up the shutdown', as
   defer(t, () => sockets.forEach((socket) => socket.destroy()));
   const started = performance.now();
   await gateway.stop();
-  assert.ok(performance.now() - started < 5_000, `it took ${performance.now() - started} ms`);
+  assert.ok(performance.now() - started < 10_000, `it took ${performance.now() - started} ms`);
 });
 
 test('a second process on the same store exits 1 and says why', async (t) => {

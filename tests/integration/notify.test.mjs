@@ -184,7 +184,7 @@ test('an endpoint that never answers delays no call, and few deliveries are unde
     assert.ok((await client.call('tools/call', { name: 'read' })).result);
   }
   const each = (performance.now() - started) / 100;
-  assert.ok(each < 200, `${each} ms for each call`);
+  assert.ok(each < 1_000, `${each} ms for each call`);
   await receiver.received(4);
   assert.equal(receiver.mostOpen, 4);
 });

@@ -141,7 +141,7 @@ test('a server that is silent holds up nothing, and a stop does not wait for it'
   await admin.reject(taskId);
   const before = Date.now();
   await gateway.stop();
-  assert.ok(Date.now() - before < 5000, `it took ${Date.now() - before} ms`);
+  assert.ok(Date.now() - before < 9_000, `it took ${Date.now() - before} ms`);
 });
 
 test('check refuses what a mail lacks, and what could write a header', async (t) => {

@@ -107,10 +107,10 @@ test('a required reason is asked for by a dialog, and comes with the vote', asyn
 });
 
 test('nobody decides their own call, and nobody votes whom the workflow does not ask', async (t) => {
-  const { gateway, admin, slack, asked, press } = await stage(t, { keys: { approvers: { groups: ['security'] } } });
+  const { gateway, admin, slack, asked, messageOf, press } = await stage(t, { keys: { approvers: { groups: ['security'] } } });
   const own = await admin.as('token-of-alice-0123456789').post('/api/v1/calls', { source: 'up', tool: 'write', arguments: {} });
   const ownId = own.json.id;
-  await press(await slack.messageOf(ownId), 'approve', 'U0ALICE');
+  await press(await messageOf(ownId), 'approve', 'U0ALICE');
   await until(() => slack.whispers.at(-1)?.text === 'This call is your own. Somebody else must decide it.', 'the refusal');
   const { taskId, message } = await asked();
   await press(message, 'approve', 'U0ALICE');

@@ -19,6 +19,7 @@ const READS = ['reactions.get', 'conversations.history', 'bots.info']; // these 
 class Slack {
   messages = []; // {channel, ts, text, blocks, reactions: [{name, users}]}
   requests = []; // {method, verb, args, at}
+  accepted = 0; // posts and changes of messages
   views = []; // opened dialogs
   whispers = []; // lines for one person
   scopes = new Set(['chat:write', 'reactions:read', 'channels:history', 'users:read']);
@@ -90,6 +91,7 @@ class Slack {
     this.requests.push({ method, verb: request.method, args, at: Date.now() });
     if (this.faults[method]) return this.faults[method];
     const result = this.#run(request, method, args, isJson);
+    if (typeof result !== 'string' && ['chat.postMessage', 'chat.update'].includes(method)) this.accepted++;
     return [200, typeof result === 'string' ? { ok: false, error: result } : { ok: true, ...result }];
   }
 

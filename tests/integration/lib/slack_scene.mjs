@@ -1,8 +1,10 @@
 // A gateway that is decided upon in Slack: people, a channel, a tool that needs an approval.
+import { sample } from './admin.mjs';
 import { workflow } from './gateway.mjs';
 import { scene } from './scene.mjs';
 import { SIGNING_SECRET, startSlack, TOKEN } from './slack.mjs';
 import { tool } from './upstream.mjs';
+import { until } from './wait.mjs';
 
 export const PUBLIC = 'https://gate.example';
 export const PEOPLE = [
@@ -40,10 +42,17 @@ export async function slackScene(t, { keys = {}, notify = (slack) => [chat(slack
     ...more,
   });
   const client = await all.connect();
+  /** The message of a task, once the gateway, too, knows that Slack has it. Not after a restart, which counts anew. */
+  const messageOf = async (taskId) => {
+    const message = await slack.messageOf(taskId);
+    const delivered = async () => sample(await all.admin.metrics(), 'thoughtgate_notifications_total', { outcome: 'delivered' });
+    await until(async () => (await delivered()) >= slack.accepted, 'the gateway to note its messages');
+    return message;
+  };
   /** A call that waits for a decision, with its message. */
   const asked = async (args = {}) => {
     const { taskId } = await client.createTask('write', args);
-    return { taskId, message: await slack.messageOf(taskId) };
+    return { taskId, message: await messageOf(taskId) };
   };
-  return { ...all, slack, client, asked };
+  return { ...all, slack, client, messageOf, asked };
 }

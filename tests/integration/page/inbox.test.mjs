@@ -31,6 +31,33 @@ async function stage(t, { options = { viewport: DESK }, hash = '', fill = async 
   return { ...all, client, page, filled, row: (id) => page.locator(`[data-task-id="${id}"]`), order: () => page.locator('#pending [data-task-id]').evaluateAll((rows) => rows.map((row) => row.dataset.taskId)) };
 }
 
+/** The events of the browser's trace while `work` goes on. Their `tdur` is time of the thread: other programs do not count. */
+async function traced(page, categories, work) {
+  const session = await page.context().newCDPSession(page);
+  const events = [];
+  session.on('Tracing.dataCollected', ({ value }) => events.push(...value));
+  await session.send('Tracing.start', { categories, transferMode: 'ReportEvents' });
+  await work();
+  const ended = new Promise((resolve) => session.once('Tracing.tracingComplete', resolve));
+  await session.send('Tracing.end');
+  await ended;
+  await session.detach();
+  return events;
+}
+
+/** From the lists to the frame that shows them, in ms that the page's thread has worked. */
+async function workOfLists(page) {
+  const events = await traced(page, 'toplevel,blink.user_timing', async () => {
+    await page.reload();
+    await page.waitForFunction(() => performance.getEntriesByName('render').length > 0);
+  });
+  const mark = events.find(({ name }) => name === 'lists');
+  const shown = events.find(({ name, ph }) => name === 'render' && ph === 'e');
+  const tasks = events.filter(({ name, pid, tid, ts, dur }) => name.endsWith('RunTask') && pid === mark.pid && tid === mark.tid && ts + dur > mark.ts && ts < shown.ts);
+  assert.ok(tasks.length > 1, 'the trace has the work of the page');
+  return tasks.reduce((sum, { tdur, dur }) => sum + (tdur ?? dur), 0) / 1000;
+}
+
 /** Calls of several tools and sizes; returns their ids in the order in which they were made. */
 async function sevenCalls(client) {
   const calls = [
@@ -73,27 +100,20 @@ test('300 waiting calls are there in under 200 ms, and scroll without a stutter'
     },
   });
   assert.equal(await page.locator('#pending [data-task-id]').count(), 300);
-  // From the lists to the frame that shows them. Other tests take processors away, so the best of a few counts.
+  // Other tests beside this one leave the caches cold, so the best of a few counts.
   const times = [];
   for (let i = 0; i < 6 && !(Math.min(...times) < 200); i += 1) {
-    await page.reload();
-    await page.waitForFunction(() => performance.getEntriesByName('render').length > 0);
-    times.push(await page.evaluate(() => performance.getEntriesByName('render')[0].duration));
+    times.push(await workOfLists(page));
     assert.equal(await page.locator('#pending [data-task-id]').count(), 300);
   }
   assert.ok(Math.min(...times) < 200, `${times} ms`);
-  const session = await page.context().newCDPSession(page);
-  const events = [];
-  session.on('Tracing.dataCollected', ({ value }) => events.push(...value));
-  await session.send('Tracing.start', { categories: 'devtools.timeline,toplevel', transferMode: 'ReportEvents' });
-  await page.mouse.move(640, 500);
-  for (let step = 0; step < 40; step += 1) {
-    await page.mouse.wheel(0, 300);
-    await page.evaluate(() => new Promise(requestAnimationFrame));
-  }
-  const ended = new Promise((resolve) => session.once('Tracing.tracingComplete', resolve));
-  await session.send('Tracing.end');
-  await ended;
+  const events = await traced(page, 'devtools.timeline,toplevel', async () => {
+    await page.mouse.move(640, 500);
+    for (let step = 0; step < 40; step += 1) {
+      await page.mouse.wheel(0, 300);
+      await page.evaluate(() => new Promise(requestAnimationFrame));
+    }
+  });
   assert.ok(await page.evaluate(() => scrollY) > 3000);
   const main = events.filter(({ name }) => ['FunctionCall', 'Layout', 'UpdateLayoutTree', 'Paint', 'PrePaint', 'Layerize', 'RunTask'].includes(name));
   assert.ok(main.length > 100, 'the trace has the work of the page');
@@ -234,6 +254,7 @@ test('the differences from the last approved call stand before the arguments', {
   });
   const approved = (await filled.createTask('deploy', { to: 'staging', tags: ['a', 'b', 'c'], size: 1.0, card: '1', old: true })).taskId;
   await row(approved).locator('button.approve').click();
+  await page.locator('h1').hover(); // nothing moves under the pointer
   await page.locator(`#decided [data-task-id="${approved}"]`).waitFor({ state: 'attached' });
   const { taskId } = await filled.createTask('deploy', { to: 'production<b>\u202e', tags: ['a', 'x', 'b', 'c'], size: 1.0, card: '2', new: { at: [1] } });
   const box = row(taskId).locator('.since-last');
@@ -253,10 +274,10 @@ for (const [name, options] of [['desk', { viewport: DESK }], ['phone', { viewpor
   test(`axe-core finds nothing, and nothing sticks out: ${name}`, { skip }, async (t) => {
     const { admin, page, filled, row } = await stage(t, { options, fill: sevenCalls });
     await admin.reject(filled[1], 'wrong recipients');
+    await until(async () => (await page.locator('#decided [data-task-id]').count()) === 1, 'the decided one', { deadline: 10_000 });
     await row(filled[2]).locator('.tool').click();
     await row(filled[2]).locator('.arguments').waitFor();
     await row(filled[0]).locator('.pick').check();
-    await until(async () => (await page.locator('#decided [data-task-id]').count()) === 1, 'the decided one', { deadline: 10_000 });
     await picture(page, `inbox-${name}`);
     assert.deepEqual(await violations(page), []);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);

@@ -65,6 +65,7 @@ test('[REDACTED] from an agent is text; from the gateway it is a mark', { skip }
   const { gateway, client, row } = await stage(t, { approval: workflow('10m', { redact_fields: ['card.number', 'keys.secret'] }) });
   const { taskId } = await client.createTask('pay', { note: '[REDACTED]', number: '[REDACTED]', card: { number: '4711', owner: '[REDACTED]' }, keys: [{ secret: 1 }, { open: '[REDACTED]' }] });
   const box = row(taskId).locator('.arguments');
+  await box.waitFor();
   assert.deepEqual(await box.locator('.json-redacted').allTextContents(), ['[REDACTED]', '[REDACTED]']);
   assert.equal((await box.locator('.json-string').allTextContents()).filter((text) => text === '"[REDACTED]"').length, 4);
   const { stdout } = await gateway.cli(['tasks', 'show', taskId]);

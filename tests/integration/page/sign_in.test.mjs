@@ -42,6 +42,7 @@ async function stage(t, viewport) {
     await page.locator('input[name="login"]').fill(login);
     await page.locator('input[name="password"]').fill('any');
     await page.locator('button[type="submit"]').click();
+    await page.locator('input[name="login"]').waitFor({ state: 'detached' }); // the next page has such a button, too
     await page.locator('button[type="submit"]').click();
   };
   return { ...all, issuer, page, signIn, row: (id) => page.locator(`[data-task-id="${id}"]`) };
