@@ -35,7 +35,7 @@ async function runEach(script, lists) {
     while (waiting.length) {
       const at = waiting.shift();
       const batch = lists.slice(at * BATCH, (at + 1) * BATCH);
-      const { code, stdout, stderr } = await run('/bin/sh', ['-c', script, 'sh', path.resolve(BINARY), ...batch.flat()]);
+      const { code, stdout, stderr } = await run('/bin/sh', ['-c', script, 'sh', path.resolve(BINARY), ...batch.flat()], { deadline: 300_000 });
       const parts = stdout.split('\0').slice(0, -1);
       assert.deepEqual([code, stderr, parts.length], [0, '', batch.length]);
       results[at] = parts.map((part) => {

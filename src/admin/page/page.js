@@ -309,18 +309,24 @@ function showWho(who) {
 }
 
 /* Without a token there may be a session: its cookie is none of the page's to see, so it asks. */
-async function start() {
-  takeToken();
-  if (token.get()) return signIn();
-  showSignIn();
+async function findSession() {
+  if (token.get() || connection) return;
   try {
     byId('provider').hidden = !(await hasSignIn());
     if (token.get()) return;
     await whoami(); // by a session, or by the browser's certificate
     signIn();
   } catch (error) {
-    // Nobody is signed in.
+    // Nobody is signed in; or there was no answer, as when the network changes.
+    if (error.status === 0) setTimeout(findSession, 1000);
   }
+}
+
+function start() {
+  takeToken();
+  if (token.get()) return signIn();
+  showSignIn();
+  findSession();
 }
 
 byId('provider').addEventListener('click', keepTask);

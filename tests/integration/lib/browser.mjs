@@ -16,6 +16,23 @@ export const browser = () => (launching ??= chromium.launch({ executablePath: CH
 after(async () => (await launching)?.close());
 
 /**
+ * Chromium gives up all that it loads when an interface of the machine comes or goes, also what comes from this machine.
+ * A page without a part of its scripts is dead, so it is loaded again.
+ */
+export function outliveNetworkChanges(page) {
+  let isBroken = false;
+  page.on('requestfailed', (request) => {
+    isBroken ||= ['script', 'stylesheet'].includes(request.resourceType()) && request.failure()?.errorText === 'net::ERR_NETWORK_CHANGED';
+  });
+  page.on('load', () => {
+    if (isBroken) page.reload().catch(() => {});
+    isBroken = false;
+  });
+  const goto = page.goto.bind(page);
+  page.goto = (...args) => goto(...args).catch((error) => (/ERR_NETWORK_CHANGED/.test(error.message) ? goto(...args) : Promise.reject(error)));
+}
+
+/**
  * A new page with the options of a browser context. At the end of the test it must have been free of
  * errors, and must have asked nobody but `origin` for anything.
  */
@@ -23,7 +40,8 @@ export async function openPage(t, origin, options = {}) {
   const context = await (await browser()).newContext(options);
   defer(t, () => context.close());
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(20_000);
+  outliveNetworkChanges(page);
   const faults = [];
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
   page.on('console', (message) => /Content Security Policy|Uncaught/.test(message.text()) && faults.push(message.text()));

@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
+import { outliveNetworkChanges } from '../lib/browser.mjs';
 import { Authority, gatewayCertificates, tlsBlock } from '../lib/certificates.mjs';
 import { ADMIN_TOKEN, temporaryFolder, workflow } from '../lib/gateway.mjs';
 import { defer } from '../lib/lifetime.mjs';
@@ -38,6 +39,7 @@ async function stage(t, hash = '') {
   const context = await (await browser()).newContext({ ignoreHTTPSErrors: true, clientCertificates: [{ origin: gateway.adminUrl, cert: Buffer.from(cert), key: Buffer.from(key) }] });
   defer(t, () => context.close());
   const page = await context.newPage();
+  outliveNetworkChanges(page);
   await page.goto(`${gateway.adminUrl}/${hash}`);
   const { taskId } = await (await all.connect()).createTask('delete_user');
   return { ...all, page, reload, taskId };

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
+import { outliveNetworkChanges } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { defer } from '../lib/lifetime.mjs';
 import { scene } from '../lib/scene.mjs';
@@ -24,6 +25,7 @@ async function stage(t, { token = ADMIN_TOKEN, ...more } = {}) {
   const context = await (await browser()).newContext();
   defer(t, () => context.close());
   const page = await context.newPage();
+  outliveNetworkChanges(page);
   const faults = [];
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
   page.on('dialog', (dialog) => (faults.push(`dialog: ${dialog.message()}`), dialog.dismiss()));

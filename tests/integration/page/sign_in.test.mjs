@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
+import { outliveNetworkChanges } from '../lib/browser.mjs';
 import { workflow } from '../lib/gateway.mjs';
 import { startIssuer } from '../lib/issuer.mjs';
 import { defer } from '../lib/lifetime.mjs';
@@ -32,6 +33,7 @@ async function stage(t, viewport) {
   const context = await (await browser()).newContext({ viewport });
   defer(t, () => context.close());
   const page = await context.newPage();
+  outliveNetworkChanges(page);
   const faults = [];
   page.on('pageerror', (error) => faults.push(error.message));
   page.on('console', (message) => /Content Security Policy|Uncaught/.test(message.text()) && faults.push(message.text()));
@@ -89,6 +91,17 @@ test('a link to a task leads there through the sign-in, once', { skip }, async (
   await page.goto(`${gateway.adminUrl}/`);
   await page.locator('.link[data-state="live"]').waitFor();
   assert.equal(page.url(), `${gateway.adminUrl}/`, 'the tab has forgotten the task');
+});
+
+test('a page that gets no answer about the sign-in asks again', { skip }, async (t) => {
+  const { page } = await stage(t);
+  const link = page.locator('a[href$="/login"]');
+  await link.waitFor();
+  let asked = 0;
+  await page.route('**/api/v1/sign-in', (route) => (++asked === 1 ? route.abort('connectionreset') : route.continue()));
+  await page.reload();
+  await link.waitFor();
+  assert.equal(asked, 2);
 });
 
 test('a person without a role is told so, and finds back', { skip }, async (t) => {

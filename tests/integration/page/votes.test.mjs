@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
+import { outliveNetworkChanges } from '../lib/browser.mjs';
 import { workflow } from '../lib/gateway.mjs';
 import { defer } from '../lib/lifetime.mjs';
 import { scene } from '../lib/scene.mjs';
@@ -26,6 +27,7 @@ async function stage(t, keys, who = 'alice') {
   const context = await (await browser()).newContext();
   defer(t, () => context.close());
   const page = await context.newPage();
+  outliveNetworkChanges(page);
   const faults = [];
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
   defer(t, () => assert.deepEqual(faults, []));
