@@ -60,7 +60,8 @@ async function said(name, ...args) {
   if (code !== 0) throw new Error(`${name} ${args.join(' ')} ended with ${code}: ${text}`);
   return JSON.parse(text);
 }
-const load = (port, connections, requests, file, ms = MS) => said('load', port, connections, requests, ms, file);
+/** Fails if an answer is an error; with `refused`, unless each is. */
+const load = (port, connections, requests, file, ...more) => said('load', port, connections, requests, MS, file, ...more);
 
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
 const results = new Map(); // row => subject => list of measurements
@@ -72,12 +73,12 @@ function record(row, subject, numbers) {
   subjects.get(subject).push(numbers);
 }
 
-async function measure(row, subject, connections, file, requests = 10_000_000) {
+async function measure(row, subject, connections, file, { requests = 10_000_000, more = [] } = {}) {
   if (!wanted.test(row)) return;
   const before = cpuSeconds(subject.pids);
-  const seen = await load(subject.port, connections, Math.min(requests, 400_000), file);
+  const seen = await load(subject.port, connections, Math.min(requests, 400_000), file, ...more);
   const cpu = cpuSeconds(subject.pids) - before;
-  record(row, subject.name, { rps: seen.answers / seen.seconds, p50: seen.p50_us, p99: seen.p99_us, cpu: subject.pids.length ? (cpu / seen.answers) * 100_000 : undefined, failed: seen.failed });
+  record(row, subject.name, { rps: seen.answers / seen.seconds, p50: seen.p50_us, p99: seen.p99_us, cpu: subject.pids.length ? (cpu / seen.answers) * 100_000 : undefined });
 }
 
 async function rpc(subject, message, headers = {}) {
@@ -166,6 +167,12 @@ async function churnRow(upstream, kind) {
   await stop(gateway.child);
 }
 
+/** A call that a rule denies: a row whose answers are errors, and no other's are. */
+async function refusedRow(subjects) {
+  const file = call('service_1_x_admin', 600);
+  for (const subject of subjects.filter(({ adminPort }) => adminPort)) await measure('denied call, 16 connections', subject, 16, file, { more: ['refused'] });
+}
+
 async function listRows(sets) {
   // The second has other bytes in each answer: it is read each time.
   const kinds = [['', question('tools/list', {})], [', new bytes', question('tools/list', { _meta: { fresh: true } })]];
@@ -182,11 +189,11 @@ async function taskRows(gateway, isFirst) {
   for (const clients of [1, 64]) {
     const rows = smoke ? 50 : clients === 1 ? 500 : 5000;
     const file = question('tools/call', { name: 'delete_x', arguments: { padding: '' }, task: { ttl: 3_600_000 } }, { size: 600 });
-    await measure(`durable creates, ${clients} clients`, gateway, clients, file, rows);
+    await measure(`durable creates, ${clients} clients`, gateway, clients, file, { requests: rows });
     if (isFirst) await plainRow(gateway, rows, clients);
   }
   const taskId = await createTask(gateway);
-  await measure('tasks/get polls, 16 connections', gateway, 16, question('tasks/get', { taskId }), smoke ? 200 : 10_000);
+  await measure('tasks/get polls, 16 connections', gateway, 16, question('tasks/get', { taskId }), { requests: smoke ? 200 : 10_000 });
   const times = [];
   for (let i = 0; i < (smoke ? 3 : 30); i++) {
     const id = await createTask(gateway);
@@ -346,6 +353,7 @@ try {
   for (let round = 1; round <= rounds; round++) {
     if (!smoke) process.stderr.write(`round ${round} of ${rounds}\n`);
     await forwardRows(round % 2 ? subjects : [...subjects].reverse());
+    await refusedRow(subjects.filter(isPlain));
     await listRows(sets);
     const kinds = [{ rules: 10 }, earlier].filter(Boolean);
     if (options.rows) {
