@@ -190,8 +190,8 @@ try {
   for (const gateway of gateways) await settled(gateway);
   for (let round = 1; round <= rounds; round++) {
     if (!smoke) process.stderr.write(`round ${round} of ${rounds}\n`);
+    await refusedRow(database, gateways[0]); // first: the creates that end a row unanswered are stored later
     await createRows(database, gateways[0], script, round % 2 === 0);
-    await refusedRow(database, gateways[0]);
     await decisionRow('from an approval at the same replica to the answer, p50', gateways[0], gateways[0]);
     await decisionRow('from an approval at another replica to the answer, p50', gateways[0], gateways[1]);
     for (let count = 1; count <= REPLICAS; count++) await pollRow(gateways.slice(0, count));
