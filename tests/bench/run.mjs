@@ -115,10 +115,10 @@ async function forwardRows(subjects) {
   // A new session each, as clients begin: no session header is sent.
   const begin = question('initialize', INITIALIZE);
   fs.writeFileSync(begin, fs.readFileSync(begin, 'utf8').replace(/Mcp-Session-Id:.*\r\n/, ''));
-  for (const subject of subjects) if (isPlain(subject)) await measure('initialize, 1 connection', subject, 1, begin, 2000);
+  for (const subject of subjects) if (isPlain(subject)) await measure('initialize, 1 connection', subject, 1, begin, { requests: 2000 });
   // -32009: the gateway's own answer, so this is reading, judging and answering, and nothing else.
   const refused = question('tools/call', { name: 'delete_x', arguments: { padding: '' } }, { size: 600 });
-  for (const subject of subjects) if (subject.adminPort) await measure('call refused by validation, 1 connection', subject, 1, refused, 2000);
+  for (const subject of subjects) if (subject.adminPort) await measure('call refused by validation, 1 connection', subject, 1, refused, { requests: 2000, more: ['refused'] });
 }
 
 const MB = 1_000_000;
@@ -165,12 +165,6 @@ async function churnRow(upstream, kind) {
   const row = `${smoke ? 200 : '30,000'} cycles of initialize, call, DELETE`;
   record(row, gateway.name, { rps: second.rps, kb: second.kb, growth: second.kb - first.kb });
   await stop(gateway.child);
-}
-
-/** A call that a rule denies: a row whose answers are errors, and no other's are. */
-async function refusedRow(subjects) {
-  const file = call('service_1_x_admin', 600);
-  for (const subject of subjects.filter(({ adminPort }) => adminPort)) await measure('denied call, 16 connections', subject, 16, file, { more: ['refused'] });
 }
 
 async function listRows(sets) {
@@ -353,7 +347,6 @@ try {
   for (let round = 1; round <= rounds; round++) {
     if (!smoke) process.stderr.write(`round ${round} of ${rounds}\n`);
     await forwardRows(round % 2 ? subjects : [...subjects].reverse());
-    await refusedRow(subjects.filter(isPlain));
     await listRows(sets);
     const kinds = [{ rules: 10 }, earlier].filter(Boolean);
     if (options.rows) {
