@@ -77,30 +77,23 @@ test('without relaying, too, a session that is stored late is known then', optio
   assert.equal(await relayed(stage.p), 0);
 });
 
-test('ids that nobody knows are looked for once in a second, and not waited for again', options, async (t) => {
+test('an id that nobody knows is looked for once in a second, and not waited for again', options, async (t) => {
   const { p, name } = await two(t);
   const clients = await Promise.all(Array.from({ length: 8 }, async (_, i) => {
     const client = await connectedRaw(t, p.url, { token: issuer.token(AUDIENCE) });
     client.session = `made-up-${i}`;
     return client;
   }));
-  const ask = async (client) => {
-    const since = performance.now();
-    assert.equal((await client.send(...READ)).status, 404);
-    return performance.now() - since;
-  };
+  const ask = async (client) => assert.equal((await client.send(...READ)).status, 404);
   const scans = () => Number(postgres.query("SELECT sum(seq_scan + coalesce(idx_scan, 0)) FROM pg_stat_user_tables WHERE relname = 'taskgate_session_home'", name)[0][0]);
   await Promise.all(clients.map(ask));
-  await until(() => scans() >= clients.length, 'the database to count what it has read', { deadline: 20_000, every: 200 });
+  await until(() => scans() >= 3 * clients.length, 'the database to count the first three reads of each id', { deadline: 20_000, every: 200 });
   const [before, began] = [scans(), performance.now()];
-  const times = [];
-  const ROUNDS = 150;
-  for (let i = 0; i < ROUNDS; i++) times.push(...(await Promise.all(clients.map(ask))));
+  let requests = 0;
+  for (; performance.now() - began < 2500; requests += clients.length) await Promise.all(clients.map(ask));
   const seconds = (performance.now() - began) / 1000;
   await until(() => scans() > before, 'an id to be looked for again', { deadline: 20_000, every: 200 });
   const reads = scans() - before;
-  t.diagnostic(`${times.length} requests in ${seconds.toFixed(1)} s: ${reads} reads`);
-  assert.ok(reads <= clients.length * (seconds + 2), `${reads} reads in ${seconds} s`);
-  assert.ok(reads < times.length / 2, `${reads} reads for ${times.length} requests`);
-  assert.ok(times.filter((time) => time >= 190).length < clients.length, 'they wait no more');
+  t.diagnostic(`${requests} requests in ${seconds.toFixed(1)} s: ${reads} reads`);
+  assert.ok(reads <= clients.length * (seconds + 1), `${reads} reads in ${seconds} s for ${requests} requests`);
 });
