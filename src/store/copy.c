@@ -8,8 +8,8 @@
 #include "taskgate/core/clock.h"
 
 #define AUDIT_PAGE_ROWS 1000
-/* Where calls that ran live in the copy: at a replica in no epoch. So whichever is asked for their
- * session first adopts it, and tells its client that they were lost. */
+/* Calls that ran live in the copy at a replica in no epoch. So the first that is asked for their
+ * session adopts it, and tells its client that they were lost. */
 #define COPIED_REPLICA "copy"
 #define COPIED_EPOCH 0
 

@@ -1,4 +1,4 @@
-// Calls that ran when the gateway was killed, told to a client without tasks: after a start, and after a start on a copy.
+// Calls that ran when the gateway was killed, as they are told to a client without tasks: after a start, and after a start on a copy.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { run } from './lib/child.mjs';

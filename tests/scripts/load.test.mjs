@@ -14,7 +14,7 @@ before((t) => {
   execFileSync('cc', ['-std=c11', '-D_GNU_SOURCE', '-o', load, path.join(root, 'tests/bench/load.c')]);
 });
 
-/** What load says of 20 answers with this body, and its exit code. */
+/** The counts that load prints for 20 answers with this body, and its exit code. */
 async function counted(t, body, { status = 200, type = 'application/json', isChunked = false, mode = [] } = {}) {
   const server = http.createServer((request, response) => {
     request.resume();

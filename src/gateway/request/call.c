@@ -318,7 +318,7 @@ static void on_session(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-/* What is remembered of the session is copied to the call. */
+/* Copies the facts that are remembered of the session to the call. false: the store is asked. */
 static bool recall_facts(struct call *call)
 {
     const struct gateway *gateway = call->worker->gateway;
