@@ -5,13 +5,19 @@
 #include "operation.h"
 #include "pending.h"
 #include "site_internal.h"
+#include "taskgate/core/clock.h"
 
 #define AUDIT_PAGE_ROWS 1000
+/* Calls that ran live in the copy at a replica in no epoch. So the first that is asked for their
+ * session adopts it, and tells its client that they were lost. */
+#define COPIED_REPLICA "copy"
+#define COPIED_EPOCH 0
 
 struct copying {
     const struct store_backend *from_backend, *to_backend;
     struct database *from, *to;
     struct store_copied *copied;
+    struct id_list executing;    /* tasks */
     int64_t audit_sequence;      /* of the last row of the trail that was copied */
     const char *table, *columns; /* that are copied now */
     size_t column_count;
@@ -99,6 +105,8 @@ static bool copy_task(struct copying *copying, const char *id)
     bool done = copying->from_backend->tasks->get(copying->from, str_from(id), &task) == ROW_FOUND;
     if (done)
         copying->is_good = write_task(copying, task);
+    if (done && task->state == TASK_EXECUTING)
+        id_list_add(&copying->executing, str_from(id));
     task_unref(task);
     return done && copying->is_good;
 }
@@ -180,12 +188,44 @@ static bool add_reminder(void *context, const char *task_id, unsigned event, int
     return copying->is_good;
 }
 
+/* ---- what ran ---- */
+
+static bool give_home(struct copying *copying, const struct task *task)
+{
+    const struct replica_rows *rows = copying->to_backend->replicas;
+    const struct home_key key = {task->source, task->session};
+    struct home_row home = {.replica = NULL};
+    bool done = rows->keep(copying->to, task->id, COPIED_REPLICA, COPIED_EPOCH) &&
+                rows->home_take(copying->to, &key, COPIED_REPLICA, COPIED_EPOCH, clock_now_ms(),
+                                &home) != ROW_FAILED;
+    free(home.replica);
+    free(home.lost_replica);
+    return done;
+}
+
+/* After the sessions, for only a session that is stored has a home. */
+static bool give_homes(struct copying *copying)
+{
+    bool done = true;
+    for (size_t i = 0; done && copying->to_backend->is_shared && i < copying->executing.count;
+         i++) {
+        struct task *task = NULL;
+        done = copying->from_backend->tasks->get(copying->from, str_from(copying->executing.ids[i]),
+                                                 &task) == ROW_FOUND;
+        if (done)
+            done = copying->is_good = give_home(copying, task);
+        task_unref(task);
+    }
+    return done;
+}
+
 static bool copy_all(struct copying *copying)
 {
     bool done = copy_tasks(copying) && copy_trail(copying);
     for (size_t i = 0; done && i < TABLE_COUNT; i++)
         done = copy_table(copying, i);
-    return done && copying->from_backend->copy->reminders(copying->from, add_reminder, copying) &&
+    return done && give_homes(copying) &&
+           copying->from_backend->copy->reminders(copying->from, add_reminder, copying) &&
            copying->is_good && copying->to_backend->copy->finish(copying->to);
 }
 
@@ -226,6 +266,7 @@ static enum store_work copy_open(const struct store_backend *from_backend, struc
         work = run(&copying, error);
         copying.to_backend->rollback(copying.to);
     }
+    free(copying.executing.ids);
     from_backend->rollback(from);
     to->backend->close(copying.to);
     from_backend->close(from);

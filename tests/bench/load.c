@@ -2,11 +2,15 @@
  * The client of the benchmark: N connections. Each sends the same request again as soon as it has
  * the answer, until a number of requests or milliseconds is reached. One line of JSON.
  *
- *     load PORT CONNECTIONS REQUESTS MILLISECONDS FILE [hold]
+ *     load PORT CONNECTIONS REQUESTS MILLISECONDS FILE [hold|refused]
  *
  * FILE holds the bytes of one request. Its first "########" becomes the request's number, if there
  * is one, so that each request differs. With `hold` each connection sends one request and keeps the
  * answer open until the end (idle streams); it prints "ready" once all heads have come.
+ *
+ * An answer with another HTTP status than 20x counts as failed. One that refuses the request in
+ * its body counts among `errors`. Either ends the program with 3; `refused` ends it with 3 unless
+ * each answer is an error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +20,7 @@
 
 #include "http.h"
 #include "loopback.h"
+#include "refusal.h"
 
 struct connection {
     int fd;
@@ -24,6 +29,8 @@ struct connection {
     size_t head_length;
     long left; /* bytes of the body to come; -1: none is awaited, -2: chunked */
     char tail[8];
+    char body[2048]; /* the beginning, with a NUL: a refusal is short */
+    size_t body_length;
     int64_t asked_ns;
 };
 
@@ -31,8 +38,8 @@ static char *question;
 static size_t question_length;
 static char *question_number; /* eight bytes of it; NULL: each request is the same */
 static int epoll;
-static long asked, answered, failed, most, opened;
-static bool hold;
+static long asked, answered, failed, errors, most, opened;
+static bool hold, refused;
 static uint32_t *latencies_us;
 
 static void ask_on(struct connection *c)
@@ -58,7 +65,7 @@ static void ask(struct connection *c)
     asked++;
     for (long rest = asked, digit = 7; question_number && digit >= 0; digit--, rest /= 10)
         question_number[digit] = (char)('0' + rest % 10);
-    c->sent = c->head_length = 0;
+    c->sent = c->head_length = c->body_length = 0;
     c->left = -1;
     c->asked_ns = now_ns();
     ask_on(c);
@@ -67,6 +74,8 @@ static void ask(struct connection *c)
 static void note_answer(struct connection *c)
 {
     latencies_us[answered++] = (uint32_t)((now_ns() - c->asked_ns) / 1000);
+    if (refusal_is(c->body, c->body_length) && errors++ == 0 && !refused)
+        fprintf(stderr, "load: the first error: %s\n", c->body);
     ask(c);
 }
 
@@ -86,6 +95,9 @@ static void take_body(struct connection *c, const char *bytes, size_t length)
 {
     if (hold || length == 0)
         return;
+    size_t room = sizeof c->body - 1 - c->body_length, kept = length < room ? length : room;
+    memcpy(c->body + c->body_length, bytes, kept);
+    c->body[c->body_length += kept] = '\0';
     if (c->left == -2) {
         if (chunks_end(c, bytes, length))
             note_answer(c);
@@ -156,8 +168,9 @@ static void report(int64_t took_ns)
     qsort(latencies_us, (size_t)answered, sizeof *latencies_us, compare);
     uint32_t p50 = answered ? latencies_us[answered / 2] : 0;
     uint32_t p99 = answered ? latencies_us[answered * 99 / 100] : 0;
-    printf("{\"answers\":%ld,\"failed\":%ld,\"seconds\":%.4f,\"p50_us\":%u,\"p99_us\":%u}\n",
-           answered, failed, (double)took_ns / 1e9, p50, p99);
+    printf("{\"answers\":%ld,\"failed\":%ld,\"errors\":%ld,\"seconds\":%.4f,\"p50_us\":%u,"
+           "\"p99_us\":%u}\n",
+           answered, failed, errors, (double)took_ns / 1e9, p50, p99);
     fflush(stdout);
 }
 
@@ -185,13 +198,14 @@ static void run(int64_t end_ns, long connections)
 int main(int argc, char **argv)
 {
     if (argc < 6) {
-        fprintf(stderr, "usage: load PORT CONNECTIONS REQUESTS MILLISECONDS FILE [hold]\n");
+        fprintf(stderr, "usage: load PORT CONNECTIONS REQUESTS MILLISECONDS FILE [hold|refused]\n");
         return 2;
     }
     long port = strtol(argv[1], NULL, 10);
     long connections = strtol(argv[2], NULL, 10);
     most = strtol(argv[3], NULL, 10);
-    hold = argc > 6;
+    hold = argc > 6 && strcmp(argv[6], "hold") == 0;
+    refused = argc > 6 && strcmp(argv[6], "refused") == 0;
     latencies_us = calloc((size_t)most + 1, sizeof *latencies_us);
     signal(SIGPIPE, SIG_IGN);
     question = read_file(argv[5], &question_length);
@@ -207,5 +221,7 @@ int main(int argc, char **argv)
         ask(all[i]);
     run(began + strtol(argv[4], NULL, 10) * 1000000, connections);
     report(now_ns() - began);
-    return failed > 0 && !hold ? 3 : 0;
+    if (refused)
+        return answered > 0 && errors == answered ? 0 : 3;
+    return failed + errors > 0 && !hold ? 3 : 0;
 }

@@ -49,10 +49,10 @@ function question(method, params) {
   return file;
 }
 
-async function load(gateway, connections, file) {
-  const { stdout } = await run(program('load'), [gateway.port, connections, 10_000_000, MS, file].map(String));
+/** The rate of answers. Fails if one of them is an error; with `refused`, unless each is. */
+async function load(gateway, connections, file, ...more) {
+  const { stdout } = await run(program('load'), [gateway.port, connections, 10_000_000, MS, file, ...more].map(String));
   const seen = JSON.parse(stdout);
-  if (seen.failed) throw new Error(`${seen.failed} answers failed`);
   return seen.answers / seen.seconds;
 }
 
@@ -110,6 +110,15 @@ async function createRows(database, gateway, script, isEven) {
     record(`the same rows by pgbench, ${clients} clients`, other, '/s');
     record(`creates over pgbench, ${clients} clients`, rate / other, '', '>= 0.7', (x) => x >= 0.7);
   }
+}
+
+/** Creates that a limit refuses are no creates: nothing of them reaches the database. */
+async function refusedRow(database, gateway) {
+  const count = () => Number(database.query('SELECT count(*) FROM taskgate_task')[0][0]);
+  const before = count();
+  const rate = await load(gateway, 4, question('tools/call', { ...CALL, task: { ttl: -1 } }), 'refused');
+  if (count() !== before) throw new Error('a refused create was stored');
+  record('refused creates, 4 clients', rate, '/s');
 }
 
 // ---- a decision at another replica ----
@@ -181,6 +190,7 @@ try {
   for (const gateway of gateways) await settled(gateway);
   for (let round = 1; round <= rounds; round++) {
     if (!smoke) process.stderr.write(`round ${round} of ${rounds}\n`);
+    await refusedRow(database, gateways[0]); // first: the creates that end a row unanswered are stored later
     await createRows(database, gateways[0], script, round % 2 === 0);
     await decisionRow('from an approval at the same replica to the answer, p50', gateways[0], gateways[0]);
     await decisionRow('from an approval at another replica to the answer, p50', gateways[0], gateways[1]);

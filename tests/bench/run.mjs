@@ -60,7 +60,8 @@ async function said(name, ...args) {
   if (code !== 0) throw new Error(`${name} ${args.join(' ')} ended with ${code}: ${text}`);
   return JSON.parse(text);
 }
-const load = (port, connections, requests, file, ms = MS) => said('load', port, connections, requests, ms, file);
+/** Fails if an answer is an error; with `refused`, unless each is. */
+const load = (port, connections, requests, file, ...more) => said('load', port, connections, requests, MS, file, ...more);
 
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
 const results = new Map(); // row => subject => list of measurements
@@ -72,12 +73,12 @@ function record(row, subject, numbers) {
   subjects.get(subject).push(numbers);
 }
 
-async function measure(row, subject, connections, file, requests = 10_000_000) {
+async function measure(row, subject, connections, file, { requests = 10_000_000, more = [] } = {}) {
   if (!wanted.test(row)) return;
   const before = cpuSeconds(subject.pids);
-  const seen = await load(subject.port, connections, Math.min(requests, 400_000), file);
+  const seen = await load(subject.port, connections, Math.min(requests, 400_000), file, ...more);
   const cpu = cpuSeconds(subject.pids) - before;
-  record(row, subject.name, { rps: seen.answers / seen.seconds, p50: seen.p50_us, p99: seen.p99_us, cpu: subject.pids.length ? (cpu / seen.answers) * 100_000 : undefined, failed: seen.failed });
+  record(row, subject.name, { rps: seen.answers / seen.seconds, p50: seen.p50_us, p99: seen.p99_us, cpu: subject.pids.length ? (cpu / seen.answers) * 100_000 : undefined });
 }
 
 async function rpc(subject, message, headers = {}) {
@@ -114,10 +115,10 @@ async function forwardRows(subjects) {
   // A new session each, as clients begin: no session header is sent.
   const begin = question('initialize', INITIALIZE);
   fs.writeFileSync(begin, fs.readFileSync(begin, 'utf8').replace(/Mcp-Session-Id:.*\r\n/, ''));
-  for (const subject of subjects) if (isPlain(subject)) await measure('initialize, 1 connection', subject, 1, begin, 2000);
+  for (const subject of subjects) if (isPlain(subject)) await measure('initialize, 1 connection', subject, 1, begin, { requests: 2000 });
   // -32009: the gateway's own answer, so this is reading, judging and answering, and nothing else.
   const refused = question('tools/call', { name: 'delete_x', arguments: { padding: '' } }, { size: 600 });
-  for (const subject of subjects) if (subject.adminPort) await measure('call refused by validation, 1 connection', subject, 1, refused, 2000);
+  for (const subject of subjects) if (subject.adminPort) await measure('call refused by validation, 1 connection', subject, 1, refused, { requests: 2000, more: ['refused'] });
 }
 
 const MB = 1_000_000;
@@ -182,11 +183,11 @@ async function taskRows(gateway, isFirst) {
   for (const clients of [1, 64]) {
     const rows = smoke ? 50 : clients === 1 ? 500 : 5000;
     const file = question('tools/call', { name: 'delete_x', arguments: { padding: '' }, task: { ttl: 3_600_000 } }, { size: 600 });
-    await measure(`durable creates, ${clients} clients`, gateway, clients, file, rows);
+    await measure(`durable creates, ${clients} clients`, gateway, clients, file, { requests: rows });
     if (isFirst) await plainRow(gateway, rows, clients);
   }
   const taskId = await createTask(gateway);
-  await measure('tasks/get polls, 16 connections', gateway, 16, question('tasks/get', { taskId }), smoke ? 200 : 10_000);
+  await measure('tasks/get polls, 16 connections', gateway, 16, question('tasks/get', { taskId }), { requests: smoke ? 200 : 10_000 });
   const times = [];
   for (let i = 0; i < (smoke ? 3 : 30); i++) {
     const id = await createTask(gateway);

@@ -9,6 +9,8 @@
 #include "needs.h"
 #include "replicas.h"
 #include "request/call_part.h"
+#include "state/session_table.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/homes.h"
@@ -16,8 +18,8 @@
 /* A session that another replica has opened a moment ago may not have been stored yet. */
 static const int64_t unknown_again_ms[] = {50, 150};
 #define UNKNOWN_AGAIN_COUNT (sizeof unknown_again_ms / sizeof *unknown_again_ms)
-/* So many calls of a process wait for that at once. A client that invents ids costs one read
- * each. */
+/* So many calls of a process wait for that at once. A client that invents ids costs one read of
+ * each, and one more in SESSION_UNKNOWN_KEPT_MS. */
 #define UNKNOWN_MOST 32
 
 /* A call that waits to know where its session lives, or its task, or first the one and then the
@@ -83,21 +85,26 @@ static void remember(const struct call *call, const struct session_home *home)
                       str_from(call->session), home, call->snapshot->config->limits.sessions);
 }
 
-/* No replica has opened it, so it is handled here, and not waited for again. */
+/* No replica has opened it, so it is handled here, and not waited for again. Its commit may take
+ * longer than that, so it is asked for again. */
 static void remember_unknown(const struct call *call)
 {
     const struct store *store = call->worker->gateway->store;
     struct session_home here = {.epoch = store_replica_epoch(store), .is_here = true};
+    here.unknown_until_ms = clock_monotonic_ms() + SESSION_UNKNOWN_KEPT_MS;
     snprintf(here.replica, sizeof here.replica, "%s", store_replica_id(store));
     remember(call, &here);
 }
 
-/* Whether something is remembered; its home may be gone. */
+/* Whether something is remembered; its home may be gone. After false, `unknown_until_ms` is not 0
+ * for a session that was waited for before. */
 static bool recall(struct call *call, struct session_home *home)
 {
     call_identify(call);
+    home->unknown_until_ms = 0;
     return session_homes_get(call->worker->gateway->replicas->homes, str_from(call->source->id),
-                             str_from(call->session), home);
+                             str_from(call->session), home) &&
+           (home->unknown_until_ms == 0 || clock_monotonic_ms() < home->unknown_until_ms);
 }
 
 static bool is_over(struct replicas *replicas, const struct session_home *home)
@@ -158,7 +165,10 @@ static void go_by_session(struct call *call, call_step here)
     }
     if (recall(call, &home) && go(call, &home, BY_SESSION, here))
         return;
-    ask(settling_create(call, here));
+    struct settling *settling = settling_create(call, here);
+    if (home.unknown_until_ms != 0)
+        settling->tries = UNKNOWN_AGAIN_COUNT; /* it was waited for before */
+    ask(settling);
 }
 
 /* ---- asking the store ---- */

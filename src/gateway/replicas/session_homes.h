@@ -15,6 +15,9 @@ struct session_home {
     char replica[STORE_REPLICA_ID_BYTES];
     int64_t epoch;
     bool is_here; /* then `epoch` is this process's own */
+    /* Monotonic. Not 0: no replica has opened the session so far. It is handled here until then,
+     * and is asked for again after that. */
+    int64_t unknown_until_ms;
 };
 
 struct session_homes;

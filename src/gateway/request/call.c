@@ -18,6 +18,7 @@
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
+#include "taskgate/store/replicas.h"
 #include "taskgate/telemetry/span.h"
 
 /* Under verified tokens a session belongs to its owner. The same id of another owner is another
@@ -300,7 +301,9 @@ void call_take_facts(struct call *call, const struct store_reply *reply)
     call->facts_failed = reply->status == STORE_FAILED;
     if (call->facts_failed)
         return; /* nothing is known, not even that */
-    /* An unknown session is remembered as well, so that it asks the disk once. */
+    /* An unknown session is remembered as well, so that it asks the disk once, and a database that
+     * others write to once in a while. */
+    call->facts.unknown_until_ms = clock_monotonic_ms() + SESSION_UNKNOWN_KEPT_MS;
     sessions_put(call->worker->gateway->sessions, str_from(call->source->id),
                  str_from(call->session), &call->facts, call->snapshot->config->limits.sessions);
 }
@@ -315,21 +318,29 @@ static void on_session(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
+/* Copies the facts that are remembered of the session to the call. false: the store is asked. */
+static bool recall_facts(struct call *call)
+{
+    const struct gateway *gateway = call->worker->gateway;
+    return sessions_get(gateway->sessions, str_from(call->source->id), str_from(call->session),
+                        &call->facts) &&
+           (call->facts.known || !store_is_shared(gateway->store) ||
+            clock_monotonic_ms() < call->facts.unknown_until_ms);
+}
+
 void call_with_facts(struct call *call, call_step next)
 {
-    struct gateway *gateway = call->worker->gateway;
-    struct str source = str_from(call->source->id);
     if (!call->session[0]) {
         use_source_values(call);
         next(call);
-    } else if (sessions_get(gateway->sessions, source, str_from(call->session), &call->facts)) {
+    } else if (recall_facts(call)) {
         if (!call->facts.known)
             use_source_values(call);
         next(call);
     } else {
         call->next = next;
-        store_session_get(gateway->store, source, str_from(call->session),
-                          call_to_store(call, on_session));
+        store_session_get(call->worker->gateway->store, str_from(call->source->id),
+                          str_from(call->session), call_to_store(call, on_session));
     }
 }
 

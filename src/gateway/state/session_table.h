@@ -14,6 +14,9 @@
 
 #define SESSION_NAME_BYTES 128
 #define SESSION_VERSION_BYTES 24
+/* For so long a replica does not ask the database again for a session that is not there. The commit
+ * of another replica that has opened it may be slow. */
+#define SESSION_UNKNOWN_KEPT_MS 1000
 /* Stored beside the client's capabilities: {"elicitation": …, "sampling": …}, true for what the
  * gateway declared to the server in the client's place. */
 #define SESSION_INJECTED "io.taskgate/injected"
@@ -38,6 +41,7 @@ struct server_session {
 /* The facts of a session, copied for one request. */
 struct session_facts {
     bool known;
+    int64_t unknown_until_ms; /* unless known: monotonic, when another replica may have opened it */
     char version[SESSION_VERSION_BYTES]; /* of the protocol, as negotiated */
     struct client_session client;
     struct server_session server;
