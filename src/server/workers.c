@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "taskgate/core/log.h"
@@ -190,9 +191,22 @@ bool workers_start_threads(struct workers *workers, struct error *error)
 
 /* ---- messages to all loops ---- */
 
-static void take_settings(void *context)
+/* Settings on their way to all workers. The worker that takes them last frees this. */
+struct settings_round {
+    struct workers *workers;
+    atomic_size_t left; /* workers that have not taken them */
+    loop_callback taken;
+    void *context;
+};
+
+/* The message to one worker. */
+struct settings_message {
+    struct worker *worker;
+    struct settings_round *round;
+};
+
+static void take_settings(struct worker *worker)
 {
-    struct worker *worker = worker_from(context);
     struct snapshot *snapshot = snapshot_current();
     http_server_set_max_body(worker->proxy, (size_t)snapshot->config->limits.body_bytes);
     if (worker->replicas)
@@ -202,10 +216,30 @@ static void take_settings(void *context)
     snapshot_unref(snapshot);
 }
 
-void workers_take_settings(struct workers *workers)
+/* Every loop delivers in the order posted, so an earlier round ends before a later one. */
+static void on_settings(void *context)
 {
-    for (size_t i = 0; i < workers->count; i++)
-        loop_post(workers->list[i].loop, take_settings, &workers->list[i]);
+    struct settings_message *message = context;
+    struct settings_round *round = message->round;
+    take_settings(message->worker);
+    free(message);
+    if (atomic_fetch_sub(&round->left, 1) > 1)
+        return;
+    loop_post(round->workers->list[0].loop, round->taken, round->context);
+    free(round);
+}
+
+void workers_take_settings(struct workers *workers, loop_callback taken, void *context)
+{
+    struct settings_round *round = memory_alloc(sizeof *round);
+    size_t count = workers->count;
+    *round = (struct settings_round){.workers = workers, .taken = taken, .context = context};
+    atomic_init(&round->left, count);
+    for (size_t i = 0; i < count; i++) {
+        struct settings_message *message = memory_alloc(sizeof *message);
+        *message = (struct settings_message){&workers->list[i], round};
+        loop_post(workers->list[i].loop, on_settings, message);
+    }
 }
 
 static void on_drained(void *context)
