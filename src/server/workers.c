@@ -14,6 +14,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/http/intake.h"
+#include "taskgate/http/port.h"
 #include "taskgate/http/server.h"
 
 #define READ_TIMEOUT_MS 60000
@@ -37,6 +38,7 @@ struct worker {
 struct workers {
     struct gateway *gateway;
     struct http_intake *intake; /* of all listeners */
+    struct http_port *proxy_port, *replica_port;
     size_t count;
     struct worker list[];
 };
@@ -54,6 +56,8 @@ struct workers *workers_create(struct gateway *gateway, const struct config *con
     struct workers *workers = memory_alloc(sizeof *workers + count * sizeof(struct worker));
     workers->gateway = gateway;
     workers->intake = http_intake_create((size_t)config->limits.bodies_bytes);
+    workers->proxy_port = http_port_create((int)config->limits.connections);
+    workers->replica_port = http_port_create((int)config->limits.connections);
     workers->count = count;
     for (size_t i = 0; i < count; i++) {
         MAGIC_SET(&workers->list[i], WORKER_MAGIC);
@@ -73,8 +77,6 @@ static struct http_server_options port_options(const struct worker *worker,
         .first_on_port = workers->count > 1 && worker == workers->list,
         .max_body_bytes = (size_t)config->limits.body_bytes,
         .intake = workers->intake,
-        .max_connections =
-            (int)(((size_t)config->limits.connections + workers->count - 1) / workers->count),
         .read_timeout_ms = READ_TIMEOUT_MS,
         .stream_high_water = STREAM_HIGH_WATER,
         .context = worker->gateway,
@@ -88,6 +90,7 @@ static bool listen_for_replicas(struct worker *worker, const struct config *conf
     options.address = str_from(port->address);
     options.port = port->port;
     options.port_name = "replicas";
+    options.shared_port = worker->workers->replica_port;
     options.handler = gateway_handle_relayed;
     worker->replicas = http_server_create(worker->loop, &options, error);
     return worker->replicas ||
@@ -108,6 +111,7 @@ static bool start_worker(struct worker *worker, const struct config *config, uin
     options.port = port;
     options.transport = "http";
     options.port_name = "proxy";
+    options.shared_port = worker->workers->proxy_port;
     options.tls = config->proxy_tls.server;
     options.handler = gateway_handle;
     options.refusal = gateway_refusal;
@@ -323,5 +327,7 @@ void workers_destroy(struct workers *workers)
         MAGIC_CLEAR(&workers->list[i]);
     }
     http_intake_destroy(workers->intake);
+    http_port_destroy(workers->proxy_port);
+    http_port_destroy(workers->replica_port);
     free(workers);
 }
