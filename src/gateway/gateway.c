@@ -147,6 +147,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->task_rounds = task_rounds_create();
     gateway->request_headers = request_headers_create();
     gateway->token_check = token_check_create();
+    gateway->token_exchanges = token_exchange_table_create();
     return gateway;
 }
 
@@ -158,6 +159,7 @@ void gateway_destroy(struct gateway *gateway)
     inbox_table_destroy(gateway->inbox_table);
     request_headers_destroy(gateway->request_headers);
     token_check_destroy(gateway->token_check);
+    token_exchange_table_destroy(gateway->token_exchanges);
     replicas_destroy(gateway->replicas);
     task_aliases_destroy(gateway->task_aliases);
     task_rounds_destroy(gateway->task_rounds);

@@ -29,14 +29,13 @@ static void count_connection(const struct http_server *server, double change)
                     METRIC_LABELS(str_from(server->options.transport)));
 }
 
-/* A connection less: the drain may be complete, and there is room for the next client. */
+/* A connection less: the drain may be complete. */
 static void report_closed(struct http_server *server)
 {
     if (server->destroying)
         return;
     if (server->drained != NULL && server->connection_count == 0)
         loop_timer_start(&server->report_drained, 0);
-    listener_update(server);
 }
 
 void connection_remove(struct connection *connection)
@@ -51,6 +50,7 @@ void connection_remove(struct connection *connection)
     free(connection);
     server->connection_count--;
     count_connection(server, -1);
+    port_leave(server);
     report_closed(server);
 }
 

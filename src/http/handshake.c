@@ -18,8 +18,6 @@
 #include "taskgate/tls/bound.h"
 
 #define HANDSHAKE_MS 10000
-/* A scan of the port must not fill the log. */
-#define TELL_EVERY_MS 10000
 /* The longest alert: a record's head, its two bytes, and what encryption adds. */
 #define LAST_WORDS_BYTES 256
 
@@ -199,21 +197,16 @@ static void count(const struct connection *connection, const char *outcome)
 
 static void log_failure(struct connection *connection, const struct failure *failure)
 {
-    struct handshake_log *log = &connection->server->handshake_log;
     const char *port = connection->server->options.port_name;
-    int64_t now_ms = clock_monotonic_ms();
+    int64_t left_out;
     count(connection, failure->outcome);
     if (connection->ssl == NULL && !connection->handshake->is_late)
         return; /* the client only tried whether the port is open */
-    if (log->told_ms != 0 && now_ms - log->told_ms < TELL_EVERY_MS) {
-        log->left_out++;
+    if (!port_may_tell(connection->server->shared, &left_out))
         return;
-    }
     log_warn("A TLS handshake failed", LOG_TEXT("port", port ? port : ""),
              LOG_STR("client", connection_peer(connection)), LOG_TEXT("reason", failure->reason),
-             LOG_NUMBER("others_since_the_last_line", log->left_out));
-    log->told_ms = now_ms;
-    log->left_out = 0;
+             LOG_NUMBER("others_since_the_last_line", left_out));
 }
 
 static void fail(struct connection *connection, const char *error)

@@ -17,14 +17,9 @@
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/http/intake.h"
+#include "taskgate/http/port.h"
 #include "taskgate/http/server.h"
 #include "taskgate/tls/server.h"
-
-/* The failed handshakes that the log has counted. */
-struct handshake_log {
-    int64_t told_ms;  /* monotonic; 0: never */
-    int64_t left_out; /* of those since */
-};
 
 struct http_server;
 /* Takes an accepted socket, and may close it. */
@@ -43,7 +38,12 @@ struct http_server {
     accepted_callback accepted; /* the listener's, for each new socket */
     bool accepting;             /* the listener is being read */
     uint16_t port;
-    struct loop_timer accept_again; /* after a failure for want of descriptors or memory */
+    struct loop_timer accept_again; /* after a failure for want of descriptors or memory, or at once
+                                       with the seat that it waited for */
+    struct http_port *shared;       /* with the other listeners of the port */
+    struct http_port *own_port;     /* NULL: `shared` is the caller's */
+    struct list in_line;            /* in `shared`, or in no list; under its lock */
+    bool has_seat;                  /* for the next client; under its lock */
 
     struct list connections;
     int connection_count;
@@ -65,8 +65,6 @@ struct http_server {
     /* response.c: exchanges whose last bytes go out at the end of the round. */
     struct list finished;
     struct loop_round_end send_finished;
-
-    struct handshake_log handshake_log;
 
     enum { HEAD_FLAG_UNSEEN, HEAD_FLAG_SEEN, HEAD_FLAG_ABSENT } head_flag; /* head.c */
 };
@@ -264,8 +262,20 @@ bool departures_watch(struct connection *connection, int fd);
 /* ---- listener.c ---- */
 bool listener_open(struct http_server *server, accepted_callback accepted, struct error *error);
 void listener_close(struct http_server *server);
-/* Accepts or does not, as the number of connections allows. */
-void listener_update(struct http_server *server);
+
+/* ---- port.c: on the server's loop ---- */
+/* Whether there is room for one more client: then the server has a seat for it, until it fills or
+ * returns it. Else the server waits in line: `accept_again` runs out once it has a seat. */
+bool port_take_seat(struct http_server *server);
+/* A client has the seat. */
+void port_fill_seat(struct http_server *server);
+/* No client came for it, or the listener closes: it waits in line no more either. */
+void port_return_seat(struct http_server *server);
+/* A client has left. */
+void port_leave(struct http_server *server);
+/* Whether a failed handshake gets a line in the log; `*left_out`: those without since the last one.
+ */
+bool port_may_tell(struct http_port *port, int64_t *left_out);
 
 /* ---- connection_life.c ---- */
 /* Takes an accepted socket into the server. */

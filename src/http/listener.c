@@ -1,5 +1,6 @@
 /*
- * The listening socket: opening it, accepting within the cap, surviving a lack of descriptors.
+ * The listening socket: opening it, accepting while there are seats, surviving a lack of
+ * descriptors.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -18,6 +19,7 @@
 
 static void on_readable(h2o_socket_t *listener, const char *error);
 static void on_accept_again(void *context);
+static void set_accepting(struct http_server *server, bool accepting);
 
 /* The loops of this process share the port. The kernel would also let another process of this
  * user share it, and would spread the connections over both silently. A bind without sharing
@@ -83,7 +85,7 @@ bool listener_open(struct http_server *server, accepted_callback accepted, struc
     server->listener = h2o_evloop_socket_create(server->h2o.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
     server->listener->data = server;
     loop_timer_init(&server->accept_again, server->loop, on_accept_again, server);
-    listener_update(server);
+    set_accepting(server, true);
     return true;
 }
 
@@ -98,44 +100,48 @@ static void set_accepting(struct http_server *server, bool accepting)
         h2o_socket_read_stop(server->listener);
 }
 
-void listener_update(struct http_server *server)
+/* A lack of descriptors or memory. The client stays in the queue and the listener readable: without
+ * a pause the loop would spin. */
+static void pause_accepting(struct http_server *server, int reason)
 {
-    if (server->listener == NULL)
-        return;
-    bool full = server->options.max_connections > 0 &&
-                server->connection_count >= server->options.max_connections;
-    if (full && server->accepting && server->options.transport != NULL)
-        metrics_count(METRIC_LIMITS_REACHED, STR("connections"));
-    set_accepting(server, !full && !loop_timer_is_running(&server->accept_again));
+    log_warn("Cannot accept a connection", LOG_TEXT("error", strerror(reason)));
+    loop_timer_start(&server->accept_again, ACCEPT_AGAIN_MS);
 }
 
-static void on_accept_again(void *context)
+static void accept_clients(struct http_server *server)
 {
-    listener_update(http_server_from(context));
-}
-
-static void on_readable(h2o_socket_t *listener, const char *error)
-{
-    struct http_server *server = http_server_from(listener->data);
-
-    for (int i = 0; i < ACCEPTS_PER_ROUND && server->accepting; i++) {
-        h2o_socket_t *socket = h2o_evloop_socket_accept(listener);
+    for (int i = 0; i < ACCEPTS_PER_ROUND && server->listener != NULL; i++) {
+        if (!port_take_seat(server)) {
+            if (server->options.transport != NULL)
+                metrics_count(METRIC_LIMITS_REACHED, STR("connections"));
+            set_accepting(server, false);
+            return;
+        }
+        h2o_socket_t *socket = h2o_evloop_socket_accept(server->listener);
         if (socket != NULL) {
+            port_fill_seat(server);
             server->accepted(server, socket);
-            listener_update(server);
             continue;
         }
         if (errno == ECONNABORTED || errno == EINTR)
             continue;
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            /* The client stays in the queue and the listener readable: without a pause the
-             * loop would spin. */
-            log_warn("Cannot accept a connection", LOG_TEXT("error", strerror(errno)));
-            loop_timer_start(&server->accept_again, ACCEPT_AGAIN_MS);
-            listener_update(server);
-        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            pause_accepting(server, errno);
         break;
     }
+    port_return_seat(server);
+    if (server->listener != NULL)
+        set_accepting(server, !loop_timer_is_running(&server->accept_again));
+}
+
+static void on_accept_again(void *context)
+{
+    accept_clients(http_server_from(context));
+}
+
+static void on_readable(h2o_socket_t *listener, const char *error)
+{
+    accept_clients(http_server_from(listener->data));
 }
 
 void listener_close(struct http_server *server)
@@ -144,6 +150,7 @@ void listener_close(struct http_server *server)
         return;
     set_accepting(server, false);
     loop_timer_stop(&server->accept_again);
+    port_return_seat(server);
     h2o_socket_close(server->listener);
     server->listener = NULL;
 }

@@ -49,6 +49,10 @@ struct http_server *http_server_create(struct loop *loop, const struct http_serv
     server->options.tls = tls_server_ref(options->tls);
     handshake_watch(options->tls);
     server->departures_fd = -1;
+    if (options->shared_port == NULL)
+        server->own_port = http_port_create(options->max_connections);
+    server->shared = options->shared_port != NULL ? options->shared_port : server->own_port;
+    list_init(&server->in_line);
     list_init(&server->connections);
     list_init(&server->departed);
     intake_open(server);
@@ -181,6 +185,7 @@ void http_server_destroy(struct http_server *server)
     free(queue);
     h2o_config_dispose(&server->config);
     tls_server_unref(server->options.tls);
+    http_port_destroy(server->own_port);
     MAGIC_CLEAR(server);
     free(server);
 }

@@ -1,6 +1,8 @@
-/* Trading tokens, each once. */
+/* Trading tokens, each once for all loops. The lock is held for no callback. */
 #include "taskgate/identity/exchange.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,21 +23,22 @@
 struct exchange {
     uint32_t magic; /* EXCHANGE_MAGIC */
     struct fetcher *fetcher;
-    struct loop *loop;
-    const struct exchange_settings *settings;
-    size_t capacity, under_way;
+    char *token_url, *client_id, *client_secret, *audience, *scope; /* its own; see the settings */
+    size_t capacity;
+    atomic_size_t references; /* one of each wait and of each trade under way among them */
+    pthread_mutex_t lock;
+    /* Under the lock: */
+    size_t under_way;
     struct map *trades; /* by digest */
-    struct list again;  /* waits that are told a remembered refusal in the next round */
-    struct loop_timer tell_again;
 };
 #define EXCHANGE_MAGIC 0x7c3a15e9
 
-/* A token that was traded, or is being traded. */
+/* A token that was traded, or is being traded. Under the lock. */
 struct trade {
     uint32_t magic; /* TRADE_MAGIC */
     struct exchange *exchange;
     struct token_digest digest;
-    struct fetch *fetch; /* NULL when it is over */
+    bool is_under_way;
     struct list waits;
     int64_t until_ms; /* of the token that is traded; then of the one that it was traded for */
     char *token;      /* NULL: none yet, or it was refused: */
@@ -43,21 +46,23 @@ struct trade {
 };
 #define TRADE_MAGIC 0x7c3a15ea
 
+/* It belongs to its loop. `node`, and until it is posted `result` and `token`, are under the lock.
+ * The delivery frees it, or the cancellation before. */
 struct exchange_wait {
-    struct list node;
-    exchange_callback callback;
+    uint32_t magic;            /* EXCHANGE_WAIT_MAGIC */
+    struct exchange *exchange; /* it has a reference */
+    struct list node;          /* in its trade; in no list: it is posted */
+    struct loop *loop;
+    exchange_callback callback; /* NULL: cancelled */
     void *context;
     enum exchange_result result; /* that it is told */
+    char *token;                 /* NULL unless EXCHANGE_DONE */
 };
+#define EXCHANGE_WAIT_MAGIC 0x7c3a15eb
 
 static struct str key_of(const struct token_digest *digest)
 {
     return str_slice((const char *)digest->bytes, sizeof digest->bytes);
-}
-
-static struct exchange *exchange_from(void *context)
-{
-    return MAGIC_CAST(struct exchange, EXCHANGE_MAGIC, context);
 }
 
 static struct trade *trade_from(void *context)
@@ -65,49 +70,73 @@ static struct trade *trade_from(void *context)
     return MAGIC_CAST(struct trade, TRADE_MAGIC, context);
 }
 
-static void on_tell_again(void *context);
-
-static void free_waits(struct list *waits)
+static struct exchange_wait *exchange_wait_from(void *context)
 {
-    LIST_FOR_EACH_SAFE (node, next, waits)
-        free(LIST_ENTRY(node, struct exchange_wait, node));
+    return MAGIC_CAST(struct exchange_wait, EXCHANGE_WAIT_MAGIC, context);
 }
 
-struct exchange *exchange_create(struct fetcher *fetcher, struct loop *loop,
-                                 const struct exchange_settings *settings, size_t capacity)
+/* ---- life ---- */
+
+struct exchange *exchange_create(struct fetcher *fetcher, const struct exchange_settings *settings,
+                                 size_t capacity)
 {
     struct exchange *exchange = memory_alloc(sizeof(*exchange));
     MAGIC_SET(exchange, EXCHANGE_MAGIC);
     exchange->fetcher = fetcher;
-    exchange->loop = loop;
-    exchange->settings = settings;
+    exchange->token_url = memory_copy_text(settings->token_url);
+    exchange->client_id = memory_copy_text(settings->client_id);
+    exchange->client_secret = memory_copy_text(settings->client_secret);
+    exchange->audience = memory_copy_text(settings->audience);
+    exchange->scope = memory_copy_text(settings->scope);
     exchange->capacity = capacity;
+    atomic_init(&exchange->references, 1);
+    pthread_mutex_init(&exchange->lock, NULL);
     exchange->trades = map_create();
-    list_init(&exchange->again);
-    loop_timer_init(&exchange->tell_again, loop, on_tell_again, exchange);
     return exchange;
 }
 
+static bool is_same(const char *one, const char *other)
+{
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+bool exchange_has_settings(const struct exchange *exchange,
+                           const struct exchange_settings *settings)
+{
+    return is_same(exchange->token_url, settings->token_url) &&
+           is_same(exchange->client_id, settings->client_id) &&
+           is_same(exchange->client_secret, settings->client_secret) &&
+           is_same(exchange->audience, settings->audience) &&
+           is_same(exchange->scope, settings->scope);
+}
+
+/* Nothing waits for it: a trade that is under way has a reference to its exchange. */
 static void trade_free(void *value)
 {
     struct trade *trade = trade_from(value);
-    fetch_cancel(trade->fetch);
-    free_waits(&trade->waits);
     free(trade->token);
     MAGIC_CLEAR(trade);
     free(trade);
 }
 
-void exchange_destroy(struct exchange *exchange)
+void exchange_unref(struct exchange *exchange)
 {
-    if (!exchange)
+    if (!exchange || atomic_fetch_sub(&exchange->references, 1) > 1)
         return;
     map_destroy(exchange->trades, trade_free);
-    loop_timer_stop(&exchange->tell_again);
-    free_waits(&exchange->again);
+    pthread_mutex_destroy(&exchange->lock);
+    if (exchange->client_secret)
+        explicit_bzero(exchange->client_secret, strlen(exchange->client_secret));
+    free(exchange->token_url);
+    free(exchange->client_id);
+    free(exchange->client_secret);
+    free(exchange->audience);
+    free(exchange->scope);
     MAGIC_CLEAR(exchange);
     free(exchange);
 }
+
+/* ---- what is known ---- */
 
 static void forget(struct trade *trade)
 {
@@ -115,23 +144,26 @@ static void forget(struct trade *trade)
     trade_free(trade);
 }
 
-struct str exchange_find(struct exchange *exchange, const struct token_digest *digest,
-                         int64_t now_ms)
+char *exchange_find(struct exchange *exchange, const struct token_digest *digest, int64_t now_ms)
 {
+    char *token = NULL;
+    pthread_mutex_lock(&exchange->lock);
     struct trade *trade = map_get(exchange->trades, key_of(digest));
-    if (!trade || !trade->token)
-        return STR_EMPTY;
-    if (now_ms < trade->until_ms)
-        return str_from(trade->token);
-    forget(trade);
-    return STR_EMPTY;
+    if (trade && trade->token && now_ms < trade->until_ms)
+        token = memory_copy_text(trade->token);
+    else if (trade && trade->token)
+        forget(trade);
+    pthread_mutex_unlock(&exchange->lock);
+    return token;
 }
 
 void exchange_forget(struct exchange *exchange, const struct token_digest *digest)
 {
+    pthread_mutex_lock(&exchange->lock);
     struct trade *trade = map_get(exchange->trades, key_of(digest));
     if (trade && trade->token)
         forget(trade);
+    pthread_mutex_unlock(&exchange->lock);
 }
 
 /* Room for one more: those that have ended go, and if none has, the one that ends first. */
@@ -144,7 +176,7 @@ static void make_room(struct exchange *exchange, int64_t now_ms)
         return;
     for (size_t at = 0; map_next(exchange->trades, &at, &key, &value);) {
         struct trade *trade = value;
-        if (!trade->fetch && (!first || trade->until_ms < first->until_ms))
+        if (!trade->is_under_way && (!first || trade->until_ms < first->until_ms))
             first = trade;
         if (first && first->until_ms <= now_ms)
             break;
@@ -202,6 +234,12 @@ static enum exchange_result refusal_of(int status, const char *code)
     return status == 403 ? EXCHANGE_FORBIDDEN : EXCHANGE_REFUSED;
 }
 
+/* Nobody asks any more, as at the end of the process: then the log says nothing. */
+static bool is_abandoned(const struct exchange *exchange)
+{
+    return atomic_load(&exchange->references) == exchange->under_way;
+}
+
 static enum exchange_result judge(struct trade *trade, const struct fetch_answer *answer)
 {
     char code[OAUTH_ERROR_BYTES] = "";
@@ -210,23 +248,36 @@ static enum exchange_result judge(struct trade *trade, const struct fetch_answer
     bool is_refused = answer->status == 400 || answer->status == 403;
     if (is_refused)
         oauth_error_code(answer->body, code);
-    log_warn("A token could not be exchanged",
-             LOG_TEXT("url", trade->exchange->settings->token_url),
-             LOG_NUMBER("status", answer->status), LOG_TEXT("error", code),
-             LOG_TEXT("problem", answer->problem));
+    if (!is_abandoned(trade->exchange))
+        log_warn("A token could not be exchanged", LOG_TEXT("url", trade->exchange->token_url),
+                 LOG_NUMBER("status", answer->status), LOG_TEXT("error", code),
+                 LOG_TEXT("problem", answer->problem));
     return is_refused ? refusal_of(answer->status, code) : EXCHANGE_UNAVAILABLE;
 }
 
-/* The waits, one by one. A callback may ask anew, or end the exchange. */
-static void tell(struct list *waits, struct str token)
+static void wait_free(struct exchange_wait *wait)
 {
-    LIST_FOR_EACH_SAFE (node, next, waits) {
-        struct exchange_wait *wait = LIST_ENTRY(node, struct exchange_wait, node);
-        list_remove(node);
-        if (wait->callback)
-            wait->callback(wait->context, wait->result, token);
-        free(wait);
-    }
+    exchange_unref(wait->exchange);
+    free(wait->token);
+    MAGIC_CLEAR(wait);
+    free(wait);
+}
+
+/* On the wait's loop. The callback may ask anew. */
+static void deliver(void *context)
+{
+    struct exchange_wait *wait = exchange_wait_from(context);
+    if (wait->callback)
+        wait->callback(wait->context, wait->result, str_from(wait->token));
+    wait_free(wait);
+}
+
+/* `wait` is in no list; from here on its loop alone has it. */
+static void tell(struct exchange_wait *wait, enum exchange_result result, const char *token)
+{
+    wait->result = result;
+    wait->token = memory_copy_text(token);
+    loop_post(wait->loop, deliver, wait);
 }
 
 /* A client that repeats its request does not make the gateway repeat its own. */
@@ -241,103 +292,102 @@ static void remember_refusal(struct trade *trade, enum exchange_result result)
 static void on_answer(void *context, const struct fetch_answer *answer)
 {
     struct trade *trade = trade_from(context);
-    struct list waits;
-    trade->fetch = NULL;
-    trade->exchange->under_way--;
+    struct exchange *exchange = trade->exchange;
+    pthread_mutex_lock(&exchange->lock);
     enum exchange_result result = judge(trade, answer);
-    char *token = memory_copy_text(trade->token);
-    list_init(&waits);
+    trade->is_under_way = false;
+    exchange->under_way--;
     LIST_FOR_EACH_SAFE (node, next, &trade->waits) {
-        LIST_ENTRY(node, struct exchange_wait, node)->result = result;
         list_remove(node);
-        list_append(&waits, node);
+        tell(LIST_ENTRY(node, struct exchange_wait, node), result, trade->token);
     }
     if (result == EXCHANGE_REFUSED || result == EXCHANGE_FORBIDDEN)
         remember_refusal(trade, result);
     else if (result != EXCHANGE_DONE)
         forget(trade);
-    tell(&waits, str_from(token));
-    free(token);
-}
-
-/* ---- a refusal that is remembered ---- */
-
-static void on_tell_again(void *context)
-{
-    struct exchange *exchange = exchange_from(context);
-    struct list waits;
-    list_init(&waits);
-    LIST_FOR_EACH_SAFE (node, next, &exchange->again) {
-        list_remove(node);
-        list_append(&waits, node);
-    }
-    tell(&waits, STR_EMPTY);
+    pthread_mutex_unlock(&exchange->lock);
+    exchange_unref(exchange);
 }
 
 /* ---- the request ---- */
 
-static void start(struct trade *trade, struct str token)
+static void start(struct trade *trade, const struct exchange_order *order)
 {
-    const struct exchange_settings *settings = trade->exchange->settings;
-    const struct oauth_client client = {settings->client_id, settings->client_secret,
-                                        settings->secret_in_body};
+    struct exchange *exchange = trade->exchange;
+    const struct oauth_client client = {exchange->client_id, exchange->client_secret,
+                                        order->secret_in_body};
     const struct oauth_parameter parameters[] = {
         {"grant_type", STR("urn:ietf:params:oauth:grant-type:token-exchange")},
-        {"subject_token", token},
+        {"subject_token", order->token},
         {"subject_token_type", STR("urn:ietf:params:oauth:token-type:access_token")},
         {"requested_token_type", STR("urn:ietf:params:oauth:token-type:access_token")},
-        {"audience", str_from(settings->audience)},
-        {"scope", str_from(settings->scope)},
+        {"audience", str_from(exchange->audience)},
+        {"scope", str_from(exchange->scope)},
     };
-    trade->exchange->under_way++;
-    trade->fetch =
-        oauth_post(trade->exchange->fetcher, settings->token_url, &client, parameters,
-                   sizeof parameters / sizeof *parameters, trade->exchange->loop, on_answer, trade);
+    exchange->under_way++;
+    atomic_fetch_add(&exchange->references, 1);
+    trade->is_under_way = true;
+    oauth_post(exchange->fetcher, exchange->token_url, &client, parameters,
+               sizeof parameters / sizeof *parameters, order->loop, on_answer, trade);
 }
 
-static struct exchange_wait *add_wait(struct list *waits, enum exchange_result result,
-                                      exchange_callback callback, void *context)
+/* A trade that is under way, or whose outcome holds; NULL: none can be begun. */
+static struct trade *find_trade(struct exchange *exchange, const struct exchange_order *order)
 {
-    struct exchange_wait *wait = memory_alloc(sizeof(*wait));
-    wait->callback = callback;
-    wait->context = context;
-    wait->result = result;
-    list_append(waits, &wait->node);
-    return wait;
+    struct trade *trade = map_get(exchange->trades, key_of(&order->digest));
+    int64_t now_ms = clock_now_ms();
+    if (trade && (trade->is_under_way || now_ms < trade->until_ms))
+        return trade;
+    if (trade)
+        forget(trade);
+    if (exchange->under_way >= MAX_UNDER_WAY)
+        return NULL;
+    make_room(exchange, now_ms);
+    trade = memory_alloc(sizeof(*trade));
+    MAGIC_SET(trade, TRADE_MAGIC);
+    trade->exchange = exchange;
+    trade->digest = order->digest;
+    trade->until_ms = order->until_ms;
+    list_init(&trade->waits);
+    map_put(exchange->trades, key_of(&order->digest), trade);
+    start(trade, order);
+    return trade;
 }
 
-struct exchange_wait *exchange_request(struct exchange *exchange, const struct token_digest *digest,
-                                       struct str token, int64_t until_ms,
+struct exchange_wait *exchange_request(struct exchange *exchange,
+                                       const struct exchange_order *order,
                                        exchange_callback callback, void *context)
 {
-    struct trade *trade = map_get(exchange->trades, key_of(digest));
-    int64_t now_ms = clock_now_ms();
-    if (trade && !trade->fetch && trade->refusal != EXCHANGE_DONE && now_ms < trade->until_ms) {
-        loop_timer_start(&exchange->tell_again, 0);
-        return add_wait(&exchange->again, trade->refusal, callback, context);
+    struct exchange_wait *wait = NULL;
+    pthread_mutex_lock(&exchange->lock);
+    struct trade *trade = find_trade(exchange, order);
+    if (trade) {
+        wait = memory_alloc(sizeof(*wait));
+        MAGIC_SET(wait, EXCHANGE_WAIT_MAGIC);
+        wait->exchange = exchange;
+        wait->loop = order->loop;
+        wait->callback = callback;
+        wait->context = context;
+        atomic_fetch_add(&exchange->references, 1);
+        list_init(&wait->node);
+        if (trade->is_under_way)
+            list_append(&trade->waits, &wait->node);
+        else
+            tell(wait, trade->refusal, trade->token);
     }
-    if (trade && !trade->fetch) {
-        forget(trade);
-        trade = NULL;
-    }
-    if (!trade) {
-        if (exchange->under_way >= MAX_UNDER_WAY)
-            return NULL;
-        make_room(exchange, now_ms);
-        trade = memory_alloc(sizeof(*trade));
-        MAGIC_SET(trade, TRADE_MAGIC);
-        trade->exchange = exchange;
-        trade->digest = *digest;
-        trade->until_ms = until_ms;
-        list_init(&trade->waits);
-        map_put(exchange->trades, key_of(digest), trade);
-        start(trade, token);
-    }
-    return add_wait(&trade->waits, EXCHANGE_UNAVAILABLE, callback, context);
+    pthread_mutex_unlock(&exchange->lock);
+    return wait;
 }
 
 void exchange_wait_cancel(struct exchange_wait *wait)
 {
-    if (wait)
-        wait->callback = NULL;
+    if (!wait)
+        return;
+    pthread_mutex_lock(&wait->exchange->lock);
+    bool is_posted = list_is_empty(&wait->node);
+    list_remove(&wait->node);
+    pthread_mutex_unlock(&wait->exchange->lock);
+    wait->callback = NULL;
+    if (!is_posted)
+        wait_free(wait);
 }

@@ -25,7 +25,6 @@ struct reload {
     pthread_cond_t wake;
     bool asked, stopping;
     char *config_path;         /* or NULL */
-    char *file;                /* the one that was found */
     struct config_file *files; /* all that are watched, as they were when last read or looked at */
     size_t file_count;
     int missing_looks; /* in a row, with one of them gone */
@@ -167,11 +166,8 @@ static void accept(struct reload *reload, struct snapshot *snapshot, const char 
     count_policies(old, snapshot);
     snapshot_unref(old);
     snapshot_install(snapshot);
-    metrics_count(METRIC_CONFIG_LOADS, STR("success"));
-    metrics_set(METRIC_CONFIG_RELOAD_TIMESTAMP, (double)clock_now_ms() / 1000, NULL);
     if (*warnings)
         log_warn("The configuration has warnings", LOG_TEXT("warnings", warnings));
-    log_info("Configuration reloaded", LOG_TEXT("file", reload->file));
     reload->callback(reload->context, NULL);
 }
 
@@ -232,7 +228,6 @@ static void destroy(struct reload *reload)
     pthread_cond_destroy(&reload->wake);
     pthread_mutex_destroy(&reload->lock);
     forget_files(reload);
-    free(reload->file);
     free(reload->config_path);
     MAGIC_CLEAR(reload);
     free(reload);
@@ -244,7 +239,6 @@ struct reload *reload_start(const char *config_path, const struct config *config
     struct reload *reload = memory_alloc(sizeof *reload);
     MAGIC_SET(reload, RELOAD_MAGIC);
     reload->config_path = memory_copy_text(config_path);
-    reload->file = memory_copy_text(config->path);
     watch_files(reload, config->files, config->file_count);
     reload->callback = callback;
     reload->context = context;

@@ -54,6 +54,7 @@ struct server {
     struct loop_timer drain;
     int64_t started_ms, drain_until_ms;
     bool draining;
+    bool finishing;  /* the loops run no more, but for messages */
     bool has_failed; /* the exit code says so */
 };
 #define SERVER_MAGIC 0x53565301
@@ -85,34 +86,44 @@ static void show_certificates(const struct config *config)
     }
 }
 
+static void apply(struct server *server, struct config *config)
+{
+    notifier_configure(server->notifier, config);
+    audit_settings_apply(server->store, config);
+    admin_set_slack(server->admin, config);
+    admin_set_tls(server->admin, config->admin_tls.server);
+    admin_reloaded(server->admin);
+    show_certificates(config);
+}
+
+/* All workers have taken the configuration, so it is in force with the end of this. */
 static void on_reload_news(void *context)
 {
     struct reload_news *news = context;
-    if (!news->error) {
+    struct server *server = server_from(news->server);
+    if (!news->error && !server->finishing) {
         struct snapshot *snapshot = snapshot_current();
-        notifier_configure(news->server->notifier, snapshot->config);
-        audit_settings_apply(news->server->store, snapshot->config);
-        admin_set_slack(news->server->admin, snapshot->config);
-        admin_set_tls(news->server->admin, snapshot->config->admin_tls.server);
-        admin_reloaded(news->server->admin);
-        show_certificates(snapshot->config);
+        apply(server, snapshot->config);
+        metrics_count(METRIC_CONFIG_LOADS, STR("success"));
+        metrics_set(METRIC_CONFIG_RELOAD_TIMESTAMP, (double)clock_now_ms() / 1000, NULL);
+        log_info("Configuration reloaded", LOG_TEXT("file", snapshot->config->path));
         snapshot_unref(snapshot);
     }
-    admin_set_config_error(news->server->admin, news->error);
+    if (!server->finishing)
+        admin_set_config_error(server->admin, news->error);
     free(news->error);
     free(news);
 }
 
+/* News of a failure go the same way, so that they do not overtake those of a reload before. */
 static void on_reloaded(void *context, const char *error)
 {
     struct server *server = server_from(context);
     struct reload_news *news = memory_alloc(sizeof *news);
     *news = (struct reload_news){server, memory_copy_text(error)};
-    if (!error) {
+    if (!error)
         gateway_reloaded(server->gateway);
-        workers_take_settings(server->workers);
-    }
-    loop_post(workers_first_loop(server->workers), on_reload_news, news);
+    workers_take_settings(server->workers, on_reload_news, news);
 }
 
 /* ---- shutting down ---- */
@@ -319,6 +330,7 @@ static void finish(struct server *server)
     reload_stop(server->reload);
     workers_stop(server->workers);
     workers_await_stop(server->workers);
+    server->finishing = true;
     workers_deliver(server->workers); /* while all receivers are there */
     workers_close(server->workers);
     if (server->admin)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "taskgate/core/log.h"
@@ -13,6 +14,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/http/intake.h"
+#include "taskgate/http/port.h"
 #include "taskgate/http/server.h"
 
 #define READ_TIMEOUT_MS 60000
@@ -36,6 +38,7 @@ struct worker {
 struct workers {
     struct gateway *gateway;
     struct http_intake *intake; /* of all listeners */
+    struct http_port *proxy_port, *replica_port;
     size_t count;
     struct worker list[];
 };
@@ -53,6 +56,8 @@ struct workers *workers_create(struct gateway *gateway, const struct config *con
     struct workers *workers = memory_alloc(sizeof *workers + count * sizeof(struct worker));
     workers->gateway = gateway;
     workers->intake = http_intake_create((size_t)config->limits.bodies_bytes);
+    workers->proxy_port = http_port_create((int)config->limits.connections);
+    workers->replica_port = http_port_create((int)config->limits.connections);
     workers->count = count;
     for (size_t i = 0; i < count; i++) {
         MAGIC_SET(&workers->list[i], WORKER_MAGIC);
@@ -72,8 +77,6 @@ static struct http_server_options port_options(const struct worker *worker,
         .first_on_port = workers->count > 1 && worker == workers->list,
         .max_body_bytes = (size_t)config->limits.body_bytes,
         .intake = workers->intake,
-        .max_connections =
-            (int)(((size_t)config->limits.connections + workers->count - 1) / workers->count),
         .read_timeout_ms = READ_TIMEOUT_MS,
         .stream_high_water = STREAM_HIGH_WATER,
         .context = worker->gateway,
@@ -87,6 +90,7 @@ static bool listen_for_replicas(struct worker *worker, const struct config *conf
     options.address = str_from(port->address);
     options.port = port->port;
     options.port_name = "replicas";
+    options.shared_port = worker->workers->replica_port;
     options.handler = gateway_handle_relayed;
     worker->replicas = http_server_create(worker->loop, &options, error);
     return worker->replicas ||
@@ -107,6 +111,7 @@ static bool start_worker(struct worker *worker, const struct config *config, uin
     options.port = port;
     options.transport = "http";
     options.port_name = "proxy";
+    options.shared_port = worker->workers->proxy_port;
     options.tls = config->proxy_tls.server;
     options.handler = gateway_handle;
     options.refusal = gateway_refusal;
@@ -190,9 +195,22 @@ bool workers_start_threads(struct workers *workers, struct error *error)
 
 /* ---- messages to all loops ---- */
 
-static void take_settings(void *context)
+/* Settings on their way to all workers. The worker that takes them last frees this. */
+struct settings_round {
+    struct workers *workers;
+    atomic_size_t left; /* workers that have not taken them */
+    loop_callback taken;
+    void *context;
+};
+
+/* The message to one worker. */
+struct settings_message {
+    struct worker *worker;
+    struct settings_round *round;
+};
+
+static void take_settings(struct worker *worker)
 {
-    struct worker *worker = worker_from(context);
     struct snapshot *snapshot = snapshot_current();
     http_server_set_max_body(worker->proxy, (size_t)snapshot->config->limits.body_bytes);
     if (worker->replicas)
@@ -202,10 +220,30 @@ static void take_settings(void *context)
     snapshot_unref(snapshot);
 }
 
-void workers_take_settings(struct workers *workers)
+/* Every loop delivers in the order posted, so an earlier round ends before a later one. */
+static void on_settings(void *context)
 {
-    for (size_t i = 0; i < workers->count; i++)
-        loop_post(workers->list[i].loop, take_settings, &workers->list[i]);
+    struct settings_message *message = context;
+    struct settings_round *round = message->round;
+    take_settings(message->worker);
+    free(message);
+    if (atomic_fetch_sub(&round->left, 1) > 1)
+        return;
+    loop_post(round->workers->list[0].loop, round->taken, round->context);
+    free(round);
+}
+
+void workers_take_settings(struct workers *workers, loop_callback taken, void *context)
+{
+    struct settings_round *round = memory_alloc(sizeof *round);
+    size_t count = workers->count;
+    *round = (struct settings_round){.workers = workers, .taken = taken, .context = context};
+    atomic_init(&round->left, count);
+    for (size_t i = 0; i < count; i++) {
+        struct settings_message *message = memory_alloc(sizeof *message);
+        *message = (struct settings_message){&workers->list[i], round};
+        loop_post(workers->list[i].loop, on_settings, message);
+    }
 }
 
 static void on_drained(void *context)
@@ -289,5 +327,7 @@ void workers_destroy(struct workers *workers)
         MAGIC_CLEAR(&workers->list[i]);
     }
     http_intake_destroy(workers->intake);
+    http_port_destroy(workers->proxy_port);
+    http_port_destroy(workers->replica_port);
     free(workers);
 }

@@ -21,8 +21,9 @@ bool workers_listen_for_replicas(struct workers *workers, const struct config *c
 bool workers_start_threads(struct workers *workers, struct error *error);
 struct loop *workers_first_loop(const struct workers *workers);
 struct gateway_worker *workers_first_gateway(const struct workers *workers);
-/* Each loop takes what a new snapshot sets for its listener. Any thread. */
-void workers_take_settings(struct workers *workers);
+/* Each loop takes what a new snapshot sets for its listener. `taken` then comes once, on the first
+ * loop, in the order of the calls. Any thread. */
+void workers_take_settings(struct workers *workers, loop_callback taken, void *context);
 /* Each listener closes, and each connection once its requests are answered. */
 void workers_drain(struct workers *workers);
 

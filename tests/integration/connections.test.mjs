@@ -9,10 +9,11 @@ import { until } from './lib/wait.mjs';
 const NAMES = ['alice', 'bob', 'carol'];
 
 /** Every client sends who it is; the token goes no further than to the gateway, which puts its own in its place. */
-async function stage(t, client, connections) {
+async function stage(t, client, connections, config) {
   const { upstream, admin, connect } = await scene(t, {
     rules: [['delete_*', 'approve']],
     approval: workflow('10m'),
+    config,
     source: { connections, headers: { Authorization: { env: 'SERVICE_TOKEN' } } },
     env: { THOUGHTGATE_UPSTREAM_CLIENT: client, SERVICE_TOKEN: 'Bearer service' },
     upstream: { tools: [tool('read'), tool('delete_user')] },
@@ -64,7 +65,8 @@ for (const client of ['auto', 'curl']) {
   });
 
   test(`shared: one connection serves one owner after the other (${client})`, async (t) => {
-    const { upstream, clients } = await stage(t, client, 'shared');
+    // Each worker has connections of its own, so that one alone serves all three.
+    const { upstream, clients } = await stage(t, client, 'shared', { workers: 1 });
     await callInTurns(clients);
     const { names } = shares(upstream);
     assert.ok([...names.values()].some((of) => NAMES.every((name) => of.has(name))), 'a connection that served all three');

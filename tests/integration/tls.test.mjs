@@ -85,15 +85,15 @@ describe('protocols and headers', () => {
   });
 
   test('plain HTTP is told to use https, and the log says so once', async (t) => {
-    const { gateway, admin } = await secure(t);
-    for (let i = 0; i < 3; i++) {
+    const { gateway, admin } = await secure(t, { config: { workers: 4 } });
+    for (let i = 0; i < 12; i++) {
       const answer = await exchange(`http://127.0.0.1:${gateway.port}/mcp`, { method: 'POST', body: '{}' });
       assert.equal(answer.status, 400);
       assert.match(await answer.text(), /use https:/);
     }
-    assert.equal(await handshakes(admin, { port: 'proxy', outcome: 'plain_http' }), 3);
+    assert.equal(await handshakes(admin, { port: 'proxy', outcome: 'plain_http' }), 12);
     const lines = gateway.logs.filter((entry) => entry.msg === 'A TLS handshake failed');
-    assert.equal(lines.length, 1, 'rate-limited');
+    assert.equal(lines.length, 1, 'one for all workers');
     assert.equal(lines[0].port, 'proxy');
     assert.equal(lines[0].client, '127.0.0.1');
     assert.match(lines[0].reason, /http request/);
@@ -238,6 +238,25 @@ describe('slow and many', () => {
     assert.equal((await late).getProtocol(), 'TLSv1.3', 'and the next is served');
     assert.equal(await handshakes(admin, { port: 'proxy', outcome: 'timeout' }), 3);
     assert.ok((await admin.metrics())['thoughtgate_limits_reached_total{limit="connections"}'] >= 1);
+  });
+
+  test('the workers share the limit: as many connections as it says, wherever they arrive, and the next when one leaves', async (t) => {
+    const { gateway } = await secure(t, { config: { workers: 4, limits: { connections: 6 } } });
+    // A connection's port chooses the worker, so more than a quarter of the limit may meet at one of them.
+    const open = [];
+    const waiting = new Set();
+    for (let i = 0; i < 18; i++) {
+      const late = connect(t, gateway.port).then((socket) => (waiting.delete(late), open.push(socket)));
+      waiting.add(late);
+    }
+    await until(() => open.length === 6, 'six connections');
+    for (let left = 12; left > 0; left--) {
+      assert.equal(await within(Promise.race(waiting), 'nothing', 150).catch(() => 'waits'), 'waits', `${left} are left`);
+      assert.equal(waiting.size, left);
+      open.shift().destroy();
+      await until(() => open.length === 6, 'the next one');
+    }
+    assert.deepEqual(open.map((socket) => socket.getProtocol?.()), Array(6).fill('TLSv1.3'));
   });
 
   test('a client that announces much is dropped before room is made for it', async (t) => {

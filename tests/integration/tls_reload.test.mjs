@@ -63,6 +63,30 @@ test('SIGHUP reads the pair at once', async (t) => {
   await until(async () => (await shown(gateway.origin)) === 'renewed', 'the new certificate');
 });
 
+test('once a reload is logged, each of four workers shows the new pair and demands the new authority', async (t) => {
+  const folder = temporaryFolder(t);
+  const { authority, server } = gatewayCertificates(folder);
+  const clients = [new Authority(folder, 'First'), new Authority(folder, 'Second')];
+  const agents = clients.map((each) => each.issue('agent', { usage: 'clientAuth' }));
+  // One file changes, by rename: no look of the gateway at its files can see a half of it.
+  const settings = (pair, client) => ({ config: { workers: 4, proxy: { tls: tlsBlock(pair, { client_ca: client.file }) } } });
+  const { gateway } = await scene(t, { ...settings(server, clients[0]), awaitUpstream: false });
+  const visit = ({ cert, key }) =>
+    exchange(`${gateway.origin}/nothing`, { tls: { ca: authority.pem, cert, key } }).then(
+      ({ status, socket }) => `${status} ${socket.getPeerCertificate().subject.CN}`,
+      (error) => error.message.match(/unknown ca/)?.[0] ?? error.message,
+    );
+  const reloads = () => gateway.logs.filter(({ msg }) => msg === 'Configuration reloaded').length;
+  for (let round = 1; round <= 3; round++) {
+    gateway.writeConfig(settings(authority.issue(`pair-${round}`), clients[round % 2]));
+    await until(() => reloads() === round, `reload ${round}`, { every: 1 });
+    // The client's port chooses the worker. That 24 connections miss one of the four has a chance of 1 in 250.
+    const kinds = Array.from({ length: 24 }, (_, i) => i % 2);
+    const seen = await Promise.all(kinds.map((kind) => visit(agents[kind])));
+    assert.deepEqual(seen, kinds.map((kind) => (kind === round % 2 ? `404 pair-${round}` : 'unknown ca')), `round ${round}`);
+  }
+});
+
 test('a pair that does not fit keeps the old one, and says so in /ready, the log and a metric', async (t) => {
   const { gateway, admin, authority, live, install } = await renewable(t);
   const configError = async () => (await admin.get('/ready')).json.config_error;
@@ -112,6 +136,7 @@ test('another client_ca: clients of the old one are let in no more, and their co
   fs.writeFileSync(`${file}.new`, second.pem);
   fs.renameSync(`${file}.new`, file);
   await within(ended, 'the idle connection to end');
+  await gateway.logged(/^Configuration reloaded$/);
   await assert.rejects(exchange(`${gateway.origin}/nothing`, { tls: { ca: authority.pem, cert: old.cert, key: old.key } }), /unknown ca/);
   const fresh = second.issue('agent', { usage: 'clientAuth' });
   assert.equal((await exchange(`${gateway.origin}/nothing`, { tls: { ca: authority.pem, cert: fresh.cert, key: fresh.key } })).status, 404);

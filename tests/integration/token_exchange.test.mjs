@@ -73,6 +73,25 @@ test('requests that come together share one exchange', async (t) => {
   assert.deepEqual(tokensUp(upstream), Array(5).fill('Bearer up-1'));
 });
 
+test('four workers share what was exchanged: a token, a refusal, and that the server refused a token', async (t) => {
+  const { issuer, upstream, gateway, token } = await stage(t, { config: { workers: 4 } });
+  // Each request has a connection of its own, and its port chooses the worker.
+  const many = async (of) => [...new Set((await Promise.all(Array.from({ length: 24 }, () => read(gateway, of)))).map(({ status }) => status))];
+  const alice = token();
+  assert.deepEqual([await many(alice), await many(alice)], [[200], [200]]);
+  assert.equal(issuer.exchanges.length, 1);
+  assert.deepEqual(tokensUp(upstream), Array(48).fill('Bearer up-1'));
+  upstream.authorize = ({ headers }) => (headers.authorization === 'Bearer up-1' ? 401 : 0);
+  assert.equal((await read(gateway, alice)).status, 401);
+  assert.deepEqual(await many(alice), [200], 'no worker sends the refused token again');
+  assert.equal(issuer.exchanges.length, 2);
+  assert.deepEqual(tokensUp(upstream).slice(49), Array(24).fill('Bearer up-2'));
+  issuer.exchange = async () => ({ status: 400, body: { error: 'invalid_grant' } });
+  const bob = token({ sub: 'bob' });
+  assert.deepEqual([await many(bob), await many(bob)], [[401], [401]]);
+  assert.equal(issuer.exchanges.length, 3);
+});
+
 test('an exchanged token that has ended is exchanged anew; a reload keeps one that has not', async (t) => {
   const { issuer, upstream, gateway, token } = await stage(t);
   const alice = token();

@@ -18,6 +18,7 @@
 #include "taskgate/loop/loop.h"
 
 struct http_intake; /* taskgate/http/intake.h */
+struct http_port;   /* taskgate/http/port.h */
 struct tls_server;  /* taskgate/tls/server.h */
 struct http_server;
 struct http_exchange;
@@ -38,13 +39,14 @@ struct http_server_options {
     bool reuse_port;    /* several servers, one per loop, on the same port */
     bool first_on_port; /* of these the first: none of another process may be there already */
     size_t max_body_bytes;
-    int max_connections;        /* above it nothing is accepted until one closes; 0: no limit */
-    struct http_intake *intake; /* bounds the received bodies; may be shared; NULL: not */
-    int64_t read_timeout_ms;    /* for a request's headers and body, and idle keep-alive */
-    size_t stream_high_water;   /* bytes; see http_stream_write() */
-    const char *transport;      /* label of connections_active; NULL: not counted */
-    const char *port_name;      /* "proxy": label of tls_handshakes_total */
-    struct tls_server *tls;     /* NULL: plain HTTP; the server takes a reference of its own */
+    int max_connections;           /* above it nothing is accepted until one closes; 0: no limit */
+    struct http_port *shared_port; /* its bound holds instead; NULL: the server is alone */
+    struct http_intake *intake;    /* bounds the received bodies; may be shared; NULL: not */
+    int64_t read_timeout_ms;       /* for a request's headers and body, and idle keep-alive */
+    size_t stream_high_water;      /* bytes; see http_stream_write() */
+    const char *transport;         /* label of connections_active; NULL: not counted */
+    const char *port_name;         /* "proxy": label of tls_handshakes_total */
+    struct tls_server *tls;        /* NULL: plain HTTP; the server takes a reference of its own */
     http_handler handler;
     http_refusal refusal; /* NULL: plain text for all */
     void *context;

@@ -1,6 +1,7 @@
 /*
  * Trading a client's token for one that a server accepts (RFC 8693), remembered by the token's
- * digest until either ends. Each loop has its own; all on that loop's thread.
+ * digest until either ends. All loops share one, behind a short lock: any thread, unless said
+ * otherwise.
  */
 #pragma once
 
@@ -14,10 +15,9 @@
 #include "taskgate/loop/loop.h"
 
 struct exchange_settings {
-    const char *token_url, *client_id, *client_secret;
-    const char *audience, *scope; /* or NULL */
-    bool secret_in_body;          /* as in struct oauth_client */
-};                                /* outlives the exchange */
+    const char *token_url, *client_id, *client_secret; /* a public client has no secret: NULL */
+    const char *audience, *scope;                      /* or NULL */
+};
 
 enum exchange_result {
     EXCHANGE_DONE,
@@ -27,27 +27,39 @@ enum exchange_result {
 };
 
 struct exchange;
-struct exchange_wait;
-/* Remembers so many tokens; beyond that the one that ends first goes. */
-struct exchange *exchange_create(struct fetcher *fetcher, struct loop *loop,
-                                 const struct exchange_settings *settings, size_t capacity);
-/* Before its loop; those who wait are told nothing any more. NULL is allowed. */
-void exchange_destroy(struct exchange *exchange);
+/* Copies `settings`. Remembers so many tokens; beyond that the one that ends first goes. The caller
+ * has the only reference. */
+struct exchange *exchange_create(struct fetcher *fetcher, const struct exchange_settings *settings,
+                                 size_t capacity);
+bool exchange_has_settings(const struct exchange *exchange,
+                           const struct exchange_settings *settings);
+/* Requests that are under way have references of their own. They end when the fetcher is destroyed,
+ * at the latest. NULL is allowed. */
+void exchange_unref(struct exchange *exchange);
 
+/* The token that is known for this one, the caller's to free; NULL when there is none. */
+char *exchange_find(struct exchange *exchange, const struct token_digest *digest, int64_t now_ms);
+/* The token that is known for this one is no good any more. */
+void exchange_forget(struct exchange *exchange, const struct token_digest *digest);
+
+/* A token to be traded. */
+struct exchange_order {
+    struct token_digest digest;
+    struct str token;
+    int64_t until_ms;    /* the end of `token`, wall clock */
+    bool secret_in_body; /* as in struct oauth_client */
+    struct loop *loop;   /* of the calling thread */
+};
 /* `token` lives until the callback returns; empty unless EXCHANGE_DONE. */
 typedef void (*exchange_callback)(void *context, enum exchange_result result, struct str token);
 
-/* The token that is known for this one, borrowed until the next call; empty when there is none. */
-struct str exchange_find(struct exchange *exchange, const struct token_digest *digest,
-                         int64_t now_ms);
-/* The token that is known for this one is no good any more. */
-void exchange_forget(struct exchange *exchange, const struct token_digest *digest);
-/* Asks for it; requests for one token share one answer. A refusal (EXCHANGE_REFUSED and
- * EXCHANGE_FORBIDDEN) is remembered for 5 seconds, and told without asking anew. `until_ms` is the
- * end of `token` (wall clock). The callback comes once, never from inside. NULL, with no callback,
+struct exchange_wait;
+/* Asks for it; requests for one token share one answer, from whatever loop they come. A refusal
+ * (EXCHANGE_REFUSED and EXCHANGE_FORBIDDEN) is remembered for 5 seconds, and told without asking
+ * anew. The callback comes once, on the order's loop, never from inside. NULL, with no callback,
  * when too many tokens are being traded. */
-struct exchange_wait *exchange_request(struct exchange *exchange, const struct token_digest *digest,
-                                       struct str token, int64_t until_ms,
+struct exchange_wait *exchange_request(struct exchange *exchange,
+                                       const struct exchange_order *order,
                                        exchange_callback callback, void *context);
-/* Before the callback. NULL is allowed. */
+/* Before the callback, on the order's loop. NULL is allowed. */
 void exchange_wait_cancel(struct exchange_wait *wait);

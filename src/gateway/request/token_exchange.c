@@ -1,6 +1,7 @@
 /* The exchange of tokens for each source, and the calls that wait for it. */
 #include "token_exchange.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +12,17 @@
 #include "taskgate/identity/issuer.h"
 #include "token_check.h"
 
-/* Of one set of settings. It lives while the snapshot seen last has them, and while one waits. */
+/* One set of settings. It lives while the snapshot that some worker saw last has them. */
 struct trader {
-    struct list node;
+    struct list node; /* in the table */
     int references;
-    struct config_exchange copy; /* the memory of `settings` */
-    struct exchange_settings settings;
     struct exchange *exchange;
+};
+
+/* Of the gateway: each set of settings once. */
+struct token_exchange_table {
+    pthread_mutex_t lock;
+    struct list traders; /* with their references, under the lock */
 };
 
 /* Of a worker: the traders of the snapshot that it saw last, beside its sources. */
@@ -25,15 +30,23 @@ struct token_exchanges {
     uint64_t snapshot_number;
     struct trader **traders; /* NULL in it: the source exchanges nothing */
     size_t count;
-    struct list all;
 };
 
-struct token_trade {
-    struct trader *trader;
-    struct exchange_wait *wait;
-    exchange_callback callback;
-    void *context;
-};
+struct token_exchange_table *token_exchange_table_create(void)
+{
+    struct token_exchange_table *table = memory_alloc(sizeof *table);
+    pthread_mutex_init(&table->lock, NULL);
+    list_init(&table->traders);
+    return table;
+}
+
+void token_exchange_table_destroy(struct token_exchange_table *table)
+{
+    if (!table)
+        return;
+    pthread_mutex_destroy(&table->lock);
+    free(table);
+}
 
 bool token_exchange_is_due(const struct config_source *source)
 {
@@ -42,84 +55,61 @@ bool token_exchange_is_due(const struct config_source *source)
 
 /* ---- traders ---- */
 
+/* Under the lock. */
+static struct trader *find_trader(struct token_exchange_table *table,
+                                  const struct exchange_settings *settings)
+{
+    LIST_FOR_EACH_SAFE (node, next, &table->traders) {
+        struct trader *trader = LIST_ENTRY(node, struct trader, node);
+        if (exchange_has_settings(trader->exchange, settings))
+            return trader;
+    }
+    return NULL;
+}
+
+/* NULL: nothing can be fetched. */
+static struct trader *trader_get(struct gateway_worker *worker,
+                                 const struct config_exchange *wanted)
+{
+    const struct exchange_settings settings = {
+        .token_url = wanted->token_url,
+        .client_id = wanted->client_id,
+        .client_secret = wanted->client_secret,
+        .audience = wanted->audience,
+        .scope = wanted->scope,
+    };
+    struct token_exchange_table *table = worker->gateway->token_exchanges;
+    struct fetcher *fetcher = token_check_fetcher(worker);
+    pthread_mutex_lock(&table->lock);
+    struct trader *trader = find_trader(table, &settings);
+    if (!trader && fetcher) {
+        trader = memory_alloc(sizeof *trader);
+        trader->exchange = exchange_create(fetcher, &settings, TOKEN_EXCHANGE_REMEMBERED);
+        list_append(&table->traders, &trader->node);
+    }
+    if (trader)
+        trader->references++;
+    pthread_mutex_unlock(&table->lock);
+    return trader;
+}
+
+/* Under the lock. */
 static void trader_unref(struct trader *trader)
 {
     if (!trader || --trader->references > 0)
         return;
     list_remove(&trader->node);
-    exchange_destroy(trader->exchange);
-    if (trader->copy.client_secret)
-        explicit_bzero(trader->copy.client_secret, strlen(trader->copy.client_secret));
-    free(trader->copy.client_secret);
-    free(trader->copy.token_url);
-    free(trader->copy.client_id);
-    free(trader->copy.audience);
-    free(trader->copy.scope);
+    exchange_unref(trader->exchange);
     free(trader);
 }
 
-static bool is_same(const char *one, const char *other)
+static void release(struct token_exchange_table *table, struct token_exchanges *exchanges)
 {
-    return one && other ? strcmp(one, other) == 0 : one == other;
-}
-
-static bool has_settings(const struct trader *trader, const struct config_exchange *wanted)
-{
-    const struct config_exchange *own = &trader->copy;
-    return is_same(own->token_url, wanted->token_url) &&
-           is_same(own->client_id, wanted->client_id) &&
-           is_same(own->client_secret, wanted->client_secret) &&
-           is_same(own->audience, wanted->audience) && is_same(own->scope, wanted->scope);
-}
-
-static struct trader *trader_create(struct gateway_worker *worker, struct fetcher *fetcher,
-                                    const struct config_exchange *wanted)
-{
-    struct trader *trader = memory_alloc(sizeof *trader);
-    trader->copy = (struct config_exchange){
-        .token_url = memory_copy_text(wanted->token_url),
-        .client_id = memory_copy_text(wanted->client_id),
-        .client_secret = memory_copy_text(wanted->client_secret),
-        .audience = memory_copy_text(wanted->audience),
-        .scope = memory_copy_text(wanted->scope),
-    };
-    trader->settings = (struct exchange_settings){
-        .token_url = trader->copy.token_url,
-        .client_id = trader->copy.client_id,
-        .client_secret = trader->copy.client_secret,
-        .audience = trader->copy.audience,
-        .scope = trader->copy.scope,
-    };
-    trader->exchange =
-        exchange_create(fetcher, worker->loop, &trader->settings, TOKEN_EXCHANGE_REMEMBERED);
-    list_append(&worker->exchanges->all, &trader->node);
-    return trader;
-}
-
-static struct trader *trader_get(struct gateway_worker *worker,
-                                 const struct config_exchange *wanted)
-{
-    struct fetcher *fetcher = token_check_fetcher(worker);
-    struct trader *found = NULL;
-    LIST_FOR_EACH_SAFE (node, next, &worker->exchanges->all) {
-        struct trader *trader = LIST_ENTRY(node, struct trader, node);
-        if (has_settings(trader, wanted))
-            found = trader;
-    }
-    if (!found && fetcher)
-        found = trader_create(worker, fetcher, wanted);
-    if (found)
-        found->references++;
-    return found;
-}
-
-static void release(struct token_exchanges *exchanges)
-{
+    pthread_mutex_lock(&table->lock);
     for (size_t i = 0; i < exchanges->count; i++)
         trader_unref(exchanges->traders[i]);
+    pthread_mutex_unlock(&table->lock);
     free(exchanges->traders);
-    exchanges->traders = NULL;
-    exchanges->count = 0;
 }
 
 /* The new ones are taken before the old ones go: one that stays keeps its tokens. */
@@ -129,7 +119,6 @@ static void follow(struct gateway_worker *worker, const struct snapshot *snapsho
     const struct config *config = snapshot->config;
     if (!exchanges) {
         exchanges = worker->exchanges = memory_alloc(sizeof *exchanges);
-        list_init(&exchanges->all);
     } else if (exchanges->snapshot_number == snapshot->number) {
         return;
     }
@@ -141,95 +130,77 @@ static void follow(struct gateway_worker *worker, const struct snapshot *snapsho
         if (token_exchange_is_due(&config->sources[i]))
             exchanges->traders[i] = trader_get(worker, &config->sources[i].auth.exchange);
     }
-    release(&old);
+    release(worker->gateway->token_exchanges, &old);
 }
 
 /* NULL: nothing can be asked. */
-static struct trader *trader_of(const struct token_request *request)
+static struct exchange *exchange_of(const struct token_request *request)
 {
     follow(request->worker, request->snapshot);
-    return request->worker->exchanges
-        ->traders[request->source - request->snapshot->config->sources];
+    const struct trader *trader =
+        request->worker->exchanges->traders[request->source - request->snapshot->config->sources];
+    return trader ? trader->exchange : NULL;
 }
 
 void token_exchange_worker_close(struct gateway_worker *worker)
 {
     if (!worker->exchanges)
         return;
-    release(worker->exchanges);
+    release(worker->gateway->token_exchanges, worker->exchanges);
     free(worker->exchanges);
     worker->exchanges = NULL;
 }
 
 /* ---- one token ---- */
 
-struct str token_exchange_find(const struct token_request *request)
+char *token_exchange_find(const struct token_request *request)
 {
-    struct trader *trader = trader_of(request);
+    struct exchange *exchange = exchange_of(request);
     struct str token;
-    if (!trader || token_from_value(request->authorization, &token) != TOKEN_OK)
-        return STR_EMPTY;
+    if (!exchange || token_from_value(request->authorization, &token) != TOKEN_OK)
+        return NULL;
     struct token_digest digest = token_digest(token);
-    return exchange_find(trader->exchange, &digest, clock_now_ms());
+    return exchange_find(exchange, &digest, clock_now_ms());
 }
 
 void token_exchange_drop(const struct token_request *request)
 {
-    struct trader *trader = trader_of(request);
+    struct exchange *exchange = exchange_of(request);
     struct str token;
-    if (!trader || token_from_value(request->authorization, &token) != TOKEN_OK)
+    if (!exchange || token_from_value(request->authorization, &token) != TOKEN_OK)
         return;
     struct token_digest digest = token_digest(token);
-    exchange_forget(trader->exchange, &digest);
-}
-
-static void on_traded(void *context, enum exchange_result result, struct str token)
-{
-    struct token_trade *trade = context;
-    struct token_trade told = *trade;
-    free(trade);
-    told.callback(told.context, result, token);
-    trader_unref(told.trader);
+    exchange_forget(exchange, &digest);
 }
 
 /* As the issuer's metadata has it, where that is known (contract "small print", Tokens). */
-static void choose_authentication(struct trader *trader, const struct token_request *request)
+static bool wants_secret_in_body(const struct token_request *request)
 {
+    const char *token_url = request->source->auth.exchange.token_url;
     struct issuer_metadata *metadata =
         token_check_metadata(request->worker, request->snapshot, request->source);
-    if (metadata && is_same(metadata->token_endpoint, trader->settings.token_url))
-        trader->settings.secret_in_body = metadata->secret_in_body;
+    bool is_known =
+        metadata && metadata->token_endpoint && strcmp(metadata->token_endpoint, token_url) == 0;
+    bool is_wanted = is_known && metadata->secret_in_body;
     issuer_metadata_unref(metadata);
+    return is_wanted;
 }
 
-struct token_trade *token_exchange_start(const struct token_request *request,
-                                         exchange_callback callback, void *context)
+struct exchange_wait *token_exchange_start(const struct token_request *request,
+                                           exchange_callback callback, void *context)
 {
-    struct trader *trader = trader_of(request);
+    struct exchange *exchange = exchange_of(request);
     struct str token;
-    if (!trader || token_from_value(request->authorization, &token) != TOKEN_OK)
+    if (!exchange || token_from_value(request->authorization, &token) != TOKEN_OK)
         return NULL;
-    struct token_digest digest = token_digest(token);
-    struct token_trade *trade = memory_alloc(sizeof *trade);
-    choose_authentication(trader, request);
-    *trade = (struct token_trade){.trader = trader, .callback = callback, .context = context};
-    trade->wait =
-        exchange_request(trader->exchange, &digest, token, request->until_ms, on_traded, trade);
-    if (!trade->wait) {
-        free(trade);
-        return NULL;
-    }
-    trader->references++;
-    return trade;
-}
-
-void token_exchange_cancel(struct token_trade *trade)
-{
-    if (!trade)
-        return;
-    exchange_wait_cancel(trade->wait);
-    trader_unref(trade->trader);
-    free(trade);
+    const struct exchange_order order = {
+        .digest = token_digest(token),
+        .token = token,
+        .until_ms = request->until_ms,
+        .secret_in_body = wants_secret_in_body(request),
+        .loop = request->worker->loop,
+    };
+    return exchange_request(exchange, &order, callback, context);
 }
 
 /* ---- a call ---- */
@@ -237,14 +208,14 @@ void token_exchange_cancel(struct token_trade *trade)
 struct call_trade {
     struct call_part part;
     struct call *call;
-    struct token_trade *trade;
+    struct exchange_wait *wait;
     call_step next;
 };
 
 static void drop_trade(struct call *call, void *object)
 {
     struct call_trade *waiting = object;
-    token_exchange_cancel(waiting->trade);
+    exchange_wait_cancel(waiting->wait);
     free(waiting);
 }
 
@@ -294,16 +265,17 @@ static void on_token(void *context, enum exchange_result result, struct str toke
 void token_exchange_then(struct call *call, call_step next)
 {
     const struct token_request request = request_of(call);
-    struct str token = token_exchange_find(&request);
-    if (token.length > 0) {
-        go_on(call, token, next);
+    char *token = token_exchange_find(&request);
+    if (token) {
+        go_on(call, str_from(token), next);
+        free(token);
         return;
     }
     struct call_trade *waiting = memory_alloc(sizeof *waiting);
     waiting->call = call;
     waiting->next = next;
-    waiting->trade = token_exchange_start(&request, on_token, waiting);
-    if (waiting->trade) {
+    waiting->wait = token_exchange_start(&request, on_token, waiting);
+    if (waiting->wait) {
         call_part_add(call, &waiting->part, &trade_kind);
         return;
     }

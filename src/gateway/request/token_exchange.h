@@ -1,15 +1,20 @@
 /*
- * The tokens that servers get in place of the clients' (`upstream: exchange`; RFC 8693). Each
- * worker remembers its own, by the client's token, until either ends; a reload keeps those whose
- * settings stay. All on the worker's thread.
+ * The tokens that servers get in place of the clients' (`upstream: exchange`; RFC 8693). The
+ * workers share them, by the client's token, until either ends; a reload keeps those whose settings
+ * stay. On a worker's thread, but for the table's life.
  */
 #pragma once
 
 #include "call.h"
 #include "taskgate/identity/exchange.h"
 
-/* Most tokens that a worker remembers for a source. */
+/* Most tokens that are remembered for a set of settings. */
 #define TOKEN_EXCHANGE_REMEMBERED 8192
+
+/* The gateway's, made before its workers and destroyed after them. NULL is allowed. */
+struct token_exchange_table;
+struct token_exchange_table *token_exchange_table_create(void);
+void token_exchange_table_destroy(struct token_exchange_table *table);
 
 /* Whether the clients' tokens are exchanged for this source. */
 bool token_exchange_is_due(const struct config_source *source);
@@ -28,14 +33,11 @@ struct token_request {
     struct str authorization;
     int64_t until_ms; /* the end of the client's token, wall clock */
 };
-/* The token that is known for it, borrowed until the next call; empty when none is. */
-struct str token_exchange_find(const struct token_request *request);
-/* Requests it. The callback comes once, never from inside. NULL, with no callback, when nothing can
- * be requested now. */
-struct token_trade;
-struct token_trade *token_exchange_start(const struct token_request *request,
-                                         exchange_callback callback, void *context);
-void token_exchange_cancel(struct token_trade *trade); /* before the callback; NULL is allowed */
+/* The token that is known for it, the caller's to free; NULL when none is. */
+char *token_exchange_find(const struct token_request *request);
+/* Requests it, as exchange_request(); NULL, with no callback, when nothing can be requested now. */
+struct exchange_wait *token_exchange_start(const struct token_request *request,
+                                           exchange_callback callback, void *context);
 void token_exchange_drop(const struct token_request *request);
 
 /* Before token_check_worker_close(), when no call and no execution is left. */

@@ -39,6 +39,7 @@ struct source_eras;
 struct task_aliases;
 struct task_rounds;
 struct token_check;
+struct token_exchange_table;
 struct token_exchanges;
 struct token_worker;
 struct gateway_worker;
@@ -61,12 +62,13 @@ struct gateway {
     struct quota *promoted; /* tasks that were promoted and run, by client_key_of_call() */
     struct quota *listens;  /* streams of subscriptions/listen, by owner */
     struct shadow *shadow;
-    struct inbox_table *inbox_table;         /* inbox/inbox.h */
-    struct input_table *inputs;              /* open questions of upstream */
-    struct request_headers *request_headers; /* of calls that are tasks */
-    struct token_check *token_check;         /* request/token_check.h */
-    struct task_aliases *task_aliases;       /* our task of each, while it is followed */
-    struct task_rounds *task_rounds;         /* questions of servers to clients of modern tasks */
+    struct inbox_table *inbox_table;              /* inbox/inbox.h */
+    struct input_table *inputs;                   /* open questions of upstream */
+    struct request_headers *request_headers;      /* of calls that are tasks */
+    struct token_check *token_check;              /* request/token_check.h */
+    struct token_exchange_table *token_exchanges; /* request/token_exchange.h */
+    struct task_aliases *task_aliases;            /* our task of each, while it is followed */
+    struct task_rounds *task_rounds; /* questions of servers to clients of modern tasks */
     /* The calls from lower rooms to higher ones; never NULL. */
     const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
     const struct input_events *input_events;             /* input/input_events.h */

@@ -13,7 +13,7 @@
 
 void execution_token_finish(struct execution *execution)
 {
-    token_exchange_cancel(execution->trade);
+    exchange_wait_cancel(execution->trade);
     execution->trade = NULL;
     if (execution->authorization)
         explicit_bzero(execution->authorization, strlen(execution->authorization));
@@ -59,10 +59,11 @@ bool execution_token_find(struct execution *execution)
     if (!wants_token(execution))
         return true;
     struct token_request request = request_of(execution);
-    struct str token = execution->authorization ? token_exchange_find(&request) : STR_EMPTY;
-    if (token.length == 0)
+    char *token = execution->authorization ? token_exchange_find(&request) : NULL;
+    if (!token)
         return false;
-    char *value = memory_format("Bearer %.*s", STR_ARGS(token));
+    char *value = memory_format("Bearer %s", token);
+    free(token);
     headers_set(&execution->base.headers, STR("authorization"), str_from(value));
     free(value);
     return true;
