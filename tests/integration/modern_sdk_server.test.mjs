@@ -98,9 +98,9 @@ for (const mode of ['modern', 'auto']) {
   });
 
   test(`${mode} client, server 2: an approval that takes longer than the client's own limit`, async (t) => {
-    const { admin, server, connect } = await stage(t, { mode, wait: '400ms', rounds: 9 });
+    const { admin, server, connect } = await stage(t, { mode, wait: '1s', rounds: 9 });
     const client = await connect();
-    const limit = 1500;
+    const limit = 4000;
     const begin = performance.now();
     const call = client.callTool({ name: 'delete_user', arguments: { id: 7 } }, { timeout: limit });
     const { id } = await admin.pending();

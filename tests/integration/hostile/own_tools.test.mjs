@@ -59,18 +59,20 @@ test('patterns of list_tools that would grow without end are refused or answered
   await shielded(stage, agent, async () => {
     for (const argument of ['tool', 'server']) {
       for (const pattern of [...repeated, ...refused]) {
-        const began = performance.now();
+        const began = stage.gateway.child.worked;
         const result = await callTool(agent, 'list_tools', { [argument]: pattern });
         if (refused.includes(pattern)) assert.match(result.content[0].text, /is no regular expression that can be used here/, pattern);
-        assert.ok(performance.now() - began < 2000, `${pattern} took ${performance.now() - began} ms`);
+        const worked = stage.gateway.child.worked - began;
+        assert.ok(worked < 500, `${pattern} took ${worked} ms`);
       }
     }
   });
   // Those that remain cost no more than they are long.
   for (const pattern of [`${'('.repeat(80)}a${'*)'.repeat(80)}`, '.*'.repeat(127), `(a|b)*a${'[ab]'.repeat(60)}$`, 'r.+d']) {
-    const began = performance.now();
+    const began = stage.gateway.child.worked;
     assert.ok((await callTool(agent, 'list_tools', { tool: pattern })).content, pattern);
-    assert.ok(performance.now() - began < 2000, `${pattern} took ${performance.now() - began} ms`);
+    const worked = stage.gateway.child.worked - began;
+    assert.ok(worked < 500, `${pattern} took ${worked} ms`);
   }
 });
 

@@ -120,7 +120,7 @@ test('approve racing cancel racing expiry', async (t) => {
   const { admin, upstream, connect } = stage;
   const client = await connect();
   const rounds = Array.from({ length: 24 }, async (_, round) => {
-    const { taskId, createdAt, ttl } = await client.createTask('delete_user', { round }, { ttl: 1500 });
+    const { taskId, createdAt, ttl } = await client.createTask('delete_user', { round }, { ttl: 4000 });
     // Around the moment at which it expires: the first well before it, the last behind it.
     const deadline = Date.parse(createdAt) + ttl;
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, deadline - Date.now() - 500 + round * 25)));

@@ -1,5 +1,6 @@
 // A child process under test: its output kept line by line, its end awaited, never orphaned.
 import { spawn } from 'node:child_process';
+import fs from 'node:fs';
 import { until, within } from './wait.mjs';
 
 const SANITIZER = /AddressSanitizer|UndefinedBehaviorSanitizer|ThreadSanitizer|LeakSanitizer|MemorySanitizer|runtime error:/;
@@ -31,6 +32,12 @@ export class Child {
 
   get pid() {
     return this.process.pid;
+  }
+
+  /** The processor's time that it has had so far, in ms: what else the machine does is not in it. */
+  get worked() {
+    const fields = fs.readFileSync(`/proc/${this.pid}/stat`, 'utf8').split(') ')[1].split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * 10; // user and system, in ticks of 10 ms
   }
 
   signal(name) {
