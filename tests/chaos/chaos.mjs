@@ -8,10 +8,13 @@ import { postgresMissing } from '../integration/lib/postgres.mjs';
 import { seed } from '../integration/lib/random.mjs';
 import { until, within } from '../integration/lib/wait.mjs';
 import { accountFor, comeBack, report, SETTLED_MS } from './lib/account.mjs';
-import { gaveUp, ModernAgent, unanswered } from './lib/anywhere.mjs';
+import { gaveUp, unanswered } from './lib/anywhere.mjs';
+import { AskedTraffic, HeldTraffic } from './lib/asked_traffic.mjs';
 import { balancerMissing } from './lib/balancer.mjs';
+import { GrantedTraffic } from './lib/granted_traffic.mjs';
 import { ModernTraffic } from './lib/modern_traffic.mjs';
 import { causeTrouble, census, ENOUGH_S } from './lib/trouble.mjs';
+import { VotedTraffic } from './lib/voted_traffic.mjs';
 import { REPLICAS, setTheStage, ttlOf } from './stage.mjs';
 
 /** Clients and operators end their last request in this time, which is that of the most patient one and some more. */
@@ -22,7 +25,8 @@ const EXPECTED_ERRORS = [-32000, -32001, -32002, -32003, -32013];
 const EXPECTED_STATUS = [502, 503, 504];
 const isTrouble = (error, answer) => EXPECTED_ERRORS.includes(error.code) || EXPECTED_STATUS.includes(answer.status);
 const isPassing = (error) => isCut(error) || /HTTP 50[234] |not within/.test(error.message);
-const isModern = (client) => client instanceof ModernAgent;
+
+const KINDS = { legacy: Traffic, voted: VotedTraffic, granted: GrantedTraffic, modern: ModernTraffic, asked: AskedTraffic, held: HeldTraffic };
 
 async function repeatedly(traffic, work) {
   while (!traffic.over) {
@@ -40,30 +44,42 @@ async function allWell({ replicas }) {
   return true;
 }
 
-/** Clients and operators that work until `over` is set. */
-function startTraffic({ ledger, random, clients, operator }) {
+/** Traffic of each kind of client; operators and persons decide until `over` is set. */
+function startTraffic({ ledger, random, clients, operator, persons }) {
   const options = { ledger, random, ttl: ttlOf, refusals: isTrouble, survives: isPassing };
-  const traffic = { legacy: new Traffic(options), modern: new ModernTraffic(options), operators: new Traffic(options) };
-  traffic.all = [traffic.legacy, traffic.modern, traffic.operators];
-  traffic.of = (client) => (isModern(client) ? traffic.modern : traffic.legacy);
-  traffic.deciding = [1, 2, 3, 4, 5, 6].map(() => traffic.operators.operator(operator, { rounds: Infinity }));
-  traffic.working = clients.flatMap((client) => {
-    const its = traffic.of(client);
+  const kinds = Object.fromEntries(Object.entries(KINDS).map(([kind, Kind]) => [kind, new Kind(options)]));
+  const decisions = { default: new Traffic(options), two: new VotedTraffic(options), granting: new GrantedTraffic(options) };
+  const deciding = [
+    ...[1, 2, 3, 4].map(() => decisions.default.operator(operator, { rounds: Infinity, query: { workflow: 'default' } })),
+    ...[...persons].map(([person, admin]) => decisions.two.voter(person, admin)),
+    decisions.two.intruder(operator),
+    ...[...persons.values()].slice(1).map((admin) => decisions.granting.granter(admin)),
+  ];
+  const of = ({ kind }) => kinds[kind];
+  const working = clients.flatMap((client) => {
+    const its = of(client);
     return [repeatedly(its, () => its.client(client, { creates: 20, steps: 40 })), repeatedly(its, () => its.waiter(client, { steps: 10 }))];
   });
-  return traffic;
+  return { clients: Object.values(kinds), operators: Object.values(decisions), of, working, deciding };
 }
 
-/** Nobody sends anything new. Each request on its way is answered, or its sender gives up. */
-async function drain(traffic) {
-  const patient = (work, who) => within(Promise.all(work), who, DRAINED_MS).catch((error) => {
+const patient = (work, who) =>
+  within(Promise.all(work), who, DRAINED_MS).catch((error) => {
     throw new Error(`${error.message}; without an answer: ${unanswered()}`);
   });
-  traffic.legacy.over = traffic.modern.over = true;
+
+/**
+ * Clients send nothing new. What is on its way is answered, or its sender gives up. Questions and held calls come to
+ * their ends; then operators stop, too. Resolves to what has no end.
+ */
+async function drain({ clients }, traffic) {
+  for (const one of traffic.clients) one.over = true;
   await patient(traffic.working, 'the clients to have their answers');
-  traffic.operators.over = true;
+  for (const one of traffic.clients) one.over = false;
+  const endless = await Promise.all(clients.map((client) => traffic.of(client).settle?.(client) ?? []));
+  for (const one of traffic.operators) one.over = true;
   await patient(traffic.deciding, 'the operators to be done');
-  for (const one of traffic.all) one.over = false;
+  return endless.flat();
 }
 
 /** Traffic among faults; then all is quiet, and everything is compared with what was told. */
@@ -76,14 +92,15 @@ async function leg(place, seconds, counts) {
   time('faults until');
   await until(() => allWell(place), 'all replicas to be well again', { deadline: SETTLED_MS, every: 200 });
   time('well at');
-  await drain(traffic);
+  const endless = await drain(place, traffic);
   time('drained at');
   await comeBack(place, traffic);
-  const account = await accountFor(place, traffic);
+  const account = await accountFor(place, traffic, endless);
   time('accounted for at');
   console.log(`  ${times.join(', ')}; clients gave up waiting: ${JSON.stringify(gaveUp)}`);
   for (const client of place.clients) client.close();
   place.upstream.requests = [];
+  place.asking.requests = [];
   return account;
 }
 

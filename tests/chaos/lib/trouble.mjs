@@ -11,7 +11,7 @@ const GRACE_MS = 15_000;
 /** Counts what happens under its name, and says so when it is told to. */
 async function cause(place, kinds, name, counts) {
   counts[name] = (counts[name] ?? 0) + 1;
-  if (process.env.TASKGATE_CHAOS_VERBOSE) console.log(`  ${name}`);
+  if (process.env.TASKGATE_CHAOS_VERBOSE) console.log(`  ${((performance.now() - place.began) / 1000).toFixed(1)} s: ${name}`);
   await kinds[name](place, 100 + place.random() * 1000);
 }
 

@@ -1,0 +1,111 @@
+// The ledger of the chaos: each broken promise about votes, grants and questions is found, under its name, and none that was
+// kept.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ChaosLedger, GRANT_CALLS } from '../chaos/lib/ledger.mjs';
+
+const NOTHING = { lost: [], twice: [], unapproved: [], votes: [], grants: [], answers: [], questions: [] };
+
+const vote = (person, verb = 'approve') => ({ person, verb });
+
+/** A call that alice and bob have approved, and that has run. */
+function voted() {
+  const ledger = new ChaosLedger();
+  const marker = ledger.markVoted();
+  ledger.created('tg_1', marker, 'client');
+  for (const person of ['alice', 'bob']) {
+    ledger.voting(marker, person);
+    ledger.toldVote(marker, person);
+  }
+  ledger.called(marker);
+  const task = { id: 'tg_1', state: 'completed', arguments: { marker }, votes: [vote('alice'), vote('bob')] };
+  return { ledger, marker, task, tasks: new Map([['tg_1', task]]), grants: new Map() };
+}
+
+/** A grant for a series whose calls are all used. */
+function granted() {
+  const ledger = new ChaosLedger();
+  const series = ledger.startSeries();
+  const tasks = new Map();
+  const add = (marker, more) => {
+    const id = `tg_${marker}`;
+    ledger.created(id, marker, 'client');
+    ledger.called(marker);
+    tasks.set(id, { id, state: 'completed', arguments: { marker, series }, ...more });
+  };
+  const first = ledger.markOfSeries(series);
+  ledger.deciding(first, 'approve');
+  ledger.granting(series);
+  ledger.toldGrant('gr_1', series);
+  add(first, { decidedBy: 'alice' });
+  for (let use = 1; use <= GRANT_CALLS; use++) add(ledger.markOfSeries(series), { decidedBy: 'grant:gr_1', grant: { use } });
+  const grant = { id: 'gr_1', used: GRANT_CALLS, arguments: { series } };
+  return { ledger, series, tasks, task: tasks.get('tg_2'), grant, grants: new Map([['gr_1', grant]]) };
+}
+
+/** A call whose server has asked twice and was answered twice. */
+function asked() {
+  const ledger = new ChaosLedger();
+  const marker = ledger.mark();
+  ledger.created('tg_1', marker, 'client');
+  ledger.deciding(marker, 'approve');
+  ledger.called(marker);
+  for (const round of [0, 1]) {
+    ledger.asked(marker, round);
+    ledger.acted(marker, round, ledger.answering(marker, round));
+  }
+  const task = { id: 'tg_1', state: 'completed', arguments: { marker } };
+  return { ledger, marker, task, tasks: new Map([['tg_1', task]]), grants: new Map() };
+}
+
+const BREACHES = [
+  [voted, 'a call that ran with one vote', 'votes', ({ task }) => task.votes.pop(), /is completed with the votes of alice|lacks the vote of bob/],
+  [voted, 'a person whose vote counted twice', 'votes', ({ task, ledger, marker }) => ((task.votes[1] = vote('alice')), ledger.withdrawing(marker, 'bob')), /is completed with the votes of alice$/],
+  [voted, 'a vote that was told and is not there', 'votes', ({ task }) => Object.assign(task, { state: 'pending', votes: [vote('alice')] }), /lacks the vote of bob/],
+  [voted, 'a vote that nobody has sent', 'votes', ({ task }) => task.votes.push(vote('carol')), /has a vote of carol, who has not sent one/],
+  [voted, 'a vote that was taken back and counts', 'votes', ({ ledger, marker }) => (ledger.withdrawing(marker, 'bob'), ledger.toldWithdrawn(marker, 'bob')), /has a vote of bob, who .* has it back/],
+  [voted, 'a call with one vote that the server got', 'unapproved', ({ ledger, marker }) => ledger.sent.get(marker).votes.delete('bob'), /nobody has (approved|sent approve)/],
+  [granted, 'a grant that was used too often', 'grants', ({ ledger, series, tasks, grant }) => (tasks.set('tg_9', { id: 'tg_9', state: 'approved', decidedBy: 'grant:gr_1', grant: { use: 4 }, arguments: { marker: ledger.markOfSeries(series), series } }), (grant.used = 4)), /is for 3 calls and has decided 4/],
+  [granted, 'a use that was not counted', 'grants', ({ grant }) => (grant.used = 2), /was used 2 times, and has decided 3 calls/],
+  [granted, 'one use for two calls', 'grants', ({ task }) => (task.grant.use = 2), /has numbered its calls 2, 2, 3/],
+  [granted, 'a grant that is gone', 'grants', ({ grants }) => grants.clear(), /is not there/],
+  [granted, 'a call of another series', 'grants', ({ task }) => (task.arguments.series = 'another'), /of another was decided by gr_1 of series 1/],
+  [granted, 'more calls upstream than were allowed', 'grants', ({ ledger, series }) => (ledger.series.get(series).allowed = 2), /upstream was called 3 times by grants of series 1, which allow 2/],
+  [granted, 'a call that was made after the end of the grant', 'unapproved', ({ ledger }) => (ledger.sent.get(2).hasGrant = false), /nobody has (approved|sent approve)/],
+  [asked, 'an answer too many', 'answers', ({ ledger, marker }) => assert.throws(() => ledger.acted(marker, 1, ledger.answering(marker, 1)), /2 answers to question 1/), /2 answers to question 1 of 1: answer 2, answer 3/],
+  [asked, 'an end without an answer', 'questions', ({ ledger, marker }) => (ledger.questions.get(marker)[1].acted = []), /is completed, and the server has no answer to question 1/],
+  [asked, 'a question without an end', 'questions', ({ ledger, marker, task }) => ((ledger.questions.get(marker)[0].acted = []), (task.state = 'executing')), /waits for the answer to question 0/],
+  [asked, 'a held call that ended in another way', 'lost', ({ ledger, marker }) => ledger.toldHeld(marker, undefined, 'failed'), /was told to be failed, and is completed/],
+];
+
+for (const stage of [voted, granted, asked]) {
+  test(`${stage.name}: what was kept is no breach`, () => {
+    const { ledger, tasks, grants } = stage();
+    assert.deepEqual(ledger.breaches(tasks, grants), NOTHING);
+  });
+}
+
+for (const [stage, what, kind, change, says] of BREACHES) {
+  test(`${what} is found under ${kind}`, () => {
+    const all = stage();
+    change(all);
+    const found = all.ledger.breaches(all.tasks, all.grants);
+    assert.ok(found[kind].length > 0, JSON.stringify(found));
+    for (const sentence of found[kind]) assert.match(sentence, says);
+  });
+}
+
+test('what the server must not have got is found when it comes', () => {
+  const one = voted();
+  const marker = one.ledger.markVoted();
+  one.ledger.voting(marker, 'alice');
+  one.ledger.voting(marker, 'alice');
+  assert.throws(() => one.ledger.called(marker), /nobody has approved/);
+  const { ledger, series } = granted();
+  assert.throws(() => ledger.called(ledger.markOfSeries(series)), /called 4 times by grants of series 1, which allow 3/);
+  const two = asked();
+  assert.throws(() => two.ledger.acted(two.marker, 0, 'another'), /which its client has not given/);
+  assert.throws(() => two.ledger.answering(two.marker, 2), /which its server has not asked/);
+  assert.throws(() => two.ledger.asked(two.marker, 3), /asks question 3 of 1 after 2 of them/);
+  assert.throws(() => two.ledger.toldHeld(two.marker, 'did 7', 'completed'), /the result of the held call 1/);
+});
