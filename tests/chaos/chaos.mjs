@@ -14,6 +14,7 @@ import { balancerMissing } from './lib/balancer.mjs';
 import { GrantedTraffic } from './lib/granted_traffic.mjs';
 import { ModernTraffic } from './lib/modern_traffic.mjs';
 import { causeTrouble, census, ENOUGH_S } from './lib/trouble.mjs';
+import { describe } from './lib/unready.mjs';
 import { VotedTraffic } from './lib/voted_traffic.mjs';
 import { REPLICAS, setTheStage, ttlOf } from './stage.mjs';
 
@@ -26,7 +27,14 @@ const EXPECTED_STATUS = [502, 503, 504];
 const isTrouble = (error, answer) => EXPECTED_ERRORS.includes(error.code) || EXPECTED_STATUS.includes(answer.status);
 const isPassing = (error) => isCut(error) || /HTTP 50[234] |not within/.test(error.message);
 
-const KINDS = { legacy: Traffic, voted: VotedTraffic, granted: GrantedTraffic, modern: ModernTraffic, asked: AskedTraffic, held: HeldTraffic };
+const KINDS = {
+  legacy: Traffic,
+  voted: VotedTraffic,
+  granted: GrantedTraffic,
+  modern: ModernTraffic,
+  asked: AskedTraffic,
+  held: HeldTraffic,
+};
 
 async function repeatedly(traffic, work) {
   while (!traffic.over) {
@@ -42,6 +50,15 @@ async function allWell({ replicas }) {
     if (status !== 200 || json.checks.store !== true || json.replica.peers.length !== REPLICAS - 1) return false;
   }
   return true;
+}
+
+/** Waits until all are well. Where they do not become so, the error says how each is. */
+async function recover(place) {
+  try {
+    await until(() => allWell(place), 'all replicas to be well again', { deadline: SETTLED_MS, every: 200 });
+  } catch (error) {
+    throw new Error([error.message, ...(await Promise.all(place.replicas.map(describe)))].join('\n'));
+  }
 }
 
 /** Traffic of each kind of client; operators and persons decide until `over` is set. */
@@ -90,7 +107,7 @@ async function leg(place, seconds, counts) {
   const traffic = startTraffic(place);
   await causeTrouble(place, seconds, began + seconds * 1000, counts);
   time('faults until');
-  await until(() => allWell(place), 'all replicas to be well again', { deadline: SETTLED_MS, every: 200 });
+  await recover(place);
   time('well at');
   const endless = await drain(place, traffic);
   time('drained at');
@@ -104,18 +121,24 @@ async function leg(place, seconds, counts) {
   return account;
 }
 
+const missing = (counts) => Object.keys(counts).filter((name) => counts[name] === 0);
+
 async function chaos(t, seconds) {
   const place = await setTheStage(t);
   console.log(`network: ${place.network.description}`);
   const legs = Math.max(1, Math.round(seconds / ENOUGH_S));
   const counts = {};
+  let kinds;
   try {
-    for (let i = 1; i <= legs; i++) report(`leg ${i} of ${legs}`, place, await leg(place, seconds / legs, counts));
+    for (let i = 1; i <= legs; i++) kinds = report(`leg ${i} of ${legs}`, place, await leg(place, seconds / legs, counts));
   } finally {
     console.log(`faults: ${JSON.stringify(census(place, counts))}; ${place.hits} of them while the replica executed something`);
     console.log(`requests by replica: ${(await place.balancer.requests()).join(', ')}`);
   }
-  if (seconds >= ENOUGH_S) assert.deepEqual(Object.entries(census(place, counts)).filter(([, count]) => count === 0), [], 'each kind of fault has occurred');
+  if (seconds >= ENOUGH_S) {
+    assert.deepEqual(missing(census(place, counts)), [], 'each kind of fault has occurred');
+    assert.deepEqual(missing(kinds), [], 'each kind of traffic has occurred');
+  }
   assert.ok(place.ledger.calls.size > seconds, 'there was traffic');
   for (const count of await place.balancer.requests()) assert.ok(count > seconds, 'each replica was given requests');
 }
@@ -125,9 +148,9 @@ export async function main([seconds = '600', ...more]) {
     console.error('usage: tests/chaos/run [SECONDS]    at least 5; TASKGATE_BIN names the gateway, TASKGATE_SEED repeats the choices');
     process.exit(2);
   }
-  const missing = postgresMissing || balancerMissing;
-  if (missing) {
-    console.log(`chaos: skipped, ${missing}`);
+  const lacking = postgresMissing || balancerMissing;
+  if (lacking) {
+    console.log(`chaos: skipped, ${lacking}`);
     process.exit(0);
   }
   const cleanups = [];

@@ -79,13 +79,15 @@ const EXAMPLES = 5;
 /** Complaints that break no promise. */
 const LAST = ['audit', 'others'];
 
-/** Prints the findings in a few lines, and throws an error with examples if there are any. */
+/** Prints the findings in a few lines, and throws an error with examples if there are any. Returns the kinds of traffic. */
 export function report(name, { ledger }, { tasks, found, again, rows }) {
   const promises = Object.entries(found).filter(([kind]) => !LAST.includes(kind));
   console.log(`${name}: ${tasks.size} tasks, ${ledger.calls.size} calls upstream, ${again} results fetched again`);
   console.log(`  tasks: ${JSON.stringify(ledger.counts(tasks))}`);
-  console.log(`  ${ledger.summary(tasks)}`);
+  const kinds = ledger.kinds(tasks);
+  console.log(`  traffic: ${JSON.stringify(kinds)}`);
   console.log(`  ledger: ${promises.map(([kind, list]) => `${kind} ${list.length}`).join(', ')}; audit: ${rows} rows, ${found.audit.length === 0 ? 'the chain is whole' : `${found.audit.length} BREACHES`}; other complaints: ${found.others.length}`);
   const all = Object.entries(found).flatMap(([kind, list]) => list.slice(0, EXAMPLES).map((what) => `  ${kind}: ${what.stack ?? what}`));
   if (all.length > 0) throw new Error(`${name}: the ledger does not hold\n${all.join('\n')}`);
+  return kinds;
 }

@@ -98,7 +98,7 @@ export class HeldTraffic extends ModernTraffic {
 
   /** What it is told first is a state. Without that it has nothing to come back with. */
   async begin(client) {
-    const conversation = new Conversation(this.ledger.mark());
+    const conversation = new Conversation(this.ledger.markHeld());
     await this.goOn(client, conversation);
     if (conversation.state !== undefined && !conversation.over) client.conversations.push(conversation);
   }

@@ -5,17 +5,28 @@ import { Ledger, TERMINAL } from '../../faults/lib/ledger.mjs';
 /** Votes that the call of `wipe_user` needs. */
 export const QUORUM = 2;
 /** Uses of each grant. */
-export const GRANT_CALLS = 3;
+export const GRANT_CALLS = 4;
+
+/** Adds the message of what `look` throws. */
+function note(list, look) {
+  try {
+    look();
+  } catch (error) {
+    list.push(error.message);
+  }
+}
 
 const RUN = ['approved', 'executing', 'completed'];
 
 export class ChaosLedger extends Ledger {
   constructor() {
     super();
-    this.series = new Map(); // name → {allowed, used: calls upstream that only a grant allows, isAsked, isGiven, isRevoked}
+    // name → {fate, allowed, used: calls upstream that only a grant allows, isAsked, isGiven, isUnwanted, isEnded, isRevoked, late}
+    this.series = new Map();
     this.grants = new Map(); // id → name of its series
-    this.questions = new Map(); // marker → [{sent: Set of answers, acted: [answer], isShown}], one for each round
+    this.questions = new Map(); // marker → [{sent: Set of answers, acted: [answer]}], one for each round
     this.lastAnswer = 0;
+    this.withoutTasks = new Set(); // markers of clients without tasks
     this.held = new Map(); // marker → the state that a client without tasks was told
   }
 
@@ -62,19 +73,29 @@ export class ChaosLedger extends Ledger {
     const names = [...approving].join(', ') || 'nobody';
     for (const person of told) assert.ok(approving.has(person), `${task.id} lacks the vote of ${person}; it has those of ${names}`);
     for (const person of approving) assert.ok(votes.has(person), `${task.id} has a vote of ${person}, who has not sent one or has it back`);
-    if (RUN.includes(task.state)) assert.ok(approving.size >= QUORUM, `${task.id} is ${task.state} with the votes of ${names}`);
+  }
+
+  /** As the store has it, beside what the ledger has seen of those who vote. */
+  checkQuorum(task) {
+    const approving = new Set(task.votes.filter(({ verb }) => verb === 'approve').map(({ person }) => person));
+    const names = [...approving].join(', ') || 'nobody';
+    const mayRun = RUN.includes(task.state) || this.calls.has(task.arguments.marker);
+    assert.ok(!mayRun || approving.size >= QUORUM, `${task.id} is ${task.state} with the votes of ${names}`);
   }
 
   /* ---- grants: a call may run by a grant of its series, unless it was made after somebody was told of its end ---- */
 
-  startSeries() {
+  startSeries(fate) {
     const name = `series ${this.series.size + 1}`;
-    this.series.set(name, { allowed: 0, used: 0, isAsked: false, isGiven: false, isRevoked: false });
+    this.series.set(name, { fate, allowed: 0, used: 0, isAsked: false, isGiven: false, isUnwanted: false, isEnded: false, isRevoked: false, late: 0 });
     return name;
   }
 
-  markOfSeries(series) {
-    return this.mark({ series, hasGrant: !this.series.get(series).isRevoked });
+  /** `isAstray`: the call has another argument than the grant is for. */
+  markOfSeries(name, { isAstray = false } = {}) {
+    const series = this.series.get(name);
+    if (series.isRevoked) series.late++;
+    return this.mark({ series: name, hasGrant: !series.isEnded && !isAstray, isAstray });
   }
 
   granting(name) {
@@ -88,6 +109,11 @@ export class ChaosLedger extends Ledger {
     this.series.get(name).isGiven = true;
   }
 
+  /** Somebody is told that it has ended; `isRevoked`: by his word. */
+  toldEnd(name, isRevoked) {
+    Object.assign(this.series.get(name), { isEnded: true, isRevoked });
+  }
+
   /** Each grant by the list of grants and by the tasks; `grants` is a Map by id. */
   grantBreaches(grants, tasks) {
     const found = [];
@@ -98,7 +124,11 @@ export class ChaosLedger extends Ledger {
       if (!uses.has(id)) found.push(`${task.id} was decided by ${id}, which is not there`);
       else uses.get(id).push(task);
     }
-    for (const [id, name] of this.grants) if (!grants.has(id)) found.push(`the grant ${id} of ${name} was told to somebody and is not there`);
+    for (const [id, name] of this.grants) {
+      const grant = grants.get(id);
+      if (!grant) found.push(`the grant ${id} of ${name} was told to somebody and is not there`);
+      else if (this.series.get(name).isEnded && grant.state !== 'ended') found.push(`the grant ${id} of ${name} is ${grant.state}, and somebody was told of its end`);
+    }
     for (const [id, used] of uses) found.push(...this.usesBreaches(grants.get(id), used));
     return found;
   }
@@ -120,7 +150,7 @@ export class ChaosLedger extends Ledger {
     const rounds = this.questions.get(marker) ?? [];
     this.questions.set(marker, rounds);
     assert.equal(rounds.length, round, `the server asks question ${round} of ${marker} after ${rounds.length} of them`);
-    rounds.push({ sent: new Set(), acted: [], isShown: false });
+    rounds.push({ sent: new Set(), acted: [] });
   }
 
   /** Its client sees the question. A new answer, which nobody has given before. */
@@ -128,7 +158,6 @@ export class ChaosLedger extends Ledger {
     const question = this.questions.get(marker)?.[round];
     assert.ok(question, `a client of ${marker} is asked question ${round}, which its server has not asked`);
     const answer = `answer ${++this.lastAnswer}`;
-    question.isShown = true;
     question.sent.add(answer);
     return answer;
   }
@@ -138,6 +167,16 @@ export class ChaosLedger extends Ledger {
     assert.ok(question?.sent.has(answer), `the server got ${answer} to question ${round} of ${marker}, which its client has not given`);
     question.acted.push(answer);
     assert.equal(question.acted.length, 1, `the server got ${question.acted.length} answers to question ${round} of ${marker}: ${question.acted.join(', ')}`);
+  }
+
+  markHeld() {
+    const marker = this.mark();
+    this.withoutTasks.add(marker);
+    return marker;
+  }
+
+  isHeld(marker) {
+    return this.withoutTasks.has(marker);
   }
 
   /** The end of a call whose client knows no task; without `state` it says nothing of one. */
@@ -164,16 +203,20 @@ export class ChaosLedger extends Ledger {
     return found;
   }
 
-  /** How much of each there was. */
-  summary(tasks) {
-    const all = [...tasks.values()];
-    const ran = (isIt) => all.filter((task) => isIt(this.sent.get(task.arguments.marker), task) && this.calls.has(task.arguments.marker)).length;
-    const rounds = [...this.questions.values()].flat();
-    return [
-      `votes: ${all.filter((task) => this.sent.get(task.arguments.marker).votes).length} tasks, ${ran(({ votes }) => votes)} run`,
-      `grants: ${this.grants.size} told, ${ran((_, { decidedBy }) => /^grant:/.test(decidedBy))} calls run by them`,
-      `questions: ${rounds.length} asked, ${rounds.filter(({ isShown }) => isShown).length} seen, ${rounds.filter(({ acted }) => acted.length > 0).length} of ${this.lastAnswer} answers acted on`,
-    ].join('; ');
+  /** How often each kind of traffic has come to what it is for: the name of the kind → a number. */
+  kinds(tasks) {
+    const ran = (isIt) => [...tasks.values()].filter((task) => this.calls.has(task.arguments.marker) && isIt(this.sent.get(task.arguments.marker), task)).length;
+    const series = [...this.series.values()];
+    const late = series.reduce((sum, one) => sum + one.late, 0);
+    const answers = (isHeld) => [...this.questions].flatMap(([marker, rounds]) => (this.isHeld(marker) === isHeld ? rounds : [])).filter(({ acted }) => acted.length > 0).length;
+    return {
+      'calls run by several votes': ran(({ votes }) => votes),
+      'calls run by a grant': ran((_, { decidedBy }) => /^grant:/.test(decidedBy)),
+      'calls after the revocation of a grant': late,
+      'calls outside of a grant': [...this.sent.values()].filter(({ isAstray }) => isAstray).length,
+      'answers by tasks/update': answers(false),
+      'answers by the call itself': answers(true),
+    };
   }
 
   breaches(tasks, grants = new Map()) {
@@ -182,11 +225,8 @@ export class ChaosLedger extends Ledger {
     for (const task of tasks.values()) {
       const { votes } = this.sent.get(task.arguments.marker) ?? {};
       if (votes === undefined) continue;
-      try {
-        this.checkVotes(task);
-      } catch (error) {
-        found.votes.push(error.message);
-      }
+      note(found.votes, () => this.checkVotes(task));
+      note(found.unapproved, () => this.checkQuorum(task));
     }
     for (const [name, { used, allowed }] of this.series) if (used > allowed) found.grants.push(`upstream was called ${used} times by grants of ${name}, which allow ${allowed}`);
     return found;
