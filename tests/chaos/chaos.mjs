@@ -89,10 +89,11 @@ const patient = (work, who) =>
  * Clients send nothing new. What is on its way is answered, or its sender gives up. Questions and held calls come to
  * their ends; then operators stop, too. Resolves to what has no end.
  */
-async function drain({ clients }, traffic) {
+async function drain({ clients }, traffic, time) {
   for (const one of traffic.clients) one.over = true;
   await patient(traffic.working, 'the clients to have their answers');
   for (const one of traffic.clients) one.over = false;
+  time('clients drained at');
   const endless = await Promise.all(clients.map((client) => traffic.of(client).settle?.(client) ?? []));
   for (const one of traffic.operators) one.over = true;
   await patient(traffic.deciding, 'the operators to be done');
@@ -103,15 +104,19 @@ async function drain({ clients }, traffic) {
 async function leg(place, seconds, counts) {
   const began = performance.now();
   const times = [];
-  const time = (what) => times.push(`${what} ${Math.round((performance.now() - began) / 1000)} s`);
+  const time = (what) => {
+    times.push(`${what} ${Math.round((performance.now() - began) / 1000)} s`);
+    if (process.env.TASKGATE_CHAOS_VERBOSE) console.log(`  ${times.at(-1)}`);
+  };
   const traffic = startTraffic(place);
   await causeTrouble(place, seconds, began + seconds * 1000, counts);
   time('faults until');
   await recover(place);
   time('well at');
-  const endless = await drain(place, traffic);
+  const endless = await drain(place, traffic, time);
   time('drained at');
   await comeBack(place, traffic);
+  time('back at');
   const account = await accountFor(place, traffic, endless);
   time('accounted for at');
   console.log(`  ${times.join(', ')}; clients gave up waiting: ${JSON.stringify(gaveUp)}`);

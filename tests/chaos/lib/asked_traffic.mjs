@@ -10,7 +10,7 @@ import { ModernTraffic } from './modern_traffic.mjs';
 
 /** Decided by its marker; and for a workflow with little time, as nobody will decide. */
 export const ASKING = { decided: 'ask_user', left: 'ask_nobody' };
-const SETTLED_MS = 40_000;
+const SETTLED_MS = 30_000;
 const OPEN_AT_ONCE = 4;
 
 const toolFor = (marker) => (Traffic.fate(marker) ? ASKING.decided : ASKING.left);
@@ -41,6 +41,14 @@ export function askingUpstream({ ledger, problems, work, address }) {
   return modernUpstream({ tools: ['read', ...Object.values(ASKING)].map((name) => tool(name)), address, handlers: { 'tools/call': toolsCall } });
 }
 
+/** Asks about each of `open` until it `isOver`. Resolves to sentences about those that are not so in time. */
+async function endless(open, isOver, what) {
+  const lost = [];
+  const settled = open.map((one) => until(() => isOver(one), () => what(one), { deadline: SETTLED_MS, every: 200 }).catch((error) => lost.push(error.message)));
+  await Promise.all(settled);
+  return lost;
+}
+
 export class AskedTraffic extends ModernTraffic {
   create(client) {
     return this.createWith(client, toolFor);
@@ -60,20 +68,23 @@ export class AskedTraffic extends ModernTraffic {
   }
 
   /** Each task whose server has asked something comes to its end: its client sees the question, or is told of the end. */
-  async settle(client) {
-    const lost = [];
-    for (const task of client.tasks.map((id) => this.ledger.tasks.get(id))) {
-      const questions = this.ledger.questions.get(task.marker);
-      if (!questions || task.status) continue;
-      const isOver = () => this.look(client, task.id).then(() => task.status);
-      await until(isOver, `an end of ${task.id}, whose server has asked ${questions.length} questions`, { deadline: SETTLED_MS }).catch((error) => lost.push(error.message));
-    }
-    return lost;
+  settle(client) {
+    const open = client.tasks.map((id) => this.ledger.tasks.get(id)).filter(({ marker, status }) => this.ledger.questions.has(marker) && !status);
+    return endless(open, (task) => this.look(client, task.id).then(() => task.status), ({ id }) => `an end of ${id}, whose server has asked something`);
   }
 }
 
-/** What the task of a held call is after this error. One of the server may come before the task. */
-const ENDS = { approval_rejected: 'rejected', approval_timeout: 'expired', task_expired: 'expired', task_cancelled: 'cancelled', outcome_unknown: 'failed', upstream_error: undefined };
+/** What the task of a held call is after this error. Those of the server may come before the task. */
+const ENDS = {
+  approval_rejected: 'rejected',
+  approval_timeout: 'expired',
+  task_expired: 'expired',
+  task_cancelled: 'cancelled',
+  outcome_unknown: 'failed',
+  upstream_error: undefined,
+  upstream_timeout: undefined,
+  upstream_connection_failed: undefined,
+};
 
 /** Of a client without tasks: {marker, name, state, requests}. `over` says how it ended. */
 class Conversation {
@@ -91,7 +102,8 @@ export class HeldTraffic extends ModernTraffic {
     return this.repeat(steps, async () => {
       const open = client.conversations.filter(({ over }) => !over);
       const isNew = open.length < OPEN_AT_ONCE && (open.length === 0 || this.random() < 0.5);
-      if (!isNew) return this.goOn(client, pick(this.random, open));
+      const asked = open.filter(({ requests }) => requests.length > 0);
+      if (!isNew) return this.goOn(client, pick(this.random, asked.length > 0 ? asked : open));
       await this.begin(client);
     });
   }
@@ -110,6 +122,7 @@ export class HeldTraffic extends ModernTraffic {
     const more = state === undefined ? {} : { requestState: state, ...(requests.length > 0 && { inputResponses }) };
     const answer = await client.send('tools/call', { ...params, ...more });
     const { result, error } = answer.message ?? {};
+    conversation.said = `HTTP ${answer.status} ${answer.text}`;
     if (result?.resultType === 'input_required') {
       conversation.state = result.requestState;
       conversation.requests = Object.keys(result.inputRequests);
@@ -135,13 +148,9 @@ export class HeldTraffic extends ModernTraffic {
     return pause(1000);
   }
 
-  async settle(client) {
-    const lost = [];
-    for (const conversation of client.conversations.filter(({ over }) => !over)) {
-      const isOver = () => conversation.over || this.goOn(client, conversation).then(() => conversation.over);
-      await until(isOver, `an end of the held call ${conversation.marker}`, { deadline: SETTLED_MS }).catch((error) => lost.push(error.message));
-    }
+  settle(client) {
+    const open = client.conversations.filter(({ over }) => !over);
     client.conversations = [];
-    return lost;
+    return endless(open, (one) => this.goOn(client, one).then(() => one.over), ({ marker, said }) => `an end of the held call ${marker}; its last answer: ${said}`);
   }
 }
