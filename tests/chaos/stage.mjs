@@ -65,6 +65,8 @@ async function startReplica(t, place, number) {
       THOUGHTGATE_ADMIN_BIND: host,
       THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS: '2',
       THOUGHTGATE_EXECUTION_TIMEOUT_SECS: '2',
+      // Longer than an execution, and shorter than a call waits for its votes.
+      THOUGHTGATE_DRAIN_TIMEOUT_SECS: '3',
       ...TOKENS,
       ...clock?.environment,
     },

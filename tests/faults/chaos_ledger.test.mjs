@@ -75,6 +75,7 @@ const BREACHES = [
   [granted, 'a grant in force whose end was told', 'grants', ({ ledger, series, grant }) => (ledger.toldEnd(series, true), (grant.state = 'active')), /is active, and somebody was told of its end/],
   [granted, 'a call that was made after the end of the grant', 'unapproved', ({ ledger }) => (ledger.sent.get(2).hasGrant = false), /nobody has (approved|sent approve)/],
   [asked, 'an answer too many', 'answers', ({ ledger, marker }) => assert.throws(() => ledger.acted(marker, 1, ledger.answering(marker, 1)), /2 answers to question 1/), /2 answers to question 1 of 1: answer 2, answer 3/],
+  [asked, 'an answer of nobody', 'answers', ({ ledger, marker }) => assert.throws(() => ledger.acted(marker, 0, 'another')), /got another to question 0 of 1, which its client has not given/],
   [asked, 'an end without an answer', 'questions', ({ ledger, marker }) => (ledger.questions.get(marker)[1].acted = []), /is completed, and the server has no answer to question 1/],
   [asked, 'a question without an end', 'questions', ({ ledger, marker, task }) => ((ledger.questions.get(marker)[0].acted = []), (task.state = 'executing')), /waits for the answer to question 0/],
   [asked, 'a held call that ended in another way', 'lost', ({ ledger, marker }) => ledger.toldHeld(marker, undefined, 'failed'), /was told to be failed, and is completed/],

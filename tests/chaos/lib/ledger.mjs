@@ -25,6 +25,7 @@ export class ChaosLedger extends Ledger {
     this.series = new Map();
     this.grants = new Map(); // id → name of its series
     this.questions = new Map(); // marker → [{sent: Set of answers, acted: [answer]}], one for each round
+    this.strange = []; // sentences about answers that no client has given
     this.lastAnswer = 0;
     this.withoutTasks = new Set(); // markers of clients without tasks
     this.held = new Map(); // marker → the state that a client without tasks was told
@@ -164,7 +165,10 @@ export class ChaosLedger extends Ledger {
 
   acted(marker, round, answer) {
     const question = this.questions.get(marker)?.[round];
-    assert.ok(question?.sent.has(answer), `the server got ${answer} to question ${round} of ${marker}, which its client has not given`);
+    if (!question?.sent.has(answer)) {
+      this.strange.push(`the server got ${answer} to question ${round} of ${marker}, which its client has not given`);
+      assert.fail(this.strange.at(-1));
+    }
     question.acted.push(answer);
     assert.equal(question.acted.length, 1, `the server got ${question.acted.length} answers to question ${round} of ${marker}: ${question.acted.join(', ')}`);
   }
@@ -191,7 +195,7 @@ export class ChaosLedger extends Ledger {
   }
 
   questionBreaches(tasks) {
-    const found = { answers: [], questions: [] };
+    const found = { answers: [...this.strange], questions: [] };
     for (const [marker, rounds] of this.questions)
       for (const [round, { acted }] of rounds.entries()) if (acted.length > 1) found.answers.push(`the server got ${acted.length} answers to question ${round} of ${marker}: ${acted.join(', ')}`);
     for (const task of tasks.values()) {
