@@ -52,7 +52,7 @@ async function allWell({ replicas }) {
   return true;
 }
 
-/** Waits until all are well. Where they do not become so, the error says how each is. */
+/** Waits until all are well. If they do not become so, the error describes each of them. */
 async function recover(place) {
   try {
     await until(() => allWell(place), 'all replicas to be well again', { deadline: SETTLED_MS, every: 200 });
@@ -86,7 +86,7 @@ const patient = (work, who) =>
   });
 
 /**
- * Clients send nothing new. What is on its way is answered, or its sender gives up. Questions and held calls come to
+ * Clients send nothing new. Requests under way are answered, or their senders give up. Questions and held calls come to
  * their ends; then operators stop, too. Resolves to what has no end.
  */
 async function drain({ clients }, traffic, time) {

@@ -82,7 +82,7 @@ const BREACHES = [
 ];
 
 for (const stage of [voted, granted, asked]) {
-  test(`${stage.name}: what was kept is no breach`, () => {
+  test(`${stage.name}: a promise that was kept is no breach`, () => {
     const { ledger, tasks, grants } = stage();
     assert.deepEqual(ledger.breaches(tasks, grants), NOTHING);
   });
@@ -98,7 +98,7 @@ for (const [stage, what, kind, change, says] of BREACHES) {
   });
 }
 
-test('what the server must not have got is found when it comes', () => {
+test('a request that the server must not get is found when it comes', () => {
   const one = voted();
   const marker = one.ledger.markVoted();
   one.ledger.voting(marker, 'alice');

@@ -54,7 +54,7 @@ export class AskedTraffic extends ModernTraffic {
     return this.createWith(client, toolFor);
   }
 
-  /** Whatever is asked is answered, each time in other words; also if another connection of the client does so at once. */
+  /** Answers each question, each time in other words; also if another connection of the client does so at once. */
   async look(client, id) {
     const answer = await client.send('tasks/get', { taskId: id });
     if (this.refused(`tasks/get ${id}`, answer)) return;
@@ -74,7 +74,7 @@ export class AskedTraffic extends ModernTraffic {
   }
 }
 
-/** What the task of a held call is after this error. Those of the server may come before the task. */
+/** The state of a held call's task after this error. Those of the server may come before the task. */
 const ENDS = {
   approval_rejected: 'rejected',
   approval_timeout: 'expired',
@@ -108,7 +108,7 @@ export class HeldTraffic extends ModernTraffic {
     });
   }
 
-  /** What it is told first is a state. Without that it has nothing to come back with. */
+  /** The first answer has a state. Without that it has nothing to come back with. */
   async begin(client) {
     const conversation = new Conversation(this.ledger.markHeld());
     await this.goOn(client, conversation);

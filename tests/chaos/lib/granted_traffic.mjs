@@ -23,7 +23,7 @@ export class GrantedTraffic extends Traffic {
     return id;
   }
 
-  /** One call, and bursts of the same once there is a grant. Where nobody gives one, another series begins. */
+  /** One call, and bursts of the same once there is a grant. If nobody gives one, another series begins. */
   client(client, { steps = 40 } = {}) {
     client.tasks ??= [];
     return this.repeat(steps, async () => {
@@ -58,7 +58,7 @@ export class GrantedTraffic extends Traffic {
     if (failed) throw failed.reason;
   }
 
-  /** Gives a grant for each series, and revokes some. What no grant decides is approved without one, or rejected. */
+  /** Gives a grant for each series, and revokes some. Calls that no grant decides are approved without one, or rejected. */
   granter(admin) {
     return this.repeat(Infinity, async () => {
       await pause(20);

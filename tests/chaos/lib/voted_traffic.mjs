@@ -6,7 +6,7 @@ import { pick } from '../../integration/lib/random.mjs';
 export const PERSONS = ['alice', 'bob', 'carol'];
 export const VOTED_TOOL = 'wipe_user';
 
-/** Who votes what, by the marker. `twice` votes again and again; `back` takes the vote back before the one in `then` votes. */
+/** The persons and their votes, by the marker. `twice` votes again and again; `back` takes the vote back before the one in `then` votes. */
 const PLANS = [
   { approve: ['alice', 'bob'] },
   { approve: ['alice', 'bob', 'carol'] },
@@ -29,7 +29,7 @@ export class VotedTraffic extends Traffic {
     return id;
   }
 
-  /** What `person` has to do about the task now, or undefined. */
+  /** The next step of `person` about the task, or undefined. */
   stepOf(task, person) {
     const plan = planOf(task);
     const { told, votes, isBack } = this.ledger.sent.get(task.arguments.marker);
