@@ -70,7 +70,7 @@ function startTraffic({ ledger, random, clients, operator, persons }) {
     ...[1, 2, 3, 4].map(() => decisions.default.operator(operator, { rounds: Infinity, query: { workflow: 'default' } })),
     ...[...persons].map(([person, admin]) => decisions.two.voter(person, admin)),
     decisions.two.intruder(operator),
-    ...[...persons.values()].slice(1).map((admin) => decisions.granting.granter(admin)),
+    ...[...persons.values()].map((admin) => decisions.granting.granter(admin)),
   ];
   const of = ({ kind }) => kinds[kind];
   const working = clients.flatMap((client) => {

@@ -79,7 +79,7 @@ async function startReplica(t, place, number) {
 const CLIENTS = [
   { kind: 'legacy', tokens: ['A', 'B', 'C', 'D', undefined] },
   { kind: 'voted', tokens: ['G', 'H'] },
-  { kind: 'granted', tokens: ['I', 'J'] },
+  { kind: 'granted', tokens: ['I', 'J', 'R', 'S'] },
   { kind: 'modern', tokens: ['K', 'L', 'M'], isModern: true },
   { kind: 'asked', tokens: ['N', 'O'], isModern: true, source: 'asking' },
   { kind: 'held', tokens: ['P', 'Q'], isModern: true, source: 'asking', capabilities: { elicitation: {} } },

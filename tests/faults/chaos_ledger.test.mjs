@@ -117,15 +117,15 @@ test('a request that the server must not get is found when it comes', () => {
 });
 
 test('each kind of traffic is counted, and only what came to its end', () => {
-  const none = { 'calls run by several votes': 0, 'calls run by a grant': 0, 'calls after the revocation of a grant': 0, 'calls outside of a grant': 0, 'answers by tasks/update': 0, 'answers by the call itself': 0 };
+  const none = { 'calls run by several votes': 0, 'grants told': 0, 'calls run by a grant': 0, 'calls after the revocation of a grant': 0, 'calls outside of a grant': 0, 'answers by tasks/update': 0, 'answers by the call itself': 0 };
   const kinds = ({ ledger, tasks }) => ledger.kinds(tasks);
   assert.deepEqual(kinds(voted()), { ...none, 'calls run by several votes': 1 });
   const two = granted();
-  assert.deepEqual(kinds(two), { ...none, 'calls run by a grant': GRANT_CALLS });
+  assert.deepEqual(kinds(two), { ...none, 'grants told': 1, 'calls run by a grant': GRANT_CALLS });
   two.ledger.markOfSeries(two.series, { isAstray: true });
   two.ledger.toldEnd(two.series, true);
   two.ledger.markOfSeries(two.series);
-  assert.deepEqual(kinds(two), { ...none, 'calls run by a grant': GRANT_CALLS, 'calls outside of a grant': 1, 'calls after the revocation of a grant': 1 });
+  assert.deepEqual(kinds(two), { ...none, 'grants told': 1, 'calls run by a grant': GRANT_CALLS, 'calls outside of a grant': 1, 'calls after the revocation of a grant': 1 });
   const three = asked();
   assert.deepEqual(kinds(three), { ...none, 'answers by tasks/update': 2 });
   const marker = three.ledger.markHeld();

@@ -8,14 +8,15 @@ import { GRANT_CALLS } from './ledger.mjs';
 export const GRANTED_TOOL = 'renew_user';
 /** Calls at once, at whatever replica they meet. All but the first bursts find the grant used up or revoked. */
 const BURSTS = { kept: [2, GRANT_CALLS, 2], revoked: [1, 1, GRANT_CALLS] };
-const PATIENCE_MS = 4_000;
+/** A series has so much time for its grant, and for the end of its grant: longer than one request without an answer. */
+const PATIENCE_MS = 12_000;
 
 export class GrantedTraffic extends Traffic {
   async create(client, { isAstray = false } = {}) {
     const { series } = client;
     const marker = this.ledger.markOfSeries(series, { isAstray });
     const args = { marker, series: isAstray ? `${series}, astray` : series };
-    const answer = await client.send('tools/call', { name: GRANTED_TOOL, arguments: args, task: { ttl: 5_000 } });
+    const answer = await client.send('tools/call', { name: GRANTED_TOOL, arguments: args, task: { ttl: 10_000 } });
     if (this.refused(`create ${marker}`, answer)) return undefined;
     const id = answer.message.result.task.taskId;
     this.ledger.created(id, marker, client);
@@ -30,8 +31,7 @@ export class GrantedTraffic extends Traffic {
       const series = client.series && this.ledger.series.get(client.series);
       if (!series || client.sizes.length === 0 || performance.now() - client.since > PATIENCE_MS) await this.begin(client);
       else if (series.isGiven && !this.waitsForEnd(client, series)) await this.burst(client, series);
-      else if (client.tasks.length === 0) await pause(5);
-      else await this.look(client, pick(this.random, client.tasks.slice(-8)));
+      else await pause(20);
     });
   }
 

@@ -215,6 +215,7 @@ export class ChaosLedger extends Ledger {
     const answers = (isHeld) => [...this.questions].flatMap(([marker, rounds]) => (this.isHeld(marker) === isHeld ? rounds : [])).filter(({ acted }) => acted.length > 0).length;
     return {
       'calls run by several votes': ran(({ votes }) => votes),
+      'grants told': this.grants.size,
       'calls run by a grant': ran((_, { decidedBy }) => /^grant:/.test(decidedBy)),
       'calls after the revocation of a grant': late,
       'calls outside of a grant': [...this.sent.values()].filter(({ isAstray }) => isAstray).length,
