@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { clocksMissing } from '../faults/lib/clock.mjs';
+import { allTasks } from '../faults/lib/ledger.mjs';
 import { isCut, Traffic } from '../faults/lib/traffic.mjs';
 import { postgresMissing } from '../integration/lib/postgres.mjs';
 import { seed } from '../integration/lib/random.mjs';
@@ -13,7 +14,7 @@ import { AskedTraffic, HeldTraffic } from './lib/asked_traffic.mjs';
 import { balancerMissing } from './lib/balancer.mjs';
 import { GrantedTraffic } from './lib/granted_traffic.mjs';
 import { ModernTraffic } from './lib/modern_traffic.mjs';
-import { causeTrouble, census, ENOUGH_S } from './lib/trouble.mjs';
+import { causeTrouble, census, ENOUGH_S, GRACE_MS } from './lib/trouble.mjs';
 import { describe } from './lib/unready.mjs';
 import { VotedTraffic } from './lib/voted_traffic.mjs';
 import { REPLICAS, setTheStage, ttlOf } from './stage.mjs';
@@ -59,6 +60,14 @@ async function recover(place) {
   } catch (error) {
     throw new Error([error.message, ...(await Promise.all(place.replicas.map(describe)))].join('\n'));
   }
+}
+
+const missing = (counts) => Object.keys(counts).filter((name) => counts[name] === 0);
+
+/** A slow machine gets some time more for traffic that has not come to its end. */
+async function catchUp({ ledger, replicas }) {
+  const isWhole = async () => missing(ledger.kinds(await allTasks(replicas[0].admin))).length === 0;
+  await until(isWhole, 'each kind of traffic', { deadline: GRACE_MS, every: 500 }).catch(() => {});
 }
 
 /** Traffic of each kind of client; operators and persons decide until `over` is set. */
@@ -113,6 +122,7 @@ async function leg(place, seconds, counts) {
   time('faults until');
   await recover(place);
   time('well at');
+  if (seconds >= ENOUGH_S) await catchUp(place);
   const endless = await drain(place, traffic, time);
   time('drained at');
   await comeBack(place, traffic);
@@ -125,8 +135,6 @@ async function leg(place, seconds, counts) {
   place.asking.requests = [];
   return account;
 }
-
-const missing = (counts) => Object.keys(counts).filter((name) => counts[name] === 0);
 
 async function chaos(t, seconds) {
   const place = await setTheStage(t);

@@ -85,7 +85,7 @@ export function report(name, { ledger }, { tasks, found, again, rows }) {
   console.log(`${name}: ${tasks.size} tasks, ${ledger.calls.size} calls upstream, ${again} results fetched again`);
   console.log(`  tasks: ${JSON.stringify(ledger.counts(tasks))}`);
   const kinds = ledger.kinds(tasks);
-  console.log(`  traffic: ${JSON.stringify(kinds)}`);
+  console.log(`  traffic: ${JSON.stringify(kinds)}; states of held calls that a clock made old: ${ledger.stale}`);
   console.log(`  ledger: ${promises.map(([kind, list]) => `${kind} ${list.length}`).join(', ')}; audit: ${rows} rows, ${found.audit.length === 0 ? 'the chain is whole' : `${found.audit.length} BREACHES`}; other complaints: ${found.others.length}`);
   const all = Object.entries(found).flatMap(([kind, list]) => list.slice(0, EXAMPLES).map((what) => `  ${kind}: ${what.stack ?? what}`));
   if (all.length > 0) throw new Error(`${name}: the ledger does not hold\n${all.join('\n')}`);

@@ -28,6 +28,7 @@ export class ChaosLedger extends Ledger {
     this.strange = []; // sentences about answers that no client has given
     this.lastAnswer = 0;
     this.withoutTasks = new Set(); // markers of clients without tasks
+    this.stale = 0; // states of held calls that a leaping clock has made old
     this.held = new Map(); // marker → the state that a client without tasks was told
   }
 

@@ -6,7 +6,7 @@ import { faultsOf } from '../faults.mjs';
 /** A run of this length has time for each kind. */
 export const ENOUGH_S = 120;
 /** A slow machine gets so much more, until each kind has occurred. */
-const GRACE_MS = 15_000;
+export const GRACE_MS = 15_000;
 
 /** Counts what happens under its name, and says so when it is told to. */
 async function cause(place, kinds, name, counts) {
