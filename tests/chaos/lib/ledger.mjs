@@ -113,7 +113,8 @@ export class ChaosLedger extends Ledger {
 
   /** Somebody is told that it has ended; `isRevoked`: by his word. */
   toldEnd(name, isRevoked) {
-    Object.assign(this.series.get(name), { isEnded: true, isRevoked });
+    const series = this.series.get(name);
+    Object.assign(series, { isEnded: true, isRevoked: series.isRevoked || isRevoked });
   }
 
   /** Each grant by the list of grants and by the tasks; `grants` is a Map by id. */
