@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { clocksMissing } from '../faults/lib/clock.mjs';
 import { pick } from '../integration/lib/random.mjs';
 import { until } from '../integration/lib/wait.mjs';
+import { explained } from './lib/unready.mjs';
 
 /** `work` with one of `replicas` that no other fault has, when it is not just coming back. */
 async function onOne({ random, replicas }, work, among = replicas) {
@@ -39,7 +40,7 @@ const EVERYWHERE = {
       await replica.kill9();
       await pause(moment);
       // It watches for some seconds whether another with its name lives. Other things go on happening.
-      replica.coming = replica.launch();
+      replica.coming = explained(replica, replica.launch());
       replica.coming.catch(() => {}); // its waiters hear of a failure
     }),
   SIGSTOP: (place, moment) => stopped(place, moment * 3),
@@ -60,8 +61,8 @@ const EVERYWHERE = {
     await database.start();
   },
   async 'one after the other restarts'(place) {
-    // One that is away would not end.
-    for (const replica of place.replicas.filter(({ isHit }) => !isHit)) await onOne(place, (it) => it.restart(), [replica]);
+    // One that is away would not end, and is away for longer than the others need.
+    for (const replica of place.replicas) if (!replica.isHit) await onOne(place, (it) => explained(it, it.restart()), [replica]);
   },
 };
 

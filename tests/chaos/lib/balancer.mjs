@@ -53,8 +53,8 @@ class Balancer {
     this.socket = path.join(folder, 'haproxy.sock');
   }
 
-  get url() {
-    return `http://127.0.0.1:${this.agents}/mcp`;
+  urlOf(source) {
+    return `http://127.0.0.1:${this.agents}/${source}/mcp`;
   }
 
   get adminUrl() {

@@ -5,9 +5,13 @@ import { Traffic } from '../../faults/lib/traffic.mjs';
 
 export class ModernTraffic extends Traffic {
   /** The client cannot say how long it waits, so a call that nobody will decide is for a workflow with little time. */
-  async create(client, tool) {
+  create(client, tool) {
+    return this.createWith(client, (marker) => (Traffic.fate(marker) ? tool : 'drop_user'));
+  }
+
+  async createWith(client, toolFor) {
     const marker = this.ledger.mark();
-    const name = Traffic.fate(marker) ? tool : 'drop_user';
+    const name = toolFor(marker);
     const answer = await client.send('tools/call', { name, arguments: this.argumentsOf(marker) });
     if (this.refused(`create ${marker}`, answer)) return undefined;
     const id = answer.message.result.taskId;
@@ -19,9 +23,11 @@ export class ModernTraffic extends Traffic {
   /** `working` says nothing here: it is the word for an undecided task, too. */
   async look(client, id) {
     const answer = await client.send('tasks/get', { taskId: id });
-    if (this.refused(`tasks/get ${id}`, answer)) return;
-    const { status, result } = answer.message.result;
-    if (status === 'working') return;
+    if (!this.refused(`tasks/get ${id}`, answer)) this.toldTask(id, answer.message.result);
+  }
+
+  toldTask(id, { status, result }) {
+    if (status === 'working' || status === 'input_required') return;
     this.ledger.toldStatus(id, status);
     if (status === 'completed') this.ledger.toldResult(id, result.content[0].text);
   }

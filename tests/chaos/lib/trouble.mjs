@@ -6,12 +6,12 @@ import { faultsOf } from '../faults.mjs';
 /** A run of this length has time for each kind. */
 export const ENOUGH_S = 120;
 /** A slow machine gets so much more, until each kind has occurred. */
-const GRACE_MS = 15_000;
+export const GRACE_MS = 15_000;
 
 /** Counts what happens under its name, and says so when it is told to. */
 async function cause(place, kinds, name, counts) {
   counts[name] = (counts[name] ?? 0) + 1;
-  if (process.env.TASKGATE_CHAOS_VERBOSE) console.log(`  ${name}`);
+  if (process.env.TASKGATE_CHAOS_VERBOSE) console.log(`  ${((performance.now() - place.began) / 1000).toFixed(1)} s: ${name}`);
   await kinds[name](place, 100 + place.random() * 1000);
 }
 

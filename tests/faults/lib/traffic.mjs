@@ -121,9 +121,9 @@ export class Traffic {
   }
 
   /** One operator. */
-  operator(admin, { rounds = 50 } = {}) {
+  operator(admin, { rounds = 50, query = {} } = {}) {
     return this.repeat(rounds, async () => {
-      const { tasks } = await admin.list({ state: 'pending', limit: '100' });
+      const { tasks } = await admin.list({ state: 'pending', limit: '100', ...query });
       for (const task of tasks) this.ledger.toldState(task.id, task.arguments.marker, task.state);
       const open = tasks.filter((task) => Traffic.fate(task.arguments.marker));
       if (open.length === 0) return pause(1);
@@ -132,15 +132,19 @@ export class Traffic {
     });
   }
 
+  /** Did an operator's request fail as is to be expected now? Another operator, or the client, may have been first. */
+  refusedToDecide(what, answer, accepted = [200]) {
+    if (answer.status === 409) return true;
+    if (accepted.includes(answer.status)) return false;
+    if (this.refusals({ code: answer.json?.error?.code, message: answer.json?.error?.message }, answer)) return true;
+    throw new Error(`${what}: HTTP ${answer.status} ${answer.text}`);
+  }
+
   async decide(admin, task, verb) {
     this.ledger.deciding(task.arguments.marker, verb);
     this.note(`${verb} sent`);
     const answer = await admin.decide(verb, task.id);
-    if (answer.status === 409) return; // another operator, or the client, was first
-    if (answer.status !== 200) {
-      if (this.refusals({ code: answer.json?.error?.code, message: answer.json?.error?.message }, answer)) return;
-      throw new Error(`${verb} ${task.id}: HTTP ${answer.status} ${answer.text}`);
-    }
+    if (this.refusedToDecide(`${verb} ${task.id}`, answer)) return;
     this.ledger.toldState(task.id, task.arguments.marker, answer.json.state);
     this.note(`${verb} answered`);
   }
