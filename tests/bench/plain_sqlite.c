@@ -102,12 +102,15 @@ int main(int argc, char **argv)
 {
     if (argc != 5 || sqlite3_open(argv[2], &database) != SQLITE_OK)
         return 2;
-    const long rows = strtol(argv[3], NULL, 10), clients = strtol(argv[4], NULL, 10);
+    const long wanted = strtol(argv[3], NULL, 10), clients = strtol(argv[4], NULL, 10);
     run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON");
     read_seen(argv[1]);
     sqlite3_stmt *statements[COPIES];
     for (int i = 0; i < COPIES; i++)
         statements[i] = prepare(copies[i]);
+    /* A measurement that was cut short has made fewer rows. */
+    const long stored = number("SELECT count (*) FROM seen.task");
+    const long rows = wanted < stored ? wanted : stored;
     const long tasks = number("SELECT max (sequence) FROM seen.task") - rows;
     const long audits = number("SELECT max (sequence) FROM seen.audit") - rows;
     write_earlier(tasks, audits);
