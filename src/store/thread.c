@@ -225,7 +225,7 @@ static void catch_up_no_later_than(struct store *store, int64_t at_ms)
  * `hint_paid_ms`. */
 static int64_t hinted_look_ms(const struct store *store)
 {
-    return store->hint_paid_ms - (HINT_LOOKS - 1) * HINT_LOOK_EVERY_MS;
+    return store->hint_paid_ms - (int64_t)(HINT_LOOKS - 1) * HINT_LOOK_EVERY_MS;
 }
 
 static void pay_for_look(struct store *store, int64_t now_ms)
