@@ -97,7 +97,11 @@ void pending_reply_with_task_as(struct http_exchange *exchange, int status,
     case STORE_LIMIT_BYTES:
     case STORE_FAILED:
         reply_error(exchange, REPLY_UNAVAILABLE,
-                    "the database does not answer; nothing was changed, see the log", NULL);
+                    reply->is_unsure
+                        ? "the database does not answer; it is not known whether the change was "
+                          "stored, see the log"
+                        : "the database does not answer; nothing was changed, see the log",
+                    NULL);
         break;
     }
 }

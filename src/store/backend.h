@@ -384,6 +384,8 @@ struct reading_rows {
                   void *context);
 };
 
+/* The end of a commit's error, where it is not known what became of it. */
+#define BACKEND_UNSURE "it is not known whether the last changes were stored"
 /* A part of an open's error, if another process has the database alone. */
 #define BACKEND_IN_USE "is in use by another taskgate process"
 
@@ -393,6 +395,12 @@ enum backend_upkeep {
     BACKEND_UPKEEP_LATER, /* in an idle moment, seconds from now */
     BACKEND_UPKEEP_SOON,  /* in the next idle moment */
     BACKEND_UPKEEP_NOW,   /* before the next transaction */
+};
+
+enum commit_result {
+    COMMIT_DONE,
+    COMMIT_NOTHING, /* nothing was committed, and nothing of it can show up later */
+    COMMIT_UNSURE,  /* it is not known */
 };
 
 struct store_backend {
@@ -417,8 +425,8 @@ struct store_backend {
     /* A transaction; one that does not write may be refused each write. Those that write to a
      * shared database come one after the other. */
     bool (*begin)(struct database *database, bool writes);
-    /* false with an error: nothing was committed, or it is not known. */
-    bool (*commit)(struct database *database, struct error *error);
+    /* With an error, unless it is done. */
+    enum commit_result (*commit)(struct database *database, struct error *error);
     void (*rollback)(struct database *database); /* also where no transaction is open */
     /* A point in the transaction, to come back to; then one of the two. */
     bool (*mark)(struct database *database);

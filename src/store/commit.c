@@ -77,7 +77,9 @@ static bool run_operation(struct store *store, struct operation *operation, stru
     return true;
 }
 
-static void fail_all(struct store *store, struct operation *chain, struct batch *batch)
+/* `is_unsure`: it is not known what became of the commit. */
+static void fail_all(struct store *store, struct operation *chain, struct batch *batch,
+                     bool is_unsure)
 {
     store->backend->rollback(store->database);
     batch_drop_events(batch, 0);
@@ -85,6 +87,7 @@ static void fail_all(struct store *store, struct operation *chain, struct batch 
     for (; chain; chain = chain->next) {
         operation_clear_reply(chain);
         chain->reply.status = STORE_FAILED;
+        chain->reply.is_unsure = is_unsure && chain->kind->writes;
         chain->events_end = 0;
     }
 }
@@ -143,6 +146,16 @@ static void begin_anew(struct store *store, struct operation *chain, struct batc
         operation_clear_reply(chain);
 }
 
+/* The files may have been replaced while the disk was written: nobody will read what went there. */
+static enum commit_result commit(struct store *store, struct error *error)
+{
+    enum commit_result result = store->backend->commit(store->database, error);
+    if (result != COMMIT_DONE || store->backend->is_in_place(store->database, error))
+        return result;
+    error_suffix(error, BACKEND_UNSURE);
+    return COMMIT_UNSURE;
+}
+
 bool commit_batch(struct store *store, struct operation *chain, struct batch *batch,
                   struct operation **rest, struct error *error)
 {
@@ -153,14 +166,15 @@ bool commit_batch(struct store *store, struct operation *chain, struct batch *ba
         done = run_all(store, chain, batch, rest);
     }
     bool is_in_place = store->backend->is_in_place(store->database, error);
-    if (done && is_in_place && store->backend->commit(store->database, error))
+    enum commit_result result = done && is_in_place ? commit(store, error) : COMMIT_NOTHING;
+    if (result == COMMIT_DONE)
         return true;
     /* Before the rollback, which has a result of its own. */
     if (*batch->refusal.message)
         *error = batch->refusal;
     else if (!done && is_in_place)
         store->backend->describe(store->database, "the database failed", error);
-    fail_all(store, chain, batch);
+    fail_all(store, chain, batch, result == COMMIT_UNSURE);
     if (batch->has_joined)
         batch->replica->epoch = 0;
     return false;

@@ -240,8 +240,8 @@ static enum store_work run(struct copying *copying, struct error *error)
         return STORE_WORK_CONFLICT;
     }
     if (done && copy_all(copying))
-        return copying->to_backend->commit(copying->to, error) ? STORE_WORK_DONE
-                                                               : STORE_WORK_FAILED;
+        return copying->to_backend->commit(copying->to, error) == COMMIT_DONE ? STORE_WORK_DONE
+                                                                              : STORE_WORK_FAILED;
     if (copying->is_good)
         copying->from_backend->describe(copying->from, "the database to copy from failed", error);
     else

@@ -37,7 +37,7 @@ static bool accept(const struct store_backend *backend, struct database *databas
     if (!backend->begin(database, true) || !backend->replicas->is_held(database, was_held) ||
         !backend->replicas->release(database))
         return backend->describe(database, "the database failed", error);
-    return backend->commit(database, error);
+    return backend->commit(database, error) == COMMIT_DONE;
 }
 
 enum store_work store_accept_timeline(const struct store_site *site, bool *was_held,

@@ -14,7 +14,7 @@
 enum store_work {
     STORE_WORK_DONE,
     STORE_WORK_CONFLICT, /* it is served, or is not empty: nothing was changed */
-    STORE_WORK_FAILED,   /* nothing was changed */
+    STORE_WORK_FAILED,   /* nothing was changed, unless the error says that it is not known */
 };
 
 /* Brings the schema up, of a new database, too. */

@@ -63,7 +63,8 @@ enum store_status {
     STORE_LIMIT_PRINCIPAL, /* pending tasks of one owner */
     STORE_LIMIT_TOTAL,
     STORE_LIMIT_BYTES, /* bytes in the store */
-    STORE_FAILED,      /* the database, or a call that cannot be carried out; nothing was changed */
+    STORE_FAILED,      /* the database, or a call that cannot be carried out; nothing was changed,
+                        * unless `is_unsure` */
 };
 
 struct store_session;
@@ -78,6 +79,7 @@ struct store_message;
 /* An answer. It is freed after the callback, which may take references of tasks. */
 struct store_reply {
     enum store_status status;
+    bool is_unsure;    /* STORE_FAILED: it is not known whether the change was stored */
     struct task *task; /* get, create, change: the task as it is now (also on conflict) */
     enum ballot_refusal refusal;
     struct task **tasks; /* list: in its order; without request, outcome, and long arguments */

@@ -206,7 +206,7 @@ static bool close_writing(struct database *database)
                                    NUMBER(counted.bytes), NUMBER(database->tells)));
 }
 
-static bool commit(struct database *database, struct error *error)
+static enum commit_result commit(struct database *database, struct error *error)
 {
     bool wrote = database->written != database->written_before || owed_is_any(&database->owed);
     bool is_committed = false;
@@ -218,13 +218,19 @@ static bool commit(struct database *database, struct error *error)
         database->is_open_transaction = false;
         database->durable_mark = database->mark;
     }
-    if (done || database->handle || !wrote)
-        return done || error_set(error, "the database failed: %s", database->error.message);
+    if (done)
+        return COMMIT_DONE;
+    if (database->handle || !wrote) {
+        error_set(error, "the database failed: %s", database->error.message);
+        return COMMIT_NOTHING;
+    }
     *error = database->error;
-    if (!resolve(database, UNSURE_PATIENCE_MS, &is_committed))
-        return error_suffix(error, "it is not known whether the last changes were stored");
+    if (!resolve(database, UNSURE_PATIENCE_MS, &is_committed)) {
+        error_suffix(error, BACKEND_UNSURE);
+        return COMMIT_UNSURE;
+    }
     log_warn("The answer to a commit was lost, and looked up", LOG_BOOL("committed", is_committed));
-    return is_committed;
+    return is_committed ? COMMIT_DONE : COMMIT_NOTHING;
 }
 
 static void rollback(struct database *database)

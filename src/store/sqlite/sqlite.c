@@ -7,6 +7,7 @@
 #include "backup.h"
 #include "migrations.h"
 #include "read_only.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
 /* Pages in the log. A checkpoint waits for an idle moment: a short one when there is much to move.
@@ -57,16 +58,36 @@ static bool begin(struct database *database, bool writes)
     return database_simple(database, writes ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN);
 }
 
-static bool commit(struct database *database, struct error *error)
-{
-    return database_simple(database, STATEMENT_COMMIT) ||
-           database_error(database, "the database failed", error);
-}
-
 static void rollback(struct database *database)
 {
     if (!sqlite3_get_autocommit(database->handle))
         database_simple(database, STATEMENT_ROLLBACK);
+}
+
+/* A sync that fails leaves the whole transaction in the log, with its commit mark. SQLite does not
+ * count it, but a process that opens the database after a crash would. Another transaction takes
+ * its place in the log, and what is left behind that one follows nothing any more. */
+static bool overwrite_log(struct database *database)
+{
+    rollback(database);
+    bool done = database_simple(database, STATEMENT_BEGIN_WRITE) &&
+                rows_run_with(database, STATEMENT_PROBE, clock_now_ms()) &&
+                database_simple(database, STATEMENT_COMMIT);
+    rollback(database);
+    return done;
+}
+
+static enum commit_result commit(struct database *database, struct error *error)
+{
+    if (database_simple(database, STATEMENT_COMMIT))
+        return COMMIT_DONE;
+    int code = sqlite3_extended_errcode(database->handle);
+    bool is_whole = code != SQLITE_FULL && code != SQLITE_IOERR_WRITE; /* in the log */
+    database_error(database, "the database failed", error);
+    if (!is_whole || overwrite_log(database))
+        return COMMIT_NOTHING;
+    error_suffix(error, BACKEND_UNSURE);
+    return COMMIT_UNSURE;
 }
 
 static bool mark(struct database *database)

@@ -74,7 +74,7 @@ static int file_sync(sqlite3_file *file, int flags)
     atomic_fetch_add(&syncs, 1);
     if (fails(FAULT_HOLD_SYNC))
         hold();
-    if (fails(FAULT_SYNC))
+    if (fails(FAULT_SYNC) || (fails(FAULT_ONE_SYNC) && fault_vfs_failures() == 1))
         return SQLITE_IOERR_FSYNC;
     return real_of(file)->pMethods->xSync(real_of(file), flags);
 }

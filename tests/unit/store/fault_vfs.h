@@ -9,6 +9,7 @@ enum fault {
     FAULT_DISK_FULL,
     FAULT_WRITE,
     FAULT_SYNC,
+    FAULT_ONE_SYNC, /* the next one alone */
     FAULT_READ,
     FAULT_HOLD_SYNC, /* syncs wait until the fault is set to something else, then work */
 };

@@ -171,6 +171,85 @@ START_TEST(a_fault_at_every_write_and_sync_leaves_all_or_nothing)
 }
 END_TEST
 
+/* ---- a commit whose sync has failed ---- */
+
+static void copy_file(const char *suffix)
+{
+    char command[300];
+    snprintf(command, sizeof command, "cp '%s%s' '%s/killed.db%s'", scratch.path, suffix,
+             scratch.folder, suffix);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* As a process finds the files that starts after this one was killed now. */
+static int64_t query_after_a_kill(const char *sql)
+{
+    struct scratch killed = scratch;
+    copy_file("");
+    copy_file("-wal");
+    snprintf(killed.path, sizeof killed.path, "%s/killed.db", scratch.folder);
+    return scratch_query(&killed, sql);
+}
+
+static void create(struct task *task, struct answer *answer)
+{
+    store_task_create(bench.store, task, &no_limits, bench_call(bench.loop, answer));
+    bench_wait(bench.loop, answer);
+}
+
+START_TEST(nothing_is_in_the_log_of_a_change_that_was_answered_as_none)
+{
+    struct answer answer = {0};
+    task_unref(create_task(&bench, new_task("a")));
+    fault_vfs_set(FAULT_ONE_SYNC, 0);
+    create(new_task("b"), &answer);
+    ck_assert_int_eq(answer.status, STORE_FAILED);
+    ck_assert(!answer.is_unsure);
+    ck_assert_int_eq(query_after_a_kill("SELECT count(*) FROM task WHERE owner = 'b'"), 0);
+    ck_assert_int_eq(query_after_a_kill("SELECT count(*) FROM task WHERE owner = 'a'"), 1);
+    answer_finish(&answer);
+}
+END_TEST
+
+START_TEST(a_commit_of_which_nothing_is_known_is_said_to_be_such)
+{
+    struct answer answer = {0};
+    fault_vfs_set(FAULT_SYNC, 0);
+    create(new_task("b"), &answer);
+    ck_assert_int_eq(answer.status, STORE_FAILED);
+    ck_assert(answer.is_unsure);
+    /* A power failure alone can bring it back. */
+    ck_assert_int_eq(query_after_a_kill("SELECT count(*) FROM task WHERE owner = 'b'"), 0);
+    answer_finish(&answer);
+
+    fault_vfs_set(FAULT_DISK_FULL, 0);
+    create(new_task("b"), &answer);
+    ck_assert_int_eq(answer.status, STORE_FAILED);
+    ck_assert(!answer.is_unsure);
+    answer_finish(&answer);
+}
+END_TEST
+
+START_TEST(files_that_are_replaced_during_the_sync_are_missed)
+{
+    char aside[128];
+    struct answer answer = {0};
+    snprintf(aside, sizeof aside, "%s/aside.db", scratch.folder);
+    fault_vfs_set(FAULT_HOLD_SYNC, 0);
+    store_task_create(bench.store, new_task("b"), &no_limits, bench_call(bench.loop, &answer));
+    while (fault_vfs_failures() == 0)
+        loop_run_once(bench.loop, 1);
+    ck_assert_int_eq(rename(scratch.path, aside), 0);
+    fault_vfs_set(FAULT_NONE, 0);
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_FAILED);
+    ck_assert(answer.is_unsure);
+    ck_assert(!store_is_healthy(bench.store));
+    answer_finish(&answer);
+    ck_assert_int_eq(rename(aside, scratch.path), 0);
+}
+END_TEST
+
 START_TEST(a_database_that_cannot_be_read_answers_failed)
 {
     struct task *task = create_task(&bench, new_task("a"));
@@ -303,6 +382,9 @@ int main(void)
     tcase_add_test(tests, limits_stay_exact_through_a_failure);
     tcase_add_test(tests, deadlines_that_pass_while_the_disk_fails_are_applied_after);
     tcase_add_loop_test(tests, a_fault_at_every_write_and_sync_leaves_all_or_nothing, 0, 3);
+    tcase_add_test(tests, nothing_is_in_the_log_of_a_change_that_was_answered_as_none);
+    tcase_add_test(tests, a_commit_of_which_nothing_is_known_is_said_to_be_such);
+    tcase_add_test(tests, files_that_are_replaced_during_the_sync_are_missed);
     tcase_add_test(tests, a_database_that_cannot_be_read_answers_failed);
     tcase_add_test(tests, a_disk_that_fails_at_the_start_is_said);
     tcase_add_test(tests, nothing_is_visible_before_it_is_durable);

@@ -42,6 +42,7 @@ static void keep_answer(void *context, const struct store_reply *reply)
     ck_assert_uint_le(reply->task_count, 64);
     answer->arrived = true;
     answer->status = reply->status;
+    answer->is_unsure = reply->is_unsure;
     answer->refusal = reply->refusal;
     answer->task = reply->task ? task_ref(reply->task) : NULL;
     answer->task_count = reply->task_count;

@@ -62,6 +62,7 @@ int scratch_postgres_execute(const struct scratch *scratch, const char *sql);
 struct answer {
     bool arrived;
     enum store_status status;
+    bool is_unsure;
     enum ballot_refusal refusal;
     struct task *task;
     struct task *tasks[64];
