@@ -49,6 +49,28 @@ void config_file_look(struct config_file *file)
     *file = now;
 }
 
+void config_files_digest(const struct config_file *files, size_t count,
+                         char digest[DIGEST_HEX_BYTES])
+{
+    struct buffer facts, text;
+    buffer_init(&facts);
+    buffer_init(&text);
+    for (size_t i = 0; i < count; i++) {
+        struct config_file now;
+        char content[DIGEST_HEX_BYTES] = "";
+        buffer_clear(&text);
+        if (file_read(files[i].path, &text, &now))
+            digest_sha256_hex(buffer_str(&text), content);
+        buffer_append_format(&facts, "%s\n%llu %llu %lld %lld.%09ld %s\n", files[i].path,
+                             (unsigned long long)now.device, (unsigned long long)now.inode,
+                             (long long)now.size, (long long)now.modified.tv_sec,
+                             (long)now.modified.tv_nsec, content);
+    }
+    digest_sha256_hex(buffer_str(&facts), digest);
+    buffer_finish(&facts);
+    buffer_finish(&text);
+}
+
 char *config_path_beside(const char *file, const char *named)
 {
     const char *slash = strrchr(file, '/');

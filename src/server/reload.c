@@ -17,6 +17,10 @@
 
 #define LOOK_EVERY_MS 1000
 #define MISSING_LOOKS 4 /* together with that: within the 5 s of a change */
+/* Half a file may be a valid configuration with fewer rules. So a changed one is taken once nothing
+ * of it has changed for this time. */
+#define STILL_MS 500
+#define RESTLESS_MS 10000 /* it is being written to: the log says so */
 
 struct reload {
     uint32_t magic; /* RELOAD_MAGIC */
@@ -27,7 +31,11 @@ struct reload {
     char *config_path;         /* or NULL */
     struct config_file *files; /* all that are watched, as they were when last read or looked at */
     size_t file_count;
-    int missing_looks; /* in a row, with one of them gone */
+    int missing_looks;             /* in a row, with one of them gone */
+    char digest[DIGEST_HEX_BYTES]; /* of the files at the last look at their content */
+    int64_t still_at_ms;           /* monotonic: when they have been so for long enough */
+    int64_t waits_since_ms;        /* monotonic: for them to be still; 0: it does not wait */
+    bool is_restless;              /* the log has said so */
     reload_callback callback;
     void *context;
 };
@@ -171,20 +179,52 @@ static void accept(struct reload *reload, struct snapshot *snapshot, const char 
     reload->callback(reload->context, NULL);
 }
 
-static void load(struct reload *reload)
+/* Looks at the content, too. */
+static void look_closely(struct reload *reload, bool *is_same)
 {
-    struct config_problems problems = {0};
+    char digest[DIGEST_HEX_BYTES];
+    config_files_digest(reload->files, reload->file_count, digest);
+    *is_same = strcmp(digest, reload->digest) == 0;
+    if (!*is_same)
+        reload->still_at_ms = clock_monotonic_ms() + STILL_MS;
+    memcpy(reload->digest, digest, sizeof reload->digest);
+}
+
+/* Whether the files are still what they were for a while. */
+static bool are_still(struct reload *reload)
+{
+    bool is_same;
+    int64_t now_ms = clock_monotonic_ms();
+    if (reload->waits_since_ms == 0)
+        reload->waits_since_ms = now_ms;
+    look_closely(reload, &is_same);
+    if (!is_same && !reload->is_restless && now_ms - reload->waits_since_ms >= RESTLESS_MS) {
+        reload->is_restless = true;
+        log_warn("The configuration is being written to, and is read once it is still");
+    }
+    return is_same && now_ms >= reload->still_at_ms;
+}
+
+/* The files that were read are those that were still before: also the files that are named for the
+ * first time. */
+static bool was_read_still(struct reload *reload)
+{
+    bool is_same;
+    look_closely(reload, &is_same);
+    if (is_same) {
+        reload->waits_since_ms = 0;
+        reload->is_restless = false;
+    }
+    return is_same;
+}
+
+static void take(struct reload *reload, struct config *config, struct config_problems *problems)
+{
     struct buffer text;
-    struct config *config = config_load(reload->config_path, NULL, &problems);
-    /* Also when something in them turns out to be wrong: mending that must be seen. */
-    if (config)
-        watch_files(reload, config->files, config->file_count);
-    else if (problems.file_count > 0)
-        watch_files(reload, problems.files, problems.file_count);
-    struct snapshot *snapshot = config ? snapshot_create(config, &problems) : NULL;
+    struct snapshot *snapshot = config ? snapshot_create(config, problems) : NULL;
     struct error error = {""};
     buffer_init(&text);
-    config_problems_write(&problems, &text);
+    config_problems_write(problems, &text);
     while (text.length > 0 && text.bytes[text.length - 1] == '\n')
         text.length--;
     buffer_append_char(&text, '\0');
@@ -200,7 +240,30 @@ static void load(struct reload *reload)
         refuse(reload, text.bytes);
     }
     buffer_finish(&text);
+}
+
+static void load(struct reload *reload)
+{
+    struct config_problems problems = {0};
+    struct config *config = config_load(reload->config_path, NULL, &problems);
+    /* Also when something in them turns out to be wrong: mending that must be seen. */
+    if (config)
+        watch_files(reload, config->files, config->file_count);
+    else if (problems.file_count > 0)
+        watch_files(reload, problems.files, problems.file_count);
+    if (was_read_still(reload))
+        take(reload, config, &problems);
+    else
+        config_unref(config);
     config_problems_finish(&problems);
+}
+
+static int64_t next_look_ms(const struct reload *reload)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (reload->waits_since_ms == 0)
+        return now_ms + LOOK_EVERY_MS;
+    return reload->still_at_ms > now_ms ? reload->still_at_ms : now_ms;
 }
 
 static void *watch(void *context)
@@ -208,14 +271,15 @@ static void *watch(void *context)
     struct reload *reload = reload_from(context);
     pthread_mutex_lock(&reload->lock);
     while (!reload->stopping) {
-        struct timespec until = clock_monotonic_until(clock_monotonic_ms() + LOOK_EVERY_MS);
+        struct timespec until = clock_monotonic_until(next_look_ms(reload));
         if (!reload->asked)
             pthread_cond_timedwait(&reload->wake, &reload->lock, &until);
         bool asked = reload->asked, stopping = reload->stopping;
         reload->asked = false;
         pthread_mutex_unlock(&reload->lock);
         bool changed = !stopping && look_at_files(reload);
-        if (!stopping && (asked || changed))
+        bool wanted = asked || changed || reload->waits_since_ms > 0;
+        if (!stopping && wanted && are_still(reload))
             load(reload);
         pthread_mutex_lock(&reload->lock);
     }
@@ -240,6 +304,8 @@ struct reload *reload_start(const char *config_path, const struct config *config
     MAGIC_SET(reload, RELOAD_MAGIC);
     reload->config_path = memory_copy_text(config_path);
     watch_files(reload, config->files, config->file_count);
+    config_files_digest(reload->files, reload->file_count, reload->digest);
+    reload->still_at_ms = clock_monotonic_ms() + STILL_MS;
     reload->callback = callback;
     reload->context = context;
     pthread_mutex_init(&reload->lock, NULL);

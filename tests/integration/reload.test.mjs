@@ -31,6 +31,32 @@ test('a changed file is seen within 5 seconds', async (t) => {
   await becomes(client, -32014, 6_000);
 });
 
+test('half a file, which is valid with fewer rules, is not taken up while it is being written', async (t) => {
+  const { upstream, gateway, connect } = await scene(t, { rules: [['read', 'deny']] });
+  const client = await connect();
+  const text = toYaml(configuration({ upstream: upstream.url, store: gateway.storePath, rules: [['read', 'deny'], ['write', 'deny']] }));
+  const half = text.indexOf('- match: read');
+  // Once more, if this process was held up for longer than the file must be still.
+  for (let longest = 1000; longest > 300; ) {
+    const file = fs.openSync(gateway.configPath, 'w');
+    fs.writeSync(file, `store: {path: ${gateway.storePath}}\n${text.slice(0, half).replace(/ *rules:\n *$/, '')}`);
+    let last = performance.now();
+    longest = 0;
+    for (let line = 0; line < 24; line++) {
+      if (line === 10) gateway.hangUp();
+      const answers = await client.call('tools/call', { name: 'read' });
+      fs.writeSync(file, '# and so on\n');
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+      if (longest <= 300) assert.equal(answers.error?.code, -32014, 'the rule of before is in force');
+      await new Promise((resolve) => setTimeout(resolve, 75));
+    }
+    fs.closeSync(file);
+  }
+  gateway.writeConfig({ rules: [['read', 'forward']] });
+  await becomes(client, 'forwarded', 6_000);
+});
+
 test('a swapped symlink, as of a ConfigMap, is seen within 5 seconds', async (t) => {
   const { upstream, gateway, connect } = await scene(t);
   const client = await connect();

@@ -451,6 +451,9 @@ struct config *config_parse_rules(struct str text, const char *name, config_gete
                                   struct config_problems *problems);
 /* Fills all but the path from the present file; inode 0 if it is missing. */
 void config_file_look(struct config_file *file);
+/* A digest of what they are now: names, facts, content. */
+void config_files_digest(const struct config_file *files, size_t count,
+                         char digest[DIGEST_HEX_BYTES]);
 struct config *config_ref(struct config *config);
 void config_unref(struct config *config); /* NULL is allowed */
 
