@@ -227,6 +227,14 @@ static void conclude(const struct inquiry *inquiry, struct policy_decision *deci
         inquiry->trace->failure = failure;
 }
 
+/* The limit that ended the last decision. */
+static const char *limit_of(const struct cedar_response *response)
+{
+    const struct cedar_failure *last = &response->failures[response->failure_count - 1];
+    return last->code == CEDAR_FAILURE_DEPTH ? "the policies nest sets and records too deeply"
+                                             : "the policies need too much work";
+}
+
 unsigned engine_decide(const struct engine *engine, const struct inquiry *inquiry,
                        struct policy_decision *decision)
 {
@@ -244,7 +252,7 @@ unsigned engine_decide(const struct engine *engine, const struct inquiry *inquir
         asked->asks_data = decision->rule ? decision->rule->policy_id : NULL;
         is_decided = deliberate(&deliberation, &made);
         if (deliberation.response.exhausted)
-            failure = "the policies need too much work";
+            failure = limit_of(&deliberation.response);
     }
     if (is_decided) {
         conclude(inquiry, &made, failure, began_us);

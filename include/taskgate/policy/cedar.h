@@ -198,6 +198,9 @@ struct cedar_request {
     void *asks_data;
     /* A policy that reads the principal fails with CEDAR_FAILURE_UNKNOWN. */
     bool principal_is_unknown;
+    /* Every policy is evaluated, in place of those alone that the index and the first comparisons
+     * leave. The outcome is the same, which the tests show with it. */
+    bool without_shortcuts;
 };
 
 /* Reads {"principal", "action", "resource", "context"?} into `request`. */
@@ -229,6 +232,7 @@ enum cedar_failure_code {
     CEDAR_FAILURE_CALL,     /* an extension function refused its argument */
     CEDAR_FAILURE_ARITY,
     CEDAR_FAILURE_BUDGET,
+    CEDAR_FAILURE_DEPTH,   /* a value that it makes would nest deeper than CEDAR_MAX_VALUE_DEPTH */
     CEDAR_FAILURE_UNKNOWN, /* it depends on an unknown value */
 };
 
@@ -245,7 +249,8 @@ struct cedar_failure {
 /* Reused from one decision to the next so that most of them allocate nothing. */
 struct cedar_response {
     enum cedar_decision decision;
-    /* The budget ran out: the decision is deny, for any reasons. */
+    /* A policy ran into a limit of this engine, CEDAR_FAILURE_BUDGET or _DEPTH. It might forbid, so
+     * the decision is deny, for any reasons. The last failure tells the limit. */
     bool exhausted;
     const struct cedar_policy **reasons; /* determining policies, in order */
     size_t reason_count;

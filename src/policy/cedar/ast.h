@@ -51,6 +51,7 @@ enum variable { VARIABLE_PRINCIPAL, VARIABLE_ACTION, VARIABLE_RESOURCE, VARIABLE
 struct pattern {
     const struct str *pieces; /* count of stars + 1 of them, possibly empty */
     size_t count;
+    uint64_t weight; /* the cost of reading all pieces, in steps of the budget */
 };
 
 struct node {

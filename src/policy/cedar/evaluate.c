@@ -1,5 +1,6 @@
 /* Operators: one function for each kind of node, found in a table; constants need none. */
 #include "evaluate.h"
+#include "variants.h"
 
 /* ---- Leaves and logic ------------------------------------------------------------------ */
 
@@ -79,6 +80,49 @@ static bool evaluate_both(struct evaluation *evaluation, const struct node *node
            evaluate(evaluation, node->operands[1], right);
 }
 
+/* Names in `asked` that another member of a record of names could be taken for. */
+static bool check_members(struct evaluation *evaluation, const struct node *node,
+                          const struct cedar_record *names, const struct cedar_record *asked)
+{
+    for (size_t i = 0; names->warns_of_variants && i < asked->count; i++) {
+        struct str name = asked->members[i].name;
+        if (!spend(evaluation, node, 1 + name.length / BYTES_PER_STEP))
+            return false;
+        if (record_has_variant(names, evaluation->scratch, name))
+            return fail_variant(evaluation, node, STR_EMPTY);
+    }
+    return true;
+}
+
+/* Two records whose names differ by case or look alone are unequal here, and may be equal to the
+ * server. So a comparison that found no equal records asks for each name, as an access to an
+ * attribute does. */
+static bool check_names(struct evaluation *evaluation, const struct node *node,
+                        const struct cedar_value *a, const struct cedar_value *b)
+{
+    if (a->kind != b->kind || (!value_has_names(a) && !value_has_names(b)))
+        return true;
+    if (a->kind == CEDAR_SET) {
+        for (size_t i = 0; i < a->set->count; i++)
+            for (size_t k = 0; k < b->set->count; k++)
+                if (!spend(evaluation, node, 1) ||
+                    !check_names(evaluation, node, &a->set->items[i], &b->set->items[k]))
+                    return false;
+        return true;
+    }
+    if (!check_members(evaluation, node, a->record, b->record) ||
+        !check_members(evaluation, node, b->record, a->record))
+        return false;
+    for (size_t i = 0; i < a->record->count; i++) {
+        const struct cedar_member *member = &a->record->members[i];
+        const struct cedar_value *other = cedar_record_get(b->record, member->name);
+        if (other &&
+            (!spend(evaluation, node, 1) || !check_names(evaluation, node, &member->value, other)))
+            return false;
+    }
+    return true;
+}
+
 static bool evaluate_equal(struct evaluation *evaluation, const struct node *node,
                            struct cedar_value *result)
 {
@@ -90,7 +134,7 @@ static bool evaluate_equal(struct evaluation *evaluation, const struct node *nod
                      ? str_equal(left.text, right.text) /* by far the most frequent */
                      : cedar_value_equal(&left, &right);
     *result = cedar_bool(equal == (node->kind == NODE_EQUAL));
-    return true;
+    return equal || check_names(evaluation, node, &left, &right);
 }
 
 #define ORDERED (KIND_BIT(CEDAR_LONG) | KIND_BIT(CEDAR_DATETIME) | KIND_BIT(CEDAR_DURATION))
@@ -158,8 +202,13 @@ static bool evaluate_contains(struct evaluation *evaluation, const struct node *
         return false;
     if (set.kind != CEDAR_SET)
         return fail_type(evaluation, node, KIND_BIT(CEDAR_SET), set.kind);
+    const struct cedar_set alone = {
+        .count = 1, .items = &element, .has_names = value_has_names(&element)};
+    const struct cedar_value sought = {.kind = CEDAR_SET, .set = &alone};
+    if (!spend(evaluation, node, value_weight(&element)))
+        return false;
     *result = cedar_bool(set_contains(set.set, &element));
-    return spend(evaluation, node, value_weight(&element));
+    return result->boolean || check_names(evaluation, node, &set, &sought);
 }
 
 static bool evaluate_contains_many(struct evaluation *evaluation, const struct node *node,
@@ -175,7 +224,7 @@ static bool evaluate_contains_many(struct evaluation *evaluation, const struct n
         return false;
     *result = cedar_bool(node->kind == NODE_CONTAINS_ALL ? set_is_subset(part.set, whole.set)
                                                          : set_overlaps(whole.set, part.set));
-    return true;
+    return result->boolean || check_names(evaluation, node, &whole, &part);
 }
 
 static bool evaluate_is_empty(struct evaluation *evaluation, const struct node *node,
@@ -197,21 +246,24 @@ static struct cedar_value *evaluate_operands(struct evaluation *evaluation, cons
     return values;
 }
 
-/* A new value must be hashed: that is work by its weight. */
-static bool finish_built(struct evaluation *evaluation, const struct node *node, bool built,
-                         const struct cedar_value *value)
+/* What a new value is made of must be hashed, an element of a set also where it is there twice. */
+static bool spend_on(struct evaluation *evaluation, const struct node *node,
+                     const struct cedar_value *part)
 {
-    return built ? spend(evaluation, node, value_weight(value))
-                 : fail(evaluation, node, CEDAR_FAILURE_BUDGET); /* nested too deep */
+    return spend(evaluation, node, value_weight(part));
 }
 
 static bool evaluate_set(struct evaluation *evaluation, const struct node *node,
                          struct cedar_value *result)
 {
     struct cedar_value *values = evaluate_operands(evaluation, node);
-    return values &&
-           finish_built(evaluation, node,
-                        set_build(evaluation->scratch, values, node->count, result), result);
+    if (!values)
+        return false;
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!spend_on(evaluation, node, &values[i]))
+            return false;
+    return set_build(evaluation->scratch, values, node->count, result) ||
+           fail(evaluation, node, CEDAR_FAILURE_DEPTH);
 }
 
 static bool evaluate_record(struct evaluation *evaluation, const struct node *node,
@@ -221,12 +273,12 @@ static bool evaluate_record(struct evaluation *evaluation, const struct node *no
         arena_alloc_array(evaluation->scratch, node->count, sizeof *members);
     for (uint32_t i = 0; i < node->count; i++) {
         members[i].name = node->names[i];
-        if (!evaluate(evaluation, node->operands[i], &members[i].value))
+        if (!evaluate(evaluation, node->operands[i], &members[i].value) ||
+            !spend_on(evaluation, node, &members[i].value))
             return false;
     }
-    return finish_built(evaluation, node,
-                        record_build(evaluation->scratch, members, node->count, result, NULL),
-                        result);
+    return record_build(evaluation->scratch, members, node->count, result, NULL) ||
+           fail(evaluation, node, CEDAR_FAILURE_DEPTH);
 }
 
 static bool evaluate_call(struct evaluation *evaluation, const struct node *node,
@@ -236,7 +288,7 @@ static bool evaluate_call(struct evaluation *evaluation, const struct node *node
     if (!values)
         return false;
     for (uint32_t i = 0; i < node->count; i++)
-        if (!spend(evaluation, node, value_weight(&values[i])))
+        if (!spend_on(evaluation, node, &values[i]))
             return false;
     if (extension_call(node->extension, evaluation->scratch, values, node->count, result,
                        &evaluation->failure))

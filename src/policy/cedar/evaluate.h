@@ -36,6 +36,8 @@ bool fail(struct evaluation *evaluation, const struct node *node, enum cedar_fai
 bool fail_type(struct evaluation *evaluation, const struct node *node, unsigned expected,
                enum cedar_kind found);
 bool fail_unknown(struct evaluation *evaluation, const struct node *node, struct str name);
+/* `name` is empty where whole records are compared. */
+bool fail_variant(struct evaluation *evaluation, const struct node *node, struct str name);
 /* False when the expression has no value; `failure` says why, but for the policy. */
 static inline bool evaluate(struct evaluation *evaluation, const struct node *node,
                             struct cedar_value *result)

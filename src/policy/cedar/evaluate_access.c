@@ -20,13 +20,6 @@ const struct entity *find_entity(const struct evaluation *evaluation, const stru
 
 #define HAS_ATTRIBUTES (KIND_BIT(CEDAR_RECORD) | KIND_BIT(CEDAR_ENTITY))
 
-static bool fail_variant(struct evaluation *evaluation, const struct node *node, struct str name)
-{
-    evaluation->failure =
-        (struct cedar_failure){.code = CEDAR_FAILURE_VARIANT, .offset = node->offset, .name = name};
-    return false;
-}
-
 bool evaluate_get(struct evaluation *evaluation, const struct node *node,
                   struct cedar_value *result)
 {
@@ -230,7 +223,8 @@ bool evaluate_like(struct evaluation *evaluation, const struct node *node,
 {
     struct cedar_value text;
     if (!evaluate_kind(evaluation, node->operands[0], CEDAR_STRING, &text) ||
-        !spend(evaluation, node, value_weight(&text)))
+        !spend(evaluation, node, value_weight(&text)) ||
+        !spend(evaluation, node, node->pattern.weight))
         return false;
     *result = cedar_bool(matches(text.text, &node->pattern));
     return true;

@@ -24,6 +24,13 @@ bool fail_unknown(struct evaluation *evaluation, const struct node *node, struct
     return false;
 }
 
+bool fail_variant(struct evaluation *evaluation, const struct node *node, struct str name)
+{
+    evaluation->failure =
+        (struct cedar_failure){.code = CEDAR_FAILURE_VARIANT, .offset = node->offset, .name = name};
+    return false;
+}
+
 bool spend(struct evaluation *evaluation, const struct node *node, uint64_t steps)
 {
     if (steps > evaluation->budget) {

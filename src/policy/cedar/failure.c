@@ -24,8 +24,11 @@ void cedar_failure_write(const struct cedar_failure *failure, struct buffer *out
         buffer_append_json_string(out, failure->name);
         break;
     case CEDAR_FAILURE_VARIANT:
-        buffer_append_text(out, "another attribute differs only by case or look from ");
-        buffer_append_json_string(out, failure->name);
+        buffer_append_text(out, failure->name.length
+                                    ? "another attribute differs only by case or look from "
+                                    : "attributes of the two differ only by case or look");
+        if (failure->name.length)
+            buffer_append_json_string(out, failure->name);
         break;
     case CEDAR_FAILURE_TAG:
         buffer_append_text(out, "the entity has no such tag");
@@ -45,6 +48,10 @@ void cedar_failure_write(const struct cedar_failure *failure, struct buffer *out
         break;
     case CEDAR_FAILURE_BUDGET:
         buffer_append_text(out, "too much work for one decision");
+        break;
+    case CEDAR_FAILURE_DEPTH:
+        buffer_append_format(out, "sets and records nest deeper than %d levels",
+                             CEDAR_MAX_VALUE_DEPTH);
         break;
     case CEDAR_FAILURE_UNKNOWN:
         buffer_append_text(out, "it depends on ");

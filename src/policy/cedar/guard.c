@@ -11,25 +11,25 @@ struct guard {
 };
 
 struct guards {
-    struct guarded_attribute {
-        enum variable variable;
-        struct str name;
-    } attributes[GUARD_ATTRIBUTES];
+    const struct node *attributes[GUARD_ATTRIBUTES]; /* VARIABLE.NAME, of the first that asks */
     size_t attribute_count;
     struct guard *items; /* one for each policy */
 };
 
 /* ---- When policies are parsed ---------------------------------------------------------- */
 
-static uint32_t find_attribute(struct guards *guards, enum variable variable, struct str name)
+static bool is_same_attribute(const struct node *a, const struct node *b)
+{
+    return a->operands[0]->variable == b->operands[0]->variable && str_equal(a->name, b->name);
+}
+
+static uint32_t find_attribute(struct guards *guards, const struct node *get)
 {
     size_t i = 0;
-    while (i < guards->attribute_count && (guards->attributes[i].variable != variable ||
-                                           !str_equal(guards->attributes[i].name, name)))
+    while (i < guards->attribute_count && !is_same_attribute(guards->attributes[i], get))
         i++;
     if (i == guards->attribute_count && i < GUARD_ATTRIBUTES)
-        guards->attributes[guards->attribute_count++] =
-            (struct guarded_attribute){.variable = variable, .name = name};
+        guards->attributes[guards->attribute_count++] = get;
     return (uint32_t)i;
 }
 
@@ -53,7 +53,7 @@ static struct guard guard_of(struct guards *guards, const struct cedar_policy *p
     if (get->kind != NODE_GET || get->operands[0]->kind != NODE_VARIABLE ||
         text->kind != NODE_CONSTANT || text->constant.kind != CEDAR_STRING)
         return guard;
-    guard.attribute = find_attribute(guards, get->operands[0]->variable, get->name);
+    guard.attribute = find_attribute(guards, get);
     guard.hash = value_hash_text(text->constant.text);
     return guard;
 }
@@ -70,38 +70,26 @@ struct guards *guards_build(struct cedar_policies *policies)
 
 /* ---- When a request is decided --------------------------------------------------------- */
 
-static const struct cedar_record *record_of(const struct evaluation *evaluation,
-                                            enum variable variable)
+/* The attribute is evaluated as a policy would, so that an absent, unknown or ambiguous one is each
+ * policy's own error to tell. */
+static struct guard_answer answer(const struct evaluation *evaluation, const struct node *get)
 {
-    const struct cedar_record *context = evaluation->request->context;
-    if (variable == VARIABLE_CONTEXT)
-        return context ? context : &record_empty;
-    const struct entity *entity = variable == VARIABLE_PRINCIPAL  ? evaluation->principal
-                                  : variable == VARIABLE_RESOURCE ? evaluation->resource
-                                                                  : evaluation->action;
-    return entity ? entity->attributes : NULL;
-}
-
-/* Without the attribute each policy has an error to tell. */
-static struct guard_answer answer(const struct evaluation *evaluation,
-                                  const struct guarded_attribute *attribute)
-{
-    const struct cedar_record *record = record_of(evaluation, attribute->variable);
-    const struct cedar_value *value = record ? cedar_record_get(record, attribute->name) : NULL;
-    if (!value)
+    struct evaluation aside = *evaluation; /* no policy is charged for it */
+    struct cedar_value value;
+    if (!evaluate(&aside, get, &value))
         return (struct guard_answer){.kind = GUARD_ASKS};
-    if (value->kind != CEDAR_STRING)
+    if (value.kind != CEDAR_STRING)
         return (struct guard_answer){.kind = GUARD_REFUSES};
-    if (value->text.length > LONGEST_TEXT)
+    if (value.text.length > LONGEST_TEXT)
         return (struct guard_answer){.kind = GUARD_ASKS};
-    return (struct guard_answer){.kind = GUARD_COMPARES, .hash = value_hash_text(value->text)};
+    return (struct guard_answer){.kind = GUARD_COMPARES, .hash = value_hash_text(value.text)};
 }
 
 void guards_answer(const struct guards *guards, const struct evaluation *evaluation,
                    struct guard_answers *answers)
 {
     for (size_t i = 0; i < guards->attribute_count; i++)
-        answers->attributes[i] = answer(evaluation, &guards->attributes[i]);
+        answers->attributes[i] = answer(evaluation, guards->attributes[i]);
 }
 
 bool guards_pass_over(const struct guards *guards, const struct guard_answers *answers,

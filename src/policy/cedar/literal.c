@@ -140,6 +140,9 @@ bool literal_string(struct arena *arena, struct str literal, struct str *text,
     return decode(inner, false, out, &text->length, NULL, &stars, error);
 }
 
+/* A search for a short piece prepares a table first. */
+#define STEPS_PER_PIECE 4
+
 bool literal_pattern(struct arena *arena, struct str literal, struct pattern *pattern,
                      struct literal_error *error)
 {
@@ -157,6 +160,8 @@ bool literal_pattern(struct arena *arena, struct str literal, struct pattern *pa
         size_t end = i == count ? length : stars[i];
         pieces[i] = str_slice(out + start, end - start);
     }
-    *pattern = (struct pattern){.pieces = pieces, .count = count + 1};
+    *pattern = (struct pattern){.pieces = pieces,
+                                .count = count + 1,
+                                .weight = (count + 1) * STEPS_PER_PIECE + length / BYTES_PER_STEP};
     return true;
 }

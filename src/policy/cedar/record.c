@@ -19,6 +19,7 @@ bool record_build(struct arena *arena, struct cedar_member *members, size_t coun
         qsort(members, count, sizeof *members, compare_members);
     uint64_t hash = count, weight = 0;
     unsigned depth = 0;
+    bool has_names = false;
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && record_compare_names(members[i - 1].name, members[i].name) == 0) {
             if (twice)
@@ -29,6 +30,7 @@ bool record_build(struct arena *arena, struct cedar_member *members, size_t coun
         weight += value_weight(&members[i].value);
         if (value_depth(&members[i].value) > depth)
             depth = value_depth(&members[i].value);
+        has_names = has_names || value_has_names(&members[i].value);
     }
     if (depth >= CEDAR_MAX_VALUE_DEPTH)
         return false;
@@ -37,7 +39,8 @@ bool record_build(struct arena *arena, struct cedar_member *members, size_t coun
                                   .members = members,
                                   .hash = value_mix(hash),
                                   .weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight,
-                                  .depth = depth + 1};
+                                  .depth = depth + 1,
+                                  .has_names = has_names};
     *record = (struct cedar_value){.kind = CEDAR_RECORD, .record = made};
     return true;
 }

@@ -41,6 +41,7 @@ bool set_build(struct arena *arena, struct cedar_value *elements, size_t count,
         weight += value_weight(&elements[i]);
         if (value_depth(&elements[i]) > made->depth)
             made->depth = value_depth(&elements[i]);
+        made->has_names = made->has_names || value_has_names(&elements[i]);
     }
     made->hash = value_mix(sum + made->count);
     made->weight = weight > UINT32_MAX ? UINT32_MAX : (uint32_t)weight;

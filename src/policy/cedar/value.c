@@ -8,7 +8,6 @@
 #include "taskgate/core/memory.h"
 
 /* Of a text: comparing and searching them takes about as long as another value does. */
-#define BYTES_PER_STEP 64
 
 struct cedar_heap *cedar_heap_create(void)
 {
@@ -152,6 +151,13 @@ uint32_t value_weight(const struct cedar_value *value)
                       : value->kind == CEDAR_STRING ? value->text.length / BYTES_PER_STEP
                                                     : 0;
     return inside < UINT32_MAX ? (uint32_t)inside + 1 : UINT32_MAX;
+}
+
+bool value_has_names(const struct cedar_value *value)
+{
+    return value->kind == CEDAR_SET      ? value->set->has_names
+           : value->kind == CEDAR_RECORD ? value->record->has_names
+                                         : false;
 }
 
 unsigned value_depth(const struct cedar_value *value)

@@ -6,6 +6,9 @@
 #include "arena.h"
 #include "taskgate/policy/cedar.h"
 
+/* The bytes of a text that are read in one step of a decision's budget. */
+#define BYTES_PER_STEP 64
+
 struct cedar_heap {
     struct arena arena;
 };
@@ -21,6 +24,7 @@ struct cedar_set {
     uint64_t hash;   /* independent of the order */
     uint32_t weight; /* the cost of reading all elements, see value_weight() */
     unsigned depth;  /* 1 when nothing nests in it */
+    bool has_names;  /* an element is a record of names, or has one */
 };
 
 /* Members are sorted by the length of the name, then by its bytes. */
@@ -31,6 +35,7 @@ struct cedar_record {
     uint32_t weight;
     unsigned depth;
     bool warns_of_variants; /* see cedar_record_of_names() */
+    bool has_names;         /* it warns, or a member does or has a record that does */
     const struct folded_name
         *unfolded; /* then: members with names that folding changes, by the fold */
     size_t unfolded_count;
@@ -46,6 +51,8 @@ uint64_t value_hash_text(struct str text);
 uint64_t value_hash(const struct cedar_value *value);
 /* The cost of reading all of it: 1 for a short scalar, else 1 plus the cost of its content. */
 uint32_t value_weight(const struct cedar_value *value);
+/* Whether it is or has a record that warns of variants. */
+bool value_has_names(const struct cedar_value *value);
 /* 0 for a scalar. */
 unsigned value_depth(const struct cedar_value *value);
 /* Turns one hash into an unrelated one. */

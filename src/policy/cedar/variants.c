@@ -29,7 +29,7 @@ bool cedar_record_of_names(struct cedar_heap *heap, const struct cedar_member *m
         return false;
     struct cedar_record *made = arena_alloc(&heap->arena, sizeof *made);
     *made = *record->record;
-    made->warns_of_variants = true;
+    made->warns_of_variants = made->has_names = true;
     for (size_t i = 0; i < count; i++)
         unfolded_count += !fold_is_folded(members[i].name);
     struct folded_name *unfolded =

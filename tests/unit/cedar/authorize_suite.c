@@ -154,6 +154,57 @@ START_TEST(a_caller_chooses_whom_to_ask)
 }
 END_TEST
 
+/* The steps that a condition takes, found by halving. */
+static uint64_t steps_of(const char *text, const struct cedar_record *context)
+{
+    struct cedar_policies *policies = must_parse(text);
+    struct cedar_request request = must_make_request(NULL, NULL);
+    struct cedar_response response;
+    uint64_t low = 0, high = CEDAR_DEFAULT_BUDGET;
+    request.context = context;
+    cedar_response_init(&response);
+    while (low + 1 < high) {
+        request.budget = low + (high - low) / 2;
+        cedar_authorize(policies, NULL, &request, &response);
+        *(response.exhausted ? &low : &high) = request.budget;
+    }
+    cedar_response_finish(&response);
+    cedar_policies_destroy(policies);
+    return high;
+}
+
+START_TEST(a_pattern_and_an_element_that_is_there_twice_cost_their_length)
+{
+    struct buffer text, big;
+    buffer_init(&text);
+    buffer_init(&big);
+    for (int i = 0; i < 64000; i++)
+        buffer_append_char(&big, 'a');
+    struct cedar_heap *heap = cedar_heap_create();
+    struct cedar_member member = {STR("big"), cedar_string(buffer_str(&big))};
+    struct cedar_value context;
+    ck_assert(cedar_record(heap, &member, 1, &context));
+
+    buffer_append_text(&text, "permit(principal, action, resource) when { \"\" like \"");
+    for (int i = 0; i < 1000; i++)
+        buffer_append_text(&text, "*a");
+    buffer_append_text(&text, "\" };");
+    buffer_append_char(&text, '\0');
+    ck_assert_uint_ge(steps_of(text.bytes, NULL), 4000);
+
+    buffer_clear(&text);
+    buffer_append_text(&text, "permit(principal, action, resource) when { [");
+    for (int i = 0; i < 100; i++)
+        buffer_append_text(&text, i ? ", context.big" : "context.big");
+    buffer_append_text(&text, "].isEmpty() };");
+    buffer_append_char(&text, '\0');
+    ck_assert_uint_ge(steps_of(text.bytes, context.record), 100 * 1000);
+    cedar_heap_destroy(heap);
+    buffer_finish(&big);
+    buffer_finish(&text);
+}
+END_TEST
+
 START_TEST(an_exhausted_budget_denies)
 {
     /* The forbid stands after a policy that takes too long: allowing would be wrong. */
@@ -271,6 +322,7 @@ Suite *authorize_suite(void)
     tcase_add_test(tests, failures_say_why_and_where);
     tcase_add_test(tests, a_caller_chooses_whom_to_ask);
     tcase_add_test(tests, an_exhausted_budget_denies);
+    tcase_add_test(tests, a_pattern_and_an_element_that_is_there_twice_cost_their_length);
     tcase_add_test(tests, large_values_cost_budget);
     tcase_add_test(tests, threads_share_policies_and_entities);
     suite_add_tcase(suite, tests);

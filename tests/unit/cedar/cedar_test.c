@@ -85,6 +85,7 @@ enum outcome outcome_of(const char *expression)
         [CEDAR_FAILURE_TAG] = TAG_,           [CEDAR_FAILURE_ENTITY] = ENTITY_,
         [CEDAR_FAILURE_OVERFLOW] = OVERFLOW_, [CEDAR_FAILURE_CALL] = CALL_,
         [CEDAR_FAILURE_ARITY] = ARITY_,       [CEDAR_FAILURE_BUDGET] = BUDGET_,
+        [CEDAR_FAILURE_DEPTH] = DEPTH_,
     };
     char *text = memory_format("permit(principal, action, resource) when { %s };", expression);
     struct cedar_policies *policies = must_parse(text);

@@ -31,7 +31,19 @@ struct cedar_entities *must_read_entities(const char *json);
 struct cedar_request must_make_request(struct cedar_heap *heap, const char *context);
 
 /* The outcome of an expression as the condition of a policy. */
-enum outcome { FALSE_, TRUE_, TYPE_, ATTRIBUTE_, TAG_, ENTITY_, OVERFLOW_, CALL_, ARITY_, BUDGET_ };
+enum outcome {
+    FALSE_,
+    TRUE_,
+    TYPE_,
+    ATTRIBUTE_,
+    TAG_,
+    ENTITY_,
+    OVERFLOW_,
+    CALL_,
+    ARITY_,
+    BUDGET_,
+    DEPTH_
+};
 struct expression_case {
     const char *expression;
     enum outcome outcome;

@@ -97,6 +97,52 @@ static void show(const struct cedar_response *response)
     fputc('\n', stderr);
 }
 
+static bool has_failed(const struct cedar_response *response, const struct cedar_policy *policy)
+{
+    for (size_t i = 0; i < response->failure_count; i++)
+        if (response->failures[i].policy == policy)
+            return true;
+    return false;
+}
+
+/* As a scope that names an unknown principal does. */
+static bool fails_in_scope(const struct cedar_failure *failure)
+{
+    struct cedar_position at = cedar_failure_position(failure);
+    struct cedar_position policy = cedar_policy_position(failure->policy);
+    return failure->code == CEDAR_FAILURE_UNKNOWN && at.line == policy.line &&
+           at.column == policy.column;
+}
+
+/* The evaluation of every policy comes to the same as that of those which the index and the first
+ * comparisons leave. Of an unknown principal it may have more to tell: a scope that names one is an
+ * error before the condition is looked at. */
+static bool shortcuts_change_nothing(const struct cedar_policies *policies,
+                                     const struct cedar_entities *entities,
+                                     struct cedar_request request)
+{
+    struct cedar_response by_shortcuts, of_all;
+    cedar_response_init(&by_shortcuts);
+    cedar_response_init(&of_all);
+    cedar_authorize(policies, entities, &request, &by_shortcuts);
+    request.without_shortcuts = true;
+    cedar_authorize(policies, entities, &request, &of_all);
+    bool same = by_shortcuts.decision == of_all.decision &&
+                by_shortcuts.reason_count == of_all.reason_count &&
+                (request.principal_is_unknown ? by_shortcuts.failure_count <= of_all.failure_count
+                                              : by_shortcuts.failure_count == of_all.failure_count);
+    for (size_t i = 0; same && i < of_all.reason_count; i++)
+        same = by_shortcuts.reasons[i] == of_all.reasons[i];
+    for (size_t i = 0; same && i < by_shortcuts.failure_count; i++)
+        same = has_failed(&of_all, by_shortcuts.failures[i].policy);
+    for (size_t i = 0; same && i < of_all.failure_count; i++)
+        same = has_failed(&by_shortcuts, of_all.failures[i].policy) ||
+               fails_in_scope(&of_all.failures[i]);
+    cedar_response_finish(&of_all);
+    cedar_response_finish(&by_shortcuts);
+    return same;
+}
+
 static void run_request(const char *path, struct str json, const struct cedar_policies *policies,
                         const struct cedar_entities *entities, struct cedar_response *response)
 {
@@ -115,6 +161,11 @@ static void run_request(const char *path, struct str json, const struct cedar_po
             complain(path, "wanted ", json);
             show(response);
         }
+        struct cedar_request unknown = request;
+        unknown.principal_is_unknown = true;
+        if (!shortcuts_change_nothing(policies, entities, request) ||
+            !shortcuts_change_nothing(policies, entities, unknown))
+            complain(path, "shortcuts change the outcome of ", json);
     }
     cedar_heap_destroy(heap);
 }

@@ -82,6 +82,51 @@ START_TEST(each_policy_has_its_own_guard)
 }
 END_TEST
 
+static size_t failures_of(const struct cedar_policies *policies, struct cedar_request request,
+                          bool without_shortcuts)
+{
+    struct cedar_entities *entities = must_read_entities(
+        "[{\"uid\": {\"type\": \"User\", \"id\": \"alice\"}, \"attrs\": {\"team\": \"b\"},"
+        " \"parents\": []}]");
+    struct cedar_response response;
+    cedar_response_init(&response);
+    request.without_shortcuts = without_shortcuts;
+    cedar_authorize(policies, entities, &request, &response);
+    ck_assert_uint_eq(response.reason_count, 0);
+    size_t failures = response.failure_count;
+    cedar_response_finish(&response);
+    cedar_entities_destroy(entities);
+    return failures;
+}
+
+/* It would be passed over, and the caller of a simulation told that nothing depends on it. */
+START_TEST(a_guard_on_what_is_unknown_or_ambiguous_lets_the_policy_tell)
+{
+    struct cedar_policies *policies =
+        must_parse("permit(principal, action, resource) when { principal.team == \"a\" };"
+                   "permit(principal, action, resource) when { context.text == \"a\" };"
+                   "permit(principal, action, resource) when { context.names.path == \"a\" };"
+                   "permit(principal, action, resource) when { context.path == \"a\" };");
+    struct cedar_heap *heap = cedar_heap_create();
+    struct cedar_value names, context;
+    struct cedar_member folded[] = {{STR("path"), cedar_string(STR("b"))},
+                                    {STR("Path"), cedar_string(STR("a"))},
+                                    {STR("text"), cedar_unknown()}};
+    ck_assert(cedar_record_of_names(heap, folded, 2, &names));
+    ck_assert(cedar_record_of_names(heap, folded, 3, &context));
+    struct cedar_request request = must_make_request(heap, NULL);
+    request.context = context.record;
+    request.principal_is_unknown = true;
+    ck_assert_uint_eq(failures_of(policies, request, true), 4);
+    ck_assert_uint_eq(failures_of(policies, request, false), 4);
+    request.principal_is_unknown = false;
+    ck_assert_uint_eq(failures_of(policies, request, true), 3);
+    ck_assert_uint_eq(failures_of(policies, request, false), 3);
+    cedar_heap_destroy(heap);
+    cedar_policies_destroy(policies);
+}
+END_TEST
+
 /* There is room for eight attributes; a policy on a ninth is evaluated. */
 START_TEST(more_attributes_than_there_is_room_for)
 {
@@ -106,6 +151,7 @@ Suite *guard_suite(void)
     tcase_add_loop_test(tests, a_guarded_policy_comes_to_the_same, 0,
                         (int)(sizeof firsts / sizeof *firsts));
     tcase_add_test(tests, each_policy_has_its_own_guard);
+    tcase_add_test(tests, a_guard_on_what_is_unknown_or_ambiguous_lets_the_policy_tell);
     tcase_add_test(tests, more_attributes_than_there_is_room_for);
     suite_add_tcase(suite, tests);
     return suite;

@@ -1,6 +1,7 @@
 /* Values built by hand: sets, records, depth. */
 #include "cedar_test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
@@ -121,8 +122,70 @@ START_TEST(depth_of_values_is_bounded)
     cedar_authorize(policies, NULL, &request, &response);
     ck_assert_int_eq(response.decision, CEDAR_DENY);
     ck_assert(response.exhausted);
+    ck_assert_uint_eq(response.failure_count, 1);
+    ck_assert_int_eq(response.failures[0].code, CEDAR_FAILURE_DEPTH);
     cedar_response_finish(&response);
     cedar_policies_destroy(policies);
+    cedar_heap_destroy(heap);
+}
+END_TEST
+
+/* {"list": [{"Path": 1}], "inner": {"Path": 1, "n": 2}}, read by names. */
+static struct cedar_request request_with_names(struct cedar_heap *heap)
+{
+    struct cedar_member path = {STR("Path"), cedar_long(1)};
+    struct cedar_value element, list, inner, outer;
+    ck_assert(cedar_record_of_names(heap, &path, 1, &element));
+    ck_assert(cedar_set(heap, &element, 1, &list));
+    struct cedar_member two[] = {path, {STR("n"), cedar_long(2)}};
+    ck_assert(cedar_record_of_names(heap, two, 2, &inner));
+    struct cedar_member members[] = {{STR("list"), list}, {STR("inner"), inner}};
+    ck_assert(cedar_record_of_names(heap, members, 2, &outer));
+    struct cedar_member arguments = {STR("arguments"), outer};
+    struct cedar_value context;
+    ck_assert(cedar_record(heap, &arguments, 1, &context));
+    struct cedar_request request = must_make_request(heap, NULL);
+    request.context = context.record;
+    return request;
+}
+
+/* A server that reads names without case takes the one for the other. */
+START_TEST(a_comparison_of_records_asks_for_their_names)
+{
+    static const struct {
+        const char *condition;
+        bool is_variant;
+    } cases[] = {
+        {"context.arguments.inner == {\"path\": 1, \"n\": 2}", true},
+        {"context.arguments.inner != {\"path\": 1}", true},
+        {"{\"path\": 1} == context.arguments.inner", true},
+        {"context.arguments == {\"list\": [], \"inner\": {\"PATH\": 1}}", true},
+        {"context.arguments.list.contains({\"path\": 1})", true},
+        {"context.arguments.list.containsAll([{\"path\": 1}])", true},
+        {"context.arguments.list.containsAny([1, {\"path\": 1}])", true},
+        {"[{\"path\": 1}].containsAny(context.arguments.list)", true},
+        {"context.arguments.list == [{\"path\": 1}]", true},
+        {"context.arguments.inner == {\"Path\": 1, \"n\": 2}", false},
+        {"context.arguments.inner == {\"other\": 1}", false},
+        {"context.arguments.list.contains({\"Path\": 1})", false},
+        {"context.arguments.list.contains(1)", false},
+    };
+    struct cedar_heap *heap = cedar_heap_create();
+    struct cedar_request request = request_with_names(heap);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        struct cedar_response response;
+        snprintf(text, sizeof text, "permit(principal, action, resource) when { %s };",
+                 cases[i].condition);
+        struct cedar_policies *policies = must_parse(text);
+        cedar_response_init(&response);
+        cedar_authorize(policies, NULL, &request, &response);
+        ck_assert_msg(response.failure_count == cases[i].is_variant, "%s", cases[i].condition);
+        if (cases[i].is_variant)
+            ck_assert_int_eq(response.failures[0].code, CEDAR_FAILURE_VARIANT);
+        cedar_response_finish(&response);
+        cedar_policies_destroy(policies);
+    }
     cedar_heap_destroy(heap);
 }
 END_TEST
@@ -151,6 +214,7 @@ Suite *value_suite(void)
     tcase_add_test(tests, chosen_numbers_do_not_collide);
     tcase_add_test(tests, records_are_found_by_name);
     tcase_add_test(tests, depth_of_values_is_bounded);
+    tcase_add_test(tests, a_comparison_of_records_asks_for_their_names);
     tcase_add_test(tests, heaps_can_be_reset);
     suite_add_tcase(suite, tests);
     return suite;
