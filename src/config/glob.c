@@ -220,19 +220,14 @@ void glob_destroy(struct glob *glob)
     free(glob);
 }
 
-size_t glob_literal_count(const struct glob *glob)
+bool glob_next_literal(const struct glob *glob, size_t *position, struct str *literal)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < glob->count; i++)
-        count += glob->tokens[i].kind == TOKEN_LITERAL;
-    return count;
-}
-
-struct str glob_literal(const struct glob *glob, size_t index)
-{
-    for (size_t i = 0; i < glob->count; i++) {
-        if (glob->tokens[i].kind == TOKEN_LITERAL && index-- == 0)
-            return str_slice(glob->literals.bytes + glob->tokens[i].start, glob->tokens[i].length);
+    while (*position < glob->count) {
+        const struct token *token = &glob->tokens[(*position)++];
+        if (token->kind == TOKEN_LITERAL) {
+            *literal = str_slice(glob->literals.bytes + token->start, token->length);
+            return true;
+        }
     }
-    return STR_EMPTY;
+    return false;
 }

@@ -41,8 +41,8 @@ static struct map *count_literals(struct glob *const *globs, size_t count)
 {
     struct map *counts = map_create();
     for (size_t i = 0; i < count; i++) {
-        for (size_t j = 0; j < glob_literal_count(globs[i]); j++) {
-            struct str literal = glob_literal(globs[i], j);
+        size_t position = 0;
+        for (struct str literal; glob_next_literal(globs[i], &position, &literal);) {
             uintptr_t seen = (uintptr_t)map_get(counts, literal);
             map_put(counts, literal, (void *)(seen + 1));
         }
@@ -55,8 +55,8 @@ static struct str choose_literal(const struct glob *glob, const struct map *coun
 {
     struct str best = STR_EMPTY;
     uintptr_t best_count = 0;
-    for (size_t i = 0; i < glob_literal_count(glob); i++) {
-        struct str literal = glob_literal(glob, i);
+    size_t position = 0;
+    for (struct str literal; glob_next_literal(glob, &position, &literal);) {
         uintptr_t count = (uintptr_t)map_get(counts, literal);
         bool is_better =
             count < best_count || (count == best_count && literal.length > best.length);

@@ -21,7 +21,7 @@ struct glob *glob_compile(struct str pattern, struct error *error);
 void glob_destroy(struct glob *glob); /* NULL is allowed */
 /* Whole subject, case-sensitive; linear in the subject for any pattern. */
 bool glob_matches(const struct glob *glob, struct str subject);
-/* The literals of the pattern, in order: every subject that matches holds each of them, so
- * that an index can start from one. Valid as long as the glob. */
-size_t glob_literal_count(const struct glob *glob);
-struct str glob_literal(const struct glob *glob, size_t index);
+/* The literals of the pattern, in order, from `*position` 0 on: every subject that matches holds
+ * each of them, so that an index can start from one. Valid as long as the glob. False after the
+ * last one. */
+bool glob_next_literal(const struct glob *glob, size_t *position, struct str *literal);

@@ -131,11 +131,14 @@ END_TEST
 START_TEST(literals_are_what_every_match_holds)
 {
     struct glob *glob = glob_compile(STR("ab[*]c*de?[xy]f"), NULL);
-    ck_assert_uint_eq(glob_literal_count(glob), 3);
-    ck_assert(str_equal(glob_literal(glob, 0), STR("ab*c")));
-    ck_assert(str_equal(glob_literal(glob, 1), STR("de")));
-    ck_assert(str_equal(glob_literal(glob, 2), STR("f")));
-    ck_assert_uint_eq(glob_literal(glob, 3).length, 0);
+    static const char *const literals[] = {"ab*c", "de", "f"};
+    size_t position = 0;
+    struct str literal;
+    for (size_t i = 0; i < sizeof literals / sizeof *literals; i++) {
+        ck_assert(glob_next_literal(glob, &position, &literal));
+        ck_assert(str_equal(literal, str_from(literals[i])));
+    }
+    ck_assert(!glob_next_literal(glob, &position, &literal));
     glob_destroy(glob);
 }
 END_TEST
