@@ -142,6 +142,19 @@ test('every page is fetched at start-up, with a session of its own that is ended
   assert.ok(upstream.requests.every((r) => r.rpc?.id === undefined || /^tg:[0-9a-f-]{36}$/.test(r.rpc.id)), "the gateway's own ids are tg:<uuid>");
 });
 
+test('a cursor that comes again ends the fetch, and keeps the pages before it', async (t) => {
+  const cursors = [];
+  const list = ({ params, reply }) => {
+    cursors.push(params?.cursor);
+    const next = { undefined: 'one', one: 'two', two: 'one' }[params?.cursor];
+    reply.result({ tools: [tool(`delete_${params?.cursor ?? 'first'}`)], nextCursor: next });
+  };
+  const { gateway, admin } = await scene(t, { upstream: { handlers: { 'tools/list': list } }, rules: RULES });
+  await gateway.logged(/^Upstream's tools come with a cursor that came before: the list ends there$/);
+  assert.deepEqual(cursors, [undefined, 'one', 'two']);
+  await until(async () => sample(await admin.metrics(), 'thoughtgate_tools_by_annotation', { annotation: 'required' }) === 3, 'the tools of three pages counted');
+});
+
 test('THOUGHTGATE_TOOLS_MAX_PAGES limits the fetch', async (t) => {
   const tools = Array.from({ length: 9 }, (_, i) => tool(`tool_${i}`));
   const { upstream, gateway, admin } = await scene(t, { upstream: { tools, pageSize: 2 }, env: { THOUGHTGATE_TOOLS_MAX_PAGES: '2' } });

@@ -33,6 +33,7 @@ struct fetch {
     loop_callback done; /* tells the call that waits; may be NULL */
     void *context;
     int64_t pages;
+    struct map *cursors; /* the digests of those that were followed */
     int64_t deadline_ms; /* monotonic */
 };
 
@@ -41,6 +42,7 @@ static void tools_fetch_destroy(struct fetch *fetch)
     if (fetch->done)
         fetch->done(fetch->context);
     headers_finish(&fetch->headers);
+    map_destroy(fetch->cursors, NULL);
     snapshot_unref(fetch->snapshot);
     free(fetch->owner);
     free(fetch);
@@ -65,6 +67,7 @@ static struct fetch *tools_fetch_create(struct gateway_worker *worker, struct sn
     fetch->source = source;
     fetch->deadline_ms = clock_monotonic_ms() + snapshot->config->times.tools_fetch_timeout_ms;
     headers_init(&fetch->headers, true);
+    fetch->cursors = map_create();
     return fetch;
 }
 
@@ -125,11 +128,24 @@ static void end(struct fetch *fetch, bool complete)
 
 static void rpc_call_page(struct fetch *fetch, struct str cursor);
 
-/* There are more pages than are read. Those that were read count as the whole list. */
+/* A cursor that comes again leads to the same pages for ever. */
+static bool is_repeated(struct fetch *fetch, struct str cursor)
+{
+    char digest[DIGEST_HEX_BYTES];
+    digest_sha256_hex(cursor, digest);
+    return map_put(fetch->cursors, str_from(digest), fetch) != NULL;
+}
+
+/* Where more pages follow than are read, those that were read count as the whole list. */
 static bool is_last_page(struct fetch *fetch, struct str next)
 {
     if (next.length == 0)
         return true;
+    if (is_repeated(fetch, next)) {
+        log_warn("Upstream's tools come with a cursor that came before: the list ends there",
+                 LOG_TEXT("source", fetch->source->id));
+        return true;
+    }
     if (++fetch->pages < fetch->snapshot->config->times.tools_max_pages)
         return false;
     log_warn("Upstream's tools have more pages than THOUGHTGATE_TOOLS_MAX_PAGES allows",
