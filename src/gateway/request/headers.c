@@ -6,6 +6,7 @@
 
 #include "authorization.h"
 #include "call.h"
+#include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/era.h"
 
@@ -174,35 +175,87 @@ static bool is_hop_by_hop(const struct http_header *header)
     return http_name_flags(http_name_of(header)) & HTTP_NAME_HOP_BY_HOP;
 }
 
-/* Whether the comma-separated list of the Connection header names it. */
-static bool is_named_by(struct str connection, const struct http_header *header)
+/* The headers that the Connection header names, read once for all headers. The list is the peer's,
+ * so a long one is a set. */
+struct named_headers {
+    struct str list;       /* empty: it names none */
+    struct map *long_list; /* NULL for a short one */
+};
+
+#define SHORT_LIST_BYTES 64 /* "close", "keep-alive, upgrade, http2-settings" */
+
+static struct str fold_name(struct str name, struct buffer *room)
 {
-    if (connection.length == 0)
+    buffer_clear(room);
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.bytes[i];
+        buffer_append_char(room, c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c);
+    }
+    return buffer_str(room);
+}
+
+static struct named_headers read_named(struct str connection)
+{
+    struct named_headers named = {.list = connection};
+    struct buffer room;
+    if (connection.length <= SHORT_LIST_BYTES)
+        return named;
+    named.long_list = map_create();
+    buffer_init(&room);
+    while (connection.length > 0) {
+        struct str token;
+        str_cut(connection, ',', &token, &connection);
+        map_put(named.long_list, fold_name(str_trim(token), &room), named.long_list);
+    }
+    buffer_finish(&room);
+    return named;
+}
+
+static void finish_named(struct named_headers *named)
+{
+    map_destroy(named->long_list, NULL);
+}
+
+static bool is_in_short_list(struct str list, struct str name)
+{
+    while (list.length > 0) {
+        struct str token;
+        str_cut(list, ',', &token, &list);
+        if (str_equal_ignore_case(str_trim(token), name))
+            return true;
+    }
+    return false;
+}
+
+static bool is_named_by(const struct named_headers *named, const struct http_header *header)
+{
+    if (named->list.length == 0)
         return false;
     /* The server must see the headers that the gateway has judged by. */
     if (http_name_flags(http_name_of(header)) & HTTP_NAME_END_TO_END)
         return false;
-    while (connection.length > 0) {
-        struct str token;
-        str_cut(connection, ',', &token, &connection);
-        if (str_equal_ignore_case(str_trim(token), header->name))
-            return true;
-    }
-    return false;
+    if (!named->long_list)
+        return is_in_short_list(named->list, header->name);
+    struct buffer room;
+    buffer_init(&room);
+    bool is_named = map_get(named->long_list, fold_name(header->name, &room)) != NULL;
+    buffer_finish(&room);
+    return is_named;
 }
 
 /* All but `left_out`, and Accept-Encoding. */
 static void add_end_to_end(struct headers *headers, const struct http_exchange *exchange,
                            enum http_name left_out)
 {
-    struct str connection = http_header_known(exchange, HTTP_NAME_CONNECTION);
+    struct named_headers named = read_named(http_header_known(exchange, HTTP_NAME_CONNECTION));
     size_t count = http_header_count(exchange);
     for (size_t i = 0; i < count; i++) {
         struct http_header item = http_header_at(exchange, i);
-        if (!is_hop_by_hop(&item) && !is_named_by(connection, &item) &&
+        if (!is_hop_by_hop(&item) && !is_named_by(&named, &item) &&
             item.known != HTTP_NAME_ACCEPT_ENCODING && item.known != left_out)
             add(headers, &item);
     }
+    finish_named(&named);
 }
 
 void headers_from_client(struct headers *headers, const struct http_exchange *exchange)
@@ -296,8 +349,10 @@ void headers_from_response(struct headers *headers, const struct http_header *it
         if (http_name_of(&items[i]) == HTTP_NAME_CONNECTION)
             connection = items[i].value;
     }
+    struct named_headers named = read_named(connection);
     for (size_t i = 0; i < count; i++) {
-        if (!is_hop_by_hop(&items[i]) && !is_named_by(connection, &items[i]))
+        if (!is_hop_by_hop(&items[i]) && !is_named_by(&named, &items[i]))
             add(headers, &items[i]);
     }
+    finish_named(&named);
 }

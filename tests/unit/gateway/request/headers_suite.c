@@ -56,6 +56,12 @@ START_TEST(request_headers_are_end_to_end)
                "TE: trailers\r\nTrailer: x\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n"
                "Proxy-Authorization: p\r\nProxy-Connection: p\r\nAccept-Encoding: gzip\r\n",
                "x-hopper=2;");
+        expect(
+            &scene,
+            "Connection: close, keep-alive, upgrade, aaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbb,\tX-HOP,"
+            ", cccccccccccccccccc, Content-Type\r\nX-Hop: 1\r\nX-Hopper: 2\r\n"
+            "Content-Type: a/b\r\n",
+            "x-hopper=2;content-type=a/b;");
         expect(&scene,
                "Connection: authorization, Mcp-Session-Id, content-type, mcp-protocol-version\r\n"
                "Authorization: a\r\nMcp-Session-Id: s\r\nContent-Type: t\r\n"
