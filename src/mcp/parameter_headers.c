@@ -9,6 +9,7 @@
 #include "taskgate/json/text.h"
 
 #define KEYWORD STR("x-mcp-header")
+#define PARAMETERS_MAX 64 /* of a tool: each is looked for in every call */
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 enum parameter_type { PARAMETER_STRING, PARAMETER_INTEGER, PARAMETER_BOOLEAN };
@@ -96,6 +97,9 @@ static bool add_parameter(struct reader *reader, const struct place *place, stru
     struct parameter_headers *headers = reader->headers;
     struct parameter parameter = {0};
     size_t length = 0;
+    if (headers->count == PARAMETERS_MAX)
+        return error_set(reader->error, "more than %d properties have an x-mcp-header",
+                         PARAMETERS_MAX);
     char *text = json_string_text(name, &length);
     if (!text || !is_token(text, length)) {
         free(text);

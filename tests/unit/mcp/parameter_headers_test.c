@@ -67,6 +67,30 @@ START_TEST(a_schema_names_its_headers)
 }
 END_TEST
 
+/* The headers of a tool are compared with each other, and looked for in each call. */
+START_TEST(a_tool_has_at_most_64_headers)
+{
+    for (int count = 64; count <= 65; count++) {
+        struct parameter_headers *headers;
+        struct error error;
+        struct buffer schema;
+        buffer_init(&schema);
+        buffer_append_text(&schema, "{\"properties\":{");
+        for (int i = 0; i < count; i++)
+            buffer_append_format(&schema,
+                                 "%s\"p%d\":{\"type\":\"string\",\"x-mcp-header\":\"H%d\"}",
+                                 i ? "," : "", i, i);
+        buffer_append_text(&schema, "}}");
+        ck_assert_int_eq(parameter_headers_create(buffer_str(&schema), &headers, &error),
+                         count == 64 ? PARAMETER_HEADERS_SOME : PARAMETER_HEADERS_INVALID);
+        ck_assert_str_eq(error.message,
+                         count == 64 ? "" : "more than 64 properties have an x-mcp-header");
+        parameter_headers_destroy(headers);
+        buffer_finish(&schema);
+    }
+}
+END_TEST
+
 #define SCHEMA                                                                                     \
     "{\"properties\":{" REGION ",\"o\":{\"properties\":{\"n\":{\"type\":\"integer\","              \
     "\"x-mcp-header\":\"N\"},\"b\":{\"type\":\"boolean\",\"x-mcp-header\":\"B\"}}}}}"
@@ -187,6 +211,7 @@ Suite *parameter_headers_suite(void)
     Suite *suite = suite_create("parameter_headers");
     TCase *tests = tcase_create("parameter_headers");
     tcase_add_loop_test(tests, a_schema_names_its_headers, 0, (int)COUNT_OF(schemas));
+    tcase_add_test(tests, a_tool_has_at_most_64_headers);
     tcase_add_loop_test(tests, a_call_says_the_same_in_both_places, 0, (int)COUNT_OF(calls));
     tcase_add_loop_test(tests, integers_are_read_exactly, 0, (int)COUNT_OF(numbers));
     suite_add_tcase(suite, tests);
