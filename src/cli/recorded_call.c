@@ -108,9 +108,9 @@ static const struct {
     struct str message;
     const char *decision; /* member that has it; NULL: the line itself */
 } lines[] = {
-    {STR("Calls decided"), NULL},
-    {STR("Call decided"), NULL},
-    {STR("Task created"), "decision"},
+    {STR(RECORDED_CALLS), NULL},
+    {STR(RECORDED_CALL), NULL},
+    {STR(RECORDED_TASK), "decision"},
 };
 
 static bool read_time(struct str line, int64_t *at_ms)
@@ -132,7 +132,7 @@ static bool read_line(struct recorded_calls *calls, struct str line, size_t numb
     if (call.at_ms < calls->since_ms)
         return true;
     call.calls = number_of(line, "calls", 1);
-    if (json_string_equals(message, STR("Calls of too many kinds to be told one by one")))
+    if (json_string_equals(message, STR(RECORDED_OTHERS)))
         calls->unnamed += call.calls;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct str decision = lines[i].decision ? json_member(line, lines[i].decision) : line;

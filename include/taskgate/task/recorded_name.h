@@ -1,5 +1,5 @@
 /*
- * Names of tools in the records of decided calls, in the log and the audit trail.
+ * Records of decided calls, in the log and the audit trail: the log's messages, and names of tools.
  *
  * An agent may call a tool with a name of a megabyte. Such a record is kept for ever, so it has
  * only the beginning of the name, its length and its digest. Any thread.
@@ -8,6 +8,12 @@
 
 #include "taskgate/core/digest.h"
 #include "taskgate/core/str.h"
+
+/* The messages of log lines with a decision, which `policy simulate` reads again. */
+#define RECORDED_CALLS "Calls decided" /* of a kind, with their number */
+#define RECORDED_CALL "Call decided"
+#define RECORDED_TASK "Task created" /* the decision is its member of this name */
+#define RECORDED_OTHERS "Calls of too many kinds to be told one by one"
 
 /* A name of at most so many bytes is kept whole; every longer text is a name that was cut. */
 #define RECORDED_NAME_BYTES_MAX 1024

@@ -129,7 +129,7 @@ static void begin_kind(struct gateway_worker *worker, const struct decision_log_
 {
     struct log_field fields[FIELDS_MAX];
     name_rule(entry, tool, fields);
-    log_aggregate_begin(worker->aggregate, key, LOG_LEVEL_INFO, "Calls decided", fields,
+    log_aggregate_begin(worker->aggregate, key, LOG_LEVEL_INFO, RECORDED_CALLS, fields,
                         RULE_FIELDS);
     if (!loop_timer_is_running(&worker->log_aggregate_timer))
         loop_timer_start(&worker->log_aggregate_timer, LOG_AGGREGATE_FLUSH_MS);
@@ -167,7 +167,7 @@ static void write_line(const struct decision_log_entry *entry)
     char name[RECORDED_NAME_BYTES];
     name_rule(entry, recorded_name(entry->request->name, name), fields);
     unsigned count = name_caller(entry, &texts, fields);
-    log_write(LOG_LEVEL_INFO, "Call decided", fields, count);
+    log_write(LOG_LEVEL_INFO, RECORDED_CALL, fields, count);
     finish_texts(&texts);
 }
 

@@ -8,6 +8,7 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/task/recorded_name.h"
 
 struct kind {
     enum log_level level;
@@ -181,7 +182,7 @@ bool log_aggregate_flush(struct log_aggregate *aggregate)
             write_line(kind, kind->calls);
     }
     if (others > 0)
-        log_warn("Calls of too many kinds to be told one by one", LOG_NUMBER("calls", others));
+        log_warn(RECORDED_OTHERS, LOG_NUMBER("calls", others));
     map_destroy(kinds, destroy_kind);
     return had_any;
 }

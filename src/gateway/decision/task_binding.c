@@ -17,6 +17,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/policy/gate.h"
+#include "taskgate/task/recorded_name.h"
 #include "taskgate/telemetry/task_trace.h"
 
 #define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
@@ -212,7 +213,7 @@ void task_binding_announce(const struct task *task)
     /* A promoted call was logged when it was forwarded. */
     bool is_told = task->promoted || !*task->decision;
     metrics_count(METRIC_TASKS_CREATED, str_from(task_kind_name(task)));
-    log_info("Task created", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool),
+    log_info(RECORDED_TASK, LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool),
              LOG_TEXT("source", task->source), LOG_TEXT("workflow", task->workflow),
              LOG_JSON("decision", str_from(is_told ? "null" : task->decision)));
 }
