@@ -67,7 +67,9 @@ void grant_json_write(struct buffer *out, const struct store_grant *grant,
     add_duration(out, "for", grant->for_ms);
     add_number(out, "calls", grant->calls);
     add_number(out, "used", grant->used);
-    add_number(out, "left", has_ended ? 0 : grant->calls - grant->used);
+    /* A row that somebody else wrote may have any numbers. */
+    bool is_counted = grant->used >= 0 && grant->used <= grant->calls;
+    add_number(out, "left", has_ended || !is_counted ? 0 : grant->calls - grant->used);
     json_add_time(out, "createdAt", grant->created_ms);
     json_add_time(out, "until", grant->until_ms);
     json_add_time(out, "endedAt", grant->ended_ms);
