@@ -136,7 +136,7 @@ static bool is_repeated(struct fetch *fetch, struct str cursor)
     return map_put(fetch->cursors, str_from(digest), fetch) != NULL;
 }
 
-/* Where more pages follow than are read, those that were read count as the whole list. */
+/* The pages that were read count as the whole list if more follow than are read. */
 static bool is_last_page(struct fetch *fetch, struct str next)
 {
     if (next.length == 0)

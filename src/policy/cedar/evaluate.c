@@ -246,7 +246,7 @@ static struct cedar_value *evaluate_operands(struct evaluation *evaluation, cons
     return values;
 }
 
-/* What a new value is made of must be hashed, an element of a set also where it is there twice. */
+/* The parts of a new value are hashed, an element of a set also where it is there twice. */
 static bool spend_on(struct evaluation *evaluation, const struct node *node,
                      const struct cedar_value *part)
 {
