@@ -74,15 +74,25 @@ static bool note(struct batch *batch, struct task *task, const struct store_vote
     return true;
 }
 
-/* Contract "Edit": alone under a quorum of 1, and of the very request that was looked at. */
+static bool fills_alone(const struct ballot *ballot, const struct store_vote *vote)
+{
+    struct ballot alone = {.terms = ballot->terms};
+    ballot_votes_add(&alone.votes, &vote->voter, vote->verb);
+    bool is_filled = ballot_is_filled(&alone);
+    ballot_votes_finish(&alone.votes);
+    return is_filled;
+}
+
+/* Contract "Edit": alone under a quorum of 1, which this vote fills by itself, and of the very
+ * request that was looked at. */
 static bool may_edit(const struct ballot *ballot, const struct store_vote *vote,
                      const struct task *task)
 {
     bool is_plain = vote->verb == BALLOT_APPROVE && !vote->is_emergency && !vote->withdraws &&
                     vote->grant.calls == 0;
     return is_plain && ballot->terms.allow_edit.count > 0 &&
-           ballot_terms_persons(&ballot->terms) == 1 && *task->request_digest &&
-           strcmp(task->request_digest, vote->edit->before_digest) == 0;
+           ballot_terms_persons(&ballot->terms) == 1 && fills_alone(ballot, vote) &&
+           *task->request_digest && strcmp(task->request_digest, vote->edit->before_digest) == 0;
 }
 
 /* The task is still pending. Its rows and the trail have both digests from here on. */
@@ -127,6 +137,8 @@ static bool cast(struct batch *batch, struct task *task, struct ballot *ballot,
         const struct ballot_vote *own = ballot_votes_of(&ballot->votes, &vote->voter);
         ballot_votes_remove(&ballot->votes, (size_t)(own - ballot->votes.items));
     } else {
+        while (vote->edit && ballot->votes.count > 0) /* they are about other arguments */
+            ballot_votes_remove(&ballot->votes, 0);
         add_vote(task, ballot, vote);
         is_decided = vote->verb == BALLOT_REJECT || vote->is_emergency || ballot_is_filled(ballot);
     }

@@ -108,6 +108,24 @@ for (const [name, keys, body, status, code, message] of [
   });
 }
 
+test('only a vote that fills the place by itself changes arguments, and no earlier vote stands for them', async (t) => {
+  const persons = (groupOfCarol) => [['alice', 'dba'], ['bob', 'ops'], ['carol', groupOfCarol]].map(([name, group]) => ({ name, groups: [group] }));
+  const admin = (groupOfCarol) => ({ people: persons(groupOfCarol), tokens: persons(groupOfCarol).map(({ name }) => ({ ...tokens[0], name: `${name}-cli`, person: name, token_env: name.toUpperCase() })) });
+  const all = await stage(t, { quorum: { dba: 1 }, approvers: { groups: ['dba', 'ops'] } }, { config: { admin: admin('ops') }, env: { ...env, CAROL: 'token-of-carol' } });
+  const [first, second] = [await all.call(), await all.call()];
+  const refused = (answer) => assert.deepEqual([answer.status, answer.json.error?.code], [422, 'edit_not_allowed'], answer.text);
+  refused(await all.edit(first, { ...ARGS, count: 5 }, {}, 'bob'));
+  for (const id of [first, second]) assert.equal((await all.admin.as('token-of-carol').post(`/api/v1/tasks/${id}/approve`, {})).status, 202);
+  all.gateway.writeConfig({ config: { admin: admin('dba') } });
+  all.gateway.hangUp();
+  await all.gateway.logged(/^Configuration reloaded$/);
+  refused(await all.edit(first, { ...ARGS, count: 5 }, {}, 'bob'));
+  assert.deepEqual([(await all.admin.task(first)).state, all.executed()], ['pending', []]);
+  assert.equal((await all.edit(second, { ...ARGS, count: 5 })).status, 200);
+  const { votes } = await all.admin.inState(second, 'completed');
+  assert.deepEqual([votes.map(({ person }) => person), all.executed()], [['alice'], [{ ...ARGS, count: 5 }]]);
+});
+
 test('a rejection takes no arguments', async (t) => {
   const { as, call } = await stage(t);
   assert.equal((await as.alice.post(`/api/v1/tasks/${await call()}/reject`, { arguments: ARGS })).status, 400);
