@@ -2,6 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
+import { Child } from './lib/child.mjs';
+import { defer } from './lib/lifetime.mjs';
+import { postgresMissing, startPostgres } from './lib/postgres.mjs';
+import { onDatabase } from './lib/replicas.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -74,6 +78,37 @@ test('rules that changed before the vote are compared behind it, and nothing run
   await gateway.logged(/^Configuration reloaded$/);
   assert.equal((await as.alice.decide('approve', id)).json.state, 'approved');
   assert.equal((await client.error('tasks/result', { taskId: id })).code, -32011);
+  assert.equal(upstream.calls.length, 0);
+});
+
+/** Keeps every transaction that writes waiting, from right after a heartbeat on, until the returned function is called. */
+async function holdWriters(t, postgres) {
+  const beat = () => postgres.query('SELECT max(alive_ms) FROM taskgate_replica')[0][0];
+  const before = beat();
+  await until(() => beat() !== before, 'a heartbeat', { deadline: 20_000, every: 50 });
+  const writers = "pg_advisory_lock(hashtext('taskgate'), hashtext(current_schema()))";
+  const child = new Child('psql', ['-X', '-q', '-h', postgres.folder, '-U', 'postgres', '-d', 'gate', '-c', `SELECT ${writers}`, '-c', 'SELECT pg_sleep(60)'], { name: 'psql' });
+  const holders = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'";
+  const release = async () => (postgres.query(holders), child.exited);
+  defer(t, () => child.stop());
+  await until(() => postgres.query("SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'").length > 0, 'the lock of the writers');
+  return release;
+}
+
+test('rules that changed while a plain claim was on its way to the disk are compared behind it, and nothing runs', { skip: postgresMissing }, async (t) => {
+  const postgres = await startPostgres(t);
+  const { as, call, client, gateway, upstream } = await stage(t, {}, onDatabase(postgres.url(), { id: 'p', rules: [{ match: 'delete_user', action: 'approve', execution: 'on_result' }], approval: workflow('10m'), config: { admin: ADMIN }, env: ENV }));
+  const id = await call();
+  await as.alice.approve(id);
+  const release = await holdWriters(t, postgres);
+  const result = client.error('tasks/result', { taskId: id });
+  const isCommitting = () => gateway.logs.some(({ msg, task, to }) => msg === 'A call moves' && task === id && to === 'committing');
+  await until(isCommitting, 'the claim to be queued');
+  gateway.writeConfig({ rules: [['delete_user', 'deny']] });
+  gateway.hangUp();
+  await gateway.logged(/^Configuration reloaded$/);
+  await release();
+  assert.equal((await result).code, -32011);
   assert.equal(upstream.calls.length, 0);
 });
 

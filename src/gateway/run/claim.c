@@ -65,42 +65,13 @@ static void look_again(void *context)
                    (struct store_call){base->worker->loop, on_look, execution});
 }
 
-/* The rules in force may be others by now. */
-static bool is_still_allowed(struct execution *execution, enum jsonrpc_error *error)
-{
-    struct invocation *base = &execution->base;
-    snapshot_unref(base->snapshot);
-    base->snapshot = snapshot_current();
-    base->source = config_source_find(base->snapshot->config, str_from(base->task->source));
-    const struct drift_check drift = execution_drift(execution);
-    return drift_check_passes(&drift, error);
-}
-
-/* The claim is on disk, so the outcome is this execution's to tell. */
-static void refuse(struct execution *execution, enum jsonrpc_error error)
-{
-    log_warn("An approved call is not run: what was approved has changed",
-             LOG_TEXT("task", execution->base.id), LOG_TEXT("error", jsonrpc_error_type(error)));
-    execution_fail(execution, error, "");
-}
-
-static void run(struct execution *execution, struct task *task)
-{
-    enum jsonrpc_error error;
-    invocation_set_task(&execution->base, task);
-    if (is_still_allowed(execution, &error))
-        execution_run(execution, task);
-    else
-        refuse(execution, error);
-}
-
 static void on_claim(void *context, const struct store_reply *reply)
 {
     struct execution *execution = execution_from(context);
     struct invocation *base = &execution->base;
     bool is_here = invocation_where(base) == INVOCATION_CLAIMING; /* else it comes too late */
     if (is_here && reply->status == STORE_OK) {
-        run(execution, reply->task);
+        execution_run(execution, reply->task);
     } else if (is_here) {
         execution_wait(execution);
         if (reply->status == STORE_CONFLICT) /* not approved, or not as it was */

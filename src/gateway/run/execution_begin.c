@@ -55,10 +55,39 @@ static void ask_for_token(struct execution *execution)
 
 /* ---- committing ---- */
 
-/* `executing` is on disk. No byte has gone to the server before. */
+struct drift_check execution_drift(const struct execution *execution)
+{
+    const struct invocation *base = &execution->base;
+    return (struct drift_check){.identity = execution->identity,
+                                .catalog = base->worker->gateway->catalog,
+                                .snapshot = base->snapshot,
+                                .source = base->source,
+                                .task = base->task};
+}
+
+/* The rules in force may have changed while `executing` was on its way to the disk. */
+static bool is_still_allowed(struct execution *execution, enum jsonrpc_error *error)
+{
+    struct invocation *base = &execution->base;
+    snapshot_unref(base->snapshot);
+    base->snapshot = snapshot_current();
+    base->source = config_source_find(base->snapshot->config, str_from(base->task->source));
+    const struct drift_check drift = execution_drift(execution);
+    return drift_check_passes(&drift, error);
+}
+
+/* `executing` is on disk, so the outcome is this execution's to tell. No byte has gone to the
+ * server before. */
 void execution_run(struct execution *execution, struct task *task)
 {
+    enum jsonrpc_error error;
     invocation_set_task(&execution->base, task);
+    if (!is_still_allowed(execution, &error)) {
+        log_warn("An approved call is not run: what was approved has changed",
+                 LOG_TEXT("task", task->id), LOG_TEXT("error", jsonrpc_error_type(error)));
+        execution_fail(execution, error, "");
+        return;
+    }
     if (!invocation_move(&execution->base, INVOCATION_RUNNING)) {
         execution_end(execution);
         return;
@@ -108,16 +137,6 @@ static void wait_for_list(struct execution *execution)
              LOG_TEXT("task", execution->base.id),
              LOG_TEXT("source", execution->base.task->source));
     try_again(execution, LIST_RETRY_MS);
-}
-
-struct drift_check execution_drift(const struct execution *execution)
-{
-    const struct invocation *base = &execution->base;
-    return (struct drift_check){.identity = execution->identity,
-                                .catalog = base->worker->gateway->catalog,
-                                .snapshot = base->snapshot,
-                                .source = base->source,
-                                .task = base->task};
 }
 
 static void check(struct execution *execution)

@@ -59,7 +59,8 @@ void execution_begin(struct execution *execution, struct task *task);
 bool execution_take_rules(struct execution *execution);
 /* The parts that the check of drift compares; borrowed from the execution. */
 struct drift_check execution_drift(const struct execution *execution);
-/* The store has `task`, the execution's own, as executing: sends the call. */
+/* The store has `task`, the execution's own, as executing: judges it once more, and sends the call.
+ */
 void execution_run(struct execution *execution, struct task *task);
 
 /* ---- execution_answer.c: what comes of it ---- */

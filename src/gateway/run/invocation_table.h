@@ -37,7 +37,7 @@
     MOVE(COMMITTING, OFFERED, "wait", EXECUTION)                                                   \
     MOVE(COMMITTING, RUNNING, "run", BOTH)                                                         \
     MOVE(COMMITTING, ENDED, "drop", BOTH)                                                          \
-    MOVE(COMMITTING, STORING, "answer", DETACHED)                                                  \
+    MOVE(COMMITTING, STORING, "answer", BOTH)                                                      \
     MOVE(RUNNING, COMMITTING, "detach", DETACHED)                                                  \
     MOVE(RUNNING, POLLING, "follow", EXECUTION)                                                    \
     MOVE(RUNNING, STORING, "answer", BOTH)                                                         \
