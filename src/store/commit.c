@@ -142,6 +142,7 @@ static void begin_anew(struct store *store, struct operation *chain, struct batc
     batch->knows_chain = false;
     batch->used_bytes_most = 0;
     batch->seen = store->replica.seen;
+    batch->told_read = 0;
     for (; chain; chain = chain->next)
         operation_clear_reply(chain);
 }

@@ -4,13 +4,6 @@
 #include "replica.h"
 #include "taskgate/core/memory.h"
 
-static bool run_keep(struct batch *batch, struct operation *operation)
-{
-    (void)operation;
-    batch->replica->keeps_told = true;
-    return true;
-}
-
 struct asking {
     struct batch *batch;
     struct store_reply *reply;
@@ -50,5 +43,4 @@ static bool run_after(struct batch *batch, struct operation *operation)
            !asking.has_failed;
 }
 
-const struct operation_kind operation_feed_keep = {"observe the feed", false, run_keep};
 const struct operation_kind operation_feed_after = {"read the feed", false, run_after};

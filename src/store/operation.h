@@ -14,6 +14,7 @@ struct task_event {
     struct task *task; /* one reference */
     bool created;
     bool is_own;      /* of this process */
+    bool was_told;    /* when it was done */
     int64_t sequence; /* in the feed, as it was read there; 0: it was not read, but done now */
 };
 
@@ -39,6 +40,7 @@ struct batch {
     struct store_electorate *electorate; /* by which grants are judged */
     struct replica *replica;
     struct feed_place seen; /* how far the feed was read, once this is committed */
+    size_t told_read;       /* so many of the own changes that were told were read there */
     bool has_joined;        /* in this transaction */
     const char *address;    /* the address of this replica for others; NULL: none */
     struct peers peers;     /* the others, where has_peers says that this was looked at */
@@ -120,8 +122,7 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_outbox_messages, operation_outbox_messages_of, operation_outbox_see,
     operation_grants_configure, operation_grant_list, operation_grant_get, operation_grant_revoke,
     operation_sweep, operation_probe, operation_session_settle, operation_task_settle,
-    operation_join, operation_heartbeat, operation_catch_up, operation_leave, operation_feed_keep,
-    operation_feed_after;
+    operation_join, operation_heartbeat, operation_catch_up, operation_leave, operation_feed_after;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);

@@ -69,14 +69,15 @@ struct keeper replica_keeper(const struct batch *batch)
     return (struct keeper){batch->replica->id, batch->replica->epoch};
 }
 
-bool replica_is_late(struct batch *batch, const struct task *task, bool *is_late)
+bool replica_is_late(struct batch *batch, const struct task *task, size_t claim, bool *is_late)
 {
     const struct replica *self = batch->replica;
     char *claimed_by = NULL;
     int64_t epoch = 0;
     enum row_result result =
         batch->backend->replicas->claim_of(batch->database, task, &claimed_by, &epoch);
-    *is_late = result == ROW_FOUND && (epoch != self->epoch || strcmp(claimed_by, self->id) != 0);
+    *is_late = claim != task_claim(task) ||
+               (result == ROW_FOUND && (epoch != self->epoch || strcmp(claimed_by, self->id) != 0));
     free(claimed_by);
     return result != ROW_FAILED;
 }
@@ -103,16 +104,16 @@ static bool is_same(const struct feed_place *place, const struct feed_change *ch
            (!*place->task_id || str_equal(change->task_id, str_from(place->task_id)));
 }
 
-/* The own change that the feed has next, as it was then. NULL: it is not known, as after a commit
- * whose answer was lost. The changes before it were never committed. The caller owns it. */
-static struct task *take_told(struct told *told, struct str id)
+/* The own change that the feed has next, as it was then. NULL: nobody was told of it, as after a
+ * commit whose answer was lost. The changes before it were never committed. The caller owns it. */
+static struct task *take_told(struct batch *batch, struct str id)
 {
-    for (size_t i = 0; i < told->count; i++) {
+    const struct told *told = &batch->replica->told;
+    for (size_t i = batch->told_read; i < told->count; i++) {
         if (!str_equal(str_from(told->tasks[i]->id), id))
             continue;
-        struct task *task = task_ref(told->tasks[i]);
-        forget_told(told, i + 1);
-        return task;
+        batch->told_read = i + 1;
+        return task_ref(told->tasks[i]);
     }
     return NULL;
 }
@@ -120,7 +121,8 @@ static struct task *take_told(struct told *told, struct str id)
 void replica_keep_told(struct replica *replica, const struct batch *batch)
 {
     struct told *told = &replica->told;
-    for (size_t i = 0; replica->keeps_told && i < batch->event_count; i++) {
+    forget_told(told, batch->told_read);
+    for (size_t i = 0; batch->backend->is_shared && i < batch->event_count; i++) {
         if (batch->events[i].sequence > 0)
             continue;
         if (told->count == told->capacity) {
@@ -150,15 +152,15 @@ static bool add_change(void *context, const struct feed_change *change)
             id_list_add(&batch->grants, change->task_id);
         return true;
     }
-    if (is_own && !batch->replica->keeps_told)
-        return true;
     enum row_result result = ROW_FOUND;
-    if (!is_own || !(task = take_told(&batch->replica->told, change->task_id)))
+    bool was_told = is_own && (task = take_told(batch, change->task_id)) != NULL;
+    if (!was_told)
         result = batch->backend->tasks->get(batch->database, change->task_id, &task);
     if (result == ROW_FOUND)
         batch_add_feed_event(batch, task,
                              &(struct task_event){.created = change->created,
                                                   .is_own = is_own,
+                                                  .was_told = was_told,
                                                   .sequence = change->sequence});
     task_unref(task);
     if (!is_own)
@@ -177,6 +179,7 @@ static bool lose(struct batch *batch)
               "taskgate store accept-timeline",
               LOG_TEXT("replica", self->id), LOG_NUMBER("change", batch->seen.sequence));
     self->has_lost = self->is_held = true;
+    batch->told_read = self->told.count; /* the feed does not have them any more */
     batch->seen = (struct feed_place){.at_ms = batch->now_ms};
     return batch->backend->replicas->feed_end(batch->database, &batch->seen.sequence);
 }

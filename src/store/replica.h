@@ -58,7 +58,6 @@ struct replica {
     struct rival rival;
     struct claims claims;
     struct told told;
-    bool keeps_told;  /* somebody observes the feed */
     bool was_reached; /* it has joined once */
     bool yields;      /* a rival lives: nothing is done any more */
     bool has_lost;    /* commits are missing, which the database is still to be told */
@@ -82,8 +81,9 @@ bool replica_claim(struct batch *batch, const struct task *task);
 struct keeper replica_keeper(const struct batch *batch);
 /* Ends an execution whose replica is gone. */
 bool replica_end_unknown(struct batch *batch, const char *id);
-/* Whether the task was claimed by another replica, or in an earlier epoch of this one. */
-bool replica_is_late(struct batch *batch, const struct task *task, bool *is_late);
+/* Whether the task was claimed by another replica, in an earlier epoch of this one, or again since
+ * its claim `claim`. */
+bool replica_is_late(struct batch *batch, const struct task *task, size_t claim, bool *is_late);
 
 /* Ends what the process has claimed and the database does not know of any more. */
 bool replica_end_forgotten_claims(struct batch *batch);
@@ -91,8 +91,8 @@ bool replica_end_forgotten_claims(struct batch *batch);
 /* Adds the changes that others have committed to the batch's events, in a transaction that has
  * just begun. Notices when changes are missing that were read before. */
 bool replica_catch_up(struct batch *batch);
-/* Keeps the batch's own events, from `first` on, until they are read in the feed. Once they are
- * committed. */
+/* Keeps the batch's own events until they are read in the feed, and forgets those that it has read
+ * there. Once it is committed. */
 void replica_keep_told(struct replica *replica, const struct batch *batch);
 /* Adds the batch's own events, from `first` on, to the feed, right before the commit. */
 bool replica_tell(struct batch *batch, size_t first);

@@ -70,8 +70,6 @@ void store_observe_feed(struct store *store, struct loop *loop, store_feed_obser
     observer->next = store->observers;
     store->observers = observer;
     pthread_mutex_unlock(&store->lock);
-    store_queue(store,
-                operation_create(&operation_feed_keep, (struct store_call){NULL, NULL, NULL}));
 }
 
 void store_feed_after(struct store *store, int64_t after, size_t limit, struct store_call call)

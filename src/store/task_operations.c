@@ -120,12 +120,14 @@ static bool run_get(struct batch *batch, struct operation *operation)
 
 /* ---- change ---- */
 
-/* The outcome of an execution, which only the replica that has claimed it can say. */
+/* The outcome of an execution, which only the worker that has claimed it can say. A refusal to
+ * begin is none, and neither is what an operator says. */
 static bool is_outcome(const struct task *task, const struct task_change *change)
 {
     bool has_begun = task->state == TASK_EXECUTING || task_state_is_terminal(task->state);
-    return has_begun && (change->to == TASK_COMPLETED || change->to == TASK_FAILED ||
-                         (change->to == TASK_APPROVED && task->state == TASK_EXECUTING));
+    return has_begun && !change->unless_begun && !change->by &&
+           (change->to == TASK_COMPLETED || change->to == TASK_FAILED ||
+            (change->to == TASK_APPROVED && task->state == TASK_EXECUTING));
 }
 
 /* The claim is over: the outcome is not stored, but the trail says that there was one. */
@@ -133,7 +135,7 @@ static bool refuse_late(struct batch *batch, struct operation *operation)
 {
     struct task *task = operation->reply.task;
     const char *state = task_state_name(task->state);
-    char *reason = memory_format("%s, by replica %s, which does not hold the task",
+    char *reason = memory_format("%s, of a claim of replica %s that does not hold the task",
                                  task_state_name(operation->change.to), batch->replica->id);
     int64_t updated_ms = task->updated_ms;
     task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
@@ -161,7 +163,8 @@ static bool run_change(struct batch *batch, struct operation *operation)
         return done;
     struct task *task = operation->reply.task;
     bool is_late = false;
-    if (is_outcome(task, &operation->change) && !replica_is_late(batch, task, &is_late))
+    if (is_outcome(task, &operation->change) &&
+        !replica_is_late(batch, task, operation->change.claim, &is_late))
         return false;
     if (is_late)
         return refuse_late(batch, operation);

@@ -65,10 +65,9 @@ static void notify(void *context)
 
 static void post_event(struct store *store, const struct task_event *event)
 {
-    bool is_known = event->is_own && event->sequence > 0; /* it was told when it was done */
     pthread_mutex_lock(&store->lock);
     for (const struct observer *observer = store->observers; observer; observer = observer->next) {
-        if (observer->feed ? event->sequence == 0 : is_known)
+        if (observer->feed ? event->sequence == 0 : event->was_told)
             continue;
         struct notice *notice = memory_alloc(sizeof *notice);
         *notice = (struct notice){observer, task_ref(event->task), event->created, event->is_own,

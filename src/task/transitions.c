@@ -93,6 +93,11 @@ size_t task_refusal_count(const struct task *task)
     return count;
 }
 
+size_t task_claim(const struct task *task)
+{
+    return task_refusal_count(task);
+}
+
 bool task_can_change(const struct task *task, const struct task_change *change)
 {
     const struct move *move = find_move(task->state, change->to);

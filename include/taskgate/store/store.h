@@ -240,8 +240,9 @@ void store_task_cancel_session(struct store *store, struct str source, struct st
 
 /* ---- changes, as they are committed ---- */
 typedef void (*store_observer)(void *context, struct task *task, bool created);
-/* `observer` runs on `loop` for every task created or changed, in the order of commits; it
- * may take a reference. Subscribe before the loops run; there is no end but store_close(). */
+/* `observer` runs on `loop` for every task created or changed, in the order of commits, also by
+ * another replica, or by this one in a commit whose answer was lost; it may take a reference.
+ * Subscribe before the loops run; there is no end but store_close(). */
 void store_observe(struct store *store, struct loop *loop, store_observer observer, void *context);
 /* Deadlines are swept at least every 10 s, and at each deadline that is nearer. */
 

@@ -175,6 +175,7 @@ struct task_change {
     /* The request is still that of this digest. NULL: whichever it is. */
     const char *request_digest;
     bool unless_begun; /* not of a task that is executing: somebody else has begun it */
+    size_t claim;      /* of an outcome: task_claim() of the execution that it is of */
 };
 
 /* Whether `change` may be applied: the table allows the move for a task of this kind, and the move
@@ -185,6 +186,9 @@ bool task_can_change(const struct task *task, const struct task_change *change);
 /* Whether upstream has refused the credentials of this digest, and how many it has refused. */
 bool task_has_refused(const struct task *task, const char *credentials);
 size_t task_refusal_count(const struct task *task);
+/* The number of the claim of an executing task, and of the next one before. An execution is given
+ * back only when upstream has refused its credentials, so no two claims of a task have the same. */
+size_t task_claim(const struct task *task);
 
 /* Moves `task` (held by the caller alone) if the table allows it from where it is, and sets
  * the clocks. false: `task` is untouched and `error` names both states, or the missing fact.

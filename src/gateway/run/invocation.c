@@ -143,6 +143,7 @@ static void on_retry(void *context)
 static void store_outcome(struct invocation *invocation)
 {
     struct gateway_worker *worker = invocation->worker;
+    invocation->outcome.change.claim = task_claim(invocation->task);
     invocation_ref(invocation);
     store_task_change(worker->gateway->store, str_from(invocation->id),
                       outcome_change(&invocation->outcome), &gateway_actor,

@@ -376,6 +376,7 @@ START_TEST(every_move_leaves_an_entry)
     change_status(&bench, task->id, &approve); /* an operator cannot have it run again */
     task_unref(move_task(&bench, task->id,
                          &(struct task_change){.to = TASK_COMPLETED,
+                                               .claim = 1,
                                                .outcome = TASK_OUTCOME_RESULT,
                                                .outcome_text = STR("{}")}));
     change_status(&bench, task->id, &cancel); /* refused: no entry */

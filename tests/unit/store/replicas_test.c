@@ -30,14 +30,19 @@ static struct store_backend shared;
 static struct scratch scratch;
 static struct bench one, two;
 
-static struct bench join_as(const char *id)
+static struct bench join_with(const struct store_backend *backend, const char *id)
 {
     struct error error = {""};
     struct bench bench = {.scratch = &scratch, .loop = loop_create(&error)};
     ck_assert_msg(bench.loop != NULL, "%s", error.message);
-    bench.store = store_open(&shared, scratch.place, id, NULL, &error);
+    bench.store = store_open(backend, scratch.place, id, NULL, &error);
     ck_assert_msg(bench.store != NULL, "%s", error.message);
     return bench;
+}
+
+static struct bench join_as(const char *id)
+{
+    return join_with(&shared, id);
 }
 
 static void set_up(void)
@@ -99,6 +104,98 @@ static void wait_for(const char *sql)
         loop_run_once(one.loop, 20);
     }
 }
+
+/* ---- a backend whose COMMIT is done, and whose answer is lost for longer than its patience ----
+ */
+
+static struct store_backend lossy;
+static struct task_rows lossy_tasks;
+static atomic_bool loses_next, has_moved, is_late;
+
+static enum row_result lossy_move(struct database *database, const struct task *task,
+                                  enum task_state from, bool has_outcome)
+{
+    atomic_store(&has_moved, true);
+    return scratch.backend->tasks->move(database, task, from, has_outcome);
+}
+
+static enum commit_result lossy_commit(struct database *database, struct error *error)
+{
+    enum commit_result result = scratch.backend->commit(database, error);
+    bool is_move = atomic_exchange(&has_moved, false);
+    if (result != COMMIT_DONE || !is_move || !atomic_exchange(&loses_next, false))
+        return result;
+    atomic_store(&is_late, true);
+    error_set(error, "the answer was lost");
+    return COMMIT_UNSURE;
+}
+
+static bool take_late(struct database *database)
+{
+    (void)database;
+    return atomic_exchange(&is_late, false);
+}
+
+static void rejoin_lossy(void)
+{
+    lossy = shared;
+    lossy_tasks = *shared.tasks;
+    lossy_tasks.move = lossy_move;
+    lossy.tasks = &lossy_tasks;
+    lossy.commit = lossy_commit;
+    lossy.take_late_commit = take_late;
+    atomic_store(&loses_next, false);
+    bench_close(&one);
+    one = join_with(&lossy, "one");
+}
+
+static const struct task_change give_back = {.to = TASK_APPROVED, .credentials = "first"};
+
+/* The first worker's give-back is on disk, its answer is not. Another worker of the replica claims
+ * the task in the replica's new epoch, and then the first one tries again. */
+START_TEST(a_give_back_tried_again_does_not_give_back_the_claim_that_followed)
+{
+    const struct task_change execute_again = {.to = TASK_EXECUTING, .credentials = "second"};
+    struct task_change complete_second = complete;
+    rejoin_lossy();
+    char *id = begin_execution(&one);
+    atomic_store(&loses_next, true);
+    ck_assert_int_eq(change_status(&one, id, &give_back), STORE_FAILED);
+    wait_for("SELECT count(*) FROM replica WHERE id = 'one' AND epoch = 3 AND alive_ms > 0");
+    ck_assert_int_eq(change_status(&one, id, &execute_again), STORE_OK);
+    ck_assert_int_eq(change_status(&one, id, &give_back), STORE_CONFLICT);
+    ck_assert_int_eq(state_of(&one, id), TASK_EXECUTING);
+    expect_audit(&one, id, "late_outcome executing>executing gateway taskgate approved", true);
+    ck_assert_int_eq(change_status(&one, id, &complete), STORE_CONFLICT);
+    complete_second.claim = 1;
+    ck_assert_int_eq(change_status(&one, id, &complete_second), STORE_OK);
+    free(id);
+}
+END_TEST
+
+/* The worker's own try finds the end there; whoever waits elsewhere hears of it from the feed. */
+START_TEST(observers_hear_of_an_own_change_whose_answer_was_lost)
+{
+    struct heard heard = {0};
+    rejoin_lossy();
+    char *id = begin_execution(&one);
+    store_observe(one.store, one.loop, hear, &heard);
+    atomic_store(&loses_next, true);
+    ck_assert_int_eq(change_status(&one, id, &complete), STORE_FAILED);
+    ck_assert_uint_eq(heard.count, 0);
+    bench_wait_count(one.loop, &heard.count, 1);
+    ck_assert_str_eq(heard.tasks[0]->id, id);
+    ck_assert_int_eq(heard.tasks[0]->state, TASK_COMPLETED);
+    ck_assert_int_eq(change_status(&one, id, &complete), STORE_CONFLICT);
+    task_unref(create_task(&one, new_task("a")));
+    bench_wait_count(one.loop, &heard.count, 2);
+    ck_assert(heard.created[1]);
+    task_unref(get_task(&one, id)); /* its notices, if there were more, would be here */
+    ck_assert_uint_eq(heard.count, 2);
+    heard_finish(&heard);
+    free(id);
+}
+END_TEST
 
 START_TEST(an_execution_of_a_living_replica_goes_on_when_another_joins)
 {
@@ -287,6 +384,8 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, an_execution_of_a_living_replica_goes_on_when_another_joins);
+    tcase_add_test(tests, a_give_back_tried_again_does_not_give_back_the_claim_that_followed);
+    tcase_add_test(tests, observers_hear_of_an_own_change_whose_answer_was_lost);
     tcase_add_test(tests, a_replica_that_comes_back_ends_what_it_has_left);
     tcase_add_test(tests, only_the_replica_that_has_claimed_a_task_ends_it);
     tcase_add_test(tests,

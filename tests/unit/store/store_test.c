@@ -124,7 +124,8 @@ START_TEST(refused_credentials_are_kept_and_each_try_is_in_the_trail)
     const struct task_change begin[] = {{.to = TASK_EXECUTING, .credentials = "aa"},
                                         {.to = TASK_EXECUTING, .credentials = "bb"}};
     const struct task_change refused[] = {{.to = TASK_APPROVED, .credentials = "aa"},
-                                          {.to = TASK_APPROVED, .credentials = "bb"}};
+                                          {.to = TASK_APPROVED, .credentials = "bb", .claim = 1},
+                                          {.to = TASK_APPROVED, .claim = 2}};
     struct task *task = create_task(&bench, new_task("a"));
     task_unref(move_task(&bench, task->id, &approve));
     for (size_t i = 0; i < 2; i++) {
@@ -135,7 +136,7 @@ START_TEST(refused_credentials_are_kept_and_each_try_is_in_the_trail)
             ck_assert_int_eq(change_status(&bench, task->id, &begin[earlier]), STORE_CONFLICT);
     }
     task_unref(move_task(&bench, task->id, &execute));
-    ck_assert_int_eq(change_status(&bench, task->id, &give_back), STORE_CONFLICT);
+    ck_assert_int_eq(change_status(&bench, task->id, &refused[2]), STORE_CONFLICT);
     struct task *read = get_task(&bench, task->id);
     ck_assert_str_eq(read->refused_credentials, "aa bb");
     struct answer answer = {0};
