@@ -109,12 +109,13 @@ static void on_vote(void *context, const struct store_reply *reply)
     destroy(pressed);
 }
 
-static bool is_message(const struct slack_press *press, const char *reference)
+static bool is_message(const struct slack_press *press, const char *reference,
+                       struct slack_posted *posted)
 {
-    struct str channel, ts, app;
-    return slack_posted_read(reference, &channel, &ts, &app) &&
-           str_equal(channel, str_from(press->channel)) && str_equal(ts, str_from(press->ts)) &&
-           (app.length == 0 || !press->app || str_equal(app, str_from(press->app)));
+    return slack_posted_read(reference, posted) &&
+           str_equal(posted->channel, str_from(press->channel)) &&
+           str_equal(posted->ts, str_from(press->ts)) &&
+           (posted->app.length == 0 || !press->app || str_equal(posted->app, str_from(press->app)));
 }
 
 /* The endpoint that has posted the message to which the button belongs. */
@@ -139,11 +140,13 @@ static void on_messages(void *context, const struct store_reply *reply)
     struct pressed *pressed = pressed_from(context);
     struct pending_reply *pending = pressed->pending;
     const struct config_notify *endpoint = NULL;
+    struct slack_posted posted;
     for (size_t i = 0; i < reply->message_count && !endpoint; i++) {
-        if (is_message(&pressed->press, reply->messages[i].reference))
+        if (is_message(&pressed->press, reply->messages[i].reference, &posted))
             endpoint = find_endpoint(pressed, &reply->messages[i]);
     }
-    if (endpoint && !pending->admin->closed) {
+    bool counts = endpoint && slack_posted_counts(&posted, endpoint);
+    if (counts && !pending->admin->closed) {
         pressed->notify = endpoint;
         vote_cast(pending, str_from(pressed->press.task_id),
                   (struct store_call){pending->admin->loop, on_vote, pressed});
@@ -151,7 +154,9 @@ static void on_messages(void *context, const struct store_reply *reply)
     }
     struct http_exchange *exchange = pending_reply_take(pending);
     if (reply->status == STORE_OK && !pending->admin->closed)
-        answer_line(pressed, exchange, "This message is not, or no longer, that of a call.");
+        answer_line(pressed, exchange,
+                    endpoint ? "This message does not show the whole call. Open the call to decide."
+                             : "This message is not, or no longer, that of a call.");
     else if (exchange)
         reply_error(exchange, REPLY_UNAVAILABLE, "the store does not answer", NULL);
     destroy(pressed);

@@ -457,7 +457,9 @@ const struct key config_keys[] = {
     {"notify[]", "events", KEY_CHOICES, AT(config_notify, events), .choices = &notify_events,
      .help = "The events that are sent. Without it: all. Reminders go to endpoints with `created`."},
     {"notify[]", "include_arguments", KEY_BOOL, AT(config_notify, include_arguments), .default_text = "false",
-     .help = "Whether the arguments of the call are sent. Values that `redact_fields` hides are left out."},
+     .help = "Whether the arguments of the call are sent, with `_meta` and further parameters where people read them. Values that `redact_fields` hides are left out."},
+    {"notify[]", "blind_votes", KEY_BOOL, AT(config_notify, blind_votes), .default_text = "false",
+     .help = "`slack`: whether buttons and reactions decide also under a message that does not show the whole request."},
 
     {"audit", "keep_arguments", KEY_DURATION, AT(config, audit.keep_arguments_ms), RANGE(1000, TEN_YEARS),
      .help = "How long the arguments of calls that became tasks are kept beside the audit trail, without the values that `redact_fields` hides. Without it: not at all."},

@@ -28,6 +28,7 @@ static const struct {
     {"channel", NOTIFY_SLACK},
     {"mention", NOTIFY_SLACK},
     {"signing_secret_env", NOTIFY_SLACK},
+    {"blind_votes", NOTIFY_SLACK},
     {"routing_key_env", NOTIFY_PAGERDUTY},
     {"from", NOTIFY_SMTP},
     {"to", NOTIFY_SMTP},

@@ -290,11 +290,12 @@ void channel_letter_finish(struct channel_letter *letter)
     buffer_finish(&letter->body);
 }
 
-bool channel_accepts(enum config_notify_type type, struct str answer, char **reference,
-                     char problem[CHANNEL_PROBLEM_BYTES])
+bool channel_accepts(enum config_notify_type type, const struct channel_letter *letter,
+                     struct str answer, char **reference, char problem[CHANNEL_PROBLEM_BYTES])
 {
     *reference = NULL;
-    return type != NOTIFY_SLACK || slack_message_accepts(answer, reference, problem);
+    return type != NOTIFY_SLACK ||
+           slack_message_accepts(answer, letter->votes_on, reference, problem);
 }
 
 void channel_key(const struct config_notify *notify, char key[DIGEST_HEX_BYTES])

@@ -2,6 +2,7 @@
 #include "channel_text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "taskgate/approval/ballot.h"
 #include "taskgate/core/clock.h"
@@ -67,16 +68,17 @@ static void append_shown_json(struct buffer *out, struct str json)
     buffer_finish(&text);
 }
 
-/* Cuts at the beginning of a character. */
-static void cut(struct buffer *out, size_t most)
+/* Cuts at the beginning of a character. Returns whether nothing is lost. */
+static bool cut(struct buffer *out, size_t most)
 {
     size_t length = most;
     if (out->length <= most)
-        return;
+        return true;
     while (length > 0 && ((unsigned char)out->bytes[length] & 0xC0) == 0x80)
         length--;
     out->length = length;
     buffer_append_text(out, "…");
+    return false;
 }
 
 static void write_title(struct buffer *out, const char *word, const struct task *task, size_t most)
@@ -146,12 +148,34 @@ static void add_votes(struct buffer *out, const struct task *task)
     ballot_finish(&ballot);
 }
 
-void channel_text_facts(struct buffer *out, const struct task *task, const struct config *config,
+static void add_request_part(struct buffer *out, const char *name, const char *json,
+                             const struct task *task, const struct config *config)
+{
+    struct buffer shown;
+    buffer_init(&shown);
+    redact_write(&shown, str_from(json), config, task->workflow);
+    buffer_append_format(out, "\n%s: ", name);
+    append_shown_json(out, buffer_str(&shown));
+    buffer_finish(&shown);
+}
+
+/* All that an approval covers, beside the name of the tool. */
+static void add_request(struct buffer *out, const struct task *task, const struct config *config)
+{
+    add_request_part(out, "Arguments", task->arguments, task, config);
+    if (*task->meta && strcmp(task->meta, "{}") != 0)
+        add_request_part(out, "_meta", task->meta, task, config);
+    if (*task->other_params && strcmp(task->other_params, "{}") != 0)
+        add_request_part(out, "Further parameters", task->other_params, task, config);
+}
+
+bool channel_text_facts(struct buffer *out, const struct task *task, const struct config *config,
                         bool with_arguments, size_t most)
 {
     char time[CLOCK_TEXT_BYTES];
     bool is_pending = task->state == TASK_PENDING;
-    if (with_arguments && *task->arguments)
+    bool has_request = with_arguments && *task->arguments;
+    if (has_request)
         add_summary(out, task, config);
     add_line(out, "Tool", str_from(task->tool));
     add_line(out, "Server", str_from(task->source));
@@ -168,13 +192,7 @@ void channel_text_facts(struct buffer *out, const struct task *task, const struc
     if (!is_pending)
         add_line(out, "Status", str_from(task->status_message));
     add_line(out, "Task", str_from(task->id));
-    if (with_arguments && *task->arguments) {
-        struct buffer shown;
-        buffer_init(&shown);
-        redact_write(&shown, str_from(task->arguments), config, task->workflow);
-        buffer_append_text(out, "\nArguments: ");
-        append_shown_json(out, buffer_str(&shown));
-        buffer_finish(&shown);
-    }
-    cut(out, most);
+    if (has_request)
+        add_request(out, task, config);
+    return cut(out, most) && has_request;
 }

@@ -202,8 +202,8 @@ static void judge(struct delivery *delivery, const char *detail)
     char problem[CHANNEL_PROBLEM_BYTES] = "";
     bool is_success = delivery->status >= 200 && delivery->status < 300;
     enum config_notify_type type = target->config ? target->config->type : NOTIFY_WEBHOOK;
-    if (is_success &&
-        channel_accepts(type, buffer_str(&delivery->answer), &delivery->reference, problem)) {
+    if (is_success && channel_accepts(type, &delivery->letter, buffer_str(&delivery->answer),
+                                      &delivery->reference, problem)) {
         delivery->outcome = OUTCOME_DELIVERED;
         settle_thread(delivery);
         return;

@@ -13,6 +13,8 @@
 
 #define TITLE_MAX_BYTES 1000
 #define FACTS_MAX_BYTES 2900 /* a text of Slack's has 3,000 characters */
+#define SLACK_NO_APP "-"
+#define BLIND_HINT "This message does not show the whole call. Open the call to decide."
 
 static void add_text(struct buffer *out, const char *key, const struct buffer *text)
 {
@@ -98,8 +100,17 @@ static void write_button(struct buffer *out, const char *label, const char *styl
     buffer_append_char(out, '}');
 }
 
+static void write_way(struct buffer *out, const struct buffer *hint)
+{
+    buffer_append_text(out, ",{\"type\":\"section\",\"text\":{\"type\":\"mrkdwn\"");
+    add_text(out, "text", hint);
+    buffer_append_text(out, "}}");
+}
+
+/* A person decides only on what is there to be read. */
 static void write_ways(struct buffer *out, const struct store_delivery *delivery,
-                       const struct config_notify *notify, const struct config *config)
+                       const struct config_notify *notify, const struct config *config,
+                       bool may_vote)
 {
     const struct task *task = delivery->task;
     struct buffer hint;
@@ -108,15 +119,15 @@ static void write_ways(struct buffer *out, const struct store_delivery *delivery
     bool changes_first = delivery->event == NOTIFY_VOTED;
     if (task->state != TASK_PENDING || (!is_first && !changes_first))
         return;
-    if (may_anybody_vote(config)) {
-        buffer_init(&hint);
+    buffer_init(&hint);
+    if (!may_vote)
+        buffer_append_text(&hint, BLIND_HINT);
+    else if (may_anybody_vote(config))
         write_hint(&hint, task, config);
-        buffer_append_text(out, ",{\"type\":\"section\",\"text\":{\"type\":\"mrkdwn\"");
-        add_text(out, "text", &hint);
-        buffer_append_text(out, "}}");
-        buffer_finish(&hint);
-    }
-    if (notify->signing_secret) {
+    if (hint.length > 0 && (notify->signing_secret || may_anybody_vote(config)))
+        write_way(out, &hint);
+    buffer_finish(&hint);
+    if (notify->signing_secret && may_vote) {
         buffer_append_text(out, ",{\"type\":\"actions\",\"block_id\":\"taskgate\",\"elements\":[");
         write_button(out, "Approve", "primary", SLACK_ACTION_APPROVE, task->id);
         buffer_append_char(out, ',');
@@ -126,13 +137,18 @@ static void write_ways(struct buffer *out, const struct store_delivery *delivery
 }
 
 static void write_blocks(struct buffer *out, const struct store_delivery *delivery,
-                         const struct config_notify *notify, const struct config *config)
+                         const struct config_notify *notify, const struct config *config,
+                         char votes_on[SLACK_VOTES_BYTES])
 {
     struct buffer line, facts;
     buffer_init(&line);
     buffer_init(&facts);
     write_line(&line, delivery, notify, config);
-    channel_text_facts(&facts, delivery->task, config, notify->include_arguments, FACTS_MAX_BYTES);
+    bool is_whole = channel_text_facts(&facts, delivery->task, config, notify->include_arguments,
+                                       FACTS_MAX_BYTES);
+    bool may_vote = is_whole || notify->blind_votes;
+    snprintf(votes_on, SLACK_VOTES_BYTES, "%s",
+             may_vote ? delivery->task->request_digest : SLACK_VOTES_ON_NOTHING);
     json_add_key(out, "blocks");
     buffer_append_text(out, "[{\"type\":\"section\",\"text\":{\"type\":\"mrkdwn\"");
     add_text(out, "text", &line);
@@ -140,7 +156,7 @@ static void write_blocks(struct buffer *out, const struct store_delivery *delive
                             "\"emoji\":false");
     add_text(out, "text", &facts);
     buffer_append_text(out, "}}");
-    write_ways(out, delivery, notify, config);
+    write_ways(out, delivery, notify, config, may_vote);
     buffer_append_char(out, ']');
     buffer_finish(&facts);
     buffer_finish(&line);
@@ -148,24 +164,31 @@ static void write_blocks(struct buffer *out, const struct store_delivery *delive
 
 /* ---- the letter ---- */
 
-bool slack_posted_read(const char *reference, struct str *channel, struct str *ts, struct str *app)
+bool slack_posted_read(const char *reference, struct slack_posted *posted)
 {
-    struct str first, rest, third = STR_EMPTY;
-    if (!reference || !str_cut(str_from(reference), ' ', &first, &rest) || first.length == 0)
+    struct str rest, app;
+    if (!reference || !str_cut(str_from(reference), ' ', &posted->channel, &rest) ||
+        posted->channel.length == 0)
         return false;
-    *channel = first;
-    str_cut(rest, ' ', ts, &third);
-    if (app)
-        *app = third;
+    str_cut(rest, ' ', &posted->ts, &rest);
+    str_cut(rest, ' ', &app, &posted->votes_on);
+    posted->app = str_equal(app, STR(SLACK_NO_APP)) ? STR_EMPTY : app;
     return true;
+}
+
+/* The endpoint may have been told meanwhile to show less. */
+bool slack_posted_counts(const struct slack_posted *posted, const struct config_notify *notify)
+{
+    bool shows_less = !notify->include_arguments && !notify->blind_votes;
+    return !shows_less && !str_equal(posted->votes_on, STR(SLACK_VOTES_ON_NOTHING));
 }
 
 void slack_message_write(struct channel_letter *letter, const struct store_delivery *delivery,
                          const struct config_notify *notify, const struct config *config)
 {
     struct buffer *out = &letter->body, title, escaped;
-    struct str channel = str_from(notify->channel), ts = STR_EMPTY;
-    bool is_known = slack_posted_read(delivery->reference, &channel, &ts, NULL);
+    struct slack_posted posted = {.channel = str_from(notify->channel)};
+    bool is_known = slack_posted_read(delivery->reference, &posted);
     /* A changed message calls nobody: who is called again gets an answer to it. */
     bool is_update = is_known && !channel_text_calls_again(delivery);
     buffer_init(&title);
@@ -177,15 +200,15 @@ void slack_message_write(struct channel_letter *letter, const struct store_deliv
     letter->authorization = memory_format("Bearer %s", notify->secret);
     buffer_append_char(out, '{');
     json_add_key(out, "channel");
-    buffer_append_json_string(out, channel);
+    buffer_append_json_string(out, posted.channel);
     if (is_known) {
         json_add_key(out, is_update ? "ts" : "thread_ts");
-        buffer_append_json_string(out, ts);
+        buffer_append_json_string(out, posted.ts);
     }
     if (is_known && !is_update)
         buffer_append_text(out, ",\"reply_broadcast\":true");
     add_text(out, "text", &escaped);
-    write_blocks(out, delivery, notify, config);
+    write_blocks(out, delivery, notify, config, letter->votes_on);
     buffer_append_text(out, ",\"unfurl_links\":false,\"unfurl_media\":false}");
     buffer_finish(&escaped);
     buffer_finish(&title);
@@ -207,7 +230,8 @@ static void note_problem(struct str word, char problem[CHANNEL_PROBLEM_BYTES])
     free(text);
 }
 
-bool slack_message_accepts(struct str answer, char **reference, char problem[CHANNEL_PROBLEM_BYTES])
+bool slack_message_accepts(struct str answer, const char *votes_on, char **reference,
+                           char problem[CHANNEL_PROBLEM_BYTES])
 {
     static const char *const names[] = {"ok", "channel", "ts", "error"};
     struct str members[4] = {STR_EMPTY, STR_EMPTY, STR_EMPTY, STR_EMPTY};
@@ -223,7 +247,11 @@ bool slack_message_accepts(struct str answer, char **reference, char problem[CHA
         char *channel = json_string_text(members[1], &length);
         char *ts = json_string_text(members[2], &length);
         char *app = json_string_text(json_path(answer, "message", "app_id"), &length);
-        *reference = memory_format("%s %s%s%s", channel, ts, app ? " " : "", app ? app : "");
+        const char *shown_app = app ? app : SLACK_NO_APP;
+        if (*votes_on)
+            *reference = memory_format("%s %s %s %s", channel, ts, shown_app, votes_on);
+        else
+            *reference = memory_format("%s %s%s%s", channel, ts, app ? " " : "", app ? app : "");
         free(channel);
         free(ts);
         free(app);

@@ -11,7 +11,7 @@
 void slack_message_write(struct channel_letter *letter, const struct store_delivery *delivery,
                          const struct config_notify *notify, const struct config *config);
 /* Of an answer with a status of success: whether it was done; else a word in `problem`. `reference`
- * tells the message: "CHANNEL TS APP", without the app where Slack does not tell it. The caller
- * frees it; NULL where the answer has none. */
-bool slack_message_accepts(struct str answer, char **reference,
+ * tells the message, as slack_posted_read() reads it; `votes_on` is the letter's. The caller frees
+ * it; NULL where the answer has none. */
+bool slack_message_accepts(struct str answer, const char *votes_on, char **reference,
                            char problem[CHANNEL_PROBLEM_BYTES]);

@@ -44,7 +44,9 @@ void account_add_channel(struct slack_account *account, const struct config_noti
 {
     account->channels =
         memory_grow_array(account->channels, account->channel_count + 1, sizeof *account->channels);
-    channel_key(notify, account->channels[account->channel_count++].key);
+    struct slack_channel *channel = &account->channels[account->channel_count++];
+    channel->notify = notify;
+    channel_key(notify, channel->key);
 }
 
 void account_clear_messages(struct slack_account *account)

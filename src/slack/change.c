@@ -111,8 +111,10 @@ void change_settle(struct slack_account *account, const struct slack_message *me
         change->waiting = 1;
         account->pending++;
         tell_gone(change, &seen, marks);
-        tell_new(change, &seen, marks, '-');
-        tell_new(change, &seen, marks, '+');
+        if (message->counts) {
+            tell_new(change, &seen, marks, '-');
+            tell_new(change, &seen, marks, '+');
+        }
         release(change);
         buffer_finish(&text);
     }

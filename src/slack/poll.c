@@ -225,19 +225,21 @@ static bool is_plain(struct str text)
 
 static void add_message(struct slack_account *account, const struct store_message *told)
 {
-    struct str channel, ts;
+    const struct slack_channel *channel = &account->channels[account->asked];
+    struct slack_posted posted;
     /* An address has only the characters of Slack's ids. */
-    if (!slack_posted_read(told->reference, &channel, &ts, NULL) || !is_plain(channel) ||
-        !is_plain(ts))
+    if (!slack_posted_read(told->reference, &posted) || !is_plain(posted.channel) ||
+        !is_plain(posted.ts) || str_equal(posted.votes_on, STR(SLACK_VOTES_ON_NOTHING)))
         return;
     account->messages =
         memory_grow_array(account->messages, account->message_count + 1, sizeof *account->messages);
     account->messages[account->message_count++] = (struct slack_message){
-        .channel = &account->channels[account->asked],
+        .channel = channel,
         .task_id = memory_copy_text(told->task_id),
-        .channel_id = memory_copy_str(channel),
-        .ts = memory_copy_str(ts),
+        .channel_id = memory_copy_str(posted.channel),
+        .ts = memory_copy_str(posted.ts),
         .seen = memory_copy_text(told->seen),
+        .counts = slack_posted_counts(&posted, channel->notify),
     };
 }
 

@@ -32,11 +32,13 @@ struct slack {
 struct slack_message {
     const struct slack_channel *channel;
     char *task_id, *channel_id, *ts, *seen;
+    bool counts;  /* a reaction that comes may be a vote */
     bool is_read; /* in this round */
 };
 
 struct slack_channel {
-    char key[DIGEST_HEX_BYTES]; /* of its endpoint */
+    char key[DIGEST_HEX_BYTES];         /* of its endpoint */
+    const struct config_notify *notify; /* of the account's configuration */
 };
 
 struct slack_answer {

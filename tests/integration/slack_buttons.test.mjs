@@ -167,3 +167,45 @@ test('as long as Slack has not told what the token is of, no press counts', asyn
   assert.equal((await press()).status, 200);
   await admin.inState(taskId, 'completed');
 });
+
+/** Requests that a message does not show to their end. */
+const HIDDEN = {
+  'padding before the dangerous value': { arguments: { a: 'x'.repeat(4096), db: 'PRODUCTION' } },
+  'a long key': { arguments: { ['k'.repeat(3000)]: 1, db: 'PRODUCTION' } },
+  'a long _meta': { arguments: {}, _meta: { note: 'x'.repeat(4096), db: 'PRODUCTION' } },
+  'a long further member of params': { arguments: {}, extra: { note: 'x'.repeat(4096), db: 'PRODUCTION' } },
+};
+
+test('a message that does not show the whole request has no buttons, counts no reaction and no press, and says so', async (t) => {
+  const { admin, slack, client, messageOf, press } = await stage(t, { keys: { quorum: 2 } });
+  const created = async (params) => (await client.result('tools/call', { name: 'write', task: { ttl: 600_000 }, ...params })).task.taskId;
+  const ids = [];
+  for (const [name, params] of Object.entries(HIDDEN)) {
+    const taskId = await created(params);
+    const message = await messageOf(taskId);
+    ids.push(taskId);
+    assert.deepEqual(message.blocks.map((block) => block.type), ['section', 'section', 'section'], name);
+    assert.equal(message.blocks[2].text.text, 'This message does not show the whole call. Open the call to decide.');
+    slack.react(message.ts, '+1', 'U0ALICE');
+    const sent = structuredClone(message);
+    const elements = [{ action_id: 'taskgate_approve', value: ids.at(-1) }];
+    await press({ ...sent, blocks: [...sent.blocks, { type: 'actions', elements }] }, 'approve', 'U0BOB');
+    await until(() => slack.whispers.at(-1)?.text === message.blocks[2].text.text && slack.whispers.length === ids.length, 'the press is refused');
+  }
+  const whole = await created({ arguments: { n: 1 }, _meta: { note: 'm' }, extra: ['e'] });
+  const message = await messageOf(whole);
+  assert.match(message.blocks[1].text.text, /\nArguments: \{"n":1\}\n_meta: \{"note":"m"\}\nFurther parameters: \{"extra":\["e"\]\}$/);
+  slack.react(message.ts, '+1', 'U0ALICE');
+  await until(async () => (await admin.task(whole)).votes.length === 1, 'the reaction under a whole message', { deadline: 20_000 });
+  for (const id of ids) assert.deepEqual((await admin.task(id)).votes, [], 'reactions of before that one');
+});
+
+test('without arguments there are no buttons, unless the endpoint lets people vote blindly', async (t) => {
+  const { asked } = await stage(t, { notify: (slack) => [{ ...withButtons(slack), include_arguments: false }] });
+  const { message } = await asked({ db: 'PRODUCTION' });
+  assert.deepEqual(message.blocks.map((block) => block.type), ['section', 'section', 'section']);
+  const blind = await stage(t, { notify: (slack) => [{ ...withButtons(slack), include_arguments: false, blind_votes: true }] });
+  const other = await blind.asked({ db: 'PRODUCTION' });
+  assert.deepEqual([(await blind.press(other.message, 'approve', 'U0ALICE')).status, JSON.stringify(other.message).includes('PRODUCTION')], [200, false]);
+  await blind.admin.inState(other.taskId, 'completed');
+});

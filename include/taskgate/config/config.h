@@ -254,6 +254,7 @@ struct config_notify {
     bool is_destination;                  /* of those alone */
     unsigned events;                      /* NOTIFY_… bits */
     bool include_arguments;
+    bool blind_votes; /* votes count under messages that do not show the whole request */
 };
 
 /* How people decide in Slack. */

@@ -367,8 +367,8 @@ struct store_delivery {
     char *reference;   /* the text that store_outbox_posted() has kept of the task, or NULL */
     bool is_emergency; /* the task was approved by one person alone */
     char *anchor;      /* JSON object: it is about this, and about no task; else NULL */
-    struct task *task; /* as it was then: what operators see of it; `arguments` is "" unless some
-                          target wanted them */
+    struct task *task; /* as it was then: what operators see of it; `arguments`, `meta` and
+                          `other_params` are "" unless some target wanted them */
 };
 /* `observer` runs on `loop` after each commit that has noted something for the targets. There is
  * one such observer. Subscribe before the loops run; there is no end but store_close(). */

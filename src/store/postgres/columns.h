@@ -82,13 +82,20 @@
 /* A column that a notice takes from its task. It is NULL if the task has gone. */
 #define OF_NOTICED_TASK(column)                                                                    \
     "(SELECT " column " FROM taskgate_task AS told WHERE told.id = notice.task_id)"
+/* The same, where the notice has the arguments, too. */
+#define WITH_ARGUMENTS(column)                                                                     \
+    "CASE WHEN notice.arguments <> '' THEN " OF_NOTICED_TASK(column) " END"
 /* Of a notice of the outbox. */
+#define NOTICED_COLUMNS                                                                            \
+    OF_NOTICED_TASK("told.shown")                                                                  \
+    ", " OF_NOTICED_TASK("told.terms") ", " OF_NOTICED_TASK("told.votes") ", " WITH_ARGUMENTS(     \
+        "told.meta") ", " WITH_ARGUMENTS("told.other_params") ", " OF_NOTICED_TASK("told.request_" \
+                                                                                   "digest")
 #define NOTICE_COLUMNS                                                                             \
     "notice.at_ms, notice.task_id, notice.state, notice.source, notice.tool, notice.workflow,"     \
     " notice.principal, notice.arguments_digest, notice.decided_by, notice.reason,"                \
     " notice.status_message, notice.arguments, notice.created_ms, notice.decide_by_ms,"            \
-    " notice.decided_ms, notice.is_emergency, notice.anchor, " OF_NOTICED_TASK(                    \
-        "told.shown") "," OF_NOTICED_TASK("told.terms") "," OF_NOTICED_TASK("told.votes")
+    " notice.decided_ms, notice.is_emergency, notice.anchor, " NOTICED_COLUMNS
 #define OUTBOX_NOTICE_INSERT                                                                       \
     "INSERT INTO taskgate_outbox_notice (task_id, source, tool, workflow, principal,"              \
     " arguments_digest, decided_by, reason, status_message, arguments, at_ms, state, created_ms,"  \

@@ -11,8 +11,11 @@
 #define SHOWN_COLUMN 21
 #define TERMS_COLUMN 22
 #define VOTES_COLUMN 23
+#define META_COLUMN 24
+#define OTHER_PARAMS_COLUMN 25
+#define REQUEST_DIGEST_COLUMN 26
 /* Of STATEMENT_OUTBOX_DUE, behind those of the notice. */
-#define REFERENCE_COLUMN 24
+#define REFERENCE_COLUMN 27
 #define MOST_OF_TASK 100
 
 /* ---- whom to tell ---- */
@@ -106,6 +109,9 @@ static struct store_delivery read_delivery(const PGresult *rows, int row)
     take(&task->shown, rows, row, SHOWN_COLUMN);
     take(&task->terms, rows, row, TERMS_COLUMN);
     take(&task->votes, rows, row, VOTES_COLUMN);
+    take(&task->meta, rows, row, META_COLUMN);
+    take(&task->other_params, rows, row, OTHER_PARAMS_COLUMN);
+    row_copy(task->request_digest, sizeof task->request_digest, rows, row, REQUEST_DIGEST_COLUMN);
     if (row_bytes(rows, row, ANCHOR_COLUMN).length > 0)
         delivery.anchor = row_text(rows, row, ANCHOR_COLUMN);
     return delivery;

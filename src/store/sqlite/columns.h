@@ -12,12 +12,20 @@
     "(SELECT " column                                                                              \
     " FROM task AS told JOIN task_request AS asked ON asked.task = told.sequence"                  \
     " WHERE told.id = outbox_notice.task_id)"
+/* The same, where the notice has the arguments, too. */
+#define WITH_ARGUMENTS(column)                                                                     \
+    "CASE WHEN outbox_notice.arguments <> '' THEN " OF_NOTICED_TASK(column) " END"
 /* Of a notice of the outbox. */
+#define NOTICED_COLUMNS                                                                            \
+    OF_NOTICED_TASK("asked.shown")                                                                 \
+    ", " OF_NOTICED_TASK("told.terms") ", " OF_NOTICED_TASK("told.votes") ", " WITH_ARGUMENTS(     \
+        "asked.meta") ", " WITH_ARGUMENTS("asked.other_params") ", " OF_NOTICED_TASK("told."       \
+                                                                                     "request_"    \
+                                                                                     "digest")
 #define NOTICE_COLUMNS                                                                             \
     "outbox_notice.at_ms, outbox_notice.task_id, state, source, tool, workflow, principal,"        \
     " arguments_digest, decided_by, reason, status_message, arguments, created_ms, decide_by_ms,"  \
-    " decided_ms, is_emergency, anchor, " OF_NOTICED_TASK("asked.shown") "," OF_NOTICED_TASK(      \
-        "told.terms") "," OF_NOTICED_TASK("told.votes")
+    " decided_ms, is_emergency, anchor, " NOTICED_COLUMNS
 
 /* Of a grant. */
 #define GRANT_COLUMNS                                                                              \

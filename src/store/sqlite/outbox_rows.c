@@ -10,8 +10,11 @@
 #define SHOWN_COLUMN 21
 #define TERMS_COLUMN 22
 #define VOTES_COLUMN 23
+#define META_COLUMN 24
+#define OTHER_PARAMS_COLUMN 25
+#define REQUEST_DIGEST_COLUMN 26
 /* Of STATEMENT_OUTBOX_DUE, behind those of the notice. */
-#define REFERENCE_COLUMN 24
+#define REFERENCE_COLUMN 27
 #define MOST_OF_TASK 100
 
 /* ---- whom to tell ---- */
@@ -127,6 +130,10 @@ static struct store_delivery read_delivery(sqlite3_stmt *row)
     take(&task->shown, row, SHOWN_COLUMN);
     take(&task->terms, row, TERMS_COLUMN);
     take(&task->votes, row, VOTES_COLUMN);
+    take(&task->meta, row, META_COLUMN);
+    take(&task->other_params, row, OTHER_PARAMS_COLUMN);
+    snprintf(task->request_digest, sizeof task->request_digest, "%.*s",
+             STR_ARGS(database_column_bytes(row, REQUEST_DIGEST_COLUMN)));
     if (database_column_bytes(row, ANCHOR_COLUMN).length > 0)
         delivery.anchor = database_take_text(row, ANCHOR_COLUMN);
     return delivery;

@@ -26,7 +26,7 @@ export const ENV = {
   THOUGHTGATE_SLACK_RATE_LIMIT_PER_SEC: '100',
 };
 
-export const chat = (slack, more = {}) => ({ id: 'chat', type: 'slack', url: slack.url, channel: '#approvals', token_env: 'SLACK_TOKEN', ...more });
+export const chat = (slack, more = {}) => ({ id: 'chat', type: 'slack', url: slack.url, channel: '#approvals', token_env: 'SLACK_TOKEN', include_arguments: true, ...more });
 export const withButtons = (slack) => chat(slack, { signing_secret_env: 'SLACK_SIGNING' });
 
 /** `keys` are those of the workflow; `notify(slack)` the endpoints; `env` is laid over ENV. */

@@ -173,7 +173,7 @@ static const struct finding {
      "t.yaml:9:57: notify[0].events[0]: \"create\" is not an event; did you mean \"created\"?\n"
      "t.yaml:9:75: notify[0].arguments: unknown key; known here: id, type, url, secret_env, "
      "token_env, signing_secret_env, channel, mention, routing_key_env, from, to, user, "
-     "password_env, tls, workflows, events, include_arguments\n"},
+     "password_env, tls, workflows, events, include_arguments, blind_votes\n"},
     {"notify: [{url: 'http://h/', secret_env: UNSET, events: []}]\n",
      "t.yaml:9:41: notify[0].secret_env: V-014 the environment variable UNSET is not set; set it "
      "to the secret\n"

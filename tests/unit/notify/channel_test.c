@@ -31,7 +31,8 @@ START_TEST(slack_says_in_the_body_whether_it_has_done_it)
 {
     char problem[CHANNEL_PROBLEM_BYTES] = "", *reference = NULL;
     struct str answer = str_from(answers[_i].answer);
-    bool accepts = channel_accepts(NOTIFY_SLACK, answer, &reference, problem);
+    struct channel_letter letter = {.votes_on = ""};
+    bool accepts = channel_accepts(NOTIFY_SLACK, &letter, answer, &reference, problem);
     ck_assert_int_eq(accepts, answers[_i].problem == NULL);
     if (answers[_i].problem)
         ck_assert_str_eq(problem, answers[_i].problem);
@@ -40,7 +41,7 @@ START_TEST(slack_says_in_the_body_whether_it_has_done_it)
     else
         ck_assert_ptr_null(reference);
     free(reference);
-    ck_assert(channel_accepts(NOTIFY_PAGERDUTY, answer, &reference, problem));
+    ck_assert(channel_accepts(NOTIFY_PAGERDUTY, &letter, answer, &reference, problem));
     ck_assert_ptr_null(reference);
 }
 END_TEST
