@@ -9,12 +9,12 @@
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 #include "taskgate/upstream/curl_library.h"
 
 #include "options.h"
 #include "saved_token.h"
-#include "terminal.h"
 
 #define DEFAULT_URL "http://127.0.0.1:7469"
 #define URL_VARIABLE "THOUGHTGATE_ADMIN_URL"
@@ -253,7 +253,7 @@ static void append_message(struct buffer *out, const struct buffer *body)
         return;
     buffer_init(&decoded);
     json_decode_string(json_member(json_member(buffer_str(body), "error"), "message"), &decoded);
-    terminal_append_text(out, buffer_str(&decoded));
+    visible_append(out, buffer_str(&decoded));
     buffer_finish(&decoded);
 }
 

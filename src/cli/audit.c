@@ -8,6 +8,7 @@
 
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/json/visible.h"
 #include "taskgate/store/trail.h"
 
 #include "audit_format.h"
@@ -72,7 +73,7 @@ static void write_list(struct buffer *out, const struct last_rows *last, bool js
     for (size_t i = 0; i < count; i++) {
         struct str row = str_from(last->rows[(last->seen - count + i) % last->room]);
         if (json) {
-            terminal_append_json(out, row);
+            visible_append_json(out, row);
             buffer_append_char(out, '\n');
         }
         for (size_t k = 0; !json && k < sizeof keys / sizeof *keys; k++)

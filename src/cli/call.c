@@ -6,6 +6,7 @@
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/json/visible.h"
 
 #include "admin_client.h"
 #include "options.h"
@@ -59,7 +60,7 @@ static int show_task(struct str task, bool json)
     struct buffer text;
     buffer_init(&text);
     if (json) {
-        terminal_append_json(&text, task);
+        visible_append_json(&text, task);
         buffer_append_char(&text, '\n');
     } else {
         tasks_append_change(&text, task);

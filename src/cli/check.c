@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "taskgate/config/duration.h"
+#include "taskgate/core/visible.h"
 
 #include "judgement.h"
 #include "options.h"
@@ -108,7 +109,7 @@ static void append_table(struct buffer *out, const struct snapshot *snapshot)
     const struct config *config = snapshot->config;
     struct table table;
     buffer_append(out, STR("The configuration "));
-    terminal_append_text(out, str_from(config->path));
+    visible_append(out, str_from(config->path));
     buffer_append(out, STR(" is valid. The first rule that matches a tool decides:\n\n"));
     table_init(&table, sizeof headings / sizeof *headings, headings);
     for (size_t i = 0; i < config->rule_count; i++)
@@ -118,13 +119,13 @@ static void append_table(struct buffer *out, const struct snapshot *snapshot)
     table_finish(&table);
     for (size_t i = 0; i < config->force_required.count; i++) {
         buffer_append_text(out, i == 0 ? "\nAlways announced as required: " : ", ");
-        terminal_append_text(out, str_from(config->force_required.items[i]));
+        visible_append(out, str_from(config->force_required.items[i]));
     }
     buffer_append_text(out, config->force_required.count ? "\n" : "");
     if (!config->shadow)
         return;
     buffer_append(out, STR("\nThe shadow "));
-    terminal_append_text(out, str_from(config->shadow_path));
+    visible_append(out, str_from(config->shadow_path));
     buffer_append(out, STR(" judges calls as well, and decides nothing.\n"));
 }
 

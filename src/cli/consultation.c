@@ -7,13 +7,13 @@
 #include "taskgate/config/duration.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/cedar.h"
 #include "taskgate/policy/gate.h"
 #include "taskgate/policy/verdict.h"
 
 #include "options.h"
-#include "terminal.h"
 
 bool consultation_is_wanted(const struct consultation_options *options)
 {
@@ -251,7 +251,7 @@ void consultation_write_text(struct buffer *out, const struct consultation *cons
     buffer_append_format(out, "%-11s%s", "Decision", outcome_of(consultation));
     if (decision->action == ACTION_APPROVE && decision->workflow) {
         buffer_append_text(out, " through the workflow ");
-        terminal_append_text(out, str_from(decision->workflow->name));
+        visible_append(out, str_from(decision->workflow->name));
     }
     if (consultation->gate)
         buffer_append_format(out, ", by the gate %s", consultation->gate);
@@ -261,12 +261,12 @@ void consultation_write_text(struct buffer *out, const struct consultation *cons
     for (size_t i = 0; i < consultation->trace.count; i++) {
         const struct policy_finding *finding = &consultation->trace.items[i];
         buffer_append_format(out, "%-11s", i == 0 ? "Policies" : "");
-        terminal_append_text(out, finding->policy);
+        visible_append(out, finding->policy);
         buffer_append_format(out, " %s %s (%s:%u:%u)", verb_of(finding), finding->action,
                              finding->file, finding->line, finding->column);
         if (finding->error) {
             buffer_append_text(out, ": ");
-            terminal_append_text(out, str_from(finding->error));
+            visible_append(out, str_from(finding->error));
         }
         buffer_append_char(out, '\n');
     }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "taskgate/config/duration.h"
+#include "taskgate/core/visible.h"
 
 #include "consultation.h"
 #include "electorate_view.h"
@@ -37,7 +38,7 @@ static const struct config_source *choose_source(const struct config *config, co
 static void append_row(struct buffer *out, const char *name, struct str value)
 {
     buffer_append_format(out, "%-11s", name);
-    terminal_append_text(out, value);
+    visible_append(out, value);
     buffer_append_char(out, '\n');
 }
 

@@ -5,6 +5,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
+#include "taskgate/json/visible.h"
 
 #include "admin_client.h"
 #include "options.h"
@@ -31,11 +32,11 @@ static void append_grant(struct buffer *out, struct str grant)
     append_word(out, "caller", grant, "principal");
     append_word(out, "workflow", grant, "workflow");
     buffer_append_format(out, "  %-9s ", "arguments");
-    terminal_append_json(out, json_member(grant, "arguments"));
+    visible_append_json_for_people(out, json_member(grant, "arguments"));
     buffer_append_text(out, "\n  may vary  ");
-    terminal_append_json(out, json_member(grant, "vary"));
+    visible_append_json_for_people(out, json_member(grant, "vary"));
     buffer_append_text(out, "\n  given by  ");
-    terminal_append_json(out, json_member(grant, "givers"));
+    visible_append_json_for_people(out, json_member(grant, "givers"));
     buffer_append_format(out, "\n  used      %.*s of %.*s\n", STR_ARGS(json_member(grant, "used")),
                          STR_ARGS(json_member(grant, "calls")));
     append_word(out, "until", grant, "until");
@@ -76,7 +77,7 @@ static int ask(const struct admin_request *request, bool json,
     buffer_init(&text);
     int code = admin_client_send(client, request, &body);
     if (code == CLI_DONE && json) {
-        terminal_append_json(&text, buffer_str(&body));
+        visible_append_json(&text, buffer_str(&body));
         buffer_append_char(&text, '\n');
     } else if (code == CLI_DONE) {
         append(&text, buffer_str(&body));

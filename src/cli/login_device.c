@@ -8,9 +8,8 @@
 
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
-
-#include "terminal.h"
 
 #define INTERVAL_S 5   /* when the issuer names none */
 #define SLOWER_S 5     /* added at each "slow_down" */
@@ -41,9 +40,9 @@ static bool show(const struct buffer *body, struct error *error)
         struct buffer text;
         buffer_init(&text);
         buffer_append_text(&text, "Open ");
-        terminal_append_text(&text, str_from(complete ? complete : address));
+        visible_append(&text, str_from(complete ? complete : address));
         buffer_append_text(&text, " in any browser, and enter the code ");
-        terminal_append_text(&text, str_from(code));
+        visible_append(&text, str_from(code));
         fprintf(stderr, "%.*s\n", STR_ARGS(buffer_str(&text)));
         buffer_finish(&text);
     } else {

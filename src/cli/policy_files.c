@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "taskgate/core/visible.h"
+
 #include "options.h"
-#include "terminal.h"
 
 bool policy_files_read(const char *path, struct buffer *text)
 {
@@ -32,7 +33,7 @@ void policy_files_complain(const struct buffer *problems)
     buffer_init(&safe);
     while (rest.length) {
         str_cut(rest, '\n', &line, &rest);
-        terminal_append_text(&safe, line);
+        visible_append(&safe, line);
         buffer_append_char(&safe, '\n');
     }
     fwrite(safe.bytes ? safe.bytes : "", 1, safe.length, stderr);

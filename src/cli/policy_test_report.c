@@ -1,24 +1,25 @@
 /* Reports the results of cases, for people and as JSON: differences, and unreached rules. */
 #include "policy_test.h"
-#include "terminal.h"
+
+#include "taskgate/json/visible.h"
 
 /* ---- a case ---- */
 
 static void append_line(struct buffer *out, const char *label, char sign, const char *text)
 {
     buffer_append_format(out, "    %-10s%c ", label, sign);
-    terminal_append_text(out, str_from(text));
+    visible_append(out, str_from(text));
     buffer_append_char(out, '\n');
 }
 
 static void append_call(struct buffer *out, const struct test_case *one)
 {
     buffer_append_format(out, "    %-10s  ", "call");
-    terminal_append_text(out, str_from(one->tool));
+    visible_append(out, str_from(one->tool));
     buffer_append_char(out, ' ');
-    terminal_append_json(out, one->arguments ? str_from(one->arguments) : STR("{}"));
+    visible_append_json_for_people(out, one->arguments ? str_from(one->arguments) : STR("{}"));
     buffer_append_text(out, " of ");
-    terminal_append_text(out, str_from(one->source->id));
+    visible_append(out, str_from(one->source->id));
     buffer_append_char(out, '\n');
 }
 
@@ -43,7 +44,7 @@ void test_report_failure(struct buffer *out, const struct test_file *file,
                          const struct test_case *one, const struct test_outcome *outcome)
 {
     buffer_append_format(out, "FAILED %s:%d:%d: ", file->path, one->line, one->column);
-    terminal_append_text(out, str_from(one->name));
+    visible_append(out, str_from(one->name));
     buffer_append_char(out, '\n');
     append_call(out, one);
     for (size_t i = 0; i < outcome->difference_count; i++) {
@@ -139,7 +140,7 @@ size_t test_report_unreached(struct buffer *out, const struct test_file *file)
         if (item.line)
             buffer_append_format(out, ":%d:%d", item.line, item.column);
         buffer_append_format(out, ": %s%s", item.line ? item.kind : "", item.line ? " " : "");
-        terminal_append_text(out, item.name);
+        visible_append(out, item.name);
         buffer_append_char(out, '\n');
     }
     return count;

@@ -1,9 +1,8 @@
 /* The shadow's verdict in a line. */
 #include "shadow_view.h"
 
+#include "taskgate/core/visible.h"
 #include "taskgate/policy/verdict.h"
-
-#include "terminal.h"
 
 /* False when it depends on the call, and there is no call. */
 static bool judge(const struct snapshot *snapshot, const struct policy_request *request,
@@ -36,15 +35,15 @@ void shadow_view_write_text(struct buffer *out, const struct snapshot *snapshot,
     buffer_append_text(out, verdict_outcome_name(verdict.outcome));
     if (workflow.length) {
         buffer_append_text(out, " through the workflow ");
-        terminal_append_text(out, workflow);
+        visible_append(out, workflow);
     }
     if (verdict.outcome == VERDICT_HIDE) {
         buffer_append_text(out, ", by sources[].expose");
     } else if (rule) {
         buffer_append_format(out, ", by rule %zu: ", verdict.decision.rule_index);
-        terminal_append_text(out, str_from(rule->match));
+        visible_append(out, str_from(rule->match));
         buffer_append_text(out, " (");
-        terminal_append_text(out, str_from(snapshot->config->shadow_path));
+        visible_append(out, str_from(snapshot->config->shadow_path));
         buffer_append_format(out, ":%d)", rule->line);
     } else {
         buffer_append_text(out, ", by the default action");

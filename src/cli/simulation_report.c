@@ -3,6 +3,7 @@
 
 #include "simulation.h"
 #include "taskgate/core/buffer.h"
+#include "taskgate/core/visible.h"
 
 #include "terminal.h"
 
@@ -69,14 +70,14 @@ void simulation_write_text(struct buffer *out, const struct simulation *simulati
         buffer_append_format(out, "On %" PRId64 " ", failure->calls);
         if (*failure->place) {
             buffer_append_text(out, "the policy ");
-            terminal_append_text(out, str_from(failure->policy));
+            visible_append(out, str_from(failure->policy));
             buffer_append_text(out, " (");
-            terminal_append_text(out, str_from(failure->place));
+            visible_append(out, str_from(failure->place));
             buffer_append_text(out, ") cannot be evaluated: ");
         } else {
             buffer_append_text(out, "no policy can be asked: ");
         }
-        terminal_append_text(out, str_from(failure->error));
+        visible_append(out, str_from(failure->error));
         buffer_append_char(out, '\n');
     }
     if (simulation->count == 0)

@@ -12,6 +12,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
+#include "taskgate/json/visible.h"
 
 #include "options.h"
 #include "subcommands.h"
@@ -121,7 +122,7 @@ static int print_json(const struct buffer *body)
 {
     struct buffer text;
     buffer_init(&text);
-    terminal_append_json(&text, buffer_str(body));
+    visible_append_json(&text, buffer_str(body));
     buffer_append_char(&text, '\n');
     bool written = terminal_write(&text);
     buffer_finish(&text);

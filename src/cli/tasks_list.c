@@ -8,6 +8,7 @@
 #include "taskgate/cli/cli.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/json/visible.h"
 
 #include "options.h"
 #include "tasks.h"
@@ -57,7 +58,7 @@ static int print_page(struct admin_client *client, const struct tasks_filters *f
     buffer_init(&text);
     int code = admin_client_send(client, &request, &body);
     if (code == CLI_DONE) {
-        terminal_append_json(&text, buffer_str(&body));
+        visible_append_json(&text, buffer_str(&body));
         buffer_append_char(&text, '\n');
         code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
     }

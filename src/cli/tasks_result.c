@@ -10,6 +10,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/json/visible.h"
 
 #include "options.h"
 #include "terminal.h"
@@ -41,7 +42,7 @@ static void complain_of_error(struct str answer)
     buffer_append(&line, STR(": "));
     tasks_append_member(&line, error, "message");
     buffer_append(&line, STR(" ("));
-    terminal_append_text(&line, json_member(error, "code"));
+    visible_append(&line, json_member(error, "code"));
     buffer_append_char(&line, ')');
     write_line(stderr, &line);
 }
@@ -53,7 +54,7 @@ static void say_open(struct str answer, const char *id)
     buffer_append(&line, STR("taskgate: there is no result yet, the task is "));
     tasks_append_member(&line, answer, "state");
     buffer_append(&line, STR("; ask again: taskgate tasks result "));
-    terminal_append_text(&line, str_from(id));
+    visible_append(&line, str_from(id));
     buffer_append(&line, STR(" --wait 5m"));
     write_line(stderr, &line);
 }
@@ -65,7 +66,7 @@ static int show(struct str answer, const char *id, bool has_ended, bool json)
     struct buffer text;
     buffer_init(&text);
     if (json) {
-        terminal_append_json(&text, answer);
+        visible_append_json(&text, answer);
     } else if (result.length > 0) {
         terminal_append_pretty(&text, result, STR_EMPTY);
     } else if (has_ended) {

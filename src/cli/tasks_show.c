@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "taskgate/core/clock.h"
+#include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 
 #include "colour.h"
@@ -17,7 +18,7 @@ void tasks_append_member(struct buffer *out, struct str task, const char *name)
     struct buffer decoded;
     buffer_init(&decoded);
     json_decode_string(json_member(task, name), &decoded);
-    terminal_append_text(out, buffer_str(&decoded));
+    visible_append(out, buffer_str(&decoded));
     buffer_finish(&decoded);
 }
 
@@ -177,7 +178,7 @@ void tasks_append_missing(struct buffer *out, struct str task)
         buffer_append_format(out, "%s%.*s", joint, STR_ARGS(value));
         if (has_groups) {
             buffer_append_text(out, " of ");
-            terminal_append_text(out, buffer_str(&group));
+            visible_append(out, buffer_str(&group));
         }
         buffer_finish(&group);
         joint = ", ";
@@ -237,7 +238,7 @@ static void append_hints(struct buffer *out, struct str task)
         buffer_init(&text);
         json_decode_string(path, &text);
         buffer_append_text(out, joint);
-        terminal_append_text(out, buffer_str(&text));
+        visible_append(out, buffer_str(&text));
         buffer_finish(&text);
     }
     buffer_append_char(out, '\n');
@@ -326,7 +327,7 @@ void tasks_append_change(struct buffer *out, struct str task)
     buffer_append(out, STR("  "));
     append_state(out, task);
     buffer_append(out, STR("  "));
-    terminal_append_text(out, buffer_str(&tool));
+    visible_append(out, buffer_str(&tool));
     buffer_finish(&tool);
     if (json_string_equals(json_member(task, "state"), STR("pending")) &&
         json_count(json_member(task, "votes")) > 0) {
@@ -353,7 +354,7 @@ static void append_cause(struct buffer *out, struct str task)
     }
     if (cause.length > 0) {
         buffer_append(out, STR(": "));
-        terminal_append_text(out, buffer_str(&cause));
+        visible_append(out, buffer_str(&cause));
     }
     buffer_finish(&cause);
 }
@@ -373,7 +374,7 @@ void tasks_append_event(struct buffer *out, struct str task, int64_t now_ms)
     read_short(&caller, task, "principal");
     if (caller.length > 0) {
         buffer_append(out, STR("  for "));
-        terminal_append_text(out, buffer_str(&caller));
+        visible_append(out, buffer_str(&caller));
     }
     append_cause(out, task);
     buffer_append_char(out, '\n');

@@ -9,6 +9,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/json/visible.h"
 #include "taskgate/mcp/sse.h"
 
 #include "terminal.h"
@@ -39,7 +40,7 @@ static void print_event(struct watch *watch, struct str raw)
     struct str task = buffer_str(&event.data);
     if (str_equal(event.name, STR("task")) && json_check(task, &ignored)) {
         if (watch->json) {
-            terminal_append_json(&text, task);
+            visible_append_json(&text, task);
             buffer_append_char(&text, '\n');
         } else {
             tasks_append_event(&text, task, clock_now_ms());

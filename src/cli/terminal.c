@@ -1,4 +1,4 @@
-/* Escaping, pretty JSON, columns. */
+/* Pretty JSON, columns. */
 #include "terminal.h"
 
 #include <errno.h>
@@ -9,52 +9,14 @@
 
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/json/visible.h"
 
 #include "colour.h"
-
-void terminal_append_text(struct buffer *out, struct str text)
-{
-    struct buffer quoted;
-    buffer_init(&quoted);
-    buffer_append_json_string(&quoted, text);
-    /* Without its quotes; characters that only JSON must escape are unescaped. */
-    for (size_t i = 1; i + 1 < quoted.length; i++) {
-        char c = quoted.bytes[i];
-        if (c == '\\' && (quoted.bytes[i + 1] == '"' || quoted.bytes[i + 1] == '\\'))
-            c = quoted.bytes[++i];
-        buffer_append_char(out, c);
-    }
-    buffer_finish(&quoted);
-}
-
-/* A JSON string (raw, with its quotes) in the spelling that hides nothing. */
-static void append_string(struct buffer *out, struct str raw)
-{
-    struct buffer decoded;
-    buffer_init(&decoded);
-    json_decode_string(raw, &decoded);
-    buffer_append_json_string(out, buffer_str(&decoded));
-    buffer_finish(&decoded);
-}
 
 /* The raw text between a key's quotes, with them. */
 static struct str with_quotes(struct str key)
 {
     return str_slice(key.bytes - 1, key.length + 2);
-}
-
-void terminal_append_json(struct buffer *out, struct str json)
-{
-    for (size_t i = 0; i < json.length; i++) {
-        if (json.bytes[i] != '"') {
-            buffer_append_char(out, json.bytes[i]);
-            continue;
-        }
-        size_t start = i++;
-        while (json.bytes[i] != '"')
-            i += json.bytes[i] == '\\' ? 2 : 1;
-        append_string(out, str_slice(json.bytes + start, i + 1 - start));
-    }
 }
 
 static void append_line(struct buffer *out, unsigned indent)
@@ -88,7 +50,7 @@ static void append_member(struct buffer *out, struct str raw, struct str value, 
         is_hidden |= !goes_on;
         below.items[below.count++] = rest;
     }
-    append_string(out, raw);
+    visible_append_json_for_people(out, raw);
     buffer_append(out, STR(": "));
     if (is_hidden)
         buffer_append(out, STR("[REDACTED]"));
@@ -139,7 +101,7 @@ static void append_value(struct buffer *out, struct str json, unsigned indent,
     else if (type == JSON_ARRAY)
         json_count(json) ? append_array(out, json, indent, hidden) : buffer_append(out, STR("[]"));
     else
-        terminal_append_json(out, str_trim(json));
+        visible_append_json_for_people(out, str_trim(json));
 }
 
 void terminal_append_pretty(struct buffer *out, struct str json, struct str hidden)
@@ -194,15 +156,28 @@ void table_add(struct table *table, struct str text)
 {
     table->cells = memory_grow_array(table->cells, table->count + 1, sizeof *table->cells);
     buffer_init(&table->cells[table->count]);
-    terminal_append_text(&table->cells[table->count++], text);
+    visible_append(&table->cells[table->count++], text);
+}
+
+/* The bytes of the character at `i`, and whether it takes a column: an isolate takes none. */
+static size_t character_at(const struct buffer *cell, size_t i, bool *has_width)
+{
+    size_t length = 1;
+    while (i + length < cell->length && ((unsigned char)cell->bytes[i + length] & 0xC0) == 0x80)
+        length++;
+    struct str character = str_slice(cell->bytes + i, length);
+    *has_width = !str_equal(character, STR(VISIBLE_ISOLATE)) &&
+                 !str_equal(character, STR(VISIBLE_ISOLATE_END));
+    return length;
 }
 
 /* In characters, which is near enough to columns of a terminal. */
 static size_t width_of(const struct buffer *cell)
 {
     size_t width = 0;
-    for (size_t i = 0; i < cell->length; i++)
-        width += ((unsigned char)cell->bytes[i] & 0xC0) != 0x80;
+    bool has_width;
+    for (size_t i = 0; i < cell->length; width += has_width)
+        i += character_at(cell, i, &has_width);
     return width;
 }
 
@@ -257,16 +232,20 @@ static struct place *lay_out(const struct table *table)
  * it takes. */
 static size_t append_cell(struct buffer *out, const struct buffer *cell, size_t room)
 {
-    size_t width = width_of(cell), length = cell->length;
-    bool is_cut = width > room;
-    for (; width > room - (is_cut && room > 0); width--) {
-        do
-            length--;
-        while (((unsigned char)cell->bytes[length] & 0xC0) == 0x80);
+    bool is_cut = width_of(cell) > room, is_isolated = false, has_width;
+    size_t most = room - (is_cut && room > 0), width = 0, i = 0;
+    for (size_t next; i < cell->length; i = next) {
+        next = i + character_at(cell, i, &has_width);
+        if (has_width && width == most)
+            break;
+        width += has_width;
+        is_isolated = has_width ? is_isolated : !is_isolated;
     }
-    buffer_append(out, str_slice(cell->bytes, length));
+    buffer_append(out, str_slice(cell->bytes, i));
     if (is_cut)
         buffer_append(out, STR("…"));
+    if (is_isolated)
+        buffer_append(out, STR(VISIBLE_ISOLATE_END));
     return width + is_cut;
 }
 

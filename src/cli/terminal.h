@@ -1,17 +1,13 @@
-/* Text of others, made safe for a terminal. */
+/* JSON and tables at a terminal. */
 #pragma once
 
 #include <stdio.h>
 
 #include "taskgate/core/buffer.h"
 
-/* As it is, but control, bidirectional and other misleading characters as \uXXXX. */
-void terminal_append_text(struct buffer *out, struct str text);
-/* JSON text (checked) as it is, but with such characters escaped: the same value. */
-void terminal_append_json(struct buffer *out, struct str json);
-/* The same value over several lines, indented by two spaces; numbers keep their digits. `hidden` is
- * a JSON array of dot paths, or STR_EMPTY: a value that one of them names is [REDACTED] without
- * quotes, so that no text of an agent can look like it. */
+/* JSON for people (json/visible.h) over several lines, indented by two spaces; numbers keep their
+ * digits. `hidden` is a JSON array of dot paths, or STR_EMPTY: a value that one of them names is
+ * [REDACTED] without quotes, so that no text of an agent can look like it. */
 void terminal_append_pretty(struct buffer *out, struct str json, struct str hidden);
 /* Writes it all and flushes; false when that failed (said on stderr). */
 bool terminal_write(const struct buffer *text);

@@ -1,6 +1,7 @@
 /* taskgate whoami: the holder of the token, as the admin endpoint knows them. */
 #include "taskgate/cli/cli.h"
 #include "taskgate/json/text.h"
+#include "taskgate/json/visible.h"
 
 #include "admin_client.h"
 #include "options.h"
@@ -18,7 +19,7 @@ static void append_list(struct buffer *out, const char *label, struct str list)
         buffer_init(&text);
         json_decode_string(item, &text);
         buffer_append_format(out, is_first ? "%-8s " : ", ", label);
-        terminal_append_text(out, buffer_str(&text));
+        visible_append(out, buffer_str(&text));
         buffer_finish(&text);
         is_first = false;
     }
@@ -50,7 +51,7 @@ static int ask(struct admin_client *client, bool json)
     buffer_init(&text);
     int code = admin_client_send(client, &request, &body);
     if (code == CLI_DONE && json) {
-        terminal_append_json(&text, buffer_str(&body));
+        visible_append_json(&text, buffer_str(&body));
         buffer_append_char(&text, '\n');
     } else if (code == CLI_DONE) {
         append_who(&text, buffer_str(&body));

@@ -91,25 +91,8 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
     buffer->length += length;
 }
 
-/* Reads one code point; an ill-formed byte gives U+FFFD and a length of 1. */
-static size_t next_code_point(struct str s, unsigned *code_point)
-{
-    const unsigned char *p = (const unsigned char *)s.bytes;
-    for (size_t length = 1; length <= 4 && length <= s.length; length++) {
-        if (!str_is_utf8(str_slice(s.bytes, length)))
-            continue;
-        static const unsigned char mask[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-        unsigned value = p[0] & mask[length];
-        for (size_t i = 1; i < length; i++)
-            value = value << 6 | (p[i] & 0x3Fu);
-        *code_point = value;
-        return length;
-    }
-    *code_point = 0xFFFD;
-    return 1;
-}
-
-/* Characters that change the reading of the text around them, in a line or a terminal. */
+/* These were always escaped. Hashes of the audit trail cover the text, so they stay as they are;
+ * core/visible.h is what people are shown. */
 static bool is_misleading(unsigned c)
 {
     return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x061C || c == 0x200E || c == 0x200F ||
@@ -157,8 +140,12 @@ void buffer_append_json_string(struct buffer *buffer, struct str s)
     for (size_t i = plain_length(s); i < s.length;
          i += plain_length(str_slice(s.bytes + i, s.length - i))) {
         unsigned c;
-        size_t length = next_code_point(str_slice(s.bytes + i, s.length - i), &c);
-        bool replaced = c == 0xFFFD && length == 1;
+        size_t length = str_code_point(str_slice(s.bytes + i, s.length - i), &c);
+        bool replaced = length == 0;
+        if (replaced) {
+            c = 0xFFFD;
+            length = 1;
+        }
         if (replaced || c == '"' || c == '\\' || is_misleading(c)) {
             buffer_append(buffer, str_slice(s.bytes + plain, i - plain));
             append_escaped(buffer, c);

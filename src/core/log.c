@@ -7,6 +7,7 @@
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/visible.h"
 
 #define TEXT_BYTES_MAX ((size_t)16384)
 
@@ -34,12 +35,12 @@ static void append_text(struct buffer *line, struct str text)
 {
     size_t end = TEXT_BYTES_MAX;
     if (text.length <= end) {
-        buffer_append_json_string(line, text);
+        visible_append_json_string(line, text);
         return;
     }
     while (end > 0 && ((unsigned char)text.bytes[end] & 0xC0) == 0x80)
         end--; /* between two characters */
-    buffer_append_json_string(line, str_slice(text.bytes, end));
+    visible_append_json_string(line, str_slice(text.bytes, end));
     line->length--; /* its quote */
     buffer_append_format(line, "... (%zu bytes)\"", text.length);
 }
@@ -54,7 +55,7 @@ static void append_field(struct buffer *line, const struct log_field *field)
         append_text(line, field->text);
         break;
     case LOG_FIELD_JSON:
-        buffer_append(line, field->text);
+        visible_append_lines(line, field->text);
         break;
     case LOG_FIELD_NUMBER:
         buffer_append_format(line, "%" PRId64, field->number);
@@ -94,7 +95,7 @@ void log_write_at(int64_t wall_ms, enum log_level level, const char *message,
     buffer_append_format(&line,
                          "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", clock_format(wall_ms, time),
                          level_names[level]);
-    buffer_append_json_string(&line, str_from(message));
+    visible_append_json_string(&line, str_from(message));
     for (unsigned i = 0; i < count; i++)
         append_field(&line, &fields[i]);
     buffer_append(&line, STR("}\n"));

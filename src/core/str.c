@@ -140,6 +140,20 @@ static size_t utf8_sequence(const unsigned char *p, size_t left)
     return length;
 }
 
+size_t str_code_point(struct str s, unsigned *code_point)
+{
+    static const unsigned char masks[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+    const unsigned char *p = (const unsigned char *)s.bytes;
+    size_t length = s.length > 0 ? utf8_sequence(p, s.length) : 0;
+    if (length == 0)
+        return 0;
+    unsigned value = p[0] & masks[length];
+    for (size_t i = 1; i < length; i++)
+        value = value << 6 | (p[i] & 0x3Fu);
+    *code_point = value;
+    return length;
+}
+
 size_t str_utf8_length(struct str s)
 {
     const unsigned char *p = (const unsigned char *)s.bytes;

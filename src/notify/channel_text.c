@@ -7,6 +7,7 @@
 #include "taskgate/approval/ballot.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
+#include "taskgate/json/visible.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/shown.h"
 
@@ -38,36 +39,6 @@ const char *channel_text_word(const struct store_delivery *delivery)
                : word_of(state);
 }
 
-/* As in the log: what would change the reading of the line is spelt out. */
-static void append_shown(struct buffer *out, struct str text)
-{
-    struct buffer quoted;
-    buffer_init(&quoted);
-    buffer_append_json_string(&quoted, text);
-    buffer_append(out, str_slice(quoted.bytes + 1, quoted.length - 2));
-    buffer_finish(&quoted);
-}
-
-/* JSON as it is, but with such characters spelt out in its texts. */
-static void append_shown_json(struct buffer *out, struct str json)
-{
-    struct buffer text;
-    buffer_init(&text);
-    for (size_t i = 0; i < json.length; i++) {
-        if (json.bytes[i] != '"') {
-            buffer_append_char(out, json.bytes[i]);
-            continue;
-        }
-        size_t start = i++;
-        while (i < json.length && json.bytes[i] != '"')
-            i += json.bytes[i] == '\\' ? 2 : 1;
-        buffer_clear(&text);
-        json_decode_string(str_slice(json.bytes + start, i + 1 - start), &text);
-        buffer_append_json_string(out, buffer_str(&text));
-    }
-    buffer_finish(&text);
-}
-
 /* Cuts at the beginning of a character. Returns whether nothing is lost. */
 static bool cut(struct buffer *out, size_t most)
 {
@@ -84,7 +55,7 @@ static bool cut(struct buffer *out, size_t most)
 static void write_title(struct buffer *out, const char *word, const struct task *task, size_t most)
 {
     buffer_append_format(out, "%s: ", word);
-    append_shown(out, str_from(task->tool));
+    visible_append(out, str_from(task->tool));
     cut(out, most);
 }
 
@@ -105,7 +76,7 @@ static void add_line(struct buffer *out, const char *name, struct str value)
     if (out->length > 0 && out->bytes[out->length - 1] != '\n')
         buffer_append_char(out, '\n');
     buffer_append_format(out, "%s: ", name);
-    append_shown(out, value);
+    visible_append(out, value);
 }
 
 /* The sentence of the rule tells of arguments, and so goes where they go. */
@@ -155,7 +126,7 @@ static void add_request_part(struct buffer *out, const char *name, const char *j
     buffer_init(&shown);
     redact_write(&shown, str_from(json), config, task->workflow);
     buffer_append_format(out, "\n%s: ", name);
-    append_shown_json(out, buffer_str(&shown));
+    visible_append_json_for_people(out, buffer_str(&shown));
     buffer_finish(&shown);
 }
 

@@ -13,7 +13,8 @@ bool channel_text_calls_again(const struct store_delivery *delivery);
 void channel_text_title(struct buffer *out, const struct store_delivery *delivery, size_t most);
 /* The title of its first notification. */
 void channel_text_subject(struct buffer *out, const struct task *task, size_t most);
-/* A line for each fact that is known. Misleading characters stand as \uXXXX. Returns whether the
- * whole request is there: arguments, `_meta` and further parameters, as operators see them. */
+/* A line for each fact that is known. Texts are shown as core/visible.h says.
+ * Returns whether the whole request is there: arguments, `_meta` and further parameters, as
+ * operators see them. */
 bool channel_text_facts(struct buffer *out, const struct task *task, const struct config *config,
                         bool with_arguments, size_t most);

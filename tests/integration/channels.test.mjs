@@ -8,6 +8,7 @@ import { BINARY, workflow } from './lib/gateway.mjs';
 import { defer } from './lib/lifetime.mjs';
 import { freePort } from './lib/ports.mjs';
 import { scene } from './lib/scene.mjs';
+import { startMailServer } from './lib/smtp_sink.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -140,6 +141,35 @@ test('Slack: markup in a name is no markup; a long call is cut', async (t) => {
   assert.equal(text, 'Approval needed: w&lt;!here&gt;&amp;');
   assert.ok(blocks[1].text.text.startsWith(`Tool: ${name}\n`));
   assert.ok(blocks[1].text.text.endsWith('ä…') && Buffer.byteLength(blocks[1].text.text) <= 2905);
+});
+
+test('no channel passes on what cannot be seen, or hides a line behind white space', async (t) => {
+  const HIDDEN = /[\u200b\u2060\ufe0f\u3164\u00a0\u202e\u{e0000}-\u{e0fff}]/u;
+  const name = 'write\u{e0041}\u3164';
+  const path = `a\u200b\u2060\ufe0f\u00a0\u202eb${'\n'.repeat(60)}DROP TABLE \u05d0\u05d1 12${' '.repeat(3000)}x`;
+  const shown = '"a\\u200b\\u2060\\ufe0f\\u00a0\\u202eb[60 line breaks]DROP TABLE \u2068\u05d0\u05d1\u2069 12[3,000 blanks]x"';
+  const slack = await startSlack(t);
+  const pager = await startEndpoint(t, ({ json }) => [202, { status: 'success', message: 'Event processed', dedup_key: json.dedup_key }]);
+  const teams = await startEndpoint(t, () => [202, '']);
+  const post = await startMailServer(t);
+  const more = { include_arguments: true };
+  const { connect } = await stage(t, [
+    slackTo(slack, more),
+    { type: 'pagerduty', url: `${pager.url}/v2/enqueue`, routing_key_env: 'PAGER_KEY', ...more },
+    { type: 'teams', url: `${teams.url}/x`, ...more },
+    { type: 'smtp', url: post.url, from: 'taskgate@gate.example', to: ['dba@corp.example'], ...more },
+  ], { rules: [{ match: 'w*', action: 'approve', approval: 'default' }], upstream: { tools: [tool(name)] } });
+  await (await connect()).createTask(name, { path });
+  await Promise.all([slack.seen(1), pager.seen(1), teams.seen(1)]);
+  const [, facts] = slack.requests[0].json.blocks.map((block) => block.text.text);
+  const card = teams.requests[0].json.attachments[0].content.body.map((block) => block.inlines[0].text);
+  const { summary, custom_details: details } = pager.requests[0].json.payload;
+  const mail = await post.received(1);
+  for (const text of [facts, card[1], details.call, mail.text]) {
+    assert.ok(text.includes(`Arguments: {"path":${shown}}`), text);
+    assert.ok(text.includes('Tool: write\\udb40\\udc41\\u3164\n'), text);
+  }
+  for (const text of [facts, ...card, details.call, mail.text, summary, slack.requests[0].json.text, mail.headers.subject]) assert.doesNotMatch(text, HIDDEN);
 });
 
 test('a channel that refuses is tried again, told in /ready and a metric, and decides nothing', async (t) => {

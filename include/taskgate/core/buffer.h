@@ -24,8 +24,8 @@ void buffer_append_char(struct buffer *buffer, char c);
 void buffer_append_format(struct buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* As a JSON string with its quotes. Invalid UTF-8 becomes U+FFFD, control characters are
- * escaped, and so are bidirectional controls and U+2028/2029, so that a log line or a
- * terminal cannot be led astray. */
+ * escaped, and so are bidirectional controls and U+2028/2029. What people read goes through
+ * core/visible.h. */
 void buffer_append_json_string(struct buffer *buffer, struct str s);
 /* A view of the content, valid until the next change. */
 struct str buffer_str(const struct buffer *buffer);

@@ -62,6 +62,8 @@ struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES]);
 bool str_is_utf8(struct str s);
 /* How many bytes of it are UTF-8, up to the first that is not. */
 size_t str_utf8_length(struct str s);
+/* Reads the first code point; returns its bytes, or 0 where it is not UTF-8 or empty. */
+size_t str_code_point(struct str s, unsigned *code_point);
 /* The first `most` bytes of it, or fewer where a character would be cut in two. */
 struct str str_utf8_cut(struct str s, size_t most);
 /* Keyed with a secret of the process, for hash tables: a client cannot choose collisions. */

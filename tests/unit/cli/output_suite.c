@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/json/visible.h"
 
 #include "tasks.h"
 #include "terminal.h"
@@ -20,10 +21,10 @@ START_TEST(nothing_misleads_a_terminal)
 {
     struct buffer out;
     buffer_init(&out);
-    terminal_append_text(&out, STR("a\x1B[31m\"b\\c\xE2\x80\xAE\xC2\x9B"
-                                   "d\n\xC3\xA9"));
+    visible_append(&out, STR("a\x1B[31m\"b\\c\xE2\x80\xAE\xC2\x9B"
+                             "d\n\xC3\xA9"));
     expect_text(&out, "a\\u001b[31m\"b\\c\\u202e\\u009bd\\n\xC3\xA9");
-    terminal_append_json(&out, STR("{\"a\\\"\xE2\x80\xAE\":[1.50,\"\\u001b\",\"\xC2\x9B\"]}"));
+    visible_append_json(&out, STR("{\"a\\\"\xE2\x80\xAE\":[1.50,\"\\u001b\",\"\xC2\x9B\"]}"));
     expect_text(&out, "{\"a\\\"\\u202e\":[1.50,\"\\u001b\",\"\\u009b\"]}");
     terminal_append_pretty(&out,
                            STR("{\"n\":9007199254740993,\"e\":{},\"l\":[ ],\"x\":[1,{\"y\":"

@@ -13,6 +13,7 @@
 #include "taskgate/core/markdown.h"
 #include "taskgate/core/random.h"
 #include "taskgate/core/str.h"
+#include "taskgate/core/visible.h"
 
 static void expect_str(struct str actual, const char *expected)
 {
@@ -66,6 +67,93 @@ START_TEST(json_strings_hide_nothing_and_mislead_nobody)
     buffer_append_json_string(&buffer, STR("a\"\\\n\x01\x7F\xC2\x9B\xE2\x80\xAE\xFF\xC3\xA9"));
     expect_str(buffer_str(&buffer), "\"a\\\"\\\\\\n\\u0001\\u007f\\u009b\\u202e\\ufffd\xC3\xA9\"");
     buffer_finish(&buffer);
+}
+END_TEST
+
+static void expect_shown(void (*append)(struct buffer *, struct str), struct str text,
+                         const char *expected)
+{
+    struct buffer buffer;
+    buffer_init(&buffer);
+    append(&buffer, text);
+    expect_str(buffer_str(&buffer), expected);
+    buffer_finish(&buffer);
+}
+
+START_TEST(what_cannot_be_seen_is_spelt_out)
+{
+    static const struct {
+        const char *text, *shown;
+    } rows[] = {
+        {"a\u200Bb", "a\\u200bb"},                                /* zero width space */
+        {"a\u2060\uFEFF", "a\\u2060\\ufeff"},                     /* word joiner, byte order mark */
+        {"\U000E0041\U000E007F", "\\udb40\\udc41\\udb40\\udc7f"}, /* tags */
+        {"\uFE0F\U000E0100", "\\ufe0f\\udb40\\udd00"},            /* variation selectors */
+        {"\u3164\uFFA0\u115F", "\\u3164\\uffa0\\u115f"},          /* fillers */
+        {"\u00A0\u2003\u2800", "\\u00a0\\u2003\\u2800"},          /* blanks */
+        {"\u202E\u2066\u061C", "\\u202e\\u2066\\u061c"},          /* bidirectional controls */
+        {"\x1B[31m\xC2\x9B\x7F", "\\u001b[31m\\u009b\\u007f"},
+        {"\U0010FFFF\uE000", "\\udbff\\udfff\\ue000"},
+        {"\xFF\xC3", "\\ufffd\\ufffd"},
+        {"caf\u00E9 \u65E5\u672C \U0001F600", "caf\u00E9 \u65E5\u672C \U0001F600"},
+        {"say \"\\u200b\"", "say \"\\u200b\""},
+        {"a\r\n\tb", "a\\r\\n\\tb"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_shown(visible_append, str_from(rows[i].text), rows[i].shown);
+    expect_shown(visible_append_lines, STR("a\n\t\x1B\u202E\r\u05D0"),
+                 "a\n\t\\u001b\\u202e\\r\u05D0");
+    expect_shown(visible_append_json_string, STR("\"\\\n\u200B\u05D0                    x"),
+                 "\"\\\"\\\\\\n\\u200b\u05D0                    x\"");
+}
+END_TEST
+
+START_TEST(letters_from_right_to_left_are_isolated)
+{
+    expect_shown(visible_append, STR("rm \u05D0\u05D1 12"), "rm \u2068\u05D0\u05D1\u2069 12");
+    expect_shown(visible_append, STR("\u05D0 \u0627 x"), "\u2068\u05D0 \u0627\u2069 x");
+    expect_shown(visible_append, STR("\u05D0"), "\u2068\u05D0\u2069");
+    expect_shown(visible_append, STR("\u05D0 "), "\u2068\u05D0\u2069 ");
+    expect_shown(visible_append, STR("\u05D0\u202E\u05D1"),
+                 "\u2068\u05D0\u2069\\u202e\u2068\u05D1\u2069");
+}
+END_TEST
+
+START_TEST(a_long_run_of_white_space_is_one_mark)
+{
+    expect_shown(visible_append, STR("a\n\n\nb"), "a\\n\\n\\nb");
+    expect_shown(visible_append, STR("a\n\r\n \nx\n \n\nb"), "a\\n\\r\\n \\nx\\n \\n\\nb");
+    expect_shown(visible_append, STR("a\n\r\n \n\u2028b"), "a[4 line breaks]b");
+    expect_shown(visible_append, STR("a               b"), "a               b");
+    expect_shown(visible_append, STR("a        \u00A0       b"), "a[16 blanks]b");
+    struct buffer many;
+    buffer_init(&many);
+    for (int i = 0; i < 3000; i++)
+        buffer_append_char(&many, ' ');
+    expect_shown(visible_append, buffer_str(&many), "[3,000 blanks]");
+    buffer_finish(&many);
+}
+END_TEST
+
+START_TEST(a_quoted_text_is_cut_inside_its_quotes)
+{
+    struct buffer buffer;
+    buffer_init(&buffer);
+    visible_append_quoted(&buffer, STR("a\"\u200B\u00E9\u00E9"), 4);
+    expect_str(buffer_str(&buffer), "\"a\\\"\\u200b\u00E9…\"");
+    buffer_clear(&buffer);
+    visible_append_quoted(&buffer, STR("a\xFF"), 2);
+    visible_append_quoted(&buffer, STR_EMPTY, 0);
+    expect_str(buffer_str(&buffer), "\"a\\ufffd\"\"\"");
+    buffer_finish(&buffer);
+}
+END_TEST
+
+START_TEST(blanks_are_no_content)
+{
+    ck_assert(!visible_has_content(STR_EMPTY));
+    ck_assert(!visible_has_content(STR(" \t\n\u00A0\u200B\u3164\u2800\uFEFF\U000E0041\xFF")));
+    ck_assert(visible_has_content(STR("\u200B.")));
 }
 END_TEST
 
@@ -239,6 +327,11 @@ int main(void)
     tcase_add_test(tests, numbers_are_digits_only);
     tcase_add_test(tests, cut_splits_at_the_first_separator);
     tcase_add_test(tests, json_strings_hide_nothing_and_mislead_nobody);
+    tcase_add_test(tests, what_cannot_be_seen_is_spelt_out);
+    tcase_add_test(tests, letters_from_right_to_left_are_isolated);
+    tcase_add_test(tests, a_long_run_of_white_space_is_one_mark);
+    tcase_add_test(tests, a_quoted_text_is_cut_inside_its_quotes);
+    tcase_add_test(tests, blanks_are_no_content);
     tcase_add_test(tests, buffer_grows_drops_and_gives_away);
     tcase_add_test(tests, an_item_of_a_list_ends_within_120_columns);
     tcase_add_test(tests, map_survives_growth_and_removal);

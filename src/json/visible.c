@@ -1,0 +1,36 @@
+/* String by string; what is between them stays. */
+#include "taskgate/json/visible.h"
+
+#include "taskgate/json/text.h"
+
+static void append(struct buffer *out, struct str json, bool is_for_people)
+{
+    struct buffer text;
+    buffer_init(&text);
+    for (size_t i = 0; i < json.length; i++) {
+        if (json.bytes[i] != '"') {
+            buffer_append_char(out, json.bytes[i]);
+            continue;
+        }
+        size_t start = i++;
+        while (i < json.length && json.bytes[i] != '"')
+            i += json.bytes[i] == '\\' ? 2 : 1;
+        buffer_clear(&text);
+        json_decode_string(str_slice(json.bytes + start, i + 1 - start), &text);
+        if (is_for_people)
+            visible_append_quoted(out, buffer_str(&text), 0);
+        else
+            visible_append_json_string(out, buffer_str(&text));
+    }
+    buffer_finish(&text);
+}
+
+void visible_append_json(struct buffer *out, struct str json)
+{
+    append(out, json, false);
+}
+
+void visible_append_json_for_people(struct buffer *out, struct str json)
+{
+    append(out, json, true);
+}
