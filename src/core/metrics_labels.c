@@ -4,6 +4,7 @@
 
 #include "metrics_internal.h"
 #include "taskgate/core/map.h"
+#include "taskgate/core/visible.h"
 
 _Static_assert(METRIC_COUNT < 256, "a key has one byte for the metric");
 
@@ -22,18 +23,13 @@ static struct capped_label capped_labels[] = {
 #define CAPPED_LABEL_COUNT (sizeof capped_labels / sizeof *capped_labels)
 #define OVERFLOW_VALUE STR("__other__")
 
-/* Controls (but LF, which is escaped) and characters that turn the direction of text: people read
- * metrics on terminals, too. In UTF-8, U+0080 to U+009F begin with C2, U+061C is D8 9C, the others
- * begin with E2 or EF. */
+/* Hidden characters but LF, which is escaped: people read metrics on terminals, too. */
 static bool misleads(struct str value)
 {
-    for (size_t i = 0; i < value.length; i++) {
-        const unsigned char *at = (const unsigned char *)value.bytes + i;
-        if ((at[0] < 0x20 && at[0] != '\n') || at[0] == 0x7F || (at[0] == 0xC2 && at[1] < 0xA0) ||
-            (at[0] == 0xD8 && at[1] == 0x9C) || (at[0] == 0xEF && at[1] == 0xBB && at[2] == 0xBF) ||
-            (at[0] == 0xE2 && at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9) ||
-            (at[0] == 0xE2 && at[1] == 0x80 &&
-             (at[2] == 0x8E || at[2] == 0x8F || (at[2] >= 0xA8 && at[2] <= 0xAE))))
+    unsigned c;
+    for (size_t i = 0, length; i < value.length; i += length) {
+        length = str_code_point(str_slice(value.bytes + i, value.length - i), &c);
+        if (length == 0 || (c != '\n' && visible_is_hidden(c)))
             return true;
     }
     return false;
@@ -42,7 +38,7 @@ static bool misleads(struct str value)
 /* A value that may stand in the text: UTF-8 of bounded length. */
 static struct str presentable(struct str value)
 {
-    if (!str_is_utf8(value) || misleads(value))
+    if (misleads(value))
         return STR("__invalid__");
     if (value.length <= METRICS_LABEL_BYTES)
         return value;

@@ -24,7 +24,7 @@ void buffer_append_char(struct buffer *buffer, char c);
 void buffer_append_format(struct buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* As a JSON string with its quotes. Invalid UTF-8 becomes U+FFFD, control characters are
- * escaped, and so are bidirectional controls and U+2028/2029. What people read goes through
+ * escaped, and so are bidirectional controls and U+2028/2029. Texts for people go through
  * core/visible.h. */
 void buffer_append_json_string(struct buffer *buffer, struct str s);
 /* A view of the content, valid until the next change. */

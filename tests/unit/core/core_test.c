@@ -80,7 +80,7 @@ static void expect_shown(void (*append)(struct buffer *, struct str), struct str
     buffer_finish(&buffer);
 }
 
-START_TEST(what_cannot_be_seen_is_spelt_out)
+START_TEST(each_hidden_character_is_spelt_out)
 {
     static const struct {
         const char *text, *shown;
@@ -327,7 +327,7 @@ int main(void)
     tcase_add_test(tests, numbers_are_digits_only);
     tcase_add_test(tests, cut_splits_at_the_first_separator);
     tcase_add_test(tests, json_strings_hide_nothing_and_mislead_nobody);
-    tcase_add_test(tests, what_cannot_be_seen_is_spelt_out);
+    tcase_add_test(tests, each_hidden_character_is_spelt_out);
     tcase_add_test(tests, letters_from_right_to_left_are_isolated);
     tcase_add_test(tests, a_long_run_of_white_space_is_one_mark);
     tcase_add_test(tests, a_quoted_text_is_cut_inside_its_quotes);
