@@ -40,7 +40,7 @@ const struct variable environment_table[] = {
     {VARIABLE_NUMBER, {{"THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS", SECOND}}, AT(times.sync_forward_timeout_ms), RANGE(SECOND, YEAR), .default_text = "60", .help = "Silence allowed in a forwarded call."},
     {VARIABLE_NUMBER, {{"THOUGHTGATE_UPSTREAM_CONNECT_TIMEOUT_SECS", SECOND}}, AT(times.connect_timeout_ms), RANGE(SECOND, 3600 * SECOND), .default_text = "5", .help = "Time to connect to a server."},
     {VARIABLE_NUMBER, {{"THOUGHTGATE_TOOLS_FETCH_TIMEOUT_MS", 1}}, AT(times.tools_fetch_timeout_ms), RANGE(1, YEAR), .default_text = "30000", .help = "Time to fetch the whole list of tools."},
-    {VARIABLE_NUMBER, {{"THOUGHTGATE_TOOLS_MAX_PAGES", 1}}, AT(times.tools_max_pages), RANGE(1, 1000000), .default_text = "100", .help = "The most pages of that list that are fetched."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_TOOLS_MAX_PAGES", 1}}, AT(times.tools_max_pages), RANGE(1, 1000000), .default_text = "100", .help = "The most pages of that list that are fetched. A cursor that comes a second time ends the list before."},
 
     {VARIABLE_NUMBER, {{"THOUGHTGATE_MAX_REQUEST_BODY_BYTES", 1}}, AT(limits.body_bytes), RANGE(1, INT64_C(1) << 30), .sets = "limits.body_bytes", .help = "Size of a request."},
     {VARIABLE_NUMBER, {{"THOUGHTGATE_RATE_LIMIT_RPS", 1}}, AT(limits.requests_per_second), RANGE(0, INT32_MAX), .sets = "limits.requests_per_second", .help = "Requests per second from one client address; 0 means no limit."},
