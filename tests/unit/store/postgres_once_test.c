@@ -33,11 +33,11 @@ START_TEST(a_transaction_lost_before_its_number_was_sent_is_not_stored)
     struct database *database = store_postgres.open(scratch.place, &error);
     ck_assert_msg(database != NULL, "%s", error.message);
     ck_assert(store_postgres.begin(database, true) && store_postgres.probe(database, 1));
-    ck_assert_msg(store_postgres.commit(database, &error), "%s", error.message);
+    ck_assert_msg(store_postgres.commit(database, &error) == COMMIT_DONE, "%s", error.message);
     ck_assert(store_postgres.begin(database, true) && store_postgres.probe(database, 2) &&
               store_postgres.replicas->feed_add(database, &change, 2));
     connection_drop(database);
-    ck_assert(!store_postgres.commit(database, &error));
+    ck_assert_int_eq(store_postgres.commit(database, &error), COMMIT_NOTHING);
     ck_assert_int_eq(scratch_query(&scratch, "SELECT at_ms FROM probe"), 1);
     store_postgres.close(database);
 }
