@@ -11,6 +11,7 @@
 #include "events.h"
 #include "feed.h"
 #include "grant_events.h"
+#include "known_senders.h"
 #include "provider.h"
 #include "refusals.h"
 #include "results.h"
@@ -20,6 +21,7 @@
 
 #define MAX_BODY_BYTES ((size_t)4 * 1024 * 1024) /* of a call, as the default on the proxy port */
 #define MAX_CONNECTIONS 1000
+#define RESERVED_CONNECTIONS 16 /* for probes */
 #define READ_TIMEOUT_MS 30000
 #define STREAM_HIGH_WATER ((size_t)1024 * 1024)
 
@@ -52,6 +54,9 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
         .port = options->port,
         .max_body_bytes = MAX_BODY_BYTES,
         .max_connections = MAX_CONNECTIONS,
+        .reserved_connections = RESERVED_CONNECTIONS,
+        .budget = options->budget,
+        .judge_body = known_senders_judge,
         .read_timeout_ms = READ_TIMEOUT_MS,
         .stream_high_water = STREAM_HIGH_WATER,
         .port_name = "admin",

@@ -11,6 +11,8 @@
 
 #include "operator.h"
 
+#define KNOWN_SENDERS 256
+
 /* Everything in it belongs to its loop's thread. */
 struct admin {
     uint32_t magic; /* ADMIN_MAGIC while it lives */
@@ -27,6 +29,8 @@ struct admin {
     struct session_watch *session_watch;
     const struct notifier *notifier; /* or NULL */
     char extra_token_sha256[65];
+    char known_senders[KNOWN_SENDERS][65]; /* known_senders.c */
+    size_t next_sender;
     bool (*upstream_reachable)(void *context);
     void *context;
     char *config_error; /* or NULL */

@@ -11,6 +11,7 @@
 
 #include "authentication.h"
 #include "client_certificate.h"
+#include "known_senders.h"
 #include "reply.h"
 #include "site.h"
 
@@ -180,6 +181,8 @@ static void on_found(void *context, const struct authentication *result)
     request->who = result->who;
     if (request->exchange) {
         http_on_gone(request->exchange, NULL, NULL);
+        if (result->who)
+            known_senders_note(request->admin, request->exchange, result->who);
         if (!result->who)
             reply_error(request->exchange, result->error, result->message, NULL);
         else if (request->admin->closed)
@@ -235,12 +238,22 @@ static void route_request(struct request *request)
         admit(request, route);
 }
 
+/* Their last connections are for these. */
+static bool is_probe(const struct http_exchange *exchange)
+{
+    struct str id;
+    const struct route *route = find_route(http_path(exchange), &id);
+    return route && any_client(route);
+}
+
 void router_handle(struct http_exchange *exchange, void *context)
 {
     struct admin *admin = admin_from(context);
     struct request request = {.admin = admin, .exchange = exchange, .snapshot = snapshot_current()};
     if (admin->closed)
         reply_error(exchange, REPLY_UNAVAILABLE, "the process ends", NULL);
+    else if (http_is_in_reserve(exchange) && !is_probe(exchange))
+        reply_error(exchange, REPLY_UNAVAILABLE, "all connections are in use", NULL);
     else if (request.snapshot)
         route_request(&request);
     else

@@ -18,6 +18,20 @@ struct str connection_peer(struct connection *connection)
     return str_from(connection->peer);
 }
 
+struct str connection_holder(struct connection *connection)
+{
+    return connection->holder[0] != '\0' ? str_from(connection->holder)
+                                         : connection_peer(connection);
+}
+
+void connection_rest(struct connection *connection, enum idle_rank rank)
+{
+    struct http_server *server = connection->server;
+    connection->idle_since_ms = loop_now_ms(server->loop);
+    list_remove(&connection->idle);
+    list_append(&server->idle[rank], &connection->idle);
+}
+
 /* The client has sent something while its request is held: its end, or the next request. */
 static void on_early(h2o_socket_t *socket, const char *error)
 {

@@ -16,6 +16,8 @@
 /* The kernel finds a client that has vanished silently after about a minute, and one that reads
  * nothing after as long. h2o has no write timeout. */
 #define USER_TIMEOUT_MS 60000
+/* A client that has just come, or has just been answered, has this time for its request. */
+#define SETTLED_MS 1000
 #define KEEPALIVE_IDLE_S 30
 #define KEEPALIVE_INTERVAL_S 10
 #define KEEPALIVE_PROBES 3
@@ -67,6 +69,7 @@ static void on_socket_closed(void *context)
     handshake_stop(connection);
     intake_leave(connection);
     list_remove(&connection->resting);
+    list_remove(&connection->idle);
     if (connection->is_open != NULL)
         *connection->is_open = false;
     if (!linger_start(connection, on_linger_end))
@@ -85,6 +88,33 @@ void connection_retire_all(struct http_server *server)
         else if (connection->socket->input->size == 0)
             shutdown(h2o_socket_get_fd(connection->socket), SHUT_RD);
     }
+}
+
+/* How long it has sent parts of a request does not matter: only an answer makes it less idle. */
+static struct connection *find_idlest(struct http_server *server)
+{
+    int64_t before_ms = loop_now_ms(server->loop) - SETTLED_MS;
+    for (int rank = 0; rank < IDLE_RANKS; rank++) {
+        struct connection *idlest = LIST_ENTRY(server->idle[rank].next, struct connection, idle);
+        if (!list_is_empty(&server->idle[rank]) && idlest->idle_since_ms <= before_ms)
+            return idlest;
+    }
+    return NULL;
+}
+
+bool connection_make_room(struct http_server *server)
+{
+    struct connection *connection = find_idlest(server);
+    if (connection == NULL)
+        return false;
+    h2o_socket_t *socket = connection->socket;
+    h2o_socket_cb callback = socket->_cb.read != NULL ? socket->_cb.read : socket->_cb.write;
+    list_remove(&connection->idle);
+    if (connection->handshake != NULL)
+        h2o_socket_close(socket);
+    else if (callback != NULL)
+        callback(socket, "makes room");
+    return true;
 }
 
 /* ---- the beginning ---- */
@@ -139,7 +169,9 @@ void connection_add(struct http_server *server, h2o_socket_t *socket)
     connection->linger_fd = -1;
     list_init(&connection->departed);
     list_init(&connection->resting);
+    list_init(&connection->idle);
     list_append(&server->connections, &connection->node);
+    connection_rest(connection, IDLE_SILENT);
     server->connection_count++;
     count_connection(server, 1);
     socket->on_close.cb = on_socket_closed;

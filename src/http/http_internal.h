@@ -13,10 +13,10 @@
 #include <h2o.h>
 #include <netinet/in.h>
 
+#include "taskgate/core/budget.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
-#include "taskgate/http/intake.h"
 #include "taskgate/http/port.h"
 #include "taskgate/http/server.h"
 #include "taskgate/tls/server.h"
@@ -24,6 +24,14 @@
 struct http_server;
 /* Takes an accepted socket, and may close it. */
 typedef void (*accepted_callback)(struct http_server *server, h2o_socket_t *socket);
+
+/* Connections that wait for a request, or receive it, in the order in which they make room. */
+enum idle_rank {
+    IDLE_SILENT,   /* nothing was ever answered there */
+    IDLE_STRANGER, /* nobody knows the client */
+    IDLE_KNOWN,
+    IDLE_RANKS
+};
 
 struct http_server {
     uint32_t magic; /* HTTP_SERVER_MAGIC */
@@ -46,6 +54,7 @@ struct http_server {
     bool has_seat;                  /* for the next client; under its lock */
 
     struct list connections;
+    struct list idle[IDLE_RANKS]; /* of these the ones that may have to make room, idlest first */
     int connection_count;
     /* Reports clients that leave while nothing is read from them (http_on_gone). It watches each
      * connection from accept on, edge-triggered for EPOLLRDHUP. */
@@ -75,14 +84,8 @@ static inline struct http_server *http_server_from(void *context)
     return MAGIC_CAST(struct http_server, HTTP_SERVER_MAGIC, context);
 }
 
-/* A request that is being received. */
-struct intake_entry {
-    struct list node; /* in the intake's list, while it is counted; under its lock */
-    bool is_counted;  /* the loop's own */
-    bool is_dropped;  /* chosen to be; under the lock */
-    size_t bytes;     /* of it so far; under the lock */
-    int64_t since_ms; /* monotonic */
-};
+/* Holders are digests, names or addresses; a longer name is cut. */
+#define HOLDER_BYTES 80
 
 struct connection {
     uint32_t magic;       /* CONNECTION_MAGIC */
@@ -91,13 +94,20 @@ struct connection {
     struct http_server *server;
     h2o_socket_t *socket;           /* NULL while lingering */
     struct http_exchange *exchange; /* the one not yet answered, or NULL */
+    struct http_exchange *served;   /* the same, until h2o is done with its response */
     bool is_loopback;
     char peer[INET6_ADDRSTRLEN]; /* the client's address; "" until someone asks */
     struct list resting;         /* in server->resting, or in no list */
-    struct intake_entry intake;
-    h2o_socket_cb h2o_read; /* wrapped by intake.c; NULL if nothing is bounded */
-    bool *is_open;          /* NULL, or set to false when the socket is closed */
-    bool client_left;       /* it has closed, or half-closed, its side */
+    struct list idle;            /* in one of the server's lists, or in no list */
+    int64_t idle_since_ms;
+    struct budget_claim claim; /* on what it holds; intake.c */
+    char holder[HOLDER_BYTES]; /* that it counts for; "": the address */
+    size_t head_bytes;         /* of the request that is received; 0: not looked at yet */
+    size_t body_bytes;         /* the most of its body that is read */
+    h2o_socket_cb h2o_read;    /* wrapped by intake.c; NULL if nothing is bounded */
+    h2o_socket_cb h2o_written; /* the same, of what h2o sends before it reads on */
+    bool *is_open;             /* NULL, or set to false when the socket is closed */
+    bool client_left;          /* it has closed, or half-closed, its side */
 
     struct tls_server *tls;      /* it was accepted with; NULL: plain */
     struct handshake *handshake; /* while it is under way */
@@ -134,6 +144,7 @@ struct http_exchange {
     struct buffer sending;
     loop_callback drained;
     void *drained_context;
+    size_t charged;       /* bytes that the owner holds for it */
     int64_t length_left;  /* of a response with Content-Length; -1: not known */
     bool started;         /* h2o knows the response */
     bool in_flight;       /* h2o holds `sending` until proceed */
@@ -202,6 +213,9 @@ void connection_hold(struct connection *connection);
 void connection_let_go(struct connection *connection);
 /* Closes the connection of `request` now, whatever it is doing. */
 void connection_cut(h2o_req_t *request);
+struct str connection_holder(struct connection *connection);
+/* It waits for a request, and may have to make room. */
+void connection_rest(struct connection *connection, enum idle_rank rank);
 
 /* ---- linger.c ---- */
 /* Keeps the connection readable for a moment after h2o has closed it. */
@@ -217,7 +231,11 @@ void intake_open(struct http_server *server);
 void intake_wrap(struct connection *connection);
 /* The same at the end of the round. */
 void intake_wrap_later(struct connection *connection);
-/* The request is complete, or will never be. */
+/* The request is complete. */
+void intake_complete(struct connection *connection);
+/* Counts what the connection holds now. */
+void intake_count(struct connection *connection);
+/* The connection is closed. */
 void intake_leave(struct connection *connection);
 
 /* ---- handshake.c ---- */
@@ -278,6 +296,8 @@ void port_leave(struct http_server *server);
 bool port_may_tell(struct http_port *port, int64_t *left_out);
 
 /* ---- connection_life.c ---- */
+/* Closes the idlest connection of the first rank. false: none has been idle for long enough. */
+bool connection_make_room(struct http_server *server);
 /* Takes an accepted socket into the server. */
 void connection_add(struct http_server *server, h2o_socket_t *socket);
 void connection_remove(struct connection *connection);

@@ -1,78 +1,19 @@
 /*
- * Bodies that are being received. h2o collects a whole request in its socket's buffer, and calls
- * nothing before it is complete. So this file wraps h2o's read callback, and counts the bytes after
- * each read. The connections of all loops share one limit, so one lock guards the counts. A request
- * that comes in one read does not take the lock.
+ * The memory that connections hold: requests that are received, their bodies until they are
+ * answered, and responses that the client does not read. h2o collects a whole request in its
+ * socket's buffer, and calls nothing before it is complete. So this file wraps h2o's read callback,
+ * and looks after each read. Capacities count, not sizes. The connections of all loops share one
+ * budget with one lock, which small requests do not take.
  */
-#include "taskgate/http/intake.h"
-
-#include <pthread.h>
 #include <stdlib.h>
-#include <sys/socket.h>
+#include <string.h>
 
 #include "http_internal.h"
-#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/core/metrics.h"
 
-/* A body counts as slow only after this time. */
-#define SETTLED_MS 1000
-
-struct http_intake {
-    pthread_mutex_t lock;
-    size_t limit_bytes;
-    size_t total_bytes;    /* of all in `receiving` but those that are dropped */
-    struct list receiving; /* struct intake_entry.node */
-};
-
-struct http_intake *http_intake_create(size_t limit_bytes)
-{
-    struct http_intake *intake = memory_alloc(sizeof(*intake));
-    pthread_mutex_init(&intake->lock, NULL);
-    intake->limit_bytes = limit_bytes;
-    list_init(&intake->receiving);
-    return intake;
-}
-
-void http_intake_set_limit(struct http_intake *intake, size_t limit_bytes)
-{
-    pthread_mutex_lock(&intake->lock);
-    intake->limit_bytes = limit_bytes;
-    pthread_mutex_unlock(&intake->lock);
-}
-
-void http_intake_destroy(struct http_intake *intake)
-{
-    if (intake == NULL)
-        return;
-    pthread_mutex_destroy(&intake->lock);
-    free(intake);
-}
-
-/* ---- the slowest; under the lock ---- */
-
-/* The slower one has fewer bytes a second since its first byte. */
-static bool is_slower(const struct intake_entry *a, const struct intake_entry *b, int64_t now_ms)
-{
-    int64_t age_a = now_ms - a->since_ms, age_b = now_ms - b->since_ms;
-    bool is_settled_a = age_a >= SETTLED_MS, is_settled_b = age_b >= SETTLED_MS;
-    if (is_settled_a != is_settled_b)
-        return is_settled_a;
-    return (double)a->bytes * (double)(age_b + 1) < (double)b->bytes * (double)(age_a + 1);
-}
-
-static struct intake_entry *find_slowest(struct http_intake *intake)
-{
-    int64_t now_ms = clock_monotonic_ms();
-    struct intake_entry *slowest = NULL;
-    LIST_FOR_EACH_SAFE (node, next, &intake->receiving) {
-        struct intake_entry *entry = LIST_ENTRY(node, struct intake_entry, node);
-        if (!entry->is_dropped && (slowest == NULL || is_slower(entry, slowest, now_ms)))
-            slowest = entry;
-    }
-    return slowest;
-}
+/* h2o's first buffer and the rest of a small request: `limits.connections` bounds these. */
+#define UNCOUNTED_BYTES ((size_t)16 * 1024)
 
 /* ---- dropping ---- */
 
@@ -80,157 +21,273 @@ static void on_nothing(h2o_socket_t *socket, const char *error)
 {
 }
 
+/* Ends a request that is being received. Bytes that the kernel does not take at once are not sent.
+ */
+static void turn_away(struct connection *connection, const char *answer)
+{
+    h2o_socket_t *socket = connection->socket;
+    h2o_iovec_t bytes = h2o_iovec_init(answer, strlen(answer));
+    if (!h2o_socket_is_writing(socket)) /* "100 Continue" */
+        h2o_socket_write(socket, &bytes, 1, on_nothing);
+    linger_prepare(connection);
+    connection->h2o_read(socket, "turned away"); /* closes it */
+}
+
+/* The client of a response gets no more of it, as if it had left. */
 static void drop(struct connection *connection)
 {
     static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
                                  "Retry-After: 1\r\nContent-Length: 0\r\n\r\n";
-    h2o_socket_t *socket = connection->socket;
-    log_warn("Dropped the request whose body came slowest: too many bodies are under way",
+    log_warn("Dropped a request: its sender holds too much memory",
              LOG_STR("client", connection_peer(connection)));
-    metrics_count(METRIC_LIMITS_REACHED, STR("bodies_bytes"));
-    /* Bytes that the kernel does not take at once are not sent. */
-    h2o_iovec_t bytes = h2o_iovec_init(answer, sizeof(answer) - 1);
-    if (!h2o_socket_is_writing(socket)) /* "100 Continue" */
-        h2o_socket_write(socket, &bytes, 1, on_nothing);
-    linger_prepare(connection);
-    connection->h2o_read(socket, "dropped for the others"); /* closes it */
+    if (connection->served == NULL) {
+        turn_away(connection, answer);
+        return;
+    }
+    h2o_req_t *request = connection->served->request;
+    if (connection->exchange != NULL)
+        exchange_report_gone(connection->exchange);
+    connection_cut(request);
 }
 
-/* Drops a request that another loop has chosen. Runs on the loop of its connection. */
+/* To the loop of a connection that was chosen. The connection may be gone when it arrives. */
 struct delivery {
-    struct http_intake *intake;
+    struct budget *budget;
     struct loop *loop;
 };
 
-/* Only its own loop takes an entry out of the list. */
-static struct connection *find_dropped(struct http_intake *intake, const struct loop *loop)
-{
-    struct connection *found = NULL;
-    pthread_mutex_lock(&intake->lock);
-    LIST_FOR_EACH_SAFE (node, next, &intake->receiving) {
-        struct connection *connection = LIST_ENTRY(node, struct connection, intake.node);
-        if (connection->intake.is_dropped && connection->server->loop == loop)
-            found = connection;
-    }
-    pthread_mutex_unlock(&intake->lock);
-    return found;
-}
+static bool is_of_loop(const struct budget_claim *claim, const void *loop);
 
 static void drop_chosen(void *context)
 {
     struct delivery *delivery = context;
-    struct connection *connection;
-    while ((connection = find_dropped(delivery->intake, delivery->loop)) != NULL)
-        drop(connection); /* takes it out of the list */
+    struct budget_claim *claim;
+    while ((claim = budget_find_chosen(delivery->budget, is_of_loop, delivery->loop)) != NULL)
+        drop(LIST_ENTRY(claim, struct connection, claim)); /* releases it */
     free(delivery);
 }
 
-/* True when the bodies hold too much: one of them is chosen. If it belongs to this loop, it is in
- * `*own`; if not, its own loop gets a message. The list is looked through once for each choice.
- * Bodies that hold much are few. */
-static bool choose(struct http_intake *intake, const struct loop *loop, struct connection **own)
+/* Under the budget's lock the connection is still there, so its loop still runs. */
+static void on_chosen(struct budget_claim *claim)
 {
-    *own = NULL;
-    pthread_mutex_lock(&intake->lock);
-    bool is_too_much = intake->total_bytes > intake->limit_bytes;
-    struct intake_entry *entry = is_too_much ? find_slowest(intake) : NULL;
-    if (entry != NULL) {
-        struct connection *connection = LIST_ENTRY(entry, struct connection, intake);
-        entry->is_dropped = true;
-        intake->total_bytes -= entry->bytes;
-        if (connection->server->loop == loop) {
-            *own = connection;
-        } else {
-            struct delivery *delivery = memory_alloc(sizeof(*delivery));
-            *delivery = (struct delivery){intake, connection->server->loop};
-            /* Under the lock the entry is still in the list, so its loop still runs. */
-            loop_post(connection->server->loop, drop_chosen, delivery);
-        }
-    }
-    pthread_mutex_unlock(&intake->lock);
-    return entry != NULL;
+    const struct http_server *server = LIST_ENTRY(claim, struct connection, claim)->server;
+    struct delivery *delivery = memory_alloc(sizeof(*delivery));
+    *delivery = (struct delivery){server->options.budget, server->loop};
+    loop_post(server->loop, drop_chosen, delivery);
+}
+
+static const struct budget_owner claim_owner = {.chosen = on_chosen};
+
+static bool is_of_loop(const struct budget_claim *claim, const void *loop)
+{
+    return claim->owner == &claim_owner &&
+           LIST_ENTRY(claim, struct connection, claim)->server->loop == loop;
 }
 
 /* ---- counting ---- */
 
-static void count(struct connection *connection, size_t bytes)
+static size_t response_bytes(const struct http_exchange *exchange)
 {
-    struct intake_entry *entry = &connection->intake;
-    struct http_intake *intake = connection->server->options.intake;
-    pthread_mutex_lock(&intake->lock);
-    if (!entry->is_counted) {
-        entry->is_counted = true;
-        entry->since_ms = clock_monotonic_ms();
-        list_append(&intake->receiving, &entry->node);
-    }
-    if (!entry->is_dropped)
-        intake->total_bytes += bytes - entry->bytes;
-    entry->bytes = bytes;
-    pthread_mutex_unlock(&intake->lock);
+    return exchange->waiting.capacity + exchange->sending.capacity + exchange->charged;
+}
+
+static enum budget_kind kind_of(const struct http_exchange *served)
+{
+    if (served == NULL)
+        return BUDGET_RECEIVED;
+    return response_bytes(served) > UNCOUNTED_BYTES ? BUDGET_KEPT : BUDGET_NEEDED;
+}
+
+void intake_count(struct connection *connection)
+{
+    struct budget *budget = connection->server->options.budget;
+    const struct http_exchange *served = connection->served;
+    if (budget == NULL || connection->socket == NULL)
+        return;
+    size_t bytes = connection->socket->input->capacity;
+    if (served != NULL)
+        bytes += response_bytes(served);
+    if (bytes > UNCOUNTED_BYTES)
+        budget_hold(budget, &connection->claim, &claim_owner, connection_holder(connection),
+                    kind_of(served), bytes);
+    else
+        intake_leave(connection);
 }
 
 void intake_leave(struct connection *connection)
 {
-    struct intake_entry *entry = &connection->intake;
-    struct http_intake *intake = connection->server->options.intake;
-    if (!entry->is_counted)
-        return;
-    pthread_mutex_lock(&intake->lock);
-    list_remove(&entry->node);
-    if (!entry->is_dropped)
-        intake->total_bytes -= entry->bytes;
-    pthread_mutex_unlock(&intake->lock);
-    *entry = (struct intake_entry){.bytes = 0};
+    /* Only this loop sets the owner. */
+    if (connection->claim.owner != NULL)
+        budget_release(connection->server->options.budget, &connection->claim);
 }
 
-/* May close the connection, and others of this loop. */
-static void look(struct connection *connection)
+void http_charge(struct http_exchange *exchange, size_t bytes)
 {
-    struct http_intake *intake = connection->server->options.intake;
-    const struct loop *loop = connection->server->loop;
-    size_t bytes = connection->socket->input->size;
-    struct connection *chosen;
-    bool drops_itself = false;
-    if (bytes == 0 && !connection->intake.is_counted)
+    if (exchange->ended)
         return;
-    count(connection, bytes);
-    while (choose(intake, loop, &chosen)) {
-        if (chosen == connection)
-            drops_itself = true; /* once it is not used any more */
-        else if (chosen != NULL)
-            drop(chosen);
+    exchange->charged += bytes;
+    intake_count(exchange->connection);
+}
+
+void http_vouch(struct http_exchange *exchange, struct str principal)
+{
+    struct connection *connection = exchange->connection;
+    size_t length = principal.length < HOLDER_BYTES ? principal.length : HOLDER_BYTES - 1;
+    if (exchange->ended || length == 0 ||
+        (strncmp(connection->holder, principal.bytes, length) == 0 &&
+         connection->holder[length] == '\0'))
+        return;
+    memcpy(connection->holder, principal.bytes, length);
+    connection->holder[length] = '\0';
+    if (connection->claim.owner != NULL)
+        intake_count(connection);
+}
+
+struct str http_holder(const struct http_exchange *exchange)
+{
+    return connection_holder(exchange->connection);
+}
+
+/* ---- bodies of unknown clients ---- */
+
+/* Of picohttpparser, in h2o's library, which has no header of it. */
+struct phr_header {
+    const char *name;
+    size_t name_len;
+    const char *value;
+    size_t value_len;
+};
+int phr_parse_request(const char *bytes, size_t length, const char **method, size_t *method_length,
+                      const char **path, size_t *path_length, int *minor_version,
+                      struct phr_header *headers, size_t *header_count, size_t last_length);
+
+/* As h2o judges: Transfer-Encoding wins. SIZE_MAX: not told. */
+static size_t announced_bytes(const struct http_header *headers, size_t count)
+{
+    uint64_t length = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (str_equal_ignore_case(headers[i].name, STR("transfer-encoding")))
+            return SIZE_MAX;
+        if (str_equal_ignore_case(headers[i].name, STR("content-length")) &&
+            !str_to_u64(headers[i].value, &length))
+            return SIZE_MAX;
     }
-    if (drops_itself)
-        drop(connection);
+    return (size_t)length;
+}
+
+/* Reads the head that h2o has read, as far as it is there. */
+static void look_at_head(struct connection *connection)
+{
+    const struct http_server_options *options = &connection->server->options;
+    struct phr_header read[H2O_MAX_HEADERS];
+    struct http_header headers[H2O_MAX_HEADERS];
+    struct http_head head = {.headers = headers, .header_count = H2O_MAX_HEADERS};
+    const h2o_buffer_t *input = connection->socket->input;
+    int minor_version;
+    int length = phr_parse_request(input->bytes, input->size, &head.method.bytes,
+                                   &head.method.length, &head.path.bytes, &head.path.length,
+                                   &minor_version, read, &head.header_count, 0);
+    if (length <= 0)
+        return;
+    for (size_t i = 0; i < head.header_count; i++)
+        headers[i] = (struct http_header){.name = str_slice(read[i].name, read[i].name_len),
+                                          .value = str_slice(read[i].value, read[i].value_len)};
+    head.has_certificate = handshake_certificate(connection) != NULL;
+    connection->head_bytes = (size_t)length;
+    connection->body_bytes = HTTP_FREE_BODY_BYTES;
+    size_t announced = announced_bytes(headers, head.header_count);
+    if (announced > HTTP_FREE_BODY_BYTES)
+        connection->body_bytes = options->judge_body(&head, options->context);
+    /* With a length, the client need not send what will not be read. */
+    if (announced != SIZE_MAX && announced > connection->body_bytes)
+        connection->body_bytes = 0;
+}
+
+static bool is_beyond(struct connection *connection)
+{
+    const h2o_buffer_t *input = connection->socket->input;
+    if (connection->server->options.judge_body == NULL || input->size == 0)
+        return false;
+    if (connection->head_bytes == 0)
+        look_at_head(connection);
+    return connection->head_bytes > 0 &&
+           input->size - connection->head_bytes > connection->body_bytes;
 }
 
 /* ---- the read callback ---- */
 
+/* A large buffer with little in it: the rest is given back. h2o counts from its beginning. */
+static void shrink(h2o_socket_t *socket)
+{
+    h2o_buffer_t *old = socket->input, *small;
+    if (old->capacity <= UNCOUNTED_BYTES || old->size > old->capacity / 8)
+        return;
+    h2o_buffer_init(&small, &h2o_socket_buffer_prototype);
+    h2o_iovec_t place = h2o_buffer_reserve(&small, old->size);
+    memcpy(place.base, old->bytes, old->size);
+    small->size = old->size;
+    socket->input = small;
+    h2o_buffer__do_free(old);
+}
+
+/* Calls h2o, which may close the connection. */
+static void call_h2o(struct connection *connection, h2o_socket_cb callback, const char *error)
+{
+    bool is_open = true, *outer = connection->is_open;
+    connection->is_open = &is_open;
+    callback(connection->socket, error);
+    if (!is_open) {
+        if (outer != NULL)
+            *outer = false;
+        return;
+    }
+    connection->is_open = outer;
+    intake_wrap(connection);
+}
+
 static void on_read(h2o_socket_t *socket, const char *error)
 {
     struct connection *connection = socket->on_close.data;
-    bool is_open = true;
-    connection->is_open = &is_open;
     socket->_cb.read = connection->h2o_read;
-    connection->h2o_read(socket, error);
-    if (!is_open)
-        return;
-    connection->is_open = NULL;
-    intake_wrap(connection);
+    call_h2o(connection, connection->h2o_read, error);
+}
+
+static void on_written(h2o_socket_t *socket, const char *error)
+{
+    struct connection *connection = socket->on_close.data;
+    h2o_socket_cb written = connection->h2o_written;
+    connection->h2o_written = NULL;
+    call_h2o(connection, written, error);
 }
 
 void intake_wrap(struct connection *connection)
 {
     h2o_socket_t *socket = connection->socket;
-    if (connection->server->options.intake == NULL || socket == NULL ||
-        connection->exchange != NULL || socket->_cb.read == NULL)
+    if (connection->server->options.budget == NULL || socket == NULL || connection->served != NULL)
         return;
     if (connection->h2o_read == NULL)
         connection->h2o_read = socket->_cb.read; /* h2o has just accepted it */
-    if (socket->_cb.read != connection->h2o_read)
-        return; /* h2o does something else, or it is done already */
-    socket->_cb.read = on_read;
-    look(connection);
+    if (socket->_cb.read == connection->h2o_read) {
+        socket->_cb.read = on_read;
+    } else if (socket->_cb.read == NULL && socket->_cb.write != NULL &&
+               socket->_cb.write != on_written) {
+        /* "100 Continue" goes out, and h2o reads on by itself */
+        connection->h2o_written = socket->_cb.write;
+        socket->_cb.write = on_written;
+    } else {
+        return; /* it is done already */
+    }
+    shrink(socket);
+    intake_count(connection);
+    if (socket->_cb.read == on_read && is_beyond(connection))
+        turn_away(connection, "HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n"
+                              "WWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n");
+}
+
+void intake_complete(struct connection *connection)
+{
+    connection->head_bytes = 0;
+    intake_count(connection);
 }
 
 static void on_round_end(void *context)
@@ -254,7 +311,7 @@ void intake_open(struct http_server *server)
 void intake_wrap_later(struct connection *connection)
 {
     struct http_server *server = connection->server;
-    if (server->options.intake == NULL || connection->socket == NULL)
+    if (server->options.budget == NULL || connection->socket == NULL)
         return;
     if (list_is_empty(&connection->resting))
         list_append(&server->resting, &connection->resting);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -108,15 +109,38 @@ static void pause_accepting(struct http_server *server, int reason)
     loop_timer_start(&server->accept_again, ACCEPT_AGAIN_MS);
 }
 
+static bool is_client_waiting(const struct http_server *server)
+{
+    struct pollfd listener = {.fd = h2o_socket_get_fd(server->listener), .events = POLLIN};
+    return poll(&listener, 1, 0) == 1;
+}
+
+/* Idle connections make room for a client that waits. The reserve is for when there are none. */
+static bool take_seat(struct http_server *server)
+{
+    int most = server->options.max_connections;
+    if (most > 0 && server->connection_count >= most && is_client_waiting(server))
+        connection_make_room(server);
+    if (port_take_seat(server))
+        return true;
+    if (!is_client_waiting(server))
+        return false;
+    if (server->options.transport != NULL)
+        metrics_count(METRIC_LIMITS_REACHED, STR("connections"));
+    while (connection_make_room(server)) {
+        if (port_take_seat(server))
+            return true;
+    }
+    set_accepting(server, false);
+    loop_timer_start(&server->accept_again, ACCEPT_AGAIN_MS); /* if nobody leaves before */
+    return false;
+}
+
 static void accept_clients(struct http_server *server)
 {
     for (int i = 0; i < ACCEPTS_PER_ROUND && server->listener != NULL; i++) {
-        if (!port_take_seat(server)) {
-            if (server->options.transport != NULL)
-                metrics_count(METRIC_LIMITS_REACHED, STR("connections"));
-            set_accepting(server, false);
+        if (!take_seat(server))
             return;
-        }
         h2o_socket_t *socket = h2o_evloop_socket_accept(server->listener);
         if (socket != NULL) {
             port_fill_seat(server);
@@ -136,7 +160,9 @@ static void accept_clients(struct http_server *server)
 
 static void on_accept_again(void *context)
 {
-    accept_clients(http_server_from(context));
+    struct http_server *server = http_server_from(context);
+    set_accepting(server, true);
+    accept_clients(server);
 }
 
 static void on_readable(h2o_socket_t *listener, const char *error)

@@ -22,6 +22,9 @@ static void on_request_disposed(void *memory)
     struct http_exchange *exchange = http_exchange_from(((struct disposal *)memory)->exchange);
     if (!exchange->ended)
         exchange_report_gone(exchange);
+    exchange->connection->served = NULL;
+    connection_rest(exchange->connection,
+                    exchange->connection->holder[0] == '\0' ? IDLE_STRANGER : IDLE_KNOWN);
     connection_let_go(exchange->connection);
     intake_wrap_later(exchange->connection);
     list_remove(&exchange->finished);
@@ -56,10 +59,11 @@ static struct http_exchange *exchange_create(struct connection *connection, h2o_
     exchange->received_ms = loop_now_ms(connection->server->loop);
     exchange->length_left = -1;
     list_init(&exchange->finished);
-    connection->exchange = exchange;
+    connection->exchange = connection->served = exchange;
+    list_remove(&connection->idle);
     if (connection->is_retired)
         request->http1_is_persistent = 0;
-    intake_leave(connection);
+    intake_complete(connection);
     intern_names(exchange);
     connection_hold(connection);
     return exchange;

@@ -130,6 +130,7 @@ static void send_waiting(struct http_exchange *exchange, h2o_send_state_t state)
     exchange->waiting = swapped;
     exchange->in_flight = true;
     exchange->headers_sent = true;
+    intake_count(exchange->connection);
     send_bytes(exchange, state);
 }
 
@@ -275,6 +276,7 @@ bool http_stream_write(struct http_exchange *exchange, struct str bytes)
     buffer_append(&exchange->waiting, bytes);
     if (!exchange->in_flight && exchange->waiting.length > 0)
         send_waiting(exchange, H2O_SEND_STATE_IN_PROGRESS);
+    intake_count(exchange->connection);
     if (http_stream_backlog(exchange) <= exchange->connection->server->options.stream_high_water)
         return true;
     exchange->above_high_water = true;
@@ -314,6 +316,7 @@ void response_proceed(h2o_generator_t *generator, h2o_req_t *request)
         buffer_finish(&exchange->waiting);
         buffer_finish(&exchange->sending);
     }
+    intake_count(exchange->connection);
     if (exchange->above_high_water && http_stream_backlog(exchange) <= high_water / 2) {
         exchange->above_high_water = false;
         if (exchange->drained != NULL)

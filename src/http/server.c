@@ -50,10 +50,14 @@ struct http_server *http_server_create(struct loop *loop, const struct http_serv
     handshake_watch(options->tls);
     server->departures_fd = -1;
     if (options->shared_port == NULL)
-        server->own_port = http_port_create(options->max_connections);
+        server->own_port = http_port_create(
+            options->max_connections > 0 ? options->max_connections + options->reserved_connections
+                                         : 0);
     server->shared = options->shared_port != NULL ? options->shared_port : server->own_port;
     list_init(&server->in_line);
     list_init(&server->connections);
+    for (int rank = 0; rank < IDLE_RANKS; rank++)
+        list_init(&server->idle[rank]);
     list_init(&server->departed);
     intake_open(server);
     responses_open(server);
@@ -88,6 +92,16 @@ void http_server_set_tls(struct http_server *server, struct tls_server *tls)
     if (!tls_server_admit_alike(before, tls))
         connection_retire_all(server);
     tls_server_unref(before);
+}
+
+bool http_is_in_reserve(const struct http_exchange *exchange)
+{
+    const struct http_server *server = exchange->connection->server;
+    bool is_idle = false; /* another connection, which will make room */
+    for (int rank = 0; rank < IDLE_RANKS; rank++)
+        is_idle |= !list_is_empty(&server->idle[rank]);
+    return server->options.max_connections > 0 && !is_idle &&
+           server->connection_count > server->options.max_connections;
 }
 
 int http_server_connections(const struct http_server *server)

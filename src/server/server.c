@@ -236,6 +236,7 @@ static bool start_admin(struct server *server, const struct config *config,
     options->upstream_reachable = upstream_reachable;
     options->context = server->gateway;
     options->worker = workers_first_gateway(server->workers);
+    options->budget = workers_budget(server->workers);
     server->admin = admin_create(workers_first_loop(server->workers), options, error);
     if (!server->admin)
         return error_suffix(error, "free the port, or name another in THOUGHTGATE_ADMIN_PORT");

@@ -9,16 +9,17 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "taskgate/core/budget.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/snapshot.h"
-#include "taskgate/http/intake.h"
 #include "taskgate/http/port.h"
 #include "taskgate/http/server.h"
 
 #define READ_TIMEOUT_MS 60000
 #define STREAM_HIGH_WATER ((size_t)256 * 1024)
+#define HEAD_BYTES ((size_t)16 * 1024)
 
 /* One event loop with its listener. */
 struct worker {
@@ -37,7 +38,7 @@ struct worker {
 
 struct workers {
     struct gateway *gateway;
-    struct http_intake *intake; /* of all listeners */
+    struct budget *budget; /* of all listeners, and of the operators' */
     struct http_port *proxy_port, *replica_port;
     size_t count;
     struct worker list[];
@@ -50,12 +51,22 @@ static struct worker *worker_from(void *context)
 
 /* ---- starting ---- */
 
+/* h2o doubles its buffer until a request fits, with a head of some KiB. */
+static struct budget_limits budget_limits_of(const struct config *config)
+{
+    const struct config_limits *limits = &config->limits;
+    return (struct budget_limits){.bytes = (size_t)limits->bodies_bytes,
+                                  .percent = limits->share_percent,
+                                  .least_bytes = 2 * ((size_t)limits->body_bytes + HEAD_BYTES)};
+}
+
 struct workers *workers_create(struct gateway *gateway, const struct config *config)
 {
     size_t count = config->workers > 0 ? (size_t)config->workers : 1;
     struct workers *workers = memory_alloc(sizeof *workers + count * sizeof(struct worker));
     workers->gateway = gateway;
-    workers->intake = http_intake_create((size_t)config->limits.bodies_bytes);
+    const struct budget_limits limits = budget_limits_of(config);
+    workers->budget = budget_create(&limits);
     workers->proxy_port = http_port_create((int)config->limits.connections);
     workers->replica_port = http_port_create((int)config->limits.connections);
     workers->count = count;
@@ -76,7 +87,7 @@ static struct http_server_options port_options(const struct worker *worker,
         .reuse_port = workers->count > 1,
         .first_on_port = workers->count > 1 && worker == workers->list,
         .max_body_bytes = (size_t)config->limits.body_bytes,
-        .intake = workers->intake,
+        .budget = workers->budget,
         .read_timeout_ms = READ_TIMEOUT_MS,
         .stream_high_water = STREAM_HIGH_WATER,
         .context = worker->gateway,
@@ -155,6 +166,11 @@ struct loop *workers_first_loop(const struct workers *workers)
     return workers->list[0].loop;
 }
 
+struct budget *workers_budget(const struct workers *workers)
+{
+    return workers->budget;
+}
+
 struct gateway_worker *workers_first_gateway(const struct workers *workers)
 {
     return workers->list[0].gateway;
@@ -215,7 +231,8 @@ static void take_settings(struct worker *worker)
     http_server_set_max_body(worker->proxy, (size_t)snapshot->config->limits.body_bytes);
     if (worker->replicas)
         http_server_set_max_body(worker->replicas, (size_t)snapshot->config->limits.body_bytes);
-    http_intake_set_limit(worker->workers->intake, (size_t)snapshot->config->limits.bodies_bytes);
+    const struct budget_limits limits = budget_limits_of(snapshot->config);
+    budget_set_limits(worker->workers->budget, &limits);
     http_server_set_tls(worker->proxy, snapshot->config->proxy_tls.server);
     snapshot_unref(snapshot);
 }
@@ -326,7 +343,7 @@ void workers_destroy(struct workers *workers)
         dismiss_thread(&workers->list[i]);
         MAGIC_CLEAR(&workers->list[i]);
     }
-    http_intake_destroy(workers->intake);
+    budget_destroy(workers->budget);
     http_port_destroy(workers->proxy_port);
     http_port_destroy(workers->replica_port);
     free(workers);

@@ -20,6 +20,8 @@ bool workers_listen_for_replicas(struct workers *workers, const struct config *c
                                  struct error *error);
 bool workers_start_threads(struct workers *workers, struct error *error);
 struct loop *workers_first_loop(const struct workers *workers);
+/* Of all that clients make the process hold, on all ports. */
+struct budget *workers_budget(const struct workers *workers);
 struct gateway_worker *workers_first_gateway(const struct workers *workers);
 /* Each loop takes what a new snapshot sets for its listener. `taken` then comes once, on the first
  * loop, in the order of the calls. Any thread. */

@@ -26,6 +26,7 @@ struct admin_options {
     uint16_t port;
     struct tls_server *tls; /* NULL: plain HTTP */
     struct store *store;
+    struct budget *budget; /* of what clients make the process hold; NULL: none */
     /* A token that is valid beside the configured ones, as SHA-256 hex: the generated one, or
      * THOUGHTGATE_ADMIN_TOKEN (name `admin`, roles approver). "" when there is none. */
     char extra_token_sha256[65];

@@ -314,6 +314,7 @@ struct config_limits {
     int64_t body_bytes, bodies_bytes, result_bytes, store_bytes;
     int64_t sessions, sessions_per_principal, connections;
     int64_t listens, listens_per_principal;
+    int64_t share_percent; /* of one principal or unknown address, where no key says another */
     int64_t requests_per_second;               /* per peer address; 0 is off */
     int64_t requests_per_second_per_principal; /* 0 is off */
 };

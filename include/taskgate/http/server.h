@@ -17,9 +17,9 @@
 #include "taskgate/http/names.h"
 #include "taskgate/loop/loop.h"
 
-struct http_intake; /* taskgate/http/intake.h */
-struct http_port;   /* taskgate/http/port.h */
-struct tls_server;  /* taskgate/tls/server.h */
+struct budget;     /* taskgate/core/budget.h */
+struct http_port;  /* taskgate/http/port.h */
+struct tls_server; /* taskgate/tls/server.h */
 struct http_server;
 struct http_exchange;
 
@@ -33,6 +33,20 @@ typedef void (*http_handler)(struct http_exchange *exchange, void *context);
  * server sends a line of plain text. Called once for each, on the loop. */
 typedef void (*http_refusal)(int status, struct buffer *body, void *context);
 
+/* The head of a request whose body is not there yet. */
+struct http_head {
+    struct str method, path; /* the path with its query */
+    const struct http_header *headers;
+    size_t header_count;
+    bool has_certificate; /* the client has shown one that the port's `client_ca` vouches for */
+};
+
+/* How many bytes of body are read for this head. Asked once for each request whose body is longer
+ * than HTTP_FREE_BODY_BYTES, or of a length that is not told; with more the client is answered
+ * 401. */
+typedef size_t (*http_body_judge)(const struct http_head *head, void *context);
+#define HTTP_FREE_BODY_BYTES ((size_t)64 * 1024)
+
 struct http_server_options {
     struct str address; /* "127.0.0.1", "::1", "0.0.0.0" */
     uint16_t port;      /* 0 lets the system choose */
@@ -41,7 +55,9 @@ struct http_server_options {
     size_t max_body_bytes;
     int max_connections;           /* above it nothing is accepted until one closes; 0: no limit */
     struct http_port *shared_port; /* its bound holds instead; NULL: the server is alone */
-    struct http_intake *intake;    /* bounds the received bodies; may be shared; NULL: not */
+    int reserved_connections;      /* beyond them: see http_is_in_reserve() */
+    struct budget *budget;         /* of what its clients make it hold; may be shared; NULL: none */
+    http_body_judge judge_body;    /* NULL: every body is read */
     int64_t read_timeout_ms;       /* for a request's headers and body, and idle keep-alive */
     size_t stream_high_water;      /* bytes; see http_stream_write() */
     const char *transport;         /* label of connections_active; NULL: not counted */
@@ -77,6 +93,19 @@ struct str http_path(const struct http_exchange *exchange);      /* without the 
 struct str http_query(const struct http_exchange *exchange);     /* after '?', or empty */
 struct str http_authority(const struct http_exchange *exchange); /* the Host header, or empty */
 struct str http_body(const struct http_exchange *exchange);
+/*
+ * The client is known: `principal` is one whose credentials are good. From here on what the
+ * connection holds counts for the principal, no longer for the client's address, and it makes room
+ * for others only after those of unknown clients.
+ */
+void http_vouch(struct http_exchange *exchange, struct str principal);
+/* The payer for what the client holds: the last principal of the connection, else the address. */
+struct str http_holder(const struct http_exchange *exchange);
+/* The caller holds so many bytes more for this request until it ends. The client may have to leave
+ * for them, later. */
+void http_charge(struct http_exchange *exchange, size_t bytes);
+/* Whether all ordinary seats were taken: only probes are to be answered. */
+bool http_is_in_reserve(const struct http_exchange *exchange);
 /* The body is not needed any more: frees its memory, so that http_body() is empty and what was
  * taken of it must not be read. The rest of the request stays. It may do nothing. */
 void http_forget_body(struct http_exchange *exchange);

@@ -73,6 +73,7 @@ void call_note_acceptance(struct call *call, struct str session)
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), token = str_from(call->token);
     char *forgotten; /* another session of the token */
+    call_vouch(call);
     if (accepted_pairs_note(gateway->accepted_pairs, source, session, token, clock_monotonic_ms(),
                             &call->snapshot->config->limits, &forgotten))
         store_pair_put(gateway->store, source, session, token, clock_now_ms(),
@@ -80,6 +81,13 @@ void call_note_acceptance(struct call *call, struct str session)
     if (forgotten)
         sessions_remove(gateway->sessions, source, str_from(forgotten));
     free(forgotten);
+}
+
+void call_vouch(const struct call *call)
+{
+    const char *owner = call->identity ? call->identity->owner : call->owner;
+    if (call->exchange && strcmp(owner, OWNER_ANONYMOUS) != 0)
+        http_vouch(call->exchange, str_from(owner));
 }
 
 bool call_is_stranger(const struct call *call)

@@ -112,6 +112,8 @@ void call_take_facts(struct call *call, const struct store_reply *reply);
 /* Upstream has accepted the session (a digest, or "") with the request's token; the store is told
  * when that is news. After call_identify(). */
 void call_note_acceptance(struct call *call, struct str session);
+/* The credentials are good: what the client's connection holds counts for the owner. */
+void call_vouch(const struct call *call);
 /* Whether the server has never accepted the request's token in its session: such a client answers
  * and ends nothing there, for it may only have seen the session's id. A verified token is its
  * owner's, and a session under it is that owner's alone: a refreshed one is no stranger's. After

@@ -105,6 +105,7 @@ bool known_tokens_identify(struct known_tokens *tokens, uint64_t rules, struct c
     call->identified = true;
     memcpy(call->token, known->token, sizeof call->token);
     memcpy(call->owner, known->identity->owner, sizeof known->identity->owner);
+    call_vouch(call);
     take_session(known, call, http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID));
     return true;
 }

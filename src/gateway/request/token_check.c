@@ -176,6 +176,7 @@ static void admit(struct call *call, struct identity *identity, call_step next)
     const struct config_strings *scopes = &call->source->auth.scopes;
     call->identity = identity;
     verified_from(identity, &call->verified);
+    call_vouch(call);
     for (size_t i = 0; i < scopes->count; i++) {
         if (!identity_has_scope(identity, scopes->items[i])) {
             token_check_refuse(call, TOKEN_SCOPE);

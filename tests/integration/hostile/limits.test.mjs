@@ -109,9 +109,9 @@ async function half(t, stage, length) {
 }
 
 test('bodies that are half sent: bounded all together, the slowest goes, an honest one passes', async (t) => {
-  const stage = await hostileScene(t, { config: { workers: 2, limits: { body_bytes: 200_000, bodies_bytes: 1_060_000 } } });
+  const stage = await hostileScene(t, { config: { workers: 2, limits: { body_bytes: 200_000, bodies_bytes: 1_960_000, share_percent: 100 } } });
   const client = await stage.connect();
-  const slow = await half(t, stage, 60_000);
+  const slow = await half(t, stage, 100_000);
   const others = [];
   for (let i = 0; i < 6; i++) {
     others.push(await half(t, stage, 150_000));

@@ -8,11 +8,49 @@
 #include "suite.h"
 #include "taskgate/core/clock.h"
 
-START_TEST(above_the_cap_nothing_is_accepted_until_one_closes)
+/* Of held clients none makes room; idle ones do, those first that were never answered. */
+START_TEST(above_the_cap_idle_connections_make_room_and_held_ones_do_not)
 {
     struct http_server_options options = usual;
     options.max_connections = 3;
     struct scene scene = {.act = answer_hello};
+    struct peer peers[6];
+    start_with(&scene, options);
+    for (int i = 0; i < 3; i++)
+        peer_connect(&peers[i], scene.loop, scene.port);
+    peer_send_text(&peers[0], "GET / HTTP/1.1\r\n\r\n");
+    peer_await(&peers[0], "hello");
+    for (int i = 3; i < 5; i++) {
+        peer_connect(&peers[i], scene.loop, scene.port);
+        peer_send_text(&peers[i], "GET / HTTP/1.1\r\n\r\n");
+        peer_await(&peers[i], "hello");
+        peer_await_close(&peers[i - 2]);
+    }
+    ck_assert_int_eq(http_server_connections(scene.server), 3);
+    scene.act = hold;
+    for (int i = 0; i < 5; i += i == 0 ? 3 : 1)
+        peer_send_text(&peers[i], "GET / HTTP/1.1\r\n\r\n");
+    run_until(scene.loop, &scene.requests, 6);
+    peer_connect(&peers[5], scene.loop, scene.port);
+    peer_send_text(&peers[5], "GET / HTTP/1.1\r\n\r\n");
+    for (int64_t start_ms = clock_monotonic_ms(); clock_monotonic_ms() - start_ms < 1200;)
+        loop_run_once(scene.loop, 50);
+    ck_assert_int_eq(scene.requests, 6);
+    peer_close(&peers[3]);
+    run_until(scene.loop, &scene.requests, 7);
+    for (int i = 0; i < 6; i++) {
+        if (i != 3)
+            peer_close(&peers[i]);
+    }
+    stop(&scene);
+}
+END_TEST
+
+START_TEST(above_the_cap_nothing_is_accepted_until_one_closes)
+{
+    struct http_server_options options = usual;
+    options.max_connections = 3;
+    struct scene scene = {.act = hold};
     struct peer peers[5];
     start_with(&scene, options);
     for (int i = 0; i < 5; i++) {
@@ -29,10 +67,8 @@ START_TEST(above_the_cap_nothing_is_accepted_until_one_closes)
     ck_assert_int_eq(http_server_connections(scene.server), 3);
     peer_close(&peers[1]);
     run_until(scene.loop, &scene.requests, 5);
-    for (int i = 2; i < 5; i++) {
-        peer_await(&peers[i], "hello");
+    for (int i = 2; i < 5; i++)
         peer_close(&peers[i]);
-    }
     stop(&scene);
 }
 END_TEST
@@ -212,6 +248,7 @@ TCase *server_tests(void)
     TCase *tests = tcase_create("server_tests");
     tcase_set_timeout(tests, 60);
     if (!peer_speaks_tls) { /* to send, a peer would have to be accepted */
+        tcase_add_test(tests, above_the_cap_idle_connections_make_room_and_held_ones_do_not);
         tcase_add_test(tests, above_the_cap_nothing_is_accepted_until_one_closes);
         tcase_add_test(tests, without_descriptors_the_listener_waits_and_does_not_spin);
     }

@@ -7,7 +7,7 @@
 #include "certificate.h"
 #include "scene.h"
 #include "suite.h"
-#include "taskgate/http/intake.h"
+#include "taskgate/core/budget.h"
 
 static struct tls_server *start_secure(struct scene *scene, const char *client_ca)
 {
@@ -127,16 +127,20 @@ START_TEST(a_body_that_comes_with_the_handshake_may_be_dropped_at_once)
     struct scene scene = {.act = answer_hello};
     struct http_server_options options = usual;
     struct peer peer;
-    options.intake = http_intake_create(1);
+    char begun[20000];
+    const struct budget_limits limits = {.bytes = 1, .percent = 100};
+    options.budget = budget_create(&limits);
     start_with(&scene, options);
     peer_connect(&peer, scene.loop, scene.port);
-    peer_send_text(&peer, "POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nbegun");
+    memset(begun, 'x', sizeof begun);
+    peer_send_text(&peer, "POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n");
+    peer_send(&peer, str_slice(begun, sizeof begun));
     peer_await_close(&peer);
     peer_expect(&peer, "HTTP/1.1 503 ");
     ck_assert_int_eq(scene.requests, 0);
     peer_close(&peer);
     stop(&scene);
-    http_intake_destroy(options.intake);
+    budget_destroy(options.budget);
 }
 END_TEST
 
