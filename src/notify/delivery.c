@@ -181,8 +181,9 @@ static void plan_retry(struct delivery *delivery)
     random_bytes(&random, sizeof random);
     int64_t delay_ms = message_retry_delay_ms(delivery->attempts + 1, random);
     delivery->due_ms = now_ms + (delivery->wait_ms > delay_ms ? delivery->wait_ms : delay_ms);
-    delivery->outcome = delivery->due_ms < delivery->at_ms + MESSAGE_LIFETIME_MS ? OUTCOME_RETRIED
-                                                                                 : OUTCOME_GIVEN_UP;
+    delivery->outcome = delivery->due_ms < delivery->at_ms + STORE_NOTICE_LIFETIME_MS
+                            ? OUTCOME_RETRIED
+                            : OUTCOME_GIVEN_UP;
 }
 
 /* The first message stays the thread of the task: an answer to that is no new one. */

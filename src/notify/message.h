@@ -5,9 +5,6 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/store/store.h"
 
-/* After this long a delivery is given up. */
-#define MESSAGE_LIFETIME_MS INT64_C(86400000)
-
 /* {"event", "delivery", "at", "link", "task": {…}}, or with "anchor" in place of the last two;
  * arguments as redact_fields leave them, and only
  * where `include_arguments` is set and the store has them. */

@@ -168,21 +168,12 @@ static void on_notices(void *context)
 
 static void tell_store(struct notifier *notifier);
 
-static void note_dropped(int64_t count)
-{
-    metrics_add(METRIC_NOTIFICATIONS, (double)count, METRIC_LABELS(STR("dropped")));
-    log_warn("Notifications for endpoints that are no longer configured were dropped",
-             LOG_NUMBER("count", count));
-}
-
 static void on_configured(void *context, const struct store_reply *reply)
 {
     struct notifier *notifier = notifier_from(context);
     if (notifier->is_closed)
         return;
     notifier->is_configuring = false;
-    if (reply->dropped > 0)
-        note_dropped(reply->dropped);
     if (reply->status != STORE_OK) {
         loop_timer_start(&notifier->configure_again, STORE_RETRY_MS);
     } else if (notifier->is_stale) {

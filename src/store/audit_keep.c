@@ -88,8 +88,6 @@ bool audit_purge(struct batch *batch)
     const struct audit_rows *audit = batch->backend->audit;
     struct old old = {.before_ms = batch->now_ms - batch->audit->keep_ms};
     store_chain_init(&old.last);
-    if (!audit->forget(batch->database, batch->now_ms))
-        return false;
     if (batch->audit->keep_ms == 0)
         return true;
     if (!audit->page(batch->database, 0, PURGE_LIMIT, look, &old))

@@ -70,8 +70,8 @@ struct task_rows {
     /* The undecided and promoted ones of an owner at a source. */
     bool (*find_of_session)(struct database *database, const char *owner, const char *source,
                             struct id_list *list);
-    /* Removes at most `limit` tasks that may go. */
-    bool (*purge)(struct database *database, int64_t now_ms, size_t limit, size_t *purged);
+    /* Forgets the counts of owners without such tasks. */
+    bool (*forget_limited)(struct database *database);
     /* Says early that these tasks will be inserted, and those of their owners be counted. */
     bool (*expect_inserts)(struct database *database, const struct task *const *tasks,
                            size_t count);
@@ -94,18 +94,21 @@ struct task_rows {
 };
 
 struct session_rows {
-    bool (*put)(struct database *database, const struct store_session *session);
+    /* Keeps the latest `most` of its owner. */
+    bool (*put)(struct database *database, const struct store_session *session, size_t most);
+    /* Keeps the latest `most` of all; it removes some of the others at a time. */
+    bool (*keep_latest)(struct database *database, size_t most);
     /* The caller frees it with session_destroy(). */
     enum row_result (*get)(struct database *database, const char *source, const char *id_digest,
                            struct store_session **session);
     /* With its pairs. */
     bool (*remove)(struct database *database, const char *source, const char *id_digest);
+    /* The session was seen then, too. */
     bool (*pair_put)(struct database *database, const char *source, const char *session_digest,
                      const char *token_digest, int64_t accepted_ms);
+    bool (*pairs_keep_latest)(struct database *database, size_t most); /* as keep_latest */
     enum row_result (*pair_get)(struct database *database, const char *source,
                                 const char *session_digest, const char *token_digest);
-    /* Forgets sessions that neither they nor a token in them was seen since, and such pairs. */
-    bool (*purge)(struct database *database, int64_t before_ms);
     /* Keeps the latest `most`. */
     bool (*sign_in_put)(struct database *database, const struct store_sign_in *sign_in,
                         size_t most);
@@ -113,7 +116,6 @@ struct session_rows {
     enum row_result (*sign_in_get)(struct database *database, const char *digest, int64_t now_ms,
                                    struct store_sign_in **sign_in);
     bool (*sign_in_remove)(struct database *database, const char *digest);
-    bool (*sign_in_purge)(struct database *database, int64_t now_ms);
     /* Keeps the latest `most`. */
     bool (*attempt_put)(struct database *database, const struct store_attempt *attempt,
                         int64_t until_ms, size_t most);
@@ -121,7 +123,6 @@ struct session_rows {
      * caller frees *sealed. */
     enum row_result (*attempt_take)(struct database *database, const struct store_attempt *attempt,
                                     int64_t now_ms, char **sealed);
-    bool (*attempt_purge)(struct database *database, int64_t now_ms);
 };
 
 struct audit_rows {
@@ -144,7 +145,6 @@ struct audit_rows {
                  int64_t until_ms);
     /* The caller frees them. */
     enum row_result (*kept)(struct database *database, int64_t sequence, char **arguments);
-    bool (*forget)(struct database *database, int64_t now_ms);
     /* The anchor that the chain goes on from, and the newest of all. */
     enum row_result (*anchor_start)(struct database *database, struct store_anchor *anchor);
     enum row_result (*anchor_last)(struct database *database, struct store_anchor *anchor);
@@ -166,14 +166,18 @@ struct outbox_note {
 };
 
 struct outbox_rows {
-    /* From now on these; deliveries for others go. */
+    /* From now on these; deliveries for others go with PURGE_STRAY_DELIVERIES. */
     bool (*set_targets)(struct database *database, const struct store_outbox_target *targets,
-                        size_t count, int64_t *dropped);
+                        size_t count);
     enum outbox_wanted (*wanted)(struct database *database, enum outbox_whom whom, unsigned events);
     /* The notice, and a delivery for each of them, with the first of the events that the target
      * wants. */
     bool (*insert)(struct database *database, enum outbox_whom whom,
                    const struct outbox_note *note);
+    /* The deliveries of notices that are not younger, the oldest first. `sequences` has room for
+     * `limit`. */
+    bool (*find_overdue)(struct database *database, int64_t at_ms, size_t limit, int64_t *sequences,
+                         size_t *count);
     /* The deliveries that are due for a target, longest due first, without those that wait for an
      * earlier one of their task. `deliveries` has room for `limit`; the caller frees what is in
      * them. */
@@ -227,7 +231,6 @@ struct grant_rows {
     enum row_result (*use)(struct database *database, const char *id);
     bool (*end)(struct database *database, const char *id, int64_t now_ms,
                 const struct grant_end *how);
-    bool (*purge)(struct database *database, int64_t before_ms); /* that ended before */
 };
 
 /* The times at which people are told again of a task, by the NOTIFY_ bit. */
@@ -314,8 +317,6 @@ struct replica_rows {
     bool (*feed_read)(struct database *database, int64_t after, size_t limit,
                       bool (*visit)(void *context, const struct feed_change *change),
                       void *context);
-    /* Forgets what was told before, but for the last change. */
-    bool (*feed_purge)(struct database *database, int64_t before_ms);
     /* Publishes the replica's address for the others; "": it has none. It stays over its epochs. */
     bool (*announce)(struct database *database, const char *id, const char *address);
     /* All that are not forgotten, by id. The row is valid during the visit. */
@@ -338,8 +339,6 @@ struct replica_rows {
     bool (*home_lost_tasks)(struct database *database, const struct home_key *key,
                             const struct home_row *home, struct id_list *list);
     bool (*home_remove)(struct database *database, const struct home_key *key);
-    /* Forgets what was taken before, but for sessions that are remembered. */
-    bool (*home_purge)(struct database *database, int64_t before_ms);
 };
 
 /* A column of a row that is copied to another database. */
@@ -388,6 +387,23 @@ struct reading_rows {
 #define BACKEND_UNSURE "it is not known whether the last changes were stored"
 /* A part of an open's error, if another process has the database alone. */
 #define BACKEND_IN_USE "is in use by another taskgate process"
+
+/* The rows that go by their age: those until a time, which is of each what is said here. */
+enum purge {
+    PURGE_TASKS,    /* that may go */
+    PURGE_SESSIONS, /* last seen */
+    PURGE_PAIRS,    /* last accepted */
+    PURGE_HOMES,    /* taken; but for sessions that are remembered */
+    PURGE_SIGN_INS, /* over */
+    PURGE_ATTEMPTS, /* over */
+    PURGE_GRANTS,   /* ended */
+    PURGE_KEPT,     /* arguments beside the trail: kept until */
+    PURGE_FEED,     /* told; but for the last change */
+    /* Of targets that are no longer configured, whatever their age. One call takes one target. */
+    PURGE_STRAY_DELIVERIES,
+    PURGE_STRAY_MESSAGES, /* the references to what such a target was told */
+    PURGE_COUNT
+};
 
 /* When a backend wants backend.upkeep to be called. */
 enum backend_upkeep {
@@ -447,6 +463,9 @@ struct store_backend {
     bool (*probe)(struct database *database, int64_t now_ms);
     /* The bytes that limits.store_bytes counts, with those that this transaction has written. */
     bool (*used_bytes)(struct database *database, int64_t *bytes);
+    /* Removes at most `limit` of these rows. */
+    bool (*purge)(struct database *database, enum purge what, int64_t until_ms, size_t limit,
+                  size_t *purged);
     enum backend_upkeep (*wants_upkeep)(const struct database *database);
     void (*upkeep)(struct database *database);
     /* A descriptor to wait for beside the queue, readable when there may be a hint; -1: none. */

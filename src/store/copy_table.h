@@ -9,7 +9,7 @@
 #endif
 COPY_ROW("audit_anchor", "sequence, hash, at_ms, signature, is_start")
 COPY_ROW("session", "source, id_digest, version, client_name, client_version, client_capabilities, upstream_tasks,"
-    " upstream_sse, seen_ms")
+    " upstream_sse, seen_ms, owner")
 COPY_ROW("pair", "source, session_digest, token_digest, accepted_ms")
 COPY_ROW("sign_in", "sequence, digest, person, issuer, claims, created_ms, until_ms")
 COPY_ROW("approval_grant", "sequence, id, task_id, owner, principal, source, tool, workflow, rule, rule_digest,"

@@ -18,8 +18,6 @@
 #include "taskgate/json/members.h"
 
 #define END_LIMIT 64
-/* How long an ended grant can be listed; the audit trail has it for longer. */
-#define RETENTION_MS INT64_C(604800000)
 #define SHOWN_BYTES_MAX 65536
 
 /* ---- telling ---- */
@@ -301,8 +299,7 @@ static bool end_due(struct batch *batch)
 
 bool grants_sweep(struct batch *batch)
 {
-    return batch->backend->grants->purge(batch->database, batch->now_ms - RETENTION_MS) &&
-           end_due(batch) && measure(batch);
+    return end_due(batch) && measure(batch);
 }
 
 bool grants_next_end(struct batch *batch, int64_t *at_ms)

@@ -181,6 +181,7 @@ struct store_session *session_copy(const struct store_session *session)
     copy->client_name = copy_or_empty(session->client_name);
     copy->client_version = copy_or_empty(session->client_version);
     copy->client_capabilities = copy_or_empty(session->client_capabilities);
+    copy->owner = copy_or_empty(session->owner);
     return copy;
 }
 
@@ -194,6 +195,7 @@ void session_destroy(struct store_session *session)
     free(session->client_name);
     free(session->client_version);
     free(session->client_capabilities);
+    free(session->owner);
     free(session);
 }
 

@@ -13,5 +13,8 @@ bool outbox_note_moved(struct batch *batch, const struct task *task, enum task_s
 bool outbox_note_emergency(struct batch *batch, const struct task *task);
 /* `task` still waits, for as long as NOTIFY_REMINDED or NOTIFY_ESCALATED says. */
 bool outbox_note_waiting(struct batch *batch, const struct task *task, unsigned event);
+/* Gives up some deliveries of notices that are this old, whether they were tried or not.
+ * `*has_more`: set where there may be others. */
+bool outbox_give_up_overdue(struct batch *batch, int64_t age_ms, size_t limit, bool *has_more);
 /* An anchor (JSON text) was made. */
 bool outbox_note_anchor(struct batch *batch, const char *anchor);

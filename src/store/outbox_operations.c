@@ -3,13 +3,16 @@
 #include <stdlib.h>
 
 #include "audit.h"
+#include "outbox.h"
 #include "replica.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
 
 static bool run_configure(struct batch *batch, struct operation *operation)
 {
+    batch->sweep_again_ms = batch->now_ms; /* it removes deliveries to others */
     return batch->backend->outbox->set_targets(batch->database, operation->targets,
-                                               operation->target_count, &operation->reply.dropped);
+                                               operation->target_count);
 }
 
 static bool run_due(struct batch *batch, struct operation *operation)
@@ -54,18 +57,39 @@ static bool note_given_up(struct batch *batch, const struct store_delivery *deli
     return audit_append(batch, task, "notification_given_up", state, AUDIT_GATEWAY, reason);
 }
 
-static bool run_give_up(struct batch *batch, struct operation *operation)
+static bool give_up(struct batch *batch, int64_t sequence, const char *reason)
 {
     const struct outbox_rows *outbox = batch->backend->outbox;
     struct store_delivery delivery = {.task = NULL};
-    enum row_result result = outbox->get(batch->database, operation->sequence, &delivery);
+    enum row_result result = outbox->get(batch->database, sequence, &delivery);
     if (result != ROW_FOUND)
         return result == ROW_ABSENT;
-    bool done = note_given_up(batch, &delivery, operation->reason) &&
-                outbox->remove(batch->database, operation->sequence);
+    bool done =
+        note_given_up(batch, &delivery, reason) && outbox->remove(batch->database, sequence);
     free(delivery.anchor);
     task_unref(delivery.task);
     free(delivery.reference);
+    return done;
+}
+
+static bool run_give_up(struct batch *batch, struct operation *operation)
+{
+    return give_up(batch, operation->sequence, operation->reason);
+}
+
+bool outbox_give_up_overdue(struct batch *batch, int64_t age_ms, size_t limit, bool *has_more)
+{
+    const struct outbox_rows *outbox = batch->backend->outbox;
+    size_t count = 0, given_up = 0;
+    int64_t *sequences = memory_alloc_array(limit, sizeof *sequences);
+    bool done =
+        outbox->find_overdue(batch->database, batch->now_ms - age_ms, limit, sequences, &count);
+    while (done && given_up < count)
+        done = give_up(batch, sequences[given_up++], "its endpoint did not take it in time");
+    free(sequences);
+    *has_more = *has_more || count == limit;
+    if (done && count > 0)
+        metrics_add(METRIC_NOTIFICATIONS, (double)count, METRIC_LABELS(STR("given_up")));
     return done;
 }
 

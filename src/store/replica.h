@@ -53,8 +53,10 @@ struct replica {
     int64_t
         watching_since_ms; /* the store's clock: since when it would have heard others; 0: not */
     int64_t lease_until_ms[LEASE_COUNT]; /* the store's clock */
-    int64_t oldest_measured_ms; /* when a sweep has looked for the oldest task that waits */
-    struct feed_place seen;     /* the last change that observers were told of */
+    int64_t notices_dropped; /* of endpoints that are gone, since the log has told of them */
+    unsigned sessions_put, pairs_put; /* counts */
+    int64_t oldest_measured_ms;       /* when a sweep has looked for the oldest task that waits */
+    struct feed_place seen;           /* the last change that observers were told of */
     struct rival rival;
     struct claims claims;
     struct told told;

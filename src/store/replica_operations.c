@@ -248,9 +248,7 @@ static bool run_heartbeat(struct batch *batch, struct operation *operation)
            (!may_judge || batch->backend->replicas->fence(batch->database, self->id,
                                                           batch->now_ms - REPLICA_SILENCE_MS)) &&
            end_lost(batch) && take_leases(batch) && look_for_hold(batch) && look_at_peers(batch) &&
-           batch->backend->replicas->forget(batch->database, batch->now_ms - GONE_RETENTION_MS) &&
-           batch->backend->replicas->feed_purge(batch->database,
-                                                batch->now_ms - REPLICA_FEED_RETENTION_MS);
+           batch->backend->replicas->forget(batch->database, batch->now_ms - GONE_RETENTION_MS);
 }
 
 /* Nothing but what begins every transaction: to hear of the others. */

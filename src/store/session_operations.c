@@ -5,6 +5,14 @@
 #include "replica.h"
 #include "taskgate/core/memory.h"
 
+/* The bounds of what strangers can leave here: those seen last stay. Nobody has to be known for a
+ * session, and one client may open them without end. */
+#define KEPT STORE_SESSIONS_MAX
+#define KEPT_OF_OWNER (KEPT / 4)
+#define PAIRS_KEPT (4 * (size_t)KEPT)
+/* All are counted now and then alone, since that reads as many places of an index as are kept. */
+#define LOOK_EVERY 64
+
 /* A session lives where it was opened: whoever finds it in the store finds its home. */
 static bool give_home(struct batch *batch, const struct store_session *session)
 {
@@ -21,7 +29,10 @@ static bool give_home(struct batch *batch, const struct store_session *session)
 
 static bool run_put(struct batch *batch, struct operation *operation)
 {
-    return batch->backend->sessions->put(batch->database, operation->session_value) &&
+    const struct session_rows *sessions = batch->backend->sessions;
+    bool looks = batch->replica->sessions_put++ % LOOK_EVERY == 0;
+    return sessions->put(batch->database, operation->session_value, KEPT_OF_OWNER) &&
+           (!looks || sessions->keep_latest(batch->database, KEPT)) &&
            give_home(batch, operation->session_value);
 }
 
@@ -53,9 +64,11 @@ static bool run_delete(struct batch *batch, struct operation *operation)
 
 static bool run_pair_put(struct batch *batch, struct operation *operation)
 {
-    return batch->backend->sessions->pair_put(batch->database, operation->source,
-                                              operation->session, operation->token_digest,
-                                              operation->time_ms);
+    const struct session_rows *sessions = batch->backend->sessions;
+    bool looks = batch->replica->pairs_put++ % LOOK_EVERY == 0;
+    return sessions->pair_put(batch->database, operation->source, operation->session,
+                              operation->token_digest, operation->time_ms) &&
+           (!looks || sessions->pairs_keep_latest(batch->database, PAIRS_KEPT));
 }
 
 static bool run_pair_get(struct batch *batch, struct operation *operation)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "grants.h"
+#include "outbox.h"
 #include "reminders.h"
 #include "replica.h"
 #include "task_operations.h"
@@ -13,10 +14,34 @@
  * the database, which may be far away or busy: hence the time. */
 #define EXPIRE_LIMIT 64
 #define EXPIRE_MOST_MS 20
-#define PURGE_LIMIT 64
 #define REMIND_LIMIT 64
+#define OVERDUE_LIMIT 64
 /* How long sessions that nobody uses are remembered. */
 #define SESSION_RETENTION_MS INT64_C(2592000000)
+/* How long an ended grant can be listed; the audit trail has it for longer. */
+#define GRANT_RETENTION_MS INT64_C(604800000)
+/* An attempt that is under way in the last moment may have its end. */
+#define NOTICE_RETENTION_MS (STORE_NOTICE_LIFETIME_MS + 60000)
+
+/* All that goes by its age, and how many rows of it in one sweep. */
+static const struct {
+    enum purge what;
+    size_t limit;
+    int64_t after_ms;
+    bool is_of_shared; /* databases alone */
+} purges[] = {
+    {PURGE_TASKS, 64, 0, false},
+    {PURGE_SESSIONS, 256, SESSION_RETENTION_MS, false},
+    {PURGE_PAIRS, 256, SESSION_RETENTION_MS, false},
+    {PURGE_HOMES, 256, SESSION_RETENTION_MS, true},
+    {PURGE_SIGN_INS, 256, 0, false},
+    {PURGE_ATTEMPTS, 256, 0, false},
+    {PURGE_GRANTS, 256, GRANT_RETENTION_MS, false},
+    {PURGE_KEPT, 256, 0, false},
+    {PURGE_FEED, 1024, REPLICA_FEED_RETENTION_MS, true},
+    {PURGE_STRAY_DELIVERIES, 256, 0, false},
+    {PURGE_STRAY_MESSAGES, 256, 0, false},
+};
 
 static bool expire(struct batch *batch, const char *id)
 {
@@ -26,15 +51,16 @@ static bool expire(struct batch *batch, const char *id)
     return result != ROW_FAILED;
 }
 
-bool task_operations_expire(struct batch *batch, size_t limit, int64_t most_ms, bool *has_more)
+bool task_operations_expire(struct batch *batch, bool *has_more)
 {
     struct id_list list = {.count = 0};
     int64_t begun_ms = clock_monotonic_ms();
-    bool done = batch->backend->tasks->find_due(batch->database, batch->now_ms, limit, &list);
+    bool done =
+        batch->backend->tasks->find_due(batch->database, batch->now_ms, EXPIRE_LIMIT, &list);
     size_t expired = 0;
-    while (done && expired < list.count && clock_monotonic_ms() - begun_ms <= most_ms)
+    while (done && expired < list.count && clock_monotonic_ms() - begun_ms <= EXPIRE_MOST_MS)
         done = expire(batch, list.ids[expired++]);
-    *has_more = list.count == limit || expired < list.count;
+    *has_more = list.count == EXPIRE_LIMIT || expired < list.count;
     free(list.ids);
     return done;
 }
@@ -66,27 +92,55 @@ static bool measure_oldest(struct batch *batch, bool is_backlog)
                                               &(struct measuring){batch->now_ms});
 }
 
+/* Told once they are all gone. */
+static void note_strays(struct batch *batch, size_t purged)
+{
+    int64_t *dropped = &batch->replica->notices_dropped;
+    *dropped += (int64_t)purged;
+    if (purged > 0 || *dropped == 0)
+        return;
+    metrics_add(METRIC_NOTIFICATIONS, (double)*dropped, METRIC_LABELS(STR("dropped")));
+    log_warn("Notifications for endpoints that are no longer configured were dropped",
+             LOG_NUMBER("count", *dropped));
+    *dropped = 0;
+}
+
+/* `*has_more`: more may be too old. */
+static bool purge(struct batch *batch, bool *has_more)
+{
+    const struct store_backend *backend = batch->backend;
+    bool done = true;
+    for (size_t i = 0; done && i < sizeof purges / sizeof *purges; i++) {
+        size_t purged;
+        if (purges[i].is_of_shared && !backend->is_shared)
+            continue;
+        done = backend->purge(batch->database, purges[i].what, batch->now_ms - purges[i].after_ms,
+                              purges[i].limit, &purged);
+        /* A call takes the strays of one target. */
+        bool is_stray = purges[i].what >= PURGE_STRAY_DELIVERIES;
+        *has_more = *has_more || purged >= (is_stray ? 1 : purges[i].limit);
+        if (done && purges[i].what == PURGE_STRAY_DELIVERIES)
+            note_strays(batch, purged);
+    }
+    return done && backend->tasks->forget_limited(batch->database);
+}
+
 static bool run_sweep(struct batch *batch, struct operation *operation)
 {
     (void)operation;
     const struct store_backend *backend = batch->backend;
-    int64_t before_ms = batch->now_ms - SESSION_RETENTION_MS;
-    size_t events_before = batch->event_count, purged = 0;
+    size_t events_before = batch->event_count;
     int64_t used_bytes;
     if (backend->used_bytes(batch->database, &used_bytes))
         metrics_set(METRIC_STORE_BYTES, (double)used_bytes, NULL);
     if (!replica_holds(batch, LEASE_SWEEP))
         return measure_oldest(batch, false);
-    bool has_more = false;
-    bool done = task_operations_expire(batch, EXPIRE_LIMIT, EXPIRE_MOST_MS, &has_more) &&
-                backend->tasks->purge(batch->database, batch->now_ms, PURGE_LIMIT, &purged);
+    bool is_due = false, is_old = false;
+    bool done = task_operations_expire(batch, &is_due) && purge(batch, &is_old) &&
+                outbox_give_up_overdue(batch, NOTICE_RETENTION_MS, OVERDUE_LIMIT, &is_old);
     bool has_expired = batch->event_count > events_before;
-    bool is_backlog = (has_more && has_expired) || purged == PURGE_LIMIT;
-    done = done && backend->sessions->purge(batch->database, before_ms) &&
-           (!backend->is_shared || backend->replicas->home_purge(batch->database, before_ms)) &&
-           backend->sessions->sign_in_purge(batch->database, batch->now_ms) &&
-           backend->sessions->attempt_purge(batch->database, batch->now_ms) &&
-           grants_sweep(batch) && audit_purge(batch) && audit_anchor(batch) &&
+    bool is_backlog = (is_due && has_expired) || is_old;
+    done = done && grants_sweep(batch) && audit_purge(batch) && audit_anchor(batch) &&
            measure_oldest(batch, is_backlog);
     if (is_backlog)
         batch->sweep_again_ms = batch->now_ms;

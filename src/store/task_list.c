@@ -4,8 +4,6 @@
 #include "task_operations.h"
 #include "taskgate/core/memory.h"
 
-/* More than can ever be due at once under the default limits. */
-#define EXPIRE_BEFORE_LIST 100000
 #define MOST_BYTES ((size_t)1024 * 1024)
 /* Rows that are looked at for one page, when not all of them are listed. */
 #define MOST_ROWS 5000
@@ -41,19 +39,46 @@ static bool look(void *context, struct task *task, int64_t sequence)
     return true;
 }
 
+/* A sweep has not come to some of what is due: on the page it has ended as well. */
+static bool expire_listed(struct batch *batch, const struct store_task_query *query,
+                          struct store_reply *reply)
+{
+    size_t kept = 0;
+    bool done = true;
+    for (size_t i = 0; i < reply->task_count; i++) {
+        struct task *listed = reply->tasks[i], *task = NULL;
+        struct task_change change;
+        struct error error;
+        if (done && task_due(listed, batch->now_ms, &change)) {
+            done = task_operations_load(batch, str_from(listed->id), &task) != ROW_FAILED;
+            task_transition(listed, &change, batch->now_ms, &error);
+        }
+        task_unref(task);
+        if (query->states != 0 && !(query->states & (1U << listed->state))) {
+            task_unref(listed);
+            continue;
+        }
+        reply->sequences[kept] = reply->sequences[i];
+        reply->tasks[kept++] = listed;
+    }
+    reply->task_count = kept;
+    return done;
+}
+
 static bool run_list(struct batch *batch, struct operation *operation)
 {
     const struct store_task_query *query = operation->query;
     struct store_reply *reply = &operation->reply;
     struct page page = {.query = query, .reply = reply};
     bool has_more;
-    if (!task_operations_expire(batch, EXPIRE_BEFORE_LIST, INT64_MAX, &has_more))
+    if (!task_operations_expire(batch, &has_more))
         return false;
     reply->tasks = memory_alloc_array(query->limit + 1, sizeof(struct task *));
     reply->sequences = memory_alloc_array(query->limit + 1, sizeof *reply->sequences);
     /* One more: has_more. */
     size_t limit = query->accepts ? MOST_ROWS : query->limit + 1;
-    if (!batch->backend->tasks->list(batch->database, query, limit, look, &page))
+    if (!batch->backend->tasks->list(batch->database, query, limit, look, &page) ||
+        !expire_listed(batch, query, reply))
         return false;
     reply->has_more = reply->has_more || (query->accepts && page.looked_at == MOST_ROWS);
     return true;

@@ -15,6 +15,6 @@ enum row_result task_operations_move(struct batch *batch, struct task *task,
  * alone. false: the database has failed. */
 bool task_operations_decide_new(struct batch *batch, struct task *task,
                                 const struct task_change *change, struct audit_actor actor);
-/* Expires what is due: at most `limit` tasks, and none after `most_ms`. `*has_more`: others may be
+/* Expires some of what is due, so that nobody waits behind it for long. `*has_more`: others may be
  * due. */
-bool task_operations_expire(struct batch *batch, size_t limit, int64_t most_ms, bool *has_more);
+bool task_operations_expire(struct batch *batch, bool *has_more);

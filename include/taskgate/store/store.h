@@ -99,7 +99,6 @@ struct store_reply {
     const struct store_message *messages; /* outbox */
     size_t message_count;
     int64_t next_due_ms; /* outbox: when the next delivery is due; INT64_MAX: none waits */
-    int64_t dropped;     /* outbox configure */
     const struct store_grant *grants; /* grants.h */
     size_t grant_count;
     const struct store_home *home; /* homes.h */
@@ -248,12 +247,16 @@ void store_observe(struct store *store, struct loop *loop, store_observer observ
 
 /* ---- sessions: what survives a restart of what upstream's sessions negotiated. Forgotten when
  * neither the session nor a token in it was seen for 30 days. ---- */
+/* The most sessions that are remembered. A quarter of it may be of one owner. */
+#define STORE_SESSIONS_MAX 10000
+
 struct store_session {
     char *source;
     char *id_digest; /* SHA-256 hex of the session id: the id itself is never stored */
     char *version;   /* negotiated protocol version */
     char *client_name, *client_version;
     char *client_capabilities;         /* JSON text */
+    char *owner;                       /* the client that opened it; an answer lacks it */
     bool upstream_tasks, upstream_sse; /* as detected at its initialize */
     int64_t seen_ms;
 };
@@ -349,13 +352,16 @@ void store_audit_configure(struct store *store, const struct store_audit_setting
 
 /* ---- outbox: what operators' endpoints are to be told, noted in the transaction of the change
  * itself and kept until it is delivered or given up. src/notify delivers. ---- */
+/* After this long a delivery is given up. */
+#define STORE_NOTICE_LIFETIME_MS INT64_C(86400000)
+
 struct store_outbox_target {
     char key[65];    /* SHA-256 hex of its URL, which may hold credentials and is not stored */
     unsigned events; /* NOTIFY_… bits of config.h, those that `events` cannot name among them */
     bool with_arguments;
 };
 /* From this commit on changes are noted for these targets (copied), also after a restart.
- * Deliveries that wait for other targets are dropped; the reply says how many. */
+ * Deliveries that wait for other targets are dropped soon after; the log says how many. */
 void store_outbox_configure(struct store *store, const struct store_outbox_target *targets,
                             size_t count, struct store_call call);
 struct store_delivery {

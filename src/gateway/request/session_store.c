@@ -59,6 +59,7 @@ void session_store_put(const struct call *call, const char *session, struct stor
         .client_name = (char *)(uintptr_t)facts->client.name,
         .client_version = (char *)(uintptr_t)facts->client.version,
         .client_capabilities = text,
+        .owner = (char *)(uintptr_t)call->owner,
         .upstream_tasks = facts->server.has_tasks,
         .upstream_sse = facts->server.has_task_status,
         .seen_ms = clock_now_ms(),

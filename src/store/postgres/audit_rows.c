@@ -133,12 +133,6 @@ static enum row_result read_kept(struct database *database, int64_t sequence, ch
     return result;
 }
 
-static bool forget(struct database *database, int64_t now_ms)
-{
-    return totals_give_back(
-        database, connection_read(database, STATEMENT_AUDIT_FORGET, VALUES(NUMBER(now_ms))));
-}
-
 /* ---- anchors ---- */
 
 static enum row_result read_anchor(struct database *database, enum statement which,
@@ -184,7 +178,6 @@ const struct audit_rows postgres_audit_rows = {
     .remove = remove_rows,
     .keep = keep,
     .kept = read_kept,
-    .forget = forget,
     .anchor_start = anchor_start,
     .anchor_last = anchor_last,
     .anchor_put = anchor_put,

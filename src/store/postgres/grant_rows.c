@@ -86,10 +86,12 @@ static bool find_due(struct database *database, int64_t now_ms, size_t limit,
 static bool page(struct database *database, bool in_force_only, int64_t before_sequence,
                  size_t limit, struct grant_list *list)
 {
-    return take_rows(connection_read(database, STATEMENT_GRANT_PAGE,
-                                     VALUES(NUMBER(in_force_only), NUMBER(before_sequence),
-                                            NUMBER((int64_t)limit))),
-                     list);
+    int64_t before = before_sequence > 0 ? before_sequence : INT64_MAX;
+    return take_rows(
+        connection_read(database,
+                        in_force_only ? STATEMENT_GRANT_PAGE_ACTIVE : STATEMENT_GRANT_PAGE,
+                        VALUES(NUMBER(before), NUMBER((int64_t)limit))),
+        list);
 }
 
 static bool count(struct database *database, int64_t *count)
@@ -117,11 +119,6 @@ static bool end(struct database *database, const char *id, int64_t now_ms,
         VALUES(TEXT(id), NUMBER(now_ms), TEXT(how->cause), TEXT(how->person), TEXT(how->reason)));
 }
 
-static bool purge(struct database *database, int64_t before_ms)
-{
-    return connection_write(database, STATEMENT_GRANT_PURGE, VALUES(NUMBER(before_ms)));
-}
-
 const struct grant_rows postgres_grant_rows = {
     .insert = insert,
     .find_of_tool = find_of_tool,
@@ -133,5 +130,4 @@ const struct grant_rows postgres_grant_rows = {
     .next_end = next_end,
     .use = use,
     .end = end,
-    .purge = purge,
 };

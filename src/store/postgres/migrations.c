@@ -219,6 +219,42 @@ static const struct {
      " sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, digest TEXT NOT NULL UNIQUE,"
      " browser TEXT NOT NULL, sealed TEXT NOT NULL, until_ms BIGINT NOT NULL);",
      1},
+
+    /* Nothing costs more as the tables grow: as version 28 of SQLite's. */
+    {"ALTER TABLE taskgate_session ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
+     "CREATE INDEX taskgate_session_by_owner ON taskgate_session (owner, seen_ms);"
+     "UPDATE taskgate_session AS session SET seen_ms = pair.accepted_ms FROM (SELECT source,"
+     " session_digest, max(accepted_ms) AS accepted_ms FROM taskgate_pair"
+     " GROUP BY source, session_digest) AS pair WHERE pair.source = session.source"
+     " AND pair.session_digest = session.id_digest AND pair.accepted_ms > session.seen_ms;"
+     "DROP INDEX taskgate_task_by_owner;"
+     "CREATE INDEX taskgate_task_by_owner ON taskgate_task (owner, state, sequence);"
+     "DROP INDEX taskgate_task_by_session;"
+     "CREATE INDEX taskgate_task_by_session ON taskgate_task (session, state, sequence)"
+     " WHERE session <> '';"
+     "CREATE INDEX taskgate_audit_anchor_start ON taskgate_audit_anchor (sequence)"
+     " WHERE is_start <> 0;"
+     "CREATE INDEX taskgate_grant_active ON taskgate_grant (sequence) WHERE ended_ms = 0;"
+     "CREATE INDEX taskgate_grant_ended ON taskgate_grant (ended_ms) WHERE ended_ms > 0;"
+     "CREATE INDEX taskgate_outbox_notice_by_age ON taskgate_outbox_notice (at_ms);"
+     "UPDATE taskgate_outbox_delivery AS later SET due_ms = 9223372036854775807 WHERE EXISTS"
+     " (SELECT 1 FROM taskgate_outbox_delivery AS earlier WHERE earlier.target = later.target"
+     " AND earlier.task_id = later.task_id AND earlier.sequence < later.sequence);"
+     "CREATE FUNCTION taskgate_outbox_next_is_due() RETURNS trigger LANGUAGE plpgsql AS"
+     " 'BEGIN UPDATE taskgate_outbox_delivery AS delivery SET due_ms = coalesce((SELECT at_ms"
+     " FROM taskgate_outbox_notice AS told WHERE told.sequence = delivery.notice), 0)"
+     " WHERE sequence = (SELECT sequence FROM taskgate_outbox_delivery WHERE target = OLD.target"
+     " AND task_id = OLD.task_id ORDER BY sequence LIMIT 1) AND due_ms = 9223372036854775807;"
+     " RETURN NULL; END';"
+     "CREATE TRIGGER taskgate_outbox_next_is_due AFTER DELETE ON taskgate_outbox_delivery"
+     " FOR EACH ROW EXECUTE FUNCTION taskgate_outbox_next_is_due();"
+     "DELETE FROM taskgate_outbox_thread AS thread WHERE NOT EXISTS"
+     " (SELECT 1 FROM taskgate_task AS task WHERE task.id = thread.task_id);"
+     "CREATE FUNCTION taskgate_outbox_thread_is_over() RETURNS trigger LANGUAGE plpgsql AS"
+     " 'BEGIN DELETE FROM taskgate_outbox_thread WHERE task_id = OLD.id; RETURN NULL; END';"
+     "CREATE TRIGGER taskgate_outbox_thread_is_over AFTER DELETE ON taskgate_task"
+     " FOR EACH ROW EXECUTE FUNCTION taskgate_outbox_thread_is_over();",
+     1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

@@ -21,20 +21,15 @@
 /* ---- whom to tell ---- */
 
 static bool set_targets(struct database *database, const struct store_outbox_target *targets,
-                        size_t count, int64_t *dropped)
+                        size_t count)
 {
     bool done = connection_write(database, STATEMENT_OUTBOX_TARGET_CLEAR, NO_VALUES);
-    *dropped = 0;
     database->known.has_targets = false;
     for (size_t i = 0; done && i < count; i++)
         done = connection_write(database, STATEMENT_OUTBOX_TARGET_INSERT,
                                 VALUES(TEXT(targets[i].key), NUMBER(targets[i].events),
                                        NUMBER(targets[i].with_arguments)));
-    return done &&
-           connection_change(database, STATEMENT_OUTBOX_DROP_OTHERS, NO_VALUES, dropped) !=
-               ROW_FAILED &&
-           connection_write(database, STATEMENT_OUTBOX_NOTICE_PURGE, NO_VALUES) &&
-           connection_write(database, STATEMENT_OUTBOX_THREAD_PURGE, NO_VALUES);
+    return done;
 }
 
 /* ---- notices ---- */
@@ -132,6 +127,17 @@ static bool find_due(struct database *database, const char *target, int64_t now_
     return rows != NULL;
 }
 
+static bool find_overdue(struct database *database, int64_t at_ms, size_t limit, int64_t *sequences,
+                         size_t *count)
+{
+    PGresult *rows = connection_read(database, STATEMENT_OUTBOX_OVERDUE,
+                                     VALUES(NUMBER(at_ms), NUMBER((int64_t)limit)));
+    for (int i = 0; rows && i < PQntuples(rows); i++)
+        sequences[(*count)++] = row_number(rows, i, 0);
+    PQclear(rows);
+    return rows != NULL;
+}
+
 static bool next_due(struct database *database, const char *target, int64_t now_ms, int64_t *due_ms)
 {
     return rows_take_number(
@@ -216,6 +222,7 @@ const struct outbox_rows postgres_outbox_rows = {
     .set_targets = set_targets,
     .wanted = wanted,
     .insert = insert,
+    .find_overdue = find_overdue,
     .find_due = find_due,
     .next_due = next_due,
     .get = get,

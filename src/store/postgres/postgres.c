@@ -327,6 +327,29 @@ static bool used_bytes(struct database *database, int64_t *bytes)
     return true;
 }
 
+static bool purge(struct database *database, enum purge what, int64_t until_ms, size_t limit,
+                  size_t *purged)
+{
+    static const enum statement statements[PURGE_COUNT] = {
+        [PURGE_TASKS] = STATEMENT_TASK_PURGE,
+        [PURGE_SESSIONS] = STATEMENT_SESSION_PURGE,
+        [PURGE_PAIRS] = STATEMENT_PAIR_PURGE,
+        [PURGE_HOMES] = STATEMENT_HOME_PURGE,
+        [PURGE_SIGN_INS] = STATEMENT_SIGN_IN_PURGE,
+        [PURGE_ATTEMPTS] = STATEMENT_ATTEMPT_PURGE,
+        [PURGE_GRANTS] = STATEMENT_GRANT_PURGE,
+        [PURGE_KEPT] = STATEMENT_AUDIT_FORGET,
+        [PURGE_FEED] = STATEMENT_FEED_PURGE,
+        [PURGE_STRAY_DELIVERIES] = STATEMENT_OUTBOX_DROP_STRAYS,
+        [PURGE_STRAY_MESSAGES] = STATEMENT_OUTBOX_THREAD_DROP_STRAYS,
+    };
+    PGresult *rows = connection_read(database, statements[what],
+                                     VALUES(NUMBER(until_ms), NUMBER((int64_t)limit)));
+    *purged = rows ? (size_t)row_number(rows, 0, 1) : 0;
+    database->written += (int64_t)*purged;
+    return totals_give_back(database, rows);
+}
+
 static enum backend_upkeep wants_upkeep(const struct database *database)
 {
     (void)database;
@@ -385,6 +408,7 @@ const struct store_backend store_postgres = {
     .written = written,
     .probe = probe,
     .used_bytes = used_bytes,
+    .purge = purge,
     .wants_upkeep = wants_upkeep,
     .upkeep = upkeep,
     .wake_fd = wake_fd,

@@ -115,11 +115,6 @@ static bool feed_read(struct database *database, int64_t after, size_t limit,
     return is_read;
 }
 
-static bool feed_purge(struct database *database, int64_t before_ms)
-{
-    return connection_write(database, STATEMENT_FEED_PURGE, VALUES(NUMBER(before_ms)));
-}
-
 /* ---- what is known of them ---- */
 
 static bool announce(struct database *database, const char *id, const char *address)
@@ -222,11 +217,6 @@ static bool home_remove(struct database *database, const struct home_key *key)
                             VALUES(TEXT(key->source), TEXT(key->session_digest)));
 }
 
-static bool home_purge(struct database *database, int64_t before_ms)
-{
-    return connection_write(database, STATEMENT_HOME_PURGE, VALUES(NUMBER(before_ms)));
-}
-
 const struct replica_rows postgres_replica_rows = {
     .join = join,
     .beat = beat,
@@ -240,7 +230,6 @@ const struct replica_rows postgres_replica_rows = {
     .feed_add = feed_add,
     .feed_end = feed_end,
     .feed_read = feed_read,
-    .feed_purge = feed_purge,
     .announce = announce,
     .list = list,
     .forget = forget,
@@ -250,5 +239,4 @@ const struct replica_rows postgres_replica_rows = {
     .home_take = home_take,
     .home_lost_tasks = home_lost_tasks,
     .home_remove = home_remove,
-    .home_purge = home_purge,
 };

@@ -4,14 +4,22 @@
 
 /* ---- sessions ---- */
 
-static bool put(struct database *database, const struct store_session *session)
+static bool put(struct database *database, const struct store_session *session, size_t most)
 {
-    return connection_write(
-        database, STATEMENT_SESSION_PUT,
-        VALUES(TEXT(session->source), TEXT(session->id_digest), TEXT(session->version),
-               TEXT(session->client_name), TEXT(session->client_version),
-               TEXT(session->client_capabilities), NUMBER(session->upstream_tasks),
-               NUMBER(session->upstream_sse), NUMBER(session->seen_ms)));
+    return connection_write(database, STATEMENT_SESSION_PUT,
+                            VALUES(TEXT(session->source), TEXT(session->id_digest),
+                                   TEXT(session->version), TEXT(session->client_name),
+                                   TEXT(session->client_version),
+                                   TEXT(session->client_capabilities),
+                                   NUMBER(session->upstream_tasks), NUMBER(session->upstream_sse),
+                                   NUMBER(session->seen_ms), TEXT(session->owner))) &&
+           connection_write(database, STATEMENT_SESSION_DROP_OF_OWNER,
+                            VALUES(TEXT(session->owner), NUMBER((int64_t)most)));
+}
+
+static bool keep_latest(struct database *database, size_t most)
+{
+    return connection_write(database, STATEMENT_SESSION_DROP_OLDEST, VALUES(NUMBER((int64_t)most)));
 }
 
 static enum row_result get(struct database *database, const char *source, const char *id_digest,
@@ -51,9 +59,16 @@ static bool remove_session(struct database *database, const char *source, const 
 static bool pair_put(struct database *database, const char *source, const char *session_digest,
                      const char *token_digest, int64_t accepted_ms)
 {
-    return connection_write(
-        database, STATEMENT_PAIR_PUT,
-        VALUES(TEXT(source), TEXT(session_digest), TEXT(token_digest), NUMBER(accepted_ms)));
+    return connection_write(database, STATEMENT_PAIR_PUT,
+                            VALUES(TEXT(source), TEXT(session_digest), TEXT(token_digest),
+                                   NUMBER(accepted_ms))) &&
+           connection_write(database, STATEMENT_SESSION_SEEN,
+                            VALUES(TEXT(source), TEXT(session_digest), NUMBER(accepted_ms)));
+}
+
+static bool pairs_keep_latest(struct database *database, size_t most)
+{
+    return connection_write(database, STATEMENT_PAIR_DROP_OLDEST, VALUES(NUMBER((int64_t)most)));
 }
 
 static enum row_result pair_get(struct database *database, const char *source,
@@ -65,12 +80,6 @@ static enum row_result pair_get(struct database *database, const char *source,
     enum row_result result = rows_any(rows);
     PQclear(rows);
     return result;
-}
-
-static bool purge(struct database *database, int64_t before_ms)
-{
-    return connection_write(database, STATEMENT_SESSION_PURGE, VALUES(NUMBER(before_ms))) &&
-           connection_write(database, STATEMENT_PAIR_PURGE, VALUES(NUMBER(before_ms)));
 }
 
 /* ---- sign-ins ---- */
@@ -110,11 +119,6 @@ static bool sign_in_remove(struct database *database, const char *digest)
     return connection_write(database, STATEMENT_SIGN_IN_DELETE, VALUES(TEXT(digest)));
 }
 
-static bool sign_in_purge(struct database *database, int64_t now_ms)
-{
-    return connection_write(database, STATEMENT_SIGN_IN_PURGE, VALUES(NUMBER(now_ms)));
-}
-
 /* ---- sign-ins that have begun ---- */
 
 static bool attempt_put(struct database *database, const struct store_attempt *attempt,
@@ -141,23 +145,17 @@ static enum row_result attempt_take(struct database *database, const struct stor
     return result;
 }
 
-static bool attempt_purge(struct database *database, int64_t now_ms)
-{
-    return connection_write(database, STATEMENT_ATTEMPT_PURGE, VALUES(NUMBER(now_ms)));
-}
-
 const struct session_rows postgres_session_rows = {
     .put = put,
+    .keep_latest = keep_latest,
     .get = get,
     .remove = remove_session,
     .pair_put = pair_put,
+    .pairs_keep_latest = pairs_keep_latest,
     .pair_get = pair_get,
-    .purge = purge,
     .sign_in_put = sign_in_put,
     .sign_in_get = sign_in_get,
     .sign_in_remove = sign_in_remove,
-    .sign_in_purge = sign_in_purge,
     .attempt_put = attempt_put,
     .attempt_take = attempt_take,
-    .attempt_purge = attempt_purge,
 };

@@ -83,8 +83,10 @@ STATEMENT_ROW(TASK_DUE,
 STATEMENT_ROW(TASK_NEXT_DEADLINE,
     "SELECT min(deadline_ms) FROM taskgate_task WHERE deadline_ms > $1")
 STATEMENT_ROW(TASK_OF_SESSION,
-    "SELECT id FROM taskgate_task WHERE owner = $1 AND source = $2"
-    " AND (state IN (0, 1) OR (state = 2 AND promoted <> 0)) ORDER BY sequence")
+    "SELECT id FROM taskgate_task WHERE owner = $1 AND state IN (0, 1, 2) AND source = $2"
+    " AND (state < 2 OR promoted <> 0) ORDER BY sequence")
+/* The purges: $1 is the time, $2 the most rows. They give the bytes of what went, where these are
+ * counted, and how many rows. */
 STATEMENT_ROW(TASK_PURGE,
     "WITH gone AS (DELETE FROM taskgate_task WHERE sequence IN"
     " (SELECT sequence FROM taskgate_task WHERE purge_ms <= $1 ORDER BY purge_ms LIMIT $2)"
@@ -103,22 +105,37 @@ STATEMENT_ROW(LIMITED_ADD,
 STATEMENT_ROW(LIMITED_PURGE, "DELETE FROM taskgate_limited WHERE tasks = 0")
 STATEMENT_ROW(SESSION_PUT,
     "INSERT INTO taskgate_session (source, id_digest, version, client_name, client_version,"
-    " client_capabilities, upstream_tasks, upstream_sse, seen_ms)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (source, id_digest) DO UPDATE SET"
+    " client_capabilities, upstream_tasks, upstream_sse, seen_ms, owner)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (source, id_digest) DO UPDATE SET"
     " version = excluded.version, client_name = excluded.client_name,"
     " client_version = excluded.client_version,"
     " client_capabilities = excluded.client_capabilities,"
     " upstream_tasks = excluded.upstream_tasks, upstream_sse = excluded.upstream_sse,"
-    " seen_ms = excluded.seen_ms")
+    " seen_ms = excluded.seen_ms, owner = excluded.owner")
+STATEMENT_ROW(SESSION_SEEN,
+    "UPDATE taskgate_session SET seen_ms = $3 WHERE source = $1 AND id_digest = $2 AND seen_ms < $3")
+/* Those behind the latest $2 ($1) ones, of which some go at a time; their homes, too. */
+STATEMENT_ROW(SESSION_DROP_OF_OWNER,
+    "WITH gone AS (DELETE FROM taskgate_session WHERE (source, id_digest) IN"
+    " (SELECT source, id_digest FROM taskgate_session WHERE owner = $1"
+    " ORDER BY seen_ms DESC LIMIT 500 OFFSET $2) RETURNING source, id_digest)"
+    " DELETE FROM taskgate_session_home AS home USING gone"
+    " WHERE home.source = gone.source AND home.session_digest = gone.id_digest")
+STATEMENT_ROW(SESSION_DROP_OLDEST,
+    "WITH gone AS (DELETE FROM taskgate_session WHERE (source, id_digest) IN"
+    " (SELECT source, id_digest FROM taskgate_session"
+    " ORDER BY seen_ms DESC LIMIT 500 OFFSET $1) RETURNING source, id_digest)"
+    " DELETE FROM taskgate_session_home AS home USING gone"
+    " WHERE home.source = gone.source AND home.session_digest = gone.id_digest")
 STATEMENT_ROW(SESSION_GET,
     "SELECT source, id_digest, version, client_name, client_version, client_capabilities,"
     " upstream_tasks, upstream_sse, seen_ms FROM taskgate_session"
     " WHERE source = $1 AND id_digest = $2")
 STATEMENT_ROW(SESSION_DELETE, "DELETE FROM taskgate_session WHERE source = $1 AND id_digest = $2")
 STATEMENT_ROW(SESSION_PURGE,
-    "DELETE FROM taskgate_session AS session WHERE seen_ms < $1 AND NOT EXISTS (SELECT 1"
-    " FROM taskgate_pair AS pair WHERE pair.source = session.source"
-    " AND pair.session_digest = session.id_digest AND pair.accepted_ms >= $1)")
+    "WITH gone AS (DELETE FROM taskgate_session WHERE (source, id_digest) IN"
+    " (SELECT source, id_digest FROM taskgate_session WHERE seen_ms < $1"
+    " ORDER BY seen_ms LIMIT $2) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(PAIR_PUT,
     "INSERT INTO taskgate_pair AS known (source, session_digest, token_digest, accepted_ms)"
     " VALUES ($1, $2, $3, $4) ON CONFLICT (source, session_digest, token_digest)"
@@ -126,7 +143,14 @@ STATEMENT_ROW(PAIR_PUT,
 STATEMENT_ROW(PAIR_GET,
     "SELECT 1 FROM taskgate_pair WHERE source = $1 AND session_digest = $2 AND token_digest = $3")
 STATEMENT_ROW(PAIR_DELETE, "DELETE FROM taskgate_pair WHERE source = $1 AND session_digest = $2")
-STATEMENT_ROW(PAIR_PURGE, "DELETE FROM taskgate_pair WHERE accepted_ms < $1")
+STATEMENT_ROW(PAIR_PURGE,
+    "WITH gone AS (DELETE FROM taskgate_pair WHERE (source, session_digest, token_digest) IN"
+    " (SELECT source, session_digest, token_digest FROM taskgate_pair WHERE accepted_ms < $1"
+    " ORDER BY accepted_ms LIMIT $2) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
+STATEMENT_ROW(PAIR_DROP_OLDEST,
+    "DELETE FROM taskgate_pair WHERE (source, session_digest, token_digest) IN"
+    " (SELECT source, session_digest, token_digest FROM taskgate_pair"
+    " ORDER BY accepted_ms DESC LIMIT 500 OFFSET $1)")
 STATEMENT_ROW(SIGN_IN_PUT,
     "INSERT INTO taskgate_sign_in (digest, person, issuer, claims, created_ms, until_ms)"
     " VALUES ($1, $2, $3, $4, $5, $6)")
@@ -138,7 +162,10 @@ STATEMENT_ROW(SIGN_IN_GET,
     "SELECT digest, person, issuer, claims, created_ms, until_ms FROM taskgate_sign_in"
     " WHERE digest = $1 AND until_ms > $2")
 STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM taskgate_sign_in WHERE digest = $1")
-STATEMENT_ROW(SIGN_IN_PURGE, "DELETE FROM taskgate_sign_in WHERE until_ms <= $1")
+STATEMENT_ROW(SIGN_IN_PURGE,
+    "WITH gone AS (DELETE FROM taskgate_sign_in WHERE sequence IN (SELECT sequence"
+    " FROM taskgate_sign_in WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2) RETURNING 1)"
+    " SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(ATTEMPT_PUT,
     "INSERT INTO taskgate_sign_in_attempt (digest, browser, sealed, until_ms)"
     " VALUES ($1, $2, $3, $4)")
@@ -148,7 +175,10 @@ STATEMENT_ROW(ATTEMPT_DROP_OLDEST,
 STATEMENT_ROW(ATTEMPT_TAKE,
     "DELETE FROM taskgate_sign_in_attempt WHERE digest = $1 AND browser = $2"
     " RETURNING sealed, until_ms")
-STATEMENT_ROW(ATTEMPT_PURGE, "DELETE FROM taskgate_sign_in_attempt WHERE until_ms <= $1")
+STATEMENT_ROW(ATTEMPT_PURGE,
+    "WITH gone AS (DELETE FROM taskgate_sign_in_attempt WHERE sequence IN (SELECT sequence"
+    " FROM taskgate_sign_in_attempt WHERE until_ms <= $1 LIMIT $2) RETURNING 1)"
+    " SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(AUDIT_INSERT,
     "INSERT INTO taskgate_audit (" AUDIT_COLUMNS ", bytes) VALUES"
     " ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,"
@@ -170,8 +200,10 @@ STATEMENT_ROW(AUDIT_KEEP,
     "INSERT INTO taskgate_audit_kept (sequence, arguments, until_ms) VALUES ($1, $2, $3)")
 STATEMENT_ROW(AUDIT_KEPT, "SELECT arguments FROM taskgate_audit_kept WHERE sequence = $1")
 STATEMENT_ROW(AUDIT_FORGET,
-    "WITH gone AS (DELETE FROM taskgate_audit_kept WHERE until_ms <= $1 RETURNING arguments)"
-    " SELECT coalesce(sum(octet_length(arguments)), 0)::bigint FROM gone")
+    "WITH gone AS (DELETE FROM taskgate_audit_kept WHERE sequence IN (SELECT sequence"
+    " FROM taskgate_audit_kept WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2)"
+    " RETURNING arguments)"
+    " SELECT coalesce(sum(octet_length(arguments)), 0)::bigint, count(*) FROM gone")
 STATEMENT_ROW(AUDIT_START,
     "SELECT sequence, hash, at_ms, signature FROM taskgate_audit_anchor WHERE is_start <> 0"
     " ORDER BY sequence DESC LIMIT 1")
@@ -192,23 +224,27 @@ STATEMENT_ROW(OUTBOX_TARGET_CLEAR, "DELETE FROM taskgate_outbox_target")
 STATEMENT_ROW(OUTBOX_TARGET_INSERT,
     "INSERT INTO taskgate_outbox_target (key, events, with_arguments) VALUES ($1, $2, $3)")
 STATEMENT_ROW(OUTBOX_TARGETS, "SELECT events, with_arguments FROM taskgate_outbox_target")
-STATEMENT_ROW(OUTBOX_DROP_OTHERS,
-    "DELETE FROM taskgate_outbox_delivery"
-    " WHERE target NOT IN (SELECT key FROM taskgate_outbox_target)")
-STATEMENT_ROW(OUTBOX_NOTICE_PURGE,
-    "DELETE FROM taskgate_outbox_notice AS notice WHERE NOT EXISTS"
-    " (SELECT 1 FROM taskgate_outbox_delivery AS delivery WHERE delivery.notice = notice.sequence)")
+/* One of the targets that are no longer configured: a look at the index for each target. Then the
+ * notices that nobody waits for. */
+STATEMENT_ROW(OUTBOX_DROP_STRAYS,
+    "WITH gone AS (DELETE FROM taskgate_outbox_delivery WHERE sequence IN (SELECT sequence"
+    " FROM taskgate_outbox_delivery WHERE target = (" STRAY_TARGET("taskgate_outbox_delivery") ")"
+    " AND $1::bigint IS NOT NULL LIMIT $2) RETURNING sequence, notice),"
+    " untold AS (DELETE FROM taskgate_outbox_notice AS notice WHERE sequence IN"
+    " (SELECT gone.notice FROM gone) AND NOT EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS other"
+    " WHERE other.notice = notice.sequence AND other.sequence NOT IN (SELECT gone.sequence FROM gone)))"
+    " SELECT 0::bigint, count(*) FROM gone")
 /* The notice, and a delivery for each target. A change has bits of events; the lowest that the
  * target wants is sent. */
 STATEMENT_ROW(OUTBOX_INSERT, "WITH notice AS (" OUTBOX_NOTICE_INSERT ")"
     " INSERT INTO taskgate_outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
     " SELECT replace(gen_random_uuid()::text, '-', ''), notice.sequence, key, $1,"
-    " (events & $18) & -(events & $18), 0, $11"
+    " (events & $18) & -(events & $18), 0, " DUE_UNLESS_WAITING
     " FROM taskgate_outbox_target, notice WHERE events & $18 <> 0")
 STATEMENT_ROW(OUTBOX_INSERT_OTHERS, "WITH notice AS (" OUTBOX_NOTICE_INSERT ")"
     " INSERT INTO taskgate_outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
-    " SELECT replace(gen_random_uuid()::text, '-', ''), notice.sequence, key, $1, $18, 0, $11"
-    " FROM taskgate_outbox_target, notice WHERE events & $18 = 0")
+    " SELECT replace(gen_random_uuid()::text, '-', ''), notice.sequence, key, $1, $18, 0, "
+    DUE_UNLESS_WAITING " FROM taskgate_outbox_target, notice WHERE events & $18 = 0")
 STATEMENT_ROW(OUTBOX_DUE,
     "SELECT delivery.sequence, delivery.id, event, attempts, " NOTICE_COLUMNS ","
     " (SELECT reference FROM taskgate_outbox_thread AS thread WHERE thread.target = delivery.target"
@@ -221,6 +257,10 @@ STATEMENT_ROW(OUTBOX_DUE,
     " ORDER BY due_ms, delivery.sequence LIMIT $3")
 STATEMENT_ROW(OUTBOX_NEXT,
     "SELECT min(due_ms) FROM taskgate_outbox_delivery WHERE target = $1 AND due_ms > $2")
+STATEMENT_ROW(OUTBOX_OVERDUE,
+    "SELECT delivery.sequence FROM taskgate_outbox_notice AS notice"
+    " JOIN taskgate_outbox_delivery AS delivery ON delivery.notice = notice.sequence"
+    " WHERE at_ms <= $1 ORDER BY at_ms LIMIT $2")
 STATEMENT_ROW(OUTBOX_GET,
     "SELECT delivery.sequence, delivery.id, event, attempts, " NOTICE_COLUMNS
     " FROM taskgate_outbox_delivery AS delivery"
@@ -231,7 +271,8 @@ STATEMENT_ROW(OUTBOX_POSTPONE,
 /* An answer to a change may tell less of the message than that to its making. */
 STATEMENT_ROW(OUTBOX_THREAD_PUT,
     "INSERT INTO taskgate_outbox_thread AS thread (target, task_id, reference)"
-    " SELECT target, task_id, $2 FROM taskgate_outbox_delivery WHERE sequence = $1"
+    " SELECT target, task_id, $2 FROM taskgate_outbox_delivery AS delivery WHERE sequence = $1"
+    " AND EXISTS (SELECT 1 FROM taskgate_task AS task WHERE task.id = delivery.task_id)"
     " ON CONFLICT (target, task_id) DO UPDATE SET reference = excluded.reference, seen = ''"
     " WHERE NOT starts_with(thread.reference || ' ', excluded.reference || ' ')")
 STATEMENT_ROW(OUTBOX_MESSAGES,
@@ -249,10 +290,11 @@ STATEMENT_ROW(OUTBOX_THREAD_END,
     " (SELECT target, delivery.task_id FROM taskgate_outbox_delivery AS delivery"
     " JOIN taskgate_outbox_notice AS notice ON notice.sequence = delivery.notice"
     " WHERE delivery.sequence = $1 AND notice.state > 2)")
-STATEMENT_ROW(OUTBOX_THREAD_PURGE,
-    "DELETE FROM taskgate_outbox_thread AS thread"
-    " WHERE target NOT IN (SELECT key FROM taskgate_outbox_target)"
-    " OR NOT EXISTS (SELECT 1 FROM taskgate_task AS task WHERE task.id = thread.task_id)")
+STATEMENT_ROW(OUTBOX_THREAD_DROP_STRAYS,
+    "WITH gone AS (DELETE FROM taskgate_outbox_thread WHERE (target, task_id) IN"
+    " (SELECT target, task_id FROM taskgate_outbox_thread"
+    " WHERE target = (" STRAY_TARGET("taskgate_outbox_thread") ")"
+    " AND $1::bigint IS NOT NULL LIMIT $2) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 /* With its notice, where it is the last one. */
 STATEMENT_ROW(OUTBOX_DELETE,
     "WITH gone AS (DELETE FROM taskgate_outbox_delivery WHERE sequence = $1 RETURNING notice)"
@@ -311,8 +353,9 @@ STATEMENT_ROW(FEED_READ,
     "SELECT sequence, task_id, replica, created FROM taskgate_feed WHERE sequence > $1"
     " ORDER BY sequence LIMIT $2")
 STATEMENT_ROW(FEED_PURGE,
-    "DELETE FROM taskgate_feed WHERE at_ms < $1"
-    " AND sequence < (SELECT max(sequence) FROM taskgate_feed)")
+    "WITH gone AS (DELETE FROM taskgate_feed WHERE at_ms < $1 AND sequence IN (SELECT sequence"
+    " FROM taskgate_feed WHERE sequence < (SELECT max(sequence) FROM taskgate_feed)"
+    " ORDER BY sequence LIMIT $2) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE taskgate_replica SET address = $2 WHERE id = $1")
 STATEMENT_ROW(REPLICA_LIST,
     "SELECT id, address, epoch, alive_ms, seen_ms FROM taskgate_replica ORDER BY id")
@@ -332,13 +375,16 @@ STATEMENT_ROW(HOME_GET,
 STATEMENT_ROW(HOME_LOST_TASKS,
     "SELECT task.id FROM taskgate_task AS task JOIN taskgate_task_claim AS claim"
     " ON claim.task = task.sequence WHERE task.source = $1 AND task.session = $2"
-    " AND task.state = $3 AND claim.replica = $4 AND claim.epoch = $5 ORDER BY task.sequence")
+    " AND task.session <> '' AND task.state = $3"
+    " AND claim.replica = $4 AND claim.epoch = $5 ORDER BY task.sequence")
 STATEMENT_ROW(HOME_DELETE,
     "DELETE FROM taskgate_session_home WHERE source = $1 AND session_digest = $2")
 STATEMENT_ROW(HOME_PURGE,
-    "DELETE FROM taskgate_session_home AS home WHERE at_ms < $1 AND NOT EXISTS (SELECT 1"
-    " FROM taskgate_session AS session WHERE session.source = home.source"
-    " AND session.id_digest = home.session_digest)")
+    "WITH gone AS (DELETE FROM taskgate_session_home WHERE (source, session_digest) IN"
+    " (SELECT source, session_digest FROM taskgate_session_home AS home WHERE at_ms < $1"
+    " AND NOT EXISTS (SELECT 1 FROM taskgate_session AS session"
+    " WHERE session.source = home.source AND session.id_digest = home.session_digest)"
+    " ORDER BY at_ms LIMIT $2) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(HOLD_PUT,
     "INSERT INTO taskgate_hold (id, replica, at_ms) VALUES (1, $1, $2) ON CONFLICT (id) DO NOTHING")
 STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM taskgate_hold")
@@ -360,17 +406,23 @@ STATEMENT_ROW(GRANT_DUE,
     " ORDER BY until_ms LIMIT $2")
 STATEMENT_ROW(GRANT_NEXT_END, "SELECT min(until_ms) FROM taskgate_grant WHERE ended_ms = 0")
 STATEMENT_ROW(GRANT_COUNT, "SELECT count(*) FROM taskgate_grant WHERE ended_ms = 0")
-/* Of the newest first: all, or with $1 those in force alone. */
+/* The newest first. */
 STATEMENT_ROW(GRANT_PAGE,
-    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE ($1::bigint = 0 OR ended_ms = 0)"
-    " AND ($2::bigint = 0 OR sequence < $2) ORDER BY sequence DESC LIMIT $3")
+    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE sequence < $1"
+    " ORDER BY sequence DESC LIMIT $2")
+STATEMENT_ROW(GRANT_PAGE_ACTIVE,
+    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE ended_ms = 0 AND sequence < $1"
+    " ORDER BY sequence DESC LIMIT $2")
 /* No row changes unless the grant is in force and has a call left. */
 STATEMENT_ROW(GRANT_USE,
     "UPDATE taskgate_grant SET used = used + 1 WHERE id = $1 AND ended_ms = 0 AND used < calls")
 STATEMENT_ROW(GRANT_END,
     "UPDATE taskgate_grant SET ended_ms = $2, end_cause = $3, ended_by = $4, end_reason = $5"
     " WHERE id = $1 AND ended_ms = 0")
-STATEMENT_ROW(GRANT_PURGE, "DELETE FROM taskgate_grant WHERE ended_ms > 0 AND ended_ms <= $1")
+STATEMENT_ROW(GRANT_PURGE,
+    "WITH gone AS (DELETE FROM taskgate_grant WHERE sequence IN (SELECT sequence"
+    " FROM taskgate_grant WHERE ended_ms > 0 AND ended_ms <= $1 ORDER BY ended_ms LIMIT $2)"
+    " RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(REMINDER_INSERT,
     "INSERT INTO taskgate_reminder (task, event, due_ms)"
     " SELECT sequence, $2, $3 FROM taskgate_task WHERE id = $1")

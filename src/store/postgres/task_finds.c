@@ -26,14 +26,9 @@ static bool find_of_session(struct database *database, const char *owner, const 
         list);
 }
 
-static bool purge(struct database *database, int64_t now_ms, size_t limit, size_t *purged)
+static bool forget_limited(struct database *database)
 {
-    database->written++;
-    PGresult *rows = connection_read(database, STATEMENT_TASK_PURGE,
-                                     VALUES(NUMBER(now_ms), NUMBER((int64_t)limit)));
-    *purged = rows ? (size_t)row_number(rows, 0, 1) : 0;
-    return totals_give_back(database, rows) &&
-           connection_write(database, STATEMENT_LIMITED_PURGE, NO_VALUES);
+    return connection_write(database, STATEMENT_LIMITED_PURGE, NO_VALUES);
 }
 
 /* ---- what limits count ---- */
@@ -135,7 +130,7 @@ const struct task_rows postgres_task_rows = {
     .find_due = find_due,
     .next_deadline = next_deadline,
     .find_of_session = find_of_session,
-    .purge = purge,
+    .forget_limited = forget_limited,
     .expect_inserts = expect_inserts,
     .count_limited = count_limited,
     .add_limited_to = add_limited_to,

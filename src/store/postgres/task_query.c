@@ -70,28 +70,13 @@ static void append_order(struct listing *list)
     append_value(list, " LIMIT ", NUMBER((int64_t)list->limit), "");
 }
 
-static void append_states(struct listing *list, unsigned states)
-{
-    const char *separator = " AND state IN (";
-    for (unsigned state = 0; state < TASK_STATE_COUNT; state++) {
-        if (!(states & (1u << state)))
-            continue;
-        buffer_append_format(&list->sql, "%s%u", separator, state);
-        separator = ", ";
-    }
-    append(list, ")");
-}
-
-/* The first rows under one condition on who holds them, or on their state: an index gives them in
- * order, so that a page costs a page, however many tasks there are. */
-static void begin_page(struct listing *list)
-{
-    append(list, "(SELECT sequence FROM taskgate_task WHERE true");
-}
-
-static void end_page(struct listing *list, bool has_state)
+/* The first rows in one state, of one holder where there is one: an index gives them in order, so
+ * that a page costs a page, however many tasks there are. */
+static void append_page(struct listing *list, unsigned state, const char *holder, struct str value)
 {
     const struct store_task_query *query = list->query;
+    buffer_append_format(&list->sql, "(SELECT sequence FROM taskgate_task WHERE state = %u", state);
+    append_text(list, holder, value);
     append_cursor(list);
     append_text(list, " AND source = ", query->source);
     append_text(list, " AND tool = ", query->tool);
@@ -99,13 +84,11 @@ static void end_page(struct listing *list, bool has_state)
     append_text(list, " AND principal = ", query->principal);
     if (query->without_promoted)
         append(list, " AND promoted = 0");
-    if (query->states != 0 && !has_state)
-        append_states(list, query->states);
     append_order(list);
     append(list, ")");
 }
 
-static void append_page_of_each_state(struct listing *list)
+static void append_page_of_each_state(struct listing *list, const char *holder, struct str value)
 {
     const struct store_task_query *query = list->query;
     const char *joint = "";
@@ -113,9 +96,7 @@ static void append_page_of_each_state(struct listing *list)
         if (query->states != 0 && !(query->states & (1u << state)))
             continue;
         append(list, joint);
-        begin_page(list);
-        buffer_append_format(&list->sql, " AND state = %u", state);
-        end_page(list, true);
+        append_page(list, state, holder, value);
         joint = " UNION ALL ";
     }
 }
@@ -124,22 +105,14 @@ static void append_pages(struct listing *list)
 {
     const struct store_task_query *query = list->query;
     const bool by_owner = query->owner.length > 0, by_session = query->session.length > 0;
-    if ((is_by_deadline(query) || query->states != 0) && !by_owner && !by_session) {
-        append_page_of_each_state(list);
-        return;
-    }
-    if (by_owner || !by_session) {
-        begin_page(list);
-        append_text(list, " AND owner = ", query->owner);
-        end_page(list, false);
-    }
+    if (by_owner)
+        append_page_of_each_state(list, " AND owner = ", query->owner);
     if (by_owner && by_session)
-        append(list, " UNION ");
-    if (by_session) {
-        begin_page(list);
-        append_text(list, " AND session <> '' AND session = ", query->session);
-        end_page(list, false);
-    }
+        append(list, " UNION ALL ");
+    if (by_session)
+        append_page_of_each_state(list, " AND session <> '' AND session = ", query->session);
+    if (!by_owner && !by_session)
+        append_page_of_each_state(list, "", STR_EMPTY);
 }
 
 static void append_bounded(struct listing *list, const char *column, size_t most_bytes)

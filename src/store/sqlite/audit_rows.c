@@ -55,11 +55,17 @@ static enum row_result read_anchor(struct database *database, enum statement whi
 
 /* ---- the chain ---- */
 
-/* A row without a hash is of a trail from before there was a chain. */
+/* If all rows are gone, the chain goes on from an anchor. A row without a hash is of a trail
+ * from before there was a chain. */
 static bool read_end(struct database *database, struct store_chain *end)
 {
-    sqlite3_stmt *row = database_statement(database, STATEMENT_AUDIT_END);
+    sqlite3_stmt *row = database_statement(database, STATEMENT_AUDIT_LAST);
     enum row_result result = rows_result(sqlite3_step(row));
+    if (result == ROW_ABSENT) {
+        database_release(row);
+        row = database_statement(database, STATEMENT_AUDIT_START);
+        result = rows_result(sqlite3_step(row));
+    }
     struct str hash = result == ROW_FOUND ? database_column_bytes(row, 1) : STR_EMPTY;
     store_chain_init(end);
     if (hash.length == sizeof end->hash - 1) {
@@ -161,11 +167,6 @@ static enum row_result read_kept(struct database *database, int64_t sequence, ch
     return result;
 }
 
-static bool forget(struct database *database, int64_t now_ms)
-{
-    return rows_run_with(database, STATEMENT_AUDIT_FORGET, now_ms);
-}
-
 /* ---- anchors ---- */
 
 static enum row_result anchor_start(struct database *database, struct store_anchor *anchor)
@@ -198,7 +199,6 @@ const struct audit_rows sqlite_audit_rows = {
     .remove = remove_rows,
     .keep = keep,
     .kept = read_kept,
-    .forget = forget,
     .anchor_start = anchor_start,
     .anchor_last = anchor_last,
     .anchor_put = anchor_put,

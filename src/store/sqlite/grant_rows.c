@@ -106,10 +106,10 @@ static bool find_due(struct database *database, int64_t now_ms, size_t limit,
 static bool page(struct database *database, bool in_force_only, int64_t before_sequence,
                  size_t limit, struct grant_list *list)
 {
-    sqlite3_stmt *row = database_statement(database, STATEMENT_GRANT_PAGE);
-    sqlite3_bind_int(row, 1, in_force_only);
-    sqlite3_bind_int64(row, 2, before_sequence);
-    sqlite3_bind_int64(row, 3, (int64_t)limit);
+    sqlite3_stmt *row = database_statement(database, in_force_only ? STATEMENT_GRANT_PAGE_ACTIVE
+                                                                   : STATEMENT_GRANT_PAGE);
+    sqlite3_bind_int64(row, 1, before_sequence > 0 ? before_sequence : INT64_MAX);
+    sqlite3_bind_int64(row, 2, (int64_t)limit);
     return read_rows(row, list);
 }
 
@@ -146,11 +146,6 @@ static bool end(struct database *database, const char *id, int64_t now_ms,
     return database_run(row);
 }
 
-static bool purge(struct database *database, int64_t before_ms)
-{
-    return rows_run_with(database, STATEMENT_GRANT_PURGE, before_ms);
-}
-
 const struct grant_rows sqlite_grant_rows = {
     .insert = insert,
     .find_of_tool = find_of_tool,
@@ -162,5 +157,4 @@ const struct grant_rows sqlite_grant_rows = {
     .next_end = next_end,
     .use = use,
     .end = end,
-    .purge = purge,
 };

@@ -317,6 +317,36 @@ const char *const migration_scripts[] = {
     "CREATE TABLE sign_in_attempt (sequence INTEGER PRIMARY KEY AUTOINCREMENT,"
     " digest TEXT NOT NULL UNIQUE, browser TEXT NOT NULL, sealed TEXT NOT NULL,"
     " until_ms INTEGER NOT NULL);",
+
+    /* 27 -> 28: nothing costs more as the tables grow. Sessions are counted by their owner, and are
+     * as old as their last use; the lists of an owner or a session are in order within each state;
+     * what waits for an earlier notice of its task is not due until that one is gone. */
+    "ALTER TABLE session ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX session_by_owner ON session (owner, seen_ms);"
+    "UPDATE session SET seen_ms = max(seen_ms, coalesce((SELECT max(accepted_ms) FROM pair"
+    " WHERE pair.source = session.source AND pair.session_digest = session.id_digest), 0));"
+    "DROP INDEX task_by_owner;"
+    "CREATE INDEX task_by_owner ON task (owner, state);"
+    "DROP INDEX task_by_session;"
+    "CREATE INDEX task_by_session ON task (session, state) WHERE session <> '';"
+    "DROP INDEX reminder_by_task;"
+    "CREATE INDEX reminder_by_task ON reminder (task, event);"
+    "CREATE INDEX audit_anchor_start ON audit_anchor (sequence) WHERE is_start;"
+    "CREATE INDEX approval_grant_active ON approval_grant (sequence) WHERE ended_ms = 0;"
+    "CREATE INDEX approval_grant_ended ON approval_grant (ended_ms) WHERE ended_ms > 0;"
+    "CREATE INDEX outbox_notice_by_age ON outbox_notice (at_ms);"
+    "UPDATE outbox_delivery SET due_ms = 9223372036854775807 WHERE EXISTS (SELECT 1"
+    " FROM outbox_delivery AS earlier WHERE earlier.target = outbox_delivery.target"
+    " AND earlier.task_id = outbox_delivery.task_id"
+    " AND earlier.sequence < outbox_delivery.sequence);"
+    "CREATE TRIGGER outbox_next_is_due AFTER DELETE ON outbox_delivery BEGIN"
+    " UPDATE outbox_delivery SET due_ms ="
+    " (SELECT at_ms FROM outbox_notice WHERE outbox_notice.sequence = notice)"
+    " WHERE sequence = (SELECT min(sequence) FROM outbox_delivery WHERE target = OLD.target"
+    " AND task_id = OLD.task_id) AND due_ms = 9223372036854775807; END;"
+    "DELETE FROM outbox_thread WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.id = task_id);"
+    "CREATE TRIGGER outbox_thread_is_over AFTER DELETE ON task BEGIN"
+    " DELETE FROM outbox_thread WHERE task_id = OLD.id; END;",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -29,14 +29,12 @@ static bool insert_target(struct database *database, const struct store_outbox_t
 }
 
 static bool set_targets(struct database *database, const struct store_outbox_target *targets,
-                        size_t count, int64_t *dropped)
+                        size_t count)
 {
     bool done = database_simple(database, STATEMENT_OUTBOX_TARGET_CLEAR);
     for (size_t i = 0; done && i < count; i++)
         done = insert_target(database, &targets[i]);
-    done = done && database_simple(database, STATEMENT_OUTBOX_DROP_OTHERS);
-    *dropped = sqlite3_changes64(database->handle);
-    return done && database_simple(database, STATEMENT_OUTBOX_THREAD_PURGE);
+    return done;
 }
 
 /* ---- notices ---- */
@@ -157,6 +155,19 @@ static bool find_due(struct database *database, const char *target, int64_t now_
     return code == SQLITE_DONE;
 }
 
+static bool find_overdue(struct database *database, int64_t at_ms, size_t limit, int64_t *sequences,
+                         size_t *count)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_OVERDUE);
+    sqlite3_bind_int64(row, 1, at_ms);
+    sqlite3_bind_int64(row, 2, (int64_t)limit);
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW)
+        sequences[(*count)++] = sqlite3_column_int64(row, 0);
+    database_release(row);
+    return code == SQLITE_DONE;
+}
+
 static bool next_due(struct database *database, const char *target, int64_t now_ms, int64_t *due_ms)
 {
     sqlite3_stmt *row = database_statement(database, STATEMENT_OUTBOX_NEXT);
@@ -255,6 +266,7 @@ const struct outbox_rows sqlite_outbox_rows = {
     .set_targets = set_targets,
     .wanted = wanted,
     .insert = insert,
+    .find_overdue = find_overdue,
     .find_due = find_due,
     .next_due = next_due,
     .get = get,

@@ -149,11 +149,6 @@ static bool feed_read(struct database *database, int64_t after, size_t limit,
     return code == SQLITE_ROW || code == SQLITE_DONE;
 }
 
-static bool feed_purge(struct database *database, int64_t before_ms)
-{
-    return rows_run_with(database, STATEMENT_FEED_PURGE, before_ms);
-}
-
 /* ---- what is known of them ---- */
 
 static bool announce(struct database *database, const char *id, const char *address)
@@ -269,11 +264,6 @@ static bool home_remove(struct database *database, const struct home_key *key)
     return database_run(bind_home(database, STATEMENT_HOME_DELETE, key));
 }
 
-static bool home_purge(struct database *database, int64_t before_ms)
-{
-    return rows_run_with(database, STATEMENT_HOME_PURGE, before_ms);
-}
-
 const struct replica_rows sqlite_replica_rows = {
     .join = join,
     .beat = beat,
@@ -287,7 +277,6 @@ const struct replica_rows sqlite_replica_rows = {
     .feed_add = feed_add,
     .feed_end = feed_end,
     .feed_read = feed_read,
-    .feed_purge = feed_purge,
     .announce = announce,
     .list = list,
     .forget = forget,
@@ -297,5 +286,4 @@ const struct replica_rows sqlite_replica_rows = {
     .home_take = home_take,
     .home_lost_tasks = home_lost_tasks,
     .home_remove = home_remove,
-    .home_purge = home_purge,
 };

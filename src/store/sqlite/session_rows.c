@@ -4,7 +4,7 @@
 
 /* ---- sessions ---- */
 
-static bool put(struct database *database, const struct store_session *session)
+static bool put(struct database *database, const struct store_session *session, size_t most)
 {
     sqlite3_stmt *row = database_statement(database, STATEMENT_SESSION_PUT);
     database_bind_text(row, 1, session->source);
@@ -16,7 +16,18 @@ static bool put(struct database *database, const struct store_session *session)
     sqlite3_bind_int(row, 7, session->upstream_tasks);
     sqlite3_bind_int(row, 8, session->upstream_sse);
     sqlite3_bind_int64(row, 9, session->seen_ms);
+    database_bind_text(row, 10, session->owner);
+    if (!database_run(row))
+        return false;
+    row = database_statement(database, STATEMENT_SESSION_DROP_OF_OWNER);
+    database_bind_text(row, 1, session->owner);
+    sqlite3_bind_int64(row, 2, (int64_t)most);
     return database_run(row);
+}
+
+static bool keep_latest(struct database *database, size_t most)
+{
+    return rows_run_with(database, STATEMENT_SESSION_DROP_OLDEST, (int64_t)most);
 }
 
 static struct store_session *read_session(sqlite3_stmt *row)
@@ -83,7 +94,18 @@ static bool pair_put(struct database *database, const char *source, const char *
     sqlite3_stmt *row =
         bind_pair(database, STATEMENT_PAIR_PUT, source, session_digest, token_digest);
     sqlite3_bind_int64(row, 4, accepted_ms);
+    if (!database_run(row))
+        return false;
+    row = database_statement(database, STATEMENT_SESSION_SEEN);
+    database_bind_text(row, 1, source);
+    database_bind_text(row, 2, session_digest);
+    sqlite3_bind_int64(row, 3, accepted_ms);
     return database_run(row);
+}
+
+static bool pairs_keep_latest(struct database *database, size_t most)
+{
+    return rows_run_with(database, STATEMENT_PAIR_DROP_OLDEST, (int64_t)most);
 }
 
 static enum row_result pair_get(struct database *database, const char *source,
@@ -94,12 +116,6 @@ static enum row_result pair_get(struct database *database, const char *source,
     enum row_result result = rows_result(sqlite3_step(row));
     database_release(row);
     return result;
-}
-
-static bool purge(struct database *database, int64_t before_ms)
-{
-    return rows_run_with(database, STATEMENT_SESSION_PURGE, before_ms) &&
-           rows_run_with(database, STATEMENT_PAIR_PURGE, before_ms);
 }
 
 /* ---- sign-ins ---- */
@@ -146,11 +162,6 @@ static bool sign_in_remove(struct database *database, const char *digest)
     return database_run(row);
 }
 
-static bool sign_in_purge(struct database *database, int64_t now_ms)
-{
-    return rows_run_with(database, STATEMENT_SIGN_IN_PURGE, now_ms);
-}
-
 /* ---- sign-ins that have begun ---- */
 
 static bool attempt_put(struct database *database, const struct store_attempt *attempt,
@@ -181,23 +192,17 @@ static enum row_result attempt_take(struct database *database, const struct stor
     return result == ROW_FOUND && !*sealed ? ROW_ABSENT : result;
 }
 
-static bool attempt_purge(struct database *database, int64_t now_ms)
-{
-    return rows_run_with(database, STATEMENT_ATTEMPT_PURGE, now_ms);
-}
-
 const struct session_rows sqlite_session_rows = {
     .put = put,
+    .keep_latest = keep_latest,
     .get = get,
     .remove = remove_session,
     .pair_put = pair_put,
+    .pairs_keep_latest = pairs_keep_latest,
     .pair_get = pair_get,
-    .purge = purge,
     .sign_in_put = sign_in_put,
     .sign_in_get = sign_in_get,
     .sign_in_remove = sign_in_remove,
-    .sign_in_purge = sign_in_purge,
     .attempt_put = attempt_put,
     .attempt_take = attempt_take,
-    .attempt_purge = attempt_purge,
 };

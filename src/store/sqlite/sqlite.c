@@ -131,6 +131,30 @@ static bool probe(struct database *database, int64_t now_ms)
     return rows_run_with(database, STATEMENT_PROBE, now_ms);
 }
 
+static bool purge(struct database *database, enum purge what, int64_t until_ms, size_t limit,
+                  size_t *purged)
+{
+    static const enum statement statements[PURGE_COUNT] = {
+        [PURGE_TASKS] = STATEMENT_TASK_PURGE,
+        [PURGE_SESSIONS] = STATEMENT_SESSION_PURGE,
+        [PURGE_PAIRS] = STATEMENT_PAIR_PURGE,
+        [PURGE_HOMES] = STATEMENT_HOME_PURGE,
+        [PURGE_SIGN_INS] = STATEMENT_SIGN_IN_PURGE,
+        [PURGE_ATTEMPTS] = STATEMENT_ATTEMPT_PURGE,
+        [PURGE_GRANTS] = STATEMENT_GRANT_PURGE,
+        [PURGE_KEPT] = STATEMENT_AUDIT_FORGET,
+        [PURGE_FEED] = STATEMENT_FEED_PURGE,
+        [PURGE_STRAY_DELIVERIES] = STATEMENT_OUTBOX_DROP_STRAYS,
+        [PURGE_STRAY_MESSAGES] = STATEMENT_OUTBOX_THREAD_DROP_STRAYS,
+    };
+    sqlite3_stmt *statement = database_statement(database, statements[what]);
+    sqlite3_bind_int64(statement, 1, until_ms);
+    sqlite3_bind_int64(statement, 2, (int64_t)limit);
+    bool done = database_run(statement);
+    *purged = done ? (size_t)sqlite3_changes(database->handle) : 0;
+    return done;
+}
+
 static enum backend_upkeep wants_upkeep(const struct database *database)
 {
     if (database->wal_pages == 0)
@@ -173,6 +197,7 @@ const struct store_backend store_sqlite = {
     .written = written,
     .probe = probe,
     .used_bytes = database_used_bytes,
+    .purge = purge,
     .wants_upkeep = wants_upkeep,
     .upkeep = database_checkpoint,
     .wake_fd = wake_fd,

@@ -57,8 +57,9 @@ STATEMENT_ROW(TASK_DUE,
     "SELECT id FROM task WHERE deadline_ms <= ?1 ORDER BY deadline_ms LIMIT ?2")
 STATEMENT_ROW(TASK_NEXT_DEADLINE, "SELECT min(deadline_ms) FROM task WHERE deadline_ms > ?1")
 STATEMENT_ROW(TASK_OF_SESSION,
-    "SELECT id FROM task WHERE owner = ?1 AND source = ?2"
-    " AND (state IN (0, 1) OR (state = 2 AND promoted)) ORDER BY sequence")
+    "SELECT id FROM task WHERE owner = ?1 AND state IN (0, 1, 2) AND source = ?2"
+    " AND (state < 2 OR promoted) ORDER BY sequence")
+/* The purges: ?1 is the time, ?2 the most rows. */
 STATEMENT_ROW(TASK_PURGE,
     "DELETE FROM task WHERE sequence IN"
     " (SELECT sequence FROM task WHERE purge_ms <= ?1 ORDER BY purge_ms LIMIT ?2)")
@@ -81,21 +82,29 @@ STATEMENT_ROW(REQUEST_END,
     " WHERE task = (SELECT sequence FROM task WHERE id = ?1)")
 STATEMENT_ROW(SESSION_PUT,
     "INSERT INTO session (source, id_digest, version, client_name, client_version,"
-    " client_capabilities, upstream_tasks, upstream_sse, seen_ms)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (source, id_digest) DO UPDATE SET"
+    " client_capabilities, upstream_tasks, upstream_sse, seen_ms, owner)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (source, id_digest) DO UPDATE SET"
     " version = excluded.version, client_name = excluded.client_name,"
     " client_version = excluded.client_version,"
     " client_capabilities = excluded.client_capabilities,"
     " upstream_tasks = excluded.upstream_tasks, upstream_sse = excluded.upstream_sse,"
-    " seen_ms = excluded.seen_ms")
+    " seen_ms = excluded.seen_ms, owner = excluded.owner")
+STATEMENT_ROW(SESSION_SEEN,
+    "UPDATE session SET seen_ms = ?3 WHERE source = ?1 AND id_digest = ?2 AND seen_ms < ?3")
+/* Those behind the latest ?2 (?1) ones, of which some go at a time. */
+STATEMENT_ROW(SESSION_DROP_OF_OWNER,
+    "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE owner = ?1"
+    " ORDER BY seen_ms DESC LIMIT 500 OFFSET ?2)")
+STATEMENT_ROW(SESSION_DROP_OLDEST,
+    "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session"
+    " ORDER BY seen_ms DESC LIMIT 500 OFFSET ?1)")
 STATEMENT_ROW(SESSION_GET,
     "SELECT source, id_digest, version, client_name, client_version, client_capabilities,"
     " upstream_tasks, upstream_sse, seen_ms FROM session WHERE source = ?1 AND id_digest = ?2")
 STATEMENT_ROW(SESSION_DELETE, "DELETE FROM session WHERE source = ?1 AND id_digest = ?2")
 STATEMENT_ROW(SESSION_PURGE,
-    "DELETE FROM session WHERE seen_ms < ?1 AND NOT EXISTS (SELECT 1 FROM pair WHERE"
-    " pair.source = session.source AND pair.session_digest = session.id_digest"
-    " AND pair.accepted_ms >= ?1)")
+    "DELETE FROM session WHERE rowid IN"
+    " (SELECT rowid FROM session WHERE seen_ms < ?1 ORDER BY seen_ms LIMIT ?2)")
 STATEMENT_ROW(PAIR_PUT,
     "INSERT INTO pair (source, session_digest, token_digest, accepted_ms) VALUES (?1, ?2, ?3, ?4)"
     " ON CONFLICT (source, session_digest, token_digest)"
@@ -103,7 +112,12 @@ STATEMENT_ROW(PAIR_PUT,
 STATEMENT_ROW(PAIR_GET,
     "SELECT 1 FROM pair WHERE source = ?1 AND session_digest = ?2 AND token_digest = ?3")
 STATEMENT_ROW(PAIR_DELETE, "DELETE FROM pair WHERE source = ?1 AND session_digest = ?2")
-STATEMENT_ROW(PAIR_PURGE, "DELETE FROM pair WHERE accepted_ms < ?1")
+STATEMENT_ROW(PAIR_PURGE,
+    "DELETE FROM pair WHERE rowid IN"
+    " (SELECT rowid FROM pair WHERE accepted_ms < ?1 ORDER BY accepted_ms LIMIT ?2)")
+STATEMENT_ROW(PAIR_DROP_OLDEST,
+    "DELETE FROM pair WHERE rowid IN (SELECT rowid FROM pair"
+    " ORDER BY accepted_ms DESC LIMIT 500 OFFSET ?1)")
 STATEMENT_ROW(SIGN_IN_PUT,
     "INSERT INTO sign_in (digest, person, issuer, claims, created_ms, until_ms)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
@@ -113,22 +127,23 @@ STATEMENT_ROW(SIGN_IN_GET,
     "SELECT digest, person, issuer, claims, created_ms, until_ms FROM sign_in"
     " WHERE digest = ?1 AND until_ms > ?2")
 STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM sign_in WHERE digest = ?1")
-STATEMENT_ROW(SIGN_IN_PURGE, "DELETE FROM sign_in WHERE until_ms <= ?1")
+STATEMENT_ROW(SIGN_IN_PURGE,
+    "DELETE FROM sign_in WHERE sequence IN"
+    " (SELECT sequence FROM sign_in WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)")
 STATEMENT_ROW(ATTEMPT_PUT,
     "INSERT INTO sign_in_attempt (digest, browser, sealed, until_ms) VALUES (?1, ?2, ?3, ?4)")
 STATEMENT_ROW(ATTEMPT_DROP_OLDEST,
     "DELETE FROM sign_in_attempt WHERE sequence <= (SELECT max(sequence) FROM sign_in_attempt) - ?1")
 STATEMENT_ROW(ATTEMPT_TAKE,
     "DELETE FROM sign_in_attempt WHERE digest = ?1 AND browser = ?2 RETURNING sealed, until_ms")
-STATEMENT_ROW(ATTEMPT_PURGE, "DELETE FROM sign_in_attempt WHERE until_ms <= ?1")
+STATEMENT_ROW(ATTEMPT_PURGE,
+    "DELETE FROM sign_in_attempt WHERE sequence IN"
+    " (SELECT sequence FROM sign_in_attempt WHERE until_ms <= ?1 LIMIT ?2)")
 STATEMENT_ROW(AUDIT_INSERT,
     "INSERT INTO audit (" AUDIT_COLUMNS ") VALUES"
     " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-STATEMENT_ROW(AUDIT_END,
-    "SELECT sequence, hash, at_ms, '' FROM (SELECT * FROM (SELECT sequence, hash, at_ms FROM audit"
-    " ORDER BY sequence DESC LIMIT 1) UNION ALL"
-    " SELECT * FROM (SELECT sequence, hash, at_ms FROM audit_anchor WHERE is_start"
-    " ORDER BY sequence DESC LIMIT 1)) ORDER BY sequence DESC LIMIT 1")
+STATEMENT_ROW(AUDIT_LAST,
+    "SELECT sequence, hash, at_ms, '' FROM audit ORDER BY sequence DESC LIMIT 1")
 /* A trigger that may abort costs each UPDATE a journal of its own. */
 STATEMENT_ROW(AUDIT_UNLOCK, "DROP TRIGGER IF EXISTS audit_is_not_updated")
 STATEMENT_ROW(AUDIT_LOCK,
@@ -145,7 +160,9 @@ STATEMENT_ROW(AUDIT_REMOVE_KEPT, "DELETE FROM audit_kept WHERE sequence <= ?1")
 STATEMENT_ROW(AUDIT_KEEP,
     "INSERT INTO audit_kept (sequence, arguments, until_ms) VALUES (?1, ?2, ?3)")
 STATEMENT_ROW(AUDIT_KEPT, "SELECT arguments FROM audit_kept WHERE sequence = ?1")
-STATEMENT_ROW(AUDIT_FORGET, "DELETE FROM audit_kept WHERE until_ms <= ?1")
+STATEMENT_ROW(AUDIT_FORGET,
+    "DELETE FROM audit_kept WHERE sequence IN"
+    " (SELECT sequence FROM audit_kept WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)")
 STATEMENT_ROW(AUDIT_START,
     "SELECT sequence, hash, at_ms, signature FROM audit_anchor WHERE is_start"
     " ORDER BY sequence DESC LIMIT 1")
@@ -162,8 +179,10 @@ STATEMENT_ROW(AUDIT_HAS, "SELECT 1 FROM audit WHERE task_id = ?1 AND event = ?2 
 STATEMENT_ROW(OUTBOX_TARGET_CLEAR, "DELETE FROM outbox_target")
 STATEMENT_ROW(OUTBOX_TARGET_INSERT,
     "INSERT INTO outbox_target (key, events, with_arguments) VALUES (?1, ?2, ?3)")
-STATEMENT_ROW(OUTBOX_DROP_OTHERS,
-    "DELETE FROM outbox_delivery WHERE target NOT IN (SELECT key FROM outbox_target)")
+/* One of the targets that are no longer configured: a look at the index for each target. */
+STATEMENT_ROW(OUTBOX_DROP_STRAYS,
+    "DELETE FROM outbox_delivery WHERE sequence IN (SELECT sequence FROM outbox_delivery"
+    " WHERE target = (" STRAY_TARGET("outbox_delivery") ") AND ?1 LIMIT ?2)")
 /* NULL when no target wants any of the events. */
 STATEMENT_ROW(OUTBOX_WANTED, "SELECT max(with_arguments) FROM outbox_target WHERE events & ?1")
 STATEMENT_ROW(OUTBOX_NOTICE_INSERT,
@@ -174,13 +193,13 @@ STATEMENT_ROW(OUTBOX_NOTICE_INSERT,
 /* A change has bits of events; the lowest that the target wants is sent. */
 STATEMENT_ROW(OUTBOX_DELIVERY_INSERT,
     "INSERT INTO outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
-    " SELECT lower(hex(randomblob(16))), ?2, key, ?3, (events & ?1) & -(events & ?1), 0, ?4"
-    " FROM outbox_target WHERE events & ?1")
+    " SELECT lower(hex(randomblob(16))), ?2, key, ?3, (events & ?1) & -(events & ?1), 0,"
+    " " DUE_UNLESS_WAITING " FROM outbox_target WHERE events & ?1")
 /* To those that do not want it. */
 STATEMENT_ROW(OUTBOX_OTHERS, "SELECT max(with_arguments) FROM outbox_target WHERE NOT events & ?1")
 STATEMENT_ROW(OUTBOX_DELIVERY_OTHERS,
     "INSERT INTO outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
-    " SELECT lower(hex(randomblob(16))), ?2, key, ?3, ?1, 0, ?4"
+    " SELECT lower(hex(randomblob(16))), ?2, key, ?3, ?1, 0, " DUE_UNLESS_WAITING
     " FROM outbox_target WHERE NOT events & ?1")
 STATEMENT_ROW(OUTBOX_DUE,
     "SELECT outbox_delivery.sequence, id, event, attempts, " NOTICE_COLUMNS ","
@@ -193,6 +212,9 @@ STATEMENT_ROW(OUTBOX_DUE,
     " ORDER BY due_ms, outbox_delivery.sequence LIMIT ?3")
 STATEMENT_ROW(OUTBOX_NEXT,
     "SELECT min(due_ms) FROM outbox_delivery WHERE target = ?1 AND due_ms > ?2")
+STATEMENT_ROW(OUTBOX_OVERDUE,
+    "SELECT outbox_delivery.sequence FROM outbox_notice CROSS JOIN outbox_delivery"
+    " ON notice = outbox_notice.sequence WHERE at_ms <= ?1 ORDER BY at_ms LIMIT ?2")
 STATEMENT_ROW(OUTBOX_GET,
     "SELECT outbox_delivery.sequence, id, event, attempts, " NOTICE_COLUMNS " FROM outbox_delivery"
     " JOIN outbox_notice ON outbox_notice.sequence = notice WHERE outbox_delivery.sequence = ?1")
@@ -202,6 +224,7 @@ STATEMENT_ROW(OUTBOX_POSTPONE,
 STATEMENT_ROW(OUTBOX_THREAD_PUT,
     "INSERT INTO outbox_thread (target, task_id, reference)"
     " SELECT target, task_id, ?2 FROM outbox_delivery WHERE sequence = ?1"
+    " AND EXISTS (SELECT 1 FROM task WHERE task.id = task_id)"
     " ON CONFLICT (target, task_id) DO UPDATE SET reference = excluded.reference, seen = ''"
     " WHERE substr(reference || ' ', 1, length(excluded.reference) + 1)"
     " <> excluded.reference || ' '")
@@ -218,9 +241,9 @@ STATEMENT_ROW(OUTBOX_THREAD_END,
     "DELETE FROM outbox_thread WHERE (target, task_id) IN (SELECT target, outbox_delivery.task_id"
     " FROM outbox_delivery JOIN outbox_notice ON outbox_notice.sequence = notice"
     " WHERE outbox_delivery.sequence = ?1 AND outbox_notice.state > 2)")
-STATEMENT_ROW(OUTBOX_THREAD_PURGE,
-    "DELETE FROM outbox_thread WHERE target NOT IN (SELECT key FROM outbox_target)"
-    " OR NOT EXISTS (SELECT 1 FROM task WHERE task.id = task_id)")
+STATEMENT_ROW(OUTBOX_THREAD_DROP_STRAYS,
+    "DELETE FROM outbox_thread WHERE rowid IN (SELECT rowid FROM outbox_thread"
+    " WHERE target = (" STRAY_TARGET("outbox_thread") ") AND ?1 LIMIT ?2)")
 STATEMENT_ROW(REPLICA_JOIN,
     "INSERT INTO replica (id, epoch, alive_ms, seen_ms) VALUES (?1, 1, ?2, ?2)"
     " ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, alive_ms = excluded.alive_ms,"
@@ -265,7 +288,8 @@ STATEMENT_ROW(FEED_READ,
     "SELECT sequence, task_id, replica, created FROM feed WHERE sequence > ?1"
     " ORDER BY sequence LIMIT ?2")
 STATEMENT_ROW(FEED_PURGE,
-    "DELETE FROM feed WHERE at_ms < ?1 AND sequence < (SELECT max(sequence) FROM feed)")
+    "DELETE FROM feed WHERE at_ms < ?1 AND sequence IN (SELECT sequence FROM feed"
+    " WHERE sequence < (SELECT max(sequence) FROM feed) ORDER BY sequence LIMIT ?2)")
 STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE replica SET address = ?2 WHERE id = ?1")
 STATEMENT_ROW(REPLICA_LIST,
     "SELECT id, address, epoch, alive_ms, seen_ms FROM replica ORDER BY id")
@@ -282,13 +306,14 @@ STATEMENT_ROW(HOME_GET,
     "SELECT replica, epoch FROM session_home WHERE source = ?1 AND session_digest = ?2")
 STATEMENT_ROW(HOME_LOST_TASKS,
     "SELECT task.id FROM task JOIN task_claim ON task_claim.task = task.sequence"
-    " WHERE task.source = ?1 AND task.session = ?2 AND task.state = ?3"
+    " WHERE task.source = ?1 AND task.session = ?2 AND task.session <> '' AND task.state = ?3"
     " AND task_claim.replica = ?4 AND task_claim.epoch = ?5 ORDER BY task.sequence")
 STATEMENT_ROW(HOME_DELETE,
     "DELETE FROM session_home WHERE source = ?1 AND session_digest = ?2")
 STATEMENT_ROW(HOME_PURGE,
-    "DELETE FROM session_home WHERE at_ms < ?1 AND NOT EXISTS (SELECT 1 FROM session WHERE"
-    " session.source = session_home.source AND session.id_digest = session_home.session_digest)")
+    "DELETE FROM session_home WHERE rowid IN (SELECT rowid FROM session_home WHERE at_ms < ?1"
+    " AND NOT EXISTS (SELECT 1 FROM session WHERE session.source = session_home.source"
+    " AND session.id_digest = session_home.session_digest) ORDER BY at_ms LIMIT ?2)")
 STATEMENT_ROW(HOLD_PUT,
     "INSERT INTO hold (id, replica, at_ms) VALUES (1, ?1, ?2) ON CONFLICT (id) DO NOTHING")
 STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM hold")
@@ -309,10 +334,13 @@ STATEMENT_ROW(GRANT_DUE,
     " ORDER BY until_ms LIMIT ?2")
 STATEMENT_ROW(GRANT_NEXT_END, "SELECT min(until_ms) FROM approval_grant WHERE ended_ms = 0")
 STATEMENT_ROW(GRANT_COUNT, "SELECT count(*) FROM approval_grant WHERE ended_ms = 0")
-/* Of the newest first: all, or with ?1 those in force alone. */
+/* The newest first. */
 STATEMENT_ROW(GRANT_PAGE,
-    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE (?1 = 0 OR ended_ms = 0)"
-    " AND (?2 = 0 OR sequence < ?2) ORDER BY sequence DESC LIMIT ?3")
+    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE sequence < ?1"
+    " ORDER BY sequence DESC LIMIT ?2")
+STATEMENT_ROW(GRANT_PAGE_ACTIVE,
+    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE ended_ms = 0 AND sequence < ?1"
+    " ORDER BY sequence DESC LIMIT ?2")
 /* No row changes unless the grant is in force and has a call left. */
 STATEMENT_ROW(GRANT_USE,
     "UPDATE approval_grant SET used = used + 1 WHERE id = ?1 AND ended_ms = 0 AND used < calls")
@@ -320,7 +348,8 @@ STATEMENT_ROW(GRANT_END,
     "UPDATE approval_grant SET ended_ms = ?2, end_cause = ?3, ended_by = ?4, end_reason = ?5"
     " WHERE id = ?1 AND ended_ms = 0")
 STATEMENT_ROW(GRANT_PURGE,
-    "DELETE FROM approval_grant WHERE ended_ms > 0 AND ended_ms <= ?1")
+    "DELETE FROM approval_grant WHERE sequence IN (SELECT sequence FROM approval_grant"
+    " WHERE ended_ms > 0 AND ended_ms <= ?1 ORDER BY ended_ms LIMIT ?2)")
 STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
 STATEMENT_ROW(REMINDER_INSERT,
     "INSERT INTO reminder (task, event, due_ms) SELECT sequence, ?2, ?3 FROM task WHERE id = ?1")

@@ -25,14 +25,9 @@ static bool find_of_session(struct database *database, const char *owner, const 
     return rows_read_ids(statement, list);
 }
 
-static bool purge(struct database *database, int64_t now_ms, size_t limit, size_t *purged)
+static bool forget_limited(struct database *database)
 {
-    sqlite3_stmt *statement = database_statement(database, STATEMENT_TASK_PURGE);
-    sqlite3_bind_int64(statement, 1, now_ms);
-    sqlite3_bind_int64(statement, 2, (int64_t)limit);
-    bool done = database_run(statement);
-    *purged = (size_t)sqlite3_changes(database->handle);
-    return done && database_simple(database, STATEMENT_LIMITED_PURGE);
+    return database_simple(database, STATEMENT_LIMITED_PURGE);
 }
 
 static bool expect_inserts(struct database *database, const struct task *const *tasks, size_t count)
@@ -90,7 +85,7 @@ const struct task_rows sqlite_task_rows = {
     .find_due = find_due,
     .next_deadline = next_deadline,
     .find_of_session = find_of_session,
-    .purge = purge,
+    .forget_limited = forget_limited,
     .expect_inserts = expect_inserts,
     .count_limited = count_limited,
     .add_limited_to = add_limited_to,

@@ -4,21 +4,6 @@
 #include "task_rows.h"
 #include "taskgate/core/buffer.h"
 
-/* The plus keeps SQLite from looking through everybody's tasks in a state, when an index on the
- * holder gives the few that matter. */
-static void append_states(struct buffer *sql, unsigned states, bool held)
-{
-    buffer_append_text(sql, held ? " AND +state IN (" : " AND state IN (");
-    const char *separator = "";
-    for (unsigned state = 0; state < TASK_STATE_COUNT; state++) {
-        if (!(states & (1u << state)))
-            continue;
-        buffer_append_format(sql, "%s%u", separator, state);
-        separator = ", ";
-    }
-    buffer_append_char(sql, ')');
-}
-
 /* As the index task_by_decide_by has it: a task without a deadline is the last. */
 #define DECIDE_BY_KEY "iif(decide_by_ms = 0, 9223372036854775807, decide_by_ms)"
 
@@ -45,13 +30,12 @@ static void append_order(struct buffer *sql, const struct store_task_query *quer
     buffer_append_text(sql, " LIMIT :limit");
 }
 
-/* The first rows under one condition on who holds them, or on their state: the index on that column
- * gives them in order, so that a page costs a page, however many tasks there are. NULL: any. */
+/* The first rows in one state, of one holder where there is one: an index gives them in order, so
+ * that a page costs a page, however many tasks there are. */
 static void append_page(struct buffer *sql, const struct store_task_query *query,
-                        const char *holder)
+                        const char *condition)
 {
-    buffer_append_format(sql, "SELECT * FROM (SELECT sequence FROM task WHERE %s",
-                         holder ? holder : "1");
+    buffer_append_format(sql, "SELECT * FROM (SELECT sequence FROM task WHERE %s", condition);
     append_cursor(sql, query);
     if (query->source.length > 0)
         buffer_append_text(sql, " AND source = :source");
@@ -63,22 +47,21 @@ static void append_page(struct buffer *sql, const struct store_task_query *query
         buffer_append_text(sql, " AND principal = :principal");
     if (query->without_promoted)
         buffer_append_text(sql, " AND NOT promoted");
-    if (query->states != 0)
-        append_states(sql, query->states, holder != NULL);
     append_order(sql, query);
     buffer_append_char(sql, ')');
 }
 
 /* The indexes have both orders within each state. Among several states SQLite would sort all their
- * rows. */
-static void append_page_of_each_state(struct buffer *sql, const struct store_task_query *query)
+ * rows, or look through those of all states. `holder`: a condition and " AND ", or "". */
+static void append_page_of_each_state(struct buffer *sql, const struct store_task_query *query,
+                                      const char *holder)
 {
     const char *joint = "";
     for (unsigned state = 0; state < TASK_STATE_COUNT; state++) {
-        char condition[24];
+        char condition[80];
         if (query->states != 0 && !(query->states & (1u << state)))
             continue;
-        snprintf(condition, sizeof condition, "state = %u", state);
+        snprintf(condition, sizeof condition, "%sstate = %u", holder, state);
         buffer_append_text(sql, joint);
         append_page(sql, query, condition);
         joint = " UNION ALL ";
@@ -110,14 +93,14 @@ static void append_query(struct buffer *sql, const struct store_task_query *quer
     buffer_append_text(sql, " FROM task");
     buffer_append_text(sql, " JOIN task_request ON task_request.task = task.sequence"
                             " WHERE task.sequence IN (");
-    if ((is_by_deadline(query) || query->states != 0) && !by_owner && !by_session)
-        append_page_of_each_state(sql, query);
-    else if (by_owner || !by_session)
-        append_page(sql, query, by_owner ? "owner = :owner" : NULL);
+    if (by_owner)
+        append_page_of_each_state(sql, query, "owner = :owner AND ");
     if (by_owner && by_session)
-        buffer_append_text(sql, " UNION ");
+        buffer_append_text(sql, " UNION ALL ");
     if (by_session)
-        append_page(sql, query, "session = :session AND session <> ''");
+        append_page_of_each_state(sql, query, "session = :session AND session <> '' AND ");
+    if (!by_owner && !by_session)
+        append_page_of_each_state(sql, query, "");
     buffer_append_char(sql, ')');
     append_order(sql, query);
 }

@@ -46,7 +46,13 @@ int scratch_postgres_execute(const struct scratch *scratch, const char *sql);
     "DROP TABLE replica; DROP TABLE task_claim; DROP TABLE lease; DROP TABLE feed;"                \
     "DROP TABLE limited; DROP TABLE hold; DROP TABLE session_home;"
 /* Takes back what the versions of the schema after 18 have added. */
+#define SCRATCH_BACK_TO_27                                                                         \
+    "DROP TRIGGER outbox_thread_is_over; DROP TRIGGER outbox_next_is_due;"                         \
+    "DROP INDEX outbox_notice_by_age; DROP INDEX approval_grant_active;"                           \
+    "DROP INDEX approval_grant_ended; DROP INDEX audit_anchor_start;"                              \
+    "DROP INDEX session_by_owner; ALTER TABLE session DROP COLUMN owner;"
 #define SCRATCH_BACK_TO_18                                                                         \
+    SCRATCH_BACK_TO_27                                                                             \
     "DROP TABLE sign_in_attempt; DROP TABLE approval_grant; ALTER TABLE task DROP COLUMN "         \
     "rule_digest;"                                                                                 \
     "ALTER TABLE task DROP COLUMN bound_digest; ALTER TABLE task DROP COLUMN grant_facts;"         \

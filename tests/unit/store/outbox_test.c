@@ -45,7 +45,7 @@ struct seen {
     enum store_status status;
     struct store_delivery deliveries[16];
     size_t count;
-    int64_t next_due_ms, dropped;
+    int64_t next_due_ms;
 };
 
 static char last_reference[64];
@@ -58,7 +58,6 @@ static void keep(void *context, const struct store_reply *reply)
     seen->status = reply->status;
     seen->count = reply->delivery_count;
     seen->next_due_ms = reply->next_due_ms;
-    seen->dropped = reply->dropped;
     for (size_t i = 0; i < seen->count; i++) {
         seen->deliveries[i] = reply->deliveries[i];
         seen->deliveries[i].reference = NULL;
@@ -81,12 +80,20 @@ static struct store_call call_of(struct seen *seen)
     return (struct store_call){bench.loop, keep, seen};
 }
 
-static int64_t configure(const struct store_outbox_target *targets, size_t count)
+static void configure(const struct store_outbox_target *targets, size_t count)
 {
     struct seen seen = {0};
     store_outbox_configure(bench.store, targets, count, call_of(&seen));
     wait_for(&seen);
-    return seen.dropped;
+}
+
+static void wait_until(const char *sql)
+{
+    int64_t give_up_ms = clock_monotonic_ms() + 20000;
+    while (!scratch_query(&scratch, sql)) {
+        ck_assert_msg(clock_monotonic_ms() < give_up_ms, "never: %s", sql);
+        loop_run_once(bench.loop, 10);
+    }
 }
 
 static void look(const char *target, size_t limit, struct seen *seen)
@@ -238,7 +245,7 @@ START_TEST(a_reference_is_kept_for_the_task_until_it_has_ended)
     expect_reference("C1 1.2", "C1 1.2");
     ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM outbox_thread"), 1);
     configure(NULL, 0);
-    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM outbox_thread"), 0);
+    wait_until("SELECT count(*) = 0 FROM outbox_thread");
     task_unref(other);
     task_unref(task);
 }
@@ -443,17 +450,56 @@ START_TEST(deliveries_to_a_removed_target_are_dropped)
     const struct store_outbox_target targets[] = {everything, ends};
     configure(targets, 2);
     make((const struct task_change *const[]){&cancel, NULL});
-    ck_assert_int_eq(configure(targets, 2), 0);
-    ck_assert_int_eq(configure(&ends, 1), 2);
+    configure(targets, 2);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM outbox_delivery"), 3);
+    configure(&ends, 1);
+    wait_until("SELECT count(*) = 1 FROM outbox_delivery");
     ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM outbox_notice"), 1);
     struct seen seen;
     look("bb", 1, &seen);
-    ck_assert_int_eq(configure(NULL, 0), 1);
+    configure(NULL, 0);
+    wait_until("SELECT count(*) = 0 FROM outbox_delivery");
     ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM outbox_notice"), 0);
     /* An attempt that was under way meanwhile has nothing to note. */
     settle(store_outbox_delivered, seen.deliveries[0].sequence);
     postpone(seen.deliveries[0].sequence, 1);
     seen_finish(&seen);
+}
+END_TEST
+
+/* The row of a notice that waits for an earlier one of its task is in no range of what is due. */
+START_TEST(a_notice_that_waits_for_an_earlier_one_is_not_due)
+{
+    static const char due[] =
+        "SELECT count(*) FROM outbox_delivery WHERE due_ms < 9000000000000000";
+    configure(&everything, 1);
+    make((const struct task_change *const[]){&approve, &execute, NULL});
+    ck_assert_int_gt(scratch_query(&scratch, "SELECT count(*) FROM outbox_delivery"), 1);
+    ck_assert_int_eq(scratch_query(&scratch, due), 1);
+    expect_drained("aa", "created:pending decided:approved");
+}
+END_TEST
+
+START_TEST(a_notice_expires_without_an_attempt)
+{
+    configure(&everything, 1);
+    struct task *task = create_task(&bench, new_task("a"));
+    task_unref(move_task(&bench, task->id, &reject));
+    bench_close(&bench);
+    ck_assert_int_eq(
+        scratch_execute(&scratch, scratch_is_postgres()
+                                      ? "UPDATE taskgate_outbox_notice SET at_ms = at_ms - 90000000"
+                                      : "UPDATE outbox_notice SET at_ms = at_ms - 90000000"),
+        0);
+    bench_open(&bench, &scratch);
+    wait_until("SELECT count(*) = 0 FROM outbox_delivery");
+    struct answer answer = {0};
+    audit_of(&bench, task->id, &answer);
+    ck_assert_ptr_nonnull(strstr(answer.audit_text,
+                                 "notification_given_up rejected>rejected gateway"
+                                 " taskgate its endpoint did not take it in time"));
+    answer_finish(&answer);
+    task_unref(task);
 }
 END_TEST
 
@@ -502,6 +548,8 @@ int main(void)
     tcase_add_test(tests, a_waiting_delivery_survives_a_restart);
     tcase_add_test(tests, an_end_by_a_crash_is_told);
     tcase_add_test(tests, deliveries_to_a_removed_target_are_dropped);
+    tcase_add_test(tests, a_notice_that_waits_for_an_earlier_one_is_not_due);
+    tcase_add_test(tests, a_notice_expires_without_an_attempt);
     tcase_add_test(tests, an_abandoned_delivery_stands_in_the_audit_trail);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -238,9 +238,10 @@ static enum store_status session_status(struct answer *answer, const char *sourc
 
 static void put_session(const char *version, int64_t seen_ms)
 {
-    struct store_session session = {
-        (char *)"files",          (char *)"5e55", (char *)version, (char *)"sdk", (char *)"1.2",
-        (char *)"{\"tasks\":{}}", true,           false,           seen_ms};
+    struct store_session session = {(char *)"files", (char *)"5e55", (char *)version,
+                                    (char *)"sdk",   (char *)"1.2",  (char *)"{\"tasks\":{}}",
+                                    (char *)"a",     true,           false,
+                                    seen_ms};
     struct answer answer = {0};
     store_session_put(bench.store, &session, bench_call(bench.loop, &answer));
     bench_wait(bench.loop, &answer);
@@ -324,6 +325,52 @@ START_TEST(sessions_that_nobody_uses_are_forgotten)
     reopen();
     ck_assert_int_eq(session_status(&answer, "files", "5e55"), STORE_OK);
     answer_finish(&answer);
+}
+END_TEST
+
+/* Anybody can open sessions without end: the latest stay, of one owner and in all. */
+START_TEST(sessions_are_bounded)
+{
+    enum { OF_OWNER = STORE_SESSIONS_MAX / 4 };
+    char sql[512];
+    int64_t now_ms = clock_now_ms();
+    const char *names = scratch_is_postgres() ? "taskgate_session" : "session";
+    bench_close(&bench);
+    /* Those of many owners, and as many of "a" as one may have. */
+    snprintf(sql, sizeof sql,
+             "INSERT INTO %s (source, id_digest, version, client_name, client_version,"
+             " client_capabilities, upstream_tasks, upstream_sse, seen_ms, owner)"
+             " WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+             " SELECT 'files', 's' || i, '', '', '', '', 0, 0, %lld + i,"
+             " CASE WHEN i <= %d THEN 'a' ELSE 'b' || i END FROM n",
+             names, STORE_SESSIONS_MAX, (long long)now_ms - 2 * STORE_SESSIONS_MAX, OF_OWNER);
+    ck_assert_int_eq(scratch_execute(&scratch, sql), 0);
+    bench_open(&bench, &scratch);
+    struct answer answer = {0};
+    put_pair("s1", "70ce", now_ms); /* the oldest, but it is used */
+    put_session("2025-11-25", now_ms);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM session WHERE owner = 'a'"),
+                     OF_OWNER);
+    ck_assert_int_eq(session_status(&answer, "files", "s1"), STORE_OK);
+    answer_finish(&answer);
+    ck_assert_int_eq(session_status(&answer, "files", "s2"), STORE_NOT_FOUND);
+    answer_finish(&answer);
+    ck_assert_int_eq(session_status(&answer, "files", "5e55"), STORE_OK);
+    answer_finish(&answer);
+
+    for (unsigned i = 0; i < 64; i++) { /* of another owner each */
+        struct store_session session = {.source = (char *)"files", .seen_ms = now_ms};
+        session.id_digest = memory_format("other%u", i);
+        session.owner = memory_format("c%u", i);
+        store_session_put(bench.store, &session, bench_call(bench.loop, &answer));
+        bench_wait(bench.loop, &answer);
+        answer_finish(&answer);
+        free(session.id_digest);
+        free(session.owner);
+    }
+    int64_t left = scratch_query(&scratch, "SELECT count(*) FROM session");
+    ck_assert_int_ge(left, STORE_SESSIONS_MAX);
+    ck_assert_int_lt(left, STORE_SESSIONS_MAX + 64);
 }
 END_TEST
 
@@ -425,6 +472,7 @@ int main(void)
     tcase_add_test(tests, sessions_survive_are_replaced_and_end);
     tcase_add_test(tests, pairs_are_of_both_digests);
     tcase_add_test(tests, sessions_that_nobody_uses_are_forgotten);
+    tcase_add_test(tests, sessions_are_bounded);
     tcase_add_test(tests, the_end_of_a_session_cancels_what_it_owns);
     tcase_add_test(tests, every_move_leaves_an_entry);
     tcase_add_test(tests, the_audit_trail_cannot_be_changed);

@@ -1,0 +1,256 @@
+/* The plan of every statement of SQLite's: none may cost more as the tables grow. Without ANALYZE,
+ * which nothing here runs, the planner knows nothing of sizes: an empty database has the plans of a
+ * full one. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "columns.h"
+#include "database.h"
+#include "harness.h"
+#include "rows.h"
+#include "task_rows.h"
+#include "taskgate/core/memory.h"
+
+static struct scratch scratch;
+static struct database *database;
+
+static void set_up(void)
+{
+    struct error error = {""};
+    scratch_init(&scratch);
+    database = store_sqlite.open(scratch.path, &error);
+    ck_assert_msg(database != NULL, "%s", error.message);
+}
+
+static void tear_down(void)
+{
+    store_sqlite.close(database);
+    scratch_finish(&scratch);
+}
+
+/* ---- the exceptions ---- */
+
+struct exception {
+    const char *name, *bound;
+};
+
+/* Tables that stay small, which may be read whole. */
+static const struct exception small_tables[] = {
+    {"outbox_target", "a row for each endpoint of the configuration"},
+    {"replica", "a row for each process that was there within a day"},
+    {"hold", "one row"},
+    {"sign_in_attempt", "1,000 rows"},
+    {"limited", "a row for each owner of a task that limits count, and those since the last sweep"},
+    {"place", "a row for each target that was configured and is not swept yet"},
+    {"CONSTANT", "one row, made by the statement"},
+};
+
+/* Statements that read more than one row and have no limit, or one that is not in their text; or
+ * that begin to read a table and end after the first rows. */
+static const struct exception statements[] = {
+    {"TASK_OF_SESSION", "the tasks of one owner that wait or run: limits.pending_per_principal"},
+    {"TASK_OLDEST", "the tasks that wait: limits.pending_total; at most every 5 s"},
+    {"CLAIM_LOST", "the tasks that are executed now"},
+    {"HOME_LOST_TASKS", "the failed tasks of one session"},
+    {"PAIR_DELETE", "the tokens of one session"},
+    {"SESSION_DROP_OLDEST", "STORE_SESSIONS_MAX places of an index, every 64th time"},
+    {"PAIR_DROP_OLDEST", "four times STORE_SESSIONS_MAX places of an index, every 64th time"},
+    {"SIGN_IN_DROP_OLDEST", "one row more than there may be, of 10,000"},
+    {"AUDIT_LAST", "the last row"},
+    {"AUDIT_OLDEST", "the first rows, by its limit"},
+    {"AUDIT_START", "the last row of the index"},
+    {"ANCHOR_LAST", "the last row"},
+    {"AUDIT_REMOVE", "the rows that one sweep has looked at: 1,024"},
+    {"AUDIT_REMOVE_KEPT", "as AUDIT_REMOVE"},
+    {"ANCHOR_REMOVE", "as AUDIT_REMOVE: an anchor for each row at most"},
+    {"AUDIT_LIST", "the trail of one task"},
+    {"OUTBOX_DELIVERY_INSERT", "the first notice of a task, of those that wait"},
+    {"OUTBOX_DELIVERY_OTHERS", "as OUTBOX_DELIVERY_INSERT"},
+    {"GRANT_OF_TOOL", "the grants of one owner for one tool that are in force"},
+    {"GRANT_ACTIVE", "the grants that are in force; at a reload"},
+    {"GRANT_COUNT", "the grants that are in force"},
+    {"REMINDER_DELETE", "the reminders of one task"},
+};
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+static bool is_used[COUNT(statements)];
+
+static bool is_small(const char *table)
+{
+    for (size_t i = 0; i < COUNT(small_tables); i++) {
+        size_t length = strlen(small_tables[i].name);
+        if (strncmp(table, small_tables[i].name, length) == 0 && !isalnum(table[length]) &&
+            table[length] != '_')
+            return true;
+    }
+    return false;
+}
+
+static bool is_excepted(const char *name)
+{
+    for (size_t i = 0; i < COUNT(statements); i++) {
+        if (strcmp(name, statements[i].name) == 0)
+            return is_used[i] = true;
+    }
+    return false;
+}
+
+/* ---- one plan ---- */
+
+static int number_of(const char *format, const char *name)
+{
+    char sql[256];
+    sqlite3_stmt *row = NULL;
+    snprintf(sql, sizeof sql, format, name);
+    ck_assert_int_eq(sqlite3_prepare_v2(database->handle, sql, -1, &row, NULL), SQLITE_OK);
+    int number = sqlite3_step(row) == SQLITE_ROW ? sqlite3_column_int(row, 0) : 0;
+    sqlite3_finalize(row);
+    return number;
+}
+
+static int count_equal(const char *search)
+{
+    int count = 0;
+    for (const char *place = search; (place = strstr(place, "=?")); place += 2)
+        count++;
+    return count;
+}
+
+/* "SEARCH table USING [COVERING ]INDEX name (column=? AND …)": of a unique index, by all of it. */
+static bool finds_one_row(const char *search)
+{
+    char name[64];
+    const char *index = strstr(search, "INDEX ");
+    if (strstr(search, "INTEGER PRIMARY KEY (rowid=?)"))
+        return true;
+    if (!index || sscanf(index, "INDEX %63s", name) != 1)
+        return !strstr(search, "USING"); /* the smallest or the largest of a whole index */
+    return number_of("SELECT \"unique\" FROM sqlite_schema AS s, pragma_index_list(s.tbl_name) AS l"
+                     " WHERE s.name = '%1$s' AND l.name = '%1$s'",
+                     name) &&
+           count_equal(search) == number_of("SELECT count(*) FROM pragma_index_info('%s')", name);
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* NULL: there is nothing wrong with it. */
+static const char *fault_of(const char *sql, const char *step)
+{
+    bool has_limit = strstr(sql, "LIMIT") != NULL;
+    bool is_smallest = begins_with(sql, "SELECT min(") || begins_with(sql, "SELECT coalesce(max(");
+    if (begins_with(step, "SCAN "))
+        return is_small(step + 5) || begins_with(step, "SCAN (subquery") ? NULL : "a scan";
+    if (strstr(step, "TEMP B-TREE"))
+        return "a temporary b-tree";
+    if (begins_with(step, "SEARCH ") && !has_limit && !is_smallest && !is_small(step + 7) &&
+        !finds_one_row(step))
+        return "rows without a limit";
+    return NULL;
+}
+
+static void judge(const char *name, const char *sql, bool sorts_a_page)
+{
+    char *text = memory_format("EXPLAIN QUERY PLAN %s", sql);
+    sqlite3_stmt *plan = NULL;
+    ck_assert_msg(sqlite3_prepare_v2(database->handle, text, -1, &plan, NULL) == SQLITE_OK,
+                  "%s: %s", name, sqlite3_errmsg(database->handle));
+    while (sqlite3_step(plan) == SQLITE_ROW) {
+        const char *step = (const char *)sqlite3_column_text(plan, 3);
+        const char *fault = fault_of(sql, step);
+        bool is_outermost = sqlite3_column_int(plan, 1) == 0;
+        if (fault && sorts_a_page && is_outermost && strstr(step, "TEMP B-TREE"))
+            continue;
+        ck_assert_msg(!fault || is_excepted(name), "%s: %s: %s\n%s", name, fault, step, sql);
+    }
+    sqlite3_finalize(plan);
+    free(text);
+}
+
+START_TEST(no_statement_costs_more_as_the_tables_grow)
+{
+    static const struct {
+        const char *name, *sql;
+    } all[] = {
+#define STATEMENT_ROW(symbol, sql) {#symbol, sql},
+#include "statements.h"
+#undef STATEMENT_ROW
+    };
+    static const char *const plain[] = {"SELECT", "INSERT", "UPDATE", "DELETE", "WITH"};
+    size_t judged = 0;
+    for (size_t i = 0; i < COUNT(all); i++) {
+        for (size_t k = 0; k < COUNT(plain); k++) {
+            if (!begins_with(all[i].sql, plain[k]))
+                continue;
+            judge(all[i].name, all[i].sql, false);
+            judged++;
+        }
+    }
+    ck_assert_uint_gt(judged, 100);
+    for (size_t i = 0; i < COUNT(statements); i++)
+        ck_assert_msg(is_used[i], "%s needs no exception", statements[i].name);
+}
+END_TEST
+
+/* ---- lists, whose statements are built ---- */
+
+static int keep_sql(unsigned what, void *context, void *statement, void *text)
+{
+    char **sql = context;
+    (void)what, (void)text;
+    free(*sql);
+    *sql = memory_copy_text(sqlite3_sql(statement));
+    return 0;
+}
+
+static bool visit(void *context, struct task *task, int64_t sequence)
+{
+    (void)context, (void)sequence;
+    task_unref(task);
+    return true;
+}
+
+/* All combinations of holder, states, order and place. A page of each state is sorted at its end.
+ */
+START_TEST(no_list_costs_more_as_the_tables_grow)
+{
+    for (unsigned bits = 0; bits < 64; bits++) {
+        char *sql = NULL;
+        const struct store_task_query query = {
+            .owner = bits & 1 ? STR("a") : STR_EMPTY,
+            .session = bits & 2 ? STR("s") : STR_EMPTY,
+            .states = bits & 4 ? 5 : 0,
+            .order = bits & 8 ? STORE_BY_DECIDE_BY : 0,
+            .behind_sequence = bits & 16 ? 7 : 0,
+            .behind_decide_by_ms = bits & 16 ? 7 : 0,
+            .tool = bits & 32 ? STR("t") : STR_EMPTY,
+            .without_promoted = bits & 32,
+        };
+        if ((bits & 8) && (bits & 3)) /* nobody asks for these */
+            continue;
+        sqlite3_trace_v2(database->handle, SQLITE_TRACE_STMT, keep_sql, &sql);
+        ck_assert(sqlite_task_rows.list(database, &query, 10, visit, NULL));
+        sqlite3_trace_v2(database->handle, 0, NULL, NULL);
+        judge("a list", sql, true);
+        free(sql);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("store plans");
+    TCase *tests = tcase_create("plans");
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, no_statement_costs_more_as_the_tables_grow);
+    tcase_add_test(tests, no_list_costs_more_as_the_tables_grow);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
