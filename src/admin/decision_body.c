@@ -1,9 +1,12 @@
 /* Reads the body of a decision. */
 #include "decision_body.h"
 
+#include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "taskgate/config/duration.h"
+#include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
@@ -25,6 +28,22 @@ bool decision_body_read_reason(struct str value, char **reason, struct error *er
     if (str_from(*reason).length != length)
         return error_set(error, "reason holds a NUL character");
     return true;
+}
+
+bool decision_body_read_digest(struct str value, char **digest, struct error *error)
+{
+    size_t length;
+    if (json_type(value) == JSON_NULL)
+        return true;
+    free(*digest);
+    *digest = json_string_text(value, &length);
+    if (*digest && length == DIGEST_HEX_BYTES - 1 &&
+        strspn(*digest, "0123456789abcdefABCDEF") == length) {
+        for (char *c = *digest; *c; c++)
+            *c = (char)tolower((unsigned char)*c);
+        return true;
+    }
+    return error_set(error, "requestDigest must have 64 hexadecimal digits");
 }
 
 static bool read_flag(struct str value, bool *flag, struct error *error)
@@ -77,15 +96,18 @@ static bool read_member(struct str key, struct str value, bool is_approval,
 {
     if (body_key_is(key, "reason"))
         return decision_body_read_reason(value, &body->reason, error);
+    if (body_key_is(key, "requestDigest"))
+        return decision_body_read_digest(value, &body->shown_digest, error);
     if (is_approval && body_key_is(key, "emergency"))
         return read_flag(value, &body->is_emergency, error);
     if (is_approval && body_key_is(key, "grant"))
         return read_grant(value, &body->grant, error);
     if (is_approval && body_key_is(key, "arguments"))
         return read_arguments(value, &body->arguments, error);
-    return error_set(error, "the body has an unknown member; it may have only %s",
-                     is_approval ? "\"reason\", \"emergency\", \"grant\" and \"arguments\""
-                                 : "\"reason\"");
+    return error_set(
+        error, "the body has an unknown member; it may have only %s",
+        is_approval ? "\"reason\", \"requestDigest\", \"emergency\", \"grant\" and \"arguments\""
+                    : "\"reason\" and \"requestDigest\"");
 }
 
 static bool read_members(struct str text, bool is_approval, struct decision_body *body,
@@ -117,6 +139,7 @@ bool decision_body_read(const struct request *request, bool is_approval, struct 
         return true;
     reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
     free(body->reason);
+    free(body->shown_digest);
     free(body->arguments);
     *body = (struct decision_body){.reason = NULL};
     return false;

@@ -1,19 +1,25 @@
-/* The body of a decision: {"reason", "emergency", "grant", "arguments"}, each may be missing. */
+/*
+ * The body of a decision: {"reason", "requestDigest", "emergency", "grant", "arguments"}, each may
+ * be missing.
+ */
 #pragma once
 
 #include "internal.h"
 #include "taskgate/approval/votes.h"
 
 struct decision_body {
-    char *reason;    /* owned by the caller; NULL without one */
-    char *arguments; /* the whole object of an edit, JSON text, owned by the caller; or NULL */
+    char *reason;       /* owned by the caller; NULL without one */
+    char *shown_digest; /* requestDigest, owned by the caller; or NULL */
+    char *arguments;    /* the whole object of an edit, JSON text, owned by the caller; or NULL */
     bool is_emergency;
     struct ballot_wish grant;
 };
 
 /* Answers the request with an error and returns false when the body is not good; then nothing is
- * owned. `is_approval`: it may have more than a reason. */
+ * owned. `is_approval`: it may have more than a reason and a digest. */
 bool decision_body_read(const struct request *request, bool is_approval,
                         struct decision_body *body);
+/* Reads the JSON value of a requestDigest, null included, into a text that the caller frees. */
+bool decision_body_read_digest(struct str value, char **digest, struct error *error);
 /* Reads the JSON value of a reason, null included, into a text that the caller frees. */
 bool decision_body_read_reason(struct str value, char **reason, struct error *error);

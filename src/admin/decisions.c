@@ -71,6 +71,9 @@ static void refuse(struct http_exchange *exchange, const struct store_reply *rep
         message = say_own(pending);
     else if (reply->refusal == BALLOT_NOT_AN_APPROVER)
         message = say_not_approver(pending, reply->task);
+    else if (reply->refusal == BALLOT_CHANGED)
+        message = memory_format("the request is not the one with this requestDigest; look at it "
+                                "again");
     else if (reply->refusal == BALLOT_REASON_REQUIRED)
         message = memory_format("this vote needs a reason");
     else if (reply->refusal == BALLOT_ALREADY_VOTED)
@@ -196,6 +199,7 @@ static void decide(const struct request *request, const struct decision *decisio
     struct pending_reply *pending = pending_reply_create(request);
     pending->decision = decision;
     pending->reason = body.reason;
+    pending->shown_digest = body.shown_digest;
     pending->is_emergency = body.is_emergency;
     pending->grant = body.grant;
     pending->arguments = body.arguments;

@@ -14,14 +14,14 @@
 #include "decision_body.h"
 #include "vote.h"
 
-#define MOST_IDS 10000
+#define MOST_ITEMS 10000
 
 static const struct decision *const verbs[] = {&vote_approve, &vote_reject, NULL};
 
 /* One task of the request. */
 struct item {
     struct many *many;
-    char *id;
+    char *id, *shown_digest; /* the latter may be NULL */
     int status;
     const char *code; /* of a refusal, or NULL */
 };
@@ -35,8 +35,10 @@ struct many {
 
 static void destroy(struct many *many)
 {
-    for (size_t i = 0; i < many->count; i++)
+    for (size_t i = 0; i < many->count; i++) {
         free(many->items[i].id);
+        free(many->items[i].shown_digest);
+    }
     free(many->items);
     free(many);
 }
@@ -88,20 +90,52 @@ static void on_vote(void *context, const struct store_reply *reply)
 
 /* ---- the body ---- */
 
-static bool read_ids(struct str value, struct many *many, struct error *error)
+static bool read_id(struct str value, struct item *item, struct error *error)
+{
+    free(item->id);
+    item->id = json_string_text(value, NULL);
+    return item->id || error_set(error, "the id of a task must be a text");
+}
+
+/* {"id", "requestDigest"?} */
+static bool read_item(struct str value, struct item *item, struct error *error)
+{
+    size_t position = 0;
+    struct str key, member;
+    while (json_type(value) == JSON_OBJECT && json_next_member(value, &position, &key, &member)) {
+        bool is_good;
+        if (body_key_is(key, "id"))
+            is_good = read_id(member, item, error);
+        else if (body_key_is(key, "requestDigest"))
+            is_good = decision_body_read_digest(member, &item->shown_digest, error);
+        else
+            is_good = error_set(error, "an item has an unknown member; it may have only \"id\" and "
+                                       "\"requestDigest\"");
+        if (!is_good)
+            return false;
+    }
+    return item->id || error_set(error, "items must be a list such as [{\"id\": \"tg_…\"}]");
+}
+
+/* `read` reads one element: of items, or of ids, which are items that have nothing else. */
+static bool read_list(struct str value, struct many *many, const char *name,
+                      bool (*read)(struct str value, struct item *item, struct error *error),
+                      struct error *error)
 {
     size_t position = 0;
     struct str element;
+    if (many->items)
+        return error_set(error, "the body has a list of tasks twice; it needs items or ids");
     if (json_type(value) != JSON_ARRAY || json_count(value) == 0)
-        return error_set(error, "ids must be a list of the ids of tasks");
-    if (json_count(value) > MOST_IDS)
-        return error_set(error, "ids has more than %d items", MOST_IDS);
+        return error_set(error, "%s must be a list of tasks", name);
+    if (json_count(value) > MOST_ITEMS)
+        return error_set(error, "%s has more than %d items", name, MOST_ITEMS);
     many->items = memory_alloc_array(json_count(value), sizeof *many->items);
     while (json_next_element(value, &position, &element)) {
-        char *id = json_string_text(element, NULL);
-        if (!id)
-            return error_set(error, "ids must be a list of texts");
-        many->items[many->count++] = (struct item){.many = many, .id = id};
+        struct item *item = &many->items[many->count++];
+        *item = (struct item){.many = many};
+        if (!read(element, item, error))
+            return false;
     }
     return true;
 }
@@ -128,19 +162,21 @@ static bool read_body(struct str text, struct many *many, const struct decision 
         return error_set(error, "the body is not JSON: %s", cause.message);
     while (json_next_member(text, &position, &key, &value)) {
         bool is_good;
-        if (body_key_is(key, "ids"))
-            is_good = read_ids(value, many, error);
+        if (body_key_is(key, "items"))
+            is_good = read_list(value, many, "items", read_item, error);
+        else if (body_key_is(key, "ids"))
+            is_good = read_list(value, many, "ids", read_id, error);
         else if (body_key_is(key, "verb"))
             is_good = read_verb(value, decision, error);
         else if (body_key_is(key, "reason"))
             is_good = decision_body_read_reason(value, reason, error);
         else
-            is_good = error_set(error, "the body has an unknown member; it may have only \"ids\", "
-                                       "\"verb\" and \"reason\"");
+            is_good = error_set(error, "the body has an unknown member; it may have only "
+                                       "\"items\", \"ids\", \"verb\" and \"reason\"");
         if (!is_good)
             return false;
     }
-    return (many->count > 0 && *decision) || error_set(error, "the body needs ids and verb");
+    return (many->count > 0 && *decision) || error_set(error, "the body needs items and verb");
 }
 
 void decisions_many(const struct request *request)
@@ -161,7 +197,10 @@ void decisions_many(const struct request *request)
     many->pending->decision = decision;
     many->pending->reason = reason;
     /* The answers come later, but all may have come when the last vote is on its way. */
-    for (size_t i = 0, count = many->count; i < count; i++)
+    for (size_t i = 0, count = many->count; i < count; i++) {
+        many->pending->shown_digest = many->items[i].shown_digest;
         vote_cast(many->pending, str_from(many->items[i].id),
                   (struct store_call){request->admin->loop, on_vote, &many->items[i]});
+        many->pending->shown_digest = NULL;
+    }
 }

@@ -31,6 +31,7 @@ void pending_reply_destroy(struct pending_reply *pending)
     snapshot_unref(pending->snapshot);
     operator_unref(pending->who);
     free(pending->reason);
+    free(pending->shown_digest);
     free(pending->reaction);
     free(pending->arguments);
     MAGIC_CLEAR(pending);

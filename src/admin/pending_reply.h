@@ -18,6 +18,7 @@ struct pending_reply {
     struct operator_identity *who;
     const struct decision *decision; /* of decisions.c; NULL for reads */
     char *reason;                    /* of the decision, or NULL */
+    char *shown_digest;              /* of the request that the decision is about, or NULL */
     enum store_task_order order;     /* of a list of tasks */
     char *reaction;                  /* of slack_votes.c, or NULL */
     bool with_arguments;             /* of audit.c */

@@ -23,6 +23,7 @@ static const struct {
     [REPLY_NOT_FOUND] = {404, "not_found"},
     [REPLY_METHOD_NOT_ALLOWED] = {405, "method_not_allowed"},
     [REPLY_CONFLICT] = {409, "conflict"},
+    [REPLY_CHANGED] = {409, "changed"},
     [REPLY_ALREADY_VOTED] = {409, "already_voted"},
     [REPLY_NO_VOTE] = {409, "no_vote"},
     [REPLY_NOT_A_GRANTER] = {403, "not_a_granter"},

@@ -79,6 +79,7 @@ static const char *line_of(enum ballot_refusal refusal)
         [BALLOT_OWN_CALL] = "This call is your own. Somebody else must decide it.",
         [BALLOT_NOT_AN_APPROVER] = "You may not vote in this workflow.",
         [BALLOT_NOT_PENDING] = "This call does not wait for a decision any more.",
+        [BALLOT_CHANGED] = "This call has changed since this message. Open the call to decide.",
         [BALLOT_REASON_REQUIRED] = "This vote needs a reason.",
         [BALLOT_ALREADY_VOTED] = "You have voted already. Take that vote back first.",
     };
@@ -251,6 +252,7 @@ static void begin(struct pressed *pressed, const struct request *request)
     pressed->pending->decision = slack_votes_decision(pressed->press.verb);
     pressed->pending->reason = pressed->press.reason;
     pressed->press.reason = NULL;
+    pressed->pending->shown_digest = memory_copy_text(pressed->press.shown_digest);
     store_note_once(admin->store, str_from(pressed->key), 2 * SLACK_PRESS_WINDOW_MS,
                     (struct store_call){admin->loop, on_noted, pressed});
 }

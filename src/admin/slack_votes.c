@@ -73,6 +73,7 @@ void slack_votes_decide(void *context, const struct slack_wish *wish, slack_wish
         vote->pending = pending_reply_create(&request);
         vote->pending->decision = decision_of(wish->want);
         vote->pending->reaction = memory_copy_text(wish->reaction);
+        vote->pending->shown_digest = memory_copy_text(wish->shown_digest);
         vote->done = done;
         vote->done_context = done_context;
         vote_cast(vote->pending, str_from(wish->task_id),

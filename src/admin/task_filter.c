@@ -78,16 +78,15 @@ static bool is_of_group(const struct filter *filter, const struct task *task)
 static bool waits_for_me(const struct filter *filter, const struct task *task)
 {
     const struct voter *voter = &filter->voter;
-    const struct ballot_question question = {
-        .voter = &voter->person,
-        .is_own = ballot_is_own(&voter->person, &voter->owners, task->owner, task->owner_email),
-        .is_pending = task->state == TASK_PENDING,
+    const struct store_vote vote = {
+        .voter = voter->person,
+        .owners = voter->owners,
         .verb = BALLOT_APPROVE,
-        .has_reason = true,
+        .reason = "given",
     };
     struct ballot ballot;
     voter_read_ballot(filter->config, task, &ballot);
-    bool waits = filter->may_decide && ballot_judge(&ballot, &question) == BALLOT_ACCEPTED;
+    bool waits = filter->may_decide && store_vote_judge(&ballot, &vote, task) == BALLOT_ACCEPTED;
     ballot_finish(&ballot);
     return waits;
 }

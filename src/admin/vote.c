@@ -11,22 +11,33 @@
 const struct decision vote_approve = {BALLOT_APPROVE, false, "Task approved"};
 const struct decision vote_reject = {BALLOT_REJECT, false, "Task rejected"};
 const struct decision vote_withdraw = {BALLOT_APPROVE, true, "Vote withdrawn"};
+
+/* Without the electorate, which whoever casts it adds. */
+static struct store_vote vote_of(const struct pending_reply *pending, const struct voter *voter)
+{
+    return (struct store_vote){
+        .voter = voter->person,
+        .owners = voter->owners,
+        .verb = pending->decision->verb,
+        .reason = pending->reason,
+        .is_emergency = pending->is_emergency,
+        .grant = pending->grant,
+        .edit = pending->edit,
+        .withdraws = pending->decision->withdraws,
+        .reaction = pending->reaction,
+        .shown_digest = pending->shown_digest,
+        .claim = pending->claim,
+    };
+}
+
 enum ballot_refusal vote_judge(const struct pending_reply *pending, const struct task *task)
 {
     struct voter voter;
     struct ballot ballot;
     voter_init(&voter, pending->who);
     voter_read_ballot(pending->snapshot->config, task, &ballot);
-    const struct ballot_question question = {
-        .voter = &voter.person,
-        .is_own = ballot_is_own(&voter.person, &voter.owners, task->owner, task->owner_email),
-        .is_pending = task->state == TASK_PENDING,
-        .verb = pending->decision->verb,
-        .has_reason = pending->reason && *pending->reason,
-        .is_emergency = pending->is_emergency,
-        .grant = pending->grant,
-    };
-    enum ballot_refusal refusal = ballot_judge(&ballot, &question);
+    const struct store_vote vote = vote_of(pending, &voter);
+    enum ballot_refusal refusal = store_vote_judge(&ballot, &vote, task);
     ballot_finish(&ballot);
     voter_finish(&voter);
     return refusal;
@@ -52,19 +63,8 @@ void vote_cast(const struct pending_reply *pending, struct str id, struct store_
 {
     struct voter voter;
     voter_init(&voter, pending->who);
-    const struct store_vote vote = {
-        .voter = voter.person,
-        .owners = voter.owners,
-        .verb = pending->decision->verb,
-        .reason = pending->reason,
-        .is_emergency = pending->is_emergency,
-        .grant = pending->grant,
-        .edit = pending->edit,
-        .withdraws = pending->decision->withdraws,
-        .reaction = pending->reaction,
-        .electorate = voter_electorate(pending->snapshot->config),
-        .claim = pending->claim,
-    };
+    struct store_vote vote = vote_of(pending, &voter);
+    vote.electorate = voter_electorate(pending->snapshot->config);
     store_task_vote(pending->admin->store, id, &vote, call);
     voter_finish(&voter);
 }
@@ -96,6 +96,7 @@ enum reply_error vote_error(enum ballot_refusal refusal)
         [BALLOT_OWN_CALL] = REPLY_OWN_CALL,
         [BALLOT_NOT_AN_APPROVER] = REPLY_NOT_AN_APPROVER,
         [BALLOT_NOT_PENDING] = REPLY_CONFLICT,
+        [BALLOT_CHANGED] = REPLY_CHANGED,
         [BALLOT_REASON_REQUIRED] = REPLY_REASON_REQUIRED,
         [BALLOT_ALREADY_VOTED] = REPLY_ALREADY_VOTED,
         [BALLOT_NO_VOTE] = REPLY_NO_VOTE,

@@ -94,15 +94,14 @@ static enum ballot_refusal judge(const struct ballot *ballot, const struct task 
                                  const struct voter *voter, enum ballot_verb verb,
                                  bool is_emergency)
 {
-    const struct ballot_question question = {
-        .voter = &voter->person,
-        .is_own = ballot_is_own(&voter->person, &voter->owners, task->owner, task->owner_email),
-        .is_pending = task->state == TASK_PENDING,
+    const struct store_vote vote = {
+        .voter = voter->person,
+        .owners = voter->owners,
         .verb = verb,
-        .has_reason = true,
+        .reason = "given",
         .is_emergency = is_emergency,
     };
-    return ballot_judge(ballot, &question);
+    return store_vote_judge(ballot, &vote, task);
 }
 
 /* Without the role nobody decides anything, whatever the ballot says. */

@@ -30,6 +30,7 @@ const char *ballot_refusal_code(enum ballot_refusal refusal)
         [BALLOT_OWN_CALL] = "own_call",
         [BALLOT_NOT_AN_APPROVER] = "not_an_approver",
         [BALLOT_NOT_PENDING] = "conflict",
+        [BALLOT_CHANGED] = "changed",
         [BALLOT_REASON_REQUIRED] = "reason_required",
         [BALLOT_ALREADY_VOTED] = "already_voted",
         [BALLOT_NO_VOTE] = "no_vote",
@@ -93,6 +94,12 @@ static enum ballot_refusal judge_wish(const struct ballot_terms *terms,
                                                                             : BALLOT_ACCEPTED;
 }
 
+static bool was_shown_another(const struct ballot_question *question)
+{
+    const char *is = question->request_digest, *was = question->shown_digest;
+    return is && *is && was && *was && strcmp(is, was) != 0;
+}
+
 enum ballot_refusal ballot_judge(const struct ballot *ballot,
                                  const struct ballot_question *question)
 {
@@ -110,6 +117,8 @@ enum ballot_refusal ballot_judge(const struct ballot *ballot,
         return BALLOT_NOT_AN_APPROVER;
     if (!question->is_pending)
         return BALLOT_NOT_PENDING;
+    if (was_shown_another(question))
+        return BALLOT_CHANGED;
     if (needs_reason && !question->has_reason)
         return BALLOT_REASON_REQUIRED;
     return ballot_votes_of(&ballot->votes, question->voter) ? BALLOT_ALREADY_VOTED
@@ -127,6 +136,8 @@ enum ballot_refusal ballot_judge_withdrawal(const struct ballot *ballot,
         return BALLOT_NOT_AN_APPROVER;
     if (!question->is_pending)
         return BALLOT_NOT_PENDING;
+    if (was_shown_another(question))
+        return BALLOT_CHANGED;
     return has_voted ? BALLOT_ACCEPTED : BALLOT_NO_VOTE;
 }
 

@@ -16,6 +16,7 @@
 
 #include "options.h"
 #include "subcommands.h"
+#include "tasks_confirm.h"
 #include "tasks_list.h"
 #include "tasks_next.h"
 #include "tasks_pages.h"
@@ -30,6 +31,7 @@ struct arguments {
     const char *reason, *wait;
     const char *grant_for, *grant_calls;
     const char *file; /* with other arguments for the call */
+    struct tasks_confirmation confirmation;
     bool emergency;
     bool json;
 };
@@ -44,6 +46,7 @@ struct subcommand {
         WITH_FILTERS,
         WITH_ID,
         WITH_DECISION,
+        WITH_REJECTION,
         WITH_APPROVAL,
         WITH_WAIT
     } with;
@@ -106,9 +109,9 @@ static const struct subcommand subcommands[] = {
     {{"approve", "ID [OPTIONS]", "vote for the call; the last vote lets it run"},
      run_decision,
      WITH_APPROVAL},
-    {{"reject", "ID [--reason TEXT]", "refuse the call; the agent gets the reason"},
+    {{"reject", "ID [OPTIONS]", "refuse the call; the agent gets the reason"},
      run_decision,
-     WITH_DECISION},
+     WITH_REJECTION},
     {{"withdraw", "ID [--reason TEXT]", "take your vote back"}, run_decision, WITH_DECISION},
     {{"cancel", "ID [--reason TEXT]", "cancel a task that has not ended"},
      run_decision,
@@ -211,15 +214,20 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
         json_add_key(&decision, "emergency");
         buffer_append_text(&decision, "true");
     }
-    if (!append_grant(&decision, arguments) || !append_file(&decision, arguments->file)) {
+    bool is_good = append_grant(&decision, arguments) && append_file(&decision, arguments->file);
+    int code = is_good ? CLI_DONE : CLI_USAGE;
+    if (is_good && (self->with == WITH_APPROVAL || self->with == WITH_REJECTION))
+        code = tasks_confirm(client, arguments->id, self->text.name, &arguments->confirmation,
+                             &decision);
+    if (code != CLI_DONE) {
         buffer_finish(&decision);
-        return CLI_USAGE;
+        return code;
     }
     buffer_append(&decision, STR("}"));
     char *id = admin_client_encode(client, arguments->id);
     char *path = memory_format("/api/v1/tasks/%s/%s", id, self->text.name);
     struct admin_request request = {.method = "POST", .path = path, .body = buffer_str(&decision)};
-    int code = admin_client_send(client, &request, &body);
+    code = admin_client_send(client, &request, &body);
     if (code == CLI_DONE && arguments->json) {
         code = print_json(&body);
     } else if (code == CLI_DONE) {
@@ -311,10 +319,18 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         {"cursor", "CURSOR", "continue the last list", &arguments.cursor, NULL},
         json,
     };
-    const struct option decision[] = {
-        {"reason", "TEXT", "stored with the decision", &arguments.reason, NULL}, json};
+    const struct option reason = {"reason", "TEXT", "stored with the decision", &arguments.reason,
+                                  NULL};
+    const struct option digest = {"digest", "HEX", "only if the request has this digest",
+                                  &arguments.confirmation.digest, NULL};
+    const struct option yes = {"yes", NULL, "do not ask on a terminal", NULL,
+                               &arguments.confirmation.yes};
+    const struct option decision[] = {reason, json};
+    const struct option rejection[] = {reason, digest, yes, json};
     const struct option approval[] = {
-        {"reason", "TEXT", "stored with the decision", &arguments.reason, NULL},
+        reason,
+        digest,
+        yes,
         {"emergency", NULL, "decide alone; needs --reason", NULL, &arguments.emergency},
         {"grant-for", "DURATION", "let the same call run again, so long, such as 1h",
          &arguments.grant_for, NULL},
@@ -334,6 +350,7 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         [WITH_ID] = {&json, 1},
         [WITH_FILTERS] = {filters, sizeof filters / sizeof *filters},
         [WITH_DECISION] = {decision, sizeof decision / sizeof *decision},
+        [WITH_REJECTION] = {rejection, sizeof rejection / sizeof *rejection},
         [WITH_APPROVAL] = {approval, sizeof approval / sizeof *approval},
         [WITH_WAIT] = {wait, sizeof wait / sizeof *wait},
     };

@@ -11,15 +11,16 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
 #include "colour.h"
 #include "tasks.h"
+#include "tasks_confirm.h"
 #include "tasks_pages.h"
 #include "terminal.h"
 
 #define QUEUE_MAX 10000
-#define REASON_MAX 2000
 #define CONTROL_C 3
 #define CONTROL_D 4
 
@@ -62,15 +63,6 @@ static int read_key(void)
     return key == CONTROL_C || key == CONTROL_D ? EOF : key;
 }
 
-/* The rest of a line, without its end. */
-static void read_line(struct buffer *line)
-{
-    for (int byte = read_byte(); byte != EOF && byte != '\n'; byte = read_byte()) {
-        if (line->length < REASON_MAX)
-            buffer_append_char(line, (char)byte);
-    }
-}
-
 static void say(const char *text)
 {
     fputs(text, stdout);
@@ -81,24 +73,27 @@ static void say(const char *text)
 
 /* false when the endpoint is gone, or refuses the token. A decision that is refused otherwise was
  * told on stderr, and the queue is read again. */
-static bool decide(struct walk *walk, struct str id, const char *verb, bool asks_reason)
+static bool decide(struct walk *walk, struct str task, const char *verb, bool asks_reason)
 {
-    struct buffer reason, decision, body, text;
+    struct buffer reason, decision, body, text, id;
+    buffer_init(&id);
+    json_decode_string(json_member(task, "id"), &id);
     buffer_init(&reason);
     buffer_init(&decision);
     buffer_init(&body);
     buffer_init(&text);
     if (asks_reason) {
         say("reason: ");
-        read_line(&reason);
+        tasks_read_line(&reason);
     }
     buffer_append_char(&decision, '{');
     if (reason.length > 0) {
-        buffer_append(&decision, STR("\"reason\":"));
+        json_add_key(&decision, "reason");
         buffer_append_json_string(&decision, buffer_str(&reason));
     }
+    tasks_add_digest(&decision, task);
     buffer_append_char(&decision, '}');
-    char *path = memory_format("/api/v1/tasks/%.*s/%s", STR_ARGS(id), verb);
+    char *path = memory_format("/api/v1/tasks/%.*s/%s", STR_ARGS(buffer_str(&id)), verb);
     struct admin_request request = {.method = "POST", .path = path, .body = buffer_str(&decision)};
     int code = admin_client_send(walk->client, &request, &body);
     if (code == CLI_DONE) {
@@ -106,6 +101,7 @@ static bool decide(struct walk *walk, struct str id, const char *verb, bool asks
         terminal_write(&text);
     }
     free(path);
+    buffer_finish(&id);
     buffer_finish(&text);
     buffer_finish(&body);
     buffer_finish(&decision);
@@ -176,7 +172,7 @@ static bool handle(struct walk *walk, struct str task, size_t waiting)
     else if (choice->skips)
         map_put(walk->skipped, buffer_str(&id), walk);
     else
-        goes_on = decide(walk, buffer_str(&id), choice->verb, choice->asks_reason);
+        goes_on = decide(walk, task, choice->verb, choice->asks_reason);
     buffer_finish(&id);
     return goes_on;
 }

@@ -89,14 +89,19 @@ static void write_hint(struct buffer *out, const struct task *task, const struct
 }
 
 static void write_button(struct buffer *out, const char *label, const char *style,
-                         const char *action, const char *task_id)
+                         const char *action, const struct task *task)
 {
     buffer_append_text(out, "{\"type\":\"button\",\"text\":{\"type\":\"plain_text\"");
     json_add_text(out, "text", label);
     buffer_append_char(out, '}');
     json_add_text(out, "style", style);
     json_add_text(out, "action_id", action);
-    json_add_text(out, "value", task_id);
+    struct buffer value;
+    buffer_init(&value);
+    buffer_append_format(&value, "%s%s%s", task->id, *task->request_digest ? " " : "",
+                         task->request_digest);
+    add_text(out, "value", &value);
+    buffer_finish(&value);
     buffer_append_char(out, '}');
 }
 
@@ -129,9 +134,9 @@ static void write_ways(struct buffer *out, const struct store_delivery *delivery
     buffer_finish(&hint);
     if (notify->signing_secret && may_vote) {
         buffer_append_text(out, ",{\"type\":\"actions\",\"block_id\":\"taskgate\",\"elements\":[");
-        write_button(out, "Approve", "primary", SLACK_ACTION_APPROVE, task->id);
+        write_button(out, "Approve", "primary", SLACK_ACTION_APPROVE, task);
         buffer_append_char(out, ',');
-        write_button(out, "Reject", "danger", SLACK_ACTION_REJECT, task->id);
+        write_button(out, "Reject", "danger", SLACK_ACTION_REJECT, task);
         buffer_append_text(out, "]}");
     }
 }

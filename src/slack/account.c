@@ -55,6 +55,7 @@ void account_clear_messages(struct slack_account *account)
         free(account->messages[i].task_id);
         free(account->messages[i].channel_id);
         free(account->messages[i].ts);
+        free(account->messages[i].votes_on);
         free(account->messages[i].seen);
     }
     free(account->messages);

@@ -11,8 +11,8 @@ struct change {
     uint32_t magic; /* CHANGE_MAGIC */
     struct slack_account *account;
     char key[DIGEST_HEX_BYTES];
-    char *task_id, *seen; /* the reactions seen once all is settled */
-    size_t waiting;       /* wishes, and one while they are told */
+    char *task_id, *votes_on, *seen; /* the reactions seen once all is settled */
+    size_t waiting;                  /* wishes, and one while they are told */
     bool has_failed;
 };
 #define CHANGE_MAGIC 0x51ac0003
@@ -31,6 +31,7 @@ static void release(struct change *change)
         store_outbox_see(account->slack->store, str_from(change->key), str_from(change->task_id),
                          str_from(change->seen), (struct store_call){.callback = NULL});
     free(change->task_id);
+    free(change->votes_on);
     free(change->seen);
     MAGIC_CLEAR(change);
     free(change);
@@ -47,7 +48,13 @@ static void on_wish(void *context, bool is_settled)
 static void tell(struct change *change, const char *mark, enum slack_want want)
 {
     const struct slack *slack = change->account->slack;
-    const struct slack_wish wish = {change->task_id, mark + 1, want, change->key};
+    const struct slack_wish wish = {
+        .task_id = change->task_id,
+        .user = mark + 1,
+        .want = want,
+        .shown_digest = change->votes_on,
+        .reaction = change->key,
+    };
     change->waiting++;
     slack->decider(slack->context, &wish, on_wish, change);
 }
@@ -106,6 +113,7 @@ void change_settle(struct slack_account *account, const struct slack_message *me
         MAGIC_SET(change, CHANGE_MAGIC);
         change->account = account;
         change->task_id = memory_copy_text(message->task_id);
+        change->votes_on = memory_copy_text(message->votes_on);
         change->seen = memory_copy_str(buffer_str(&text));
         memcpy(change->key, message->channel->key, sizeof change->key);
         change->waiting = 1;

@@ -9,6 +9,8 @@ static void write_context(struct buffer *out, const struct slack_press *press)
 {
     buffer_append_char(out, '{');
     json_add_text(out, "task", press->task_id);
+    if (press->shown_digest)
+        json_add_text(out, "digest", press->shown_digest);
     json_add_text(out, "verb", ballot_verb_name(press->verb));
     json_add_text(out, "channel", press->channel);
     json_add_text(out, "ts", press->ts);

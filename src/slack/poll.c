@@ -239,6 +239,7 @@ static void add_message(struct slack_account *account, const struct store_messag
         .channel_id = memory_copy_str(posted.channel),
         .ts = memory_copy_str(posted.ts),
         .seen = memory_copy_text(told->seen),
+        .votes_on = memory_copy_str(posted.votes_on),
         .counts = slack_posted_counts(&posted, channel->notify),
     };
 }

@@ -118,6 +118,19 @@ static void read_verb(struct slack_press *press, struct str value, const char *a
         press->kind = SLACK_PRESS_OTHER;
 }
 
+/* "ID DIGEST", or "ID" alone, of a message of an older version. */
+static void read_value(struct slack_press *press, struct str value)
+{
+    struct str id, digest;
+    char *text = text_of(value);
+    if (!text)
+        return;
+    str_cut(str_from(text), ' ', &id, &digest);
+    press->task_id = memory_copy_str(id);
+    press->shown_digest = digest.length > 0 ? memory_copy_str(digest) : NULL;
+    free(text);
+}
+
 static void read_button(struct slack_press *press, struct str payload)
 {
     size_t position = 0;
@@ -128,7 +141,7 @@ static void read_button(struct slack_press *press, struct str payload)
     press->channel = text_of(json_path(payload, "container", "channel_id"));
     press->ts = text_of(json_path(payload, "container", "message_ts"));
     press->bot = text_of(json_path(payload, "message", "bot_id"));
-    press->task_id = text_of(json_member(action, "value"));
+    read_value(press, json_member(action, "value"));
     press->trigger = text_of(json_member(payload, "trigger_id"));
     read_verb(press, json_member(action, "action_id"), SLACK_ACTION_APPROVE, SLACK_ACTION_REJECT);
 }
@@ -145,6 +158,7 @@ static void read_dialog(struct slack_press *press, struct str payload)
         press->channel = text_of(json_member(context, "channel"));
         press->ts = text_of(json_member(context, "ts"));
         press->task_id = text_of(json_member(context, "task"));
+        press->shown_digest = text_of(json_member(context, "digest"));
         press->reason =
             text_of(json_path(view, "state", "values", DIALOG_REASON, DIALOG_REASON, "value"));
         read_verb(press, json_member(context, "verb"), "approve", "reject");
@@ -197,6 +211,7 @@ void slack_press_finish(struct slack_press *press)
     free(press->channel);
     free(press->ts);
     free(press->task_id);
+    free(press->shown_digest);
     free(press->trigger);
     free(press->reason);
     *press = (struct slack_press){.kind = SLACK_PRESS_OTHER};

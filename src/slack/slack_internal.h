@@ -32,8 +32,9 @@ struct slack {
 struct slack_message {
     const struct slack_channel *channel;
     char *task_id, *channel_id, *ts, *seen;
-    bool counts;  /* a reaction that comes may be a vote */
-    bool is_read; /* in this round */
+    char *votes_on; /* as slack_posted.h has it */
+    bool counts;    /* a reaction that comes may be a vote */
+    bool is_read;   /* in this round */
 };
 
 struct slack_channel {

@@ -208,6 +208,7 @@ struct store_vote *vote_copy(const struct store_vote *vote)
     ballot_names_add_all(&copy->owners, &vote->owners);
     copy->reason = memory_copy_text(vote->reason);
     copy->reaction = memory_copy_text(vote->reaction);
+    copy->shown_digest = memory_copy_text(vote->shown_digest);
     copy->claim = NULL; /* an operation of its own */
     if (vote->edit) {
         struct store_edit *edit = memory_alloc(sizeof *edit);
@@ -229,6 +230,7 @@ void vote_destroy(struct store_vote *vote)
     ballot_names_finish(&vote->owners);
     free((char *)vote->reason);
     free((char *)vote->reaction);
+    free((char *)vote->shown_digest);
     if (vote->edit) {
         free(vote->edit->arguments);
         free(vote->edit->request);

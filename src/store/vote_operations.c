@@ -16,13 +16,15 @@ static bool is_by_reaction(const struct ballot *ballot, const struct store_vote 
     return !vote->reaction || (own->reaction && strcmp(own->reaction, vote->reaction) == 0);
 }
 
-static enum ballot_refusal judge(const struct ballot *ballot, const struct store_vote *vote,
-                                 const struct task *task)
+enum ballot_refusal store_vote_judge(const struct ballot *ballot, const struct store_vote *vote,
+                                     const struct task *task)
 {
     const struct ballot_question question = {
         .voter = &vote->voter,
         .is_own = ballot_is_own(&vote->voter, &vote->owners, task->owner, task->owner_email),
         .is_pending = task->state == TASK_PENDING,
+        .request_digest = task->request_digest,
+        .shown_digest = vote->shown_digest,
         .verb = vote->verb,
         .has_reason = vote->reason && *vote->reason,
         .is_emergency = vote->is_emergency,
@@ -169,7 +171,7 @@ static bool run_vote(struct batch *batch, struct operation *operation)
     ballot_read(&ballot, str_from(reply->task->terms), str_from(reply->task->votes));
     for (size_t i = 0; vote->electorate.renew && i < ballot.votes.count; i++)
         vote->electorate.renew(vote->electorate.context, &ballot.votes.items[i]);
-    reply->refusal = judge(&ballot, vote, reply->task);
+    reply->refusal = store_vote_judge(&ballot, vote, reply->task);
     if (reply->refusal == BALLOT_ACCEPTED && vote->grant.calls > 0 && !grants_fit(reply->task))
         reply->refusal = BALLOT_GRANT_NOT_ALLOWED;
     if (reply->refusal == BALLOT_ACCEPTED && vote->edit && !may_edit(&ballot, vote, reply->task))

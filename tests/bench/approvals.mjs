@@ -83,7 +83,7 @@ async function creates(upstream) {
   report('creates over plain SQLite', own / theirs, '', '>= 0.7', (x) => x >= 0.7);
   const { tasks } = await (await admin(gateway, '/api/v1/tasks?limit=100')).json();
   const began = performance.now(); // a person's votes, one request for all
-  const answer = await (await admin(gateway, '/api/v1/decisions', { method: 'POST', token: env.ALICE, body: JSON.stringify({ ids: tasks.map(({ id }) => id), verb: 'approve' }) })).json();
+  const answer = await (await admin(gateway, '/api/v1/decisions', { method: 'POST', token: env.ALICE, body: JSON.stringify({ items: tasks.map(({ id, requestDigest }) => ({ id, requestDigest })), verb: 'approve' }) })).json();
   if (!answer.results.every(({ status }) => status === 202)) throw new Error('a vote was refused');
   report('votes of one request, each durable', (tasks.length / (performance.now() - began)) * 1000, '/s');
   await stop(gateway.child);

@@ -27,6 +27,7 @@ async function stage(t, keys = {}, more = {}) {
   return { ...all, as, call, client };
 }
 
+const items = (...all) => all.map((id) => ({ id }));
 const ids = ({ tasks }) => tasks.map((task) => task.id);
 
 test('one decision on several tasks: in order, each by itself', async (t) => {
@@ -36,7 +37,7 @@ test('one decision on several tasks: in order, each by itself', async (t) => {
   await as.alice.approve(await call('pay_bill'));
   await as.alice.decide('approve', second);
   await as.alice.reject(third);
-  const answer = await as.bob.post('/api/v1/decisions', { ids: [first, second, third, own, 'tg_no', first], verb: 'approve', reason: 'as agreed' });
+  const answer = await as.bob.post('/api/v1/decisions', { items: items(first, second, third, own, 'tg_no', first), verb: 'approve', reason: 'as agreed' });
   assert.deepEqual([answer.status, answer.json.results], [
     200,
     [
@@ -50,20 +51,34 @@ test('one decision on several tasks: in order, each by itself', async (t) => {
   ]);
   const { votes, state } = await as.alice.task(first);
   assert.deepEqual([state, votes.map(({ person, reason }) => [person, reason])], ['pending', [['bob', 'as agreed']]]);
-  const rejected = await as.alice.post('/api/v1/decisions', { ids: [first, own], verb: 'reject' });
+  const rejected = await as.alice.post('/api/v1/decisions', { items: items(first, own), verb: 'reject' });
   assert.deepEqual(rejected.json.results.map(({ status }) => status), [200, 200]);
 });
 
+test('each item counts only for the request that was shown', async (t) => {
+  const { as, call } = await stage(t);
+  const [right, wrong] = [await call(), await call('delete_user', { n: 2 })];
+  const { requestDigest } = await as.alice.task(right);
+  const { json } = await as.alice.post('/api/v1/decisions', { items: [right, wrong].map((id) => ({ id, requestDigest })), verb: 'approve' });
+  assert.deepEqual(json.results, [{ id: right, status: 200 }, { id: wrong, status: 409, code: 'changed' }]);
+  assert.deepEqual((await as.alice.task(wrong)).votes, []);
+});
+
 for (const [name, body, message] of [
-  ['no ids', { verb: 'approve' }, /needs ids and verb/],
-  ['no verb', { ids: ['a'] }, /needs ids and verb/],
-  ['ids that are no list', { ids: 'a', verb: 'approve' }, /ids must be a list/],
-  ['an id that is no text', { ids: [1], verb: 'approve' }, /ids must be a list of texts/],
-  ['an empty list', { ids: [], verb: 'approve' }, /ids must be a list/],
-  ['another verb', { ids: ['a'], verb: 'cancel' }, /verb must be/],
-  ['an unknown member', { ids: ['a'], verb: 'approve', why: 'x' }, /unknown member/],
-  ['a list', [], /needs ids and verb/],
-  ['more than 10,000 ids', { ids: Array(10_001).fill('a'), verb: 'approve' }, /more than 10000/],
+  ['no items', { verb: 'approve' }, /needs items and verb/],
+  ['no verb', { items: items('a') }, /needs items and verb/],
+  ['items and ids', { items: items('a'), ids: ['a'], verb: 'approve' }, /items or ids/],
+  ['items that are no list', { items: 'a', verb: 'approve' }, /items must be a list/],
+  ['an item that is no object', { items: ['a'], verb: 'approve' }, /items must be a list/],
+  ['an item without an id', { items: [{ requestDigest: 'a'.repeat(64) }], verb: 'approve' }, /items must be a list/],
+  ['an id that is no text', { items: items(1), verb: 'approve' }, /must be a text/],
+  ['a digest that is none', { items: [{ id: 'a', requestDigest: 'a'.repeat(63) }], verb: 'approve' }, /64 hexadecimal digits/],
+  ['an unknown member of an item', { items: [{ id: 'a', digest: 'x' }], verb: 'approve' }, /unknown member/],
+  ['an empty list', { items: [], verb: 'approve' }, /items must be a list/],
+  ['another verb', { items: items('a'), verb: 'cancel' }, /verb must be/],
+  ['an unknown member', { items: items('a'), verb: 'approve', why: 'x' }, /unknown member/],
+  ['a list', [], /needs items and verb/],
+  ['more than 10,000 items', { items: items(...Array(10_001).fill('a')), verb: 'approve' }, /more than 10000/],
 ]) {
   test(`decisions: ${name} is 400`, async (t) => {
     const { as } = await stage(t);
@@ -73,11 +88,11 @@ for (const [name, body, message] of [
   });
 }
 
-test('10,000 ids are answered in order', async (t) => {
+test('10,000 items are answered in order', async (t) => {
   const { as, call } = await stage(t);
   const id = await call();
   const asked = Array.from({ length: 10_000 }, (_, i) => (i === 5_000 ? id : `tg_${i}`));
-  const { json } = await as.alice.post('/api/v1/decisions', { ids: asked, verb: 'approve' });
+  const { json } = await as.alice.post('/api/v1/decisions', { items: items(...asked), verb: 'approve' });
   assert.deepEqual(json.results.map((result) => result.id), asked);
   assert.equal(json.results[5_000].status, 200);
   assert.equal(json.results.filter(({ status }) => status === 404).length, 9_999);

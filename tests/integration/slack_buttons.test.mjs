@@ -19,6 +19,8 @@ const auditOf = async (admin, taskId) => (await admin.get('/api/v1/audit?limit=1
 test('a press approves: the call runs, the audit names person and Slack, the message loses its buttons', async (t) => {
   const { admin, slack, asked, press, upstream } = await stage(t);
   const { taskId, message } = await asked({ path: '/x' });
+  const { requestDigest } = await admin.task(taskId);
+  for (const verb of ['approve', 'reject']) assert.equal(slack.button(message, verb).value, `${taskId} ${requestDigest}`);
   assert.deepEqual(message.blocks.map((block) => block.type), ['section', 'section', 'section', 'actions']);
   assert.equal(message.blocks[2].text.text, 'React with :+1: to approve, or with :-1: to reject.');
   assert.deepEqual(await press(message, 'approve', 'U0ALICE'), { status: 200, text: '' });
@@ -208,4 +210,15 @@ test('without arguments there are no buttons, unless the endpoint lets people vo
   const other = await blind.asked({ db: 'PRODUCTION' });
   assert.deepEqual([(await blind.press(other.message, 'approve', 'U0ALICE')).status, JSON.stringify(other.message).includes('PRODUCTION')], [200, false]);
   await blind.admin.inState(other.taskId, 'completed');
+});
+
+test('a press for another request than that of the message counts nothing; one without a digest, of an older message, counts', async (t) => {
+  const { admin, slack, asked, press } = await stage(t);
+  const { taskId, message } = await asked();
+  const pressed = (value) => press(message, 'approve', 'U0ALICE', { actions: [{ action_id: 'taskgate_approve', value, type: 'button' }] });
+  assert.equal((await pressed(`${taskId} ${'0'.repeat(64)}`)).status, 200);
+  await until(() => slack.whispers.at(-1)?.text === 'This call has changed since this message. Open the call to decide.', 'the refusal');
+  assert.deepEqual((await admin.task(taskId)).votes, []);
+  assert.equal((await pressed(taskId)).status, 200);
+  await admin.inState(taskId, 'completed');
 });

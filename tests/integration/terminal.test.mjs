@@ -113,6 +113,35 @@ test('colours: on a terminal alone, and not with NO_COLOR or TERM=dumb', { skip 
 
 const PROMPT = '(A, R: with a reason)';
 
+test('tasks approve and reject print the whole call on a terminal, and ask; --yes does not ask', { skip }, async (t) => {
+  const { gateway, admin, connect } = await stage(t);
+  const client = await connect();
+  const call = async () => (await client.createTask('pay', { db: 'PRODUCTION', pad: 'x'.repeat(200) })).taskId;
+  const [first, second, third] = [await call(), await call(), await call()];
+  const no = inTerminal(t, gateway, ['tasks', 'approve', first]);
+  await no.type('\n', 'Approve? [y/N] ');
+  assert.match(await no.ended(), /"db": "PRODUCTION"[\s\S]*Nothing was decided\./);
+  assert.deepEqual([no.code, (await admin.task(first)).state], [1, 'pending']);
+  const yes = inTerminal(t, gateway, ['tasks', 'approve', first]);
+  await yes.type('y\n', 'Approve? [y/N] ');
+  await yes.ended();
+  const rejected = inTerminal(t, gateway, ['tasks', 'reject', second]);
+  await rejected.type('yes\n', 'Reject? [y/N] ');
+  await rejected.ended();
+  const unasked = inTerminal(t, gateway, ['tasks', 'approve', third, '--yes']);
+  assert.ok(!(await unasked.ended()).includes('[y/N]'));
+  for (const [id, state] of [[first, 'completed'], [second, 'rejected'], [third, 'completed']]) await admin.inState(id, state);
+});
+
+test('tasks approve --digest counts for that request alone', async (t) => {
+  const { gateway, admin, connect } = await stage(t);
+  const { taskId } = await (await connect()).createTask('pay');
+  const { requestDigest } = await admin.task(taskId);
+  for (const verb of ['approve', 'reject']) assert.equal((await gateway.cli(['tasks', verb, taskId, '--digest', '0'.repeat(64)])).code, 5);
+  assert.equal((await admin.task(taskId)).state, 'pending');
+  assert.equal((await gateway.cli(['tasks', 'approve', taskId, '--digest', requestDigest])).code, 0);
+});
+
 test('tasks next: the most urgent call with its arguments, decided by one key; a key too early decides nothing', { skip }, async (t) => {
   const { gateway, admin, connect } = await stage(t);
   const client = await connect();

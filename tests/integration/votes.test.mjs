@@ -152,3 +152,26 @@ test('the vote of somebody who signed in falls with the group that gave the role
   assert.deepEqual((await admin.task(taskId)).missing, { count: 1 });
   assert.equal((await bob('approve', taskId)).said, '200 approved');
 });
+
+test('a decision on another request than the one that was shown is 409 changed, and counts nothing', async (t) => {
+  const { admin, connect } = await stage(t, { quorum: 2, reasons: { approve: 'required', reject: 'required' } });
+  const [first, second] = ['p0', 'p1'].map((name) => admin.as(`token-of-${name}`));
+  const id = (await (await connect()).createTask('delete_user')).taskId;
+  const { requestDigest } = await first.task(id);
+  const other = requestDigest.replace(/./, (digit) => (digit === '0' ? '1' : '0'));
+  const ask = async (verb, body) => {
+    const { status, json } = await first.post(`/api/v1/tasks/${id}/${verb}`, body);
+    return [status, json.error?.code];
+  };
+  for (const verb of ['approve', 'reject']) {
+    assert.deepEqual(await ask(verb, { requestDigest: other }), [409, 'changed'], `${verb}: before reason_required`);
+    assert.deepEqual(await ask(verb, { requestDigest }), [422, 'reason_required']);
+    for (const bad of ['', 'x'.repeat(64), requestDigest.slice(1), `${requestDigest}0`, 1]) assert.deepEqual(await ask(verb, { requestDigest: bad }), [400, 'invalid_request'], JSON.stringify(bad));
+  }
+  assert.deepEqual((await first.task(id)).votes, []);
+  assert.deepEqual(await ask('approve', { requestDigest: requestDigest.toUpperCase(), reason: 'seen' }), [202, undefined]);
+  assert.deepEqual(await ask('withdraw', { requestDigest: other }), [409, 'changed']);
+  assert.deepEqual(await ask('withdraw', { requestDigest }), [200, undefined]);
+  await second.decide('reject', id, 'no');
+  assert.deepEqual(await ask('approve', { requestDigest: other }), [409, 'conflict'], 'conflict before changed');
+});

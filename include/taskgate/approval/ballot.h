@@ -25,6 +25,7 @@ enum ballot_refusal {
     BALLOT_OWN_CALL,
     BALLOT_NOT_AN_APPROVER,
     BALLOT_NOT_PENDING,
+    BALLOT_CHANGED, /* another request was shown to the voter */
     BALLOT_REASON_REQUIRED,
     BALLOT_ALREADY_VOTED,
     BALLOT_NO_VOTE,           /* there is none to withdraw */
@@ -46,6 +47,9 @@ struct ballot_question {
     const struct ballot_person *voter;
     bool is_own;     /* the voter made the call */
     bool is_pending; /* the call waits for a decision */
+    /* Digests of the request, and of that which the voter was shown. Nothing is compared where one
+     * is not known: "" or NULL. */
+    const char *request_digest, *shown_digest;
     enum ballot_verb verb;
     bool has_reason;
     bool is_emergency; /* an approval by one alone */

@@ -30,8 +30,9 @@ struct slack_press {
     char *bot;          /* that has posted the message */
     char *channel, *ts; /* of the message with the button */
     char *task_id;
-    char *trigger; /* opens a dialog, within three seconds */
-    char *reason;  /* of a dialog */
+    char *shown_digest; /* of the request that the message shows; or NULL */
+    char *trigger;      /* opens a dialog, within three seconds */
+    char *reason;       /* of a dialog */
     enum ballot_verb verb;
 };
 

@@ -27,7 +27,8 @@ struct slack_wish {
     const char *task_id;
     const char *user; /* Slack id of a person of the configuration */
     enum slack_want want;
-    const char *reaction; /* the message's mark: a vote by it is withdrawn by it alone */
+    const char *shown_digest; /* of the request that the message shows; "" where it is not known */
+    const char *reaction;     /* the message's mark: a vote by it is withdrawn by it alone */
 };
 /* `is_settled`: false where the store has failed, so that the wish is told again. */
 typedef void (*slack_wish_done)(void *context, bool is_settled);

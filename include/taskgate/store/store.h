@@ -179,9 +179,15 @@ struct store_vote {
     bool withdraws;                /* takes their vote back; the three above do not matter */
     const char *reaction; /* mark of the message whose reaction it is, or NULL; such a one withdraws
                              no other vote than its own */
+    const char *shown_digest; /* of the request that the voter was shown; NULL: not told */
     struct store_electorate electorate; /* taken over */
     const struct store_claim *claim;    /* of the same task, or NULL. Copied */
 };
+/* The ballot's verdict on a vote on this task, or on taking it back: the question is filled in
+ * here for whoever asks, before the vote or with it. The votes are as the electorate renews them.
+ * Any thread. */
+enum ballot_refusal store_vote_judge(const struct ballot *ballot, const struct store_vote *vote,
+                                     const struct task *task);
 /* Gives a vote (copied) on a pending task, under the terms of its creation. The vote that completes
  * the quorum, and any rejection, moves the task in the same transaction. STORE_REFUSED says why by
  * reply->refusal; but a task that does not wait any more is STORE_CONFLICT. */

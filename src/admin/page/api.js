@@ -103,18 +103,19 @@ export async function lastApproved({ id, source, tool }) {
 const post = (path, body) => request(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
 
 /**
- * `verb` is approve, reject or withdraw; `more` goes with an approval: emergency, grant. `newArguments`: JSON text in
+ * `verb` is approve, reject or withdraw of the task as it was shown; `more` goes with an approval: emergency, grant. `newArguments`: JSON text in
  * place of the client's, which goes as it stands, with every digit. Returns the task as it is then.
  */
-export async function decide(id, verb, reason, more = {}, newArguments = undefined) {
-  const members = Object.entries({ ...(reason ? { reason } : {}), ...more }).map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`);
+export async function decide({ id, requestDigest }, verb, reason, more = {}, newArguments = undefined) {
+  const members = Object.entries({ ...(reason ? { reason } : {}), ...(requestDigest ? { requestDigest } : {}), ...more }).map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`);
   const body = `{${[...members, ...(newArguments ? [`"arguments":${newArguments}`] : [])].join(',')}}`;
   return taskOf(readJson(await (await post(`api/v1/tasks/${encodeURIComponent(id)}/${verb}`, body)).text()));
 }
 
-/** The same decision on many tasks: [{id, status, code?}] in the order of `ids`. */
-export async function decideMany(ids, verb, reason) {
-  return (await (await post('api/v1/decisions', JSON.stringify({ ids, verb, ...(reason ? { reason } : {}) }))).json()).results;
+/** The same decision on many tasks as they were shown: [{id, status, code?}] in their order. */
+export async function decideMany(tasks, verb, reason) {
+  const items = tasks.map(({ id, requestDigest }) => ({ id, ...(requestDigest ? { requestDigest } : {}) }));
+  return (await (await post('api/v1/decisions', JSON.stringify({ items, verb, ...(reason ? { reason } : {}) }))).json()).results;
 }
 
 /** Rows of the audit trail behind the number `after`, oldest first. */

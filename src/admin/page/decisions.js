@@ -10,6 +10,7 @@ const DONE = { approve: 'approved', reject: 'rejected' };
 /* The API's code for one of many, in words for a person. */
 const CODES = {
   conflict: 'Too late: it does not wait any more.',
+  changed: 'The call has changed since it was shown: look at it again.',
   already_voted: 'You have voted already.',
   own_call: 'This is your own call: somebody else must approve it.',
   not_an_approver: 'You are not among those who decide this workflow.',
@@ -29,11 +30,12 @@ export class Decisions {
   /** A button of a row, which has the arguments in view. */
   async press(row, verb, reason) {
     if (verb === 'emergency' || (verb === 'approve' && row.task.risk === 'high')) {
+      const { task } = row; // as the dialog shows it
       const answer = await askDecision([shownOf(row, verb)], verb, { reason });
-      if (answer) await this.one(row, verb, answer.reason);
+      if (answer) await this.one(row, task, verb, answer.reason);
       return;
     }
-    await this.one(row, verb, reason);
+    await this.one(row, row.task, verb, reason);
   }
 
   /** A key, or a button over several rows: always with the dialog. */
@@ -46,19 +48,20 @@ export class Decisions {
     if (changed) return changed.setProblem('You are changing the arguments of this call: approve it by itself.');
     if (allowed.length === 1 && allowed[0].detail?.hasTerms(verb) === false) return;
     const reason = allowed.length === 1 ? allowed[0].detail?.reason : '';
+    const tasks = allowed.map((row) => row.task); // as the dialog shows it
     const answer = await askDecision(allowed.map((row) => shownOf(row, verb)), verb, { reason, leftOut: own.length - allowed.length });
     if (!answer) return;
-    if (allowed.length === 1) await this.one(allowed[0], verb, answer.reason);
-    else await this.many(allowed, verb, answer.reason);
+    if (allowed.length === 1) await this.one(allowed[0], tasks[0], verb, answer.reason);
+    else await this.many(allowed, tasks, verb, answer.reason);
   }
 
-  async one(row, verb, reason) {
+  async one(row, shown, verb, reason) {
     const isEmergency = verb === 'emergency';
     row.element.focus({ preventScroll: true }); // the button is about to be disabled, and to leave
     row.setBusy(true);
     try {
       const grant = verb === 'approve' ? row.detail?.grant : undefined;
-      const task = await decide(row.id, isEmergency ? 'approve' : verb, reason, { ...(isEmergency ? { emergency: true } : {}), ...(grant ? { grant } : {}) }, verb === 'approve' ? row.detail?.edit.text : undefined);
+      const task = await decide(shown, isEmergency ? 'approve' : verb, reason, { ...(isEmergency ? { emergency: true } : {}), ...(grant ? { grant } : {}) }, verb === 'approve' ? row.detail?.edit.text : undefined);
       row.setBusy(false);
       // The stream may already have brought a later state than the answer.
       if (row.isPending) this.host.changed(task);
@@ -76,11 +79,11 @@ export class Decisions {
     return row.setProblem(`Not done: ${error.message}`);
   }
 
-  async many(rows, verb, reason) {
+  async many(rows, tasks, verb, reason) {
     for (const row of rows) row.setBusy(true);
     let failed = 0;
     try {
-      const results = await decideMany(rows.map((row) => row.id), verb, reason);
+      const results = await decideMany(tasks, verb, reason);
       for (const [at, { status, code }] of results.entries()) {
         rows[at].setBusy(false);
         if (status < 300) continue;

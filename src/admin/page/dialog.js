@@ -1,10 +1,8 @@
 // The dialog before a decision: what is decided, the reason, and a check where much is at stake.
-import { briefOf } from './brief.js';
-import { jsonPieces } from './json.js';
+import { JsonObject, jsonPieces } from './json.js';
 import { make, plural, putPieces, putText, shortened, visibleText } from './text.js';
 import { needsReason } from './votes.js';
 
-const MOST_LISTED = 50;
 const byId = (id) => document.getElementById(id);
 
 const WORDS = {
@@ -13,16 +11,33 @@ const WORDS = {
   emergency: { title: 'Approve alone, in an emergency', button: 'Approve alone' },
 };
 
+const isNothing = (value) => value === undefined || (value instanceof JsonObject && value.members.length === 0);
+
+/* The parts of the request beside the arguments; most calls have none. */
+function moreOf(task) {
+  return [['_meta', task.meta], ['Further parameters', task.otherParams]]
+    .filter(([, value]) => !isNothing(value))
+    .flatMap(([name, value]) => [make('p', 'hint', name), partOf(value, task, [])]);
+}
+
+function partOf(value, task, marked) {
+  const part = make('pre', 'json dialog-part');
+  part.tabIndex = 0;
+  putPieces(part, jsonPieces(value, task.redactFields, marked));
+  return part;
+}
+
+/* Each call whole; those that are alike once. */
 function listed(tasks) {
   const counts = new Map();
   for (const task of tasks) counts.set(task.digest ?? task.id, [task, (counts.get(task.digest ?? task.id)?.[1] ?? 0) + 1]);
-  const items = [...counts.values()].slice(0, MOST_LISTED).map(([task, count]) => {
+  return [...counts.values()].map(([task, count]) => {
     const item = make('li');
-    item.append(make('strong', 'tool', shortened(task.tool, 128)), make('span', 'times', count > 1 ? ` × ${count}` : ''), make('span', 'brief', ` ${briefOf(task)}`));
+    item.append(make('strong', 'tool', task.tool), make('span', 'times', count > 1 ? ` × ${count}` : ''));
+    if (task.summary) item.append(make('p', 'brief', task.summary));
+    item.append(make('p', 'hint', `Asked by ${task.principal}`), partOf(task.arguments, task, task.highlight), ...moreOf(task));
     return item;
   });
-  if (counts.size > MOST_LISTED) items.push(make('li', 'hint', `and ${plural(counts.size - MOST_LISTED, 'other')}`));
-  return items;
 }
 
 /* A name that cannot be typed is too much to ask. */
@@ -36,6 +51,7 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   byId('dialog-asker').textContent = tasks.length === 1 ? [visibleText(first.summary ?? ''), `Asked by ${visibleText(first.principal)}`].filter(Boolean).join(' · ') : '';
   byId('dialog-arguments').hidden = tasks.length > 1;
   if (tasks.length === 1) putPieces(byId('dialog-arguments'), jsonPieces(first.arguments, first.redactFields, first.highlight));
+  byId('dialog-more').replaceChildren(...(tasks.length === 1 ? moreOf(first) : []));
   byId('dialog-left-out').hidden = leftOut === 0;
   byId('dialog-left-out').textContent = leftOut > 0 ? `${plural(leftOut, 'call')} of high risk ${leftOut === 1 ? 'is' : 'are'} left out: approve each by itself.` : '';
   byId('dialog-emergency').hidden = verb !== 'emergency';
@@ -85,6 +101,7 @@ export function askReason(title, text, button) {
   putText(byId('dialog-title'), title);
   byId('dialog-asker').textContent = text;
   byId('dialog-list').replaceChildren();
+  byId('dialog-more').replaceChildren();
   for (const id of ['dialog-arguments', 'dialog-left-out', 'dialog-emergency']) byId(id).hidden = true;
   byId('dialog-confirm').textContent = button;
   byId('dialog-confirm').className = 'danger';

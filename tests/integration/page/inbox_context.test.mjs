@@ -93,3 +93,34 @@ test('a tool that the server does not list, and one of which it says nothing', {
   await row(plain).locator('.arguments').waitFor();
   for (const selector of ['.unlisted', '.server-says', '.summary', '.line .risk']) assert.equal(await row(plain).locator(selector).isVisible(), false, selector);
 });
+
+test('the dialog shows the whole of each request, and its decision goes with the digests of what it shows', { skip }, async (t) => {
+  const { admin, page, client, row } = await stage(t);
+  const call = async (params) => (await client.result('tools/call', { name: 'plain', task: { ttl: 600_000 }, ...params })).task.taskId;
+  const first = await call({ arguments: { pad: 'x'.repeat(400), db: 'PRODUCTION-1' }, _meta: { note: 'in meta' }, extra: 'in params' });
+  const second = await call({ arguments: { pad: 'y'.repeat(400), db: 'PRODUCTION-2' } });
+  const digests = new Map();
+  for (const id of [first, second]) digests.set(id, (await admin.task(id)).requestDigest);
+  const sent = [];
+  await page.route('**/api/v1/**', (route) => {
+    if (route.request().method() === 'POST') sent.push(route.request().postDataJSON());
+    return route.continue();
+  });
+  const dialog = page.locator('#decide');
+  await row(first).focus();
+  await page.keyboard.press('a');
+  for (const text of ['PRODUCTION-1', 'in meta', 'in params']) await dialog.getByText(text).waitFor();
+  await page.locator('#dialog-cancel').click();
+  for (const id of [first, second]) await row(id).locator('.pick').check();
+  await page.locator('#selection-approve').click();
+  for (const text of ['PRODUCTION-1', 'in meta', 'in params', 'PRODUCTION-2']) await page.locator('#dialog-list').getByText(text).waitFor();
+  assert.deepEqual(await violations(page), []);
+  await page.locator('#dialog-confirm').click();
+  for (const id of [first, second]) await admin.inState(id, 'completed');
+  assert.deepEqual(sent[0].items, [first, second].map((id) => ({ id, requestDigest: digests.get(id) })));
+  const third = await call({ arguments: { n: 3 } });
+  const { requestDigest } = await admin.task(third);
+  await row(third).locator('button.reject').click();
+  await admin.inState(third, 'rejected');
+  assert.equal(sent.at(-1).requestDigest, requestDigest);
+});
