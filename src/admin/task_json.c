@@ -2,6 +2,7 @@
 #include "task_json.h"
 
 #include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
 
 #include "shown_json.h"
@@ -83,6 +84,14 @@ static void add_group(struct buffer *out, const struct task *task)
     json_add_text(out, "digest", digest);
 }
 
+/* The call that it is an answer in. */
+static void add_answer_of(struct buffer *out, const struct task *task)
+{
+    struct str call = json_member(str_from(task->other_params), TASK_ANSWER_OF);
+    json_add_key(out, TASK_ANSWER_OF);
+    buffer_append(out, task_is_answer(task) && call.length > 0 ? call : STR("null"));
+}
+
 void task_json_write(struct buffer *out, const struct task *task, const struct task_view *view)
 {
     const struct config *config = view->config;
@@ -113,6 +122,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_text_or_null(out, "reason", task->reason);
     json_add_text(out, "statusMessage", task->status_message);
     add_group(out, task);
+    add_answer_of(out, task);
     json_add_text_or_null(out, "rule", task->rule);
     json_add_key(out, "grant");
     buffer_append_text(out, *task->grant ? task->grant : "null");

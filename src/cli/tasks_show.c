@@ -252,6 +252,7 @@ void tasks_append_details(struct buffer *out, struct str task)
     } rows[] = {
         {"Task", "id", false},
         {"State", "state", false},
+        {"Answer in", "answerOf", false},
         {"Message", "statusMessage", false},
         {"Summary", "summary", false},
         {"Risk", "risk", false},

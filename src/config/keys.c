@@ -32,6 +32,8 @@ CHOICES(case_variants, "an answer to variants", {"refuse", CASE_VARIANTS_REFUSE}
         {"allow", CASE_VARIANTS_ALLOW});
 CHOICES(confirmations, "a kind of confirmation", {"off", CONFIRM_OFF}, {"form", CONFIRM_FORM},
         {"url", CONFIRM_URL});
+CHOICES(rounds, "an answer", {"allow", ROUNDS_ALLOW}, {"reapprove", ROUNDS_REAPPROVE},
+        {"deny", ROUNDS_DENY});
 CHOICES(risks, "a risk", {"low", RISK_LOW}, {"medium", RISK_MEDIUM}, {"high", RISK_HIGH});
 CHOICES(reasons, "an answer", {"required", true}, {"optional", false});
 CHOICES(policy_errors, "an answer to an error", {"deny", ON_POLICY_ERROR_DENY},
@@ -242,6 +244,8 @@ const struct key config_keys[] = {
      .help = "Paths into the arguments. Operators do not see the values there."},
     {"approval.*", "confirm", KEY_CHOICE, AT(config_workflow, confirm), .choices = &confirmations, .default_text = "off",
      .help = "Asks the user of a client of 2026-07-28 without tasks, before the call is held: by a form (`form`), or by a link to the task on the operators' page (`url`, which needs `admin.public_url`). A user's confirmation is never an approval. A client that does not declare this kind of elicitation is not asked."},
+    {"approval.*", "rounds", KEY_CHOICE, AT(config_workflow, rounds), .choices = &rounds,
+     .help = "What becomes of the client's answers to questions that the server asks inside an approved call. `allow`: they are recorded and reach the server. `reapprove`: each waits for the same votes first. `deny`: the client is not asked. Without it: `reapprove` where the call's rule says `show.risk: high`, else `allow`."},
     {"approval.*", "approvers", KEY_MAPPING, .help = "The people who may vote. Without it: everybody who has the role approver."},
     {"approval.*", "quorum", KEY_QUORUM, .default_text = "1",
      .help = "How many persons must approve; or, as `{GROUP: n}`, how many of each group. Each person counts once, and for one group."},

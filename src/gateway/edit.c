@@ -206,6 +206,8 @@ static enum edit_status judge(const struct gateway_worker *worker, const struct 
     canonical_digest(arguments, digest);
     if (strcmp(digest, task->arguments_digest) == 0)
         return EDIT_NOTHING_CHANGED;
+    if (task_is_answer(task))
+        return refuse(EDIT_NOT_ALLOWED, "an answer inside a call cannot be changed", error);
     if (!keeps_the_rest(task, arguments)) {
         error_set(error, "only the paths of allow_edit in the workflow %s may be changed",
                   task->workflow);

@@ -10,6 +10,7 @@
 #include "decision/shadow.h"
 #include "inbox/inbox.h"
 #include "inbox/inbox_events.h"
+#include "input/answer_gate.h"
 #include "input/input_events.h"
 #include "input/input_request.h"
 #include "mcp_client/rpc_call.h"
@@ -187,6 +188,9 @@ void gateway_destroy(struct gateway *gateway)
 static void on_task(void *context, struct task *task, bool created)
 {
     struct gateway_worker *worker = gateway_worker_from(context);
+    answer_gate_note_task(worker, task);
+    if (task_is_answer(task))
+        return; /* no client hears of it */
     if (worker == worker->gateway->workers[0])
         inbox_note_task(worker->gateway, task, created);
     if (!created)
@@ -227,6 +231,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     list_init(&worker->listens);
     replica_news_worker_init(worker);
     worker->waiters = map_create();
+    worker->answers = map_create();
     worker->executions = map_create();
     worker->detached_tasks = map_create();
     list_init(&worker->detached);
@@ -258,6 +263,7 @@ void gateway_worker_close(struct gateway_worker *worker)
     loop_timer_stop(&worker->sweep_timer);
     replica_news_worker_close(worker);
     drop_calls(worker);
+    answer_gates_drop(worker);
     executions_drop(worker);
     detached_calls_drop(worker);
     bridge_down_worker_close(worker);
@@ -275,6 +281,7 @@ void gateway_worker_destroy(struct gateway_worker *worker)
     map_destroy(worker->detached_tasks, NULL);
     map_destroy(worker->executions, NULL);
     map_destroy(worker->waiters, NULL);
+    map_destroy(worker->answers, NULL);
     upstream_client_destroy(worker->client);
     MAGIC_CLEAR(worker);
     buffer_finish(&worker->reachable_source);

@@ -66,10 +66,21 @@ static void add_path(struct paths *paths, struct str path)
     }
 }
 
+/* The client's answers to a server's questions (gateway/input/answer_gate.h) keep the same secrets
+ * as the arguments. */
+#define CONTENT_OF_ANSWERS "answers.answer.content."
+
 static void add_paths(struct paths *paths, const struct config_workflow *workflow)
 {
-    for (size_t i = 0; i < workflow->redact_fields.count; i++)
+    struct buffer inside = {0};
+    for (size_t i = 0; i < workflow->redact_fields.count; i++) {
         add_path(paths, str_from(workflow->redact_fields.items[i]));
+        buffer_clear(&inside);
+        buffer_append_text(&inside, CONTENT_OF_ANSWERS);
+        buffer_append_text(&inside, workflow->redact_fields.items[i]);
+        add_path(paths, buffer_str(&inside));
+    }
+    buffer_finish(&inside);
 }
 
 static void paths_init(struct paths *paths, const struct config *config, const char *name)

@@ -160,8 +160,15 @@ const char *task_state_name(enum task_state state)
     return (unsigned)state < TASK_STATE_COUNT ? state_names[state] : "unknown";
 }
 
+bool task_is_answer(const struct task *task)
+{
+    return strcmp(task->action, TASK_ACTION_ANSWER) == 0;
+}
+
 const char *task_kind_name(const struct task *task)
 {
+    if (task_is_answer(task))
+        return TASK_ACTION_ANSWER;
     if (task->promoted)
         return "promoted";
     return task->accelerated ? "accelerated" : "approval";

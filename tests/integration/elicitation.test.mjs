@@ -111,7 +111,7 @@ for (const [name, response, problem] of [
   });
 }
 
-test('the request comes on the open tasks/result stream, under its own id and tied to the task; the response is relayed as it is', async (t) => {
+test('the request comes on the open tasks/result stream, under its own id and tied to the task; its values are relayed as they are', async (t) => {
   const { client, admin, upstream, connect } = await stage(t, asks(elicit(7), sample('s-1'))).then(async (s) => ({ ...s, client: await s.connect({ capabilities: ASKABLE }) }));
   const { taskId } = await client.createTask('book_dinner');
   const waiting = await client.stream('tasks/result', { taskId });
@@ -120,7 +120,7 @@ test('the request comes on the open tasks/result stream, under its own id and ti
   assert.deepEqual(asked, { jsonrpc: '2.0', id: 7, method: 'elicitation/create', params: { ...PARTY, _meta: { [RELATED]: { taskId } } } });
   const posted = await client.post('{"jsonrpc":"2.0", "id":7, "result":{"action":"accept","content":{"partySize":2.0}}}');
   assert.equal(posted.status, 202);
-  assert.equal((await upstream.received((r) => r.rpc?.id === 7 && !r.rpc.method)).text, '{"jsonrpc":"2.0", "id":7, "result":{"action":"accept","content":{"partySize":2.0}}}');
+  assert.equal((await upstream.received((r) => r.rpc?.id === 7 && !r.rpc.method)).text, '{"jsonrpc":"2.0","id":7,"result":{"action":"accept","content":{"partySize":2.0}}}');
   const sampling = await waiting.message((m) => m.method === 'sampling/createMessage', 'the sampling request');
   assert.deepEqual(sampling, { jsonrpc: '2.0', id: 's-1', method: 'sampling/createMessage', params: { ...SAMPLE, _meta: { [RELATED]: { taskId } } } });
   const task = await client.result('tasks/get', { taskId });

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
-import { key } from './lib/modern_client.mjs';
+import { key, WITH_TASKS } from './lib/modern_client.mjs';
 import { answerOf, complete, form } from './lib/modern_upstream.mjs';
 import { modernSdkClient } from './lib/modern_sdk.mjs';
 import { modernScene } from './lib/modern_scene.mjs';
 import { assertSchema } from './lib/schema.mjs';
 import { tool } from './lib/upstream.mjs';
+import { until } from './lib/wait.mjs';
 
 const REFUSAL = 'requestState is not valid for this call';
 const OWNER = { capabilities: { elicitation: {} }, token: 'owner' };
@@ -189,4 +190,27 @@ test('48. the tools are shown to those alone who need them', async (t) => {
   const taken = await stage(t, { upstream: { tools: [tool('get_task_result')] } });
   const client = taken.modern({ capabilities: {}, token: 'owner' });
   assert.deepEqual((await names(client)).sort(), ['await_activity', 'get_task_result', 'taskgate_get_task_result'].sort());
+});
+
+test('a round has 100 questions at most: a server that asks more ends its call, which a poll costs nothing', async (t) => {
+  const many = (count) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`q${i}`, form(`${i}?`)]));
+  for (const [count, state] of [[100, 'completed'], [101, 'failed']]) {
+    const server = asking(many(count));
+    const { modern, admin } = await stage(t, { upstream: { handlers: server.handlers } });
+    const client = modern({ capabilities: { elicitation: {}, ...WITH_TASKS }, token: 'owner' });
+    const { taskId } = await client.create('delete_user', {});
+    await admin.approve(taskId);
+    if (state === 'completed') {
+      const { inputRequests } = await until(async () => {
+        const shown = await client.get(taskId);
+        return shown.inputRequests && shown;
+      }, 'the questions');
+      const keys = Object.keys(inputRequests);
+      assert.equal(keys.length, count);
+      await client.update(taskId, Object.fromEntries(keys.map((key) => [key, accept('x')])));
+    }
+    const task = await admin.inState(taskId, state);
+    if (state === 'failed') assert.match(task.statusMessage, /more than 100 questions/);
+    assert.equal(server.rounds.length, state === 'failed' ? 1 : 2);
+  }
 });

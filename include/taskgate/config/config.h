@@ -44,6 +44,10 @@ enum config_pending_status {
 enum config_case_variants { CASE_VARIANTS_REFUSE, CASE_VARIANTS_ALLOW };
 /* How the user of a client is asked to confirm a call that then waits for approval. */
 enum config_confirm { CONFIRM_OFF, CONFIRM_FORM, CONFIRM_URL };
+/* What becomes of an answer that the client of an approved call gives the server inside it: as the
+ * risk says (high by the rule: the people decide again), passed on, decided again, or not asked
+ * for. */
+enum config_rounds { ROUNDS_BY_RISK, ROUNDS_ALLOW, ROUNDS_REAPPROVE, ROUNDS_DENY };
 enum config_on_policy_error { ON_POLICY_ERROR_DENY, ON_POLICY_ERROR_SKIP };
 enum config_client_tasks { CLIENT_TASKS_AUTO, CLIENT_TASKS_YES, CLIENT_TASKS_NO };
 enum config_role {
@@ -156,6 +160,7 @@ struct config_workflow {
     struct config_strings redact_fields; /* dot paths into the arguments */
     bool admin_only;                     /* destination {type: admin} or none */
     enum config_confirm confirm;
+    enum config_rounds rounds;
     /* The approvers, as they are written: */
     struct config_strings approver_groups, approver_people, emergency_groups;
     bool approve_needs_reason, reject_needs_reason;

@@ -214,7 +214,7 @@ enum store_task_order {
     STORE_BY_DECIDE_BY, /* the nearest deadline first, without one last; then the oldest first */
 };
 struct store_task_query {
-    struct str owner;   /* empty: any (operators) */
+    struct str owner;   /* empty: any (operators); a client's list has no answers (task.h) */
     struct str session; /* also tasks of this session digest, whatever their owner; may be empty */
     struct str source;  /* empty: any */
     struct str tool;    /* exact; empty: any, as the two below */

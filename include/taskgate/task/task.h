@@ -55,7 +55,7 @@ struct task {
     char *client_name, *client_version; /* as the client called itself, or "" */
     char *tool;                         /* without NUL: a name with one was refused */
     char *workflow;                     /* or "" for an accelerated task */
-    char *action;   /* the policy outcome it was created under: "approve", "forward" */
+    char *action;   /* the policy outcome it was created under: "approve", "forward"; or "answer" */
     char *decision; /* the decision on the call, as JSON for the log and the audit trail; "" once
                        the task is stored: only that trail keeps it */
     char *rule;     /* the glob of the rule that matched, or "" for the default action */
@@ -130,7 +130,14 @@ void task_set_text(char **field, struct str text);
 void task_set_request(struct task *task, struct str body);
 
 const char *task_state_name(enum task_state state); /* "pending" … */
-/* Why it is one: "approval", "accelerated" or "promoted". */
+/* `action` of an answer: what the client of a call answers to a question that the server asks
+ * inside that call, once it was approved. Such a task is for people and for the audit trail, and no
+ * client sees it. */
+#define TASK_ACTION_ANSWER "answer"
+/* The member of an answer's other_params that has the id of the call. */
+#define TASK_ANSWER_OF "answerOf"
+bool task_is_answer(const struct task *task);
+/* Why it is one: "approval", "accelerated", "promoted" or "answer". */
 const char *task_kind_name(const struct task *task);
 bool task_state_parse(struct str name, enum task_state *state);
 bool task_state_is_terminal(enum task_state state);

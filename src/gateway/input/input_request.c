@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer_gate.h"
 #include "input_internal.h"
 #include "request/client_profile.h"
 #include "taskgate/core/log.h"
@@ -137,7 +138,7 @@ void input_take(const struct input_origin *origin, struct str message)
     free(method);
     size_t most = kind == INPUT_ELICITATION ? ELICITATION_BYTES : SAMPLING_BYTES;
     bool has_key = origin->task || origin->audience->key[0];
-    if (!origin->audience->can[kind] || !has_key)
+    if (!origin->audience->can[kind] || !has_key || answer_gate_denies(origin->task))
         decline(origin, kind, id);
     else if (message.length > most)
         refuse(origin, id, STR("The request is larger than the gateway keeps"));

@@ -124,6 +124,8 @@ void input_view(struct gateway *gateway, const struct task *task, struct dialect
                 struct buffer *elicitations);
 /* Whether the task's execution waits for an answer. */
 bool input_is_open(struct gateway *gateway, const struct task *task);
+/* The same, or an answer is on its way, perhaps past people. On the loop of the execution. */
+bool input_keeps_server_waiting(struct gateway *gateway, const struct task *task);
 /* JSON arrays: [{requestId, server, message}] and [{requestId, server}], of the client `key` and
  * the source `server` (empty: any). Returns how many there are. */
 size_t input_write_pending(struct gateway *gateway, struct str key, struct str server,

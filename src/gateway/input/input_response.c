@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer_gate.h"
 #include "input_internal.h"
 #include "request/client_profile.h"
 #include "taskgate/core/memory.h"
@@ -224,7 +225,7 @@ static void respond_for(struct call *call, struct kept_input *kept)
         .result = call->envelope.result,
         .error = call->envelope.error,
     };
-    input_respond(call->worker, kept, &response);
+    input_deliver(call->worker, kept, &response, NULL);
 }
 
 bool input_take_response(struct call *call)
@@ -243,7 +244,7 @@ bool input_take_response(struct call *call)
         return false;
     if (find_question(call, &our_id, &search, &match)) {
         struct kept_input *kept = input_close(gateway, str_from(search.key), &match, &closing);
-        if (kept && our_id) {
+        if (kept && (our_id || answer_gate_applies(kept->task))) {
             respond_for(call, kept);
             call_answer_status(call, 202, STR_EMPTY);
             is_taken = true;
@@ -251,7 +252,7 @@ bool input_take_response(struct call *call)
             answer_too_late(call, closing.was);
             is_taken = true;
         }
-        if (kept)
+        if (kept && !is_taken)
             input_settle(worker, kept); /* the call may be gone */
     }
     free(our_id);

@@ -100,6 +100,25 @@ bool input_is_open(struct gateway *gateway, const struct task *task)
     return view.is_asking;
 }
 
+static void look_for_unsettled(void *context, struct input_request *input)
+{
+    bool *waits = context;
+    const struct kept_input *kept = input->owner;
+    *waits = *waits || !kept->is_settled;
+}
+
+bool input_keeps_server_waiting(struct gateway *gateway, const struct task *task)
+{
+    char key[INPUT_KEY_BYTES];
+    const struct input_match match = {.task = str_from(task->id)};
+    bool waits = false;
+    if (input_table_count(gateway->inputs) == 0)
+        return false;
+    client_key_or_id_of_task(task, key);
+    input_table_visit(gateway->inputs, str_from(key), &match, look_for_unsettled, &waits);
+    return waits;
+}
+
 /* ---- in the blocks of every tool's answer ---- */
 
 struct pending_lists {

@@ -365,7 +365,7 @@ static bool holds_task(const struct call *call, const struct task *task)
 
 bool call_owns(const struct call *call, const struct task *task)
 {
-    if (strcmp(task->source, call->source->id) != 0)
+    if (strcmp(task->source, call->source->id) != 0 || task_is_answer(task))
         return false;
     if (strcmp(task->owner, call->owner) == 0)
         return true;

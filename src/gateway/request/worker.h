@@ -120,6 +120,7 @@ struct gateway_worker {
     size_t news_count;
     struct loop_timer tools_changed_timer; /* of others: told once for all that came together */
     struct map *waiters;                   /* task id -> struct result_wait: open tasks/result */
+    struct map *answers;        /* task id -> answers inside its call (input/answer_gate.c) */
     struct map *executions;     /* task id -> struct execution: credentials held, or running */
     struct list detached;       /* struct detached_call.node: all of them, tasks yet or not */
     struct map *detached_tasks; /* task id -> struct detached_call: those that run */

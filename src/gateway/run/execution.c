@@ -79,7 +79,7 @@ static void destroy(struct invocation *invocation)
 
 static void on_answered(struct invocation *invocation)
 {
-    execution_modern_answered(execution_from(invocation));
+    execution_answered_by_client(execution_from(invocation));
 }
 
 static void give_up(struct invocation *invocation, enum jsonrpc_error error, const char *why)

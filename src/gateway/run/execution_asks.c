@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "execution_internal.h"
+#include "input/answer_gate.h"
 #include "invocation_rounds.h"
 #include "task_rounds.h"
 #include "taskgate/core/clock.h"
@@ -23,6 +24,7 @@ struct ask {
     struct buffer id;      /* the server's, JSON text */
     struct buffer request; /* a value of inputRequests */
     enum legacy_question kind;
+    bool is_held; /* its answer has come, and does not go up yet */
 };
 
 struct execution_asks {
@@ -126,6 +128,8 @@ static void on_patience(void *context)
              LOG_TEXT("task", execution->base.id));
     LIST_FOR_EACH_SAFE (node, next, &asks->open) {
         struct ask *ask = LIST_ENTRY(node, struct ask, node);
+        if (ask->is_held)
+            continue;
         refuse(execution, ask);
         ask_destroy(asks, ask);
     }
@@ -169,7 +173,7 @@ static bool may_ask(const struct execution *execution, enum legacy_question kind
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
     bool may = legacy_server_may_ask(envelope.reserved.client_capabilities, kind);
     envelope_finish(&envelope);
-    return may;
+    return may && !answer_gate_denies(task);
 }
 
 static void take_question(struct execution *execution, struct str message,
@@ -219,7 +223,22 @@ bool execution_asks_take(struct execution *execution, struct str message)
 
 /* ---- answers ---- */
 
-void execution_asks_answer(struct execution *execution, struct str answers)
+void execution_asks_hold(struct execution *execution, struct str answers)
+{
+    struct execution_asks *asks = execution->asks;
+    bool all_are_held = true;
+    if (!asks)
+        return;
+    LIST_FOR_EACH_SAFE (node, next, &asks->open) {
+        struct ask *ask = LIST_ENTRY(node, struct ask, node);
+        ask->is_held = ask->is_held || json_member(answers, ask->key).length > 0;
+        all_are_held = all_are_held && ask->is_held;
+    }
+    if (all_are_held)
+        loop_timer_stop(&asks->patience);
+}
+
+static void end(struct execution *execution, struct str answers, bool pass)
 {
     struct execution_asks *asks = execution->asks;
     if (!asks)
@@ -229,13 +248,23 @@ void execution_asks_answer(struct execution *execution, struct str answers)
         struct str answer = json_member(answers, ask->key);
         if (answer.length == 0)
             continue;
-        if (json_type(answer) == JSON_OBJECT)
+        if (pass && json_type(answer) == JSON_OBJECT)
             respond(execution, buffer_str(&ask->id), answer, NULL);
         else
-            refuse(execution, ask); /* it is no answer that the protocol has */
+            refuse(execution, ask); /* or it is no answer that the protocol has */
         ask_destroy(asks, ask);
     }
     if (asks->count == 0)
         loop_timer_stop(&asks->patience);
     show(execution);
+}
+
+void execution_asks_answer(struct execution *execution, struct str answers)
+{
+    end(execution, answers, true);
+}
+
+void execution_asks_refuse(struct execution *execution, struct str answers)
+{
+    end(execution, answers, false);
 }

@@ -81,17 +81,25 @@ bool execution_modern_takes(struct execution *execution, const struct rpc_call_r
  * stream. */
 void execution_modern_cancel(struct execution *execution);
 
-/* The client of the task has answered something: the server gets the answers, once it gets all that
- * it waits for. */
-void execution_modern_answered(struct execution *execution);
+/* Tells the server's own task the answers (JSON object, by its keys). */
+void execution_modern_update(struct execution *execution, struct str answers);
 /* Whether the client of the task is a legacy one, at a modern server. */
 bool execution_has_legacy_client(const struct execution *execution);
+
+/* ---- execution_gate.c: the client's answers, which people may have to see first ---- */
+/* The client of the task has answered something: the server gets the answers, once it gets all that
+ * it waits for. */
+void execution_answered_by_client(struct execution *execution);
 
 /* ---- execution_asks.c: what a legacy server asks a modern client ---- */
 /* A message of the server's. true: it asks something, or withdraws that, and is taken care of. */
 bool execution_asks_take(struct execution *execution, struct str message);
 /* Gives the answers (JSON object, by the keys that the client was told) to the server. */
 void execution_asks_answer(struct execution *execution, struct str answers);
+/* The answers have come and do not go up yet: their questions end by no clock, until one of these
+ * two is called with the same answers. */
+void execution_asks_hold(struct execution *execution, struct str answers);
+void execution_asks_refuse(struct execution *execution, struct str answers);
 /* Whether the client has something to answer. */
 bool execution_asks_is_open(const struct execution *execution);
 void execution_asks_end(struct execution *execution);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "execution_internal.h"
+#include "input/answer_gate.h"
 #include "invocation_rounds.h"
 #include "mcp_client/client_request.h"
 #include "task_inputs.h"
@@ -98,6 +99,13 @@ static void go_on_polling(struct execution *execution, struct str task)
     struct str id = str_from(execution->base.id), requests = json_member(task, "inputRequests");
     bool is_asking = json_string_equals(json_member(task, "status"), STR("input_required"));
     bool has_changed;
+    if (is_asking && (answer_gate_denies(execution->base.task) ||
+                      json_count(requests) > TASK_ROUNDS_MOST_REQUESTS)) {
+        execution_modern_cancel(execution);
+        execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
+                       "upstream requires input for which the client cannot be asked");
+        return;
+    }
     if (is_asking && json_count(requests) > 0 &&
         invocation_rounds_are_well_formed(requests, STR_EMPTY))
         has_changed = task_rounds_put(rounds_of(execution), id, 1, requests, clock_now_ms());
@@ -197,23 +205,11 @@ bool execution_modern_takes(struct execution *execution, const struct rpc_call_r
     return true;
 }
 
-void execution_modern_answered(struct execution *execution)
+void execution_modern_update(struct execution *execution, struct str answers)
 {
-    struct buffer answers = {0}, members = {0};
-    struct str id = str_from(execution->base.id);
-    enum invocation_state where = invocation_where(&execution->base);
-    if (execution->is_bridged_down) {
-        if (task_rounds_take_some(rounds_of(execution), id, &answers))
-            execution_asks_answer(execution, buffer_str(&answers));
-    } else if (where == INVOCATION_POLLING) {
-        if (task_rounds_take_some(rounds_of(execution), id, &answers)) {
-            buffer_append_text(&members, ",\"inputResponses\":");
-            buffer_append(&members, buffer_str(&answers));
-            send_to_server(execution, "tasks/update", buffer_str(&members));
-        }
-    } else {
-        invocation_rounds_answered(&execution->base);
-    }
-    buffer_finish(&answers);
+    struct buffer members = {0};
+    buffer_append_text(&members, ",\"inputResponses\":");
+    buffer_append(&members, answers);
+    send_to_server(execution, "tasks/update", buffer_str(&members));
     buffer_finish(&members);
 }

@@ -1,6 +1,7 @@
 /* Rounds of questions inside one call. */
 #include "invocation_rounds.h"
 
+#include "input/answer_gate.h"
 #include "request/broadcast.h"
 #include "task_inputs.h"
 #include "task_rounds.h"
@@ -67,13 +68,26 @@ static void on_unanswered(void *context)
             "the client has not answered what upstream asked");
 }
 
+bool invocation_rounds_take(struct invocation *invocation, struct task_rounds_taken *taken)
+{
+    if (invocation_where(invocation) != INVOCATION_RUNNING || !invocation->rounds.is_between ||
+        !task_rounds_take(rounds_of(invocation), str_from(invocation->id), taken))
+        return false;
+    loop_timer_stop(&invocation->timer); /* the client has done what it can */
+    return true;
+}
+
+void invocation_rounds_send(struct invocation *invocation, struct str answers)
+{
+    send_again(invocation, answers);
+}
+
 void invocation_rounds_answered(struct invocation *invocation)
 {
-    struct buffer answers = {0};
-    if (invocation_where(invocation) == INVOCATION_RUNNING && invocation->rounds.is_between &&
-        task_rounds_take(rounds_of(invocation), str_from(invocation->id), &answers))
-        send_again(invocation, buffer_str(&answers));
-    buffer_finish(&answers);
+    struct task_rounds_taken taken = {0};
+    if (invocation_rounds_take(invocation, &taken))
+        send_again(invocation, buffer_str(&taken.answers));
+    task_rounds_taken_finish(&taken);
 }
 
 /* ---- what the server requires ---- */
@@ -90,13 +104,15 @@ static bool is_request(struct str request)
     return false;
 }
 
-/* The requests shown to a client must be in the protocol; there must be a way to go on. */
+/* The requests shown to a client must be in the protocol, and not too many; there must be a way to
+ * go on. */
 bool invocation_rounds_are_well_formed(struct str requests, struct str state)
 {
     struct str key, request;
     size_t position = 0;
     bool has_requests = json_type(requests) == JSON_OBJECT, has_state = state.length > 0;
-    if ((requests.length > 0 && !has_requests) || (has_state && json_type(state) != JSON_STRING))
+    if ((requests.length > 0 && !has_requests) || (has_state && json_type(state) != JSON_STRING) ||
+        json_count(requests) > TASK_ROUNDS_MOST_REQUESTS)
         return false;
     while (json_next_member(requests, &position, &key, &request)) {
         if (!is_request(request))
@@ -157,7 +173,7 @@ static bool can_be_asked(const struct task *task, struct str requests)
     bool declares = dialect_modern_declares_tasks(declared) ||
                     dialect_modern_declares_requests(declared, requests);
     envelope_finish(&envelope);
-    return declares;
+    return declares && !answer_gate_denies(task);
 }
 
 void invocation_rounds_begin(struct invocation *invocation, struct str result,
@@ -168,14 +184,15 @@ void invocation_rounds_begin(struct invocation *invocation, struct str result,
     invocation->rounds.is_conversation = invocation->rounds.is_between = true;
     if (!invocation_rounds_are_well_formed(requests, state)) {
         give_up(invocation, JSONRPC_UPSTREAM_ERROR,
-                "upstream requires input, and does not say it as the protocol has it");
+                "upstream requires input, and does not say it as the protocol has it, or asks "
+                "more than 100 questions at once");
         return;
     }
     buffer_clear(&invocation->rounds.state);
     buffer_append(&invocation->rounds.state, state);
     if (json_count(requests) > 0 && !has_legacy_client && !can_be_asked(invocation->task, requests))
         give_up(invocation, JSONRPC_UPSTREAM_ERROR,
-                "upstream requires input that the client does not declare that it gives");
+                "upstream requires input for which the client cannot be asked");
     else if (json_count(requests) > 0)
         require_input(invocation, requests, has_legacy_client);
     else

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "invocation.h"
+#include "task_rounds.h"
 
 /* Whether they are what the protocol has, and there is a way to go on. */
 bool invocation_rounds_are_well_formed(struct str requests, struct str state);
@@ -15,5 +16,8 @@ void invocation_rounds_begin(struct invocation *invocation, struct str result,
                              bool has_legacy_client);
 /* The client has answered something: sends the call again if that was all. */
 void invocation_rounds_answered(struct invocation *invocation);
+/* The same in two steps. false: it was not all. */
+bool invocation_rounds_take(struct invocation *invocation, struct task_rounds_taken *taken);
+void invocation_rounds_send(struct invocation *invocation, struct str answers);
 /* Tells the clients of the task that what is asked of them has changed. */
 void invocation_rounds_tell(const struct invocation *invocation);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +20,9 @@ struct request {
 
 struct round {
     int64_t number, changed_ms;
-    struct request *requests;
+    struct request *requests; /* in the server's order */
     size_t count;
+    struct map *by_key; /* the server's key, decoded -> its place, from 1 */
 };
 
 struct task_rounds {
@@ -42,7 +44,19 @@ static void round_destroy(void *object)
     for (size_t i = 0; i < round->count; i++)
         request_finish(&round->requests[i]);
     free(round->requests);
+    map_destroy(round->by_key, NULL);
     free(round);
+}
+
+/* The request of a key (JSON text with its quotes), or NULL. */
+static struct request *find(const struct round *round, struct str key)
+{
+    struct buffer decoded;
+    buffer_init(&decoded);
+    json_decode_string(key, &decoded);
+    size_t place = (size_t)(uintptr_t)map_get(round->by_key, buffer_str(&decoded));
+    buffer_finish(&decoded);
+    return place > 0 ? &round->requests[place - 1] : NULL;
 }
 
 struct task_rounds *task_rounds_create(void)
@@ -66,27 +80,30 @@ void task_rounds_destroy(struct task_rounds *rounds)
 
 /* Its answer, if the same was asked in this round before. The server may ask the same again until
  * it has read the answer. */
-static void take_over(struct request *request, struct round *earlier)
+static void take_over(struct request *request, const struct round *earlier)
 {
-    for (size_t i = 0; earlier && i < earlier->count; i++) {
-        struct request *old = &earlier->requests[i];
-        if (strcmp(old->key, request->key) != 0)
-            continue;
-        request->answer = old->answer;
-        request->is_taken = old->is_taken;
-        old->answer = NULL;
-    }
+    struct request *old = earlier ? find(earlier, str_from(request->key)) : NULL;
+    if (!old)
+        return;
+    request->answer = old->answer;
+    request->is_taken = old->is_taken;
+    old->answer = NULL;
 }
 
-static void add(struct round *round, struct str raw_key, struct str asked, struct round *earlier)
+static void add(struct round *round, struct str raw_key, struct str asked,
+                const struct round *earlier)
 {
-    round->requests = memory_grow_array(round->requests, round->count + 1, sizeof *round->requests);
     struct request *request = &round->requests[round->count++];
+    struct buffer decoded;
     *request = (struct request){
         .key = memory_format("\"%.*s\"", STR_ARGS(raw_key)),
         .own = memory_format("\"r%" PRId64 ":%.*s\"", round->number, STR_ARGS(raw_key)),
         .asked = memory_copy_str(asked),
     };
+    buffer_init(&decoded);
+    json_decode_string(str_from(request->key), &decoded);
+    map_put(round->by_key, buffer_str(&decoded), (void *)(uintptr_t)round->count);
+    buffer_finish(&decoded);
     take_over(request, earlier);
 }
 
@@ -109,6 +126,8 @@ bool task_rounds_put(struct task_rounds *rounds, struct str task, int64_t number
     bool is_new;
     round->number = number;
     round->changed_ms = now_ms;
+    round->by_key = map_create();
+    round->requests = memory_alloc((json_count(requests) + 1) * sizeof *round->requests);
     pthread_mutex_lock(&rounds->lock);
     struct round *earlier = map_get(rounds->by_task, task);
     while (json_next_member(requests, &position, &key, &asked))
@@ -147,18 +166,22 @@ bool task_rounds_show(struct task_rounds *rounds, struct str task, struct buffer
 
 /* ---- answering ---- */
 
+/* "rN:KEY", as the client knows it; `key` has its quotes. */
 static bool take_answer(struct round *round, struct str key, struct str answer)
 {
+    char prefix[32];
     struct buffer named;
     bool taken = false;
     buffer_init(&named);
+    snprintf(prefix, sizeof prefix, "r%" PRId64 ":", round->number);
     json_decode_string(key, &named);
-    for (size_t i = 0; i < round->count; i++) {
-        struct request *request = &round->requests[i];
-        if (request->answer || !json_string_equals(str_from(request->own), buffer_str(&named)))
-            continue;
-        request->answer = memory_copy_str(answer);
-        taken = true;
+    if (str_starts_with(buffer_str(&named), str_from(prefix))) {
+        size_t place = (size_t)(uintptr_t)map_get(
+            round->by_key, str_slice(named.bytes + strlen(prefix), named.length - strlen(prefix)));
+        struct request *request = place > 0 ? &round->requests[place - 1] : NULL;
+        taken = request && !request->answer;
+        if (taken)
+            request->answer = memory_copy_str(answer);
     }
     buffer_finish(&named);
     return taken;
@@ -180,42 +203,56 @@ bool task_rounds_answer(struct task_rounds *rounds, struct str task, struct str 
     return taken;
 }
 
-/* Those with an answer that nobody has taken. */
-static bool write_answers(struct round *round, struct buffer *answers)
+static void append_member(struct buffer *object, const char *key, const char *value)
 {
-    bool any = false;
+    buffer_append_format(object, "%c%s:", object->length > 0 ? ',' : '{', key);
+    buffer_append_text(object, value);
+}
+
+/* Those with an answer that nobody has taken. */
+static bool write_answers(struct round *round, struct task_rounds_taken *taken)
+{
     for (size_t i = 0; i < round->count; i++) {
         struct request *request = &round->requests[i];
         if (!request->answer || request->is_taken)
             continue;
-        buffer_append_text(answers, any ? "," : "{");
-        buffer_append_format(answers, "%s:%s", request->key, request->answer);
-        request->is_taken = any = true;
+        append_member(&taken->answers, request->key, request->answer);
+        append_member(&taken->questions, request->key, request->asked);
+        request->is_taken = true;
     }
-    if (any)
-        buffer_append_char(answers, '}');
-    return any;
+    if (taken->answers.length == 0)
+        return false;
+    buffer_append_char(&taken->answers, '}');
+    buffer_append_char(&taken->questions, '}');
+    return true;
 }
 
-bool task_rounds_take_some(struct task_rounds *rounds, struct str task, struct buffer *answers)
+bool task_rounds_take_some(struct task_rounds *rounds, struct str task,
+                           struct task_rounds_taken *taken)
 {
     pthread_mutex_lock(&rounds->lock);
     struct round *round = map_get(rounds->by_task, task);
-    bool any = round && write_answers(round, answers);
+    bool any = round && write_answers(round, taken);
     pthread_mutex_unlock(&rounds->lock);
     return any;
 }
 
-bool task_rounds_take(struct task_rounds *rounds, struct str task, struct buffer *answers)
+bool task_rounds_take(struct task_rounds *rounds, struct str task, struct task_rounds_taken *taken)
 {
     pthread_mutex_lock(&rounds->lock);
     struct round *round = map_get(rounds->by_task, task);
     bool is_whole = round != NULL;
     for (size_t i = 0; round && i < round->count; i++)
         is_whole &= round->requests[i].answer != NULL;
-    is_whole = is_whole && write_answers(round, answers);
+    is_whole = is_whole && write_answers(round, taken);
     pthread_mutex_unlock(&rounds->lock);
     return is_whole;
+}
+
+void task_rounds_taken_finish(struct task_rounds_taken *taken)
+{
+    buffer_finish(&taken->answers);
+    buffer_finish(&taken->questions);
 }
 
 bool task_rounds_forget(struct task_rounds *rounds, struct str task)

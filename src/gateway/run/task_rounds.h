@@ -19,6 +19,9 @@ struct task_rounds;
 struct task_rounds *task_rounds_create(void);
 void task_rounds_destroy(struct task_rounds *rounds); /* NULL is allowed */
 
+/* The most requests of a round. What has more is refused before it comes here. */
+#define TASK_ROUNDS_MOST_REQUESTS 100
+
 /* The requests of one round (JSON object, at least one member) take the place of earlier ones.
  * Those of a number that is there already keep their keys and answers, and lose what is asked no
  * more. false: they are the same as before. */
@@ -31,10 +34,15 @@ bool task_rounds_show(struct task_rounds *rounds, struct str task, struct buffer
  * answer to one at least. */
 bool task_rounds_answer(struct task_rounds *rounds, struct str task, struct str answers,
                         int64_t now_ms);
-/* Appends the answers under the server's keys, a JSON object. false: some are still missing, or
- * nothing was asked. */
-bool task_rounds_take(struct task_rounds *rounds, struct str task, struct buffer *answers);
-/* The same with the answers that there are, each once. false: there is none. */
-bool task_rounds_take_some(struct task_rounds *rounds, struct str task, struct buffer *answers);
+/* JSON objects by the server's keys, in one order; empty at first. */
+struct task_rounds_taken {
+    struct buffer answers, questions;
+};
+void task_rounds_taken_finish(struct task_rounds_taken *taken);
+/* Takes all the answers, each once. false: some are still missing, or nothing was asked. */
+bool task_rounds_take(struct task_rounds *rounds, struct str task, struct task_rounds_taken *taken);
+/* The same with the answers that there are. false: there is none. */
+bool task_rounds_take_some(struct task_rounds *rounds, struct str task,
+                           struct task_rounds_taken *taken);
 /* false: there were none. */
 bool task_rounds_forget(struct task_rounds *rounds, struct str task);

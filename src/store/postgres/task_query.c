@@ -84,6 +84,8 @@ static void append_page(struct listing *list, unsigned state, const char *holder
     append_text(list, " AND principal = ", query->principal);
     if (query->without_promoted)
         append(list, " AND promoted = 0");
+    if (query->owner.length > 0 || query->session.length > 0)
+        append(list, " AND action <> '" TASK_ACTION_ANSWER "'");
     append_order(list);
     append(list, ")");
 }

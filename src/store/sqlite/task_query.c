@@ -47,6 +47,8 @@ static void append_page(struct buffer *sql, const struct store_task_query *query
         buffer_append_text(sql, " AND principal = :principal");
     if (query->without_promoted)
         buffer_append_text(sql, " AND NOT promoted");
+    if (query->owner.length > 0 || query->session.length > 0)
+        buffer_append_text(sql, " AND action <> '" TASK_ACTION_ANSWER "'");
     append_order(sql, query);
     buffer_append_char(sql, ')');
 }

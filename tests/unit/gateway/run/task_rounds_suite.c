@@ -2,6 +2,7 @@
 #include "suites.h"
 
 #include "run/task_rounds.h"
+#include "taskgate/json/text.h"
 
 #define TASK STR("tg_1")
 #define ASKED STR("{\"a\":{\"method\":\"roots/list\"},\"b \\\"c\\\"\":{\"n\":1.0}}")
@@ -21,14 +22,15 @@ static void expect_shown(struct task_rounds *rounds, const char *expected, int64
 
 static void expect_taken(struct task_rounds *rounds, bool whole, const char *expected)
 {
-    struct buffer answers;
-    buffer_init(&answers);
-    bool taken = whole ? task_rounds_take(rounds, TASK, &answers)
-                       : task_rounds_take_some(rounds, TASK, &answers);
-    buffer_append_char(&answers, '\0');
-    ck_assert_str_eq(answers.bytes, expected);
+    struct task_rounds_taken given = {0};
+    bool taken = whole ? task_rounds_take(rounds, TASK, &given)
+                       : task_rounds_take_some(rounds, TASK, &given);
+    buffer_append_char(&given.answers, '\0');
+    ck_assert_str_eq(given.answers.bytes, expected);
     ck_assert_int_eq(taken, expected[0] != '\0');
-    buffer_finish(&answers);
+    ck_assert_uint_eq(json_count(buffer_str(&given.questions)),
+                      taken ? json_count(str_from(given.answers.bytes)) : 0);
+    task_rounds_taken_finish(&given);
 }
 
 START_TEST(a_round_is_whole_when_all_is_answered)
