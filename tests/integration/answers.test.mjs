@@ -1,4 +1,4 @@
-// What clients answer to the server's questions inside approved calls: recorded, shown, and decided again where the workflow says so.
+// The answers of clients to the server's questions inside approved calls: recorded, shown, and decided again where the workflow says so.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asks, elicit, PARTY, responseTo, SAMPLE, sample } from './lib/asking.mjs';

@@ -44,7 +44,7 @@ enum config_pending_status {
 enum config_case_variants { CASE_VARIANTS_REFUSE, CASE_VARIANTS_ALLOW };
 /* How the user of a client is asked to confirm a call that then waits for approval. */
 enum config_confirm { CONFIRM_OFF, CONFIRM_FORM, CONFIRM_URL };
-/* What becomes of an answer that the client of an approved call gives the server inside it: as the
+/* The fate of an answer that the client of an approved call gives the server inside it: as the
  * risk says (high by the rule: the people decide again), passed on, decided again, or not asked
  * for. */
 enum config_rounds { ROUNDS_BY_RISK, ROUNDS_ALLOW, ROUNDS_REAPPROVE, ROUNDS_DENY };

@@ -19,7 +19,7 @@ struct task_rounds;
 struct task_rounds *task_rounds_create(void);
 void task_rounds_destroy(struct task_rounds *rounds); /* NULL is allowed */
 
-/* The most requests of a round. What has more is refused before it comes here. */
+/* The most requests of a round. A larger one is refused before it comes here. */
 #define TASK_ROUNDS_MOST_REQUESTS 100
 
 /* The requests of one round (JSON object, at least one member) take the place of earlier ones.
