@@ -29,7 +29,7 @@ struct arguments {
     const char *operand;
     const char *since, *format, *anchor, *key, *limit;
     int64_t since_ms;
-    bool json;
+    bool json, is_unsigned;
 };
 
 struct subcommand {
@@ -221,7 +221,7 @@ static int run_export(struct audit_source *source, const struct arguments *argum
 
 static int run_verify(struct audit_source *source, const struct arguments *arguments)
 {
-    return audit_verify(source, arguments->anchor, arguments->key);
+    return audit_verify(source, arguments->anchor, arguments->key, arguments->is_unsigned);
 }
 
 static int run_report(struct audit_source *source, const struct arguments *arguments)
@@ -264,11 +264,13 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
                          {"anchor", "FILE", "anchors that were kept elsewhere, as logged",
                           &arguments.anchor, NULL},
                          {"key", "FILE", "the key of their signatures, in PEM", &arguments.key,
-                          NULL}},
+                          NULL},
+                         {"unsigned", NULL, "take anchors whose signatures cannot be checked", NULL,
+                          &arguments.is_unsigned}},
         [WITH_JSON] = {config, store, since, json},
     };
     static const size_t counts[] = {
-        [WITH_LIMIT] = 5, [WITH_ID] = 2, [WITH_FORMAT] = 4, [WITH_ANCHOR] = 4, [WITH_JSON] = 4};
+        [WITH_LIMIT] = 5, [WITH_ID] = 2, [WITH_FORMAT] = 4, [WITH_ANCHOR] = 5, [WITH_JSON] = 4};
     char *usage = memory_format("taskgate audit %s %s%s[OPTIONS]", self->text.name,
                                 self->text.operands, *self->text.operands ? " " : "");
     char *synopsis =

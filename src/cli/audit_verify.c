@@ -213,7 +213,8 @@ static int verify_store(struct audit_source *source, struct check *check)
     return CLI_DONE;
 }
 
-static int say(const struct check *check)
+/* Whoever can write a trail can write anchors that fit it, so that they prove nothing unsigned. */
+static int say(const struct check *check, bool may_be_unsigned)
 {
     if (*check->finding.message) {
         fprintf(stderr, "taskgate: the audit trail is not whole: %s\n", check->finding.message);
@@ -224,10 +225,16 @@ static int say(const struct check *check)
     if (check->anchors.count > 0)
         printf("%zu anchors fit%s\n", check->anchors.count,
                check->key ? ", their signatures too" : "; their signatures were not checked");
+    if (check->anchors.count > 0 && !check->key && !may_be_unsigned) {
+        options_complain("the signatures of the anchors cannot be checked: name their key with "
+                         "--key, or say --unsigned");
+        return CLI_FAILURE;
+    }
     return fflush(stdout) == 0 ? CLI_DONE : CLI_FAILURE;
 }
 
-int audit_verify(struct audit_source *source, const char *anchors, const char *key)
+int audit_verify(struct audit_source *source, const char *anchors, const char *key,
+                 bool may_be_unsigned)
 {
     struct check check = {.rows = 0};
     int code = CLI_USAGE;
@@ -243,7 +250,7 @@ int audit_verify(struct audit_source *source, const char *anchors, const char *k
     if (code == CLI_DONE && !*check.finding.message)
         check_all_reached(&check, &check.finding);
     if (code == CLI_DONE)
-        code = say(&check);
+        code = say(&check, may_be_unsigned);
 
 done:
     signature_key_unref(check.key);

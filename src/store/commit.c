@@ -20,7 +20,7 @@ static bool any_writes(const struct operation *chain)
 
 /* The size of a batch before an operation, to come back to. */
 struct batch_mark {
-    size_t events, grants;
+    size_t events, grants, anchors;
     struct limited_change limited;
 };
 
@@ -47,6 +47,7 @@ static bool undo(struct store *store, struct operation *operation, struct batch 
     operation->reply.status = STORE_FAILED;
     batch_drop_events(batch, before->events);
     batch->grants.count = before->grants;
+    batch->anchor_count = before->anchors;
     batch->limited = before->limited;
     batch->knows_chain = false;
     return store->backend->return_to_mark(store->database);
@@ -60,7 +61,8 @@ static void set_clock(const struct store *store, struct batch *batch)
 /* A failing operation must not undo the others, so each has a mark. */
 static bool run_operation(struct store *store, struct operation *operation, struct batch *batch)
 {
-    const struct batch_mark before = {batch->event_count, batch->grants.count, batch->limited};
+    const struct batch_mark before = {batch->event_count, batch->grants.count, batch->anchor_count,
+                                      batch->limited};
     if (!store->backend->mark(store->database))
         return false;
     set_clock(store, batch);

@@ -172,6 +172,12 @@ test('anchors: signed, logged, and what verify holds the trail against', async (
   assert.equal(good.code, 0, good.stderr);
   assert.match(good.stdout, /anchors? fit, their signatures too/);
   assert.equal((await run(BINARY, ['audit', 'verify', '--config', play.gateway.configPath, '--anchor', anchors], { cwd: play.gateway.folder, env: ENV })).code, 0);
+  const forgedFile = write('forged.log', play.gateway.child.stderr.replaceAll(anchor.signature, 'A'.repeat(anchor.signature.length)));
+  const online = (...options) => run(BINARY, ['audit', 'verify', '--anchor', ...options], { cwd: play.gateway.folder, env: { THOUGHTGATE_ADMIN_URL: play.gateway.adminUrl, TASKGATE_TOKEN: ENV.LEDGER } });
+  const keyless = await online(forgedFile);
+  assert.deepEqual([keyless.code, /cannot be checked: name their key with --key, or say --unsigned/.test(keyless.stderr)], [1, true], 'a trail and anchors that fit it can be made by one hand');
+  assert.equal((await online(forgedFile, '--unsigned')).code, 0);
+  assert.deepEqual([(await online(forgedFile, '--key', publicFile)).code, (await online(anchors, '--key', publicFile)).code], [1, 0]);
   const foreign = await offline(play.gateway, ['verify', '--anchor', anchors, '--key', other]);
   assert.deepEqual([foreign.code, /is not signed by the key/.test(foreign.stderr)], [1, true]);
 
