@@ -74,6 +74,19 @@ describe('at the start', { concurrency: true }, () => {
   });
 });
 
+test('a connection that fell silent is given up at the beginning of a transaction, and the call is held by a new one', options, async (t) => {
+  const server = await startPostgres(t);
+  const wire = await startWire(t, server.socket);
+  const { gateways: [gateway] } = await replicas(t, wire.url(), ['a']);
+  const client = await clientOf(t, gateway);
+  await client.createTask('delete_user');
+  wire.fallSilent();
+  await client.call('tools/call', { name: 'delete_user', arguments: {}, task: {} });
+  const lost = await gateway.logged(({ error }) => /has not answered for/.test(error));
+  assert.match(lost.error, /has not answered for 5000 ms/);
+  await until(() => client.createTask('delete_user').catch(() => null), 'a task at the new connection', { deadline: 20_000 });
+});
+
 test('a standby takes over without the last commits: nobody decides, and what was claimed never runs again', options, async (t) => {
   const primary = await startPostgres(t);
   const wire = await startWire(t, primary.socket);

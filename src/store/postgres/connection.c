@@ -22,6 +22,9 @@ static const char *const statement_sql[STATEMENT_COUNT] = {
 };
 
 /* The first and the longest wait before a connection is tried again. */
+/* A server that lives answers BEGIN at once, whatever it waits for behind it. One that is gone
+ * without a word, or stands still, would hold up what waits for as long as a statement may take. */
+#define SILENCE_MS 5000
 #define RETRY_FIRST_MS 50
 #define RETRY_MOST_MS 2000
 
@@ -76,8 +79,10 @@ bool connection_lost(struct database *database, const char *what)
 /* Until libpq has a whole answer. false: the connection is lost. */
 static bool wait_for_answer(struct database *database)
 {
-    int64_t until_ms = clock_monotonic_ms() + database->timeout_ms;
+    int64_t began_ms = clock_monotonic_ms();
     while (PQisBusy(database->handle)) {
+        int64_t timeout_ms = database->is_silent ? SILENCE_MS : database->timeout_ms;
+        int64_t until_ms = began_ms + timeout_ms;
         int unsent = PQflush(database->handle);
         struct pollfd look = {.fd = PQsocket(database->handle), .events = POLLIN};
         int64_t left_ms = until_ms - clock_monotonic_ms();
@@ -86,7 +91,7 @@ static bool wait_for_answer(struct database *database)
         if (left_ms < 0 && !database->has_failed) {
             database->has_failed = true;
             error_set(&database->error, "the database has not answered for %" PRId64 " ms",
-                      database->timeout_ms);
+                      timeout_ms);
         }
         if (unsent < 0 || left_ms < 0)
             return connection_lost(database, "the connection to the database has failed");
@@ -94,7 +99,10 @@ static bool wait_for_answer(struct database *database)
             return connection_lost(database, "the connection to the database has failed");
         if ((look.revents & (POLLIN | POLLHUP | POLLERR)) && !PQconsumeInput(database->handle))
             return connection_lost(database, "the connection to the database has failed");
+        if (look.revents & POLLIN)
+            database->is_silent = false;
     }
+    database->is_silent = false;
     return true;
 }
 
@@ -276,6 +284,15 @@ static bool submit(struct database *database, enum statement which, const struct
 bool connection_queue(struct database *database, enum statement which, enum sent_kind kind)
 {
     return submit(database, which, NO_VALUES, kind);
+}
+
+bool connection_begin(struct database *database, enum statement which)
+{
+    if (!connection_queue(database, which, SENT_WRITE))
+        return false;
+    database->is_silent = true;
+    return PQsendFlushRequest(database->handle) ||
+           connection_lost(database, "the connection to the database has failed");
 }
 
 bool connection_write(struct database *database, enum statement which, const struct value *values,

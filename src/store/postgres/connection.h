@@ -59,6 +59,7 @@ struct database {
     struct error error;
     char code[6];               /* SQLSTATE of the error; "" where the server has not said one */
     int64_t timeout_ms;         /* how long an answer is waited for */
+    bool is_silent;             /* nothing has come since the transaction began */
     int64_t ahead_ms, asked_ms; /* the server's clock before ours; when it was asked for */
     int64_t written, written_before; /* in all; when the transaction began */
     int64_t beside_bytes;            /* of the tables that nobody counts, as it was measured */
@@ -104,6 +105,9 @@ struct value {
 
 /* ---- statements ---- */
 
+/* Queues the beginning of a transaction, and asks for its answer at once: a server that gives none
+ * within a few seconds is not waited for any longer. */
+bool connection_begin(struct database *database, enum statement which);
 /* Queues a statement whose rows nobody reads. */
 bool connection_queue(struct database *database, enum statement which, enum sent_kind kind);
 /* The same with values; what comes is known then. */

@@ -215,6 +215,7 @@ enum opened opening_connect(struct database *database, int64_t patience_ms)
     connection_drop(database);
     database->has_failed = false;
     database->code[0] = '\0';
+    database->is_silent = false;
     database->timeout_ms = ANSWER_TIMEOUT_MS;
     database->handle = start(database->place);
     if (connect_within(database, patience_ms))

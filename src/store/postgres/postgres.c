@@ -188,7 +188,7 @@ static bool begin(struct database *database, bool writes)
     database->counted = (struct totals){0, 0, 0};
     database->is_open_transaction = true;
     database->asked_ms = clock_now_ms();
-    return connection_queue(database, beginning(database, writes), SENT_WRITE) &&
+    return connection_begin(database, beginning(database, writes)) &&
            (!writes || connection_queue(database, STATEMENT_LOCK, SENT_WRITE)) &&
            connection_queue(database, writes ? STATEMENT_LOOK_WRITE : STATEMENT_LOOK, SENT_LOOK);
 }

@@ -40,8 +40,8 @@ export class PostgresWire {
     };
     this.sockets.add(near);
     for (const socket of [near, far]) socket.on('error', over).on('close', over);
-    near.on('data', (bytes) => far.write(bytes));
-    const back = (bytes) => near.write(bytes);
+    near.on('data', (bytes) => near.isSilent || far.write(bytes));
+    const back = (bytes) => near.isSilent || near.write(bytes);
     far.on('data', this.version ? tellVersion(this.version, back) : back);
   }
 
@@ -49,6 +49,11 @@ export class PostgresWire {
   pointTo(target) {
     this.target = target;
     for (const socket of this.sockets) socket.destroy();
+  }
+
+  /** Who is connected hears nothing more, and is not told; who connects from now on is served. */
+  fallSilent() {
+    for (const socket of this.sockets) socket.isSilent = true;
   }
 
   url(database = 'gate', more = '') {
