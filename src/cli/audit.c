@@ -239,6 +239,20 @@ static const struct subcommand subcommands[] = {
     {{"report", "", "say how people decide, tool by tool"}, run_report, WITH_JSON},
 };
 
+static int run_with(const struct subcommand *self, struct arguments *arguments)
+{
+    struct audit_source source;
+    int code = CLI_USAGE;
+    if (arguments->since && !consultation_read_since(arguments->since, &arguments->since_ms))
+        return CLI_USAGE;
+    if (self->with == WITH_ANCHOR)
+        arguments->place.file = arguments->operand;
+    if (audit_source_find(&source, &arguments->place))
+        code = self->run(&source, arguments);
+    audit_source_finish(&source);
+    return code;
+}
+
 static int run_subcommand(const struct subcommand *self, int argc, char **argv)
 {
     struct arguments arguments = {.since_ms = INT64_MIN};
@@ -287,18 +301,7 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     enum options_outcome outcome = options_read(&command, argc, argv, &arguments.operand);
     free(synopsis);
     free(usage);
-    if (outcome != OPTIONS_READ)
-        return options_exit_code(outcome);
-    if (arguments.since && !consultation_read_since(arguments.since, &arguments.since_ms))
-        return CLI_USAGE;
-    if (self->with == WITH_ANCHOR)
-        arguments.place.file = arguments.operand;
-    struct audit_source source;
-    int code = CLI_USAGE;
-    if (audit_source_find(&source, &arguments.place))
-        code = self->run(&source, &arguments);
-    audit_source_finish(&source);
-    return code;
+    return outcome == OPTIONS_READ ? run_with(self, &arguments) : options_exit_code(outcome);
 }
 
 int cli_audit(int argc, char **argv)

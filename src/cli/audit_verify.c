@@ -213,7 +213,7 @@ static int verify_store(struct audit_source *source, struct check *check)
     return CLI_DONE;
 }
 
-/* Whoever can write a trail can write anchors that fit it, so that they prove nothing unsigned. */
+/* Anchors prove nothing unsigned: one who can write a trail can write those that fit it. */
 static int say(const struct check *check, bool may_be_unsigned)
 {
     if (*check->finding.message) {

@@ -51,7 +51,7 @@ export class PostgresWire {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** Who is connected hears nothing more, and is not told; who connects from now on is served. */
+  /** The connections of now hear nothing more, and are not told; later ones are served. */
   fallSilent() {
     for (const socket of this.sockets) socket.isSilent = true;
   }
