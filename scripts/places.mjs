@@ -44,9 +44,9 @@ export function methods(table, homes) {
 
 /** [{request, file}] of the operators' API. */
 export function routes(source, homes) {
-  const rows = [...source.matchAll(/^ {4}\{"(\w+)", "([^"]+)", [^}]*\b(\w+)\},/gm)];
+  const rows = [...source.matchAll(/^(?: {4}\{"(\w+)", "([^"]+)", (\w+),|ROUTE\("(\w+)", +"([^"]+)",.* (\w+)\)$)/gm)];
   if (rows.length === 0) throw new Error('the table of routes cannot be read');
-  return rows.map(([, method, at, handler]) => ({ request: `${method} ${at}`, file: homeOf(homes, handler) }));
+  return rows.map((row) => row.slice(1).filter(Boolean)).map(([method, at, handler]) => ({ request: `${method} ${at}`, file: homeOf(homes, handler) }));
 }
 
 const table = (head, rows) => [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
@@ -54,7 +54,7 @@ const table = (head, rows) => [head, head.map(() => '---'), ...rows].map((cells)
 export function lists(root = HERE) {
   const text = (name) => fs.readFileSync(path.join(root, name), 'utf8');
   const ofMethods = methods(text('include/taskgate/mcp/method_table.h'), definitions(root, 'gateway/methods'));
-  const ofRoutes = routes(text('src/admin/router.c'), definitions(root, 'admin'));
+  const ofRoutes = routes(text('src/admin/router.c') + text('src/admin/routes_table.h'), definitions(root, 'admin'));
   return [
     'Methods, in `src/gateway/methods/`:',
     table(['Method', '2025-11-25', '2026-07-28'], ofMethods.map(({ name, legacy, modern }) => [`\`${name}\``, legacy, modern])),

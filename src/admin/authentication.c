@@ -50,7 +50,7 @@ static void accept(const struct request *request, authentication_callback callba
         callback(context, &(struct authentication){who, 0, NULL});
         return;
     }
-    note(request, operator_via_name(who), "no_role", NULL, who->person);
+    note(request, operator_via_name(who), "no_role", NULL, who->person.name);
     operator_unref(who);
     refuse(callback, context, REPLY_FORBIDDEN,
            is_by_certificate ? "your entry in admin.people has no roles"

@@ -72,7 +72,7 @@ static void answer(void *context, const struct control_reply *reply)
     struct http_exchange *exchange = pending_reply_take(pending);
     if (reply->status == CONTROL_CREATED)
         log_info("Called by the control plane", LOG_TEXT("task", reply->task->id),
-                 LOG_TEXT("by", pending->who->person));
+                 LOG_TEXT("by", pending->who->person.name));
     const struct task_view view = pending_reply_view(pending);
     if (exchange && reply->status == CONTROL_CREATED)
         answer_created(exchange, reply->task, &view);
@@ -99,14 +99,21 @@ void calls_create(const struct request *request)
     struct pending_reply *pending = pending_reply_create(request);
     buffer_init(&source);
     json_decode_string(members.source, &source);
+    struct ballot_names keys;
+    struct buffer maker = {0};
+    person_keys(&pending->who->person, &keys);
+    ballot_names_write(&maker, &keys);
+    ballot_names_finish(&keys);
+    buffer_append_char(&maker, '\0');
     const struct control_call call = {
-        .name = pending->who->person,
-        .email = operator_email(pending->who),
+        .name = pending->who->person.name,
+        .maker = maker.bytes,
         .source = buffer_str(&source),
         .tool = members.tool,
         .arguments = members.arguments,
         .ttl = members.ttl,
     };
     control_call(request->admin->worker, &call, answer, pending);
+    buffer_finish(&maker);
     buffer_finish(&source);
 }

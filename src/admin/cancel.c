@@ -13,7 +13,7 @@ static void answer(void *context, const struct store_reply *reply)
     struct http_exchange *exchange = pending_reply_take(pending);
     if (reply->status == STORE_OK)
         log_info("Task cancelled", LOG_TEXT("task", reply->task->id),
-                 LOG_TEXT("by", pending->who->person), LOG_TEXT("source", reply->task->source),
+                 LOG_TEXT("by", pending->who->person.name), LOG_TEXT("source", reply->task->source),
                  LOG_TEXT("tool", reply->task->tool), LOG_TEXT("reason", pending->reason));
     if (exchange)
         pending_reply_with_task(exchange, reply, pending);
@@ -23,8 +23,8 @@ static void answer(void *context, const struct store_reply *reply)
 static void commit(struct pending_reply *pending, struct str id)
 {
     const struct task_change change = {
-        .to = TASK_CANCELLED, .by = pending->who->person, .reason = pending->reason};
-    const struct store_actor actor = {"operator", pending->who->person};
+        .to = TASK_CANCELLED, .by = pending->who->person.name, .reason = pending->reason};
+    const struct store_actor actor = {"operator", pending->who->person.name};
     store_task_change(pending->admin->store, id, &change, &actor,
                       (struct store_call){pending->admin->loop, answer, pending});
 }
@@ -53,7 +53,7 @@ void cancel_task(const struct request *request)
         return;
     struct pending_reply *pending = pending_reply_create(request);
     pending->reason = body.reason;
-    if (operator_sees_own_only(pending->who))
+    if (pending->right < RIGHT_ALL)
         store_task_get(request->admin->store, request->id,
                        (struct store_call){request->admin->loop, check_owner, pending});
     else

@@ -23,20 +23,20 @@
 static char *say_own(const struct pending_reply *pending)
 {
     return memory_format("the %s that made this call may not %s it; somebody else must",
-                         pending->who->is_person ? "person" : "token",
+                         pending->who->person.is_named ? "person" : "token",
                          ballot_verb_name(pending->decision->verb));
 }
 
 static char *say_not_approver(const struct pending_reply *pending, const struct task *task)
 {
-    if (!pending->who->is_person)
+    if (!pending->who->person.is_named)
         return memory_format("the workflow %s counts persons, and this token names none",
                              task->workflow);
     if (pending->is_emergency)
         return memory_format("%s is in none of the groups that decide alone in an emergency of "
                              "the workflow %s",
-                             pending->who->person, task->workflow);
-    return memory_format("%s may not vote in the workflow %s", pending->who->person,
+                             pending->who->person.name, task->workflow);
+    return memory_format("%s may not vote in the workflow %s", pending->who->person.name,
                          task->workflow);
 }
 
@@ -65,7 +65,7 @@ static char *say_too_large(const struct task *task)
 static void refuse(struct http_exchange *exchange, const struct store_reply *reply,
                    const struct pending_reply *pending)
 {
-    const char *person = pending->who->person;
+    const char *person = pending->who->person.name;
     char *message = NULL;
     if (reply->refusal == BALLOT_OWN_CALL)
         message = say_own(pending);

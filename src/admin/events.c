@@ -92,7 +92,7 @@ static bool renew(struct stream *stream, const struct config *config)
     struct operator_identity *now = operator_renew(stream->admin, stream->who);
     operator_unref(stream->who);
     stream->who = now;
-    return now && operator_may(now, ROLE_VIEWER) &&
+    return now && rights_of(now, ROUTE_events_open) == RIGHT_ALL &&
            client_certificate_suffices(stream->exchange, config);
 }
 

@@ -106,7 +106,7 @@ static void answer_revoked(void *context, const struct store_reply *reply)
     struct buffer body;
     if (reply->status == STORE_OK)
         log_info("Grant revoked", LOG_TEXT("grant", reply->grants[0].id),
-                 LOG_TEXT("by", pending->who->person), LOG_TEXT("reason", pending->reason));
+                 LOG_TEXT("by", pending->who->person.name), LOG_TEXT("reason", pending->reason));
     if (exchange && reply->status == STORE_OK) {
         buffer_init(&body);
         grant_json_write(&body, &reply->grants[0], pending->snapshot->config);
@@ -129,6 +129,7 @@ void grants_revoke(const struct request *request)
         return;
     struct pending_reply *pending = pending_reply_create(request);
     pending->reason = body.reason;
-    store_grant_revoke(request->admin->store, request->id, request->who->person, pending->reason,
+    store_grant_revoke(request->admin->store, request->id, request->who->person.name,
+                       pending->reason,
                        (struct store_call){request->admin->loop, answer_revoked, pending});
 }

@@ -9,7 +9,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/gateway/snapshot.h"
 
-#include "operator.h"
+#include "rights.h"
 
 #define KNOWN_SENDERS 256
 
@@ -51,6 +51,7 @@ struct request {
     struct http_exchange *exchange;
     struct snapshot *snapshot;
     struct operator_identity *who; /* NULL on routes that need no role */
+    enum right right;              /* that their roles give on this route */
     struct str id;                 /* the {id} of the path */
 };
 

@@ -21,7 +21,7 @@ static bool is_known(const struct admin *admin, const char *sha256)
 void known_senders_note(struct admin *admin, struct http_exchange *exchange,
                         const struct operator_identity *who)
 {
-    http_vouch(exchange, str_from(who->person));
+    http_vouch(exchange, str_from(who->person.name));
     if (!*who->sha256 || is_known(admin, who->sha256))
         return;
     memcpy(admin->known_senders[admin->next_sender], who->sha256,

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "taskgate/config/config.h"
+#include "taskgate/config/people.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/task/task.h"
@@ -21,16 +21,10 @@ enum operator_via {
 };
 
 struct operator_identity {
-    char *name;     /* of the token, the issuer's word, the subject of the certificate, or the
-                       id in Slack */
-    char *person;   /* of admin.people, else the token's name or the subject */
-    bool is_person; /* and not the bearer of a token that names nobody */
-    /* Of the person as their issuer knows them; NULL where the configuration does not say. */
-    char *issuer, *subject;
-    char email[DIGEST_HEX_BYTES];  /* digest of the address of their entry (identity.h), or "" */
-    struct config_strings claimed; /* groups by the word of the issuer alone */
-    struct config_strings groups;  /* of the person, the token and the issuer, each once */
-    unsigned roles;                /* ROLE_… bits as configured */
+    char *name; /* of the token, the issuer's word, the subject of the certificate, or the id in
+                   Slack */
+    struct person person; /* and the credentials that were shown */
+    unsigned roles;       /* ROLE_… bits as configured */
     enum operator_via via;
     char sha256[65];           /* of the token or of the session's cookie; "" of a certificate */
     struct identity *identity; /* that an issuer has told, or NULL */
@@ -60,14 +54,8 @@ struct operator_identity *operator_of_slack(const struct config *config, const c
 struct operator_identity *operator_ref(struct operator_identity *who);
 void operator_unref(struct operator_identity *who); /* NULL is allowed */
 
-/* Whether any of these roles, or one that includes it, is theirs. */
-bool operator_may(const struct operator_identity *who, unsigned roles);
-/* Whether they see their own tasks only: they may call, but not look. */
-bool operator_sees_own_only(const struct operator_identity *who);
 /* Whether the person made the call, with any token. */
 bool operator_owns(const struct operator_identity *who, const struct task *task);
-/* Digest of their verified address: what the issuer vouches for, else that of their entry; "". */
-const char *operator_email(const struct operator_identity *who);
 /* The same person by the same credentials, under the configuration in force: their roles and groups
  * as they are now. NULL when the credentials are no longer good, or are somebody else's. One
  * reference, the caller's. Long streams and waits ask again. */

@@ -21,6 +21,7 @@ struct pending_reply *pending_reply_create(const struct request *request)
     pending->snapshot = snapshot_ref(request->snapshot);
     pending->admin = request->admin;
     pending->who = operator_ref(request->who);
+    pending->right = request->right;
     if (request->exchange)
         http_on_gone(request->exchange, forget_exchange, pending);
     return pending;
@@ -47,8 +48,7 @@ struct http_exchange *pending_reply_take(struct pending_reply *pending)
 
 bool pending_reply_may_see(const struct pending_reply *pending, const struct store_reply *reply)
 {
-    return !operator_sees_own_only(pending->who) || !reply->task ||
-           operator_owns(pending->who, reply->task);
+    return pending->right == RIGHT_ALL || !reply->task || operator_owns(pending->who, reply->task);
 }
 
 void pending_reply_unknown(struct http_exchange *exchange)

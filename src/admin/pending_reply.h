@@ -16,6 +16,7 @@ struct pending_reply {
     struct snapshot *snapshot;      /* owned reference */
     struct admin *admin;
     struct operator_identity *who;
+    enum right right;                /* theirs, of the request */
     const struct decision *decision; /* of decisions.c; NULL for reads */
     char *reason;                    /* of the decision, or NULL */
     char *shown_digest;              /* of the request that the decision is about, or NULL */

@@ -103,9 +103,9 @@ static bool renew(struct wait *wait)
 {
     struct snapshot *snapshot = snapshot_current();
     struct operator_identity *now = operator_renew(wait->admin, wait->who);
-    bool may_see =
-        now && snapshot && client_certificate_suffices(wait->exchange, snapshot->config) &&
-        (operator_may(now, ROLE_VIEWER) || (operator_may(now, ROLE_CALLER) && wait->is_own));
+    bool may_see = now && snapshot &&
+                   client_certificate_suffices(wait->exchange, snapshot->config) &&
+                   rights_of(now, ROUTE_results_get) >= (wait->is_own ? RIGHT_OWN : RIGHT_ALL);
     if (now) {
         operator_unref(wait->who);
         wait->who = now;
@@ -178,7 +178,7 @@ static void on_read(void *context, const struct store_reply *reply)
     if (!wait->exchange)
         destroy(wait);
     else if (reply->status == STORE_NOT_FOUND ||
-             (reply->status == STORE_OK && operator_sees_own_only(wait->who) &&
+             (reply->status == STORE_OK && rights_of(wait->who, ROUTE_results_get) < RIGHT_ALL &&
               !operator_owns(wait->who, reply->task)))
         refuse(wait, REPLY_NOT_FOUND, "there is no task with this id");
     else if (reply->status != STORE_OK)

@@ -15,55 +15,34 @@
 #include "reply.h"
 #include "site.h"
 
-/* The roles for a route; a token with only `caller` sees its own tasks. */
-enum need {
-    NEED_NOTHING,
-    NEED_VIEWER = ROLE_VIEWER,
-    NEED_APPROVER = ROLE_APPROVER,
-    NEED_CALLER = ROLE_CALLER,
-    NEED_AUDITOR = ROLE_AUDITOR,
-    NEED_ANY_ROLE = ROLE_VIEWER | ROLE_APPROVER | ROLE_CALLER | ROLE_AUDITOR,
-    NEED_VIEWER_OR_CALLER = ROLE_VIEWER | ROLE_CALLER,
-    NEED_APPROVER_OR_CALLER = ROLE_APPROVER | ROLE_CALLER,
-};
-
 struct route {
     const char *method;
     const char *path; /* "{id}" stands for one segment */
-    enum need need;
-    bool any_host; /* probes come by pod address */
     request_handler handle;
+    bool any_host;    /* probes come by pod address */
+    bool is_open;     /* needs no role */
+    enum route_id id; /* unless it is open */
 };
 
+#define ROUTE(method, path, viewer, approver, caller, auditor, handler)                            \
+    {method, path, handler, .id = ROUTE_##handler},
 static const struct route routes[] = {
-    {"GET", "/health", NEED_NOTHING, true, probes_health},
-    {"GET", "/ready", NEED_NOTHING, true, probes_ready},
-    {"GET", "/metrics", NEED_NOTHING, true, probes_metrics},
-    {"GET", "/", NEED_NOTHING, false, page_serve},
-    {"GET", "/login", NEED_NOTHING, false, sign_in_begin},
-    {"GET", "/login/callback", NEED_NOTHING, false, sign_in_return},
-    {"POST", "/logout", NEED_NOTHING, false, sign_out},
-    {"POST", "/slack/interactions", NEED_NOTHING, false, slack_interactions_take},
-    {"GET", "/api/v1/sign-in", NEED_NOTHING, false, sign_in_describe},
-    {"GET", "/api/v1/whoami", NEED_ANY_ROLE, false, whoami_get},
-    {"POST", "/api/v1/calls", NEED_CALLER, false, calls_create},
-    {"GET", "/api/v1/tasks", NEED_VIEWER, false, tasks_list},
-    {"GET", "/api/v1/tasks/{id}", NEED_VIEWER_OR_CALLER, false, tasks_get},
-    {"GET", "/api/v1/tasks/{id}/result", NEED_VIEWER_OR_CALLER, false, results_get},
-    {"POST", "/api/v1/tasks/{id}/approve", NEED_APPROVER, false, decisions_approve},
-    {"POST", "/api/v1/tasks/{id}/reject", NEED_APPROVER, false, decisions_reject},
-    {"POST", "/api/v1/tasks/{id}/withdraw", NEED_APPROVER, false, decisions_withdraw},
-    {"POST", "/api/v1/decisions", NEED_APPROVER, false, decisions_many},
-    {"POST", "/api/v1/tasks/{id}/cancel", NEED_APPROVER_OR_CALLER, false, cancel_task},
-    {"GET", "/api/v1/grants", NEED_VIEWER, false, grants_list},
-    {"POST", "/api/v1/grants/{id}/revoke", NEED_APPROVER, false, grants_revoke},
-    {"GET", "/api/v1/audit", NEED_AUDITOR, false, audit_list},
-    {"GET", "/api/v1/events", NEED_VIEWER, false, events_open},
+    {"GET", "/health", probes_health, .any_host = true, .is_open = true},
+    {"GET", "/ready", probes_ready, .any_host = true, .is_open = true},
+    {"GET", "/metrics", probes_metrics, .any_host = true, .is_open = true},
+    {"GET", "/", page_serve, .is_open = true},
+    {"GET", "/login", sign_in_begin, .is_open = true},
+    {"GET", "/login/callback", sign_in_return, .is_open = true},
+    {"POST", "/logout", sign_out, .is_open = true},
+    {"POST", "/slack/interactions", slack_interactions_take, .is_open = true},
+    {"GET", "/api/v1/sign-in", sign_in_describe, .is_open = true},
+#include "routes_table.h"
 };
+#undef ROUTE
 #define ROUTE_COUNT (sizeof routes / sizeof *routes)
 
 /* Of every other file of the page. */
-static const struct route page_route = {"GET", "/", NEED_NOTHING, false, page_serve};
+static const struct route page_route = {"GET", "/", page_serve, .is_open = true};
 
 static bool path_matches(struct str pattern, struct str path, struct str *id)
 {
@@ -112,17 +91,6 @@ static bool has_token_in_query(struct str query)
             return true;
     }
     return false;
-}
-
-static const char *what_is_missing(enum need need)
-{
-    if (need == NEED_AUDITOR)
-        return "this token may not read the audit trail: it lacks the role auditor";
-    if (need == NEED_CALLER)
-        return "this token may not call: it lacks the role caller";
-    if (need == NEED_APPROVER || need == NEED_APPROVER_OR_CALLER)
-        return "this token may not decide: it lacks the role approver";
-    return "this token may not read: it lacks the role viewer";
 }
 
 /* Probes have no certificate. */
@@ -192,8 +160,8 @@ static void on_found(void *context, const struct authentication *result)
                         "a browser's request that changes something needs X-Taskgate: 1 and the "
                         "Origin of admin.public_url",
                         NULL);
-        else if (!operator_may(request->who, (unsigned)admission->route->need))
-            reply_error(request->exchange, REPLY_FORBIDDEN, what_is_missing(admission->route->need),
+        else if ((request->right = rights_of(request->who, admission->route->id)) == RIGHT_NONE)
+            reply_error(request->exchange, REPLY_FORBIDDEN, rights_missing(admission->route->id),
                         NULL);
         else
             admission->route->handle(request);
@@ -203,7 +171,7 @@ static void on_found(void *context, const struct authentication *result)
 
 static void admit(const struct request *request, const struct route *route)
 {
-    if (route->need == NEED_NOTHING) {
+    if (route->is_open) {
         route->handle(request);
         return;
     }

@@ -78,7 +78,7 @@ static struct operator_identity *operator_of(const struct config *config,
     identity_unref(identity);
     if (!who)
         return NULL;
-    if (clock_now_ms() >= who->until_ms || strcmp(who->person, sign_in->person) != 0) {
+    if (clock_now_ms() >= who->until_ms || strcmp(who->person.name, sign_in->person) != 0) {
         operator_unref(who);
         return NULL;
     }
@@ -151,7 +151,7 @@ void sessions_begin(struct admin *admin, const struct config *config, const char
     digest_sha256_hex(str_from(cookie), digest);
     const struct store_sign_in sign_in = {
         .digest = digest,
-        .person = who->person,
+        .person = who->person.name,
         .issuer = who->identity->issuer,
         .claims = claims,
         .created_ms = now_ms,

@@ -114,7 +114,7 @@ static void fail(struct step *step, const struct failure *failure, const char *d
     refusals_note(step->admin, &(struct refusal){
                                    .reason = failure->reason,
                                    .detail = detail,
-                                   .person = step->who ? step->who->person : NULL,
+                                   .person = step->who ? step->who->person.name : NULL,
                                    .client = step->exchange ? http_peer(step->exchange) : STR_EMPTY,
                                });
     struct http_exchange *exchange = take_exchange(step);
@@ -241,8 +241,8 @@ static void on_stored(void *context, bool is_stored)
     }
     struct http_exchange *exchange = take_exchange(step);
     metrics_count(METRIC_SIGN_INS, STR("success"));
-    log_info("Operator signed in", LOG_TEXT("person", step->who->person),
-             LOG_TEXT("name", step->who->name), LOG_TEXT("subject", step->who->subject));
+    log_info("Operator signed in", LOG_TEXT("person", step->who->person.name),
+             LOG_TEXT("name", step->who->name), LOG_TEXT("subject", step->who->person.subject));
     if (exchange) {
         char *home = memory_format("%s/", config->public_url);
         buffer_init(&cookie);

@@ -107,7 +107,7 @@ static void on_ended(void *context, bool is_stored)
 {
     struct leave *leave = leave_from(context);
     if (leave->who)
-        log_info("Operator signed out", LOG_TEXT("person", leave->who->person));
+        log_info("Operator signed out", LOG_TEXT("person", leave->who->person.name));
     if (is_stored && leave->who && leave->snapshot->config->oidc.is_on) {
         provider_look(leave->admin->provider, leave->snapshot, on_provider, leave);
         return;

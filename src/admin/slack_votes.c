@@ -41,7 +41,7 @@ static void note_refusal(const struct pending_reply *pending, const struct store
     bool is_refused = reply->status == STORE_REFUSED || reply->status == STORE_CONFLICT;
     if (is_refused && !pending->decision->withdraws)
         log_info("A reaction in Slack is no vote", LOG_TEXT("task", reply->task->id),
-                 LOG_TEXT("by", pending->who->person), LOG_TEXT("reason", code));
+                 LOG_TEXT("by", pending->who->person.name), LOG_TEXT("reason", code));
 }
 
 static void on_vote(void *context, const struct store_reply *reply)

@@ -10,6 +10,7 @@
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/shown.h"
 
+#include "rights.h"
 #include "voter.h"
 
 /* Copies of all that is asked for: the request is over before the store's thread is done. */
@@ -17,7 +18,7 @@ struct filter {
     uint32_t magic; /* FILTER_MAGIC */
     char *text, *digest;
     bool is_mine, may_decide;
-    struct voter voter;
+    struct person voter;
     struct config *config;
 };
 #define FILTER_MAGIC 0x4f117e25
@@ -77,10 +78,8 @@ static bool is_of_group(const struct filter *filter, const struct task *task)
 
 static bool waits_for_me(const struct filter *filter, const struct task *task)
 {
-    const struct voter *voter = &filter->voter;
     const struct store_vote vote = {
-        .voter = voter->person,
-        .owners = voter->owners,
+        .voter = filter->voter,
         .verb = BALLOT_APPROVE,
         .reason = "given",
     };
@@ -104,7 +103,7 @@ static void release(void *context)
     struct filter *filter = filter_from(context);
     free(filter->text);
     free(filter->digest);
-    voter_finish(&filter->voter);
+    person_finish(&filter->voter);
     config_unref(filter->config);
     MAGIC_CLEAR(filter);
     free(filter);
@@ -119,9 +118,9 @@ void task_filter_add(struct task_list_query *query, const struct task_view *view
     filter->text = memory_copy_str(query->text);
     filter->digest = memory_copy_str(query->digest);
     filter->is_mine = query->is_mine;
-    filter->may_decide = operator_may(view->who, ROLE_APPROVER);
+    filter->may_decide = rights_of(view->who, ROUTE_decisions_approve) == RIGHT_ALL;
     filter->config = config_ref(view->config);
-    voter_init(&filter->voter, view->who);
+    person_copy(&filter->voter, &view->who->person);
     if (query->is_mine && query->filter.states == 0)
         query->filter.states = 1u << TASK_PENDING;
     query->filter.accepts = accepts;

@@ -13,11 +13,10 @@ const struct decision vote_reject = {BALLOT_REJECT, false, "Task rejected"};
 const struct decision vote_withdraw = {BALLOT_APPROVE, true, "Vote withdrawn"};
 
 /* Without the electorate, which whoever casts it adds. */
-static struct store_vote vote_of(const struct pending_reply *pending, const struct voter *voter)
+static struct store_vote vote_of(const struct pending_reply *pending)
 {
     return (struct store_vote){
-        .voter = voter->person,
-        .owners = voter->owners,
+        .voter = pending->who->person,
         .verb = pending->decision->verb,
         .reason = pending->reason,
         .is_emergency = pending->is_emergency,
@@ -32,14 +31,11 @@ static struct store_vote vote_of(const struct pending_reply *pending, const stru
 
 enum ballot_refusal vote_judge(const struct pending_reply *pending, const struct task *task)
 {
-    struct voter voter;
     struct ballot ballot;
-    voter_init(&voter, pending->who);
     voter_read_ballot(pending->snapshot->config, task, &ballot);
-    const struct store_vote vote = vote_of(pending, &voter);
+    const struct store_vote vote = vote_of(pending);
     enum ballot_refusal refusal = store_vote_judge(&ballot, &vote, task);
     ballot_finish(&ballot);
-    voter_finish(&voter);
     return refusal;
 }
 
@@ -61,12 +57,9 @@ bool vote_may_decide(const struct pending_reply *pending, const struct task *tas
 
 void vote_cast(const struct pending_reply *pending, struct str id, struct store_call call)
 {
-    struct voter voter;
-    voter_init(&voter, pending->who);
-    struct store_vote vote = vote_of(pending, &voter);
+    struct store_vote vote = vote_of(pending);
     vote.electorate = voter_electorate(pending->snapshot->config);
     store_task_vote(pending->admin->store, id, &vote, call);
-    voter_finish(&voter);
 }
 
 void vote_note(const struct pending_reply *pending, const struct task *task)
@@ -76,13 +69,13 @@ void vote_note(const struct pending_reply *pending, const struct task *task)
     const char *verb = decision->withdraws ? "withdraw" : ballot_verb_name(decision->verb);
     metrics_count(METRIC_VOTES, str_from(task->workflow), str_from(verb));
     log_info(is_open ? "Vote counted" : decision->log_line, LOG_TEXT("task", task->id),
-             LOG_TEXT("by", pending->who->person), LOG_TEXT("source", task->source),
+             LOG_TEXT("by", pending->who->person.name), LOG_TEXT("source", task->source),
              LOG_TEXT("tool", task->tool), LOG_TEXT("reason", pending->reason));
     if (!pending->is_emergency)
         return;
     metrics_add(METRIC_EMERGENCY_APPROVALS, 1, NULL);
     log_warn("Approved in an emergency, by one person alone", LOG_TEXT("task", task->id),
-             LOG_TEXT("by", pending->who->person), LOG_TEXT("workflow", task->workflow));
+             LOG_TEXT("by", pending->who->person.name), LOG_TEXT("workflow", task->workflow));
 }
 
 int vote_status(const struct pending_reply *pending, const struct store_reply *reply)

@@ -7,6 +7,7 @@
 #include "taskgate/config/duration.h"
 #include "taskgate/json/members.h"
 
+#include "rights.h"
 #include "voter.h"
 
 static void add_flag(struct buffer *out, const char *key, bool flag)
@@ -91,12 +92,11 @@ static void add_offer(struct buffer *out, const struct ballot_grants *grants)
 
 /* The ballot's answer to a vote with a reason. */
 static enum ballot_refusal judge(const struct ballot *ballot, const struct task *task,
-                                 const struct voter *voter, enum ballot_verb verb,
+                                 const struct operator_identity *who, enum ballot_verb verb,
                                  bool is_emergency)
 {
     const struct store_vote vote = {
-        .voter = voter->person,
-        .owners = voter->owners,
+        .voter = who->person,
         .verb = verb,
         .reason = "given",
         .is_emergency = is_emergency,
@@ -108,13 +108,11 @@ static enum ballot_refusal judge(const struct ballot *ballot, const struct task 
 static void add_rights(struct buffer *out, const struct ballot *ballot, const struct task *task,
                        const struct operator_identity *who)
 {
-    struct voter voter;
-    voter_init(&voter, who);
-    bool has_role = operator_may(who, ROLE_APPROVER);
-    const struct ballot_vote *own = ballot_votes_of(&ballot->votes, &voter.person);
-    enum ballot_refusal approve = judge(ballot, task, &voter, BALLOT_APPROVE, false);
-    enum ballot_refusal reject = judge(ballot, task, &voter, BALLOT_REJECT, false);
-    enum ballot_refusal alone = judge(ballot, task, &voter, BALLOT_APPROVE, true);
+    bool has_role = rights_of(who, ROUTE_decisions_approve) == RIGHT_ALL;
+    const struct ballot_vote *own = ballot_votes_of(&ballot->votes, &who->person);
+    enum ballot_refusal approve = judge(ballot, task, who, BALLOT_APPROVE, false);
+    enum ballot_refusal reject = judge(ballot, task, who, BALLOT_REJECT, false);
+    enum ballot_refusal alone = judge(ballot, task, who, BALLOT_APPROVE, true);
     json_add_key(out, "you");
     buffer_append_char(out, '{');
     add_flag(out, "approve", has_role && approve == BALLOT_ACCEPTED);
@@ -122,14 +120,13 @@ static void add_rights(struct buffer *out, const struct ballot *ballot, const st
     add_flag(out, "emergency", has_role && alone == BALLOT_ACCEPTED);
     add_flag(out, "grant",
              has_role && approve == BALLOT_ACCEPTED &&
-                 ballot_may_grant(&ballot->terms, &voter.person));
+                 ballot_may_grant(&ballot->terms, &who->person));
     add_flag(out, "edit",
              has_role && approve == BALLOT_ACCEPTED && ballot->terms.allow_edit.count > 0 &&
                  ballot_terms_persons(&ballot->terms) == 1);
     add_flag(out, "withdraw", has_role && own && task->state == TASK_PENDING);
     json_add_text_or_null(out, "code", has_role ? ballot_refusal_code(approve) : "forbidden");
     buffer_append_char(out, '}');
-    voter_finish(&voter);
 }
 
 static bool was_emergency(const struct ballot_votes *votes)

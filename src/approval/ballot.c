@@ -48,7 +48,7 @@ static bool takes_unnamed(const struct ballot_terms *terms)
     return terms->quorum == 1 && terms->groups.count == 0 && terms->people.count == 0;
 }
 
-bool ballot_may_vote(const struct ballot_terms *terms, const struct ballot_person *person)
+bool ballot_may_vote(const struct ballot_terms *terms, const struct person *person)
 {
     if (terms->is_unreadable || (!person->is_named && !takes_unnamed(terms)))
         return false;
@@ -58,25 +58,18 @@ bool ballot_may_vote(const struct ballot_terms *terms, const struct ballot_perso
            ballot_names_has(&terms->people, person->name);
 }
 
-bool ballot_may_in_emergency(const struct ballot_terms *terms, const struct ballot_person *person)
+bool ballot_may_in_emergency(const struct ballot_terms *terms, const struct person *person)
 {
     return !terms->is_unreadable && person->is_named &&
            ballot_names_meet(&terms->emergency, &person->groups);
 }
 
-bool ballot_may_grant(const struct ballot_terms *terms, const struct ballot_person *person)
+bool ballot_may_grant(const struct ballot_terms *terms, const struct person *person)
 {
     const struct ballot_names *by = &terms->grants.by;
     bool is_asked_for = by->count > 0;
     return terms->grants.are_offered && ballot_may_vote(terms, person) &&
            (!is_asked_for || (person->is_named && ballot_names_meet(by, &person->groups)));
-}
-
-bool ballot_is_own(const struct ballot_person *person, const struct ballot_names *owners,
-                   const char *owner, const char *owner_email)
-{
-    bool has_address = *owner_email && ballot_names_has(&person->emails, owner_email);
-    return has_address || ballot_names_has(owners, owner);
 }
 
 static enum ballot_refusal judge_wish(const struct ballot_terms *terms,
@@ -155,7 +148,7 @@ static bool is_first_of_person(const struct ballot *ballot, size_t index)
 {
     for (size_t i = 0; i < index; i++) {
         if (counts(ballot, i) &&
-            ballot_person_is(&ballot->votes.items[i].person, &ballot->votes.items[index].person))
+            person_is(&ballot->votes.items[i].person, &ballot->votes.items[index].person))
             return false;
     }
     return true;

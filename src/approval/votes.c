@@ -9,49 +9,6 @@
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
-/* ---- persons ---- */
-
-void ballot_person_finish(struct ballot_person *person)
-{
-    free(person->name);
-    free(person->via);
-    free(person->credential);
-    free(person->issuer);
-    free(person->subject);
-    ballot_names_finish(&person->emails);
-    ballot_names_finish(&person->groups);
-    ballot_names_finish(&person->claimed);
-    *person = (struct ballot_person){.name = NULL};
-}
-
-void ballot_person_copy(struct ballot_person *copy, const struct ballot_person *person)
-{
-    *copy = (struct ballot_person){
-        .name = memory_copy_text(person->name),
-        .is_named = person->is_named,
-        .via = memory_copy_text(person->via),
-        .credential = memory_copy_text(person->credential),
-        .issuer = memory_copy_text(person->issuer),
-        .subject = memory_copy_text(person->subject),
-    };
-    ballot_names_add_all(&copy->emails, &person->emails);
-    ballot_names_add_all(&copy->groups, &person->groups);
-    ballot_names_add_all(&copy->claimed, &person->claimed);
-}
-
-static bool are_equal(const char *left, const char *right)
-{
-    return left && right && strcmp(left, right) == 0;
-}
-
-bool ballot_person_is(const struct ballot_person *left, const struct ballot_person *right)
-{
-    bool is_same_subject =
-        are_equal(left->issuer, right->issuer) && are_equal(left->subject, right->subject);
-    return are_equal(left->name, right->name) || is_same_subject ||
-           ballot_names_meet(&left->emails, &right->emails);
-}
-
 /* ---- votes ---- */
 
 const char *ballot_verb_name(enum ballot_verb verb)
@@ -61,7 +18,7 @@ const char *ballot_verb_name(enum ballot_verb verb)
 
 static void finish_vote(struct ballot_vote *vote)
 {
-    ballot_person_finish(&vote->person);
+    person_finish(&vote->person);
     free(vote->reason);
     free(vote->reaction);
 }
@@ -82,11 +39,11 @@ static struct ballot_vote *append(struct ballot_votes *votes)
     return vote;
 }
 
-struct ballot_vote *ballot_votes_add(struct ballot_votes *votes, const struct ballot_person *person,
+struct ballot_vote *ballot_votes_add(struct ballot_votes *votes, const struct person *person,
                                      enum ballot_verb verb)
 {
     struct ballot_vote *vote = append(votes);
-    ballot_person_copy(&vote->person, person);
+    person_copy(&vote->person, person);
     vote->verb = verb;
     return vote;
 }
@@ -99,11 +56,10 @@ void ballot_votes_remove(struct ballot_votes *votes, size_t index)
             (votes->count - index) * sizeof *votes->items);
 }
 
-struct ballot_vote *ballot_votes_of(const struct ballot_votes *votes,
-                                    const struct ballot_person *person)
+struct ballot_vote *ballot_votes_of(const struct ballot_votes *votes, const struct person *person)
 {
     for (size_t i = 0; i < votes->count; i++) {
-        if (ballot_person_is(&votes->items[i].person, person))
+        if (person_is(&votes->items[i].person, person))
             return &votes->items[i];
     }
     return NULL;
@@ -152,6 +108,8 @@ static void write_vote(struct buffer *out, const struct ballot_vote *vote)
     ballot_names_write(out, &vote->person.groups);
     json_add_key(out, "claimed");
     ballot_names_write(out, &vote->person.claimed);
+    json_add_key(out, "keys");
+    ballot_names_write(out, &vote->person.keys);
     buffer_append_char(out, '}');
 }
 
@@ -187,6 +145,8 @@ static bool read_vote(struct ballot_vote *vote, struct str object)
     ballot_names_read(&vote->person.emails, json_member(object, "emails"));
     ballot_names_read(&vote->person.groups, json_member(object, "groups"));
     ballot_names_read(&vote->person.claimed, json_member(object, "claimed"));
+    ballot_names_read(&vote->person.keys,
+                      json_member(object, "keys")); /* of an older version: none */
     vote->verb = json_string_equals(verb, STR("approve")) ? BALLOT_APPROVE : BALLOT_REJECT;
     if (!str_to_u64(json_member(object, "at"), &at_ms) || at_ms > INT64_MAX || !vote->person.name)
         return false;

@@ -43,7 +43,7 @@ static void add_person(const struct config *config, const struct config_person *
                        struct ballot_votes *votes)
 {
     const struct ballot_names own = names_of(&person->groups);
-    struct ballot_person known = {.name = person->name, .is_named = true};
+    struct person known = {.name = person->name, .is_named = true};
     bool may = may_without_token(config, person);
     ballot_names_add_all(&known.groups, &own);
     for (size_t i = 0; i < config->token_count; i++) {
@@ -67,7 +67,7 @@ void electorate_add(const struct config *config, struct ballot_votes *votes)
     }
     for (size_t i = 0; i < config->token_count; i++) {
         const struct config_token *token = &config->tokens[i];
-        struct ballot_person bearer = {.name = token->name, .groups = names_of(&token->groups)};
+        struct person bearer = {.name = token->name, .groups = names_of(&token->groups)};
         if (!token->person && token->name && may_approve(token->roles))
             ballot_votes_add(votes, &bearer, BALLOT_APPROVE);
     }

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "checks.h"
+#include "taskgate/config/people.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
 #include "validate.h"
 
-/* The token that THOUGHTGATE_ADMIN_TOKEN or the first start makes. */
-#define OWN_TOKEN_NAME "admin"
+#define OWN_TOKEN_VARIABLE "THOUGHTGATE_ADMIN_TOKEN"
 
 static bool is_text(const struct node *node)
 {
@@ -71,13 +71,34 @@ static void check_certificate_of(const struct draft *draft, const struct node *n
                        "the roles are those of a certificate, which is missing");
 }
 
+/* Nobody has a subject of no issuer, or of one that vouches for nobody here. */
+static void check_subject_of(const struct draft *draft, const struct node *node, const char *path,
+                             const struct config_person *person)
+{
+    const struct config *config = draft->config;
+    bool is_given = config->oidc.is_on && are_equal(config->oidc.issuer, person->issuer);
+    for (size_t i = 0; i < config->source_count; i++)
+        is_given = is_given || are_equal(config->sources[i].auth.issuer, person->issuer);
+    if (!person->subject || is_given)
+        return;
+    if (person->issuer)
+        report_warning(&draft->report, node_get(node, "issuer"), path,
+                       "name that of admin.oidc or of the auth of a source",
+                       "no agent and no operator shows a token of %s, the subject has no effect",
+                       person->issuer);
+    else
+        report_warning(&draft->report, node_get(node, "subject"), path, "add issuer",
+                       "it is not said which issuer gives the subject, it has no effect");
+}
+
 static void validate_person(const struct draft *draft, const struct node *node, size_t index)
 {
     const struct config_person *person = &draft->config->people[index];
     char *path = memory_format("admin.people[%zu]", index);
     check_alone(draft, node, index);
     check_certificate_of(draft, node, path, person);
-    if (are_equal(person->name, OWN_TOKEN_NAME))
+    check_subject_of(draft, node, path, person);
+    if (are_equal(person->name, PEOPLE_OWN_NAME))
         report_warning(&draft->report, node_get(node, "name"), path, "choose another name",
                        "decisions by THOUGHTGATE_ADMIN_TOKEN are recorded under this name, too");
     free(path);
@@ -125,6 +146,21 @@ static void check_person_of(const struct draft *draft, const struct node *node, 
                      "the token of %s has the name of another person", token->person);
 }
 
+/* Two names for one token would give it two kinds of rights. */
+static void warn_of_own(const struct draft *draft, const struct node *node, const char *path,
+                        const struct config_token *token)
+{
+    const char *own = draft->environment(OWN_TOKEN_VARIABLE);
+    char digest[DIGEST_HEX_BYTES];
+    if (!own || !*own)
+        return;
+    digest_sha256_hex(str_from(own), digest);
+    if (strcmp(digest, token->sha256) == 0)
+        report_warning(&draft->report, node, path, "give each a token of its own",
+                       "this is the token of " OWN_TOKEN_VARIABLE
+                       ", which has the rights that stand here");
+}
+
 static void validate_token(const struct draft *draft, const struct node *node, size_t index)
 {
     struct config_token *tokens = draft->config->tokens, *token = &tokens[index];
@@ -150,6 +186,7 @@ static void validate_token(const struct draft *draft, const struct node *node, s
                          "this is the token of admin.tokens[%zu] as well", i);
     }
     check_person_of(draft, node, path, token);
+    warn_of_own(draft, node, path, token);
     free(variable_path);
     free(path);
 }
@@ -161,7 +198,9 @@ static const struct node *list_of(const struct draft *draft, const char *key)
 
 void validate_operators(const struct draft *draft)
 {
+    const char *own = draft->environment(OWN_TOKEN_VARIABLE);
     const struct node *people = list_of(draft, "people");
+    draft->config->has_own_token = (own && *own) || draft->config->token_count == 0;
     for (size_t i = 0; i < draft->config->person_count; i++)
         validate_person(draft, people->values[i], i);
     const struct node *tokens = list_of(draft, "tokens");

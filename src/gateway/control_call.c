@@ -27,8 +27,7 @@ struct control {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source;
-    char *owner;                  /* the task's */
-    char email[DIGEST_HEX_BYTES]; /* of the owner */
+    char *owner, *maker; /* the task's */
     struct buffer body;
     struct envelope envelope;
     control_callback callback;
@@ -42,6 +41,7 @@ static void finish(struct control *control)
     envelope_finish(&control->envelope);
     buffer_finish(&control->body);
     free(control->owner);
+    free(control->maker);
     snapshot_unref(control->snapshot);
     free(control);
 }
@@ -182,7 +182,7 @@ static void create(struct control *control, const struct policy_decision *decisi
         .owner = control->owner,
         .session = "",
         .principal = control->owner,
-        .owner_email = control->email,
+        .maker = control->maker,
         .span = control->span,
     };
     struct task *task =
@@ -300,7 +300,7 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
     control->callback = callback;
     control->context = context;
     control->owner = control_owner(call->name);
-    snprintf(control->email, sizeof control->email, "%s", call->email);
+    control->maker = memory_copy_text(call->maker);
     if (atomic_load(&worker->gateway->shutting_down))
         refuse(control, CONTROL_UNAVAILABLE, jsonrpc_error_code(JSONRPC_UNAVAILABLE),
                "the gateway is shutting down");
@@ -318,20 +318,12 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
 
 char *control_owner(const char *name)
 {
-    return memory_format(TASK_BINDING_ADMIN "%s", name);
-}
-
-bool control_owns(const char *name, const struct task *task)
-{
-    struct str owner = str_from(task->owner), prefix = STR(TASK_BINDING_ADMIN);
-    return str_starts_with(owner, prefix) &&
-           str_equal(str_slice(owner.bytes + prefix.length, owner.length - prefix.length),
-                     str_from(name));
+    return memory_format(PERSON_OWNER "%s", name);
 }
 
 void control_wants_result(struct gateway_worker *worker, struct task *task)
 {
-    if (str_starts_with(str_from(task->owner), STR(TASK_BINDING_ADMIN)))
+    if (str_starts_with(str_from(task->owner), STR(PERSON_OWNER)))
         execution_offer_own(worker, task, true);
 }
 
@@ -348,7 +340,7 @@ static void on_approved(void *context, const struct store_reply *reply)
 {
     struct gateway_worker *worker = gateway_worker_from(context);
     for (size_t i = 0; reply->status == STORE_OK && i < reply->task_count; i++) {
-        if (str_starts_with(str_from(reply->tasks[i]->owner), STR(TASK_BINDING_ADMIN)))
+        if (str_starts_with(str_from(reply->tasks[i]->owner), STR(PERSON_OWNER)))
             store_task_get(worker->gateway->store, str_from(reply->tasks[i]->id),
                            (struct store_call){worker->loop, on_resumed, worker});
     }

@@ -48,7 +48,7 @@ static bool keeps_the_rest(const struct task *task, struct str arguments)
 
 static bool is_of_control_plane(const struct task *task)
 {
-    return str_starts_with(str_from(task->owner), STR(TASK_BINDING_ADMIN));
+    return str_starts_with(str_from(task->owner), STR(PERSON_OWNER));
 }
 
 static bool fits_schema(const struct gateway_worker *worker, const struct task *task,

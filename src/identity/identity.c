@@ -11,32 +11,6 @@
 
 #define SUBJECT_MAX_BYTES 1024
 
-void identity_owner(const char *issuer, const char *subject, char owner[IDENTITY_OWNER_BYTES])
-{
-    struct buffer text = {0};
-    buffer_append_text(&text, issuer);
-    buffer_append_char(&text, '\0');
-    buffer_append_text(&text, subject);
-    memcpy(owner, "sub:", sizeof "sub:");
-    digest_sha256_hex(buffer_str(&text), owner + 4);
-    buffer_finish(&text);
-}
-
-void identity_email_digest(const char *email, char digest[DIGEST_HEX_BYTES])
-{
-    struct buffer text = {0};
-    digest[0] = '\0';
-    for (const char *at = email; at && *at; at++) {
-        char byte = *at;
-        if (byte >= 'A' && byte <= 'Z')
-            byte = (char)(byte - 'A' + 'a');
-        buffer_append_char(&text, byte);
-    }
-    if (text.length > 0)
-        digest_sha256_hex(buffer_str(&text), digest);
-    buffer_finish(&text);
-}
-
 static void list_add(struct identity_list *list, char *item)
 {
     list->items = memory_grow_array(list->items, list->count + 1, sizeof(*list->items));
@@ -109,8 +83,8 @@ struct identity *identity_create(struct str claims, const char *issuer,
     identity->name = claim_text(claim_find(claims, shape->name_claim ? shape->name_claim : "name"));
     identity->email = claim_text(json_member(claims, "email"));
     identity->email_verified = json_type(json_member(claims, "email_verified")) == JSON_TRUE;
-    identity_email_digest(identity->email_verified ? identity->email : NULL,
-                          identity->verified_email);
+    person_email_digest(identity->email_verified ? identity->email : NULL,
+                        identity->verified_email);
     identity->client_id = claim_text(json_member(claims, "azp"));
     if (!identity->client_id)
         identity->client_id = claim_text(json_member(claims, "client_id"));
@@ -120,7 +94,7 @@ struct identity *identity_create(struct str claims, const char *issuer,
               &identity->groups);
     read_scopes(claims, &identity->scopes);
     identity->until_ms = until_ms;
-    identity_owner(issuer, subject, identity->owner);
+    person_subject_owner(issuer, subject, identity->owner);
     return identity;
 }
 

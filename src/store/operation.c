@@ -203,9 +203,7 @@ struct store_vote *vote_copy(const struct store_vote *vote)
 {
     struct store_vote *copy = memory_alloc(sizeof *copy);
     *copy = *vote;
-    ballot_person_copy(&copy->voter, &vote->voter);
-    copy->owners = (struct ballot_names){NULL, 0};
-    ballot_names_add_all(&copy->owners, &vote->owners);
+    person_copy(&copy->voter, &vote->voter);
     copy->reason = memory_copy_text(vote->reason);
     copy->reaction = memory_copy_text(vote->reaction);
     copy->shown_digest = memory_copy_text(vote->shown_digest);
@@ -226,8 +224,7 @@ void vote_destroy(struct store_vote *vote)
         return;
     if (vote->electorate.release)
         vote->electorate.release(vote->electorate.context);
-    ballot_person_finish(&vote->voter);
-    ballot_names_finish(&vote->owners);
+    person_finish(&vote->voter);
     free((char *)vote->reason);
     free((char *)vote->reaction);
     free((char *)vote->shown_digest);

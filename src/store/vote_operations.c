@@ -19,9 +19,10 @@ static bool is_by_reaction(const struct ballot *ballot, const struct store_vote 
 enum ballot_refusal store_vote_judge(const struct ballot *ballot, const struct store_vote *vote,
                                      const struct task *task)
 {
+    const struct person_maker maker = {task->owner, task->owner_email, task->maker};
     const struct ballot_question question = {
         .voter = &vote->voter,
-        .is_own = ballot_is_own(&vote->voter, &vote->owners, task->owner, task->owner_email),
+        .is_own = person_made(&vote->voter, &maker),
         .is_pending = task->state == TASK_PENDING,
         .request_digest = task->request_digest,
         .shown_digest = vote->shown_digest,

@@ -20,6 +20,7 @@ struct counted_task {
 static const size_t texts[] = {
     offsetof(struct task, source),
     offsetof(struct task, owner),
+    offsetof(struct task, maker),
     offsetof(struct task, session),
     offsetof(struct task, principal),
     offsetof(struct task, tool),

@@ -312,6 +312,29 @@ for (const [name, again, cause] of [
   });
 }
 
+test('a token without a person is taken out: its grant has ended, and its namesake does not revive it', async (t) => {
+  const desk = { name: 'desk', token_env: 'DESK', roles: ['approver'] };
+  const more = { env: { ...env, DESK: 'token-of-the-desk' }, config: { admin: { people, tokens: [...tokens, desk] } } };
+  const all = await stage(t, {}, more);
+  const { call, admin, reload, grants } = all;
+  const given = async (token, cause, again) => {
+    const task = await call();
+    const answer = await admin.as(token).post(`/api/v1/tasks/${task.id}/approve`, { grant: { for: '1h', calls: 5 } });
+    assert.equal(answer.status, 200, answer.text);
+    await admin.inState(task.id, 'completed');
+    assert.equal((await admin.inState((await call()).id, 'completed')).decidedBy, `grant:${answer.json.grant.id}`);
+    await again();
+    assert.equal((await call()).state, 'pending');
+    const { endCause } = (await grants()).find(({ id }) => id === answer.json.grant.id);
+    assert.equal(endCause, cause);
+  };
+  await given('token-of-the-desk', 'giver_left', () => reload({ config: { admin: { people, tokens } } }));
+  // A token of the file with the name of the one that the environment has.
+  const named = { ...desk, name: 'admin' };
+  await reload({ config: { admin: { people, tokens: [...tokens, named] } } });
+  await given('token-of-the-desk', 'giver_left', () => reload({ config: { admin: { people, tokens } } }));
+});
+
 test('a reload that changes nothing of it keeps it, and so does a restart', async (t) => {
   const { admin, gateway, connect, reload } = await stage(t);
   const client = await connect({ headers: { authorization: 'Bearer one' } });

@@ -1,5 +1,7 @@
 // Operators by name: the holders of tokens, their rights, and the records of them.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { run } from './lib/child.mjs';
 import { BINARY, workflow } from './lib/gateway.mjs';
@@ -137,4 +139,107 @@ test('the command line prefers TASKGATE_TOKEN, and whoami says who that is', asy
   assert.deepEqual([wrong.code, wrong.stdout], [3, '']);
   assert.match(wrong.stderr, /the token in TASKGATE_TOKEN was refused/);
   assert.match((await taskgate(['whoami'])).stderr, /set TASKGATE_TOKEN or THOUGHTGATE_ADMIN_TOKEN/);
+});
+
+/* ---- one person, whatever a reload calls them ---- */
+
+const calledBy = async (who) => {
+  const answer = await who.post('/api/v1/calls', { tool: 'delete_user', arguments: {} });
+  assert.equal(answer.status, 201, answer.text);
+  return answer.json.id;
+};
+
+async function isOwn(who, id) {
+  const refused = await who.decide('approve', id);
+  assert.deepEqual([refused.status, refused.json.error?.code], [403, 'own_call'], refused.text);
+}
+
+test('a call is its maker’s after a reload that names or renames the person, in SQLite after a restart, too', async (t) => {
+  const { admin, gateway } = await stage(t);
+  const cli = admin.as(ENV.ALICE_CI);
+  const first = await calledBy(cli);
+  const named = (name) => ({ people: [{ name }], tokens: TOKENS.filter(({ person }) => person === 'alice').map((token) => ({ ...token, person: name })) });
+  await reload(gateway, people(named('alicia')));
+  await isOwn(cli, first);
+  await isOwn(admin.as(ENV.ALICE), first); // another token of the person that it is now
+  const second = await calledBy(cli);
+  // The token is nobody's by name, and then somebody's again.
+  await reload(gateway, people({ tokens: TOKENS.filter(({ person }) => person === 'alice').map(({ person, ...token }) => token) }));
+  for (const id of [first, second]) await isOwn(cli, id);
+  const third = await calledBy(cli);
+  await reload(gateway, people(named('ally')));
+  await gateway.restart();
+  for (const id of [first, second, third]) {
+    await isOwn(cli, id);
+    await isOwn(admin.as(ENV.ALICE), id);
+  }
+  assert.equal((await admin.decide('approve', first)).status, 200, 'somebody else may');
+});
+
+test('a token of the file keeps its rights when it is THOUGHTGATE_ADMIN_TOKEN as well', async (t) => {
+  const { admin, gateway, connect } = await stage(t);
+  const { taskId } = await (await connect()).createTask('delete_user');
+  const env = { ...ENV, EYE: admin.token };
+  await reload(gateway, people({ tokens: [{ name: 'eye', token_sha256: createHash('sha256').update(admin.token).digest('hex'), roles: ['viewer'] }] }));
+  assert.deepEqual((await admin.get('/api/v1/whoami')).json, { name: 'eye', person: 'eye', groups: [], roles: ['viewer'], via: 'token' });
+  assert.equal((await admin.decide('approve', taskId)).status, 403);
+  const said = await run(BINARY, ['check', '--config', gateway.configPath], { env: { ...process.env, ...env, THOUGHTGATE_ADMIN_TOKEN: admin.token } });
+  assert.match(said.stdout + said.stderr, /admin\.tokens\[0\]: this is the token of THOUGHTGATE_ADMIN_TOKEN, which has the rights that stand here/);
+});
+
+/* ---- routes and roles ---- */
+
+const read = (name) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+const ROLES = ['viewer', 'approver', 'caller', 'auditor'];
+/** Route => what each role may there. */
+const DOCUMENTED = [...read('docs/identity.md').matchAll(/^\| `([A-Z]+ \/api\/[^`]+)` \| (\w+) \| (\w+) \| (\w+) \| (\w+) \|$/gm)].map(([, route, ...rights]) => [route, rights]);
+const RANK = ['no', 'own', 'all'];
+
+test('the document has the routes of the table, and the rights of each role', () => {
+  const rows = [...read('src/admin/routes_table.h').matchAll(/^ROUTE\("(\w+)",\s+"([^"]+)",\s+(\w+),\s+(\w+),\s+(\w+),\s+(\w+),/gm)];
+  assert.ok(rows.length > 10);
+  assert.deepEqual(DOCUMENTED, rows.map(([, method, path, ...rights]) => [`${method} ${path}`, rights.map((right) => right.toLowerCase())]));
+});
+
+test('every route does for every set of roles what the document says, with own calls and with those of others', async (t) => {
+  const sets = Array.from({ length: 15 }, (_, i) => ROLES.filter((_, bit) => (i + 1) & (1 << bit)));
+  const tokens = [...sets, ['caller']].map((roles, i) => ({ name: `t${i}`, token_env: `T${i}`, roles }));
+  const env = Object.fromEntries(tokens.map(({ name }) => [name.toUpperCase(), `token-of-nobody-else-${name}`]));
+  const { admin, gateway } = await stage(t, { env, ...people({ tokens }) });
+  const as = (i) => admin.as(env[`T${i}`]);
+  const nothing = 'tg_00000000-0000-4000-8000-000000000000';
+  /** With the right, on an unknown task or grant. */
+  const UNKNOWN = { 'POST /api/v1/calls': 400, 'POST /api/v1/decisions': 400 };
+  const ask = async (who, route, id) => {
+    const [method, path] = route.replace('{id}', id).split(' ');
+    const headers = { ...who.authorization(), ...(method === 'POST' && { 'content-type': 'application/json' }) };
+    const answer = await fetch(gateway.adminUrl + path, { method, headers, body: method === 'POST' ? (route in UNKNOWN ? '{"what":1}' : '{}') : undefined });
+    await (route.endsWith('/events') ? answer.body.cancel() : answer.text());
+    return answer.status;
+  };
+  const wrong = [];
+  let asked = 0;
+  const expect = async (who, roles, route, id, what, statuses) => {
+    const status = await ask(who, route, id);
+    asked += 1;
+    if (!statuses.includes(status)) wrong.push(`${route} of ${what} by ${roles.join('+') || 'nobody'}: ${status}, not ${statuses}`);
+  };
+  for (const [route, rights] of DOCUMENTED) {
+    await expect(admin.as(undefined), [], route, nothing, 'nothing', [401]);
+    const hasTask = route.includes('/tasks/{id}');
+    for (const [i, roles] of sets.entries()) {
+      const right = Math.max(...roles.map((role) => RANK.indexOf(rights[ROLES.indexOf(role)])));
+      if (!hasTask) {
+        await expect(as(i), roles, route, nothing, 'all', right === 0 ? [403] : route.includes('{id}') ? [404] : [UNKNOWN[route] ?? 200]);
+        continue;
+      }
+      const isDecision = /(approve|reject|withdraw)$/.test(route);
+      const good = route.endsWith('result') ? [202] : isDecision ? [200, 202, 409, 422] : [200];
+      const others = [[403], [route.endsWith('cancel') ? 403 : 404], good][right];
+      await expect(as(i), roles, route, await calledBy(as(15)), 'another', others);
+      if (roles.includes('caller')) await expect(as(i), roles, route, await calledBy(as(i)), 'one’s own', right === 0 || /(approve|withdraw)$/.test(route) ? [403] : good);
+    }
+  }
+  assert.ok(asked > 250, `${asked}`);
+  assert.deepEqual(wrong, [], `of ${asked}`);
 });

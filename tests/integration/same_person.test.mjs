@@ -26,12 +26,13 @@ async function stage(t, { admin = {}, operators = {} } = {}) {
   const claims = (_, { accountId }) => CALLERS[accountId];
   const agentIssuer = await startIssuer(t, { ...agents, people: CALLERS, configuration: { ...agents.configuration, extraTokenClaims: claims } });
   const issuer = await startIssuer(t, { people: OPERATORS, clients: [{ client_id: 'gateway', client_secret: SECRET, redirect_uris: [`${gateway.adminUrl}/login/callback`] }], ...operators });
+  const oidc = { issuer: issuer.url, client_id: 'gateway', client_secret_env: 'OIDC_SECRET', roles: { approver: ['dba'] } };
   const count = () => gateway.logs.filter((entry) => entry.msg === 'Configuration reloaded').length;
   const reload = async (more) => {
     const before = count();
     gateway.writeConfig({
       source: { auth: { issuer: agentIssuer.url, audience: gateway.url, scopes: ['mcp:use'] } },
-      config: { admin: { public_url: gateway.adminUrl, oidc: { issuer: issuer.url, client_id: 'gateway', client_secret_env: 'OIDC_SECRET', roles: { approver: ['dba'] } }, ...more } },
+      config: { admin: { public_url: gateway.adminUrl, oidc, ...more } },
     });
     gateway.hangUp();
     await gateway.logged(() => count() > before);
@@ -46,9 +47,9 @@ async function stage(t, { admin = {}, operators = {} } = {}) {
     const browser = new FormBrowser();
     await browser.signIn(`${gateway.adminUrl}/login`, login);
     const headers = { 'content-type': 'application/json', 'x-taskgate': '1', origin: gateway.adminUrl, cookie: browser.header(gateway.adminUrl) };
-    return (verb, id) => fetch(`${gateway.adminUrl}/api/v1/tasks/${id}/${verb}`, { method: 'POST', headers, body: '{}' });
+    return (verb, id, body = {}) => fetch(`${gateway.adminUrl}/api/v1/${id ? `tasks/${id}/` : ''}${verb}`, { method: 'POST', headers, body: JSON.stringify(body) });
   };
-  return { ...all, callAs, signIn, reload };
+  return { ...all, callAs, signIn, reload, oidc, agentIssuer };
 }
 
 async function isOwn(answer) {
@@ -99,4 +100,28 @@ test('the address of an entry counts, whatever shows the person', async (t) => {
   assert.equal((await admin.decide('approve', id)).status, 200);
   await reload({ people: [{ name: 'alice', email: 'carol@example.org', subject: 'alice' }] });
   await isOwn(await (await signIn('alice'))('approve', await callAs('emp-4'))); // the entry's, beside what the provider says
+});
+
+test('an entry with a subject and an address is one person: both are theirs', async (t) => {
+  const tokens = [{ name: 'cli', token_env: 'TOKEN_OF_ALICE', roles: ['approver', 'caller'], person: 'ally' }];
+  const { callAs, signIn, admin, reload, agentIssuer } = await stage(t, { admin: { tokens: [], people: [] } });
+  const id = await callAs('emp-5'); // its tokens have no address
+  await reload({ people: [{ name: 'ally', subject: 'emp-5', issuer: agentIssuer.url, email: 'alice@example.org' }], tokens });
+  const alice = await signIn('alice'); // another subject, at another provider, with that address
+  await isOwn(await alice('approve', id));
+  const called = await admin.as('token-of-alice').post('/api/v1/calls', { tool: 'delete_user', arguments: {} });
+  await isOwn(await alice('approve', called.json.id));
+  assert.equal((await (await signIn('bob'))('approve', id)).status, 200, 'somebody else may');
+});
+
+test('a call at the control plane is its maker’s when a reload says who the subject is', async (t) => {
+  const roles = { approver: ['dba'], caller: ['dba'] };
+  const { signIn, reload, oidc } = await stage(t, { admin: {} });
+  await reload({ oidc: { ...oidc, roles } });
+  const alice = await signIn('alice');
+  const called = await alice('calls', null, { tool: 'delete_user', arguments: {} });
+  assert.equal(called.status, 201);
+  const { id } = await called.json();
+  await reload({ oidc: { ...oidc, roles }, people: [{ name: 'ally', subject: 'alice' }] });
+  await isOwn(await (await signIn('alice'))('approve', id));
 });

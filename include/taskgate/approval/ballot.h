@@ -37,14 +37,9 @@ enum ballot_refusal {
 /* "own_call", "not_an_approver" …; NULL for BALLOT_ACCEPTED. */
 const char *ballot_refusal_code(enum ballot_refusal refusal);
 
-/* Whether a call is the person's own. `owner` is of the call: `owners` are what stands there for a
- * call of theirs. `owner_email`: a digest, or "". */
-bool ballot_is_own(const struct ballot_person *person, const struct ballot_names *owners,
-                   const char *owner, const char *owner_email);
-
 /* A vote that a person asks for, and the call that it is about. */
 struct ballot_question {
-    const struct ballot_person *voter;
+    const struct person *voter;
     bool is_own;     /* the voter made the call */
     bool is_pending; /* the call waits for a decision */
     /* Digests of the request, and of that which the voter was shown. Nothing is compared where one
@@ -61,8 +56,8 @@ enum ballot_refusal ballot_judge(const struct ballot *ballot,
 enum ballot_refusal ballot_judge_withdrawal(const struct ballot *ballot,
                                             const struct ballot_question *question);
 /* Whether the terms let this person vote, on whatever call; and decide alone in an emergency. */
-bool ballot_may_vote(const struct ballot_terms *terms, const struct ballot_person *person);
-bool ballot_may_in_emergency(const struct ballot_terms *terms, const struct ballot_person *person);
+bool ballot_may_vote(const struct ballot_terms *terms, const struct person *person);
+bool ballot_may_in_emergency(const struct ballot_terms *terms, const struct person *person);
 
 /* The approvals that count: they stand, and the terms let their persons vote. */
 int64_t ballot_approvals(const struct ballot *ballot);
@@ -82,4 +77,4 @@ void ballot_needs_write(struct buffer *out, const char *key, const struct ballot
  * differ. */
 bool ballot_grant(const struct ballot *ballot, struct ballot_wish *wish);
 /* Whether the terms let this person give grants. */
-bool ballot_may_grant(const struct ballot_terms *terms, const struct ballot_person *person);
+bool ballot_may_grant(const struct ballot_terms *terms, const struct person *person);

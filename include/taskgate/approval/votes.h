@@ -5,23 +5,7 @@
  */
 #pragma once
 
-#include "taskgate/approval/terms.h"
-
-/* Somebody who votes. Texts are owned; NULL where there is nothing to say. */
-struct ballot_person {
-    char *name;       /* as decisions name them */
-    bool is_named;    /* known as a person, and not as the bearer of a token alone */
-    char *via;        /* "token", "oidc", "certificate" or "slack" */
-    char *credential; /* name of the token, subject of the certificate, id in Slack */
-    char *issuer, *subject;
-    struct ballot_names emails; /* digests of verified addresses */
-    struct ballot_names groups;
-    struct ballot_names claimed; /* of the groups: by the word of the issuer alone */
-};
-void ballot_person_finish(struct ballot_person *person);
-void ballot_person_copy(struct ballot_person *copy, const struct ballot_person *person);
-/* The same name, the same subject of one issuer, or the same verified address. */
-bool ballot_person_is(const struct ballot_person *left, const struct ballot_person *right);
+#include "taskgate/approval/person.h"
 
 enum ballot_verb { BALLOT_APPROVE, BALLOT_REJECT };
 /* "approve", "reject". */
@@ -33,7 +17,7 @@ struct ballot_wish {
 };
 
 struct ballot_vote {
-    struct ballot_person person;
+    struct person person;
     enum ballot_verb verb;
     int64_t at_ms;  /* wall clock */
     char *reason;   /* or NULL */
@@ -49,12 +33,11 @@ struct ballot_votes {
 
 void ballot_votes_finish(struct ballot_votes *votes);
 /* Adds a vote, which stands; it copies what it is given. */
-struct ballot_vote *ballot_votes_add(struct ballot_votes *votes, const struct ballot_person *person,
+struct ballot_vote *ballot_votes_add(struct ballot_votes *votes, const struct person *person,
                                      enum ballot_verb verb);
 void ballot_votes_remove(struct ballot_votes *votes, size_t index);
 /* The vote of a person, or NULL. */
-struct ballot_vote *ballot_votes_of(const struct ballot_votes *votes,
-                                    const struct ballot_person *person);
+struct ballot_vote *ballot_votes_of(const struct ballot_votes *votes, const struct person *person);
 /* As a JSON array; nothing where there are none. */
 void ballot_votes_write(struct buffer *out, const struct ballot_votes *votes);
 /* Reads what ballot_votes_write() wrote. False for other text; `votes` is empty then. */

@@ -203,7 +203,7 @@ struct config_oidc {
 struct config_token {
     char *name;
     char sha256[65]; /* lower-case hex of the token */
-    unsigned roles;  /* ROLE_… bits as written; operator_may() knows what each includes */
+    unsigned roles;  /* ROLE_… bits as written; src/admin/routes_table.h says what each may */
     char *person;    /* name of one of `people`, or NULL */
     struct config_strings groups;
 };
@@ -382,6 +382,7 @@ struct config {
     size_t person_count;
     struct config_token *tokens;
     size_t token_count;
+    bool has_own_token; /* THOUGHTGATE_ADMIN_TOKEN is set, or there are no tokens: one is made */
     struct config_strings admin_allowed_hosts, admin_allowed_origins;
     char *public_url; /* of the admin endpoint, without a slash at its end, or NULL */
     struct config_oidc oidc;

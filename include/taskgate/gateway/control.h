@@ -16,7 +16,7 @@
 
 struct control_call {
     const char *name;     /* of the person: the task's owner is control_owner() of it */
-    const char *email;    /* digest of the person's verified address (identity.h), or "" */
+    const char *maker;    /* keys of the person, as a task keeps them */
     struct str source;    /* its id; empty: the only one */
     struct str tool;      /* JSON text, as the two below, each accepted by json_check() */
     struct str arguments; /* empty: {} */
@@ -44,8 +44,6 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
                   control_callback callback, void *context);
 /* The owner of tasks that are made under this name: "admin:<name>". The caller frees. */
 char *control_owner(const char *name);
-/* Whether the task was made under this name. */
-bool control_owns(const char *name, const struct task *task);
 /* The owner asks for the result: runs an approved task that waited for that (`execution:
  * on_result`), or that upstream refused before. Does nothing for tasks of clients. */
 void control_wants_result(struct gateway_worker *worker, struct task *task);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "taskgate/approval/person.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/str.h"
 
@@ -15,22 +16,19 @@ struct identity_list {
     size_t count;
 };
 
-/* "sub:" and SHA-256 in hex of issuer, NUL, subject. */
-#define IDENTITY_OWNER_BYTES (4 + DIGEST_HEX_BYTES)
-
 struct identity {
     unsigned references; /* identity_ref() and identity_unref() alone touch it */
     char *issuer, *subject;
     char *name;          /* the claim that the shape names, or NULL; the issuer's word */
     char *email;         /* or NULL */
     bool email_verified; /* `email_verified` is true */
-    char verified_email[DIGEST_HEX_BYTES]; /* identity_email_digest() of it, "" unless verified */
+    char verified_email[DIGEST_HEX_BYTES]; /* person_email_digest() of it, "" unless verified */
     char *client_id;                       /* `azp`, else `client_id`, or NULL */
     char *session;                         /* `sid`, or NULL */
     int64_t signed_in_ms;                  /* `auth_time`, wall clock; 0 when it is not said */
     struct identity_list groups, scopes;
     int64_t until_ms; /* wall clock: from then on the token is refused; see token_verify() */
-    char owner[IDENTITY_OWNER_BYTES];
+    char owner[PERSON_SUBJECT_BYTES]; /* person_subject_owner() */
 };
 
 /* The places of the claims that issuers put in different places. A name that the object does not
@@ -50,9 +48,3 @@ void identity_unref(struct identity *identity); /* NULL is allowed */
 
 bool identity_has_group(const struct identity *identity, const char *group);
 bool identity_has_scope(const struct identity *identity, const char *scope);
-
-void identity_owner(const char *issuer, const char *subject, char owner[IDENTITY_OWNER_BYTES]);
-
-/* SHA-256 in hex of an address, which may differ in the case of ASCII letters; "" of NULL and of an
- * empty one. The store keeps this of a task's owner in place of the address. */
-void identity_email_digest(const char *email, char digest[DIGEST_HEX_BYTES]);

@@ -169,8 +169,7 @@ struct store_claim {
     struct store_call call;
 };
 struct store_vote {
-    struct ballot_person voter;
-    struct ballot_names owners; /* the owners of calls of theirs */
+    struct person voter;
     enum ballot_verb verb;
     const char *reason;            /* or NULL */
     bool is_emergency;             /* an approval by one alone */

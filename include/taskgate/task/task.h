@@ -48,10 +48,13 @@ struct task {
     enum task_state state;
     /* Bound at creation, never changed. */
     char *source;         /* source id */
-    char *owner;          /* "auth:<hex>", "session:<hex>", "admin:<token's name>" or "anonymous" */
+    char *owner;          /* "auth:<hex>", "session:<hex>", "sub:<hex>", "admin:<person>" or
+                             "anonymous" */
     char owner_email[65]; /* digest of the owner's verified address (identity.h), or "" */
-    char *session;        /* hex digest of the session id, or "" */
-    char *principal;      /* for operators: client name and a short owner digest */
+    char *maker;     /* of a call of an operator: the person's keys (person.h), a JSON array; or
+                        "" */
+    char *session;   /* hex digest of the session id, or "" */
+    char *principal; /* for operators: client name and a short owner digest */
     char *client_name, *client_version; /* as the client called itself, or "" */
     char *tool;                         /* without NUL: a name with one was refused */
     char *workflow;                     /* or "" for an accelerated task */

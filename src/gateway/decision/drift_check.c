@@ -38,7 +38,7 @@ static bool request_is_intact(const struct task *task)
 /* The owner's list bound the approval, so the call is compared with that list. */
 static void find_tool(const struct drift_check *drift, struct str owner, struct catalog_tool *tool)
 {
-    bool is_own = str_starts_with(owner, STR(TASK_BINDING_ADMIN));
+    bool is_own = str_starts_with(owner, STR(PERSON_OWNER));
     catalog_find_tool(drift->catalog, str_from(drift->task->source),
                       is_own ? CATALOG_GATEWAY : owner, str_from(drift->task->tool), tool);
 }

@@ -77,6 +77,8 @@ static void bind(struct task *task, const struct task_origin *origin,
     task_set_text(&task->owner, str_from(origin->owner));
     if (origin->owner_email)
         snprintf(task->owner_email, sizeof task->owner_email, "%s", origin->owner_email);
+    if (origin->maker)
+        task_set_text(&task->maker, str_from(origin->maker));
     task_set_text(&task->session, str_from(origin->session));
     task_set_text(&task->principal, str_from(origin->principal));
     task_set_text(&task->client_name, str_from(origin->client_name));

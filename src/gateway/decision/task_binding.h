@@ -6,28 +6,28 @@
 
 #include "request/call.h"
 #include "state/tool_catalog.h"
+#include "taskgate/approval/person.h"
 
 /* The client and its message; all borrowed. */
 struct task_origin {
     const struct snapshot *snapshot;
     const struct config_source *source;
     const struct envelope *envelope; /* of a tools/call */
-    const char *owner;         /* contract "Sessions, owners", or TASK_BINDING_ADMIN and a name */
+    const char *owner;         /* contract "Sessions, owners", or PERSON_OWNER and a name: then
+                                  the gateway itself executes the call */
     struct catalog *catalog;   /* the server's words about its tools, and */
     const char *told_owner;    /* the owner of the caller's list of them */
     const char *session;       /* digest, or "" */
     const char *principal;     /* the name that operators see */
     struct identity *identity; /* of a verified client; or NULL */
     const char *owner_email;   /* digest of the owner's verified address; "" or NULL: none */
+    const char *maker;         /* keys of an operator; NULL: none */
     const char *client_name, *client_version; /* as the client calls itself; may be NULL */
     struct span *span;                        /* of the request, which is told the task's id */
 };
 
 /* The client that calls. `principal` is the text in `origin` that the caller frees. */
 void task_origin_of_call(const struct call *call, struct task_origin *origin, char **principal);
-
-/* Owners that are tokens of the admin endpoint: the gateway itself executes for them. */
-#define TASK_BINDING_ADMIN "admin:"
 
 /* Accelerated: approved from the start. The task's ttl has been checked before. */
 struct task *task_binding_create(const struct task_origin *origin,

@@ -278,7 +278,7 @@ static void obtain_credentials(struct gateway_worker *worker, struct task *task)
     if (waiting)
         execution_offer(waiting, task, true);
     else if (worker == worker->gateway->workers[0] &&
-             str_starts_with(str_from(task->owner), STR(TASK_BINDING_ADMIN)))
+             str_starts_with(str_from(task->owner), STR(PERSON_OWNER)))
         execution_offer_own(worker, task, false);
 }
 

@@ -255,6 +255,9 @@ static const struct {
      "CREATE TRIGGER taskgate_outbox_thread_is_over AFTER DELETE ON taskgate_task"
      " FOR EACH ROW EXECUTE FUNCTION taskgate_outbox_thread_is_over();",
      1},
+
+    /* The person who made a call of the control plane. */
+    {"ALTER TABLE taskgate_task ADD COLUMN maker TEXT NOT NULL DEFAULT '';", 1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

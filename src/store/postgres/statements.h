@@ -55,7 +55,7 @@ STATEMENT_ROW(TASK_INSERT_KEPT,
     "WITH made AS (INSERT INTO taskgate_task (deadline_ms, purge_ms, bytes" TASK_COLUMNS ", "
     TASK_BULK_COLUMNS ") VALUES (" TASK_PLACEHOLDERS ") RETURNING sequence)"
     " INSERT INTO taskgate_task_claim (task, replica, epoch)"
-    " SELECT sequence, $60::text, $61::bigint FROM made")
+    " SELECT sequence, $61::text, $62::bigint FROM made")
 STATEMENT_ROW(TASK_GET,
     "SELECT sequence" TASK_COLUMNS ", " TASK_BULK_COLUMNS " FROM taskgate_task WHERE id = $1")
 /* Compare-and-set: no row changes unless the task is still in the state it was read in. */

@@ -347,6 +347,9 @@ const char *const migration_scripts[] = {
     "DELETE FROM outbox_thread WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.id = task_id);"
     "CREATE TRIGGER outbox_thread_is_over AFTER DELETE ON task BEGIN"
     " DELETE FROM outbox_thread WHERE task_id = OLD.id; END;",
+
+    /* 28 -> 29: the person who made a call of the control plane */
+    "ALTER TABLE task ADD COLUMN maker TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -22,10 +22,10 @@ STATEMENT_ROW(TASK_INSERT,
     " ended_ms, decided_by, reason, status_message, upstream_task, failure, outcome, deadline_ms,"
     " purge_ms, client_name, client_version, promoted, retention_ms, expired_retention_ms,"
     " request_digest, headers_digest, rule, policy_digest, owner_email, terms, rule_digest,"
-    " bound_digest, trace)"
+    " bound_digest, trace, maker)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
     " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38,"
-    " ?39, ?40, ?41, ?42, ?43, ?44, ?45)")
+    " ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46)")
 STATEMENT_ROW(REQUEST_INSERT,
     "INSERT INTO task_request (task, arguments, body, meta, other_params, mirrored_headers, shown)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")

@@ -72,6 +72,7 @@ struct task *task_rows_read(sqlite3_stmt *row)
     copy_fixed(task->original_digest, sizeof task->original_digest, row, 46);
     copy_fixed(task->original_request_digest, sizeof task->original_request_digest, row, 47);
     take(&task->trace, row, 48);
+    take(&task->maker, row, 49);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
@@ -165,7 +166,8 @@ static bool insert_task(struct database *database, const struct task *task)
     database_bind_text(row, index++, task->terms);
     database_bind_text(row, index++, task->rule_digest);
     database_bind_text(row, index++, task->bound_digest);
-    database_bind_text(row, index, task->trace);
+    database_bind_text(row, index++, task->trace);
+    database_bind_text(row, index, task->maker);
     return database_run(row);
 }
 

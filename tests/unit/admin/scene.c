@@ -29,8 +29,11 @@
 
 static const char *environment(const char *name)
 {
-    static const char *const values[][2] = {
-        {"VIEW", "view"}, {"DECIDE", "decide"}, {"CALL", "call"}, {"AUDIT", "audit"}};
+    static const char *const values[][2] = {{"VIEW", "view"},
+                                            {"DECIDE", "decide"},
+                                            {"CALL", "call"},
+                                            {"AUDIT", "audit"},
+                                            {"THOUGHTGATE_ADMIN_TOKEN", "extra"}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (strcmp(name, values[i][0]) == 0)
             return values[i][1];

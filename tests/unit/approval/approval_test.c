@@ -29,9 +29,9 @@ static void take_terms(const char *json)
     "{\"groups\":[" groups "],\"people\":[" people "],\"quorum\":" quorum ",\"emergency\":[]}"
 
 /* "alice dba security": a named person and her groups. "?ci" is the bearer of a token. */
-static struct ballot_person person_of(const char *words)
+static struct person person_of(const char *words)
 {
-    struct ballot_person person = {.is_named = *words != '?'};
+    struct person person = {.is_named = *words != '?'};
     struct str word, rest = str_from(words + (*words == '?'));
     str_cut(rest, ' ', &word, &rest);
     person.name = strndup(word.bytes, word.length);
@@ -47,9 +47,9 @@ static struct ballot_person person_of(const char *words)
 
 static struct ballot_vote *vote(const char *words, enum ballot_verb verb)
 {
-    struct ballot_person person = person_of(words);
+    struct person person = person_of(words);
     struct ballot_vote *added = ballot_votes_add(&ballot.votes, &person, verb);
-    ballot_person_finish(&person);
+    person_finish(&person);
     return added;
 }
 
@@ -69,19 +69,19 @@ static void expect_missing(const char *expected)
 
 static enum ballot_refusal ask(const char *words, struct ballot_question question)
 {
-    struct ballot_person person = person_of(words);
+    struct person person = person_of(words);
     question.voter = &person;
     enum ballot_refusal refusal = ballot_judge(&ballot, &question);
-    ballot_person_finish(&person);
+    person_finish(&person);
     return refusal;
 }
 
 static enum ballot_refusal ask_back(const char *words, struct ballot_question question)
 {
-    struct ballot_person person = person_of(words);
+    struct person person = person_of(words);
     question.voter = &person;
     enum ballot_refusal refusal = ballot_judge_withdrawal(&ballot, &question);
-    ballot_person_finish(&person);
+    person_finish(&person);
     return refusal;
 }
 
@@ -191,9 +191,11 @@ START_TEST(one_is_the_same_by_name_by_subject_or_by_address)
 {
     char *addresses[] = {"e", "f"};
     const struct ballot_names both = {addresses, 2}, second = {addresses + 1, 1};
-    struct ballot_person alice = {.name = "alice", .issuer = "i", .subject = "s", .emails = both};
+    char *more[] = {"token:cli"};
+    struct person alice = {
+        .name = "alice", .issuer = "i", .subject = "s", .emails = both, .keys = {more, 1}};
     const struct {
-        struct ballot_person other;
+        struct person other;
         bool is_same;
     } rows[] = {
         {{.name = "alice"}, true},
@@ -202,23 +204,49 @@ START_TEST(one_is_the_same_by_name_by_subject_or_by_address)
         {{.name = "x", .issuer = "i", .subject = "t"}, false},
         {{.name = "x", .emails = second}, true},
         {{.name = "x"}, false},
+        {{.name = "x", .via = "token", .credential = "cli"}, true},
+        {{.name = "x", .via = "slack", .credential = "cli"}, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        ck_assert_int_eq(ballot_person_is(&alice, &rows[i].other), rows[i].is_same);
+        ck_assert_int_eq(person_is(&alice, &rows[i].other), rows[i].is_same);
 }
 END_TEST
 
-START_TEST(a_call_is_ones_own_by_its_owner_or_a_verified_address)
+START_TEST(a_call_is_ones_own_by_any_key)
 {
-    char *owned[] = {"admin:alice", "sub:1"}, *addresses[] = {"e", "f"};
-    const struct ballot_names owners = {owned, 2};
-    const struct ballot_person alice = {.name = "alice", .emails = {addresses, 2}};
-    const struct ballot_person other = {.name = "alice"};
-    ck_assert(ballot_is_own(&alice, &owners, "sub:1", ""));
-    ck_assert(ballot_is_own(&alice, &owners, "sub:2", "f"));
-    ck_assert(!ballot_is_own(&alice, &owners, "sub:2", "g"));
-    ck_assert(!ballot_is_own(&alice, &owners, "anonymous", ""));
-    ck_assert(!ballot_is_own(&other, &owners, "sub:2", ""));
+    char address[DIGEST_HEX_BYTES], owner[PERSON_SUBJECT_BYTES], agent[PERSON_SUBJECT_BYTES];
+    person_email_digest("alice@example.org", address);
+    person_subject_owner("i", "s", owner);
+    person_subject_owner("agents", "s", agent);
+    char *addresses[] = {"e", address}, *more[] = {"token:laptop", agent};
+    const struct person alice = {.name = "alice",
+                                 .via = "token",
+                                 .credential = "cli",
+                                 .issuer = "i",
+                                 .subject = "s",
+                                 .emails = {addresses, 2},
+                                 .keys = {more, 2}};
+    const struct {
+        struct person_maker maker;
+        bool is_own;
+    } rows[] = {
+        {{"admin:alice", "", ""}, true},
+        {{"admin:cli", "", ""}, true},
+        {{"admin:laptop", "", ""}, true}, /* of before that token had a person */
+        {{"admin:bob", "", ""}, false},
+        {{"admin:bob", "", "[\"token:cli\"]"}, true}, /* of before a reload */
+        {{"admin:bob", "", "[\"token:other\",\"name:bob\"]"}, false},
+        {{"admin:bob", "", "not JSON"}, false},
+        {{owner, "", ""}, true},
+        {{agent, "", ""}, true},
+        {{"sub:1", address, ""}, true},
+        {{"sub:1", "f", ""}, false},
+        {{"anonymous", "", ""}, false},
+        {{"session:1", "", ""}, false},
+        {{"auth:1", "", ""}, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_msg(person_made(&alice, &rows[i].maker) == rows[i].is_own, "row %zu", i);
 }
 END_TEST
 
@@ -485,7 +513,7 @@ int main(void)
     tcase_add_test(tests, an_emergency_is_for_its_groups_and_needs_a_reason);
     tcase_add_test(tests, a_vote_is_taken_back_by_whoever_gave_it_while_the_call_waits);
     tcase_add_test(tests, one_is_the_same_by_name_by_subject_or_by_address);
-    tcase_add_test(tests, a_call_is_ones_own_by_its_owner_or_a_verified_address);
+    tcase_add_test(tests, a_call_is_ones_own_by_any_key);
     tcase_add_test(tests, a_rejection_and_a_vote_that_fell_are_no_approvals);
     tcase_add_test(tests, two_that_became_one_person_count_once);
     tcase_add_test(tests, a_person_fills_one_place);

@@ -130,8 +130,15 @@ static const struct finding {
      "t.yaml:9:62: admin.people[3].name: the key is missing\n"},
     {"admin: {people: [{name: a, email: A@x, subject: s, issuer: 'https://i'}, {name: b, email: "
      "a@x, subject: s, issuer: 'https://i'}, {name: c, subject: s}]}\n",
+     "t.yaml:9:60: warning: admin.people[0]: no agent and no operator shows a token of https://i, "
+     "the subject has no effect; name that of admin.oidc or of the auth of a source\n"
      "t.yaml:9:91: admin.people[1]: the email is that of admin.people[0] as well\n"
-     "t.yaml:9:105: admin.people[1]: the subject is that of admin.people[0] as well\n"},
+     "t.yaml:9:105: admin.people[1]: the subject is that of admin.people[0] as well\n"
+     "t.yaml:9:116: warning: admin.people[1]: no agent and no operator shows a token of https://i, "
+     "the subject has no effect; name that of admin.oidc or of the auth of a source\n"
+     "t.yaml:9:149: warning: admin.people[2]: it is not said which issuer gives the subject, it "
+     "has "
+     "no effect; add issuer\n"},
     {"admin: {people: [{name: alice}], tokens: [{name: t, person: alcie, token_sha256: " DIGEST
      ", roles: "
      "[auditor]}]}\n",

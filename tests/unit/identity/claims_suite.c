@@ -217,13 +217,13 @@ END_TEST
 START_TEST(addresses_differ_in_more_than_the_case_of_letters)
 {
     char digest[DIGEST_HEX_BYTES], other[DIGEST_HEX_BYTES];
-    identity_email_digest("aLICE@EXAMPLE.ORG", digest);
-    identity_email_digest("alice@example.org", other);
+    person_email_digest("aLICE@EXAMPLE.ORG", digest);
+    person_email_digest("alice@example.org", other);
     ck_assert_str_eq(digest, other);
-    identity_email_digest("alice@example.or", other);
+    person_email_digest("alice@example.or", other);
     ck_assert_str_ne(digest, other);
-    identity_email_digest("", digest);
-    identity_email_digest(NULL, other);
+    person_email_digest("", digest);
+    person_email_digest(NULL, other);
     ck_assert_str_eq(digest, "");
     ck_assert_str_eq(other, "");
 }

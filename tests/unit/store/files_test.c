@@ -335,6 +335,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
                         "ALTER TABLE task DROP COLUMN rule;"
                         "ALTER TABLE task DROP COLUMN policy_digest;"
                         "ALTER TABLE task DROP COLUMN owner_email;"
+                        "ALTER TABLE task DROP COLUMN maker;"
                         "DROP TABLE audit; DROP TABLE audit_kept;"
                         "DROP TABLE audit_anchor;"
                         "ALTER TABLE task DROP COLUMN request_digest;"
@@ -353,6 +354,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
     ck_assert_str_eq(read->client_name, "");
     ck_assert_str_eq(read->request_digest, "");
     ck_assert_str_eq(read->owner_email, "");
+    ck_assert_str_eq(read->maker, "");
     ck_assert_str_eq(read->shown, "");
     ck_assert_str_eq(read->trace, "");
     ck_assert_str_eq(read->meta, "{\"n\":1.50}");

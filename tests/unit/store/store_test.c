@@ -51,6 +51,7 @@ START_TEST(every_field_survives_a_restart)
     memset(task->request_digest, 'e', 64);
     memset(task->headers_digest, 'f', 64);
     memset(task->owner_email, '9', 64);
+    task_set_text(&task->maker, STR("[\"token:t\"]"));
     memset(task->rule_digest, '7', 64);
     memset(task->bound_digest, '8', 64);
     task_set_text(&task->meta, STR("{\"tenant\":1}"));
@@ -85,6 +86,7 @@ START_TEST(every_field_survives_a_restart)
     ck_assert_str_eq(read->request_digest, kept->request_digest);
     ck_assert_str_eq(read->headers_digest, kept->headers_digest);
     ck_assert_str_eq(read->owner_email, kept->owner_email);
+    ck_assert_str_eq(read->maker, kept->maker);
     ck_assert_str_eq(read->rule_digest, kept->rule_digest);
     ck_assert_str_eq(read->bound_digest, kept->bound_digest);
     ck_assert_str_eq(read->meta, "{\"tenant\":1}");

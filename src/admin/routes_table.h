@@ -1,0 +1,26 @@
+/*
+ * Every route that needs a role, and the rights of each role there: ROUTE(method, path, viewer,
+ * approver, caller, auditor, handler). NO: nothing. OWN: with calls of their own. ALL: with all
+ * calls. Several roles give the most that one of them gives. Included more than once; no guard on
+ * purpose. docs/identity.md says the same, and a test walks both.
+ */
+/* clang-format off */
+#ifndef ROUTE
+#error "define ROUTE before including this table"
+#endif
+/*                                              viewer approver caller auditor */
+ROUTE("GET",  "/api/v1/whoami",                 ALL,   ALL,     ALL,   ALL,    whoami_get)
+ROUTE("POST", "/api/v1/calls",                  NO,    NO,      ALL,   NO,     calls_create)
+ROUTE("GET",  "/api/v1/tasks",                  ALL,   ALL,     NO,    ALL,    tasks_list)
+ROUTE("GET",  "/api/v1/tasks/{id}",             ALL,   ALL,     OWN,   ALL,    tasks_get)
+ROUTE("GET",  "/api/v1/tasks/{id}/result",      ALL,   ALL,     OWN,   ALL,    results_get)
+ROUTE("POST", "/api/v1/tasks/{id}/approve",     NO,    ALL,     NO,    NO,     decisions_approve)
+ROUTE("POST", "/api/v1/tasks/{id}/reject",      NO,    ALL,     NO,    NO,     decisions_reject)
+ROUTE("POST", "/api/v1/tasks/{id}/withdraw",    NO,    ALL,     NO,    NO,     decisions_withdraw)
+ROUTE("POST", "/api/v1/decisions",              NO,    ALL,     NO,    NO,     decisions_many)
+ROUTE("POST", "/api/v1/tasks/{id}/cancel",      NO,    ALL,     OWN,   NO,     cancel_task)
+ROUTE("GET",  "/api/v1/grants",                 ALL,   ALL,     NO,    ALL,    grants_list)
+ROUTE("POST", "/api/v1/grants/{id}/revoke",     NO,    ALL,     NO,    NO,     grants_revoke)
+ROUTE("GET",  "/api/v1/audit",                  NO,    NO,      NO,    ALL,    audit_list)
+ROUTE("GET",  "/api/v1/events",                 ALL,   ALL,     NO,    ALL,    events_open)
+/* clang-format on */

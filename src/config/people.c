@@ -1,0 +1,186 @@
+/* From credentials to their person: one way for each kind of credentials. */
+#include "taskgate/config/people.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/config/electorate.h"
+#include "taskgate/core/memory.h"
+
+static bool are_equal(const char *left, const char *right)
+{
+    return left && right && strcmp(left, right) == 0;
+}
+
+static void add_groups(struct person *person, const struct config_strings *more)
+{
+    const struct ballot_names names = {more->items, more->count};
+    ballot_names_add_all(&person->groups, &names);
+}
+
+static void set_name(struct person *person, const char *name, bool is_named)
+{
+    free(person->name);
+    person->name = memory_copy_text(name);
+    person->is_named = is_named;
+}
+
+/* Everything of the entry is theirs, however they are known now. */
+static void take_entry(const struct config *config, struct person *person,
+                       const struct config_person *entry)
+{
+    struct ballot_names *keys = &person->keys;
+    char digest[DIGEST_HEX_BYTES];
+    set_name(person, entry->name, true);
+    add_groups(person, &entry->groups);
+    person_email_digest(entry->email, digest);
+    person_add_name(keys, entry->name);
+    person_add_subject(keys, entry->issuer, entry->subject);
+    person_add_email(keys, digest);
+    person_add_credential(keys, PEOPLE_VIA_CERTIFICATE, entry->certificate);
+    person_add_credential(keys, PEOPLE_VIA_SLACK, entry->slack);
+    for (size_t i = 0; i < config->token_count; i++) {
+        if (are_equal(config->tokens[i].person, entry->name))
+            person_add_credential(keys, PEOPLE_VIA_TOKEN, config->tokens[i].name);
+    }
+}
+
+/* ---- a token ---- */
+
+static bool know_bearer(const struct config *config, struct person *person, unsigned *roles)
+{
+    const struct config_token *token = NULL;
+    for (size_t i = 0; i < config->token_count; i++) {
+        if (are_equal(config->tokens[i].name, person->credential))
+            token = &config->tokens[i];
+    }
+    if (!token && config->has_own_token && are_equal(person->credential, PEOPLE_OWN_CREDENTIAL)) {
+        set_name(person, PEOPLE_OWN_NAME, false);
+        *roles = ROLE_APPROVER | ROLE_AUDITOR;
+        return true;
+    }
+    if (!token)
+        return false;
+    const struct config_person *entry = config_person_find(config, token->person);
+    *roles = token->roles;
+    if (entry)
+        take_entry(config, person, entry);
+    else
+        set_name(person, token->name, false);
+    add_groups(person, &token->groups);
+    return true;
+}
+
+/* ---- a certificate ---- */
+
+static bool know_holder(const struct config *config, struct person *person, unsigned *roles)
+{
+    for (size_t i = 0; config->admin_tls.client_ca && i < config->person_count; i++) {
+        const struct config_person *entry = &config->people[i];
+        if (!are_equal(entry->certificate, person->credential))
+            continue;
+        take_entry(config, person, entry);
+        *roles = entry->roles;
+        return true;
+    }
+    return false;
+}
+
+/* ---- an id in Slack ---- */
+
+static bool know_in_slack(const struct config *config, struct person *person, unsigned *roles)
+{
+    for (size_t i = 0; i < config->person_count; i++) {
+        const struct config_person *entry = &config->people[i];
+        if (!are_equal(entry->slack, person->credential) || !electorate_may_in_slack(config, entry))
+            continue;
+        take_entry(config, person, entry);
+        *roles = ROLE_APPROVER;
+        return true;
+    }
+    return false;
+}
+
+/* ---- the word of the issuer ---- */
+
+/* The entry of the subject goes before the one of an address. */
+static const struct config_person *find_entry(const struct config *config,
+                                              const struct person *person)
+{
+    const struct config_person *found = NULL;
+    for (size_t i = 0; i < config->person_count; i++) {
+        const struct config_person *entry = &config->people[i];
+        char digest[DIGEST_HEX_BYTES];
+        person_email_digest(entry->email, digest);
+        if (are_equal(entry->issuer, person->issuer) && are_equal(entry->subject, person->subject))
+            return entry;
+        if (*digest && ballot_names_has(&person->emails, digest))
+            found = entry;
+    }
+    return found;
+}
+
+/* A stranger's subject may read like the name of somebody else here. */
+static void name_stranger(const struct config *config, struct person *person)
+{
+    const char *subject = person->subject;
+    bool is_taken = are_equal(subject, PEOPLE_OWN_NAME) || config_person_find(config, subject);
+    for (size_t i = 0; i < config->token_count; i++)
+        is_taken = is_taken || are_equal(config->tokens[i].name, subject);
+    char *name =
+        is_taken ? memory_format("%s (%s)", subject, person->issuer) : memory_copy_text(subject);
+    set_name(person, name, true);
+    free(name);
+}
+
+static unsigned roles_of(const struct config_oidc *oidc, const struct ballot_names *groups)
+{
+    const struct {
+        enum config_role role;
+        const struct config_strings *groups;
+    } rows[] = {
+        {ROLE_VIEWER, &oidc->viewers},
+        {ROLE_APPROVER, &oidc->approvers},
+        {ROLE_CALLER, &oidc->callers},
+        {ROLE_AUDITOR, &oidc->auditors},
+    };
+    unsigned roles = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct ballot_names named = {rows[i].groups->items, rows[i].groups->count};
+        if (ballot_names_meet(&named, groups))
+            roles |= (unsigned)rows[i].role;
+    }
+    return roles;
+}
+
+static bool know_signed_in(const struct config *config, struct person *person, unsigned *roles)
+{
+    if (!config->oidc.is_on || !person->subject || !are_equal(config->oidc.issuer, person->issuer))
+        return false;
+    const struct config_person *entry = find_entry(config, person);
+    if (entry)
+        take_entry(config, person, entry);
+    else
+        name_stranger(config, person);
+    ballot_names_add_all(&person->groups, &person->claimed);
+    *roles = roles_of(&config->oidc, &person->groups);
+    return true;
+}
+
+bool people_know(const struct config *config, struct person *person, unsigned *roles)
+{
+    static const struct {
+        const char *via;
+        bool (*know)(const struct config *config, struct person *person, unsigned *roles);
+    } ways[] = {{PEOPLE_VIA_TOKEN, know_bearer},
+                {PEOPLE_VIA_CERTIFICATE, know_holder},
+                {PEOPLE_VIA_OIDC, know_signed_in},
+                {PEOPLE_VIA_SLACK, know_in_slack}};
+    ballot_names_finish(&person->groups);
+    *roles = 0;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (are_equal(ways[i].via, person->via))
+            return ways[i].know(config, person, roles);
+    }
+    return false;
+}
