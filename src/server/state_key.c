@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "private_file.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
@@ -34,12 +35,8 @@ static bool make_file(const char *path, struct error *error)
     for (size_t i = 0; i < sizeof key; i++)
         snprintf(text + 2 * i, 3, "%02x", key[i]);
     text[HEX_BYTES] = '\n';
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool good =
-        fd >= 0 && write(fd, text, HEX_BYTES + 1) == (ssize_t)HEX_BYTES + 1 && fsync(fd) == 0;
+    bool good = private_file_make(path, str_slice(text, HEX_BYTES + 1));
     int failure = errno;
-    if (fd >= 0)
-        close(fd);
     explicit_bzero(key, sizeof key);
     explicit_bzero(text, sizeof text);
     return good ||
@@ -76,7 +73,7 @@ static bool read_file(const char *path, struct state_keys *keys, struct error *e
 
 static bool load_file(const char *path, struct state_keys *keys, struct error *error)
 {
-    if (access(path, F_OK) != 0 && errno == ENOENT) {
+    if (private_file_is_missing(path)) {
         if (!make_file(path, error))
             return false;
         log_info("A state key was made", LOG_TEXT("file", path));

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "private_file.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -71,35 +72,34 @@ static bool read_token(int fd, char token[TOKEN_MAX_BYTES], size_t *length)
 }
 
 /* 256 random bits in hex. */
-static bool write_token(int fd, char token[TOKEN_MAX_BYTES], size_t *length)
+static bool make_token(const char *path)
 {
     unsigned char bytes[32];
+    char text[2 * sizeof bytes + 2];
     random_bytes(bytes, sizeof bytes);
     for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(token + 2 * i, 3, "%02x", bytes[i]);
-    *length = 2 * sizeof bytes;
-    token[*length] = '\n';
-    return write(fd, token, *length + 1) == (ssize_t)*length + 1 && fsync(fd) == 0;
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    text[2 * sizeof bytes] = '\n';
+    bool made = private_file_make(path, str_slice(text, 2 * sizeof bytes + 1));
+    explicit_bzero(text, sizeof text);
+    return made;
 }
 
 static bool generated_token(const char *path, char sha256[65], struct error *error)
 {
     char token[TOKEN_MAX_BYTES];
     size_t length = 0;
-    bool is_new = false;
+    bool is_new = private_file_is_missing(path);
+    if (is_new && !make_token(path))
+        return error_set(error, "%s: the admin token cannot be written: %s", path, strerror(errno));
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 && errno == ENOENT) {
-        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        is_new = true;
-    }
     if (fd < 0)
         return error_set(error, "%s: cannot be opened for the generated admin token: %s", path,
                          strerror(errno));
-    bool good = is_new ? write_token(fd, token, &length) : read_token(fd, token, &length);
+    bool good = read_token(fd, token, &length);
     close(fd);
     if (!good)
-        return error_set(error, "%s: cannot be %s; remove it to have a new token made", path,
-                         is_new ? "written" : "read");
+        return error_set(error, "%s: cannot be read; remove it to have a new token made", path);
     digest_sha256_hex(str_slice(token, length), sha256);
     explicit_bzero(token, sizeof token);
     log_info(is_new ? "An admin token was generated" : "The generated admin token is in use",

@@ -137,6 +137,7 @@ static void begin_anew(struct store *store, struct operation *chain, struct batc
     store->backend->rollback(store->database);
     batch_drop_events(batch, 0);
     batch->grants.count = 0;
+    batch->anchor_count = 0;
     batch->may_write = true;
     batch->must_write = false;
     batch->reply_bytes = 0;

@@ -163,6 +163,17 @@ test('without any token one is generated into a file only its owner reads; the l
   assert.ok(!(gateway.child.stderr + gateway.child.stdout).includes(token));
   await gateway.restart();
   assert.equal(fs.readFileSync(file, 'utf8').trim(), token, 'kept over a restart');
+
+  // As a start of before left them that was cut while it wrote.
+  const key = path.join(gateway.folder, 'state.key');
+  for (const name of [file, key]) fs.writeFileSync(name, '');
+  await gateway.restart();
+  const fresh = fs.readFileSync(file, 'utf8').trim();
+  assert.match(fresh, /^[0-9a-f]{64}$/);
+  assert.match(fs.readFileSync(key, 'utf8'), /^[0-9a-f]{64}\n$/);
+  for (const name of [file, key]) assert.equal(fs.statSync(name).mode & 0o777, 0o600);
+  assert.deepEqual((await new AdminClient(gateway.adminUrl, fresh).list()).tasks, []);
+  assert.deepEqual(fs.readdirSync(gateway.folder).filter((name) => /(admin-token|state\.key)\./.test(name)), [], 'nothing is left beside them');
 });
 
 test('a foreign Host, and a foreign Origin, are refused even with a good token', async (t) => {

@@ -2,6 +2,7 @@
 #include "read_only.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "migrations.h"
@@ -15,6 +16,22 @@ bool read_only_fail(sqlite3 *handle, const char *path, struct error *error)
                      handle ? sqlite3_errmsg(handle) : "no memory");
 }
 
+void read_only_look(const char *path, struct read_only_file *file)
+{
+    struct stat status = {0};
+    struct buffer log;
+    buffer_init(&log);
+    buffer_append_format(&log, "%s-wal", path);
+    buffer_append_char(&log, '\0');
+    *file = (struct read_only_file){.is_quiet = access(log.bytes, F_OK) != 0};
+    if (stat(path, &status) == 0) {
+        file->inode = status.st_ino;
+        file->size = status.st_size;
+        file->changed = status.st_ctim;
+    }
+    buffer_finish(&log);
+}
+
 /* Without a log beside the file no process writes to it. Then SQLite is told so; else it would make
  * a log of its own, which belongs to the reading user. A gateway of another user could not open
  * that later. */
@@ -22,11 +39,10 @@ static int open_database(const char *path, sqlite3 **handle)
 {
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     struct buffer name;
+    struct read_only_file file;
+    read_only_look(path, &file);
+    const bool is_quiet = file.is_quiet;
     buffer_init(&name);
-    buffer_append_format(&name, "%s-wal", path);
-    buffer_append_char(&name, '\0');
-    bool is_quiet = access(name.bytes, F_OK) != 0;
-    buffer_clear(&name);
     buffer_append_text(&name, is_quiet ? "file:" : path);
     for (const char *c = path; is_quiet && *c; c++)
         buffer_append_format(&name, strchr("%?#", *c) ? "%%%02X" : "%c", (unsigned char)*c);

@@ -40,10 +40,20 @@ static int file_close(sqlite3_file *file)
     return real_of(file)->pMethods->xClose(real_of(file));
 }
 
+static void hold(enum fault fault)
+{
+    pthread_mutex_lock(&hold_lock);
+    while (atomic_load(&active_fault) == (int)fault)
+        pthread_cond_wait(&released, &hold_lock);
+    pthread_mutex_unlock(&hold_lock);
+}
+
 static int file_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset)
 {
     if (fails(FAULT_READ))
         return SQLITE_IOERR_READ;
+    if (fails(FAULT_HOLD_READ))
+        hold(FAULT_HOLD_READ);
     return real_of(file)->pMethods->xRead(real_of(file), bytes, count, offset);
 }
 
@@ -61,19 +71,11 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
     return real_of(file)->pMethods->xTruncate(real_of(file), size);
 }
 
-static void hold(void)
-{
-    pthread_mutex_lock(&hold_lock);
-    while (atomic_load(&active_fault) == FAULT_HOLD_SYNC)
-        pthread_cond_wait(&released, &hold_lock);
-    pthread_mutex_unlock(&hold_lock);
-}
-
 static int file_sync(sqlite3_file *file, int flags)
 {
     atomic_fetch_add(&syncs, 1);
     if (fails(FAULT_HOLD_SYNC))
-        hold();
+        hold(FAULT_HOLD_SYNC);
     if (fails(FAULT_SYNC) || (fails(FAULT_ONE_SYNC) && fault_vfs_failures() == 1))
         return SQLITE_IOERR_FSYNC;
     return real_of(file)->pMethods->xSync(real_of(file), flags);

@@ -11,6 +11,7 @@ enum fault {
     FAULT_SYNC,
     FAULT_ONE_SYNC, /* the next one alone */
     FAULT_READ,
+    FAULT_HOLD_READ, /* as FAULT_HOLD_SYNC, for reads */
     FAULT_HOLD_SYNC, /* syncs wait until the fault is set to something else, then work */
 };
 

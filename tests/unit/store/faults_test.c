@@ -1,4 +1,6 @@
 /* The store on a disk that fails: nothing is visible that is not durable, and it recovers. */
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +8,7 @@
 #include "fault_vfs.h"
 #include "harness.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/store/maintenance.h"
 
 static struct scratch scratch;
 static struct bench bench;
@@ -250,6 +253,58 @@ START_TEST(files_that_are_replaced_during_the_sync_are_missed)
 }
 END_TEST
 
+/* ---- a backup while no gateway runs ---- */
+
+struct copying {
+    struct store_site from, to;
+    struct error error;
+    bool done;
+};
+
+static void *copy_aside(void *context)
+{
+    struct copying *copying = context;
+    copying->done = store_backup(&copying->from, &copying->to, &copying->error);
+    return NULL;
+}
+
+/* As a gateway that starts, writes and ends; beside the file system with the faults. */
+static void write_to_all_pages(void)
+{
+    sqlite3 *handle = NULL;
+    ck_assert_int_eq(sqlite3_open_v2(scratch.path, &handle, SQLITE_OPEN_READWRITE, "unix"),
+                     SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(handle, "UPDATE filler SET n = 2", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(handle);
+}
+
+START_TEST(a_backup_is_of_one_moment_when_a_gateway_starts_meanwhile)
+{
+    struct scratch copy = scratch;
+    pthread_t thread;
+    bench_close(&bench);
+    ck_assert_int_eq(
+        scratch_execute(&scratch,
+                        "CREATE TABLE filler (n INTEGER, text TEXT); WITH RECURSIVE c (i) AS"
+                        " (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 500)"
+                        " INSERT INTO filler SELECT 1, hex(zeroblob(2000)) FROM c;"),
+        SQLITE_OK);
+    snprintf(copy.path, sizeof copy.path, "%s/copy.db", scratch.folder);
+    struct copying copying = {.from = scratch_site(&scratch), .to = {&store_sqlite, copy.path}};
+    fault_vfs_set(FAULT_HOLD_READ, 200); /* in the middle of them */
+    ck_assert_int_eq(pthread_create(&thread, NULL, copy_aside, &copying), 0);
+    while (fault_vfs_failures() == 0)
+        poll(NULL, 0, 1);
+    write_to_all_pages();
+    fault_vfs_set(FAULT_NONE, 0);
+    pthread_join(thread, NULL);
+    ck_assert_msg(copying.done, "%s", copying.error.message);
+    ck_assert_int_eq(scratch_query(&copy, "SELECT count(DISTINCT n) FROM filler"), 1);
+    ck_assert_int_eq(scratch_query(&copy, "SELECT count(*) FROM filler"), 500);
+    bench_open(&bench, &scratch);
+}
+END_TEST
+
 START_TEST(a_database_that_cannot_be_read_answers_failed)
 {
     struct task *task = create_task(&bench, new_task("a"));
@@ -385,6 +440,7 @@ int main(void)
     tcase_add_test(tests, nothing_is_in_the_log_of_a_change_that_was_answered_as_none);
     tcase_add_test(tests, a_commit_of_which_nothing_is_known_is_said_to_be_such);
     tcase_add_test(tests, files_that_are_replaced_during_the_sync_are_missed);
+    tcase_add_test(tests, a_backup_is_of_one_moment_when_a_gateway_starts_meanwhile);
     tcase_add_test(tests, a_database_that_cannot_be_read_answers_failed);
     tcase_add_test(tests, a_disk_that_fails_at_the_start_is_said);
     tcase_add_test(tests, nothing_is_visible_before_it_is_durable);
