@@ -394,6 +394,7 @@ const struct key config_keys[] = {
 
     {"clients[]", "match", KEY_TEXT, AT(config_client, match), .is_required = true, .check = check_glob, .rule = "V-009", .help = "Glob on `clientInfo.name`."},
     {"clients[]", "tasks", KEY_CHOICE, AT(config_client, tasks), .choices = &client_tasks, .default_text = "auto", .help = "Whether the client knows tasks."},
+    {"clients[]", "wait", KEY_DURATION, AT(config_client, wait_ms), RANGE(100, MS_MAX), .help = "In place of `pseudo_tools.wait` and `pseudo_tools.wait_max` for the client: below its own limit for a call, or long for a program that cannot act on a pending answer."},
     {"clients[]", "pending_status", KEY_CHOICE, AT(config_client, pending_status), FLAG(config_client, has_pending_status), .choices = &pending_statuses, .help = "As the key of the same name at the top."},
 
     {"pseudo_tools", "mode", KEY_CHOICE, AT(config, pseudo.mode), .choices = &pseudo_modes, .default_text = "auto",

@@ -229,6 +229,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     bridge_down_worker_init(worker);
     list_init(&worker->streams);
     list_init(&worker->listens);
+    list_init(&worker->handovers);
     replica_news_worker_init(worker);
     worker->waiters = map_create();
     worker->answers = map_create();

@@ -41,6 +41,12 @@ bool mcp_discover_lists(struct str result, struct str version)
     return false;
 }
 
+bool mcp_discover_offers_tasks(struct str result)
+{
+    return json_type(json_path(result, "capabilities", "extensions", MODERN_TASKS_EXTENSION)) ==
+           JSON_OBJECT;
+}
+
 static void write_capabilities(struct buffer *out, struct str present, bool offers_tasks)
 {
     struct buffer extensions = {0}, without = {0}, tools = {0}, told = {0};

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "related_task.h"
 #include "status_text.h"
 #include "task_error.h"
 #include "taskgate/core/clock.h"
@@ -98,13 +99,35 @@ static void append_members(struct buffer *out, const struct task *task,
                          task_retention_horizon_ms(task), poll_interval_of(task, view));
 }
 
-/* The clients of the extension fail on a result without `resultType`. */
-static void append_result(struct buffer *out, struct str result)
+/* A legacy server ties the result of a task of its own to that task, which no client knows. */
+static void append_untied(struct buffer *out, struct str result)
 {
-    if (json_member(result, "resultType").length)
+    struct str meta = json_member(result, "_meta");
+    struct buffer others;
+    if (json_member(meta, RELATED_TASK).length == 0) {
         buffer_append(out, result);
+        return;
+    }
+    buffer_init(&others);
+    json_write_without_member(&others, meta, RELATED_TASK);
+    if (json_count(buffer_str(&others)) > 0)
+        json_write_with_member(out, result, "_meta", buffer_str(&others));
     else
-        json_write_with_member(out, result, "resultType", STR("\"complete\""));
+        json_write_without_member(out, result, "_meta");
+    buffer_finish(&others);
+}
+
+/* The clients of the extension fail on a result without `resultType`. */
+void dialect_modern_write_outcome(struct buffer *out, struct str result)
+{
+    struct buffer untied;
+    buffer_init(&untied);
+    append_untied(&untied, result);
+    if (json_member(result, "resultType").length)
+        buffer_append(out, buffer_str(&untied));
+    else
+        json_write_with_member(out, buffer_str(&untied), "resultType", STR("\"complete\""));
+    buffer_finish(&untied);
 }
 
 /* The revision forbids the code that the gateway itself has stored for any era. */
@@ -147,7 +170,7 @@ static void append_extra(struct buffer *out, const struct task *task,
         break;
     case EXTRA_RESULT:
         buffer_append_text(out, ",\"result\":");
-        append_result(out, outcome_of(task));
+        dialect_modern_write_outcome(out, outcome_of(task));
         break;
     case EXTRA_ERROR:
         buffer_append_text(out, ",\"error\":");

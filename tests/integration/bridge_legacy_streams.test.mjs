@@ -101,6 +101,33 @@ test('subscribe changes the set: listened to anew before the old listen ends, to
   await renewed.recorded.gone;
 });
 
+test('once a stream of the session listens itself the asking one ends: news come once, and none after unsubscribe', async (t) => {
+  const { client, get, first, streams } = await stage(t);
+  const uris = Array.from({ length: 10 }, (_, i) => `note://${i}`);
+  for (const uri of uris) await client.result('resources/subscribe', { uri });
+  const told = () => get.events.filter(({ json }) => json?.method === 'notifications/resources/updated').map(({ json }) => json.params.uri);
+  await until(() => streams.length === 1 && streams[0].filter.resourceSubscriptions?.length === uris.length, () => 'one listen for all', { deadline: 4000 });
+  for (const uri of uris) streams[0].tell('resources/updated', { uri });
+  await get.message(({ method, params }) => /updated/.test(method) && params.uri === uris.at(-1));
+  assert.deepEqual(told(), uris);
+  void first;
+});
+
+test('a resource that was unsubscribed from is not told of by the stream that has asked', async (t) => {
+  const server = listening((filter) => (filter.toolsListChanged && filter.resourceSubscriptions ? null : filter)); // the renewed listen is refused
+  const { client, get, streams } = await stage(t, server);
+  await client.result('resources/subscribe', { uri: 'note://1' });
+  const asking = await until(() => streams.find(({ filter }) => filter.resourceSubscriptions), () => 'the asking stream');
+  asking.tell('resources/updated', { uri: 'note://1' });
+  await get.message(({ method }) => /updated/.test(method));
+  await client.result('resources/unsubscribe', { uri: 'note://1' });
+  asking.tell('resources/updated', { uri: 'note://1' });
+  const lists = await until(() => streams.find(({ filter }) => filter.toolsListChanged && !filter.resourceSubscriptions), () => 'the listen without it');
+  lists.tell('tools/list_changed');
+  await get.message(({ method }) => /tools/.test(method));
+  assert.equal(get.events.filter(({ json }) => json?.method === 'notifications/resources/updated').length, 1);
+});
+
 test('news between the answer to subscribe and the renewed listen are not lost', async (t) => {
   const { client, get, streams } = await stage(t);
   await client.result('resources/subscribe', { uri: 'note://1' });

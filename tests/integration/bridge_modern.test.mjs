@@ -328,6 +328,17 @@ test('listen: the GET stream of a session of its own, and a subscription for eac
   await upstream.received((r) => r.method === 'DELETE' && r.headers['mcp-session-id'] === session);
 });
 
+test('listen: a session that the server has forgotten is not listened on', async (t) => {
+  const { modern, upstream } = await stage(t, { upstream: { capabilities: loud, handlers: { 'resources/subscribe': ({ reply }) => reply.result({}) } } });
+  const client = modern();
+  await client.result('tools/list');
+  upstream.liveSessions.clear();
+  const stream = await client.stream('subscriptions/listen', { notifications: { promptsListChanged: true, resourceSubscriptions: ['a:1'] } }, { id: 'l' });
+  assert.deepEqual((await stream.message()).params.notifications, { promptsListChanged: true, resourceSubscriptions: ['a:1'] });
+  upstream.push({ jsonrpc: '2.0', method: 'notifications/prompts/list_changed' });
+  assert.equal((await stream.message()).method, 'notifications/prompts/list_changed');
+});
+
 test('listen: the server ends its stream, and the client gets the graceful end', async (t) => {
   const { modern, upstream } = await stage(t, { upstream: { capabilities: loud } });
   const stream = await modern().stream('subscriptions/listen', { notifications: { promptsListChanged: true } }, { id: 7 });

@@ -131,6 +131,20 @@ test('a task of a legacy server\'s own that asks: its questions are those of the
   assert.equal(upstream.of('tasks/result').length, 1);
 });
 
+test("the result of a legacy server's own task is tied to no task in the modern era", async (t) => {
+  const RELATED = `${PREFIX}related-task`;
+  const handlers = { 'tasks/get': ({ upstream, reply, params }) => reply.result({ ...upstream.tasks.get(params.taskId).task, status: 'completed' }), 'tasks/result': ({ reply, params }) => reply.result({ content: [], _meta: { [RELATED]: { taskId: params.taskId }, 'example.org/kept': 1 } }) };
+  const { modern, admin } = await modernStage(t, { upstream: { capabilities: { tools: {}, tasks: TASKS }, tools: [tool('delete_user', { support: 'required' })], handlers } });
+  const client = modern();
+  const { taskId } = await client.create('delete_user', { n: 1 });
+  await admin.approve(taskId);
+  assert.deepEqual((await task(client, taskId, 'completed')).result._meta, { 'example.org/kept': 1 });
+  const plain = modern({ capabilities: ALL });
+  const held = plain.result('tools/call', { name: 'delete_user', arguments: { n: 2 } });
+  await admin.approve((await admin.pending()).id);
+  assert.equal((await held)._meta[RELATED], undefined);
+});
+
 // ---- legacy client, modern server ----
 
 /** A modern-only server with a tool that needs approval, and legacy clients that are bridged to it. */

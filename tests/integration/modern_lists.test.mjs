@@ -141,3 +141,24 @@ test('a server that is not modern any more is noticed by its errors', async (t) 
   }, () => 'the verdict to heal', { deadline: 20_000 });
   assert.equal(refused.status, 400);
 });
+
+test('a source of the modern era alone opens no session: initialize is refused, and does not go up', async (t) => {
+  for (const [bridge, status] of [['off', 400], ['legacy', 200]]) {
+    const { raw, upstream } = await scene(t, { source: { era: 'modern', bridge }, upstream: modernServer({ legacy: true }) });
+    const { message, status: got } = await raw().send('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'old', version: '1' } });
+    assert.equal(got, status, JSON.stringify(message));
+    if (bridge === 'off') assert.deepEqual([message.error.code, message.error.data.supported, message.error.data.requested], [-32022, ['2026-07-28'], '2025-11-25']);
+    assert.equal(upstream.of('initialize').length, 0);
+  }
+});
+
+test('a task id of nobody does not go up to a server that has told that it makes no tasks', async (t) => {
+  for (const makesTasks of [false, true]) {
+    const extensions = { [TASKS_EXTENSION]: {} };
+    const { modern, upstream } = await modernScene(t, { upstream: { capabilities: { tools: {}, ...(makesTasks ? { extensions } : {}) }, handlers: { 'tasks/get': ({ reply }) => reply.error(-32602, 'no such task') } } });
+    const client = modern({ capabilities: { extensions }, token: 'owner' });
+    await client.send('server/discover');
+    assert.equal((await client.send('tasks/get', { taskId: 'of-nobody' })).message.error.code, -32602);
+    assert.equal(upstream.of('tasks/get').length, makesTasks ? 1 : 0);
+  }
+});

@@ -139,7 +139,7 @@ test('48. a client without tasks is shown the tools for the id that the third an
   const client = modern({ capabilities: {}, token: 'owner' });
   const list = await client.result('tools/list');
   assertSchema(t, 'ListToolsResult', list, 'modern');
-  assert.deepEqual(list.tools.map(({ name }) => name), ['delete_user', 'read', 'get_task_result', 'await_activity']);
+  assert.deepEqual(list.tools.map(({ name }) => name), ['delete_user', 'read', 'get_task_result', 'cancel_task', 'await_activity']);
   for (const { execution, annotations, name } of list.tools) assert.deepEqual([execution, annotations?.taskSupport], [undefined, undefined], name);
   const { message } = await call(client);
   const [{ id }] = (await admin.list()).tasks;
@@ -166,7 +166,7 @@ test('48. a client without tasks is shown the tools for the id that the third an
 test('48. without credentials the id alone leads to the outcome', async (t) => {
   const { modern, admin } = await stage(t, { wait: '300ms', rounds: 0 });
   const client = modern({ capabilities: {} });
-  assert.deepEqual(await names(client), ['delete_user', 'read', 'get_task_result']);
+  assert.deepEqual(await names(client), ['delete_user', 'read', 'get_task_result', 'cancel_task']);
   await call(client);
   const [{ id }] = (await admin.list()).tasks;
   await admin.approve(id);
@@ -177,7 +177,7 @@ test('48. the tools are shown to those alone who need them', async (t) => {
   const { modern, upstream } = await stage(t);
   assert.deepEqual(await names(modern({ token: 'owner' })), ['delete_user', 'read'], 'a client with tasks');
   const one = modern({ capabilities: {}, token: 'owner' });
-  assert.equal((await names(one)).length, 4);
+  assert.equal((await names(one)).length, 5);
   assert.deepEqual(await names(one, { meta: { [key('clientCapabilities')]: { extensions: { 'io.modelcontextprotocol/tasks': {} } } } }), ['delete_user', 'read'], 'each request declares anew');
   const theirs = await modern({ token: 'owner' }).result('tools/call', { name: 'get_task_result', arguments: {} });
   assert.deepEqual(theirs.structuredContent.tool, 'get_task_result', 'a client with tasks means the server\'s');
@@ -189,7 +189,7 @@ test('48. the tools are shown to those alone who need them', async (t) => {
   assert.deepEqual(await names(never.modern({ capabilities: {} })), ['read']);
   const taken = await stage(t, { upstream: { tools: [tool('get_task_result')] } });
   const client = taken.modern({ capabilities: {}, token: 'owner' });
-  assert.deepEqual((await names(client)).sort(), ['await_activity', 'get_task_result', 'taskgate_get_task_result'].sort());
+  assert.deepEqual((await names(client)).sort(), ['await_activity', 'cancel_task', 'get_task_result', 'taskgate_get_task_result'].sort());
 });
 
 test('a round has 100 questions at most: a server that asks more ends its call, which a poll costs nothing', async (t) => {
@@ -213,4 +213,23 @@ test('a round has 100 questions at most: a server that asks more ends its call, 
     if (state === 'failed') assert.match(task.statusMessage, /more than 100 questions/);
     assert.equal(server.rounds.length, state === 'failed' ? 1 : 2);
   }
+});
+
+test('a client without tasks cancels the call that its answer names', async (t) => {
+  const { modern, admin, upstream } = await stage(t, { wait: '300ms', rounds: 0 });
+  const client = modern({ capabilities: {}, token: 'owner' });
+  await call(client);
+  const [{ id }] = (await admin.list()).tasks;
+  const done = (await client.send('tools/call', { name: 'cancel_task', arguments: { task_id: id } })).message.result;
+  assertSchema(t, 'CallToolResult', done, 'modern');
+  assert.deepEqual([done.resultType, done.isError], ['complete', false]);
+  await admin.inState(id, 'cancelled');
+  assert.equal(upstream.calls.length, 0);
+});
+
+test('clients[].wait holds for modern clients of that name, too', async (t) => {
+  const { modern } = await stage(t, { wait: '40s', config: { pseudo_tools: { wait: '40s', rounds: 1 }, clients: [{ match: 'hasty*', wait: '300ms' }] } });
+  const client = modern({ capabilities: {}, token: 'owner', info: { name: 'hasty', version: '1' } });
+  const held = (await call(client)).message.result;
+  assert.deepEqual([held.resultType, held.inputRequests], ['input_required', {}]);
 });

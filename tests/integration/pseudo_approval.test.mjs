@@ -309,3 +309,20 @@ test('a 2025-11-25 client as it comes is told to send a task, and gets through b
   assert.deepEqual((await callTool(client, 'get_task_result', { task_id: task.task_id })).structuredContent.arguments, args);
   assert.equal(upstream.calls.length, 2);
 });
+
+test('clients[].wait takes the place of both waits for its clients: shorter for one, longer for another', async (t) => {
+  const clients = [{ match: 'hasty*', tasks: 'no', wait: '300ms' }, { match: 'patient*', tasks: 'no', wait: '40s' }];
+  const { admin, connect } = await stage(t, { pseudo: { wait: '1s', wait_max: '45s' }, clients });
+  const of = (user) => ({ arguments: { user } });
+  const isPending = ({ result }) => assert.ok(result.structuredContent.proxy_task?.task_id, JSON.stringify(result));
+  const waiting = deleteUser(await connect({ name: 'patient-1', capabilities: {} }), of(1));
+  const hasty = await connect({ name: 'hasty-1', capabilities: {} });
+  isPending(await deleteUser(hasty, of(2)));
+  const stream = await hasty.stream('tools/call', { name: 'delete_user', ...of(3), _meta: { progressToken: 'p' } });
+  isPending(await stream.message((m) => m.id === stream.id, 'the answer, before wait_max'));
+  isPending(await hasty.call('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'delete_user', args: { user: 4 } }, _meta: { progressToken: 'q' } }, { deadline: 10_000 }));
+  isPending(await deleteUser(await connect(kinds.old.client), of(5))); // its second is over
+  const { tasks } = await admin.list({ state: 'pending' });
+  await admin.approve(tasks.find((task) => task.arguments.user === 1).id);
+  assert.deepEqual((await waiting).result.structuredContent.arguments, { user: 1 });
+});

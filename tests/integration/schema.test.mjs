@@ -1,9 +1,10 @@
 // Every message that the gateway makes itself is a valid message of the official schemas, 2025-11-25 and 2026-07-28.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
-import { key, OWN } from './lib/modern_client.mjs';
-import { complete, form } from './lib/modern_upstream.mjs';
+import { key, modernClient, OWN } from './lib/modern_client.mjs';
+import { complete, form, modernUpstream } from './lib/modern_upstream.mjs';
 import { modernScene } from './lib/modern_scene.mjs';
 import { assertSchema, assertTaskSchema, methodsOf, modernSchemaMissing, schemaMissing } from './lib/schema.mjs';
 import { scene } from './lib/scene.mjs';
@@ -210,3 +211,98 @@ test('modern: errors', modernOptions, async (t) => {
   for (const body of ['{', '[]']) check(await client.send('', {}, { body }));
   assert.deepEqual([...codes].sort((a, b) => a - b), [-32700, -32602, -32601, -32600, -32022, -32021, -32020, -32015, -32014, -32000]);
 });
+
+// ---- every method, in both eras ----
+
+const ROWS = fs
+  .readFileSync(new URL('../../include/taskgate/mcp/method_table.h', import.meta.url), 'utf8')
+  .matchAll(/^MCP_METHOD_ROW\("?([\w/]+|MCP_CANCELLED)"?, \w+, (LEGACY|MODERN|BOTH), /gm);
+const EVERY = [...ROWS].map(([, name, eras]) => ({ name, eras })).filter(({ name }) => !name.startsWith('notifications/') && name !== 'MCP_CANCELLED');
+const OWN_RESOURCE = 'taskgate://diagrams';
+const CACHEABLE = new Set(['server/discover', 'tools/list', 'resources/list', 'resources/templates/list', 'prompts/list', 'resources/read']);
+
+/** The parameters of a request of each method, the definition of its result, and the schema that has it. */
+const asked = (tasks) => ({
+  'tools/call': [{ name: 'get_task_result', arguments: { task_id: 'tg_none', timeout_ms: 0 } }, 'CallToolResult'],
+  'tools/list': [{}, 'ListToolsResult'],
+  'tasks/get': [{ taskId: tasks[0] }, 'GetTaskResult', 'tasks'],
+  'tasks/update': [{ taskId: tasks[0], inputResponses: {} }, 'UpdateTaskResult', 'tasks'],
+  'tasks/cancel': [{ taskId: tasks[1] }, 'CancelTaskResult', 'tasks'],
+  'tasks/result': [{ taskId: tasks[0] }, 'CallToolResult'],
+  'tasks/list': [{}, 'ListTasksResult'],
+  ping: [{}, 'EmptyResult'],
+  initialize: [{ protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }, 'InitializeResult'],
+  'resources/list': [{}, 'ListResourcesResult'],
+  'resources/templates/list': [{}, 'ListResourceTemplatesResult'],
+  'resources/read': [{ uri: OWN_RESOURCE }, 'ReadResourceResult'],
+  'resources/subscribe': [{ uri: OWN_RESOURCE }, 'EmptyResult'],
+  'resources/unsubscribe': [{ uri: OWN_RESOURCE }, 'EmptyResult'],
+  'prompts/list': [{}, 'ListPromptsResult'],
+  'prompts/get': [{ name: 'p' }, 'GetPromptResult'],
+  'logging/setLevel': [{ level: 'info' }, 'EmptyResult'],
+  'completion/complete': [{ ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' } }, 'CompleteResult'],
+  'server/discover': [{}, 'DiscoverResult'],
+  'subscriptions/listen': [{ notifications: { toolsListChanged: true } }, 'SubscriptionsListenResult'],
+});
+
+test('each method of the table, legacy: what the gateway answers is valid', options, async (t) => {
+  const { admin, raw, connect } = await stage(t);
+  const owner = await connect({ capabilities: { tasks: {} }, token: 'owner' });
+  const ids = [(await owner.createTask('delete_user')).taskId, (await owner.createTask('delete_user', { n: 2 })).taskId];
+  await admin.approve(ids[0]);
+  await admin.inState(ids[0], 'completed');
+  const plain = raw({ capabilities: {}, protocol: '2025-11-25', token: 'owner' });
+  await plain.connect();
+  const rows = EVERY.filter(({ eras }) => eras !== 'MODERN');
+  assert.ok(rows.length >= 17, `only ${rows.length} methods`);
+  let results = 0;
+  for (const { name } of rows) {
+    const [params, definition, schema] = asked(ids)[name];
+    const { message } = await (schema || name.startsWith('tasks/') ? owner : plain).send(name, params);
+    assertSchema(t, message.error ? 'JSONRPCErrorResponse' : 'JSONRPCResultResponse', message);
+    if (!message.result) continue;
+    results++;
+    assertSchema(t, definition, message.result);
+  }
+  assert.ok(results >= 12, `only ${results} results`);
+});
+
+for (const [name, more] of [
+  ['a modern server', { source: { era: 'modern' } }],
+  ['a legacy server over the bridge', { source: { bridge: 'modern' }, legacy: true }],
+]) {
+  test(`each method of the table, modern, before ${name}: what the gateway answers is valid, and says for how long it may be kept`, modernOptions, async (t) => {
+    const { legacy, source } = more;
+    const upstream = { tools: [tool('delete_user'), tool('read')] };
+    const { gateway, admin } = await scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), source, upstream: legacy ? upstream : modernUpstream(upstream) });
+    const owner = modernClient(t, gateway.url, { token: 'owner' });
+    const plain = modernClient(t, gateway.url, { capabilities: {}, token: 'owner' });
+    const ids = [(await owner.create('delete_user')).taskId, (await owner.create('delete_user', { n: 2 })).taskId];
+    await admin.approve(ids[0]);
+    await owner.get(ids[0]);
+    await admin.inState(ids[0], 'completed');
+    const rows = EVERY.filter(({ eras }) => eras !== 'LEGACY');
+    assert.ok(rows.length >= 12, `only ${rows.length} methods`);
+    const own = [];
+    for (const { name: method } of rows) {
+      const [params, definition, schema = 'modern'] = asked(ids)[method];
+      const client = schema === 'tasks' ? owner : plain;
+      if (method === 'subscriptions/listen') {
+        const stream = await client.stream(method, params, { id: 'l' });
+        assertSchema(t, 'SubscriptionsAcknowledgedNotification', await stream.message((m) => m.method), 'modern');
+        stream.abort();
+        continue;
+      }
+      const { message } = await client.send(method, params);
+      assertSchema(t, message.error ? 'JSONRPCErrorResponse' : 'JSONRPCResultResponse', message, 'modern');
+      if (!message.result) continue;
+      own.push(method);
+      assertSchema(t, definition, message.result, schema);
+      assert.equal(message.result.resultType, 'complete', method);
+      const { ttlMs, cacheScope } = message.result;
+      if (CACHEABLE.has(method)) assert.ok(cacheScope === 'private' && ttlMs >= 0 && ttlMs <= 60_000, `${method}: ${ttlMs} ${cacheScope}`);
+      else assert.equal(cacheScope, undefined, method);
+    }
+    for (const method of ['tools/call', 'tools/list', 'resources/list', 'resources/templates/list', 'resources/read', 'server/discover', 'tasks/get', 'tasks/update', 'tasks/cancel']) assert.ok(own.includes(method), `no result of ${method}`);
+  });
+}

@@ -211,6 +211,7 @@ struct config_token {
 struct config_client {
     char *match; /* glob on clientInfo.name */
     enum config_client_tasks tasks;
+    int64_t wait_ms; /* in place of those of pseudo_tools; 0: these hold */
     bool has_pending_status;
     enum config_pending_status pending_status;
 };

@@ -19,6 +19,8 @@ void mcp_cacheable_write(struct buffer *out, struct str result, int64_t most_ms)
 
 /* Whether a result of `server/discover` lists the version. */
 bool mcp_discover_lists(struct str result, struct str version);
+/* Whether the server of such a result makes tasks. */
+bool mcp_discover_offers_tasks(struct str result);
 /* Writes a result of `server/discover` for a client: of the versions the one that the gateway
  * speaks; without `capabilities.tasks`, which does not exist in this era; with the tasks extension
  * where the gateway makes tasks; with `tools.listChanged`, for the gateway tells listeners of a

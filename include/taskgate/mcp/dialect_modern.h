@@ -41,6 +41,9 @@ void dialect_modern_write_notification(struct buffer *out, const struct task *ta
 
 /* Whether a request that has these clientCapabilities (JSON text, or empty) declares the
  * extension: its value is an object. */
+/* The stored result of a task as one of this era: with a `resultType`, and without the related-task
+ * _meta of a legacy server. */
+void dialect_modern_write_outcome(struct buffer *out, struct str result);
 bool dialect_modern_declares_tasks(struct str client_capabilities);
 /* Whether it declares elicitation by a link, or by a form: an empty object stands for forms. */
 bool dialect_modern_declares_elicitation(struct str client_capabilities, bool by_link);

@@ -84,12 +84,11 @@ static void on_timed_out(struct call *call)
  * for as long as the task takes. */
 static void set_patience(struct call *call, const struct plain_call *plain)
 {
-    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     bool hears = call->envelope.progress_token.length > 0 && deferred_response_may_stream(call);
     if (call->is_executed)
         result_wait_set_patience(call, call->patience_ms);
     else if (plain->key[0] || client_is_shown_tools(call) || is_modern(call))
-        result_wait_set_patience(call, hears ? pseudo->wait_max_ms : pseudo->wait_ms);
+        result_wait_set_patience(call, client_wait_ms(call, hears));
     result_wait_open(call);
     if (hears && deferred_response_is(call))
         deferred_response_show_progress(call);

@@ -25,12 +25,18 @@ static bool has_result(const struct task *task)
     return has_run && task->outcome == TASK_OUTCOME_RESULT;
 }
 
-static void answer_result(struct call *call, struct str result)
+static void answer_result(struct call *call, struct str stored)
 {
-    if (call->is_executed)
-        compat_answer_result(call, result);
+    struct buffer result = {0};
+    if (call->dialect->has_sessions)
+        buffer_append(&result, stored);
     else
-        call_answer_result_of_server(call, result);
+        dialect_modern_write_outcome(&result, stored);
+    if (call->is_executed)
+        compat_answer_result(call, buffer_str(&result));
+    else
+        call_answer_result_of_server(call, buffer_str(&result));
+    buffer_finish(&result);
 }
 
 /* The client had gone when the outcome came, so the answer names the task. `message` is the whole

@@ -5,6 +5,7 @@
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
 #include "inbox/task_summary.h"
+#include "request/client_profile.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
 #include "taskgate/core/clock.h"
@@ -105,7 +106,7 @@ static void answer_timed_out(struct call *call)
 static int64_t patience_ms(const struct call *call, const struct task *task)
 {
     int64_t remaining_ms = task->created_ms + task->ttl_ms - clock_now_ms();
-    int64_t usual_ms = call->snapshot->config->pseudo.wait_ms;
+    int64_t usual_ms = client_wait_ms(call, false);
     return compat_argument_number(call->envelope.arguments.raw, "timeout_ms", MOST_WAIT_MS,
                                   remaining_ms > 0 ? remaining_ms : usual_ms);
 }

@@ -63,6 +63,8 @@ bool era_probe_note(struct gateway *gateway, const struct config_source *source,
     bool serves = result.length > 0 ? mcp_discover_lists(result, STR(MCP_VERSION_MODERN))
                                     : names_modern(error);
     source_eras_note(gateway->eras, source, CONFIG_ERA_MODERN, serves, clock_monotonic_ms());
+    if (result.length > 0)
+        source_eras_note_tasks(gateway->eras, source, mcp_discover_offers_tasks(result));
     return true;
 }
 

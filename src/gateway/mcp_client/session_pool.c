@@ -280,7 +280,10 @@ void session_pool_then(struct call *call, call_step next)
         return;
     }
     char *key = is_anonymous(call) ? NULL : key_of(call);
-    struct legacy_session *session = key ? find(call->worker, key, wants_alone(call)) : NULL;
+    /* A listener gets a new one: on a stream nothing tells that the server has forgotten an
+     * earlier one. */
+    bool is_shared = key && call->method->treatment != MCP_LISTEN;
+    struct legacy_session *session = is_shared ? find(call->worker, key, wants_alone(call)) : NULL;
     if (session) {
         free(key);
         legacy_session_renew(session, call);

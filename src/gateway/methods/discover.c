@@ -27,6 +27,8 @@ static void rewrite(struct call *call, const struct relay_reply *reply, struct b
     bool is_modern = mcp_discover_lists(reply->result, STR(MCP_VERSION_MODERN));
     source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_MODERN, is_modern,
                      loop_now_ms(call->worker->loop));
+    source_eras_note_tasks(call->worker->gateway->eras, call->source,
+                           mcp_discover_offers_tasks(reply->result));
     lists_keep(call, reply->result);
     mcp_discover_write(out, reply->result, true, lists_most_ttl_ms(call));
 }

@@ -2,6 +2,7 @@
 #include "compat/answer.h"
 #include "methods.h"
 #include "pseudo_tool_call.h"
+#include "request/client_profile.h"
 #include "taskgate/json/text.h"
 
 #define MOST_PATIENCE_MS INT64_C(900000)
@@ -34,14 +35,16 @@ static void write_plain_call(struct buffer *body, const struct call *call, struc
     buffer_append_text(body, "}}");
 }
 
-/* A client that hears of progress waits for longer than one that does not. */
+/* A client that hears of progress waits for longer than one that does not, unless it has a limit of
+ * its own. */
 static int64_t patience_ms(const struct call *call, struct str arguments)
 {
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
     bool hears = call->envelope.progress_token.length > 0;
-    int64_t usual_ms = pseudo->execute_timeout_ms;
-    if (!hears && pseudo->wait_ms < usual_ms)
-        usual_ms = pseudo->wait_ms;
+    bool is_bounded = !hears || client_own_wait_ms(call) > 0;
+    int64_t wait_ms = client_wait_ms(call, hears), usual_ms = pseudo->execute_timeout_ms;
+    if (is_bounded && wait_ms < usual_ms)
+        usual_ms = wait_ms;
     return compat_argument_number(arguments, "timeout_ms", MOST_PATIENCE_MS, usual_ms);
 }
 

@@ -243,8 +243,23 @@ static bool on_refused(struct call *call, int status)
     return true;
 }
 
+/* The source is said to be of the modern era alone, and legacy clients are not bridged to it. Its
+ * server may know better, but of a session there no client could listen to the streams. */
+static void refuse(struct call *call)
+{
+    const struct jsonrpc_error_data data = {
+        .supported = STR("[\"" MCP_VERSION_MODERN "\"]"),
+        .requested = json_path(call->envelope.params, "protocolVersion")};
+    call->dialect = &dialect_modern;
+    call_answer_error(call, JSONRPC_UNSUPPORTED_VERSION, STR_EMPTY, &data);
+}
+
 void initialize_handle(struct call *call)
 {
+    if (call->source->eras == CONFIG_ERA_MODERN && !call->is_bridged) {
+        refuse(call);
+        return;
+    }
     initialize_read_declarations(call);
     start(call, on_refused);
 }

@@ -175,16 +175,20 @@ static bool replace_resources(struct call *call, struct str error, struct buffer
         return false;
     buffer_init(&result);
     write_resources(call, STR("{\"resources\":[]}"), 0, &result);
-    jsonrpc_write_result(message, call->envelope.id, buffer_str(&result));
+    call->dialect->write_own_result(message, call->envelope.id, buffer_str(&result));
     buffer_finish(&result);
     return true;
 }
 
 static bool replace_templates(struct call *call, struct str error, struct buffer *message)
 {
+    struct buffer result;
     if (!doc_resources_replace(call, error))
         return false;
-    jsonrpc_write_result(message, call->envelope.id, STR("{\"resourceTemplates\":[]}"));
+    buffer_init(&result);
+    call->dialect->write_list(&result, STR("{\"resourceTemplates\":[]}"), 0);
+    call->dialect->write_own_result(message, call->envelope.id, buffer_str(&result));
+    buffer_finish(&result);
     return true;
 }
 
@@ -204,9 +208,10 @@ void resources_list_handle(struct call *call)
 static void relay_templates(struct call *call)
 {
     struct relay_options options = {0};
-    if (call->facts.server.lacks_resources)
+    bool is_modern = !call->dialect->has_sessions;
+    if (call->facts.server.lacks_resources || is_modern) /* a modern answer is read in any case */
         options.replace_error = replace_templates;
-    if (!call->dialect->has_sessions)
+    if (is_modern)
         options.rewrite = rewrite_templates;
     bridge_down_start(call, &options);
 }

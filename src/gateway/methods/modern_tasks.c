@@ -8,6 +8,7 @@
 #include "run/execution.h"
 #include "run/task_inputs.h"
 #include "run/task_rounds.h"
+#include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
@@ -142,6 +143,11 @@ static void answer_unknown(struct call *call, bool has_begun)
     own_task_answer_unknown(call);
 }
 
+static bool server_lacks_tasks(const struct call *call)
+{
+    return source_eras_lacks_tasks(call->worker->gateway->eras, call->source);
+}
+
 void modern_task_handle(struct call *call)
 {
     const struct relay_options options = {.outlives = is_not_known, .alone = answer_unknown};
@@ -154,8 +160,8 @@ void modern_task_handle(struct call *call)
                           NULL);
     else if (task_id_is_ours(id))
         handle_own(call);
-    else if (call->is_bridged_down)
-        own_task_answer_unknown(call); /* no client was ever told of a legacy server's task */
+    else if (call->is_bridged_down || server_lacks_tasks(call))
+        own_task_answer_unknown(call); /* no client was ever told of a task of the server's */
     else
         bridge_down_start(call, &options);
 }

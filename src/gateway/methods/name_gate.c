@@ -126,14 +126,18 @@ static void judge(struct call *call)
 
 static void answer_own(struct call *call)
 {
-    struct buffer result;
+    struct buffer contents, result;
+    buffer_init(&contents);
     buffer_init(&result);
-    if (str_equal(call->envelope.method, STR("resources/read")))
-        doc_resources_write_contents(call, &result);
-    else
+    if (str_equal(call->envelope.method, STR("resources/read"))) {
+        doc_resources_write_contents(call, &contents);
+        call->dialect->write_list(&result, buffer_str(&contents), 0);
+    } else {
         buffer_append(&result, STR("{}")); /* a subscription: they never change */
+    }
     call_answer_result(call, buffer_str(&result));
     buffer_finish(&result);
+    buffer_finish(&contents);
 }
 
 static bool is_own(const struct call *call)

@@ -108,12 +108,15 @@ static void tell_of_gap(struct bridged_stream *stream, struct str honoured)
     }
 }
 
+static void tell_of_cover(const struct call *call, struct str honoured);
+
 static void on_acknowledged(void *context, struct str honoured)
 {
     struct bridged_stream *stream = bridged_stream_from(context);
     bridge_listen_stop(stream->listen);
     stream->listen = stream->next;
     stream->next = NULL;
+    tell_of_cover(stream->call, honoured);
     stream->pause_ms = PAUSE_MS;
     if (stream->is_lost)
         tell_of_gap(stream, honoured);
@@ -326,6 +329,38 @@ void bridged_stream_renew(const struct call *call)
     broadcast_send(call->worker->gateway, &kind,
                    &(struct session_broadcast){.source = str_from(call->source->id),
                                                .session = str_from(call->session)});
+}
+
+static bool covers(struct str honoured, const char *uri)
+{
+    struct str uris = json_member(honoured, "resourceSubscriptions"), one;
+    for (size_t position = 0; json_next_element(uris, &position, &one);) {
+        if (json_string_equals(one, str_from(uri)))
+            return true;
+    }
+    return false;
+}
+
+static void deliver_cover(struct gateway_worker *worker, const void *message)
+{
+    const struct session_broadcast *broadcast = message;
+    LIST_FOR_EACH_SAFE (node, next, &worker->handovers) {
+        struct bridged_handover *handover = LIST_ENTRY(node, struct bridged_handover, node);
+        if (str_equal(broadcast->source, str_from(handover->source)) &&
+            str_equal(broadcast->session, str_from(handover->session)) &&
+            covers(broadcast->message, handover->uri))
+            handover->covered(handover);
+    }
+}
+
+static void tell_of_cover(const struct call *call, struct str honoured)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_cover);
+    if (json_count(json_member(honoured, "resourceSubscriptions")) > 0)
+        broadcast_send(call->worker->gateway, &kind,
+                       &(struct session_broadcast){.source = str_from(call->source->id),
+                                                   .session = str_from(call->session),
+                                                   .message = honoured});
 }
 
 /* Also where the stream listens to the resource itself by now: it may have begun to after this

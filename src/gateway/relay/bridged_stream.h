@@ -12,6 +12,13 @@ void bridged_stream_open(struct call *call);
 /* The resources that the session has subscribed to have changed: its streams, of whatever worker,
  * listen anew, and end the earlier listen then. */
 void bridged_stream_renew(const struct call *call);
+/* Somebody who tells a session's streams of a resource until one of them listens to it itself. In
+ * worker->handovers; its texts are its own. */
+struct bridged_handover {
+    struct list node;
+    const char *source, *session, *uri;
+    void (*covered)(struct bridged_handover *handover); /* may free it */
+};
 /* A server's news of a resource for the session's streams, which may not listen to it themselves
  * yet. */
 void bridged_stream_tell(struct gateway *gateway, struct str source, struct str session,

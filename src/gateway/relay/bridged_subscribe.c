@@ -14,12 +14,16 @@
 #include "taskgate/json/text.h"
 
 #define ANSWER_MS 10000
-/* So long the news of the resource are passed on until the session's streams listen themselves. */
+/* So long the news of the resource are passed on, unless a stream of the session listens itself
+ * before. */
 #define HAND_OVER_MS 5000
+/* And so long from then on: what the server told before may be under way. */
+#define COVERED_MS 100
 
 /* The listen that asks whether the server tells of the resource. It outlives the call. */
 struct subscription {
     uint32_t magic; /* SUBSCRIPTION_MAGIC */
+    struct bridged_handover handover;
     struct call_part part;
     struct call *call; /* NULL once it is answered, or has gone */
     struct gateway *gateway;
@@ -39,6 +43,7 @@ static void destroy(struct subscription *subscription)
 {
     bridge_listen_stop(subscription->listen);
     loop_timer_stop(&subscription->timer);
+    list_remove(&subscription->handover.node);
     free(subscription->source);
     free(subscription->uri);
     MAGIC_CLEAR(subscription);
@@ -99,13 +104,29 @@ static void refuse(struct call *call)
 
 /* ---- asking the server ---- */
 
+static void on_covered(struct bridged_handover *handover)
+{
+    struct subscription *subscription = LIST_ENTRY(handover, struct subscription, handover);
+    loop_timer_start(&subscription->timer, COVERED_MS);
+}
+
+static void hand_over(struct subscription *subscription, const struct call *call)
+{
+    subscription->handover.source = subscription->source;
+    subscription->handover.session = subscription->session;
+    subscription->handover.uri = subscription->uri;
+    subscription->handover.covered = on_covered;
+    list_append(&call->worker->handovers, &subscription->handover.node);
+    loop_timer_start(&subscription->timer, HAND_OVER_MS);
+}
+
 static void on_acknowledged(void *context, struct str honoured)
 {
     struct subscription *subscription = subscription_from(context);
     struct call *call = let_go(subscription);
     (void)honoured;
     if (bridge_listen_covers(subscription->listen, str_from(subscription->uri))) {
-        loop_timer_start(&subscription->timer, HAND_OVER_MS);
+        hand_over(subscription, call);
         change(call, true);
     } else {
         loop_timer_start(&subscription->timer, 0);
@@ -113,12 +134,27 @@ static void on_acknowledged(void *context, struct str honoured)
     }
 }
 
+/* The session may have unsubscribed meanwhile. */
+static bool is_subscribed(const struct subscription *subscription)
+{
+    struct buffer said = {0};
+    struct str uri;
+    bool is_subscribed = false;
+    bridged_sessions_get(subscription->gateway->bridged_sessions, str_from(subscription->source),
+                         str_from(subscription->session), &said);
+    struct str uris = json_member(buffer_str(&said), "uris");
+    for (size_t position = 0; !is_subscribed && json_next_element(uris, &position, &uri);)
+        is_subscribed = json_string_equals(uri, str_from(subscription->uri));
+    buffer_finish(&said);
+    return is_subscribed;
+}
+
 static void on_news(void *context, struct str method, struct str message)
 {
     const struct subscription *subscription = subscription_from(context);
     struct str uri = str_from(subscription->uri);
     if (json_string_equals(method, STR("notifications/resources/updated")) &&
-        json_string_equals(json_path(message, "params", "uri"), uri))
+        json_string_equals(json_path(message, "params", "uri"), uri) && is_subscribed(subscription))
         bridged_stream_tell(subscription->gateway, str_from(subscription->source),
                             str_from(subscription->session), message);
 }
@@ -149,6 +185,7 @@ void bridged_subscribe(struct call *call)
     struct subscription *subscription = memory_alloc(sizeof *subscription);
     struct buffer filter;
     MAGIC_SET(subscription, SUBSCRIPTION_MAGIC);
+    list_init(&subscription->handover.node);
     subscription->call = call;
     subscription->gateway = call->worker->gateway;
     subscription->source = memory_copy_text(call->source->id);

@@ -140,6 +140,22 @@ bool client_find_without_session(const struct call *call, struct session_facts *
     return is_known;
 }
 
+int64_t client_own_wait_ms(const struct call *call)
+{
+    const struct config_client *client =
+        config_client_find(call->snapshot->config, str_from(call->facts.client.name));
+    return client ? client->wait_ms : 0;
+}
+
+int64_t client_wait_ms(const struct call *call, bool hears)
+{
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
+    int64_t own_ms = client_own_wait_ms(call);
+    if (own_ms > 0)
+        return own_ms;
+    return hears ? pseudo->wait_max_ms : pseudo->wait_ms;
+}
+
 enum dialect_pending client_pending_look(const struct call *call)
 {
     const struct config *config = call->snapshot->config;

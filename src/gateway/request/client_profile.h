@@ -32,6 +32,12 @@ void client_remember_without_session(struct call *call); /* once its `initialize
 /* False when none of them has initialized since then, and when the call has a session. */
 bool client_find_without_session(const struct call *call, struct session_facts *facts);
 /* The word for a task that waits for approval. */
+/* How long a call of the client is held before it is told what is pending: `clients[].wait`, else
+ * as `pseudo_tools` has it for a client that hears of progress meanwhile, or does not. */
+int64_t client_wait_ms(const struct call *call, bool hears);
+/* `clients[].wait`, or 0. */
+int64_t client_own_wait_ms(const struct call *call);
+
 enum dialect_pending client_pending_look(const struct call *call);
 
 /* The client as operators see it: its name, and enough of the owner's digest to tell two apart. The

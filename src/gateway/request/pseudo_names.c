@@ -15,7 +15,7 @@ bool pseudo_names_has_upstream(const struct call *call, struct str name)
 bool pseudo_names_is_of_era(const struct call *call, enum config_pseudo_tool tool)
 {
     return call->dialect->offers_all_tools || tool == PSEUDO_TOOL_GET_TASK_RESULT ||
-           tool == PSEUDO_TOOL_AWAIT_ACTIVITY;
+           tool == PSEUDO_TOOL_AWAIT_ACTIVITY || tool == PSEUDO_TOOL_CANCEL_TASK;
 }
 
 static enum config_pseudo_tool find(const struct call *call, struct str name)

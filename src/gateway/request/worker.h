@@ -116,6 +116,7 @@ struct gateway_worker {
     struct list conversations;     /* struct conversation.node: bridged calls at their server */
     struct list streams;           /* struct notification_stream.node: open GET streams */
     struct list listens;           /* struct listening.node: each subscriptions/listen */
+    struct list handovers;         /* struct bridged_handover.node (relay/bridged_stream.h) */
     struct list news;              /* news on its way to other replicas (replicas/news.c) */
     size_t news_count;
     struct loop_timer tools_changed_timer; /* of others: told once for all that came together */

@@ -35,7 +35,7 @@ static bool may_promote(const struct call *call)
 /* Its client's wait: of execute_tool, or of any other call. */
 static int64_t patience_ms(const struct call *call)
 {
-    return call->is_executed ? call->patience_ms : call->snapshot->config->pseudo.wait_ms;
+    return call->is_executed ? call->patience_ms : client_wait_ms(call, false);
 }
 
 /* The server's side, taken off the call: one of the two. */

@@ -23,6 +23,7 @@ struct entry {
     char *url; /* of the server that the verdicts are about */
     struct verdict legacy, modern;
     bool is_doubted;
+    bool lacks_tasks; /* as it has told last */
     int64_t asked_ms;
     unsigned told; /* the last word in the log; 0: nothing */
 };
@@ -208,4 +209,20 @@ void source_eras_doubt(struct source_eras *eras, const struct config_source *sou
         entry->is_doubted = true;
     begin_edition(eras);
     pthread_mutex_unlock(&eras->lock);
+}
+
+void source_eras_note_tasks(struct source_eras *eras, const struct config_source *source,
+                            bool makes_tasks)
+{
+    pthread_mutex_lock(&eras->lock);
+    entry_of(eras, source)->lacks_tasks = !makes_tasks;
+    pthread_mutex_unlock(&eras->lock);
+}
+
+bool source_eras_lacks_tasks(struct source_eras *eras, const struct config_source *source)
+{
+    pthread_mutex_lock(&eras->lock);
+    bool lacks = entry_of(eras, source)->lacks_tasks;
+    pthread_mutex_unlock(&eras->lock);
+    return lacks;
 }

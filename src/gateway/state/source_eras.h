@@ -31,6 +31,11 @@ bool source_eras_bridge_down(struct source_eras *eras, const struct config_sourc
 /* The server has shown that it speaks the era, or that it does not. A new verdict is logged. */
 void source_eras_note(struct source_eras *eras, const struct config_source *source,
                       enum config_era era, bool serves, int64_t now_ms);
+/* A modern server has told its capabilities: whether it makes tasks of its own. */
+void source_eras_note_tasks(struct source_eras *eras, const struct config_source *source,
+                            bool makes_tasks);
+/* Whether it has told that it makes none. */
+bool source_eras_lacks_tasks(struct source_eras *eras, const struct config_source *source);
 /* A modern request was answered as if nobody there spoke it: the next one asks, unless the verdict
  * is a few seconds old. */
 void source_eras_doubt(struct source_eras *eras, const struct config_source *source,
