@@ -15,9 +15,17 @@
 /* A century: later than anything, and no sum overflows. */
 #define LONGEST_DELAY_MS INT64_C(3155760000000)
 
+/* Of memory that may never have been a timer. */
+static bool is_running_on(const struct loop *loop, const struct loop_timer *timer)
+{
+    return timer->position > 0 && timer->position <= loop->heap.count &&
+           loop->heap.timers[timer->position - 1] == timer;
+}
+
 void loop_timer_init(struct loop_timer *timer, struct loop *loop, loop_callback callback,
                      void *context)
 {
+    assert(!is_running_on(loop, timer) && "a timer that is running is begun anew");
     *timer = (struct loop_timer){.loop = loop, .callback = callback, .context = context};
 }
 
@@ -92,6 +100,14 @@ void loop_timer_start(struct loop_timer *timer, int64_t delay_ms)
     }
     heap->count++;
     sift_up(heap, timer, heap->count);
+}
+
+void loop_timer_start_with(struct loop_timer *timer, loop_callback callback, void *context,
+                           int64_t delay_ms)
+{
+    timer->callback = callback;
+    timer->context = context;
+    loop_timer_start(timer, delay_ms);
 }
 
 int timer_heap_wait_ms(const struct timer_heap *heap, int limit_ms)

@@ -68,10 +68,14 @@ struct loop_timer {
     size_t position;   /* in the heap, 1-based; 0 is not running */
 };
 
+/* Once for each timer; never one that is running, which the loop would lose. */
 void loop_timer_init(struct loop_timer *timer, struct loop *loop, loop_callback callback,
                      void *context);
 /* Starts, or starts again with a new delay. 0 means the next round, never this one. */
 void loop_timer_start(struct loop_timer *timer, int64_t delay_ms);
+/* The same with another callback and its context, from this start on. */
+void loop_timer_start_with(struct loop_timer *timer, loop_callback callback, void *context,
+                           int64_t delay_ms);
 void loop_timer_stop(struct loop_timer *timer); /* safe when not running */
 bool loop_timer_is_running(const struct loop_timer *timer);
 

@@ -62,9 +62,7 @@ static bool is_well_formed(struct str requests, struct str state)
 
 static void start_timer(struct bridge_call *bridge, loop_callback callback, int64_t in_ms)
 {
-    loop_timer_stop(&bridge->timer);
-    loop_timer_init(&bridge->timer, bridge->call->worker->loop, callback, bridge);
-    loop_timer_start(&bridge->timer, in_ms);
+    loop_timer_start_with(&bridge->timer, callback, bridge, in_ms);
 }
 
 static void send_again(struct bridge_call *bridge)

@@ -36,9 +36,7 @@ static void look_again(void *context);
 
 static void look_again_soon(struct execution *execution)
 {
-    struct invocation *base = &execution->base;
-    loop_timer_init(&base->timer, base->worker->loop, look_again, execution);
-    loop_timer_start(&base->timer, LOOK_AGAIN_MS);
+    loop_timer_start_with(&execution->base.timer, look_again, execution, LOOK_AGAIN_MS);
 }
 
 static void on_look(void *context, const struct store_reply *reply)

@@ -169,7 +169,13 @@ static void on_patience_ended(void *context)
     if (detached_task_reserve(detached->call, detached->key))
         detached_task_create(detached, detached->call);
     else
-        loop_timer_start(&detached->base.timer, DETACHED_CALL_AGAIN_MS);
+        detached_call_try_again(detached);
+}
+
+void detached_call_try_again(struct detached_call *detached)
+{
+    loop_timer_start_with(&detached->base.timer, on_patience_ended, detached,
+                          DETACHED_CALL_AGAIN_MS);
 }
 
 void detached_call_stop_running(struct detached_call *detached)
@@ -225,7 +231,6 @@ struct detached_call *detached_call_create(struct call *call, int64_t patience_m
     memcpy(base->session, call->session, sizeof base->session);
     headers_from_call(&base->headers, call);
     buffer_append(&base->request_id, call->envelope.id);
-    loop_timer_init(&base->timer, call->worker->loop, on_patience_ended, detached);
     detached->call = call;
     detached->patience_ms = patience_ms;
     detached->number = input_take_number(call);
@@ -248,14 +253,14 @@ void detached_call_run(struct call *call, int64_t patience_ms)
     struct detached_call *detached = detached_call_create(call, patience_ms);
     struct rpc_call_options options = detached_call_options(detached);
     detached->is_executed = true;
-    options.body = call->body;
+    options.body = call->envelope.body;
     options.trace.parent = call_span_parent(call);
     deferred_response_begin(call, DETACHED_CALL_WAITS_FOR, STR_EMPTY);
     deferred_response_await_upstream(call);
     deferred_response_open_late(call);
     detached->base.rpc =
         rpc_call_start(call->worker, &options, &detached_call_rpc_callbacks, detached);
-    loop_timer_start(&detached->base.timer, patience_ms);
+    loop_timer_start_with(&detached->base.timer, on_patience_ended, detached, patience_ms);
 }
 
 /* ---- the task has changed ---- */

@@ -45,6 +45,8 @@ extern const struct rpc_call_callbacks detached_call_rpc_callbacks;
 /* The client has given up the call. It reads no answer, so an answer must not hold what is told
  * only once. */
 void detached_call_stop_running(struct detached_call *detached);
+/* Asks again soon whether the call can become a task. */
+void detached_call_try_again(struct detached_call *detached);
 /* Stores the outcome of a call that is a task. */
 void detached_call_store(struct detached_call *detached);
 /* Nothing more is sent or stored. A client that waits for its answer still gets one. */

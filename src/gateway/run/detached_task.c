@@ -115,8 +115,7 @@ static void on_task_refused(struct detached_call *detached, enum store_status st
     if (!invocation_move(&detached->base, INVOCATION_RUNNING))
         detached_call_end(detached);
     else if (status != STORE_FAILED)
-        loop_timer_start(&detached->base.timer,
-                         DETACHED_CALL_AGAIN_MS); /* there may be room later */
+        detached_call_try_again(detached); /* there may be room later */
 }
 
 static void on_created(void *context, const struct store_reply *reply)

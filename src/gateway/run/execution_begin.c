@@ -24,9 +24,7 @@ static void on_retry(void *context)
 
 static void start_timer(struct execution *execution, int64_t in_ms)
 {
-    struct invocation *base = &execution->base;
-    loop_timer_init(&base->timer, base->worker->loop, on_retry, execution);
-    loop_timer_start(&base->timer, in_ms);
+    loop_timer_start_with(&execution->base.timer, on_retry, execution, in_ms);
 }
 
 static void try_again(struct execution *execution, int64_t in_ms)

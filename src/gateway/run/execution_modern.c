@@ -23,10 +23,7 @@ static struct task_rounds *rounds_of(const struct execution *execution)
 
 static void start_timer(struct execution *execution, loop_callback callback, int64_t in_ms)
 {
-    struct invocation *base = &execution->base;
-    loop_timer_stop(&base->timer);
-    loop_timer_init(&base->timer, base->worker->loop, callback, execution);
-    loop_timer_start(&base->timer, in_ms);
+    loop_timer_start_with(&execution->base.timer, callback, execution, in_ms);
 }
 
 bool execution_has_legacy_client(const struct execution *execution)

@@ -74,8 +74,7 @@ static void open_stream(struct execution *execution)
     options.method = "GET";
     options.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
     execution->waits_for_stream = true;
-    loop_timer_init(&base->timer, base->worker->loop, on_patience, execution);
-    loop_timer_start(&base->timer, STREAM_PATIENCE_MS);
+    loop_timer_start_with(&base->timer, on_patience, execution, STREAM_PATIENCE_MS);
     execution->stream = rpc_call_start(base->worker, &options, &callbacks, execution);
 }
 

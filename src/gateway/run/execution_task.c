@@ -90,8 +90,7 @@ bool execution_task_follow(struct execution *execution, struct str result)
                      base->task);
     store_task_set_upstream(gateway->store, str_from(base->id), str_from(id),
                             (struct store_call){base->worker->loop, NULL, NULL});
-    loop_timer_init(&base->timer, base->worker->loop, on_poll, execution);
-    loop_timer_start(&base->timer, poll_interval_ms(task));
+    loop_timer_start_with(&base->timer, on_poll, execution, poll_interval_ms(task));
     return true;
 }
 

@@ -22,6 +22,7 @@ void invocation_init(struct invocation *invocation, const struct invocation_clas
     invocation->state = state;
     invocation->worker = worker;
     invocation->references = 1;
+    loop_timer_init(&invocation->timer, worker->loop, NULL, invocation);
     headers_init(&invocation->headers, true);
 }
 
@@ -121,6 +122,11 @@ void invocation_take_reply(struct invocation *invocation, const struct rpc_call_
 
 static void store_outcome(struct invocation *invocation);
 
+static void on_retry(void *context)
+{
+    store_outcome(invocation_from(context));
+}
+
 static void on_stored(void *context, const struct store_reply *reply)
 {
     struct invocation *invocation = invocation_from(context);
@@ -128,16 +134,11 @@ static void on_stored(void *context, const struct store_reply *reply)
         /* The answer exists only in memory. It is kept until the disk takes it. */
         log_error("The outcome of a call could not be stored yet",
                   LOG_TEXT("task", invocation->id));
-        loop_timer_start(&invocation->timer, STORE_RETRY_MS);
+        loop_timer_start_with(&invocation->timer, on_retry, invocation, STORE_RETRY_MS);
     } else {
         invocation->class->end(invocation);
     }
     invocation_unref(invocation); /* the message's own reference */
-}
-
-static void on_retry(void *context)
-{
-    store_outcome(invocation_from(context));
 }
 
 static void store_outcome(struct invocation *invocation)
@@ -155,7 +156,6 @@ void invocation_store(struct invocation *invocation)
     if (invocation->task && *invocation->task->original_digest)
         outcome_mark_edited(&invocation->outcome);
     loop_timer_stop(&invocation->timer);
-    loop_timer_init(&invocation->timer, invocation->worker->loop, on_retry, invocation);
     store_outcome(invocation);
 }
 

@@ -22,9 +22,7 @@ static struct task_rounds *rounds_of(const struct invocation *invocation)
 
 static void start_timer(struct invocation *invocation, loop_callback callback, int64_t in_ms)
 {
-    loop_timer_stop(&invocation->timer);
-    loop_timer_init(&invocation->timer, invocation->worker->loop, callback, invocation);
-    loop_timer_start(&invocation->timer, in_ms);
+    loop_timer_start_with(&invocation->timer, callback, invocation, in_ms);
 }
 
 static void give_up(struct invocation *invocation, enum jsonrpc_error error, const char *why)

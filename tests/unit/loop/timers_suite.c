@@ -1,4 +1,5 @@
 /* The loop's timers: their order, stops and restarts. */
+#include <signal.h>
 #include <stdlib.h>
 
 #include "loop_scene.h"
@@ -175,6 +176,41 @@ START_TEST(a_timer_may_free_its_owner)
 }
 END_TEST
 
+static void record_other(void *context)
+{
+    struct trace *trace = context;
+    trace->order[trace->count++] = -1;
+}
+
+START_TEST(a_start_with_another_callback_calls_that_one_alone)
+{
+    struct loop *loop = create_loop();
+    struct trace trace = {.count = 0};
+    struct step step = {.trace = &trace, .number = 1};
+    loop_timer_init(&step.timer, loop, record_step, &step);
+    loop_timer_start(&step.timer, 1);
+    loop_timer_start_with(&step.timer, record_other, &trace, 1);
+    run_until(loop, &trace.count, 1);
+    ck_assert_int_eq(trace.order[0], -1);
+    loop_timer_start(&step.timer, 1); /* the last callback stays */
+    run_until(loop, &trace.count, 2);
+    ck_assert_int_eq(trace.order[1], -1);
+    ck_assert(!loop_timer_is_running(&step.timer));
+    loop_destroy(loop);
+}
+END_TEST
+
+START_TEST(a_running_timer_is_not_begun_anew)
+{
+    struct loop *loop = create_loop();
+    struct trace trace = {.count = 0};
+    struct step step = {.trace = &trace, .number = 1};
+    loop_timer_init(&step.timer, loop, record_step, &step);
+    loop_timer_start(&step.timer, 60000);
+    loop_timer_init(&step.timer, loop, record_other, &trace);
+}
+END_TEST
+
 TCase *timers_case(void)
 {
     TCase *tests = tcase_create("timers");
@@ -184,5 +220,7 @@ TCase *timers_case(void)
     tcase_add_test(tests, a_large_heap_keeps_its_order_under_stops_and_restarts);
     tcase_add_test(tests, a_timer_restarted_with_no_delay_waits_for_the_next_round);
     tcase_add_test(tests, a_timer_may_free_its_owner);
+    tcase_add_test(tests, a_start_with_another_callback_calls_that_one_alone);
+    tcase_add_test_raise_signal(tests, a_running_timer_is_not_begun_anew, SIGABRT);
     return tests;
 }

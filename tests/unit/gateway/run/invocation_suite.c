@@ -155,6 +155,7 @@ static const struct invocation_class execution_class = {.kind = INVOCATION_EXECU
 static const struct invocation_class detached_class = {.kind = INVOCATION_DETACHED,
                                                        .destroy = destroy};
 static const struct config_source source;
+static struct gateway_worker worker; /* without a loop: no timer is started */
 static struct invocation invocation;
 /* Never looked into: it is there, or not. */
 static struct rpc_call *const some_rpc = (struct rpc_call *)&source;
@@ -163,7 +164,7 @@ static struct snapshot *const some_snapshot = (struct snapshot *)&source;
 static void begin_detached(void)
 {
     memset(&invocation, 0, sizeof invocation);
-    invocation_init(&invocation, &detached_class, INVOCATION_RUNNING, NULL);
+    invocation_init(&invocation, &detached_class, INVOCATION_RUNNING, &worker);
     invocation.source = &source;
     invocation.rpc = some_rpc;
 }
@@ -178,7 +179,7 @@ static void set_promoted(void)
 static void begin(enum task_state state)
 {
     memset(&invocation, 0, sizeof invocation);
-    invocation_init(&invocation, &execution_class, INVOCATION_OFFERED, NULL);
+    invocation_init(&invocation, &execution_class, INVOCATION_OFFERED, &worker);
     invocation.source = &source;
     invocation.snapshot = some_snapshot;
     struct task *task = task_create(state);
