@@ -261,6 +261,11 @@ void responses_open(struct http_server *server);
 void responses_close(struct http_server *server);
 void response_proceed(h2o_generator_t *generator, h2o_req_t *request);
 
+/* ---- framing.c ---- */
+/* Why two readers could read the head of a request, and where it ends, in two ways; NULL when they
+ * cannot. Looks at nothing behind the head. */
+const char *framing_fault(struct str head);
+
 /* ---- refusal.c ---- */
 /* On the path of what never becomes a request. */
 void refusal_register(h2o_pathconf_t *path);

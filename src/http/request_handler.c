@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "http_internal.h"
+#include "taskgate/core/log.h"
 
 struct handler {
     h2o_handler_t super;
@@ -69,6 +70,13 @@ static struct http_exchange *exchange_create(struct connection *connection, h2o_
     return exchange;
 }
 
+/* h2o keeps a request at the beginning of its buffer until it is answered. */
+static struct str raw_head(const struct connection *connection)
+{
+    const h2o_buffer_t *input = connection->socket->input;
+    return str_slice(input->bytes, input->size);
+}
+
 static int on_request(h2o_handler_t *super, h2o_req_t *request)
 {
     const struct http_server *server = ((struct handler *)super)->server;
@@ -77,6 +85,13 @@ static int on_request(h2o_handler_t *super, h2o_req_t *request)
 
     /* h2o refuses a chunked body of exactly its limit. So the limit given to h2o is one byte
      * higher. */
+    const char *fault = framing_fault(raw_head(connection));
+    if (fault != NULL) {
+        log_warn("Request refused: its head can be read in two ways", LOG_TEXT("reason", fault));
+        request->http1_is_persistent = 0; /* nobody knows where the next one begins */
+        refusal_respond(exchange, 400);
+        return 0;
+    }
     if (request->entity.len > server->options.max_body_bytes) {
         refusal_respond(exchange, 413);
         return 0;

@@ -72,6 +72,31 @@ test('duplicate and conflicting Content-Length and Transfer-Encoding: what arriv
   await lives(stage, client);
 });
 
+test('a head that two readers read in two ways: 400 to its sender, and nothing else', async (t) => {
+  const length = READ.length;
+  const heads = {
+    'a folded header': [[`Content-Length: ${length}`, 'X-A: b\r\n c'], READ],
+    'a header folded with a tab': [['X-A: b\r\n\tc', `Content-Length: ${length}`], READ],
+    'a folded length': [[`Content-Length:\r\n ${length}`], READ],
+    'a short and a long length': [[`Content-Length: ${length}`, `content-length: ${length + 20}`], `${READ}${' '.repeat(20)}`],
+    'a long and a short length': [[`Content-Length: ${length + 20}`, `Content-Length: ${length}`], `${READ}${' '.repeat(20)}`],
+    'no length and a length': [['Content-Length: 0', `Content-Length: ${length}`], READ],
+  };
+  const other = await connectedRaw(t, stage.gateway.url, { capabilities: {} });
+  await shielded(stage, client, async () => {
+    for (const [what, [lines, body]] of Object.entries(heads)) {
+      const peer = await bytes(t, port, head([session(), ...lines]) + body);
+      assert.equal(peer.status, 400, `${what}: ${peer.socket.received}`);
+      await until(() => peer.closed(), `${what}: the end of the connection`);
+    }
+    const ready = await stage.admin.get('/ready');
+    assert.equal(ready.json.checks.upstream_reachable, true, ready.text);
+  });
+  assert.ok(!stage.gateway.child.output().includes('Upstream failed'), 'no server is blamed');
+  const { content } = await other.result('tools/call', { name: 'list_tasks', arguments: {} });
+  assert.ok(!JSON.stringify(content).includes('server_disconnected'), JSON.stringify(content));
+});
+
 test('requests behind one another on one connection are each judged', async (t) => {
   await shielded(stage, client, async () => {
     const one = head([session(), `Content-Length: ${DROP.length}`]) + DROP;
