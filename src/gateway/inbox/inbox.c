@@ -197,11 +197,23 @@ static size_t allowance(const struct inbox_table *clients, const struct inbox_ri
     return certain < most ? certain : most;
 }
 
+/* An inbox is of one server, and only its last word counts whether it can be reached: one that
+ * comes and goes takes nothing out of the line. */
+static bool is_of_reachability(enum inbox_event type)
+{
+    return type == INBOX_SERVER_CONNECTED || type == INBOX_SERVER_DISCONNECTED ||
+           type == INBOX_SERVER_RECONNECTED;
+}
+
 static void push_event(struct inbox_table *clients, struct inbox *client, enum inbox_event type,
                        struct str server, struct str data)
 {
-    inbox_ring_push(&client->events, inbox_entry_create(type, server, STR_EMPTY, data),
-                    INBOX_MOST_EVENTS, allowance(clients, &client->events, 2));
+    struct inbox_entry *entry = inbox_entry_create(type, server, STR_EMPTY, data);
+    size_t most_bytes = allowance(clients, &client->events, 2);
+    if (is_of_reachability(type))
+        inbox_ring_replace(&client->events, entry, INBOX_MOST_EVENTS, most_bytes);
+    else
+        inbox_ring_push(&client->events, entry, INBOX_MOST_EVENTS, most_bytes);
     if (!inbox_event_wakes(type))
         return;
     client->has_news = true;

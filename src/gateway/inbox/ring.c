@@ -42,10 +42,13 @@ void inbox_ring_init(struct inbox_ring *ring, size_t *total)
     list_init(&ring->entries);
     ring->count = ring->bytes = 0;
     ring->total = total;
+    ring->latest = NULL;
 }
 
 static void remove_entry(struct inbox_ring *ring, struct inbox_entry *entry)
 {
+    if (ring->latest == entry)
+        ring->latest = NULL;
     list_remove(&entry->node);
     ring->count--;
     ring->bytes -= entry->size;
@@ -77,6 +80,15 @@ void inbox_ring_push(struct inbox_ring *ring, struct inbox_entry *entry, size_t 
             return;
         drop(ring, LIST_ENTRY(node, struct inbox_entry, node));
     }
+}
+
+void inbox_ring_replace(struct inbox_ring *ring, struct inbox_entry *entry, size_t most,
+                        size_t most_bytes)
+{
+    if (ring->latest)
+        drop(ring, ring->latest);
+    inbox_ring_push(ring, entry, most, most_bytes); /* never drops the only one */
+    ring->latest = entry;
 }
 
 void inbox_ring_expire(struct inbox_ring *ring, int64_t before_ms)

@@ -23,7 +23,8 @@ struct inbox_entry {
 struct inbox_ring {
     struct list entries;
     size_t count, bytes;
-    size_t *total; /* of several lines, `bytes` of this one among them */
+    size_t *total;              /* of several lines, `bytes` of this one among them */
+    struct inbox_entry *latest; /* that the next inbox_ring_replace() drops, if it is still there */
 };
 
 struct inbox_entry *inbox_entry_create(unsigned kind, struct str server, struct str name,
@@ -34,6 +35,9 @@ void inbox_ring_finish(struct inbox_ring *ring);
 /* Takes the entry over; the oldest make room until there are at most `most` in `most_bytes`. */
 void inbox_ring_push(struct inbox_ring *ring, struct inbox_entry *entry, size_t most,
                      size_t most_bytes);
+/* The same with an entry that stands for the last one given so: what it said is out of date. */
+void inbox_ring_replace(struct inbox_ring *ring, struct inbox_entry *entry, size_t most,
+                        size_t most_bytes);
 /* Drops what is older than `before_ms`. */
 void inbox_ring_expire(struct inbox_ring *ring, int64_t before_ms);
 /* Moves everything to `entries`, which becomes the caller's to free. */

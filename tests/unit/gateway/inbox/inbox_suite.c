@@ -92,6 +92,32 @@ START_TEST(an_event_of_the_server_reaches_every_client_of_it)
 }
 END_TEST
 
+START_TEST(a_server_that_comes_and_goes_is_one_event)
+{
+    struct buffer out = {0};
+    inbox_add_event(&gateway, KEY, INBOX_TASK_COMPLETED, UP, STR("{\"n\":1}"));
+    for (int i = 0; i < 600; i++) {
+        inbox_add_source_event(&gateway, INBOX_SERVER_DISCONNECTED, UP, STR("{}"));
+        inbox_add_source_event(&gateway, INBOX_SERVER_RECONNECTED, UP, STR("{}"));
+    }
+    inbox_add_event(&gateway, KEY, INBOX_TASK_CREATED, UP, STR("{\"n\":2}"));
+    ck_assert_uint_eq(take_events(KEY, &out), 3);
+    ck_assert_ptr_nonnull(memmem(out.bytes, out.length, "task_completed", 14));
+    ck_assert_ptr_nonnull(memmem(out.bytes, out.length, "server_reconnected", 18));
+    ck_assert_ptr_null(memmem(out.bytes, out.length, "server_disconnected", 19));
+    /* What was told is not replaced any more. */
+    inbox_add_source_event(&gateway, INBOX_SERVER_DISCONNECTED, UP, STR("{}"));
+    ck_assert_uint_eq(take_events(KEY, &out), 1);
+    /* Nor is one that others have pushed out. */
+    inbox_add_source_event(&gateway, INBOX_SERVER_DISCONNECTED, UP, STR("{}"));
+    for (int i = 0; i < INBOX_MOST_EVENTS; i++)
+        inbox_add_event(&gateway, KEY, INBOX_TASK_FAILED, UP, STR("{}"));
+    inbox_add_source_event(&gateway, INBOX_SERVER_RECONNECTED, UP, STR("{}"));
+    ck_assert_uint_eq(take_events(KEY, &out), INBOX_MOST_EVENTS);
+    buffer_finish(&out);
+}
+END_TEST
+
 START_TEST(lines_are_bounded_by_count_and_the_oldest_go)
 {
     struct buffer out = {0};
@@ -376,6 +402,7 @@ TCase *inbox_tests(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, events_are_told_once_in_their_order_and_to_their_client_alone);
     tcase_add_test(tests, an_event_of_the_server_reaches_every_client_of_it);
+    tcase_add_test(tests, a_server_that_comes_and_goes_is_one_event);
     tcase_add_test(tests, lines_are_bounded_by_count_and_the_oldest_go);
     tcase_add_test(tests, lines_are_bounded_by_bytes_and_long_texts_are_left_out);
     tcase_add_test(tests,
