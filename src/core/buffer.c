@@ -37,12 +37,14 @@ void buffer_drop(struct buffer *buffer, size_t count)
 
 void buffer_reserve(struct buffer *buffer, size_t extra)
 {
+    if (extra > SIZE_MAX - buffer->length)
+        memory_exhausted();
     size_t needed = buffer->length + extra;
     if (needed <= buffer->capacity)
         return;
     size_t capacity = buffer->capacity ? buffer->capacity : 256;
     while (capacity < needed)
-        capacity *= 2;
+        capacity = capacity <= SIZE_MAX / 2 ? capacity * 2 : needed;
     buffer->bytes = memory_grow_array(buffer->bytes, capacity, 1);
     buffer->capacity = capacity;
 }
@@ -54,6 +56,16 @@ void buffer_append(struct buffer *buffer, struct str s)
     buffer_reserve(buffer, s.length);
     memcpy(buffer->bytes + buffer->length, s.bytes, s.length);
     buffer->length += s.length;
+}
+
+void buffer_append_replaced(struct buffer *buffer, struct str whole, struct str part,
+                            struct str text)
+{
+    size_t before = str_offset(whole, part), behind = before + part.length;
+    buffer_reserve(buffer, before);
+    buffer_append(buffer, str_slice(whole.bytes, before));
+    buffer_append(buffer, text);
+    buffer_append(buffer, str_slice(whole.bytes + behind, whole.length - behind));
 }
 
 void buffer_append_text(struct buffer *buffer, const char *text)

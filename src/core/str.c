@@ -1,6 +1,7 @@
 /* Strings with a length: comparison, cutting, numbers, UTF-8, hashing. */
 #include "taskgate/core/str.h"
 
+#include <assert.h>
 #include <string.h>
 
 static unsigned char lower(char c)
@@ -79,6 +80,13 @@ bool str_cut(struct str s, char separator, struct str *before, struct str *rest)
     *before = str_slice(s.bytes, length);
     *rest = str_slice(at + 1, s.length - length - 1);
     return true;
+}
+
+size_t str_offset(struct str whole, struct str part)
+{
+    uintptr_t begin = (uintptr_t)whole.bytes, at = (uintptr_t)part.bytes;
+    assert(at >= begin && at - begin <= whole.length && part.length <= whole.length - (at - begin));
+    return (size_t)(at - begin);
 }
 
 bool str_to_u64(struct str s, uint64_t *value)

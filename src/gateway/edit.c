@@ -138,10 +138,8 @@ static enum edit_status judge_route(const struct gateway_worker *worker,
 /* ---- the request ---- */
 
 /* The client's bytes, but for the arguments. */
-static void write_request(struct buffer *out, const struct task *task,
-                          const struct envelope *envelope, struct str arguments)
+static void write_request(struct buffer *out, const struct envelope *envelope, struct str arguments)
 {
-    struct str body = str_slice(task->request, task->request_length);
     struct str old = envelope->arguments.raw;
     struct buffer params;
     buffer_init(&params);
@@ -150,10 +148,7 @@ static void write_request(struct buffer *out, const struct task *task,
         old = envelope->params;
         arguments = buffer_str(&params);
     }
-    const char *end = old.bytes + old.length;
-    buffer_append(out, str_slice(body.bytes, (size_t)(old.bytes - body.bytes)));
-    buffer_append(out, arguments);
-    buffer_append(out, str_slice(end, (size_t)(body.bytes + body.length - end)));
+    envelope_write_replaced(envelope, old, arguments, out);
     buffer_finish(&params);
 }
 
@@ -183,7 +178,7 @@ static bool make_request(const struct task *task, struct str arguments, int64_t 
     bool is_good = envelope_read(&envelope, str_slice(task->request, task->request_length),
                                  error) == ENVELOPE_OK;
     if (is_good)
-        write_request(&request, task, &envelope, arguments);
+        write_request(&request, &envelope, arguments);
     envelope_finish(&envelope);
     if (is_good && request.length > (size_t)most_bytes)
         is_good = error_set(error, "the call is larger than limits.body_bytes");

@@ -1,6 +1,7 @@
 /* One JSON-RPC message: spans of its protocol members, and every refusal of the contract. */
 #include "taskgate/json/envelope.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "bytes.h"
@@ -257,7 +258,7 @@ static bool is_id(struct str raw)
 static void describe(const struct envelope *envelope, struct error *error, struct str where,
                      const char *what)
 {
-    error_set(error, "%s at byte %zu", what, (size_t)(where.bytes - envelope->body.bytes));
+    error_set(error, "%s at byte %zu", what, str_offset(envelope->body, where));
 }
 
 /* Keeps the id: an answer can carry it. */
@@ -364,9 +365,27 @@ enum envelope_status envelope_read(struct envelope *envelope, struct str body, s
     return status;
 }
 
+enum envelope_status envelope_read_own(struct envelope *envelope, struct buffer *body,
+                                       struct error *error)
+{
+    size_t length;
+    char *own = buffer_take(body, &length);
+    enum envelope_status status = envelope_read(envelope, str_slice(own, length), error);
+    envelope->own_body = own;
+    return status;
+}
+
 void envelope_finish(struct envelope *envelope)
 {
     buffer_finish(&envelope->decoded);
+    free(envelope->own_body);
+    envelope->own_body = NULL;
+}
+
+void envelope_write_replaced(const struct envelope *envelope, struct str span, struct str text,
+                             struct buffer *out)
+{
+    buffer_append_replaced(out, envelope->body, span, text);
 }
 
 void envelope_write_executable(const struct envelope *envelope, struct str id, bool keep_task,
@@ -386,7 +405,8 @@ void envelope_write_executable(const struct envelope *envelope, struct str id, b
         if (!do_cut && !id_left)
             break;
         struct str span = do_cut ? cut : envelope->id;
-        buffer_append(out, str_slice(copied, (size_t)(span.bytes - copied)));
+        buffer_append(
+            out, str_slice(copied, str_offset(str_slice(copied, (size_t)(end - copied)), span)));
         if (!do_cut)
             buffer_append_json_string(out, id);
         copied = span.bytes + span.length;

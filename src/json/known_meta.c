@@ -123,7 +123,7 @@ static struct kept_member place_member(const struct kept_meta *meta, struct str 
                                        const struct meta_member *member)
 {
     struct kept_member placed = {.offset = member->offset, .length = member->span.length};
-    const char *bytes = meta->text + (member->span.bytes - text.bytes);
+    const char *bytes = meta->text + str_offset(text, member->span);
     while (placed.piece < scalars->count &&
            scalars->values[placed.piece].bytes < member->span.bytes)
         placed.piece++;

@@ -1,5 +1,6 @@
 /*
- * A growing byte buffer. The holder of the struct owns the bytes. One thread at a time.
+ * A growing byte buffer. The holder of the struct owns the bytes. One thread at a time. A size that
+ * does not fit into size_t ends the program, as memory that is used up does.
  */
 #pragma once
 
@@ -19,6 +20,9 @@ void buffer_clear(struct buffer *buffer);
 void buffer_drop(struct buffer *buffer, size_t count);
 void buffer_reserve(struct buffer *buffer, size_t extra);
 void buffer_append(struct buffer *buffer, struct str s);
+/* `whole` with `text` in the place of `part`, which points into it (str_offset()). */
+void buffer_append_replaced(struct buffer *buffer, struct str whole, struct str part,
+                            struct str text);
 void buffer_append_text(struct buffer *buffer, const char *text);
 void buffer_append_char(struct buffer *buffer, char c);
 void buffer_append_format(struct buffer *buffer, const char *format, ...)

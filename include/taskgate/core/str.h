@@ -54,6 +54,9 @@ struct str str_trim(struct str s);
 /* Cuts `s` at the first `separator`; the rest goes to `rest` (empty when there is none).
  * Returns whether the separator was found. */
 bool str_cut(struct str s, char separator, struct str *before, struct str *rest);
+/* The offset of `part` in `whole`, whose bytes it points into. Any other part is a mistake of the
+ * program, and ends it: the distance of two unrelated addresses is no offset. */
+size_t str_offset(struct str whole, struct str part);
 /* Decimal digits only, no sign, no white space; false on anything else or overflow. */
 bool str_to_u64(struct str s, uint64_t *value);
 #define STR_U64_BYTES 20

@@ -1,10 +1,12 @@
 /*
- * The hot-path reader of one JSON-RPC message: one pass, no tree, no copy.
+ * One JSON-RPC message: its bytes together with the spans into them, and the hot-path reader: one
+ * pass, no tree, no copy.
  *
  * Strict: RFC 8259, UTF-8, one top-level object, bounded depth, no duplicate keys at any
  * depth (compared after unescaping), no key with a NUL, no key of the envelope, `params`,
  * `task`, `ref` or `_meta` that differs from a protocol key only by case or look (fold.h). Spans
- * point into the bytes that were read, so the judged bytes are sent (design invariant 1).
+ * point into the bytes that were read, so the judged bytes are sent (design invariant 1). Who
+ * carries a message carries its envelope: bytes beside it could be others than the spans are of.
  */
 #pragma once
 
@@ -62,8 +64,8 @@ struct envelope {
     /* The first member beside jsonrpc, id, method, params, result and error, from the key's quote
      * to the end of the value; empty when there is none. */
     struct str unknown_member;
-    /* Needed by envelope_write_executable(). */
-    struct str body;
+    struct str body;        /* all of the message; every span but decoded texts lies in it */
+    char *own_body;         /* the same if the envelope owns it, else NULL */
     struct str task_member; /* from the key's quote to the end of the value */
     /* Holds decoded texts that had escapes; freed by envelope_finish(). */
     struct buffer decoded;
@@ -75,8 +77,14 @@ struct envelope {
  * (contract "Proxy"). After ENVELOPE_INVALID_PARAMS kind, method and params are set too, after
  * other refusals nothing. */
 enum envelope_status envelope_read(struct envelope *envelope, struct str body, struct error *error);
+/* The same with bytes that the envelope takes over, and frees. */
+enum envelope_status envelope_read_own(struct envelope *envelope, struct buffer *body,
+                                       struct error *error);
 void envelope_finish(struct envelope *envelope);
 
+/* Appends the message with `text` in the place of `span`, one of its spans. */
+void envelope_write_replaced(const struct envelope *envelope, struct str span, struct str text,
+                             struct buffer *out);
 /* The body for the execution: the client's own bytes without the `task` member (with one
  * joining comma and the white space beside it), and with the JSON string `id` as id. With
  * keep_task the task member stays (for a server that itself requires tasks). */

@@ -79,8 +79,11 @@ void entry_write_refusal(int status, struct buffer *body)
         metrics_count(METRIC_LIMITS_REACHED, STR("body_bytes"));
         write_refusal(body, JSONRPC_TOO_LARGE, STR_EMPTY, &data);
     } else {
-        write_refusal(body, JSONRPC_INVALID_REQUEST,
-                      STR("The HTTP request's body cannot be told from what surrounds it"), NULL);
+        write_refusal(
+            body, JSONRPC_INVALID_REQUEST,
+            STR("The HTTP request can be read in two ways: a header goes on in the next line, "
+                "or the body's length is not clear"),
+            NULL);
     }
 }
 
@@ -178,8 +181,7 @@ static void answer_bad_request(struct call *call, enum jsonrpc_error error, stru
 static bool read_envelope(struct call *call)
 {
     struct error error = {""};
-    call->body = http_body(call->exchange);
-    enum envelope_status status = envelope_read(&call->envelope, call->body, &error);
+    enum envelope_status status = envelope_read(&call->envelope, http_body(call->exchange), &error);
     enum jsonrpc_error code = JSONRPC_PARSE_ERROR;
     switch (status) {
     case ENVELOPE_OK:

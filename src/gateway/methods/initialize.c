@@ -27,13 +27,13 @@
 struct handshake {
     struct call_part part;
     char session[DIGEST_HEX_BYTES]; /* of the session upstream has just opened, or "" */
-    struct buffer body;             /* the body to send, if it is not the client's */
+    struct envelope message;        /* to be sent, if it is not the client's */
 };
 
 static void drop_handshake(struct call *call, void *object)
 {
     struct handshake *handshake = object;
-    buffer_finish(&handshake->body);
+    envelope_finish(&handshake->message);
     free(handshake);
 }
 
@@ -192,7 +192,7 @@ static void add_member(struct buffer *object, const char *key, struct str value)
 }
 
 /* The client's own bytes but for what is added to its capabilities. */
-static void write_body(struct call *call, struct buffer *body)
+static void write_message(const struct call *call, struct buffer *message)
 {
     struct str params = call->envelope.params;
     struct buffer capabilities, changed;
@@ -204,9 +204,23 @@ static void write_body(struct call *call, struct buffer *body)
     if (call->facts.server.injected_sampling)
         add_member(&capabilities, "sampling", STR("{}"));
     json_write_with_member(&changed, params, "capabilities", buffer_str(&capabilities));
-    json_write_with_member(body, call->body, "params", buffer_str(&changed));
+    json_write_with_member(message, call->envelope.body, "params", buffer_str(&changed));
     buffer_finish(&changed);
     buffer_finish(&capabilities);
+}
+
+/* Has the relay send `message` in place of the client's. */
+static void add_capabilities(struct call *call, struct envelope *message,
+                             struct relay_options *options)
+{
+    struct buffer text = {0};
+    write_message(call, &text);
+    if (envelope_read_own(message, &text, NULL) == ENVELOPE_OK) {
+        options->message = message;
+    } else { /* the server is told only what goes up */
+        call->facts.server.injected_elicitation = false;
+        call->facts.server.injected_sampling = false;
+    }
 }
 
 static void start(struct call *call, bool (*refused)(struct call *call, int status))
@@ -215,10 +229,8 @@ static void start(struct call *call, bool (*refused)(struct call *call, int stat
     struct handshake *handshake = memory_alloc(sizeof *handshake);
     call_part_add(call, &handshake->part, &handshake_kind);
     decide_injection(call);
-    if (call->facts.server.injected_elicitation || call->facts.server.injected_sampling) {
-        write_body(call, &handshake->body);
-        call->body = buffer_str(&handshake->body);
-    }
+    if (call->facts.server.injected_elicitation || call->facts.server.injected_sampling)
+        add_capabilities(call, &handshake->message, &options);
     relay_start(call, &options);
 }
 
@@ -239,7 +251,6 @@ static bool on_refused(struct call *call, int status)
         return false;
     call_part_remove(&handshake->part);
     drop_handshake(call, handshake);
-    call->body = call->envelope.body;
     return true;
 }
 

@@ -243,16 +243,13 @@ static const struct bridge_stream_events bridged_events = {.open = on_bridged_op
 /* Puts `filter` in the place of the client's. */
 static bool replace_filter(struct call *call, struct str filter)
 {
-    struct str old = call->envelope.notifications, body = call->body;
-    size_t at = (size_t)(old.bytes - body.bytes), behind = at + old.length;
+    struct str old = call->envelope.notifications;
     struct error error = {""};
     struct buffer text;
     if (str_equal(old, filter))
         return true;
     buffer_init(&text);
-    buffer_append(&text, str_slice(body.bytes, at));
-    buffer_append(&text, filter);
-    buffer_append(&text, str_slice(body.bytes + behind, body.length - behind));
+    envelope_write_replaced(&call->envelope, old, filter, &text);
     return call_replace_body(call, &text, &error) == ENVELOPE_OK;
 }
 

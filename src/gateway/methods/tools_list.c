@@ -151,9 +151,9 @@ static void keep(const struct call *call, struct list_text *text, struct str res
 static struct str place_of(const struct rewritten_list *list, const struct relay_reply *message,
                            struct str part)
 {
-    size_t at = (size_t)(part.bytes - message->message.bytes);
     if (part.length == 0)
         return STR_EMPTY;
+    size_t at = str_offset(message->message, part);
     if (at > list->id_at)
         at -= message->id.length;
     return str_slice(list->reply->bytes + at, part.length);
@@ -166,7 +166,7 @@ static void take_written(struct rewritten_list *list, const struct relay_reply *
     struct str old = message->result;
     const char *behind = old.bytes + old.length;
     size_t at = list->id_at, length = message->id.length,
-           tail = message->message.length - (size_t)(behind - message->message.bytes);
+           tail = message->message.length - str_offset(message->message, old) - old.length;
     struct buffer text;
     buffer_init(&text);
     buffer_reserve(&text, rewritten.length + tail);
@@ -203,8 +203,7 @@ static struct rewritten_list *list_of(struct tools_reply *reply, const struct re
 
 static void rewrite(struct call *call, const struct relay_reply *message, struct buffer *out)
 {
-    size_t before = (size_t)(message->result.bytes - message->message.bytes),
-           start = out->length - before;
+    size_t before = str_offset(message->message, message->result), start = out->length - before;
     struct tools_reply reply = {
         .call = call,
         .list = {message->result, "tools", message->list, message->next_cursor},

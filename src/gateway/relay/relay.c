@@ -470,7 +470,8 @@ void relay_start(struct call *call, const struct relay_options *options)
     sse_splitter_init(&relay->splitter);
     headers_from_call(&headers, call);
     call_part_add(call, &relay->part, &relay_kind);
-    struct str body = call->span ? relay_span_begin(relay, &headers) : call->body;
+    const struct envelope *message = options->message ? options->message : &call->envelope;
+    struct str body = call->span ? relay_span_begin(relay, message, &headers) : message->body;
     struct upstream_request request = {
         .method = str_equal(method, STR("GET"))      ? "GET"
                   : str_equal(method, STR("DELETE")) ? "DELETE"

@@ -26,7 +26,10 @@ struct relay_reply {
 struct relay_options {
     int64_t silence_ms; /* 0: none */
     const char *url;    /* NULL: the source's */
-    bool open_stream;   /* an SSE reply is the client's notification stream */
+    /* What goes up in place of the client's message, with its id; borrowed until the relay ends.
+     * NULL: the client's goes up. */
+    const struct envelope *message;
+    bool open_stream; /* an SSE reply is the client's notification stream */
     /* Sees the response's status and headers before anything goes down. May be NULL. */
     void (*head)(struct call *call, int status, const struct headers *headers);
     /* The response is an HTTP error of 4xx. True: the call is taken over, and the response dropped.
@@ -66,7 +69,8 @@ struct relay_options {
     void (*alone)(struct call *call, bool has_begun);
 };
 
-/* Sends the client's own bytes. The call is answered by the relay, or by `failed`. */
+/* Sends the client's own bytes, or options.message. The call is answered by the relay, or by
+ * `failed`. */
 void relay_start(struct call *call, const struct relay_options *options);
 /* Takes the server's side off a call. The caller answers the call, on the client's stream if that
  * has begun. The options' callbacks are not called any more. false: the request has not all gone

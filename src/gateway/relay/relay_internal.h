@@ -62,9 +62,10 @@ void relay_send_down(struct relay *relay, struct str bytes);
 struct call *relay_finish(struct relay *relay);
 
 /* ---- relay_span.c: only for calls that have a span ---- */
-/* Names a new span in the headers, which borrow from it. Returns the body that goes up: the
- * client's bytes, or the relay's copy that names the span where the client has named its own. */
-struct str relay_span_begin(struct relay *relay, struct headers *headers) SPAN_COLD;
+/* Names a new span in the headers, which borrow from it. Returns the body that goes up: that of the
+ * message, or the relay's copy that names the span where the client has named its own. */
+struct str relay_span_begin(struct relay *relay, const struct envelope *message,
+                            struct headers *headers) SPAN_COLD;
 void relay_span_end(struct relay *relay, enum upstream_result result) SPAN_COLD;
 /* The request upstream goes with the relay. */
 void relay_span_give_up(struct relay *relay) SPAN_COLD;

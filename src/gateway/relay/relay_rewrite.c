@@ -67,7 +67,7 @@ bool relay_rewrite(struct call *call, const struct relay_options *options, struc
         return has_our_id;
     }
     note_acceptance(call);
-    size_t at = (size_t)(reply.result.bytes - message.bytes), behind = at + reply.result.length;
+    size_t at = str_offset(message, reply.result), behind = at + reply.result.length;
     buffer_append(out, str_slice(message.bytes, at));
     options->rewrite(call, &reply, out);
     buffer_append(out, str_slice(message.bytes + behind, message.length - behind));

@@ -11,7 +11,8 @@ struct relay_trace {
     struct buffer body; /* the body that names the span; else empty */
 };
 
-struct str relay_span_begin(struct relay *relay, struct headers *headers)
+struct str relay_span_begin(struct relay *relay, const struct envelope *message,
+                            struct headers *headers)
 {
     const struct call *call = relay->call;
     const struct upstream_trace of_call = {.parent = call_span_parent(call)};
@@ -20,9 +21,8 @@ struct str relay_span_begin(struct relay *relay, struct headers *headers)
     trace->span = upstream_span_start(&of_call, call->source, call->envelope.method,
                                       call->envelope.name.text);
     upstream_span_set_headers(trace->span, headers, trace->traceparent);
-    bool is_named =
-        upstream_span_write_body(trace->span, call->body, call->envelope.meta.raw, &trace->body);
-    return is_named ? buffer_str(&trace->body) : call->body;
+    bool is_named = upstream_span_write_body(trace->span, message, &trace->body);
+    return is_named ? buffer_str(&trace->body) : message->body;
 }
 
 struct span *relay_span_take(struct relay *relay)

@@ -191,8 +191,7 @@ enum envelope_status call_replace_body(struct call *call, struct buffer *body, s
     envelope_finish(&call->envelope);
     call_memory_give(call, call->made_body);
     call->made_body = made;
-    call->body = str_slice(made, length);
-    return envelope_read(&call->envelope, call->body, error);
+    return envelope_read(&call->envelope, str_slice(made, length), error);
 }
 
 /* ---- what is known of the session ---- */

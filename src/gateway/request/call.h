@@ -49,12 +49,12 @@ struct call {
     int references;
     struct snapshot *snapshot;
     const struct config_source *source;
-    struct str body;        /* POST only: what was parsed, and what a relay sends */
-    char *made_body;        /* call_memory.h: what `body` shows when it is not the client's own */
+    char *made_body;        /* call_memory.h: the envelope's bytes if they are not the client's own;
+                               else NULL */
     char *arguments_digest; /* call_memory.h: canonical, of a body that was forgotten; else
                                NULL */
     struct call_spare spare;
-    struct envelope envelope;      /* POST only */
+    struct envelope envelope;      /* POST only: the message, and what a relay sends */
     const struct dialect *dialect; /* of its era; the legacy one until the envelope is read */
     const struct mcp_method *method;
     bool is_relayed;       /* by the replica that the client is connected to */

@@ -51,7 +51,7 @@ static void replace(struct call *call, struct str message)
 void call_own_body(struct call *call)
 {
     if (call->exchange && !call->made_body)
-        replace(call, call->body);
+        replace(call, call->envelope.body);
 }
 
 void call_forget_body(struct call *call)

@@ -89,23 +89,19 @@ void upstream_span_set_headers(const struct span *span, struct headers *headers,
         headers_add(headers, STR("tracestate"), state);
 }
 
-bool upstream_span_write_body(const struct span *span, struct str body, struct str meta,
+bool upstream_span_write_body(const struct span *span, const struct envelope *message,
                               struct buffer *out)
 {
-    struct str value = json_member(meta, "traceparent");
+    struct str value = json_member(message->meta.raw, "traceparent");
     struct trace_context of_client;
     char text[TRACEPARENT_BYTES];
     /* A malformed traceparent is not ours, and one with escapes is nobody's. */
     if (!span_is_sampled(span) || json_type(value) != JSON_STRING ||
         !trace_context_parse(&of_client, str_slice(value.bytes + 1, value.length - 2)))
         return false;
-    size_t before = (size_t)(value.bytes + 1 - body.bytes);
-    size_t behind = before + value.length - 2;
+    struct str old = str_slice(value.bytes + 1, value.length - 2); /* within the quotes */
     trace_context_write(span_context(span), text);
-    buffer_reserve(out, body.length);
-    buffer_append(out, str_slice(body.bytes, before));
-    buffer_append(out, str_slice(text, TRACEPARENT_LENGTH));
-    buffer_append(out, str_slice(body.bytes + behind, body.length - behind));
+    envelope_write_replaced(message, old, str_slice(text, TRACEPARENT_LENGTH), out);
     return true;
 }
 

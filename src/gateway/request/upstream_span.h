@@ -5,6 +5,7 @@
 #pragma once
 
 #include "headers.h"
+#include "taskgate/json/envelope.h"
 #include "taskgate/telemetry/span.h"
 #include "taskgate/upstream/upstream.h"
 
@@ -29,10 +30,9 @@ struct span *upstream_span_start_own(const struct upstream_trace *trace,
 /* Names the span in the headers, which borrow from it and from `text`. */
 void upstream_span_set_headers(const struct span *span, struct headers *headers,
                                char text[TRACEPARENT_BYTES]);
-/* Writes the body with the span in the place of the client's own in params._meta (JSON text of
- * `body`, as the envelope has it). No other byte changes. false: there is nothing to be replaced.
- */
-bool upstream_span_write_body(const struct span *span, struct str body, struct str meta,
+/* Writes the message with the span in the place of the client's own in params._meta. No other byte
+ * changes. false: there is nothing to be replaced. */
+bool upstream_span_write_body(const struct span *span, const struct envelope *message,
                               struct buffer *out);
 /* How it has ended: the span goes to the exporter. NULL is allowed. */
 void upstream_span_end(struct span *span, enum upstream_result result, int status);

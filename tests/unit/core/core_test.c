@@ -1,5 +1,6 @@
 /* Strings, buffers, maps, clock, digest, ids. */
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,44 @@ START_TEST(buffer_grows_drops_and_gives_away)
 }
 END_TEST
 
+START_TEST(a_part_is_replaced_where_it_lies)
+{
+    const struct str whole = STR("{\"a\":1,\"b\":2}");
+    struct buffer buffer = {0};
+    buffer_append_replaced(&buffer, whole, str_slice(whole.bytes + 5, 1), STR("[3]"));
+    buffer_append_char(&buffer, ' ');
+    buffer_append_replaced(&buffer, whole, whole, STR("all"));
+    buffer_append_char(&buffer, ' ');
+    buffer_append_replaced(&buffer, whole, str_slice(whole.bytes + whole.length, 0), STR(";"));
+    expect_str(buffer_str(&buffer), "{\"a\":[3],\"b\":2} all {\"a\":1,\"b\":2};");
+    buffer_finish(&buffer);
+}
+END_TEST
+
+START_TEST(a_part_of_other_bytes_stops_the_process)
+{
+    const struct str whole = STR("{\"a\":1}");
+    char copy[] = "{\"a\":1}";
+    struct buffer buffer = {0};
+    buffer_append_replaced(&buffer, whole, str_slice(copy + 5, 1), STR("2"));
+}
+END_TEST
+
+START_TEST(a_part_that_ends_behind_the_whole_stops_the_process)
+{
+    const struct str whole = STR("{\"a\":1}");
+    str_offset(str_slice(whole.bytes, 4), str_slice(whole.bytes + 3, 2));
+}
+END_TEST
+
+START_TEST(a_size_that_overflows_stops_the_process)
+{
+    struct buffer buffer = {0};
+    buffer_append(&buffer, STR("many bytes"));
+    buffer_reserve(&buffer, SIZE_MAX - 5);
+}
+END_TEST
+
 START_TEST(an_item_of_a_list_ends_within_120_columns)
 {
     struct buffer out, text;
@@ -333,6 +372,11 @@ int main(void)
     tcase_add_test(tests, a_quoted_text_is_cut_inside_its_quotes);
     tcase_add_test(tests, blanks_are_no_content);
     tcase_add_test(tests, buffer_grows_drops_and_gives_away);
+    tcase_add_test(tests, a_part_is_replaced_where_it_lies);
+    tcase_add_test_raise_signal(tests, a_part_of_other_bytes_stops_the_process, SIGABRT);
+    tcase_add_test_raise_signal(tests, a_part_that_ends_behind_the_whole_stops_the_process,
+                                SIGABRT);
+    tcase_add_test_raise_signal(tests, a_size_that_overflows_stops_the_process, SIGABRT);
     tcase_add_test(tests, an_item_of_a_list_ends_within_120_columns);
     tcase_add_test(tests, map_survives_growth_and_removal);
     tcase_add_test(tests, hashes_depend_on_every_byte_and_the_length);
