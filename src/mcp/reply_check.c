@@ -1,6 +1,7 @@
 /* Finding the `id` of a response in bytes that pass. */
 #include "taskgate/mcp/reply_check.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ enum place {
     IN_WORD,
     NESTED,
     IN_NESTED_STRING,
+    AFTER_MESSAGE,
 };
 
 void reply_check_init(struct reply_check *check, struct str id)
@@ -39,18 +41,27 @@ static struct str id_text(struct str id, struct buffer *decoded)
                                                                            : id;
 }
 
+/* JSON's numbers have these bytes alone. strtod() knows more: "nan", "inf", "0x1", blanks. */
+static bool read_number(struct str text, double *number)
+{
+    char terminated[64], *end;
+    if (text.length == 0 || text.length >= sizeof terminated)
+        return false;
+    for (size_t i = 0; i < text.length; i++)
+        if (!memchr("0123456789+-.eE", text.bytes[i], 15))
+            return false;
+    memcpy(terminated, text.bytes, text.length);
+    terminated[text.length] = '\0';
+    *number = strtod(terminated, &end);
+    return *end == '\0' && isfinite(*number);
+}
+
 /* 1, 1.0 and 1e0; a server that reads numbers as doubles changes long ones. */
 static bool is_same_number(struct str a, struct str b)
 {
-    char texts[2][64];
-    char *ends[2];
-    if (a.length == 0 || b.length == 0 || a.length >= 64 || b.length >= 64)
-        return false;
-    memcpy(texts[0], a.bytes, a.length);
-    memcpy(texts[1], b.bytes, b.length);
-    texts[0][a.length] = texts[1][b.length] = '\0';
-    double first = strtod(texts[0], &ends[0]), second = strtod(texts[1], &ends[1]);
-    return *ends[0] == '\0' && *ends[1] == '\0' && !(first < second) && !(first > second);
+    double first, second;
+    return read_number(a, &first) && read_number(b, &second) && !(first < second) &&
+           !(first > second);
 }
 
 bool reply_id_is(struct str id, struct str other)
@@ -68,15 +79,41 @@ bool reply_id_is(struct str id, struct str other)
     return is_same;
 }
 
+/* ---- the verdict ---- */
+
+/* What comes cannot be read on. */
+static void break_off(struct reply_check *check)
+{
+    check->verdict = check->verdict == REPLY_OURS ? REPLY_FOREIGN : REPLY_NONE;
+}
+
+static void judge(struct reply_check *check)
+{
+    bool is_response = check->has_result || check->has_error;
+    bool is_ambiguous = check->has_result && check->has_error;
+    if (is_ambiguous || (check->names_another && is_response) ||
+        (check->names_nobody && check->has_result))
+        check->verdict = REPLY_FOREIGN;
+}
+
+/* An error that belongs to no request has the id null; official SDKs write these instead. */
+static bool is_nobodys(struct str id)
+{
+    return str_equal(id, STR("null")) || str_equal(id, STR("\"\"")) ||
+           str_equal(id, STR("\"server-error\""));
+}
+
 static void take_id(struct reply_check *check, struct str id)
 {
     bool is_too_long = id.length > 6 * check->id.length + 64; /* \u and six bytes each */
     check->place = BEFORE_KEY;
-    if (!is_too_long && (str_equal(id, STR("null")) || reply_id_is(check->id, id)))
-        check->verdict = REPLY_PASSES;
-    else if (check->is_response)
-        check->verdict = REPLY_FOREIGN;
-    check->has_other_id = true;
+    if (!is_too_long && reply_id_is(check->id, id))
+        check->verdict = REPLY_OURS;
+    else if (is_nobodys(id))
+        check->names_nobody = true;
+    else
+        check->names_another = true;
+    judge(check);
 }
 
 /* ---- skipping ---- */
@@ -112,24 +149,20 @@ static const char *skip_string(struct reply_check *check, const char *at, const 
 
 static const char *skip_nested(struct reply_check *check, const char *at, const char *end)
 {
+    static const bool counts[256] = {
+        ['{'] = true, ['['] = true, ['}'] = true, [']'] = true, ['"'] = true};
     for (; at < end; at++) {
-        switch (*at) {
-        case '{':
-        case '[':
-            check->depth++;
-            break;
-        case '}':
-        case ']':
-            if (--check->depth == 0) {
-                check->place = BEFORE_KEY;
-                return at + 1;
-            }
-            break;
-        case '"':
+        if (!counts[(unsigned char)*at])
+            continue;
+        if (*at == '"') {
             check->place = IN_NESTED_STRING;
             return at + 1;
-        default:
-            break;
+        }
+        if (*at == '{' || *at == '[') {
+            check->depth++;
+        } else if (--check->depth == 0) {
+            check->place = BEFORE_KEY;
+            return at + 1;
         }
     }
     return at;
@@ -147,27 +180,36 @@ static bool key_is(const struct reply_check *check, const char *key)
     return str_equal(str_slice(check->key, check->key_length), str_from(key));
 }
 
+static void note_once(struct reply_check *check, bool *has)
+{
+    if (*has)
+        check->verdict = REPLY_FOREIGN;
+    *has = true;
+}
+
 static void take_key(struct reply_check *check)
 {
     check->place = BEFORE_COLON;
-    if (key_is(check, "method"))
-        check->verdict = REPLY_PASSES;
-    else if (key_is(check, "result") || key_is(check, "error"))
-        check->is_response = true;
-    if (check->is_response && check->has_other_id)
-        check->verdict = REPLY_FOREIGN;
+    if (key_is(check, "id"))
+        note_once(check, &check->has_id);
+    else if (key_is(check, "result"))
+        note_once(check, &check->has_result);
+    else if (key_is(check, "error"))
+        note_once(check, &check->has_error);
+    else if (key_is(check, "method"))
+        check->has_method = true;
+    judge(check);
 }
 
-/* A key that does not fit is none of those that count. */
+/* A key that does not fit is none of those that count. No server escapes a key here, and one that
+ * does may hide another `id` from this reader. */
 static void in_key(struct reply_check *check, char c)
 {
-    if (check->after_escape)
-        check->after_escape = false;
-    else if (c == '"')
+    if (c == '"')
         take_key(check);
     else if (c == '\\')
-        check->after_escape = true;
-    if (check->place == IN_KEY && check->key_length < sizeof(check->key))
+        break_off(check);
+    else if (check->key_length < sizeof(check->key))
         check->key[check->key_length++] = c;
 }
 
@@ -177,6 +219,8 @@ static void begin_value(struct reply_check *check, char c)
     if (c == '{' || c == '[') {
         check->depth = 1;
         check->place = NESTED;
+        check->names_another |= is_id;
+        judge(check);
     } else if (c == '"') {
         check->place = is_id ? IN_ID_STRING : IN_STRING;
     } else {
@@ -189,8 +233,10 @@ static void before_key(struct reply_check *check, char c)
     if (c == '"') {
         check->key_length = 0;
         check->place = IN_KEY;
+    } else if (c == '}') {
+        check->place = AFTER_MESSAGE;
     } else if (c != ',') {
-        check->verdict = REPLY_PASSES; /* the end, or no JSON */
+        break_off(check);
     }
 }
 
@@ -203,7 +249,7 @@ static void take_byte(struct reply_check *check, char c)
     case BEFORE_MESSAGE:
         check->place = BEFORE_KEY;
         if (c != '{')
-            check->verdict = REPLY_PASSES;
+            break_off(check);
         break;
     case BEFORE_KEY:
         before_key(check, c);
@@ -214,7 +260,10 @@ static void take_byte(struct reply_check *check, char c)
     case BEFORE_COLON:
         check->place = BEFORE_VALUE;
         if (c != ':')
-            check->verdict = REPLY_PASSES;
+            break_off(check);
+        break;
+    case AFTER_MESSAGE:
+        break_off(check);
         break;
     default:
         break;
@@ -292,39 +341,66 @@ static const char *step(struct reply_check *check, const char *at, const char *e
     }
 }
 
-/* Whether the message begins as most do, and with the id that is expected: no walk is needed. */
-static bool begins_as_expected(const struct reply_check *check, struct str bytes)
+/* Most messages begin so, and with the id that is expected. Returns how many bytes that is. */
+static size_t take_usual_beginning(struct reply_check *check, struct str bytes)
 {
     static const char usual[] = "{\"jsonrpc\":\"2.0\",\"id\":";
     const size_t length = sizeof(usual) - 1;
     if (check->place != BEFORE_MESSAGE || check->id.length == 0 ||
         bytes.length <= length + check->id.length || memcmp(bytes.bytes, usual, length) != 0 ||
         memcmp(bytes.bytes + length, check->id.bytes, check->id.length) != 0)
-        return false;
+        return 0;
     char behind = bytes.bytes[length + check->id.length];
-    return behind == ',' || behind == '}';
+    if (behind != ',' && behind != '}')
+        return 0;
+    check->has_id = true;
+    check->verdict = REPLY_OURS;
+    check->place = BEFORE_KEY;
+    return length + check->id.length;
+}
+
+static bool reads_on(const struct reply_check *check)
+{
+    return check->verdict == REPLY_UNKNOWN || check->verdict == REPLY_OURS;
 }
 
 enum reply_verdict reply_check_feed(struct reply_check *check, struct str bytes)
 {
     const char *at = bytes.bytes, *end = at + bytes.length;
-    if (check->verdict == REPLY_UNKNOWN && begins_as_expected(check, bytes))
-        check->verdict = REPLY_PASSES;
-    while (bytes.length > 0 && at < end && check->verdict == REPLY_UNKNOWN)
+    if (bytes.length == 0)
+        return check->verdict;
+    while (check->place == BEFORE_MESSAGE && at < end && is_space(*at))
+        at++;
+    at += take_usual_beginning(check, str_slice(at, (size_t)(end - at)));
+    while (at < end && reads_on(check))
         at = step(check, at, end);
+    return check->verdict;
+}
+
+bool reply_check_is_answer(const struct reply_check *check)
+{
+    return check->verdict == REPLY_OURS && check->place == AFTER_MESSAGE &&
+           (check->has_result || check->has_error) && !check->has_method;
+}
+
+enum reply_verdict reply_check_end(struct reply_check *check)
+{
+    if (reads_on(check) && !reply_check_is_answer(check))
+        check->verdict = check->has_method && (check->has_result || check->has_error)
+                             ? REPLY_FOREIGN
+                             : REPLY_NONE;
     return check->verdict;
 }
 
 /* ---- event streams ---- */
 
-enum line { AT_LINE_START, IN_DATA, IN_OTHER_LINE, AFTER_CR };
+enum line { IN_FIELD, IN_DATA, IN_TYPE, IN_OTHER_LINE };
 
-static const char data_field[] = "data:";
-#define DATA_FIELD_LENGTH (sizeof(data_field) - 1)
+static const char byte_order_mark[] = {'\xEF', '\xBB', '\xBF'};
 
 void reply_event_check_init(struct reply_event_check *check, struct str id)
 {
-    *check = (struct reply_event_check){.line = AT_LINE_START};
+    *check = (struct reply_event_check){.line = IN_FIELD};
     reply_check_init(&check->message, id);
 }
 
@@ -341,35 +417,80 @@ static const char *line_end(const char *at, const char *end)
     return carriage != NULL ? carriage : stop;
 }
 
-/* Whether the line was empty: an empty line ends the event, and another message follows. */
-static bool end_line(struct reply_event_check *check, char c)
+static struct str field_of(const struct reply_event_check *check)
 {
+    return str_slice(check->field, check->field_length);
+}
+
+/* A byte that does not fit makes a text that is none of those that count. */
+static void add_to_field(struct reply_event_check *check, char c)
+{
+    if (check->field_length < sizeof check->field)
+        check->field[check->field_length++] = c;
+}
+
+/* Whether the event that ends may pass; empty ones do. */
+static bool end_event(struct reply_event_check *check)
+{
+    struct reply_check *message = &check->message;
+    struct str id = message->id;
+    bool is_empty = message->place == BEFORE_MESSAGE, passes = true;
+    if (!is_empty && !check->is_other_type) {
+        enum reply_verdict verdict = reply_check_end(message);
+        bool is_servers =
+            verdict == REPLY_NONE && message->has_method && message->place == AFTER_MESSAGE;
+        check->is_answered |= verdict == REPLY_OURS;
+        passes = verdict == REPLY_OURS || is_servers;
+    }
+    reply_check_finish(message);
+    reply_check_init(message, id);
+    check->is_other_type = false;
+    return passes;
+}
+
+/* Whether the line was empty: an empty line ends the event. */
+static bool end_line(struct reply_event_check *check)
+{
+    bool is_empty = check->line == IN_FIELD && check->field_length == 0;
     if (check->line == IN_DATA)
         reply_check_feed(&check->message, STR("\n"));
-    bool is_empty = check->matched == 0 && check->line != IN_DATA && check->line != IN_OTHER_LINE;
-    if (is_empty) {
-        struct str id = check->message.id;
-        reply_check_finish(&check->message);
-        reply_check_init(&check->message, id);
-    }
-    check->matched = 0;
-    check->line = c == '\r' ? AFTER_CR : AT_LINE_START;
+    else if (check->line == IN_TYPE)
+        check->is_other_type =
+            check->field_length > 0 && !str_equal(field_of(check), STR("message"));
+    check->line = IN_FIELD;
+    check->field_length = check->mark_length = 0;
     return is_empty;
+}
+
+static void in_field(struct reply_event_check *check, char c)
+{
+    if (check->field_length == 0 && check->mark_length < sizeof byte_order_mark &&
+        c == byte_order_mark[check->mark_length]) {
+        check->mark_length++;
+        return;
+    }
+    if (c != ':') {
+        add_to_field(check, c);
+        return;
+    }
+    check->line = str_equal(field_of(check), STR("data"))    ? IN_DATA
+                  : str_equal(field_of(check), STR("event")) ? IN_TYPE
+                                                             : IN_OTHER_LINE;
+    check->field_length = 0;
 }
 
 static const char *in_line(struct reply_event_check *check, const char *at, const char *end)
 {
-    if (check->line == AT_LINE_START || check->line == AFTER_CR) {
-        if (*at != data_field[check->matched]) {
-            check->line = IN_OTHER_LINE;
-            return at;
-        }
-        check->line = ++check->matched == DATA_FIELD_LENGTH ? IN_DATA : AT_LINE_START;
+    if (check->line == IN_FIELD) {
+        in_field(check, *at);
         return at + 1;
     }
     const char *stop = line_end(at, end);
     if (check->line == IN_DATA)
         reply_check_feed(&check->message, str_slice(at, (size_t)(stop - at)));
+    for (; check->line == IN_TYPE && at < stop; at++)
+        if (check->field_length > 0 || *at != ' ')
+            add_to_field(check, *at);
     return stop;
 }
 
@@ -378,20 +499,32 @@ size_t reply_event_check_feed(struct reply_event_check *check, struct str bytes,
     const char *at = bytes.bytes, *end = at + bytes.length, *event = at;
     *is_foreign = false;
     while (bytes.length > 0 && at < end) {
-        if (*at == '\n' && check->line == AFTER_CR && check->matched == 0) {
-            check->line = AT_LINE_START;
-            event += event == at; /* it belongs to the empty line before */
+        bool is_line_end = *at == '\n' || *at == '\r';
+        if (*at == '\n' && check->is_after_cr) {
+            check->is_after_cr = false;
+            event += event == at; /* it belongs to the line before */
             at++;
-        } else if (*at == '\n' || *at == '\r') {
-            bool is_empty = end_line(check, *at++);
-            event = is_empty ? at : event;
-        } else {
+            continue;
+        }
+        check->is_after_cr = *at == '\r';
+        if (!is_line_end) {
             at = in_line(check, at, end);
+            *is_foreign = check->message.verdict == REPLY_FOREIGN && !check->is_other_type;
+        } else if (end_line(check)) {
+            *is_foreign = !end_event(check);
+            event = *is_foreign ? event : at + 1;
+            at++;
+        } else {
+            at++;
         }
-        if (check->message.verdict == REPLY_FOREIGN) {
-            *is_foreign = true;
+        if (*is_foreign)
             return (size_t)(event - bytes.bytes);
-        }
     }
     return bytes.length;
+}
+
+bool reply_event_check_end(struct reply_event_check *check)
+{
+    end_line(check);
+    return end_event(check);
 }

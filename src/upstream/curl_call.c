@@ -21,6 +21,7 @@ static void add(struct curl_call *call);
 static void cancel_call(struct upstream_call *base);
 static void pause_call(struct upstream_call *base);
 static void resume_call(struct upstream_call *base);
+static void prove(struct upstream_call *base);
 static bool has_sent(const struct upstream_call *base);
 static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
                       void *context);
@@ -32,7 +33,7 @@ static void destroy(struct curl_call *call);
 
 static const struct curl_call_events events = {run_deferred, finish, destroy};
 static const struct upstream_implementation implementation = {
-    cancel_call, pause_call, resume_call, has_sent, hand_over, set_silence,
+    cancel_call, pause_call, resume_call, prove, has_sent, hand_over, set_silence,
 };
 
 /* One for each transfer: after curl_easy_reset() libcurl 7.88 still points to the last header of
@@ -69,6 +70,7 @@ struct upstream_call *curl_call_start(struct curl_client *client,
     loop_timer_init(&call->silence, client->loop, on_silence, call);
 
     call->is_refused = !curl_request_prepare(call, request);
+    curl_easy_setopt(call->easy, CURLOPT_FORBID_REUSE, request->needs_proof ? 1L : 0L);
     curl_easy_setopt(call->easy, CURLOPT_PRIVATE, call);
     curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->error_text);
     curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -341,6 +343,12 @@ static void resume_call(struct upstream_call *base)
     touch(call);
     if (call->is_stopped)
         curl_client_defer(call->client, call);
+}
+
+/* A body with more behind it forbids it again, later (on_body()). */
+static void prove(struct upstream_call *base)
+{
+    curl_easy_setopt(call_of(base)->easy, CURLOPT_FORBID_REUSE, 0L);
 }
 
 /* ---- another owner ---- */

@@ -20,6 +20,7 @@ static void send_request(struct http1_call *call, struct str head);
 static void cancel_call(struct upstream_call *base);
 static void pause_call(struct upstream_call *base);
 static void resume_call(struct upstream_call *base);
+static void prove(struct upstream_call *base);
 static bool has_sent(const struct upstream_call *base);
 static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
                       void *context);
@@ -37,7 +38,7 @@ static const struct http1_call_events events = {
     run_deferred, go_out, addresses_known, connected, readable, writable, destroy,
 };
 static const struct upstream_implementation implementation = {
-    cancel_call, pause_call, resume_call, has_sent, hand_over, set_silence,
+    cancel_call, pause_call, resume_call, prove, has_sent, hand_over, set_silence,
 };
 
 static void touch(struct http1_call *call)
@@ -88,6 +89,7 @@ struct upstream_call *http1_call_start(struct http1_client *client, const struct
     call->silence_ms = request->silence_timeout_ms;
     call->connect_ms =
         request->connect_timeout_ms > 0 ? request->connect_timeout_ms : UPSTREAM_CONNECT_TIMEOUT_MS;
+    call->needs_proof = request->needs_proof;
     call->may_repeat = !str_equal(str_from(request->method), STR("POST"));
     http1_outgoing_add(client, call, head_begin);
     return &call->base;
@@ -151,7 +153,7 @@ static void fail(struct http1_call *call, const char *detail)
 static void complete(struct http1_call *call, bool has_rest)
 {
     bool was_sent = call->sent == call->head_length + call->body.length;
-    if (call->response.keeps_alive && was_sent && !has_rest) {
+    if (call->response.keeps_alive && was_sent && !has_rest && !call->needs_proof) {
         http1_connection_release(call->connection);
         call->connection = NULL;
     }
@@ -435,6 +437,11 @@ static void resume_call(struct upstream_call *base)
         http1_client_defer(call->client, call);
     else if (call->connection != NULL && call->connection->is_open)
         http1_connection_read(call->connection, true);
+}
+
+static void prove(struct upstream_call *base)
+{
+    call_of(base)->needs_proof = false;
 }
 
 /* ---- another owner ---- */

@@ -150,7 +150,8 @@ struct http1_call {
     size_t next_address;  /* of the host's, to be tried */
     int connect_error;    /* errno of the last attempt */
 
-    bool may_repeat; /* not a POST: a second sending does no harm */
+    bool needs_proof; /* the connection is not kept */
+    bool may_repeat;  /* not a POST: a second sending does no harm */
     bool has_received;
     bool is_paused;
     bool is_busy; /* its callbacks are on the stack */

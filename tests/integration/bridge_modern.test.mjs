@@ -157,6 +157,25 @@ test('a server that refuses the credentials: its 401 comes down with its challen
 const progress = (token, value) => ({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: token, progress: value } });
 const log = (level, data) => ({ jsonrpc: '2.0', method: 'notifications/message', params: { level, data } });
 
+test("an HTTP error of the server's comes down with the headers that tell how to go on, and no others of its era", async (t) => {
+  const { modern, upstream } = await stage(t);
+  const client = modern();
+  const theirs = { 'mcp-session-id': 'of-the-legacy-server', 'set-cookie': 'a=b', 'mcp-protocol-version': '2025-11-25', 'last-event-id': '7', 'x-internal': 'host-17' };
+  const told = { 'content-type': 'text/plain', 'www-authenticate': 'Bearer realm="x"', 'retry-after': '7' };
+  const shown = ({ headers }) => Object.keys({ ...theirs, ...told }).filter((name) => headers[name] !== undefined);
+  // At the opening of the session, and in it.
+  for (const method of ['initialize', 'tools/call']) {
+    for (const status of [401, 403, 429]) {
+      upstream.handlers[method] = ({ reply }) => reply.http(status, { ...theirs, ...told }, 'no');
+      const answer = await client.send('tools/call', { name: 'read', arguments: {} });
+      assert.deepEqual([answer.status, answer.text], [status, 'no'], method);
+      assert.deepEqual(shown(answer), Object.keys(told), `${method} ${status}`);
+    }
+    delete upstream.handlers[method];
+    await client.result('tools/call', { name: 'read', arguments: {} });
+  }
+});
+
 test('progress comes down on the call\'s stream, after a question with the token of the new request', async (t) => {
   const handler = async ({ upstream, reply, id, params }) => {
     const stream = reply.sse();

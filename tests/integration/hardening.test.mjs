@@ -145,7 +145,7 @@ test('a redirect is no acceptance', async (t) => {
   const { taskId } = await client.createTask('delete_user');
   upstream.authorize = (r) => (r.headers.authorization === 'Bearer B' ? 302 : undefined);
   const answer = await client.send('tasks/get', { taskId }, { headers: { authorization: 'Bearer B' } });
-  assert.equal(answer.status, 302, answer.text);
+  assert.deepEqual([answer.status, answer.message?.error?.code], [200, -32000], answer.text);
 });
 
 test('nobody who gives no name hears of the tasks of others who give none', async (t) => {
@@ -236,7 +236,7 @@ test('a stream that ends in the middle of a long event, read slowly, ends', asyn
   const client = await connect();
   upstream.handlers['tools/call'] = ({ reply }) => {
     const stream = reply.sse();
-    stream.raw(`data: ${'x'.repeat(700_000)}`);
+    stream.raw(`data: {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"${'x'.repeat(700_000)}"}}`);
     stream.end();
   };
   const answers = await Promise.all(Array.from({ length: 4 }, () => client.post(callOf('read'))));

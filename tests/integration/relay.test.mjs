@@ -72,12 +72,13 @@ test('status, headers and body of the response come down', async (t) => {
   assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8');
 });
 
-test("a forwarded call's reply that is not JSON-RPC is relayed as it is", async (t) => {
+test("a forwarded call's reply that is not JSON-RPC is -32002", async (t) => {
   const { upstream, connect } = await scene(t);
   const client = await connect();
   upstream.handlers['tools/call'] = ({ reply }) => reply.http(200, { 'content-type': 'text/plain' }, 'surprise');
   const answer = await client.send('tools/call', CALL.params);
-  assert.deepEqual([answer.status, answer.headers['content-type'], answer.text], [200, 'text/plain', 'surprise']);
+  assert.deepEqual([answer.status, answer.message.id, answer.message.error.code], [200, answer.id, -32002]);
+  assert.ok(!answer.text.includes('surprise'));
 });
 
 test("upstream's session id is the client's session id", async (t) => {
@@ -186,7 +187,7 @@ test('a slow reader holds upstream back instead of filling memory', async (t) =>
   const client = await connect();
   let written = 0;
   let stalled = false;
-  const chunk = `data: ${'x'.repeat(65_536 - 8)}\n\n`;
+  const chunk = `data: {"jsonrpc":"2.0","method":"notifications/message","params":"${'x'.repeat(65_460)}"}\n\n`;
   const LIMIT = 256 * 1024 * 1024;
   upstream.handlers['tools/call'] = async ({ reply, recorded }) => {
     const stream = reply.sse();

@@ -23,7 +23,7 @@ ERROR_ROW(UPSTREAM_UNREADABLE, -32603, "upstream_error", "Upstream error", "The 
 ERROR_ROW(OUTCOME_UNKNOWN, -32603, "outcome_unknown", "The outcome of the call is unknown", "The process died while the call was under way. The call may have run.")
 ERROR_ROW(UPSTREAM_FAILED, -32000, "upstream_connection_failed", "Upstream connection failed", "The server refused the connection or closed it.")
 ERROR_ROW(UPSTREAM_TIMEOUT, -32001, "upstream_timeout", "UpstreamTimeout", "The server was silent for longer than the limit.")
-ERROR_ROW(UPSTREAM_ERROR, -32002, "upstream_error", "Upstream error", "The reply of the server could not be read.")
+ERROR_ROW(UPSTREAM_ERROR, -32002, "upstream_error", "Upstream error", "The reply of the server is not the response to the request, or could not be read.")
 ERROR_ROW(RESOURCE_NOT_FOUND, -32002, "resource_not_found", "Resource not found", "`resources/read` names a resource that is not the gateway's, and the server has no resources.")
 ERROR_ROW(RESOURCE_UNKNOWN, -32602, "resource_not_found", "Resource not found", "The same of a modern request.")
 ERROR_ROW(POLICY_DENIED, -32003, "policy_denied", "Policy denied", "The policy engine rejected the call.")

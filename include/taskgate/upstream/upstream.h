@@ -48,6 +48,9 @@ struct upstream_request {
     /* A connection that has carried a request of one owner carries no other's. Any text, copied;
      * empty: the request shares connections with all the others without an owner. */
     struct str owner;
+    /* The connection is kept for other calls only after upstream_call_prove(): what a server sends
+     * in place of the response to this request may be followed by it, and meet the next call. */
+    bool needs_proof;
     int64_t connect_timeout_ms; /* 0: 5 s */
     int64_t silence_timeout_ms; /* no byte for so long ends the call; 0: never */
 };
@@ -94,6 +97,9 @@ void upstream_call_cancel(struct upstream_call *call);
  * one read (64 KiB) are kept. Both are allowed in callbacks. */
 void upstream_call_pause(struct upstream_call *call);
 void upstream_call_resume(struct upstream_call *call);
+
+/* What has come is the response to the request. In `body`. */
+void upstream_call_prove(struct upstream_call *call);
 
 /* ---- a call that changes hands while it runs ---- */
 /* Whether the caller's body is no longer needed: it has all gone out and is not sent again, or

@@ -140,7 +140,7 @@ static enum relay_failure failure_of(const struct rpc_call_reply *reply)
 
 static bool is_refusal(const struct rpc_call_reply *reply)
 {
-    return reply->result == UPSTREAM_DONE && reply->status >= 300 && reply->status < 500 &&
+    return reply->result == UPSTREAM_DONE && reply->status >= 400 && reply->status < 500 &&
            json_type(json_member(reply->message, "id")) != JSON_STRING;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp_client/server_refusal.h"
 #include "mcp_client/session_pool.h"
 #include "relay/relay_rewrite.h"
 #include "request/broadcast.h"
@@ -285,14 +286,8 @@ void leg_send_http(struct gateway_worker *worker, const char *id,
         leg_send(worker, &event);
         return;
     }
-    struct call *call = leg->call;
-    struct http_exchange *exchange = call->exchange;
     leg->is_done = true;
-    call->outcome = "error";
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_respond(exchange, reply->status, reply->headers->items, reply->headers->count,
-                 reply->body);
+    server_refusal_pass(leg->call, reply);
 }
 
 /* ---- events ---- */

@@ -7,6 +7,7 @@
 
 #include "answer.h"
 #include "inbox/task_summary.h"
+#include "mcp_client/server_refusal.h"
 #include "relay/relay.h"
 #include "request/deferred_response.h"
 #include "run/detached_call_internal.h"
@@ -42,17 +43,6 @@ static void answer_error(struct call *call, struct str error)
     buffer_finish(&message);
 }
 
-/* An HTTP error of upstream's goes down as it came: it may tell the client how to log in. */
-static void answer_as_it_came(struct call *call, const struct rpc_call_reply *reply)
-{
-    struct http_exchange *exchange = call->exchange;
-    call->outcome = "error";
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_respond(exchange, reply->status, reply->headers->items, reply->headers->count,
-                 reply->body);
-}
-
 static void answer_reply(struct detached_call *detached, const struct rpc_call_reply *reply)
 {
     struct call *call = take_call(detached);
@@ -61,8 +51,8 @@ static void answer_reply(struct detached_call *detached, const struct rpc_call_r
     bool is_whole = reply->result == UPSTREAM_DONE && !reply->too_large;
     if (result.length > 0)
         answer_result(detached, call, result);
-    else if (reply->status >= 300 && is_whole && !deferred_response_is_stream(call))
-        answer_as_it_came(call, reply);
+    else if (reply->status >= 400 && is_whole && !deferred_response_is_stream(call))
+        server_refusal_pass(call, reply);
     else if (error.length > 0)
         answer_error(call, error);
     else

@@ -5,7 +5,7 @@
 #include "credential_check.h"
 #include "modern_request.h"
 #include "request/call_part.h"
-#include "rpc_call.h"
+#include "server_refusal.h"
 #include "session_pool.h"
 #include "state/accepted_pairs.h"
 #include "taskgate/core/clock.h"
@@ -16,18 +16,6 @@
 #define PING_SILENCE_MS 10000
 #define PING_MOST_BYTES ((size_t)256 * 1024)
 #define MOST_QUOTED_BYTES 500 /* of an error that a client is told */
-
-/* A refusal (401, 403, 404, …) goes down as it is, because its headers tell the client how to log
- * in. */
-static void answer_refusal(struct call *call, const struct rpc_call_reply *reply)
-{
-    struct http_exchange *exchange = call->exchange;
-    call->outcome = "error";
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_respond(exchange, reply->status, reply->headers->items, reply->headers->count,
-                 reply->body);
-}
 
 static void on_known_pair(void *context, const struct store_reply *reply)
 {
@@ -114,8 +102,8 @@ static void on_pong(void *context, const struct rpc_call_reply *reply)
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), session = str_from(call->session),
                token = str_from(call->token);
-    if (reply->status >= 300 && reply->status < 500) {
-        answer_refusal(call, reply); /* 400 is how some servers name an unknown session */
+    if (reply->status >= 400 && reply->status < 500) {
+        server_refusal_pass(call, reply); /* 400 is how some servers name an unknown session */
     } else if (reply->status > 0 && reply->status < 500 && !reply->unreadable &&
                json_member(reply->message, "result").length == 0) {
         answer_unvouched(call, reply);

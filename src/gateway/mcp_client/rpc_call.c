@@ -43,7 +43,8 @@ struct rpc_call {
     int64_t silence_ms;
     int status;
     bool is_stream, is_encoded, too_large;
-    bool is_anothers;         /* the reply has another request's id */
+    bool is_anothers;         /* a message on the stream has another request's id */
+    bool is_foreign;          /* the whole reply is another request's */
     struct reply_check reply; /* of a JSON body */
 
     /* An event stream that ended before the answer is resumed after its last event. */
@@ -138,7 +139,8 @@ static void conclude(struct rpc_call *rpc, enum upstream_result result, const ch
     struct str source = str_from(rpc->source->id);
     struct rpc_call_reply reply = {
         .result = result,
-        .status = rpc->status,
+        /* What another's reply says of its own request is nothing about this one. */
+        .status = rpc->is_foreign && rpc->status >= 300 ? 0 : rpc->status,
         .headers = &rpc->headers,
         .message = buffer_str(&rpc->message),
         .body = rpc->is_stream ? STR_EMPTY : buffer_str(&rpc->received),
@@ -147,17 +149,17 @@ static void conclude(struct rpc_call *rpc, enum upstream_result result, const ch
     };
     bool has_answer = reply.message.length > 0;
     bool succeeded = reply.status >= 200 && reply.status < 300;
-    reply.unreadable = rpc->is_encoded ||
+    reply.unreadable = rpc->is_encoded || rpc->is_foreign ||
                        (result == UPSTREAM_DONE && succeeded && !has_answer && rpc->id.length > 0);
     char status[16];
-    snprintf(status, sizeof status, "%d", reply.status);
+    snprintf(status, sizeof status, "%d", rpc->status);
     metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from(status));
     metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - rpc->started_ms),
                     METRIC_LABELS(source));
     /* A response that broke off does not show that the server can be reached now. */
     if (result == UPSTREAM_DONE || reply.status == 0)
         server_status_note(rpc->worker->gateway->catalog, source, result == UPSTREAM_DONE);
-    upstream_span_end(rpc->span, result, reply.status);
+    upstream_span_end(rpc->span, result, rpc->status);
     rpc->span = NULL;
     rpc->callbacks.reply(rpc->context, &reply);
     rpc_call_cancel(rpc);
@@ -234,7 +236,17 @@ static void conclude_for_another_id(struct rpc_call *rpc)
     log_warn("Upstream answered with the id of another request",
              LOG_TEXT("source", rpc->source->id));
     buffer_clear(&rpc->received);
+    rpc->is_foreign = true;
     conclude(rpc, UPSTREAM_DONE, "the reply has the id of another request");
+}
+
+static void look_at(struct rpc_call *rpc, struct str bytes)
+{
+    enum reply_verdict verdict = reply_check_feed(&rpc->reply, bytes);
+    if (reply_check_is_answer(&rpc->reply))
+        upstream_call_prove(rpc->upstream);
+    if (verdict == REPLY_FOREIGN)
+        conclude_for_another_id(rpc);
 }
 
 static void on_body(void *context, struct str bytes)
@@ -250,9 +262,8 @@ static void on_body(void *context, struct str bytes)
     }
     buffer_append(&rpc->received, bytes);
     if (!rpc->is_stream) {
-        bool is_looked_at = rpc->id.length > 0 && rpc->status >= 200 && rpc->status < 300;
-        if (is_looked_at && reply_check_feed(&rpc->reply, bytes) == REPLY_FOREIGN)
-            conclude_for_another_id(rpc);
+        if (rpc->id.length > 0 && !rpc->is_encoded)
+            look_at(rpc, bytes);
         return;
     }
     size_t whole = sse_splitter_feed(&rpc->splitter, bytes, NULL);
@@ -412,6 +423,7 @@ struct rpc_call *rpc_call_start(struct gateway_worker *worker,
         .header_count = rpc->request_headers.count,
         .body = buffer_str(&rpc->body),
         .owner = headers_connection_owner(&rpc->request_headers, rpc->source),
+        .needs_proof = rpc->id.length > 0,
         .connect_timeout_ms = rpc->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = options->silence_ms,
     };

@@ -27,12 +27,12 @@ struct rpc_call_options {
 
 struct rpc_call_reply {
     enum upstream_result result;
-    int status; /* 0 without a response */
+    int status; /* 0 without a response, and with an HTTP error of another request's */
     const struct headers *headers;
     struct str message; /* the JSON-RPC response with our id, or a JSON-RPC error without one */
     struct str body;    /* the reply, when it was no event stream */
     bool too_large;
-    bool unreadable; /* an encoding, or a successful response that is no JSON-RPC */
+    bool unreadable; /* an encoding, a successful response that is no JSON-RPC, or another's */
     const char *detail;
 };
 

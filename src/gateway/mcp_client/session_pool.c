@@ -6,6 +6,7 @@
 
 #include "request/broadcast.h"
 #include "request/call_part.h"
+#include "server_refusal.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -140,23 +141,13 @@ static void open_stream(struct legacy_session *session)
         go_on(session);
 }
 
-static void pass_refusal(struct call *call, const struct rpc_call_reply *reply)
-{
-    struct http_exchange *exchange = call->exchange;
-    call->outcome = "error";
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_respond(exchange, reply->status, reply->headers->items, reply->headers->count,
-                 reply->body);
-}
-
 static void answer_refused(struct call *call, const struct rpc_call_reply *reply)
 {
     struct str error = json_member(reply->message, "error");
     const struct jsonrpc_error_data data = {
         .details = STR("the server opens no session for modern clients; nothing was sent")};
     if (reply->status == 401 || reply->status == 403 || reply->status == 429) {
-        pass_refusal(call, reply);
+        server_refusal_pass(call, reply);
     } else if (json_type(error) == JSON_OBJECT) {
         struct buffer mapped = {0}, message = {0};
         legacy_server_write_error(&mapped, error, false);

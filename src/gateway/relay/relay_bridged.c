@@ -6,6 +6,7 @@
 
 #include "bridge/bridge_call.h"
 #include "bridged_subscribe.h"
+#include "mcp_client/server_refusal.h"
 #include "relay_rewrite.h"
 #include "request/call_part.h"
 #include "request/deferred_response.h"
@@ -57,23 +58,23 @@ static void write_result(struct call *call, struct str result, struct buffer *ou
 static void on_answer(struct call *call, struct str message)
 {
     const struct relay_options options = take_options(call);
-    struct buffer rewritten, whole;
+    struct buffer rewritten, written, whole;
     buffer_init(&rewritten);
+    buffer_init(&written);
     buffer_init(&whole);
     if (relay_rewrite(call, &options, message, &rewritten))
         message = buffer_str(&rewritten);
     struct str result = json_member(message, "result");
     if (result.length > 0) {
-        const char *behind = result.bytes + result.length;
-        buffer_append(&whole, str_slice(message.bytes, (size_t)(result.bytes - message.bytes)));
-        write_result(call, result, &whole);
-        buffer_append(&whole, str_slice(behind, (size_t)(message.bytes + message.length - behind)));
+        write_result(call, result, &written);
+        buffer_append_replaced(&whole, message, result, buffer_str(&written));
         message = buffer_str(&whole);
     } else {
         call->outcome = "error";
     }
     call_answer(call, message);
     buffer_finish(&whole);
+    buffer_finish(&written);
     buffer_finish(&rewritten);
 }
 
@@ -95,22 +96,6 @@ static bool goes_down_as_it_is(const struct call *call, const struct rpc_call_re
            !deferred_response_is_stream(call);
 }
 
-static void answer_as_it_is(struct call *call, const struct rpc_call_reply *reply)
-{
-    struct http_exchange *exchange = call->exchange;
-    struct headers headers;
-    headers_init(&headers, true);
-    headers_add_all(&headers, reply->headers);
-    headers_drop(&headers, HTTP_NAME_OF_SESSION);
-    call->outcome = "error";
-    http_on_gone(exchange, NULL, NULL);
-    call_ref(call);
-    call_ended(call);
-    http_respond(exchange, reply->status, headers.items, headers.count, reply->body);
-    call_unref(call);
-    headers_finish(&headers);
-}
-
 void relay_bridged_answer_failure(struct call *call, const struct rpc_call_reply *reply)
 {
     log_warn("Upstream failed", LOG_TEXT("source", call->source->id),
@@ -118,7 +103,7 @@ void relay_bridged_answer_failure(struct call *call, const struct rpc_call_reply
     if (reply->too_large)
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
     if (goes_down_as_it_is(call, reply))
-        answer_as_it_is(call, reply);
+        server_refusal_pass(call, reply);
     else
         relay_answer_failure(call, failure_of(reply));
 }

@@ -7,8 +7,8 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/mcp/reply_check.h"
 
-/* A reply whose id comes after more bytes than this goes down before its id is known. If the id is
- * another request's, the response is cut off. */
+/* A reply whose id comes after more bytes than this goes down before its id is known. If it turns
+ * out to be no response to the request, the client's is cut off. */
 #define LOOKING_BYTES ((size_t)64 * 1024)
 
 /* A kept reply gets at most so much room by its announced length, which may be a lie. */
@@ -43,7 +43,7 @@ struct relay {
     struct buffer glimpse;     /* first and last bytes of what went down last */
     int64_t content_length;    /* of the response; -1 when it is not announced */
     bool is_encoded;           /* the body has an encoding, so it cannot be read */
-    bool is_looked_at;         /* the reply's id is checked, by `reply` */
+    bool is_looked_at;         /* the reply must be the request's: `reply` tells */
     struct loop_timer slow;    /* only with options.slow_ms */
     struct relay_trace *trace; /* relay_span.c; NULL without telemetry */
 };

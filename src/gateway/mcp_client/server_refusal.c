@@ -1,0 +1,37 @@
+/* An HTTP error of the server that goes down to the client. */
+#include "server_refusal.h"
+
+static const char *const told_across_eras[] = {"content-type", "www-authenticate", "retry-after"};
+
+static bool is_told_across_eras(struct str name)
+{
+    for (size_t i = 0; i < sizeof told_across_eras / sizeof *told_across_eras; i++)
+        if (str_equal_ignore_case(name, str_from(told_across_eras[i])))
+            return true;
+    return false;
+}
+
+static void take_headers(struct headers *headers, const struct call *call,
+                         const struct headers *of_server)
+{
+    for (size_t i = 0; i < of_server->count; i++) {
+        const struct http_header *item = &of_server->items[i];
+        if (!call->is_bridged_down || is_told_across_eras(item->name))
+            headers_add(headers, item->name, item->value);
+    }
+    if (!call->dialect->has_sessions || call->is_bridged)
+        headers_drop(headers, HTTP_NAME_OF_SESSION);
+}
+
+void server_refusal_pass(struct call *call, const struct rpc_call_reply *reply)
+{
+    struct http_exchange *exchange = call->exchange;
+    struct headers headers;
+    headers_init(&headers, true);
+    take_headers(&headers, call, reply->headers);
+    call->outcome = "error";
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    http_respond(exchange, reply->status, headers.items, headers.count, reply->body);
+    headers_finish(&headers);
+}
