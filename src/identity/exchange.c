@@ -157,12 +157,19 @@ char *exchange_find(struct exchange *exchange, const struct token_digest *digest
     return token;
 }
 
-void exchange_forget(struct exchange *exchange, const struct token_digest *digest)
+void exchange_forget(struct exchange *exchange, struct str traded)
 {
+    struct trade *refused = NULL;
+    struct str key;
+    void *value;
     pthread_mutex_lock(&exchange->lock);
-    struct trade *trade = map_get(exchange->trades, key_of(digest));
-    if (trade && trade->token)
-        forget(trade);
+    for (size_t at = 0; !refused && map_next(exchange->trades, &at, &key, &value);) {
+        struct trade *trade = value;
+        if (trade->token && str_equal(str_from(trade->token), traded))
+            refused = trade;
+    }
+    if (refused)
+        forget(refused);
     pthread_mutex_unlock(&exchange->lock);
 }
 

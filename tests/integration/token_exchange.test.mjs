@@ -5,6 +5,8 @@ import { connectedRaw } from './lib/client.mjs';
 import { startGateway, workflow } from './lib/gateway.mjs';
 import { exchange } from './lib/http.mjs';
 import { defer } from './lib/lifetime.mjs';
+import { modernServer } from './lib/modern.mjs';
+import { modernClient } from './lib/modern_client.mjs';
 import { freePort } from './lib/ports.mjs';
 import { startIssuer } from './lib/token_issuer.mjs';
 import { startUpstream, tool } from './lib/upstream.mjs';
@@ -161,6 +163,49 @@ test('a server that refuses the exchanged token makes the next request exchange 
   upstream.authorize = ({ headers }) => (headers.authorization === 'Bearer up-1' ? 401 : 0);
   assert.equal((await read(gateway, alice)).status, 401);
   assert.equal((await read(gateway, alice)).status, 200);
+  assert.deepEqual(tokensUp(upstream), ['Bearer up-1', 'Bearer up-2']);
+  assert.equal(issuer.exchanges.length, 2);
+});
+
+const ERAS = {
+  'a legacy client and a modern server': [connectedRaw, { upstream: modernServer(), source: { era: 'modern' } }],
+  'a modern client and a modern server': [modernConnected, { upstream: modernServer(), source: { era: 'modern' } }],
+  'a modern client and a legacy server': [modernConnected, { upstream: { sessions: true }, source: { bridge: 'modern' } }],
+  'a legacy client and a legacy server': [connectedRaw, { upstream: { sessions: true } }],
+};
+async function modernConnected(t, url, options) {
+  return modernClient(t, url, { capabilities: {}, ...options });
+}
+
+for (const [eras, [connectAs, options]] of Object.entries(ERAS)) {
+  test(`a server that refuses the exchanged token is not sent it again: ${eras}`, async (t) => {
+    const { issuer, upstream, gateway, token } = await stage(t, options);
+    const client = await connectAs(t, gateway.url, { token: token() });
+    const call = () => client.send('tools/call', { name: 'read', arguments: {} });
+    assert.ok((await call()).message.result);
+    const refused = upstream.calls.at(-1).headers.authorization;
+    const before = issuer.exchanges.length;
+    upstream.authorize = ({ headers, rpc }) => (rpc?.method === 'tools/call' && headers.authorization === refused ? 401 : 0);
+    assert.equal((await call()).status, 401);
+    const again = await call();
+    assert.ok(again.message?.result, `${again.status} ${again.text}`);
+    assert.equal(upstream.calls.at(-1).headers.authorization, `Bearer up-${issuer.exchanges.length}`);
+    assert.equal(issuer.exchanges.length, before + 1);
+    assert.equal(tokensUp(upstream).filter((sent) => sent === refused).length, 2);
+  });
+}
+
+test('a server that refuses the exchanged token of a call that has become a task is not sent it again', async (t) => {
+  const { issuer, upstream, admin, connect } = await stage(t, { config: { pseudo_tools: { wait: '100ms' } }, upstream: { sessions: true } });
+  let held;
+  upstream.handlers['tools/call'] = (call) => void (held = call);
+  const client = await connect({}, { capabilities: {} });
+  await client.result('tools/call', { name: 'read', arguments: {} });
+  const { tasks: [{ id }] } = await admin.list();
+  held.reply.http(401, { 'content-type': 'text/plain' }, 'no');
+  await admin.inState(id, 'failed');
+  delete upstream.handlers['tools/call'];
+  await client.result('tools/call', { name: 'read', arguments: { again: true } });
   assert.deepEqual(tokensUp(upstream), ['Bearer up-1', 'Bearer up-2']);
   assert.equal(issuer.exchanges.length, 2);
 });

@@ -39,8 +39,9 @@ void exchange_unref(struct exchange *exchange);
 
 /* The token that is known for this one, the caller's to free; NULL when there is none. */
 char *exchange_find(struct exchange *exchange, const struct token_digest *digest, int64_t now_ms);
-/* The token that is known for this one is no good any more. */
-void exchange_forget(struct exchange *exchange, const struct token_digest *digest);
+/* A server has refused `traded`, for which a token was traded: it is given to nobody any more. One
+ * that is known in its place by now stays. Looks at all that are remembered. */
+void exchange_forget(struct exchange *exchange, struct str traded);
 
 /* A token to be traded. */
 struct exchange_order {

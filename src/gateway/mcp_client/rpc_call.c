@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "request/call_span.h"
+#include "request/token_exchange.h"
 #include "state/server_status.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -226,6 +227,9 @@ static void on_head(void *context, int status, const struct http_header *items, 
     headers_from_response(&rpc->headers, items, count);
     rpc->is_stream = headers_name_event_stream(&rpc->headers);
     rpc->is_encoded = headers_find(&rpc->headers, "content-encoding").length > 0;
+    if (status == 401)
+        token_exchange_note_refused(rpc->worker, rpc->snapshot, rpc->source,
+                                    headers_known(&rpc->request_headers, HTTP_NAME_AUTHORIZATION));
     if (rpc->callbacks.head)
         rpc->callbacks.head(rpc->context, status, &rpc->headers);
 }

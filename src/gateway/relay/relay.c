@@ -255,8 +255,9 @@ static void on_head(void *context, int status, const struct http_header *items, 
     relay->status = status;
     relay->content_length = announced_length(items, count);
     relay_note_reachable(call);
-    if (status == 401 && call->upstream_authorization)
-        token_exchange_forget(call);
+    if (status == 401)
+        token_exchange_note_refused(call->worker, call->snapshot, call->source,
+                                    str_from(call->upstream_authorization));
     if (!call->dialect->has_sessions && (status == 400 || status == 404 || status == 405))
         source_eras_doubt(call->worker->gateway->eras, call->source,
                           loop_now_ms(call->worker->loop));

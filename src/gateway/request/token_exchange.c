@@ -163,14 +163,15 @@ char *token_exchange_find(const struct token_request *request)
     return exchange_find(exchange, &digest, clock_now_ms());
 }
 
-void token_exchange_drop(const struct token_request *request)
+void token_exchange_note_refused(struct gateway_worker *worker, const struct snapshot *snapshot,
+                                 const struct config_source *source, struct str authorization)
 {
-    struct exchange *exchange = exchange_of(request);
+    const struct token_request request = {
+        .worker = worker, .snapshot = snapshot, .source = source, .authorization = authorization};
+    struct exchange *exchange = token_exchange_is_due(source) ? exchange_of(&request) : NULL;
     struct str token;
-    if (!exchange || token_from_value(request->authorization, &token) != TOKEN_OK)
-        return;
-    struct token_digest digest = token_digest(token);
-    exchange_forget(exchange, &digest);
+    if (exchange && token_from_value(authorization, &token) == TOKEN_OK)
+        exchange_forget(exchange, token);
 }
 
 /* As the issuer's metadata has it, where that is known (contract "small print", Tokens). */
@@ -230,12 +231,6 @@ static struct token_request request_of(const struct call *call)
         .authorization = http_header_known(call->exchange, HTTP_NAME_AUTHORIZATION),
         .until_ms = call->identity->until_ms,
     };
-}
-
-void token_exchange_forget(const struct call *call)
-{
-    const struct token_request request = request_of(call);
-    token_exchange_drop(&request);
 }
 
 static void go_on(struct call *call, struct str token, call_step next)

@@ -21,9 +21,10 @@ bool token_exchange_is_due(const struct config_source *source);
 /* Goes on with `call->upstream_authorization` set, or answers 401, 403 or 503 by itself. The call
  * is verified, and its source exchanges tokens. */
 void token_exchange_then(struct call *call, call_step next);
-/* The server has refused what the client's token was exchanged for: the next request exchanges it
- * anew. */
-void token_exchange_forget(const struct call *call);
+/* The server has refused a request with 401, whoever has sent it with this Authorization: if a
+ * client's token was exchanged for that, the next request exchanges it anew. */
+void token_exchange_note_refused(struct gateway_worker *worker, const struct snapshot *snapshot,
+                                 const struct config_source *source, struct str authorization);
 
 /* ---- for what runs without its client; `authorization` is the header that the client sent ---- */
 struct token_request {
@@ -38,7 +39,6 @@ char *token_exchange_find(const struct token_request *request);
 /* Requests it, as exchange_request(); NULL, with no callback, when nothing can be requested now. */
 struct exchange_wait *token_exchange_start(const struct token_request *request,
                                            exchange_callback callback, void *context);
-void token_exchange_drop(const struct token_request *request);
 
 /* Before token_check_worker_close(), when no call and no execution is left. */
 void token_exchange_worker_close(struct gateway_worker *worker);

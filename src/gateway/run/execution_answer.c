@@ -105,7 +105,6 @@ void execution_answered(struct execution *execution, const struct rpc_call_reply
         return;
     if (!is_answer && is_refusal(reply->status) && !base->server_task &&
         !base->rounds.is_conversation) {
-        execution_token_refused(execution);
         back_to_approved(execution);
         return;
     }

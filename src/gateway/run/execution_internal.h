@@ -44,8 +44,6 @@ void execution_token_finish(struct execution *execution);
 /* Puts the token that is known for it in the headers. false: the source wants one, and none is
  * known now. */
 bool execution_token_find(struct execution *execution);
-/* The server has refused it. */
-void execution_token_refused(struct execution *execution);
 /* Requests it. `ready` comes when there is one, `later` when it may be requested again. Neither
  * comes when only another token of the client's helps: its next call brings that. */
 void execution_token_obtain(struct execution *execution, void (*ready)(struct execution *execution),

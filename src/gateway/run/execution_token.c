@@ -69,13 +69,6 @@ bool execution_token_find(struct execution *execution)
     return true;
 }
 
-void execution_token_refused(struct execution *execution)
-{
-    struct token_request request = request_of(execution);
-    if (wants_token(execution) && execution->authorization)
-        token_exchange_drop(&request);
-}
-
 /* The owner and operators read why the approved task does not run. */
 static void say_not_exchanged(struct execution *execution)
 {
