@@ -77,3 +77,17 @@ test('a forwarded call that was left is joined by the same request alone', async
   assert.match((await same).content.at(-1).text, new RegExp(task.id));
   assert.equal(upstream.calls.length, count);
 });
+
+test('a forwarded call that hangs is joined by no call while its client waits', async (t) => {
+  const { upstream, connect, held } = await promotionStage(t, { config: { pseudo_tools: { wait: '30s', wait_max: '30s' } } });
+  const agent = await connect(PLAIN);
+  const first = agent.send('tools/call', { name: 'slow', arguments: ARGUMENTS });
+  await until(() => held.length === 1, 'the first call');
+  const second = agent.send('tools/call', { name: 'slow', arguments: ARGUMENTS });
+  await until(() => held.length === 2, 'the same call again at the server');
+  held[1].reply.result({ content: [{ type: 'text', text: 'second' }] });
+  assert.equal((await second).message.result.content[0].text, 'second');
+  held[0].reply.result({ content: [{ type: 'text', text: 'first' }] });
+  assert.equal((await first).message.result.content[0].text, 'first');
+  assert.equal(upstream.calls.length, 2);
+});
