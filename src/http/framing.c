@@ -10,7 +10,7 @@
 static const char length_field[] = "content-length:";
 #define LENGTH_FIELD_BYTES (sizeof(length_field) - 1)
 
-/* What is left of the head from the line on; empty behind the last line. */
+/* The head behind the line; empty behind the last one. */
 static struct str next_line(struct str rest, struct str *line)
 {
     const char *feed = memchr(rest.bytes, '\n', rest.length);

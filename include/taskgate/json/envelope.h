@@ -5,8 +5,8 @@
  * Strict: RFC 8259, UTF-8, one top-level object, bounded depth, no duplicate keys at any
  * depth (compared after unescaping), no key with a NUL, no key of the envelope, `params`,
  * `task`, `ref` or `_meta` that differs from a protocol key only by case or look (fold.h). Spans
- * point into the bytes that were read, so the judged bytes are sent (design invariant 1). Who
- * carries a message carries its envelope: bytes beside it could be others than the spans are of.
+ * point into the bytes that were read, so the judged bytes are sent (design invariant 1). A
+ * message is carried as its envelope: bytes beside it could be others than the spans are of.
  */
 #pragma once
 

@@ -98,7 +98,7 @@ void upstream_call_cancel(struct upstream_call *call);
 void upstream_call_pause(struct upstream_call *call);
 void upstream_call_resume(struct upstream_call *call);
 
-/* What has come is the response to the request. In `body`. */
+/* The response to the request has come, and nothing else. In `body`. */
 void upstream_call_prove(struct upstream_call *call);
 
 /* ---- a call that changes hands while it runs ---- */

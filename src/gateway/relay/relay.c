@@ -203,29 +203,6 @@ static bool is_taken_over(struct relay *relay)
     return true;
 }
 
-static bool is_of_request(const struct relay *relay)
-{
-    const struct envelope *envelope = &relay->call->envelope;
-    return envelope->kind == ENVELOPE_REQUEST && envelope->id.length > 0;
-}
-
-/* The client would follow it past the gateway. Metadata (options.url) is no message. */
-static bool is_redirect(const struct relay *relay)
-{
-    return relay->status >= 300 && relay->status < 400 && !relay->options.url;
-}
-
-/* An encoded reply cannot be read, so nobody knows whose it is. An HTTP error that does not say
- * that it is JSON-RPC goes down as it is. */
-static bool is_unreadable(const struct relay *relay, const struct headers *headers)
-{
-    struct str type = headers_known(headers, HTTP_NAME_CONTENT_TYPE);
-    bool is_message = relay->status < 400 || type.length == 0 ||
-                      headers_name_event_stream(headers) ||
-                      memmem(type.bytes, type.length, "json", 4) != NULL;
-    return relay->is_encoded && is_of_request(relay) && is_message;
-}
-
 /* Sends down what was held back. */
 static void let_down(struct relay *relay)
 {
@@ -270,21 +247,13 @@ static void on_head(void *context, int status, const struct http_header *items, 
     if (relay->options.head)
         relay->options.head(call, status, &headers);
     relay->is_encoded = headers_known(&headers, HTTP_NAME_CONTENT_ENCODING).length > 0;
-    relay->is_looked_at = is_of_request(relay) && !relay->is_encoded;
-    if (relay->is_looked_at)
-        reply_event_check_init(&relay->reply, call->envelope.id);
     bool reads = relay_rewrites(&relay->options) && status >= 200 && status < 300;
     bool is_stream = headers_name_event_stream(&headers);
-    bool is_bad = (reads && relay->is_encoded) || is_unreadable(relay, &headers);
-    if (is_redirect(relay)) {
-        log_warn("Upstream redirects, which is not followed", LOG_TEXT("source", call->source->id),
-                 LOG_STR("location", headers_find(&headers, "location")));
-        is_bad = true;
-    }
+    bool is_good = relay_reply_begin(relay, &headers) && !(reads && relay->is_encoded);
     http_prepare(call->exchange, status, headers.items, headers.count);
     headers_finish(&headers);
     bool may_outlive = relay->options.outlives && !relay->is_encoded;
-    if (is_bad) {
+    if (!is_good) {
         relay_fail(relay, RELAY_UNREADABLE);
     } else if ((reads || may_outlive) && !is_stream) {
         relay->mode = RELAY_WHOLE;
@@ -299,24 +268,6 @@ static void on_head(void *context, int status, const struct http_header *items, 
 static void count_too_large(void)
 {
     metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
-}
-
-/* Ends the call and its connection, on which the next reply may be another request's, too. */
-static void fail_for_reply(struct relay *relay, enum reply_verdict verdict)
-{
-    log_warn(verdict == REPLY_FOREIGN ? "Upstream answered with the id of another request"
-                                      : "Upstream answered with no JSON-RPC response",
-             LOG_TEXT("source", relay->call->source->id), LOG_NUMBER("status", relay->status));
-    if (relay->mode == RELAY_LOOKING || relay->mode == RELAY_WHOLE)
-        relay_fail(relay, RELAY_UNREADABLE);
-    else
-        relay_fail_in_stream(relay, RELAY_UNREADABLE);
-}
-
-/* HTTP errors that are no JSON-RPC go down as they are. Their connection is not kept. */
-static bool is_refused(const struct relay *relay, enum reply_verdict verdict)
-{
-    return verdict == REPLY_FOREIGN || (verdict == REPLY_NONE && relay->status < 400);
 }
 
 static void take_whole(struct relay *relay, struct str bytes)
@@ -343,7 +294,7 @@ static void take_events(struct relay *relay, struct str bytes)
         upstream_call_prove(relay->upstream);
     relay_take_events(relay, bytes);
     if (is_anothers) {
-        fail_for_reply(relay, REPLY_FOREIGN);
+        relay_reply_fail(relay, REPLY_FOREIGN);
     } else if (relay->kept.length > most) {
         count_too_large();
         relay_fail_in_stream(relay, RELAY_UNREADABLE);
@@ -376,8 +327,8 @@ static void on_body(void *context, struct str bytes)
         relay->is_looked_at ? reply_check_feed(reply, bytes) : REPLY_UNKNOWN;
     if (reply_check_is_answer(reply))
         upstream_call_prove(relay->upstream);
-    if (is_refused(relay, verdict))
-        fail_for_reply(relay, verdict);
+    if (relay_reply_is_refused(relay, verdict))
+        relay_reply_fail(relay, verdict);
     else if (relay->mode == RELAY_WHOLE)
         take_whole(relay, bytes);
     else if (relay->mode == RELAY_LOOKING)
@@ -453,22 +404,6 @@ static void end_stream(struct relay *relay)
     http_stream_end(exchange);
 }
 
-/* Whether the reply that has ended is none; then the call is answered. */
-static bool is_no_reply(struct relay *relay)
-{
-    if (!relay->is_looked_at || relay->mode == RELAY_WAITING)
-        return false;
-    enum reply_verdict verdict;
-    if (relay->mode == RELAY_EVENTS)
-        verdict = reply_event_check_end(&relay->reply) ? REPLY_OURS : REPLY_FOREIGN;
-    else
-        verdict = reply_check_end(&relay->reply.message);
-    if (!is_refused(relay, verdict))
-        return false;
-    fail_for_reply(relay, verdict);
-    return true;
-}
-
 static void on_end(void *context, enum upstream_result result, const char *detail)
 {
     struct relay *relay = relay_from(context);
@@ -479,7 +414,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
     relay->upstream = NULL; /* gone when this returns */
     if (relay->trace)
         relay_span_end(relay, result);
-    if (result == UPSTREAM_DONE && is_no_reply(relay))
+    if (result == UPSTREAM_DONE && !relay_reply_end(relay))
         return;
     if (relay->mode == RELAY_LOOKING && result != UPSTREAM_DONE)
         let_down(relay);
@@ -535,7 +470,7 @@ void relay_start(struct call *call, const struct relay_options *options)
         .header_count = headers.count,
         .body = body,
         .owner = headers_connection_owner(&headers, call->source),
-        .needs_proof = is_of_request(relay),
+        .needs_proof = relay_is_of_request(relay),
         .connect_timeout_ms = call->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = options->silence_ms,
     };

@@ -26,8 +26,8 @@ struct relay_reply {
 struct relay_options {
     int64_t silence_ms; /* 0: none */
     const char *url;    /* NULL: the source's */
-    /* What goes up in place of the client's message, with its id; borrowed until the relay ends.
-     * NULL: the client's goes up. */
+    /* The message that goes up in place of the client's, with its id; borrowed until the relay
+     * ends. NULL: the client's goes up. */
     const struct envelope *message;
     bool open_stream; /* an SSE reply is the client's notification stream */
     /* Sees the response's status and headers before anything goes down. May be NULL. */

@@ -61,6 +61,17 @@ void relay_send_down(struct relay *relay, struct str bytes);
 /* Takes the relay off its call, which is about to be answered. */
 struct call *relay_finish(struct relay *relay);
 
+/* ---- relay_reply.c: whether the reply is the response to the request ---- */
+bool relay_is_of_request(const struct relay *relay);
+/* The head has come. false: the reply must not be passed on. */
+bool relay_reply_begin(struct relay *relay, const struct headers *headers);
+/* HTTP errors that are no JSON-RPC go down as they are. Their connection is not kept. */
+bool relay_reply_is_refused(const struct relay *relay, enum reply_verdict verdict);
+/* Ends the call and its connection, on which the next reply may be another request's, too. */
+void relay_reply_fail(struct relay *relay, enum reply_verdict verdict);
+/* The reply has ended. false: it was none, and the call is answered. */
+bool relay_reply_end(struct relay *relay);
+
 /* ---- relay_span.c: only for calls that have a span ---- */
 /* Names a new span in the headers, which borrow from it. Returns the body that goes up: that of the
  * message, or the relay's copy that names the span where the client has named its own. */

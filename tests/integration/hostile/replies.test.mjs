@@ -151,7 +151,7 @@ const inPieces = (first, second) => ({ reply }) => {
   setTimeout(() => reply.response.end(second), 20);
 };
 
-/** What is no response to the request with the id 7. */
+/** None of these is the response to the request with the id 7. */
 const NO_RESPONSE = {
   'an object without an id': replying(200, '{}'),
   'a result without an id': replying(200, `{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"${SECRET}"}]}}`),
@@ -193,7 +193,7 @@ const HTTP_ERRORS = {
 };
 
 for (const [name, env] of CLIENTS) {
-  test(`what is no response to the request is -32002, and its connection carries nothing more (${name})`, async (t) => {
+  test(`a reply that is not the response to its request is -32002, and its connection carries nothing more (${name})`, async (t) => {
     const { upstream, connect, gateway } = await scene(t, { env });
     const client = await connect();
     for (const [what, answer] of Object.entries(NO_RESPONSE)) {
@@ -209,7 +209,7 @@ for (const [name, env] of CLIENTS) {
     await gateway.logged((line) => line.msg === 'Upstream redirects, which is not followed' && line.location.includes(SECRET));
   });
 
-  test(`what turns out to be no response after its beginning has gone down: the client's connection is cut (${name})`, async (t) => {
+  test(`a reply that turns out to be none after its beginning has gone down: the client's connection is cut (${name})`, async (t) => {
     const { upstream, connect } = await scene(t, { env });
     const client = await connect();
     const padding = 'p'.repeat(70_000);

@@ -105,7 +105,7 @@ START_TEST(a_server_that_comes_and_goes_is_one_event)
     ck_assert_ptr_nonnull(memmem(out.bytes, out.length, "task_completed", 14));
     ck_assert_ptr_nonnull(memmem(out.bytes, out.length, "server_reconnected", 18));
     ck_assert_ptr_null(memmem(out.bytes, out.length, "server_disconnected", 19));
-    /* What was told is not replaced any more. */
+    /* An event that was told is not replaced any more. */
     inbox_add_source_event(&gateway, INBOX_SERVER_DISCONNECTED, UP, STR("{}"));
     ck_assert_uint_eq(take_events(KEY, &out), 1);
     /* Nor is one that others have pushed out. */
