@@ -48,6 +48,7 @@ static const struct http_header security_headers[] = {
      {CONTENT_SECURITY_POLICY, sizeof CONTENT_SECURITY_POLICY - 1}},
     {{"x-content-type-options", 22}, {"nosniff", 7}},
     {{"referrer-policy", 15}, {"no-referrer", 11}},
+    {{"cross-origin-opener-policy", 26}, {"same-origin", 11}},
     {{"cache-control", 13}, {"no-store", 8}},
 };
 #define SECURITY_HEADER_COUNT (sizeof security_headers / sizeof *security_headers)

@@ -31,7 +31,7 @@ enum reply_error {
     REPLY_UNAVAILABLE,
 };
 
-#define REPLY_MAX_HEADERS 10
+#define REPLY_MAX_HEADERS 11
 
 /* The headers of every response, with this content type; returns how many. */
 size_t reply_headers(const char *content_type, struct http_header headers[REPLY_MAX_HEADERS]);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "taskgate/cli/cli.h"
+#include "taskgate/config/secure_url.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
@@ -98,6 +99,21 @@ static bool read_files(struct admin_client *client)
     return is_good;
 }
 
+bool admin_client_is_insecure;
+
+/* Over plain http anybody between here and there reads the token. */
+static bool check_url(const char *url)
+{
+    struct error error = {""};
+    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+        return options_complain(URL_VARIABLE " is not an http:// or https:// address: %s", url) ==
+               CLI_DONE;
+    if (strncmp(url, "https://", 8) == 0 || admin_client_is_insecure ||
+        secure_url_check(str_from(url), &error))
+        return true;
+    return options_complain(URL_VARIABLE ": %s: %s, or --insecure", url, error.message) == CLI_DONE;
+}
+
 struct admin_client *admin_client_create(void)
 {
     const char *url = getenv(URL_VARIABLE);
@@ -106,10 +122,8 @@ struct admin_client *admin_client_create(void)
         token = getenv(variable = OLD_TOKEN_VARIABLE);
     if (!url || !*url)
         url = DEFAULT_URL;
-    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
-        options_complain(URL_VARIABLE " is not an http:// or https:// address: %s", url);
+    if (!check_url(url))
         return NULL;
-    }
     if (token && !is_printable(token)) {
         options_complain("%s holds white space or a control character", variable);
         return NULL;
@@ -195,9 +209,13 @@ static struct curl_slist *build_headers(const struct admin_client *client,
     return curl_slist_append(headers, "Expect:");
 }
 
-/* A request to this machine passes no proxy of the environment: a proxy must not see the token. */
-static void keep_from_proxies(CURL *curl)
+/* A proxy must not see the token: none is used to this machine, and none over plain http. */
+static void keep_from_proxies(CURL *curl, const char *url)
 {
+    if (secure_url_is_plain(str_from(url))) {
+        curl_easy_setopt(curl, CURLOPT_PROXY, "");
+        return;
+    }
     const char *others = getenv("no_proxy");
     if (!others)
         others = getenv("NO_PROXY");
@@ -226,7 +244,7 @@ static void set_options(CURL *curl, const struct admin_request *request, const c
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L); /* the token goes nowhere else */
-    keep_from_proxies(curl);
+    keep_from_proxies(curl, url);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);

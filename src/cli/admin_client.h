@@ -13,6 +13,9 @@
 
 struct admin_client;
 
+/* --insecure was said: the token may go over plain http to another machine. `insecure` of a command
+ * that makes a client points here. */
+extern bool admin_client_is_insecure;
 /* NULL after a word on stderr (exit CLI_USAGE). */
 struct admin_client *admin_client_create(void);
 void admin_client_destroy(struct admin_client *client); /* NULL is allowed */

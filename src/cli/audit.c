@@ -11,6 +11,7 @@
 #include "taskgate/json/visible.h"
 #include "taskgate/store/trail.h"
 
+#include "admin_client.h"
 #include "audit_format.h"
 #include "audit_report.h"
 #include "audit_source.h"
@@ -294,6 +295,7 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
         .synopsis = synopsis,
         .options = options[self->with],
         .option_count = counts[self->with],
+        .insecure = &admin_client_is_insecure,
         .operands_min = self->with == WITH_ID,
         .operands_max = self->with == WITH_ID || self->with == WITH_ANCHOR,
         .operand_name = "ID",

@@ -123,6 +123,7 @@ int cli_call(int argc, char **argv)
                     "rules for agents hold. Prints the task of the call.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
+        .insecure = &admin_client_is_insecure,
         .operands_min = 1,
         .operands_max = 2,
         .operand_name = "TOOL",

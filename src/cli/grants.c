@@ -104,6 +104,7 @@ static int run_list(int argc, char **argv)
         .synopsis = "Lists grants: calls that run again without a question.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
+        .insecure = &admin_client_is_insecure,
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
@@ -156,6 +157,7 @@ static int run_revoke(int argc, char **argv)
         .synopsis = "Ends a grant at once.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
+        .insecure = &admin_client_is_insecure,
         .operands_min = 1,
         .operands_max = 1,
         .operand_name = "ID",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/config/secure_url.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/upstream/curl_library.h"
@@ -36,17 +37,6 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
     return size * count;
 }
 
-/* Credentials go by https, or not further than this machine. */
-static bool is_safe(const char *url)
-{
-    static const char *const loopback[] = {"http://127.", "http://localhost:", "http://localhost/",
-                                           "http://[::1]"};
-    bool safe = strncmp(url, "https://", 8) == 0;
-    for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++)
-        safe = safe || strncmp(url, loopback[i], strlen(loopback[i])) == 0;
-    return safe;
-}
-
 static long perform(CURL *curl, const char *url, struct buffer *body, struct error *error)
 {
     struct error cause = {""};
@@ -54,7 +44,7 @@ static long perform(CURL *curl, const char *url, struct buffer *body, struct err
     buffer_clear(body);
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    if (strncmp(url, "http:", 5) == 0)
+    if (secure_url_is_plain(str_from(url)))
         curl_easy_setopt(curl, CURLOPT_PROXY, ""); /* on this machine */
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -73,12 +63,19 @@ static long perform(CURL *curl, const char *url, struct buffer *body, struct err
     return 0;
 }
 
+/* The issuer's word goes to a browser, to libcurl and to the terminal. */
+static bool is_good_address(const char *what, const char *url, struct error *error)
+{
+    struct error cause = {""};
+    return secure_url_check(str_from(url), &cause) ||
+           error_set(error, "%s is not one that may be called: %s", what, cause.message);
+}
+
 static CURL *start(const char *url, struct error *error)
 {
-    if (!is_safe(url)) {
-        error_set(error, "%s is not https", url);
+    /* Credentials go by https, or not further than this machine. */
+    if (!is_good_address("the address", url, error))
         return NULL;
-    }
     if (!curl_library_load(error))
         return NULL;
     CURL *curl = curl_easy_init();
@@ -172,6 +169,14 @@ static bool offers_post_alone(const struct buffer *body)
     return post && !basic;
 }
 
+/* An endpoint that the metadata may leave out. */
+static bool read_endpoint(const struct buffer *body, const char *name, char **url,
+                          struct error *error)
+{
+    *url = issuer_client_member(body, name);
+    return !*url || is_good_address(name, *url, error);
+}
+
 static bool read_metadata(struct issuer_client *client, const struct buffer *body,
                           struct error *error)
 {
@@ -180,9 +185,10 @@ static bool read_metadata(struct issuer_client *client, const struct buffer *bod
     free(issuer);
     if (!is_same)
         return error_set(error, "the metadata of %s names another issuer", client->issuer);
-    client->authorization = issuer_client_member(body, "authorization_endpoint");
-    client->token = issuer_client_member(body, "token_endpoint");
-    client->device_authorization = issuer_client_member(body, "device_authorization_endpoint");
+    if (!read_endpoint(body, "authorization_endpoint", &client->authorization, error) ||
+        !read_endpoint(body, "token_endpoint", &client->token, error) ||
+        !read_endpoint(body, "device_authorization_endpoint", &client->device_authorization, error))
+        return false;
     client->secret_by_post = offers_post_alone(body);
     client->names_itself =
         json_type(json_member(buffer_str(body),

@@ -156,6 +156,7 @@ int cli_login(int argc, char **argv)
                     "keeps the token for the other commands until it is over.",
         .options = options,
         .option_count = sizeof options / sizeof *options,
+        .insecure = &admin_client_is_insecure,
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
@@ -171,6 +172,7 @@ int cli_logout(int argc, char **argv)
     const struct command command = {
         .usage = "taskgate logout",
         .synopsis = "Forgets the token that taskgate login has kept for this gateway.",
+        .insecure = &admin_client_is_insecure,
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)

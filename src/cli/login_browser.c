@@ -45,6 +45,21 @@ static char *write_address(const struct issuer_client *client, const char *redir
     return address;
 }
 
+/* The tokens and secrets of the gateway's are no business of a browser. */
+static void forget_variables(void)
+{
+    static const char *const ours[] = {"TASKGATE_", "THOUGHTGATE_"};
+    for (char **entry = environ; *entry;) {
+        size_t i = 0;
+        while (i < sizeof ours / sizeof *ours && strncmp(*entry, ours[i], strlen(ours[i])) != 0)
+            i++;
+        char *name = memory_copy_str(str_slice(*entry, strcspn(*entry, "=")));
+        bool is_gone = i < sizeof ours / sizeof *ours && unsetenv(name) == 0;
+        free(name);
+        entry = is_gone ? environ : entry + 1;
+    }
+}
+
 /* $BROWSER, else what the desktop has; without either the address that is printed must do. */
 static void open_browser(const char *address)
 {
@@ -57,6 +72,7 @@ static void open_browser(const char *address)
         if (fork() != 0) /* its own parent waits for nothing */
             _exit(0);
         dup2(STDERR_FILENO, STDOUT_FILENO);
+        forget_variables();
         execlp(browser, browser, address, (char *)NULL);
         _exit(127);
     }

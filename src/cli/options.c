@@ -33,12 +33,27 @@ void options_write_word(const char *name, const char *value, const char *help)
     printf("%s|%s|%s\n", name ? name : "", value ? value : "", help ? help : "");
 }
 
+/* The table's, and --insecure behind them. */
+static size_t count_of(const struct command *command)
+{
+    return command->option_count + (command->insecure ? 1 : 0);
+}
+
+static struct option option_at(const struct command *command, size_t i)
+{
+    if (i < command->option_count)
+        return command->options[i];
+    return (struct option){"insecure", NULL, "send the token over plain http to another machine",
+                           NULL, command->insecure};
+}
+
 static void write_words(const struct command *command)
 {
     char name[64];
-    for (size_t i = 0; i < command->option_count; i++) {
-        snprintf(name, sizeof name, "--%s", command->options[i].name);
-        options_write_word(name, command->options[i].value_name, command->options[i].help);
+    for (size_t i = 0; i < count_of(command); i++) {
+        const struct option option = option_at(command, i);
+        snprintf(name, sizeof name, "--%s", option.name);
+        options_write_word(name, option.value_name, option.help);
     }
     options_write_word("--help", NULL, "this text");
     if (command->operands_max > 0)
@@ -90,29 +105,30 @@ static void write_option(const char *name, const char *value_name, const char *h
 static void write_help(const struct command *command)
 {
     printf("Usage: %s\n\n%s\n\n", command->usage, command->synopsis);
-    for (size_t i = 0; i < command->option_count; i++) {
-        const struct option *option = &command->options[i];
-        write_option(option->name, option->value_name, option->help);
+    for (size_t i = 0; i < count_of(command); i++) {
+        const struct option option = option_at(command, i);
+        write_option(option.name, option.value_name, option.help);
     }
     write_option("help", NULL, "this text");
     write_option("version", NULL, "taskgate's version");
 }
 
-static const struct option *find_option(const struct command *command, struct str name)
+static bool find_option(const struct command *command, struct str name, struct option *option)
 {
-    for (size_t i = 0; i < command->option_count; i++) {
-        if (str_equal(name, str_from(command->options[i].name)))
-            return &command->options[i];
+    for (size_t i = 0; i < count_of(command); i++) {
+        *option = option_at(command, i);
+        if (str_equal(name, str_from(option->name)))
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 static enum options_outcome refuse_unknown(const struct command *command, const char *argument)
 {
     const char *names[SUGGESTIONS_MAX] = {"help", "version"};
     size_t count = 2;
-    for (size_t i = 0; i < command->option_count && count < SUGGESTIONS_MAX; i++)
-        names[count++] = command->options[i].name;
+    for (size_t i = 0; i < count_of(command) && count < SUGGESTIONS_MAX; i++)
+        names[count++] = option_at(command, i).name;
     const char *nearest = distance_nearest(argument + 2, names, count);
     if (nearest)
         options_complain("unknown option %s; did you mean --%s?", argument, nearest);
@@ -128,7 +144,8 @@ static enum options_outcome read_option(const struct command *command, int argc,
     const char *argument = argv[*index];
     struct str name, value;
     bool has_value = str_cut(str_from(argument + 2), '=', &name, &value);
-    const struct option *option = find_option(command, name);
+    struct option option;
+    bool is_known = find_option(command, name, &option);
     if (is_help(argument)) {
         write_help(command);
         return OPTIONS_HELPED;
@@ -137,22 +154,22 @@ static enum options_outcome read_option(const struct command *command, int argc,
         write_version();
         return OPTIONS_HELPED;
     }
-    if (!option)
+    if (!is_known)
         return refuse_unknown(command, argument);
-    if (option->flag) {
+    if (option.flag) {
         if (has_value) {
-            options_complain("--%s takes no value", option->name);
+            options_complain("--%s takes no value", option.name);
             return OPTIONS_WRONG;
         }
-        *option->flag = true;
+        *option.flag = true;
         return OPTIONS_READ;
     }
     if (!has_value && *index + 1 >= argc) {
-        options_complain("--%s needs a value: --%s %s", option->name, option->name,
-                         option->value_name);
+        options_complain("--%s needs a value: --%s %s", option.name, option.name,
+                         option.value_name);
         return OPTIONS_WRONG;
     }
-    *option->value = has_value ? value.bytes : argv[++*index];
+    *option.value = has_value ? value.bytes : argv[++*index];
     return OPTIONS_READ;
 }
 

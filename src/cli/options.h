@@ -29,6 +29,7 @@ struct command {
     const struct option *options;
     size_t option_count;
     size_t operands_min, operands_max;
+    bool *insecure;           /* flag of --insecure, which the table has not; NULL: there is none */
     const char *operand_name; /* "TOOL": the missing operand for a message */
 };
 

@@ -14,6 +14,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
 
+#include "admin_client.h"
 #include "options.h"
 #include "subcommands.h"
 #include "tasks_confirm.h"
@@ -289,6 +290,7 @@ static int read_and_run(const struct subcommand *self, int argc, char **argv,
         .synopsis = synopsis,
         .options = options,
         .option_count = option_count,
+        .insecure = &admin_client_is_insecure,
         .operands_min = has_id,
         .operands_max = has_id,
         .operand_name = "ID",

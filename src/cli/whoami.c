@@ -72,6 +72,7 @@ int cli_whoami(int argc, char **argv)
         .synopsis = "Shows your name and rights at a running gateway.",
         .options = options,
         .option_count = 1,
+        .insecure = &admin_client_is_insecure,
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)

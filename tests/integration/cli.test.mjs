@@ -335,9 +335,11 @@ test('the admin endpoint of this machine is asked past every proxy of the enviro
     const list = await gateway.cli(['tasks', 'list', '--json'], { env: { ...env, THOUGHTGATE_ADMIN_URL: `http://${host}:${new URL(gateway.adminUrl).port}` } });
     assert.deepEqual([list.code, list.stderr], [0, ''], host);
   }
-  const elsewhere = await gateway.cli(['tasks', 'list'], { env: { ...env, THOUGHTGATE_ADMIN_URL: 'http://gateway.invalid:7469' } });
-  assert.notEqual(elsewhere.code, 0);
-  assert.deepEqual(asked.map((url) => new URL(url).hostname), ['gateway.invalid']);
+  const elsewhere = (...args) => gateway.cli(['tasks', 'list', ...args], { env: { ...env, THOUGHTGATE_ADMIN_URL: 'http://gateway.invalid:7469' } });
+  const refused = await elsewhere();
+  assert.deepEqual([refused.code, refused.stderr], [2, 'taskgate: THOUGHTGATE_ADMIN_URL: http://gateway.invalid:7469: plain http is for this machine alone; the URL needs https, or --insecure\n']);
+  assert.equal((await elsewhere('--insecure')).code, 3, 'nobody is there');
+  assert.deepEqual(asked, [], 'the token goes to no proxy over plain http');
 });
 
 test('exit codes of tasks: 3 unreachable or refused, 4 not found, 5 conflict', async (t) => {

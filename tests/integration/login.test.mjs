@@ -9,6 +9,7 @@ import { run } from './lib/child.mjs';
 import { BINARY, workflow } from './lib/gateway.mjs';
 import { FormBrowser, startIssuer } from './lib/issuer.mjs';
 import { scene } from './lib/scene.mjs';
+import { startIssuer as startMetadata } from './lib/token_issuer.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -101,4 +102,34 @@ test('a gateway without a sign-in says so', async (t) => {
   const login = await taskgate(['login']);
   assert.equal(login.code, 3);
   assert.match(login.stderr, /nobody signs in at http:\/\/127\.0\.0\.1:\d+: it has no admin\.oidc/);
+});
+
+test('an address of the issuer is one that a browser may be given, and the browser gets nothing of the gateway’s', async (t) => {
+  const { gateway } = await scene(t);
+  const issuer = await startMetadata(t, { place: '/.well-known/openid-configuration' });
+  gateway.writeConfig({ config: { admin: { public_url: gateway.adminUrl, oidc: { issuer: issuer.url, client_id: 'gateway', roles: { approver: ['dba'] } } } } });
+  gateway.hangUp();
+  await gateway.logged((entry) => entry.msg === 'Configuration reloaded');
+  const seen = path.join(gateway.folder, 'seen');
+  const browser = path.join(gateway.folder, 'browser.mjs');
+  fs.writeFileSync(browser, `#!${process.execPath}\nimport fs from 'node:fs';\nfs.writeFileSync(${JSON.stringify(`${seen}.new`)}, JSON.stringify([process.argv[2], Object.keys(process.env)]));\nfs.renameSync(${JSON.stringify(`${seen}.new`)}, ${JSON.stringify(seen)});\n`, { mode: 0o755 });
+  const env = { THOUGHTGATE_ADMIN_URL: gateway.adminUrl, TASKGATE_TOKEN: 'a-secret-token', THOUGHTGATE_ADMIN_TOKEN: 'another', XDG_STATE_HOME: gateway.folder, BROWSER: browser };
+  const good = { authorization_endpoint: `${issuer.url}/auth`, token_endpoint: `${issuer.url}/token` };
+  const bad = ['--new-window=x', 'file:///etc/passwd', 'javascript:alert(1)', 'http://localhost:x@evil.example/', 'http://127.0.0.1.evil.example/', 'https://evil.example/ --flag', 'http://elsewhere.example/auth'];
+  for (const [name, address] of [...bad.map((url) => ['authorization_endpoint', url]), ['token_endpoint', bad[3]], ['device_authorization_endpoint', bad[4]]]) {
+    issuer.metadata = { ...good, [name]: address };
+    const said = await run(BINARY, ['login'], { cwd: gateway.folder, env });
+    assert.notEqual(said.code, 0, address);
+    assert.match(said.stderr, new RegExp(`${name} is not one that may be called: `), address);
+    assert.doesNotMatch(said.stderr, /Open /, address);
+  }
+  assert.ok(!fs.existsSync(seen));
+  issuer.metadata = good;
+  const child = spawn(BINARY, ['login'], { cwd: gateway.folder, env: { ...process.env, ...env }, stdio: 'ignore' });
+  await until(() => fs.existsSync(seen), 'the browser');
+  child.kill();
+  const [address, names] = JSON.parse(fs.readFileSync(seen, 'utf8'));
+  assert.ok(address.startsWith(good.authorization_endpoint));
+  assert.ok(names.includes('PATH') && names.includes('XDG_STATE_HOME'));
+  assert.deepEqual(names.filter((name) => /^(TASKGATE|THOUGHTGATE)_/.test(name)), []);
 });

@@ -10,13 +10,18 @@ function put(hash) {
   history.replaceState(null, '', location.pathname + location.search + (text ? `#${text}` : ''));
 }
 
-/** Takes #token=… out of the address bar, so that it is neither bookmarked nor shown. */
-export function takeToken() {
+/**
+ * Takes #token=… out of the address bar, so that it is neither bookmarked nor shown. A link must not make somebody who
+ * is signed in another person unseen.
+ */
+export function takeToken(isSignedIn) {
   const hash = parts();
   const value = hash.get('token');
   if (!value) return false;
   hash.delete('token');
   put(hash);
+  if (value === token.get()) return false;
+  if ((isSignedIn || token.get()) && !confirm('This link signs in with another token. Go on with that one?')) return false;
   token.set(value);
   return true;
 }

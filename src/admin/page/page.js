@@ -168,7 +168,7 @@ async function reveal(id) {
 }
 
 addEventListener('hashchange', () => {
-  if (takeToken()) signIn();
+  if (takeToken(connection)) signIn();
   else if (linkedTask() && connection) reveal(linkedTask());
 });
 

@@ -288,6 +288,20 @@ test('the token: asked for, kept for the tab, never in the address; signing out 
   await page.getByLabel('Token').waitFor();
 });
 
+test('a link with a token does not make somebody who is signed in another person unasked', { skip }, async (t) => {
+  const EYE = 'a-token-of-a-viewer-0001';
+  const { gateway, page } = await stage(t, { env: { EYE }, config: { admin: { tokens: [{ name: 'eye', token_env: 'EYE', roles: ['viewer'] }] } } });
+  const kept = () => page.evaluate(() => Object.values(sessionStorage).filter((value) => /token/.test(value)));
+  page.removeAllListeners('dialog');
+  for (const [answer, token] of [['dismiss', ADMIN_TOKEN], ['accept', EYE]]) {
+    const asked = page.waitForEvent('dialog').then(async (dialog) => [dialog.message(), await dialog[answer]()][0]);
+    await page.evaluate((value) => void setTimeout(() => (location.hash = `token=${value}`)), EYE);
+    assert.match(await asked, /signs in with another token/);
+    await until(() => page.url() === `${gateway.adminUrl}/`, 'the token gone from the address');
+    await until(async () => (await kept()).includes(token), 'the token that was chosen');
+  }
+});
+
 test('a lost connection is said, and what was missed is there when it is back', { skip }, async (t) => {
   const { gateway, page, client, row } = await stage(t);
   const { taskId } = await client.createTask('delete_user');

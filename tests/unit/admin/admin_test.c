@@ -161,8 +161,11 @@ START_TEST(everything_has_the_security_headers)
         scene_ask(&scene, "GET", paths[i], "", NULL);
         static const char *const lines[] = {
             "content-security-policy: default-src 'none'; script-src 'self';",
-            "frame-ancestors 'none'\r\n", "x-content-type-options: nosniff\r\n",
-            "referrer-policy: no-referrer\r\n", "cache-control: no-store\r\n"};
+            "frame-ancestors 'none'\r\n",
+            "x-content-type-options: nosniff\r\n",
+            "referrer-policy: no-referrer\r\n",
+            "cross-origin-opener-policy: same-origin\r\n",
+            "cache-control: no-store\r\n"};
         for (size_t j = 0; j < sizeof lines / sizeof *lines; j++)
             ck_assert_msg(strstr(scene.head, lines[j]) != NULL, "%s: no %s in %s", paths[i],
                           lines[j], scene.head);
