@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -25,11 +26,20 @@ static void refuse(struct inquiry *inquiry, const char *reason)
 
 /* ---- what the ID token leaves out ---- */
 
+static void note_groups(const struct identity *identity)
+{
+    if (identity->groups.count == SESSIONS_MOST_GROUPS)
+        log_warn("Groups of an operator beyond the first ones do not count",
+                 LOG_TEXT("subject", identity->subject),
+                 LOG_NUMBER("counted", SESSIONS_MOST_GROUPS));
+}
+
 static bool needs_more(const struct inquiry *inquiry)
 {
     const struct identity *identity = inquiry->identity;
     bool says_all =
         identity->groups.count > 0 && identity->email && identity->email_verified && identity->name;
+    note_groups(identity);
     return !says_all && inquiry->access_token && inquiry->metadata &&
            inquiry->metadata->userinfo_endpoint;
 }
@@ -37,7 +47,8 @@ static bool needs_more(const struct inquiry *inquiry)
 static struct identity_shape shape_of(const struct config_oidc *oidc)
 {
     return (struct identity_shape){.groups_claim = oidc->groups_claim,
-                                   .name_claim = oidc->name_claim};
+                                   .name_claim = oidc->name_claim,
+                                   .most_groups = SESSIONS_MOST_GROUPS};
 }
 
 /* Claims of the ID token count before those of userinfo. */
@@ -52,8 +63,10 @@ static void add_userinfo(struct inquiry *inquiry, const struct identity *more)
         merged.email = more->email;
         merged.email_verified = more->email_verified;
     }
-    if (token->groups.count == 0)
+    if (token->groups.count == 0) {
         merged.groups = more->groups;
+        note_groups(&merged);
+    }
     char *claims = sessions_write_claims(&merged);
     struct identity *whole =
         identity_create(str_from(claims), token->issuer, &sessions_kept_shape, token->until_ms);

@@ -20,7 +20,8 @@
 
 /* ---- the issuer's word, as it is kept ---- */
 
-const struct identity_shape sessions_kept_shape = {.groups_claim = "groups", .name_claim = "name"};
+const struct identity_shape sessions_kept_shape = {
+    .groups_claim = "groups", .name_claim = "name", .most_groups = SESSIONS_MOST_GROUPS};
 
 static char *write_claims(const struct identity *identity, const char *sealed_token)
 {

@@ -9,6 +9,8 @@
 
 /* The issuer's word as it is kept: a JSON object of this shape, which the caller frees. */
 extern const struct identity_shape sessions_kept_shape;
+/* Of an operator. Groups only give rights, so those that are left out take some. */
+#define SESSIONS_MOST_GROUPS 1000
 char *sessions_write_claims(const struct identity *identity);
 /* The ID token with which the session began, so that its end can be told to the issuer. It is kept
  * sealed with the cookie, which the store does not have. The caller overwrites and frees it; NULL

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -28,8 +29,30 @@ void ballot_names_add(struct ballot_names *names, const char *name)
     names->items[names->count++] = memory_copy_text(name);
 }
 
+#define FEW_NAMES 32
+
+/* An issuer's groups may be many: each is looked up in a map. */
+static void add_many(struct ballot_names *names, const struct ballot_names *more)
+{
+    struct map *known = map_create();
+    for (size_t i = 0; i < names->count; i++)
+        map_put(known, str_from(names->items[i]), known);
+    names->items =
+        memory_grow_array(names->items, names->count + more->count, sizeof *names->items);
+    for (size_t i = 0; i < more->count; i++) {
+        if (map_put(known, str_from(more->items[i]), known))
+            continue;
+        names->items[names->count++] = memory_copy_text(more->items[i]);
+    }
+    map_destroy(known, NULL);
+}
+
 void ballot_names_add_all(struct ballot_names *names, const struct ballot_names *more)
 {
+    if (more->count > FEW_NAMES) {
+        add_many(names, more);
+        return;
+    }
     for (size_t i = 0; i < more->count; i++)
         ballot_names_add(names, more->items[i]);
 }

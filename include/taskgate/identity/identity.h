@@ -36,6 +36,7 @@ struct identity {
 struct identity_shape {
     const char *groups_claim; /* a list of texts, or one text; NULL: "groups" */
     const char *name_claim;   /* NULL: "name" */
+    size_t most_groups;       /* the others are left out; 0: all count */
 };
 
 /* From a JSON object that json_check() has accepted: the claims of a token, or userinfo. NULL when

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "taskgate/approval/ballot.h"
+#include "taskgate/core/memory.h"
 
 static struct ballot ballot;
 
@@ -89,6 +91,25 @@ static enum ballot_refusal ask_back(const char *words, struct ballot_question qu
 #define Q(...) ((struct ballot_question){__VA_ARGS__})
 
 /* ---- who may ---- */
+
+START_TEST(many_names_cost_no_more_than_their_number)
+{
+    struct ballot_names names = {NULL, 0}, all = {NULL, 0};
+    ballot_names_add(&all, "group 7");
+    names.count = 90000;
+    names.items = memory_alloc_array(names.count, sizeof(char *));
+    for (size_t i = 0; i < names.count; i++)
+        names.items[i] = memory_format("group %zu", i / 2); /* each twice */
+    clock_t begun = clock();
+    ballot_names_add_all(&all, &names);
+    ck_assert_uint_eq(all.count, 45000);
+    ck_assert_str_eq(all.items[0], "group 7");
+    ck_assert_str_eq(all.items[44999], "group 44999");
+    ck_assert_int_lt((clock() - begun) / CLOCKS_PER_SEC, 2); /* time of the processor */
+    ballot_names_finish(&names);
+    ballot_names_finish(&all);
+}
+END_TEST
 
 START_TEST(without_any_key_every_approver_decides_alone)
 {
@@ -505,6 +526,7 @@ int main(void)
     Suite *suite = suite_create("approval");
     TCase *tests = tcase_create("ballot");
     tcase_add_checked_fixture(tests, start, finish);
+    tcase_add_test(tests, many_names_cost_no_more_than_their_number);
     tcase_add_test(tests, without_any_key_every_approver_decides_alone);
     tcase_add_test(tests, approvers_are_a_group_or_people);
     tcase_add_test(tests, a_token_of_nobody_votes_only_alone_and_without_a_group);

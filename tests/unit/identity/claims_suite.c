@@ -214,6 +214,17 @@ START_TEST(a_nonce_that_is_asked_for_must_be_there)
 }
 END_TEST
 
+START_TEST(a_shape_may_leave_groups_out)
+{
+    const struct identity_shape shape = {.most_groups = 2};
+    const struct str claims = STR("{\"sub\":\"s\",\"groups\":[\"a\",\"b\",\"c\"]}");
+    struct identity *identity = identity_create(claims, "i", &shape, INT64_MAX);
+    ck_assert_uint_eq(identity->groups.count, 2);
+    ck_assert(identity_has_group(identity, "b") && !identity_has_group(identity, "c"));
+    identity_unref(identity);
+}
+END_TEST
+
 START_TEST(addresses_differ_in_more_than_the_case_of_letters)
 {
     char digest[DIGEST_HEX_BYTES], other[DIGEST_HEX_BYTES];
@@ -244,6 +255,7 @@ Suite *claims_suite(void)
     tcase_add_test(tests, of_several_audiences_one_client_is_named);
     tcase_add_test(tests, a_nonce_that_is_asked_for_must_be_there);
     tcase_add_test(tests, addresses_differ_in_more_than_the_case_of_letters);
+    tcase_add_test(tests, a_shape_may_leave_groups_out);
     suite_add_tcase(suite, tests);
     return suite;
 }
