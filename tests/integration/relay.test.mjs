@@ -59,6 +59,20 @@ test('request headers go up, hop-by-hop headers and Accept-Encoding do not', asy
   }
 });
 
+test('headers that a proxy alone may send are kept back, and a name with "_" is the one with "-"', async (t) => {
+  const { upstream, connect } = await scene(t, { source: { headers: { 'X-Api-Key': { env: 'API_KEY' } } }, env: { API_KEY: 'of-the-operator' } });
+  const client = await connect();
+  const kept = {
+    forwarded: 'for=1.2.3.4', 'X-Forwarded-User': 'root', 'x-forwarded-for': '1.2.3.4', 'x-forwarded-anything': 'x', 'X-Original-URL': '/admin',
+    'X-Rewrite-URL': '/admin', 'X-HTTP-Method-Override': 'DELETE', 'x-http-method': 'DELETE', 'x-method-override': 'DELETE', 'x-real-ip': '1.2.3.4',
+    'x_forwarded_user': 'root', 'X_Http-Method_Override': 'DELETE', 'X_Api_Key': 'of-the-agent', 'x-api_key': 'of-the-agent', 'Mcp_Session_Id': 'another', 'proxy_authorization': 'Basic abc', 'content_length': '1',
+  };
+  await client.send('tools/call', CALL.params, { headers: { ...kept, x_custom: 'goes up', 'x-forward': 'goes up' } });
+  const { headers } = upstream.calls[0];
+  for (const name of Object.keys(kept)) assert.equal(headers[name.toLowerCase()], undefined, name);
+  assert.deepEqual([headers['x-api-key'], headers.x_custom, headers['x-forward'], headers['mcp-session-id']], ['of-the-operator', 'goes up', 'goes up', client.session]);
+});
+
 test('status, headers and body of the response come down', async (t) => {
   const { upstream, connect } = await scene(t);
   const client = await connect();

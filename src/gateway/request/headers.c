@@ -97,11 +97,25 @@ static void drop(const struct headers *headers, size_t at)
         free((char *)headers->items[at].name.bytes);
 }
 
+/* The same name to a server that reads "_" as "-", as many do. */
+static bool are_one_name(struct str left, struct str right)
+{
+    if (left.length != right.length)
+        return false;
+    for (size_t i = 0; i < left.length; i++) {
+        char a = left.bytes[i] == '_' ? '-' : left.bytes[i];
+        char b = right.bytes[i] == '_' ? '-' : right.bytes[i];
+        if (!str_equal_ignore_case(str_slice(&a, 1), str_slice(&b, 1)))
+            return false;
+    }
+    return true;
+}
+
 void headers_take_out(struct headers *headers, struct str name)
 {
     size_t kept = 0;
     for (size_t i = 0; i < headers->count; i++) {
-        if (str_equal_ignore_case(headers->items[i].name, name))
+        if (are_one_name(headers->items[i].name, name))
             drop(headers, i);
         else
             kept = keep(headers, i, kept);
@@ -243,7 +257,65 @@ static bool is_named_by(const struct named_headers *named, const struct http_hea
     return is_named;
 }
 
-/* All but `left_out`, and Accept-Encoding. */
+/* ---- what a client may not say ---- */
+
+/* Servers and the frameworks in front of them take these from a proxy: whose the call is, where it
+ * goes and what it does. No proxy before the gateway is trusted, so nobody's word counts. */
+static const char *const of_proxies[] = {
+    "forwarded",
+    "x-original-url",
+    "x-original-uri",
+    "x-original-host",
+    "x-original-method",
+    "x-rewrite-url",
+    "x-http-method-override",
+    "x-http-method",
+    "x-method-override",
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "true-client-ip",
+    "x-host",
+    "x-proxy-user",
+    "x-remote-user",
+    "remote-user",
+};
+#define FOLDED_MAX 64 /* longer than any name that is compared */
+
+/* In lower case, and with "-" for "_", which many servers take for one. */
+static struct str fold_header(struct str name, char folded[FOLDED_MAX])
+{
+    size_t length = name.length < FOLDED_MAX ? name.length : FOLDED_MAX;
+    for (size_t i = 0; i < length; i++) {
+        char c = name.bytes[i];
+        folded[i] = c == '_' ? '-' : (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+    }
+    return str_slice(folded, length);
+}
+
+static bool is_of_proxies(struct str folded)
+{
+    if (str_starts_with(folded, STR("x-forwarded-")))
+        return true;
+    for (size_t i = 0; i < sizeof of_proxies / sizeof *of_proxies; i++) {
+        if (str_equal(folded, str_from(of_proxies[i])))
+            return true;
+    }
+    return false;
+}
+
+/* A proxy's header, or one that reads like a known one behind its "_". */
+static bool is_kept_back(const struct http_header *header)
+{
+    char folded[FOLDED_MAX];
+    if (http_name_of(header) != HTTP_NAME_OTHER)
+        return false;
+    struct str name = fold_header(header->name, folded);
+    return is_of_proxies(name) || (memchr(header->name.bytes, '_', header->name.length) &&
+                                   http_name_find(name) != HTTP_NAME_OTHER);
+}
+
+/* All but `left_out`, Accept-Encoding and what a client may not say. */
 static void add_end_to_end(struct headers *headers, const struct http_exchange *exchange,
                            enum http_name left_out)
 {
@@ -251,7 +323,7 @@ static void add_end_to_end(struct headers *headers, const struct http_exchange *
     size_t count = http_header_count(exchange);
     for (size_t i = 0; i < count; i++) {
         struct http_header item = http_header_at(exchange, i);
-        if (!is_hop_by_hop(&item) && !is_named_by(&named, &item) &&
+        if (!is_hop_by_hop(&item) && !is_named_by(&named, &item) && !is_kept_back(&item) &&
             item.known != HTTP_NAME_ACCEPT_ENCODING && item.known != left_out)
             add(headers, &item);
     }
