@@ -99,6 +99,14 @@ static bool any_client(const struct route *route)
     return route && (route->handle == probes_health || route->handle == probes_ready);
 }
 
+/* On this machine a page of any site could have a name lead to the port, and read what it answers.
+ * Nobody learns anything from /health. */
+static bool answers_any_host(const struct route *route, const struct http_exchange *exchange)
+{
+    return route && route->any_host &&
+           (route->handle == probes_health || !http_is_loopback(exchange));
+}
+
 /* ---- who asks ---- */
 
 /* A request on its way to its handler; it outlives a client that leaves while the store is asked.
@@ -196,7 +204,7 @@ static void route_request(struct request *request)
                     "a client certificate is needed here; admin.tls.client_ca says of whom", NULL);
         return;
     }
-    if (!site_check(request, route && route->any_host))
+    if (!site_check(request, answers_any_host(route, request->exchange)))
         return;
     if (!route)
         reply_error(request->exchange, REPLY_NOT_FOUND, "there is nothing at this path", NULL);

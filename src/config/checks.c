@@ -339,6 +339,23 @@ bool check_variable_name(struct str text, struct error *error)
            error_set(error, "this is no name of an environment variable");
 }
 
+/* Words of capitals, each with a number of at most three digits behind it, joined by "_". */
+const char *check_shown_variable(const char *name)
+{
+    size_t letters = 0, digits = 0;
+    for (const char *c = name; *c; c++) {
+        bool is_letter = *c >= 'A' && *c <= 'Z', is_digit = *c >= '0' && *c <= '9';
+        bool is_good = is_letter  ? digits == 0 && letters < 20
+                       : is_digit ? letters > 0 && digits < 3
+                                  : *c == '_' && letters > 0;
+        if (!is_good)
+            return "named here";
+        letters = is_letter ? letters + 1 : is_digit ? letters : 0;
+        digits = is_digit ? digits + 1 : 0;
+    }
+    return name;
+}
+
 bool parse_bool(struct str text, bool *value)
 {
     static const struct {

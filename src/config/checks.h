@@ -51,6 +51,9 @@ bool check_slack_user(struct str text, struct error *error);
 /* The subject of a certificate in the form of RFC 4514, without blanks between its parts. */
 bool check_certificate_subject(struct str text, struct error *error);
 bool check_variable_name(struct str text, struct error *error);
+/* The name as an error may repeat it. What looks like a secret in the place of a name is "named
+ * here". */
+const char *check_shown_variable(const char *name);
 
 bool parse_bool(struct str text, bool *value);
 /* "4MiB", "512 kB", "1048576". */

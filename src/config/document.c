@@ -56,14 +56,17 @@ static struct str line_from(const struct source_text *source, size_t index)
 }
 
 /* `write "*delete*"`, where a value begins with a star and so is none to YAML; NULL anywhere else.
- * The caller frees. */
-static char *hint_at_glob(struct str line)
+ * The value of a variable is not repeated. The caller frees. */
+static char *hint_at_glob(const struct source_text *source, size_t index)
 {
+    struct str line = line_from(source, index);
     size_t length = 1;
     if (line.length == 0 || line.bytes[0] != '*')
         return NULL;
     while (length < line.length && !strchr(" \t\r,]}", line.bytes[length]))
         length++;
+    if (source_text_holds(source, index, index + length, SEGMENT_VALUE))
+        return memory_copy_text("put the reference to the variable in quotes");
     return memory_format("put a glob in quotes: \"%.*s\"", (int)length, line.bytes);
 }
 
@@ -82,9 +85,8 @@ static bool next_event(struct builder *builder, yaml_event_t *event)
     struct str line = line_from(builder->report->source, mark.index);
     /* An alias that is none is reported behind its star. */
     bool is_alias = parser->context && strstr(parser->context, "alias");
-    char *glob = is_alias
-                     ? hint_at_glob(line_from(builder->report->source, parser->context_mark.index))
-                     : NULL;
+    char *glob =
+        is_alias ? hint_at_glob(builder->report->source, parser->context_mark.index) : NULL;
     if (glob) {
         complain(builder, parser->context_mark, glob, "a value must not begin with * in YAML");
     } else {
@@ -243,7 +245,7 @@ static struct node *build_mapping(struct builder *builder, const yaml_event_t *e
 /* Hardly anybody means an alias by `*name`. */
 static struct node *refuse_alias(const struct builder *builder, const yaml_event_t *event)
 {
-    char *glob = hint_at_glob(line_from(builder->report->source, event->start_mark.index));
+    char *glob = hint_at_glob(builder->report->source, event->start_mark.index);
     char *hint = glob ? memory_format("%s; or write the value out", glob) : NULL;
     complain(builder, event->start_mark, hint, "YAML aliases (*name) are not supported");
     free(hint);

@@ -110,14 +110,32 @@ void config_problems_finish(struct config_problems *problems)
     *problems = (struct config_problems){0};
 }
 
+static void write_place(const struct config_problem *problem, struct buffer *out)
+{
+    if (problem->file && problem->line)
+        buffer_append_format(out, "%s:%d:%d: ", problem->file, problem->line, problem->column);
+    else if (problem->file)
+        buffer_append_format(out, "%s: ", problem->file);
+}
+
+void config_problems_write_places(const struct config_problems *problems, struct buffer *out)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct config_problem *problem = &problems->items[i];
+        if (problem->is_warning)
+            continue;
+        if (out->length > 0)
+            buffer_append_char(out, '\n');
+        write_place(problem, out);
+        buffer_append_text(out, problem->key && *problem->key ? problem->key : "the log says why");
+    }
+}
+
 void config_problems_write(const struct config_problems *problems, struct buffer *out)
 {
     for (size_t i = 0; i < problems->count; i++) {
         const struct config_problem *problem = &problems->items[i];
-        if (problem->file && problem->line)
-            buffer_append_format(out, "%s:%d:%d: ", problem->file, problem->line, problem->column);
-        else if (problem->file)
-            buffer_append_format(out, "%s: ", problem->file);
+        write_place(problem, out);
         if (problem->is_warning)
             buffer_append_text(out, "warning: ");
         if (problem->key && *problem->key)

@@ -34,10 +34,11 @@ static void refuse(const struct entry *entry, const struct node *node, const cha
                  rule ? " " : "", message);
 }
 
-/* `"value": MESSAGE`, without the value if it may be a secret. */
+/* `"value": MESSAGE`, without the value if it may be a secret, as one may be that stands where the
+ * name of its variable belongs. */
 static void refuse_value(const struct entry *entry, const struct node *node, const char *what)
 {
-    if (entry->key->is_hidden) {
+    if (entry->key->is_hidden || entry->key->check == check_variable_name) {
         refuse(entry, node, NULL, what);
         return;
     }

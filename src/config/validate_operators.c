@@ -116,7 +116,8 @@ static void resolve_token(const struct draft *draft, const struct node *variable
         return;
     if (!secret || !*secret) {
         report_error(&draft->report, variable, path, "set it to the token",
-                     "V-014 the environment variable %s is not set", variable->text);
+                     "V-014 the environment variable %s is not set",
+                     check_shown_variable(variable->text));
     } else if (!check_header_value(str_from(secret), &error) || strchr(secret, ' ')) {
         report_error(&draft->report, variable, path, NULL,
                      "the token in %s holds white space or control characters", variable->text);

@@ -14,7 +14,8 @@ char *validate_secret(const struct draft *draft, const struct node *variable, co
         return NULL;
     if (!secret || !*secret)
         report_error(&draft->report, variable, path, "set it to the secret",
-                     "V-014 the environment variable %s is not set", variable->text);
+                     "V-014 the environment variable %s is not set",
+                     check_shown_variable(variable->text));
     else if (!check_header_value(str_from(secret), &error)) /* a line end read along with it */
         report_error(&draft->report, variable, path, NULL, "in the environment variable %s: %s",
                      variable->text, error.message);

@@ -104,7 +104,7 @@ static char *find_token(const struct view *view)
             ? memory_format("in the environment variable %s: %s", variable, error.message)
             : memory_format("V-014 the environment variable %s is not set, so nothing is sent to "
                             "Slack; the admin endpoint decides",
-                            variable);
+                            check_shown_variable(variable));
     complain(view, true, "token_env", "set it to the token of the bot", message);
     free(message);
     return NULL;

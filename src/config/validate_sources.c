@@ -92,7 +92,8 @@ static void resolve_header(const struct source_view *view, struct config_source_
     const char *value = view->draft->environment(variable->text);
     if (!value && !view->draft->needs_no_secrets)
         report_error(report, variable, path, "set it to the header's value",
-                     "V-014 the environment variable %s is not set", variable->text);
+                     "V-014 the environment variable %s is not set",
+                     check_shown_variable(variable->text));
     else if (value && !check_header_value(str_from(value), &error))
         report_error(report, variable, path, NULL, "in the environment variable %s: %s",
                      variable->text, error.message);

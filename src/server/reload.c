@@ -65,11 +65,12 @@ static void watch_files(struct reload *reload, const struct config_file *files, 
     }
 }
 
-static void refuse(struct reload *reload, const char *why)
+/* `places` is what anybody is told. */
+static void refuse(struct reload *reload, const char *why, const char *places)
 {
     log_error("Configuration not reloaded, the one before stays in force", LOG_TEXT("error", why));
     metrics_count(METRIC_CONFIG_LOADS, STR("error"));
-    reload->callback(reload->context, why);
+    reload->callback(reload->context, places);
 }
 
 /* A missing file may be in the middle of a swap; if it stays away, the log says so once. */
@@ -79,7 +80,7 @@ static void count_missing(struct reload *reload, const char *missing)
         reload->missing_looks = 0;
     } else if (reload->missing_looks <= MISSING_LOOKS && ++reload->missing_looks == MISSING_LOOKS) {
         char *why = memory_format("%s: the file is gone; put it back", missing);
-        refuse(reload, why);
+        refuse(reload, why, why);
         free(why);
     }
 }
@@ -230,14 +231,19 @@ static void take(struct reload *reload, struct config *config, struct config_pro
     buffer_append_char(&text, '\0');
     if (snapshot && !libraries_load(snapshot->config, &error)) {
         snapshot_unref(snapshot);
-        refuse(reload, error.message);
+        refuse(reload, error.message, error.message);
     } else if (snapshot) {
         accept(reload, snapshot, text.bytes);
     } else {
         struct snapshot *old = snapshot_current();
         count_policies(old, NULL);
         snapshot_unref(old);
-        refuse(reload, text.bytes);
+        struct buffer places;
+        buffer_init(&places);
+        config_problems_write_places(problems, &places);
+        buffer_append_char(&places, '\0');
+        refuse(reload, text.bytes, places.bytes);
+        buffer_finish(&places);
     }
     buffer_finish(&text);
 }

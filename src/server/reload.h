@@ -11,9 +11,9 @@
 
 struct reload;
 
-/* Called on the reload thread: NULL after a good reload (the snapshot is installed), else why
- * not. A good reload is not logged or counted yet: the callback does that once the workers have
- * taken it. */
+/* Called on the reload thread: NULL after a good reload (the snapshot is installed), else
+ * the places of the errors, without a value of the file. A good reload is not logged or counted
+ * yet: the callback does that once the workers have taken it. */
 typedef void (*reload_callback)(void *context, const char *error);
 
 /* `config_path` as given on the command line; `config` is the one in force. NULL on failure. */

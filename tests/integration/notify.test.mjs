@@ -259,7 +259,8 @@ test('a file without the secret is refused; one endpoint that is kept is not dis
   gateway.writeConfig({ config: { notify: [{ url: receiver.url, secret_env: 'NOT_SET' }] } });
   gateway.hangUp();
   const ready = await until(async () => (await admin.get('/ready')).json?.config_error, 'the error in /ready');
-  assert.match(ready, /notify\[0\]\.secret_env: V-014 the environment variable NOT_SET is not set/);
+  assert.match(ready, /^[^\n]*config\.yaml:\d+:\d+: notify\[0\]\.secret_env$/, 'who has no token learns the place alone');
+  await gateway.logged((e) => e.error?.includes('notify[0].secret_env: V-014 the environment variable NOT_SET is not set'));
   await client.createTask('write');
   await receiver.received(1);
 });

@@ -112,6 +112,29 @@ test('a bad file leaves the old rules in force, says why in /ready and the log, 
   await until(async () => (await admin.get('/ready')).json.config_error === undefined, 'the error to go from /ready');
 });
 
+test('a secret in the place of its variable is repeated nowhere; /ready tells places alone', async (t) => {
+  const SECRETS = ['xoxb-1234-secret', 'R0123456789ABCDEF0123456789ABCDEF', 'sk_live_0123456789', '*fromtheenvironment'];
+  const { gateway, admin } = await scene(t, { rules: [], env: { STARRED: SECRETS[3] } });
+  const bad = (lines) => `schema: 1\nsources:\n  - id: up\n    kind: mcp\n    url: http://127.0.0.1:9/mcp\n${lines.join('\n')}\n`;
+  const files = [
+    bad([`    headers: {X-Key: {env: ${SECRETS[0]}}, X-Other: {env: ${SECRETS[1]}}}`, 'notify:', `  - {url: "http://127.0.0.1:9/", secret_env: ${SECRETS[2]}}`, `  - {type: pagerduty, routing_key_env: ${SECRETS[1]}}`, `  - {type: slack, channel: C1, token_env: ${SECRETS[0]}}`]),
+    bad(['    description: ${STARRED}']),
+  ];
+  for (const [index, file] of files.entries()) {
+    gateway.replaceConfig(file);
+    gateway.hangUp();
+    const ready = await until(async () => { // the places of this file
+      const { config_error: error } = (await admin.get('/ready')).json;
+      return error?.includes('notify') === (index === 0) && error;
+    }, 'the error in /ready');
+    for (const line of ready.split('\n')) assert.match(line, /config\.yaml:\d+:\d+: [A-Za-z0-9_.[\]-]+$/);
+  }
+  assert.ok(gateway.child.stderr.includes('notify[1].routing_key_env: V-014 the environment variable named here is not set'));
+  const { code, stdout, stderr } = await gateway.cli(['check', '--config', gateway.configPath], { env: { STARRED: SECRETS[3] } });
+  assert.equal(code, 2, stderr);
+  for (const secret of SECRETS) assert.ok(!(gateway.child.stderr + gateway.child.stdout + stdout + stderr).includes(secret), secret);
+});
+
 test('a file that is gone for a moment leaves the old rules in force', async (t) => {
   const { gateway, admin, connect } = await scene(t, { rules: [['read', 'deny']] });
   const client = await connect();

@@ -176,7 +176,7 @@ static const struct finding {
      "t.yaml:9:74: notify[2].secret_env: the key is missing\n"},
     {"notify: [{url: 'http://h/', secret_env: 'a b', events: [create, decided], arguments: "
      "true}]\n",
-     "t.yaml:9:41: notify[0].secret_env: \"a b\": this is no name of an environment variable\n"
+     "t.yaml:9:41: notify[0].secret_env: this is no name of an environment variable\n"
      "t.yaml:9:57: notify[0].events[0]: \"create\" is not an event; did you mean \"created\"?\n"
      "t.yaml:9:75: notify[0].arguments: unknown key; known here: id, type, url, secret_env, "
      "token_env, signing_secret_env, channel, mention, routing_key_env, from, to, user, "
