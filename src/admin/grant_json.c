@@ -7,6 +7,7 @@
 #include "taskgate/config/duration.h"
 #include "taskgate/json/members.h"
 #include "taskgate/notify/redact.h"
+#include "taskgate/notify/shown.h"
 
 static void add_number(struct buffer *out, const char *key, int64_t number)
 {
@@ -59,6 +60,7 @@ void grant_json_write(struct buffer *out, const struct store_grant *grant,
     json_add_text(out, "source", grant->source);
     json_add_text(out, "tool", grant->tool);
     json_add_text(out, "principal", grant->principal);
+    json_add_text(out, "principalBy", shown_principal_by(grant->owner));
     json_add_text(out, "workflow", grant->workflow);
     json_add_text_or_null(out, "rule", grant->rule);
     add_arguments(out, grant, config);

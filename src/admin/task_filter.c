@@ -39,7 +39,9 @@ void task_filter_digest(const struct task *task, char digest[TASK_FILTER_DIGEST_
         buffer_append_text(&text, parts[i]);
         buffer_append_char(&text, '\0');
     }
-    digest_sha256_hex(buffer_str(&text), digest);
+    char plain[DIGEST_HEX_BYTES];
+    digest_sha256_hex(buffer_str(&text), plain);
+    digest_keyed_hex(plain, digest);
     buffer_finish(&text);
 }
 

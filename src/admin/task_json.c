@@ -1,9 +1,11 @@
 /* The members of the operators' task, one row each where they are alike. */
 #include "task_json.h"
 
+#include "taskgate/core/digest.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
+#include "taskgate/notify/shown.h"
 
 #include "shown_json.h"
 #include "task_filter.h"
@@ -16,18 +18,19 @@ static const char *const client_status[TASK_STATE_COUNT] = {
     [TASK_REJECTED] = "failed",        [TASK_EXPIRED] = "failed",
 };
 
-static void redact(struct buffer *out, const char *json, const struct task *task,
+static bool redact(struct buffer *out, const char *json, const struct task *task,
                    const struct config *config)
 {
-    redact_write(out, *json ? str_from(json) : STR("{}"), config, task->workflow);
+    return redact_write(out, *json ? str_from(json) : STR("{}"), config, task->workflow);
 }
 
-/* The client's text without the values that operators must not see. */
-static void add_redacted(struct buffer *out, const char *key, const char *json,
+/* The client's text without the values that operators must not see. Returns whether there are some.
+ */
+static bool add_redacted(struct buffer *out, const char *key, const char *json,
                          const struct task *task, const struct config *config)
 {
     json_add_key(out, key);
-    redact(out, json, task, config);
+    return redact(out, json, task, config);
 }
 
 static void add_strings(struct buffer *out, const struct config_strings *strings)
@@ -37,15 +40,6 @@ static void add_strings(struct buffer *out, const struct config_strings *strings
             buffer_append_char(out, ',');
         buffer_append_json_string(out, str_from(strings->items[i]));
     }
-}
-
-/* The witness of `principal`. Only an issuer and this gateway's own tokens are believed. */
-static const char *witness(const struct task *task)
-{
-    struct str owner = str_from(task->owner);
-    if (str_starts_with(owner, STR("sub:")))
-        return "issuer";
-    return str_starts_with(owner, STR("admin:")) ? "gateway" : "client";
 }
 
 /* The paths that redact_write() hides, so that a reader can tell a hidden value from the same text
@@ -65,16 +59,26 @@ static void add_redact_fields(struct buffer *out, const struct task *task,
     buffer_append_char(out, ']');
 }
 
+/* The digest of a hidden value would tell it to somebody who tries all values. */
+static void add_digest(struct buffer *out, const char *key, const char *digest, bool is_hidden)
+{
+    char keyed[DIGEST_HEX_BYTES];
+    if (is_hidden && *digest)
+        digest_keyed_hex(digest, keyed);
+    json_add_text_or_null(out, key, is_hidden && *digest ? keyed : digest);
+}
+
 /* The client's own arguments, if an approver has changed them. */
 static void add_original(struct buffer *out, const struct task *task, const struct config *config)
 {
+    bool is_hidden = false;
     if (*task->original_arguments) {
-        add_redacted(out, "originalArguments", task->original_arguments, task, config);
+        is_hidden = add_redacted(out, "originalArguments", task->original_arguments, task, config);
     } else {
         json_add_key(out, "originalArguments");
         buffer_append_text(out, "null");
     }
-    json_add_text_or_null(out, "originalArgumentsDigest", task->original_digest);
+    add_digest(out, "originalArgumentsDigest", task->original_digest, is_hidden);
 }
 
 static void add_group(struct buffer *out, const struct task *task)
@@ -97,7 +101,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     const struct config *config = view->config;
     struct buffer arguments;
     buffer_init(&arguments);
-    redact(&arguments, task->arguments, task, config);
+    bool is_hidden = redact(&arguments, task->arguments, task, config);
     buffer_append_format(out, "{\"id\":\"%s\"", task->id);
     json_add_text(out, "state", task_state_name(task->state));
     json_add_text(out, "status", client_status[task->state]);
@@ -105,14 +109,14 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_text(out, "tool", task->tool);
     json_add_key(out, "arguments");
     buffer_append(out, buffer_str(&arguments));
-    add_redacted(out, "meta", task->meta, task, config);
-    add_redacted(out, "otherParams", task->other_params, task, config);
+    bool hides_meta = add_redacted(out, "meta", task->meta, task, config);
+    bool hides_others = add_redacted(out, "otherParams", task->other_params, task, config);
     add_redact_fields(out, task, config);
-    json_add_text(out, "argumentsDigest", task->arguments_digest);
+    add_digest(out, "argumentsDigest", task->arguments_digest, is_hidden);
     add_original(out, task, config);
-    json_add_text_or_null(out, "requestDigest", task->request_digest);
+    add_digest(out, "requestDigest", task->request_digest, is_hidden || hides_meta || hides_others);
     json_add_text(out, "principal", task->principal);
-    json_add_text(out, "principalBy", witness(task));
+    json_add_text(out, "principalBy", shown_principal_by(task->owner));
     json_add_text_or_null(out, "workflow", task->workflow);
     json_add_time(out, "createdAt", task->created_ms);
     json_add_time(out, "decideBy", task->decide_by_ms);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 
@@ -87,10 +88,15 @@ static enum ballot_refusal judge_wish(const struct ballot_terms *terms,
                                                                             : BALLOT_ACCEPTED;
 }
 
+/* The digest of a request with hidden values was shown keyed. */
 static bool was_shown_another(const struct ballot_question *question)
 {
     const char *is = question->request_digest, *was = question->shown_digest;
-    return is && *is && was && *was && strcmp(is, was) != 0;
+    char keyed[DIGEST_HEX_BYTES];
+    if (!is || !*is || !was || !*was || strcmp(is, was) == 0)
+        return false;
+    digest_keyed_hex(is, keyed);
+    return strcmp(keyed, was) != 0;
 }
 
 enum ballot_refusal ballot_judge(const struct ballot *ballot,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/json/text.h"
+#include "taskgate/json/visible.h"
 
 static const char *const columns[] = {
     "sequence",     "at",         "taskId", "event",           "from",          "to",
@@ -27,13 +28,17 @@ bool audit_format_parse(const char *text, enum audit_format *format)
     return false;
 }
 
-/* A text decoded, any other value as it is. */
+/* A text decoded, any other value as JSON, and no character that a terminal obeys. Line breaks are
+ * left to each format. */
 static void append_value(struct buffer *out, struct str value)
 {
-    if (json_type(value) == JSON_STRING)
-        json_decode_string(value, out);
+    struct buffer text;
+    buffer_init(&text);
+    if (json_decode_string(value, &text))
+        visible_append_lines(out, buffer_str(&text));
     else
-        buffer_append(out, value);
+        visible_append_json(out, value);
+    buffer_finish(&text);
 }
 
 /* ---- CSV ---- */
@@ -165,7 +170,7 @@ void audit_format_row(enum audit_format format, struct str row, struct buffer *o
     struct str values[COLUMN_COUNT];
     switch (format) {
     case AUDIT_FORMAT_JSONL:
-        buffer_append(out, row);
+        visible_append_json(out, row);
         buffer_append_char(out, '\n');
         break;
     case AUDIT_FORMAT_CSV:

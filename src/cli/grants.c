@@ -29,7 +29,9 @@ static void append_grant(struct buffer *out, struct str grant)
     buffer_append_text(out, "\n");
     append_word(out, "tool", grant, "tool");
     append_word(out, "server", grant, "source");
-    append_word(out, "caller", grant, "principal");
+    buffer_append_format(out, "  %-9s ", "caller");
+    tasks_append_asker(out, grant);
+    buffer_append_char(out, '\n');
     append_word(out, "workflow", grant, "workflow");
     buffer_append_format(out, "  %-9s ", "arguments");
     visible_append_json_for_people(out, json_member(grant, "arguments"));

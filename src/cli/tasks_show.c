@@ -6,6 +6,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
+#include "taskgate/notify/shown.h"
 
 #include "colour.h"
 #include "tasks_pages.h"
@@ -20,6 +21,18 @@ void tasks_append_member(struct buffer *out, struct str task, const char *name)
     json_decode_string(json_member(task, name), &decoded);
     visible_append(out, buffer_str(&decoded));
     buffer_finish(&decoded);
+}
+
+void tasks_append_asker(struct buffer *out, struct str task)
+{
+    struct buffer name, by;
+    buffer_init(&name);
+    buffer_init(&by);
+    json_decode_string(json_member(task, "principalBy"), &by);
+    if (json_decode_string(json_member(task, "principal"), &name))
+        shown_append_asker(out, buffer_str(&name), buffer_str(&by));
+    buffer_finish(&by);
+    buffer_finish(&name);
 }
 
 /* "2026-01-12 22:30:00Z" of an RFC 3339 time: to the second, still in UTC. */
@@ -99,6 +112,11 @@ static size_t id_length(const struct tasks_table *tasks)
     return length;
 }
 
+static void add_asker(struct buffer *cell, struct str task, int64_t now_ms)
+{
+    tasks_append_asker(cell, task);
+}
+
 static void add_left(struct buffer *cell, struct str task, int64_t now_ms)
 {
     bool waits = json_string_equals(json_member(task, "state"), STR("pending"));
@@ -115,16 +133,13 @@ static void add_age(struct buffer *cell, struct str task, int64_t now_ms)
 }
 
 static const struct {
-    const char *heading, *member; /* member NULL: `add` has it */
+    const char *heading, *member; /* member NULL: `add` writes it, as it is shown */
     void (*add)(struct buffer *cell, struct str task, int64_t now_ms);
     bool may_shrink;
 } columns[] = {
-    {"ID", "id", NULL, false},
-    {"STATE", "state", NULL, false},
-    {"LEFT", NULL, add_left, false},
-    {"TOOL", "tool", NULL, true},
-    {"ASKED BY", "principal", NULL, true},
-    {"SOURCE", "source", NULL, true},
+    {"ID", "id", NULL, false},           {"STATE", "state", NULL, false},
+    {"LEFT", NULL, add_left, false},     {"TOOL", "tool", NULL, true},
+    {"ASKED BY", NULL, add_asker, true}, {"SOURCE", "source", NULL, true},
     {"ASKED", NULL, add_age, false},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns, ID_COLUMN = 0, STATE_COLUMN = 1 };
@@ -158,7 +173,10 @@ void tasks_append_table(struct buffer *out, const struct tasks_table *tasks)
             columns[column].add(&cell, task, tasks->now_ms);
         if (column == ID_COLUMN && cell.length > length)
             cell.length = length;
-        table_add(&table, cell.length ? buffer_str(&cell) : STR("-"));
+        if (columns[column].member)
+            table_add(&table, cell.length ? buffer_str(&cell) : STR("-"));
+        else
+            table_add_shown(&table, cell.length ? buffer_str(&cell) : STR("-"));
         buffer_finish(&cell);
     }
     table_write(&table, out);
@@ -259,7 +277,7 @@ void tasks_append_details(struct buffer *out, struct str task)
         {"Tool", "tool", false},
         {"Tool says", "toolDescription", false},
         {"Source", "source", false},
-        {"Asked by", "principal", false},
+        {"Asked by", NULL, false},
         {"Rule", "rule", false},
         {"Rule says", "ruleDescription", false},
         {"Workflow", "workflow", false},
@@ -276,7 +294,9 @@ void tasks_append_details(struct buffer *out, struct str task)
     buffer_init(&value);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         buffer_clear(&value);
-        if (rows[i].is_time)
+        if (!rows[i].member)
+            tasks_append_asker(&value, task);
+        else if (rows[i].is_time)
             append_time(&value, task, rows[i].member);
         else
             tasks_append_member(&value, task, rows[i].member);
@@ -363,8 +383,7 @@ static void append_cause(struct buffer *out, struct str task)
 void tasks_append_event(struct buffer *out, struct str task, int64_t now_ms)
 {
     char time[CLOCK_TEXT_BYTES];
-    struct buffer caller, line;
-    buffer_init(&caller);
+    struct buffer line;
     buffer_init(&line);
     clock_format(now_ms, time);
     buffer_append_format(out, "%s%.19sZ%s  ", colour_dim(), time, colour_end());
@@ -372,13 +391,11 @@ void tasks_append_event(struct buffer *out, struct str task, int64_t now_ms)
     if (line.length > 0)
         line.length--; /* its end */
     buffer_append(out, buffer_str(&line));
-    read_short(&caller, task, "principal");
-    if (caller.length > 0) {
+    if (json_type(json_member(task, "principal")) == JSON_STRING) {
         buffer_append(out, STR("  for "));
-        visible_append(out, buffer_str(&caller));
+        tasks_append_asker(out, task);
     }
     append_cause(out, task);
     buffer_append_char(out, '\n');
     buffer_finish(&line);
-    buffer_finish(&caller);
 }

@@ -152,11 +152,21 @@ void table_init(struct table *table, size_t columns, const char *const *headings
         table_add(table, str_from(headings[i]));
 }
 
-void table_add(struct table *table, struct str text)
+static struct buffer *new_cell(struct table *table)
 {
     table->cells = memory_grow_array(table->cells, table->count + 1, sizeof *table->cells);
     buffer_init(&table->cells[table->count]);
-    visible_append(&table->cells[table->count++], text);
+    return &table->cells[table->count++];
+}
+
+void table_add(struct table *table, struct str text)
+{
+    visible_append(new_cell(table), text);
+}
+
+void table_add_shown(struct table *table, struct str text)
+{
+    buffer_append(new_cell(table), text);
 }
 
 /* The bytes of the character at `i`, and whether it takes a column: an isolate takes none. */

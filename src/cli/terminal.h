@@ -24,6 +24,7 @@ struct table {
     const char *(*paint)(size_t row, size_t column, struct str cell);
 };
 void table_init(struct table *table, size_t columns, const char *const *headings);
-void table_add(struct table *table, struct str text); /* made safe */
+void table_add(struct table *table, struct str text);       /* made safe */
+void table_add_shown(struct table *table, struct str text); /* safe already */
 void table_write(const struct table *table, struct buffer *out);
 void table_finish(struct table *table);

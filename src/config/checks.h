@@ -51,7 +51,7 @@ bool check_slack_user(struct str text, struct error *error);
 /* The subject of a certificate in the form of RFC 4514, without blanks between its parts. */
 bool check_certificate_subject(struct str text, struct error *error);
 bool check_variable_name(struct str text, struct error *error);
-/* The name as an error may repeat it. What looks like a secret in the place of a name is "named
+/* The name as an error may repeat it. A text that looks like a secret is "named
  * here". */
 const char *check_shown_variable(const char *name);
 

@@ -5,6 +5,7 @@
 
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/json/visible.h"
 
 #include "checks.h"
 
@@ -76,12 +77,21 @@ static void append_cut(struct filling *filling, struct str text, size_t most)
         buffer_append_text(filling->out, "…");
 }
 
+/* A text is quoted, so that nobody takes it for words of the rule. */
 static void add_value(struct filling *filling, struct str value)
 {
-    struct buffer text;
+    struct buffer text, shown;
     buffer_init(&text);
+    buffer_init(&shown);
     bool is_text = json_decode_string(value, &text);
-    append_cut(filling, is_text ? buffer_str(&text) : value, SUMMARY_VALUE_BYTES);
+    if (is_text && str_equal(buffer_str(&text), STR("[REDACTED]")))
+        buffer_append(&shown, buffer_str(&text));
+    else if (is_text)
+        visible_append_value(&shown, buffer_str(&text), VISIBLE_QUOTED_MAX);
+    else
+        visible_append_json(&shown, value);
+    append_cut(filling, buffer_str(&shown), SUMMARY_VALUE_BYTES);
+    buffer_finish(&shown);
     buffer_finish(&text);
 }
 

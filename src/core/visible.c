@@ -220,9 +220,7 @@ void visible_append_lines(struct buffer *out, struct str text)
 
 void visible_append_json_string(struct buffer *out, struct str text)
 {
-    buffer_append_char(out, '"');
-    append(out, text, (struct rule){.is_quoted = true});
-    buffer_append_char(out, '"');
+    visible_append_value(out, text, 0);
 }
 
 /* The first `most` characters. */
@@ -237,14 +235,24 @@ static struct str beginning(struct str text, size_t most)
     return str_slice(text.bytes, i);
 }
 
-void visible_append_quoted(struct buffer *out, struct str text, size_t most)
+static void append_quoted(struct buffer *out, struct str text, size_t most, struct rule rule)
 {
     struct str shown = most > 0 ? beginning(text, most) : text;
     buffer_append_char(out, '"');
-    append(out, shown, (struct rule){.is_quoted = true, .is_for_eyes = true});
+    append(out, shown, rule);
     if (shown.length < text.length)
         buffer_append_text(out, "…");
     buffer_append_char(out, '"');
+}
+
+void visible_append_quoted(struct buffer *out, struct str text, size_t most)
+{
+    append_quoted(out, text, most, (struct rule){.is_quoted = true, .is_for_eyes = true});
+}
+
+void visible_append_value(struct buffer *out, struct str text, size_t most)
+{
+    append_quoted(out, text, most, (struct rule){.is_quoted = true});
 }
 
 bool visible_has_content(struct str text)

@@ -1,4 +1,4 @@
-/* String by string; what is between them stays. */
+/* String by string. Between them is ASCII, in which white space is shown as blanks. */
 #include "taskgate/json/visible.h"
 
 #include "taskgate/json/text.h"
@@ -9,7 +9,8 @@ static void append(struct buffer *out, struct str json, bool is_for_people)
     buffer_init(&text);
     for (size_t i = 0; i < json.length; i++) {
         if (json.bytes[i] != '"') {
-            buffer_append_char(out, json.bytes[i]);
+            bool is_space = (unsigned char)json.bytes[i] < ' ';
+            buffer_append_char(out, is_space ? ' ' : json.bytes[i]);
             continue;
         }
         size_t start = i++;

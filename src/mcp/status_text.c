@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect.h"
 #include "text.h"
@@ -104,6 +105,10 @@ void dialect_status_message(const struct task *task, struct buffer *out)
         buffer_finish(&text);
         text = whole;
     }
-    buffer_append(out, mcp_text_cut(buffer_str(&text)));
+    struct buffer shown;
+    buffer_init(&shown);
+    visible_append_lines(&shown, buffer_str(&text));
+    buffer_append(out, mcp_text_cut(buffer_str(&shown)));
+    buffer_finish(&shown);
     buffer_finish(&text);
 }

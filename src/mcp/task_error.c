@@ -3,6 +3,7 @@
 #include "task_error.h"
 
 #include "status_text.h"
+#include "taskgate/core/visible.h"
 #include "taskgate/mcp/dialect.h"
 #include "taskgate/policy/gate.h"
 
@@ -32,8 +33,10 @@ void dialect_write_own_error(struct buffer *out, const struct task *task, bool w
         dialect_append_timeout(&message, task);
     else if (error == JSONRPC_INTERNAL)
         dialect_status_message(task, &message);
-    if (whole && error == JSONRPC_APPROVAL_REJECTED && *task->reason)
-        buffer_append_format(&message, ": %s", task->reason);
+    if (whole && error == JSONRPC_APPROVAL_REJECTED && *task->reason) {
+        buffer_append_text(&message, ": ");
+        visible_append_lines(&message, str_from(task->reason));
+    }
     const bool is_approval = error == JSONRPC_APPROVAL_REJECTED ||
                              error == JSONRPC_APPROVAL_TIMEOUT || error == JSONRPC_TASK_EXPIRED;
     jsonrpc_write_error_object(

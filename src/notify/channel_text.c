@@ -69,14 +69,25 @@ void channel_text_subject(struct buffer *out, const struct task *task, size_t mo
     write_title(out, word_of(TASK_PENDING), task, most);
 }
 
+static void begin_line(struct buffer *out, const char *name)
+{
+    if (out->length > 0 && out->bytes[out->length - 1] != '\n')
+        buffer_append_char(out, '\n');
+    buffer_append_format(out, "%s: ", name);
+}
+
 static void add_line(struct buffer *out, const char *name, struct str value)
 {
     if (value.length == 0)
         return;
-    if (out->length > 0 && out->bytes[out->length - 1] != '\n')
-        buffer_append_char(out, '\n');
-    buffer_append_format(out, "%s: ", name);
+    begin_line(out, name);
     visible_append(out, value);
+}
+
+static void add_asker(struct buffer *out, const struct task *task)
+{
+    begin_line(out, "Asked by");
+    shown_append_asker(out, str_from(task->principal), str_from(shown_principal_by(task->owner)));
 }
 
 /* The sentence of the rule tells of arguments, and so goes where they go. */
@@ -150,7 +161,7 @@ bool channel_text_facts(struct buffer *out, const struct task *task, const struc
         add_summary(out, task, config);
     add_line(out, "Tool", str_from(task->tool));
     add_line(out, "Server", str_from(task->source));
-    add_line(out, "Asked by", str_from(task->principal));
+    add_asker(out, task);
     add_line(out, "Workflow", str_from(task->workflow));
     if (is_pending)
         add_risk(out, task);

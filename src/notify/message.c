@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -34,6 +35,15 @@ static void write_shown(struct buffer *out, const struct task *task, struct str 
     buffer_finish(&summary);
 }
 
+/* The digest of a hidden value would tell it to somebody who tries all values. */
+static void write_digest(struct buffer *out, const struct task *task, bool is_hidden)
+{
+    char keyed[DIGEST_HEX_BYTES];
+    if (is_hidden)
+        digest_keyed_hex(task->arguments_digest, keyed);
+    json_add_text(out, "argumentsDigest", is_hidden ? keyed : task->arguments_digest);
+}
+
 static void write_task(struct buffer *out, const struct task *task, const struct config *config,
                        bool include_arguments)
 {
@@ -44,13 +54,18 @@ static void write_task(struct buffer *out, const struct task *task, const struct
     json_add_text(out, "state", task_state_name(task->state));
     json_add_text(out, "source", task->source);
     json_add_text(out, "tool", task->tool);
-    if (include_arguments && *task->arguments) {
-        redact_write(&arguments, str_from(task->arguments), config, task->workflow);
+    bool is_hidden = *task->arguments ? redact_write(&arguments, str_from(task->arguments), config,
+                                                     task->workflow)
+                                      : redact_may_hide(config, task->workflow);
+    if (!include_arguments)
+        buffer_clear(&arguments);
+    if (arguments.length > 0) {
         json_add_key(out, "arguments");
         buffer_append(out, buffer_str(&arguments));
     }
-    json_add_text(out, "argumentsDigest", task->arguments_digest);
+    write_digest(out, task, is_hidden);
     json_add_text(out, "principal", task->principal);
+    json_add_text(out, "principalBy", shown_principal_by(task->owner));
     json_add_text_or_null(out, "workflow", task->workflow);
     json_add_time(out, "createdAt", task->created_ms);
     json_add_time(out, "decideBy", task->decide_by_ms);

@@ -232,6 +232,15 @@ static void write_value(struct walk *walk, uint32_t place)
         copy_value(walk);
 }
 
+bool redact_may_hide(const struct config *config, const char *workflow)
+{
+    struct paths paths;
+    paths_init(&paths, config, workflow);
+    bool may_hide = map_count(paths.steps) > 0;
+    paths_finish(&paths);
+    return may_hide;
+}
+
 bool redact_write(struct buffer *out, struct str value, const struct config *config,
                   const char *workflow)
 {

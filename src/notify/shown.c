@@ -2,7 +2,23 @@
 #include "taskgate/notify/shown.h"
 
 #include "taskgate/config/summary.h"
+#include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
+
+const char *shown_principal_by(const char *owner)
+{
+    if (str_starts_with(str_from(owner), STR("sub:")))
+        return "issuer";
+    return str_starts_with(str_from(owner), STR("admin:")) ? "gateway" : "client";
+}
+
+void shown_append_asker(struct buffer *out, struct str principal, struct str by)
+{
+    bool is_known = str_equal(by, STR("issuer")) || str_equal(by, STR("gateway"));
+    buffer_append_text(out,
+                       is_known ? by.bytes[0] == 'i' ? "verified " : "gateway " : "unverified ");
+    visible_append_quoted(out, principal, VISIBLE_QUOTED_MAX);
+}
 
 bool shown_write_summary(struct buffer *out, const struct task *task, struct str arguments)
 {

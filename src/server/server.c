@@ -210,6 +210,7 @@ static bool open_store(struct server *server, const struct config *config,
                 store_folder_admin_token(config, path, admin->extra_token_sha256, error) &&
                 state_key_load(config, path, &server->state_keys, error);
     if (good) {
+        digest_use_key(server->state_keys.keys[0]);
         server->store =
             store_open(backend, config->store_url ? config->store_url : path, config->replica.id,
                        &(struct store_redaction){.write = redact_ended}, error);

@@ -8,6 +8,7 @@
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/visible.h"
 
 /* A reaction that has gone takes back the vote that it was, and none that was given elsewhere. */
 static bool is_by_reaction(const struct ballot *ballot, const struct store_vote *vote)
@@ -27,7 +28,7 @@ enum ballot_refusal store_vote_judge(const struct ballot *ballot, const struct s
         .request_digest = task->request_digest,
         .shown_digest = vote->shown_digest,
         .verb = vote->verb,
-        .has_reason = vote->reason && *vote->reason,
+        .has_reason = visible_has_content(str_from(vote->reason)),
         .is_emergency = vote->is_emergency,
         .grant = vote->grant,
     };

@@ -84,7 +84,7 @@ test('Slack: one message for each call, with mention, link and facts; it says la
   const [line, facts] = slack.requests[0].json.blocks.map((block) => block.text);
   assert.deepEqual([line.type, line.text], ['mrkdwn', `<@U0ALICE> <!subteam^S0DBA> *Approval needed*  <https://gate.example/#task=${taskId}|Open the call>`]);
   assert.equal(facts.type, 'plain_text', 'nothing of an agent is formatted');
-  assert.match(facts.text, /^Tool: write\nServer: up\nAsked by: /);
+  assert.match(facts.text, /^Tool: write\nServer: up\nAsked by: unverified "/);
   assert.match(facts.text, /\nWorkflow: default\nDecide by: \d{4}-/);
   assert.ok(facts.text.includes(`Arguments: {"path":"<!channel> *x*\\u202egpj","password":"[REDACTED]"}`), facts.text);
   assert.equal(slack.requests[0].json.text, 'Approval needed: write');
@@ -123,10 +123,10 @@ test('the sentence of the rule goes with the arguments, its risk to all, and who
   slack.fault = null;
   await until(() => slack.messages.size === 1, 'the message');
   const facts = [...slack.messages.values()][0].blocks[1].text.text;
-  assert.match(facts, /^Summary: Writes \/x with \[REDACTED\]\nTool: write\n/);
+  assert.match(facts, /^Summary: Writes "\/x" with \[REDACTED\]\nTool: write\n/);
   assert.match(facts, /\nWorkflow: default\nRisk: high\nVotes: 1 of 2: alice\nDecide by: /);
   const [full] = await whole.seen(1), [short] = await bare.seen(1);
-  assert.deepEqual([full.json.task.summary, full.json.task.risk], ['Writes /x with [REDACTED]', 'high']);
+  assert.deepEqual([full.json.task.summary, full.json.task.risk], ['Writes "/x" with [REDACTED]', 'high']);
   assert.deepEqual([short.json.task.summary, short.json.task.risk, short.json.task.arguments], [undefined, 'high', undefined]);
   assert.ok(!JSON.stringify(short.json).includes('/x'), 'no argument in the sentence');
 });

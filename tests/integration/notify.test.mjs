@@ -57,8 +57,8 @@ test('created, decided and ended are told in order, signed, without the argument
   assert.deepEqual(Object.keys(created.json), ['event', 'delivery', 'at', 'task']);
   assert.equal(created.json.event, 'created');
   assert.equal(created.json.delivery, created.id);
-  const { id, state, source, tool: name, argumentsDigest, principal, workflow: flow, createdAt, decideBy, decidedAt, decidedBy, reason, statusMessage } = shown;
-  assert.deepEqual(created.json.task, { id, state, source, tool: name, argumentsDigest, principal, workflow: flow, createdAt, decideBy, decidedAt, decidedBy, reason, statusMessage });
+  const { id, state, source, tool: name, argumentsDigest, principal, principalBy, workflow: flow, createdAt, decideBy, decidedAt, decidedBy, reason, statusMessage } = shown;
+  assert.deepEqual(created.json.task, { id, state, source, tool: name, argumentsDigest, principal, principalBy, workflow: flow, createdAt, decideBy, decidedAt, decidedBy, reason, statusMessage });
   assert.deepEqual([decided.json.task.decidedBy, decided.json.task.reason], ['admin', 'looks good']);
   assert.ok(Date.parse(decided.json.task.decidedAt) >= Date.parse(createdAt));
   assert.equal(ended.json.task.decidedAt, decided.json.task.decidedAt);

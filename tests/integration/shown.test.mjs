@@ -20,7 +20,7 @@ const told = ({ rule, ruleDescription, summary, highlight, risk, toolDescription
 const expected = {
   rule: 'drop_*',
   ruleDescription: 'Tables hold what customers wrote.',
-  summary: 'Drops public.users with {"force":true,"limit":1.5}, for [REDACTED]',
+  summary: 'Drops "public"."users" with {"force":true,"limit":1.5}, for [REDACTED]',
   highlight: ['table', 'options.force'],
   risk: 'high',
   toolDescription: 'Drops a table for good.',
@@ -39,9 +39,9 @@ test('a task tells the words of its rule and of its tool, on the API, in events 
   assert.deepEqual(told(JSON.parse(event.data)), expected);
   const shown = await run(BINARY, ['tasks', 'show', taskId], { env: { THOUGHTGATE_ADMIN_URL: gateway.admin.url, TASKGATE_TOKEN: ADMIN_TOKEN } });
   assert.equal(shown.code, 0, shown.stderr);
-  for (const line of [/^Summary +Drops public\.users with .*, for \[REDACTED\]$/m, /^Risk +high$/m, /^Tool says +Drops a table for good\.$/m, /^Rule +drop_\*$/m, /^Rule says +Tables hold/m, /^Look at +table, options\.force$/m, /"destructiveHint": true/]) assert.match(shown.stdout, line);
+  for (const line of [/^Summary +Drops "public"\."users" with .*, for \[REDACTED\]$/m, /^Risk +high$/m, /^Tool says +Drops a table for good\.$/m, /^Rule +drop_\*$/m, /^Rule says +Tables hold/m, /^Look at +table, options\.force$/m, /"destructiveHint": true/]) assert.match(shown.stdout, line);
   assert.ok(!shown.stdout.includes('Ada'), 'a hidden value is in no sentence');
-  assert.equal((await admin.list({ q: 'drops PUBLIC.users' })).tasks.length, 1, 'the sentence is searched');
+  assert.equal((await admin.list({ q: 'drops "PUBLIC"."users"' })).tasks.length, 1, 'the sentence is searched');
   assert.equal((await admin.list({ q: 'Lovelace' })).tasks.length, 0);
 });
 
@@ -58,7 +58,7 @@ test('the shown words outlive a reload, a restart by kill -9 and the end of the 
   fs.writeFileSync(gateway.configPath, text.replaceAll('Drops {schema}', 'Reads {schema}').replaceAll('who.name', 'schema').replaceAll('password', 'who'));
   await gateway.kill9();
   await gateway.launch();
-  const hidden = { ...expected, summary: 'Drops [REDACTED].users with {"force":true,"limit":1.5}, for ' };
+  const hidden = { ...expected, summary: 'Drops [REDACTED]."users" with {"force":true,"limit":1.5}, for ' };
   assert.deepEqual(told(await gateway.admin.task(taskId)), hidden);
   await gateway.admin.reject(taskId);
   assert.deepEqual(told(await gateway.admin.task(taskId)), hidden);
@@ -90,7 +90,7 @@ test('a long description is cut between two characters; annotations that are no 
   const task = await admin.task(taskId);
   assert.equal(task.toolDescription, `a${'é'.repeat(1999)}…`);
   assert.equal(task.toolAnnotations, null);
-  assert.equal(task.summary, `Drops .${'x'.repeat(1000)}… with , for `);
+  assert.equal(task.summary, `Drops ."${'x'.repeat(120)}…" with , for `);
 });
 
 test('sort=decideBy: the nearest deadline first, page by page, while tasks come and go', async (t) => {

@@ -437,7 +437,6 @@ void config_problems_add(struct config_problems *problems, bool is_warning, cons
 void config_problems_finish(struct config_problems *problems);
 /* "FILE:LINE:COLUMN: key.path: MESSAGE; HINT\n" for each, warnings with "warning: ". */
 void config_problems_write(const struct config_problems *problems, struct buffer *out);
-/* The errors alone, as "FILE:LINE:COLUMN: KEY": for readers who have shown no credentials. */
 void config_problems_write_places(const struct config_problems *problems, struct buffer *out);
 
 /* Environment access, so that tests need not change the process's own. NULL: getenv(). */

@@ -33,5 +33,9 @@ void visible_append_json_string(struct buffer *out, struct str text);
 #define VISIBLE_ISOLATE "\xE2\x81\xA8"     /* U+2068 */
 #define VISIBLE_ISOLATE_END "\xE2\x81\xA9" /* U+2069 */
 
+/* visible_append_json_string() with the first `most` characters and "…" inside the quotes: a value
+ * in a sentence that visible_append() shows later. */
+void visible_append_value(struct buffer *out, struct str text, size_t most);
+
 /* Characters of a name or value that is quoted among the gateway's own words. */
 #define VISIBLE_QUOTED_MAX 120

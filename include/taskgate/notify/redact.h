@@ -14,3 +14,5 @@
  * Returns whether something was hidden. */
 bool redact_write(struct buffer *out, struct str value, const struct config *config,
                   const char *workflow);
+/* Whether the workflow has such paths: for arguments that are not at hand. */
+bool redact_may_hide(const struct config *config, const char *workflow);

@@ -8,6 +8,13 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/task/task.h"
 
+/* The witness of a task's or grant's `principal`, by its owner: "issuer", "gateway" (one of its own
+ * tokens) or "client", whose word it is. */
+const char *shown_principal_by(const char *owner);
+/* Appends `unverified "NAME"`: first the witness (`by`), which no name can imitate or push away.
+ * The word for an issuer is `verified`. */
+void shown_append_asker(struct buffer *out, struct str principal, struct str by);
+
 /* Appends the sentence of the rule, filled from `arguments`: those of the task as redact_write()
  * writes them, so that it tells nothing that is hidden. Returns false, and writes nothing, where
  * the rule has none. */

@@ -1,6 +1,6 @@
 // The context of a call: the words of its rule, of its caller and of the server, each as what it is.
 import { JsonObject, jsonPieces } from './json.js';
-import { make, putPieces, putText, timeElement } from './text.js';
+import { askerText, make, putPieces, putText, timeElement } from './text.js';
 
 // The line above has a name as long as that whole.
 const LONG_NAME = 128;
@@ -33,7 +33,7 @@ function addFact(list, name, value, { title, hint } = {}) {
 export function putFacts(list, task) {
   list.replaceChildren();
   if (task.tool.length > LONG_NAME) addFact(list, 'Tool', make('div', 'whole-name', task.tool));
-  addFact(list, 'Asked by', task.principal, { hint: WITNESSES[task.principalBy] && `(${WITNESSES[task.principalBy]})` });
+  addFact(list, 'Asked by', askerText(task), { hint: WITNESSES[task.principalBy] && `(${WITNESSES[task.principalBy]})` });
   addFact(list, 'Rule', task.rule, { hint: task.ruleDescription && `— ${task.ruleDescription}` });
   addFact(list, 'Server', task.source);
   addFact(list, 'Workflow', task.workflow);

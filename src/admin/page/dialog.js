@@ -1,6 +1,6 @@
 // The dialog before a decision: what is decided, the reason, and a check where much is at stake.
 import { JsonObject, jsonPieces } from './json.js';
-import { make, plural, putPieces, putText, shortened, visibleText } from './text.js';
+import { askerText, make, plural, putPieces, putText, shortened, visibleText } from './text.js';
 import { needsReason } from './votes.js';
 
 const byId = (id) => document.getElementById(id);
@@ -35,7 +35,7 @@ function listed(tasks) {
     const item = make('li');
     item.append(make('strong', 'tool', task.tool), make('span', 'times', count > 1 ? ` × ${count}` : ''));
     if (task.summary) item.append(make('p', 'brief', task.summary));
-    item.append(make('p', 'hint', `Asked by ${task.principal}`), partOf(task.arguments, task, task.highlight), ...moreOf(task));
+    item.append(make('p', 'hint', `Asked by ${askerText(task)}`), partOf(task.arguments, task, task.highlight), ...moreOf(task));
     return item;
   });
 }
@@ -48,7 +48,7 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   const [first] = tasks;
   byId('dialog-title').textContent = tasks.length === 1 ? `${title}: ${shortened(visibleText(first.tool), 64)}` : `${title}: ${plural(tasks.length, 'call')}`;
   byId('dialog-list').replaceChildren(...(tasks.length === 1 ? [] : listed(tasks)));
-  byId('dialog-asker').textContent = tasks.length === 1 ? [visibleText(first.summary ?? ''), `Asked by ${visibleText(first.principal)}`].filter(Boolean).join(' · ') : '';
+  byId('dialog-asker').textContent = tasks.length === 1 ? [visibleText(first.summary ?? ''), `Asked by ${askerText(first)}`].filter(Boolean).join(' · ') : '';
   byId('dialog-arguments').hidden = tasks.length > 1;
   if (tasks.length === 1) putPieces(byId('dialog-arguments'), jsonPieces(first.arguments, first.redactFields, first.highlight));
   byId('dialog-more').replaceChildren(...(tasks.length === 1 ? moreOf(first) : []));

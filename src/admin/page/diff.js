@@ -5,7 +5,7 @@ import { JsonNumber, JsonObject, jsonPieces } from './json.js';
 const MOST_CHANGES = 100;
 
 const isLeaf = (value) => !(value instanceof JsonObject) && !Array.isArray(value);
-const pieceText = (value) => jsonPieces(value).map((piece) => piece.text).join('');
+const pieceText = (value) => jsonPieces(value, [], [], true).map((piece) => piece.text).join('');
 
 function same(a, b) {
   if (a instanceof JsonNumber || b instanceof JsonNumber) return a?.text === b?.text && a instanceof JsonNumber && b instanceof JsonNumber;

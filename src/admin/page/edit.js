@@ -4,7 +4,7 @@ import { differences } from './diff.js';
 import { JsonObject, jsonPieces, readJson } from './json.js';
 import { putText, visibleText } from './text.js';
 
-const jsonText = (value) => jsonPieces(value).map((piece) => piece.text).join('');
+const jsonText = (value) => jsonPieces(value, [], [], true).map((piece) => piece.text).join('');
 
 export class Edit {
   constructor(element) {

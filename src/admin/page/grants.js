@@ -2,7 +2,7 @@
 import { activeGrants, ApiError, revokeGrant } from './api.js';
 import { briefOf } from './brief.js';
 import { askReason } from './dialog.js';
-import { duration, make, plural, putText } from './text.js';
+import { askerText, duration, make, plural, putText } from './text.js';
 
 const REFRESH_MS = 30_000;
 const byId = (id) => document.getElementById(id);
@@ -57,7 +57,7 @@ export class Grants {
     putText(part('.tool'), grant.tool);
     part('.brief').textContent = briefOf(grant);
     const vary = grant.vary.length > 0 ? `; may differ: ${grant.vary.join(', ')}` : '';
-    putText(part('.terms'), `${plural(Number(grant.left.text), 'call')} left of ${grant.calls.text}, ${duration(Date.parse(grant.until) - Date.now())} left · given by ${grant.givers.join(', ')} to ${grant.principal}${vary}`);
+    putText(part('.terms'), `${plural(Number(grant.left.text), 'call')} left of ${grant.calls.text}, ${duration(Date.parse(grant.until) - Date.now())} left · given by ${grant.givers.join(', ')} to ${askerText(grant)}${vary}`);
     const button = part('button');
     button.hidden = !this.host.mayRevoke();
     button.append(make('span', 'unseen', ` the grant for ${grant.tool}`));

@@ -1,6 +1,6 @@
 // The line above equal calls of one owner: it stands for all of them.
 import { briefOf } from './brief.js';
-import { make, putText, shortened, visibleText } from './text.js';
+import { make, putAsker, putText, shortened, visibleText } from './text.js';
 
 export class Group {
   /** `host`: picked(group, isPicked), toggled(group). */
@@ -32,7 +32,7 @@ export class Group {
     this.element.setAttribute('aria-labelledby', title.id);
     title.append(make('span', 'times', ` × ${rows.length}`));
     this.part('.brief').textContent = briefOf(task);
-    putText(this.part('.asker'), task.principal);
+    putAsker(this.part('.asker'), task);
     this.part('.pick').setAttribute('aria-label', `Select all ${rows.length} equal calls of ${name}`);
     this.part('.more').setAttribute('aria-label', `The ${rows.length} equal calls of ${name}`);
     this.open(this.isOpen);

@@ -73,8 +73,9 @@ function readArray(next) {
 }
 
 // Characters that cannot be seen, or that change how others are seen: controls, format and
-// bidirectional controls, unassigned and private ones, odd spaces.
-const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/u;
+// bidirectional controls, unassigned and private ones, odd spaces. include/taskgate/core/visible.h is the same rule for
+// every other channel.
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/u;
 const PIECES = new RegExp(`(${HIDDEN.source})`, 'u');
 
 const escapeUnit = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
@@ -84,8 +85,23 @@ const escapeCharacter = (character) => character.split('').map(escapeUnit).join(
 // pieces becomes one piece, so that no call keeps operators from the others.
 const MOST_PIECES = 20_000;
 
-/** Text as pieces {text, kind}: 'text', or 'escape' for a character made visible. */
+// A run of white space in which what follows would be out of sight, or '' for a shorter one.
+const RUNS = /([\s\u0085]{4,})/u;
+function markOf(run) {
+  if (!/^[\s\u0085]{4,}$/u.test(run)) return '';
+  const breaks = (run.match(/\r\n|[\n-\r\u0085\u2028\u2029]/g) ?? []).length;
+  if (breaks >= 4) return `[${breaks.toLocaleString('en')} line breaks]`;
+  return run.length >= 16 ? `[${run.length.toLocaleString('en')} blanks]` : '';
+}
+
+/** Text as pieces {text, kind}: 'text', or 'escape' for a character made visible, or a mark for a long run of white space. */
 export function visiblePieces(text) {
+  const parts = text.split(RUNS);
+  if (parts.length === 1) return characterPieces(text);
+  return parts.flatMap((part) => (markOf(part) ? [{ text: markOf(part), kind: 'escape' }] : characterPieces(part)));
+}
+
+function characterPieces(text) {
   const pieces = text
     .split(PIECES)
     .filter((piece) => piece !== '')
@@ -100,11 +116,11 @@ export function visiblePieces(text) {
  *
  * `hidden`: dot paths of the values that the gateway keeps back. Such a value is REDACTED without
  * quotes, of the kind redacted. No text of an agent can look like that. `marked`: dot paths of values
- * that matter; their pieces have `isMarked`.
+ * that matter; their pieces have `isMarked`. Unless `isExact`, a long run of white space in a text is a mark.
  */
-export function jsonPieces(value, hidden = [], marked = []) {
+export function jsonPieces(value, hidden = [], marked = [], isExact = false) {
   const paths = hidden.map((path) => path.split('.'));
-  const pieces = [];
+  const pieces = Object.assign([], { isExact });
   return addValue(pieces, value, '', paths, marked.map((path) => path.split('.'))) ? pieces : [{ text: asciiJson(value, paths), kind: 'text' }];
 }
 
@@ -135,12 +151,27 @@ function addBare(pieces, value, indent, paths, marked) {
 // A string in its quotes. JSON.stringify() escapes the characters that JSON requires; the other
 // hidden characters follow. A line break is shown as \n and as a break.
 function addString(pieces, text, kind) {
-  for (const part of JSON.stringify(text).split(/(\\u[0-9a-f]{4}|\\.)/)) {
+  const runs = pieces.isExact ? [text] : text.split(RUNS);
+  const start = pieces.push({ text: '"', kind });
+  for (const run of runs) {
+    const mark = runs.length > 1 ? markOf(run) : '';
+    if (mark) pieces.push({ text: mark, kind: 'escape' });
+    else if (!addText(pieces, run, kind)) return false;
+  }
+  if (pieces[start]?.kind === kind) pieces.splice(start - 1, 2, { text: `"${pieces[start].text}`, kind });
+  const last = pieces.at(-1);
+  if (last.kind === kind) last.text += '"';
+  else pieces.push({ text: '"', kind });
+  return pieces.length <= MOST_PIECES;
+}
+
+function addText(pieces, text, kind) {
+  for (const part of JSON.stringify(text).slice(1, -1).split(/(\\u[0-9a-f]{4}|\\.)/)) {
     if (part.startsWith('\\')) {
       pieces.push({ text: part, kind: part === '\\"' || part === '\\\\' ? kind : 'escape' });
       if (part === '\\n') pieces.push({ text: '', kind: 'break' });
     } else {
-      for (const piece of visiblePieces(part)) pieces.push(piece.kind === 'text' ? { text: piece.text, kind } : piece);
+      for (const piece of characterPieces(part)) pieces.push(piece.kind === 'text' ? { text: piece.text, kind } : piece);
     }
     if (pieces.length > MOST_PIECES) return false;
   }

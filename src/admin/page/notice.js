@@ -1,5 +1,5 @@
 // The page's signs outside itself: the tab's title and icon, and notifications of the browser.
-import { shortened, visibleText } from './text.js';
+import { askerText, shortened, visibleText } from './text.js';
 
 const KEY = 'taskgate-notify';
 const MOST_COUNTED = 9;
@@ -45,7 +45,7 @@ export function stopNotifying() {
 /** Tells somebody who asked for it, and who looks elsewhere, of a new call. Arguments stay on the page. */
 export function notify(task, open) {
   if (!isOn() || document.visibilityState === 'visible') return;
-  const note = new Notification(`${shortened(visibleText(task.tool), 80)} waits for a decision`, { body: `Asked by ${shortened(visibleText(task.principal), 120)}`, tag: task.id, icon: 'icon.svg' });
+  const note = new Notification(`${shortened(visibleText(task.tool), 80)} waits for a decision`, { body: `Asked by ${askerText(task)}`, tag: task.id, icon: 'icon.svg' });
   note.onclick = () => {
     window.focus();
     open();

@@ -1,7 +1,7 @@
 // One task in a list: a line, and below it its details once somebody has opened it.
 import { briefOf } from './brief.js';
 import { Detail } from './detail.js';
-import { duration, make, putText, shortened, timeText, visibleText } from './text.js';
+import { duration, make, putAsker, putText, shortened, timeText, visibleText } from './text.js';
 import { isPending, outcomeOf, timeLeft, votesOf } from './votes.js';
 
 const STATES = {
@@ -90,7 +90,7 @@ export class Row {
     this.part('.risk').hidden = !(task.risk === 'high' || task.risk === 'medium');
     this.part('.risk').textContent = `${task.risk} risk`;
     if (isNew) this.part('.brief').textContent = briefOf(task);
-    putText(this.part('.asker'), task.principal);
+    putAsker(this.part('.asker'), task);
     this.putVotes();
     this.putOutcome();
     this.detail?.update(task);

@@ -27,6 +27,22 @@ export const visibleText = (text) => visiblePieces(text ?? '').map((piece) => pi
 /** At most `most` characters of a text that is visible already. */
 export const shortened = (text, most) => (text.length > most ? `${[...text.slice(0, most)].join('')}…` : text);
 
+const WITNESS = { issuer: 'verified', gateway: 'gateway' };
+const MOST_NAME = 120;
+
+/** The asker: the witness first, which no name can imitate or push away, then the name, quoted and cut. */
+export function askerText({ principal, principalBy }) {
+  const letters = [...(principal ?? '')];
+  const name = letters.length > MOST_NAME ? `${letters.slice(0, MOST_NAME).join('')}…` : principal ?? '';
+  return `${WITNESS[principalBy] ?? 'unverified'} ${visibleText(JSON.stringify(name))}`;
+}
+
+/** The same in an element of the class `asker`. */
+export function putAsker(element, task) {
+  element.dataset.by = task.principalBy in WITNESS ? task.principalBy : 'client';
+  element.textContent = askerText(task);
+}
+
 /** A new element with a class and a text. */
 export function make(name, className, text) {
   const element = document.createElement(name);

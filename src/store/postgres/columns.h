@@ -87,11 +87,11 @@
 #define WITH_ARGUMENTS(column)                                                                     \
     "CASE WHEN notice.arguments <> '' THEN " OF_NOTICED_TASK(column) " END"
 /* Of a notice of the outbox. */
+#define NOTICED_VOTES OF_NOTICED_TASK("told.terms") ", " OF_NOTICED_TASK("told.votes")
+#define NOTICED_PARTS WITH_ARGUMENTS("told.meta") ", " WITH_ARGUMENTS("told.other_params")
+#define NOTICED_OWNER OF_NOTICED_TASK("told.request_digest") ", " OF_NOTICED_TASK("told.owner")
 #define NOTICED_COLUMNS                                                                            \
-    OF_NOTICED_TASK("told.shown")                                                                  \
-    ", " OF_NOTICED_TASK("told.terms") ", " OF_NOTICED_TASK("told.votes") ", " WITH_ARGUMENTS(     \
-        "told.meta") ", " WITH_ARGUMENTS("told.other_params") ", " OF_NOTICED_TASK("told.request_" \
-                                                                                   "digest")
+    OF_NOTICED_TASK("told.shown") ", " NOTICED_VOTES ", " NOTICED_PARTS ", " NOTICED_OWNER
 #define NOTICE_COLUMNS                                                                             \
     "notice.at_ms, notice.task_id, notice.state, notice.source, notice.tool, notice.workflow,"     \
     " notice.principal, notice.arguments_digest, notice.decided_by, notice.reason,"                \

@@ -14,8 +14,9 @@
 #define META_COLUMN 24
 #define OTHER_PARAMS_COLUMN 25
 #define REQUEST_DIGEST_COLUMN 26
+#define OWNER_COLUMN 27
 /* Of STATEMENT_OUTBOX_DUE, behind those of the notice. */
-#define REFERENCE_COLUMN 27
+#define REFERENCE_COLUMN 28
 #define MOST_OF_TASK 100
 
 /* ---- whom to tell ---- */
@@ -102,6 +103,7 @@ static struct store_delivery read_delivery(const PGresult *rows, int row)
     task->decide_by_ms = row_number(rows, row, 17);
     task->decided_ms = row_number(rows, row, 18);
     take(&task->shown, rows, row, SHOWN_COLUMN);
+    take(&task->owner, rows, row, OWNER_COLUMN);
     take(&task->terms, rows, row, TERMS_COLUMN);
     take(&task->votes, rows, row, VOTES_COLUMN);
     take(&task->meta, rows, row, META_COLUMN);

@@ -16,12 +16,11 @@
 #define WITH_ARGUMENTS(column)                                                                     \
     "CASE WHEN outbox_notice.arguments <> '' THEN " OF_NOTICED_TASK(column) " END"
 /* Of a notice of the outbox. */
+#define NOTICED_VOTES OF_NOTICED_TASK("told.terms") ", " OF_NOTICED_TASK("told.votes")
+#define NOTICED_PARTS WITH_ARGUMENTS("asked.meta") ", " WITH_ARGUMENTS("asked.other_params")
+#define NOTICED_OWNER OF_NOTICED_TASK("told.request_digest") ", " OF_NOTICED_TASK("told.owner")
 #define NOTICED_COLUMNS                                                                            \
-    OF_NOTICED_TASK("asked.shown")                                                                 \
-    ", " OF_NOTICED_TASK("told.terms") ", " OF_NOTICED_TASK("told.votes") ", " WITH_ARGUMENTS(     \
-        "asked.meta") ", " WITH_ARGUMENTS("asked.other_params") ", " OF_NOTICED_TASK("told."       \
-                                                                                     "request_"    \
-                                                                                     "digest")
+    OF_NOTICED_TASK("asked.shown") ", " NOTICED_VOTES ", " NOTICED_PARTS ", " NOTICED_OWNER
 #define NOTICE_COLUMNS                                                                             \
     "outbox_notice.at_ms, outbox_notice.task_id, state, source, tool, workflow, principal,"        \
     " arguments_digest, decided_by, reason, status_message, arguments, created_ms, decide_by_ms,"  \

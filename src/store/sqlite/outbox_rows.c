@@ -13,8 +13,9 @@
 #define META_COLUMN 24
 #define OTHER_PARAMS_COLUMN 25
 #define REQUEST_DIGEST_COLUMN 26
+#define OWNER_COLUMN 27
 /* Of STATEMENT_OUTBOX_DUE, behind those of the notice. */
-#define REFERENCE_COLUMN 27
+#define REFERENCE_COLUMN 28
 #define MOST_OF_TASK 100
 
 /* ---- whom to tell ---- */
@@ -126,6 +127,7 @@ static struct store_delivery read_delivery(sqlite3_stmt *row)
     task->decide_by_ms = sqlite3_column_int64(row, 17);
     task->decided_ms = sqlite3_column_int64(row, 18);
     take(&task->shown, row, SHOWN_COLUMN);
+    take(&task->owner, row, OWNER_COLUMN);
     take(&task->terms, row, TERMS_COLUMN);
     take(&task->votes, row, VOTES_COLUMN);
     take(&task->meta, row, META_COLUMN);

@@ -35,11 +35,11 @@ for (const [name, options] of [['desk', { viewport: { width: 1280, height: 800 }
     const box = row(taskId);
     await box.locator('.arguments').waitFor();
     const text = (selector) => box.locator(selector).textContent();
-    assert.equal(await text('.summary'), 'Drops people\\u202e of crm<b>');
-    assert.equal(await text('.line .brief'), 'Drops people\\u202e of crm<b>');
+    assert.equal(await text('.summary'), 'Drops "people\\u202e" of "crm<b>"');
+    assert.equal(await text('.line .brief'), 'Drops "people\\u202e" of "crm<b>"');
     assert.equal(await text('.line .risk'), 'high risk');
     assert.match(await text('.facts'), /drop_table — Tables hold what customers wrote\./);
-    assert.match(await text('.facts'), /raw-client \(session \w+\) \(the client says so; nobody has verified it\)/);
+    assert.match(await text('.facts'), /unverified "raw-client \(session \w+\)" \(the client says so; nobody has verified it\)/);
     assert.deepEqual(await box.locator('.description .paragraph').allTextContents(), ['Drops a table.', '<b>Safe</b> to approve\\u202e']);
     assert.deepEqual(await box.locator('.hints li').allTextContents(), ['may change things', 'may destroy']);
     assert.deepEqual(JSON.parse(await text('.annotations')), { title: 'Drop <i>it</i>' });

@@ -107,7 +107,7 @@ test('notifications: for who asks, and looks elsewhere; without arguments; off a
   await row(await call('deploy\u202e', { secret: 'x' })).waitFor();
   const [[title, body], ...more] = await told();
   assert.equal(title, 'deploy\\u202e waits for a decision');
-  assert.match(body, /^Asked by raw-client \(session \w+\)$/);
+  assert.match(body, /^Asked by unverified "raw-client \(session \w+\)"$/);
   assert.equal(more.length, 0);
   await page.locator('#notify').click();
   await row(await call('deploy', { n: 4 })).waitFor();

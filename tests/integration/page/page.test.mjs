@@ -171,10 +171,23 @@ test('names that an agent or an operator chose are text, too', { skip }, async (
   assert.equal(await page.locator('main i, main .tool b').count(), 0);
 });
 
+test('a long run of white space is one mark, and the caller is quoted behind the witness', { skip }, async (t) => {
+  const { client, row } = await stage(t);
+  const { taskId } = await client.createTask('pay', { sql: `SELECT 1;${'\n'.repeat(60)}DROP TABLE${' '.repeat(3000)}x`, a: '\n\n\n', b: ' '.repeat(15) });
+  const box = row(taskId).locator('.arguments');
+  await box.waitFor();
+  const text = await box.textContent();
+  assert.ok(text.includes('"SELECT 1;[60 line breaks]DROP TABLE[3,000 blanks]x"'), text.slice(0, 400));
+  assert.ok(text.includes('"\\n\\n\\n"') && text.includes(`"${' '.repeat(15)}"`));
+  const asker = row(taskId).locator('.asker');
+  assert.equal(await asker.getAttribute('data-by'), 'client');
+  assert.match(await asker.textContent(), /^unverified ".+"$/);
+});
+
 test('a call without end keeps nobody from the others', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const numbers = Array.from({ length: 200_000 }, (_, i) => i);
-  const calls = [['pay', { numbers, text: 'é\u202e' }], ['pay', { ['\n'.repeat(150_000)]: 1 }], ['pay', { text: '\u0001'.repeat(300_000) }], [`pay${'\u0001'.repeat(150_000)}`, {}]];
+  const calls = [['pay', { numbers, text: 'é\u202e' }], ['pay', { ['x\n'.repeat(75_000)]: 1 }], ['pay', { text: '\u0001'.repeat(300_000) }], [`pay${'\u0001'.repeat(150_000)}`, {}]];
   for (const [name, args] of calls) {
     const { taskId } = await client.createTask(name, args);
     const box = row(taskId).locator('.arguments');

@@ -47,11 +47,11 @@ START_TEST(tasks_are_shown_whole_and_safe)
     struct str task = str_slice(list + 10, strlen(list) - 10 - strlen("],\"nextCursor\":\"c1f\"}"));
     struct tasks_table table = {&task, 1, INT64_C(1768257130123), false};
     tasks_append_table(&out, &table);
-    expect_text(&out, "ID    STATE    LEFT    TOOL      ASKED BY  SOURCE  ASKED\n"
-                      "tg_1  pending  9m 49s  x\\u202ey  p         up      10s ago\n");
+    expect_text(&out, "ID    STATE    LEFT    TOOL      ASKED BY        SOURCE  ASKED\n"
+                      "tg_1  pending  9m 49s  x\\u202ey  unverified \"p\"  up      10s ago\n");
     tasks_append_details(&out, task);
     expect_text(&out, "Task       tg_1\nState      pending\nTool       x\\u202ey\nSource     up\n"
-                      "Asked by   p\nCreated    2026-01-12 22:32:00Z\n"
+                      "Asked by   unverified \"p\"\nCreated    2026-01-12 22:32:00Z\n"
                       "Decide by  2026-01-12 22:42:00Z\n"
                       "Arguments  {\n  \"big\": 9007199254740993\n}\n");
     tasks_append_change(&out, task);
@@ -218,14 +218,15 @@ START_TEST(an_event_has_time_caller_and_cause)
         const char *task, *line;
     } rows[] = {
         {"{\"id\":\"tg_1\",\"state\":\"pending\",\"tool\":\"pay\",\"principal\":\"bot\"}",
-         "2026-01-12T22:32:10Z  tg_1  pending  pay  for bot\n"},
+         "2026-01-12T22:32:10Z  tg_1  pending  pay  for unverified \"bot\"\n"},
         {"{\"id\":\"tg_1\",\"state\":\"failed\",\"tool\":\"pay\",\"principal\":\"bot\","
          "\"decidedBy\":\"ann\",\"reason\":\"fine\",\"executeBy\":\"2026-01-12T22:35:00.000Z\","
          "\"statusMessage\":\"no \\u202e money\"}",
-         "2026-01-12T22:32:10Z  tg_1  failed  pay  approved by ann  for bot: no \\u202e money\n"},
+         "2026-01-12T22:32:10Z  tg_1  failed  pay  approved by ann  for unverified \"bot\": no "
+         "\\u202e money\n"},
         {"{\"id\":\"tg_1\",\"state\":\"rejected\",\"tool\":\"pay\",\"principal\":\"bot\","
          "\"decidedBy\":\"ann\",\"reason\":\"too much\",\"statusMessage\":\"Rejected\"}",
-         "2026-01-12T22:32:10Z  tg_1  rejected  pay  by ann  for bot: too much\n"},
+         "2026-01-12T22:32:10Z  tg_1  rejected  pay  by ann  for unverified \"bot\": too much\n"},
     };
     struct buffer out;
     buffer_init(&out);

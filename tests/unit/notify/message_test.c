@@ -78,10 +78,14 @@ static char *body_of(struct task *task, bool include_arguments)
     return buffer_take(&out, NULL);
 }
 
+/* HMAC-SHA-256 of "taskgate shown digest\nd1" with 32 bytes of zero: a value is hidden. */
+#define KEYED "65ca27c40f86fd6ac01aa747ddf2cf920564724d6b368ae9fdd82fa3118cd6bd"
 #define BODY(arguments)                                                                            \
     "{\"event\":\"decided\",\"delivery\":\"0f\",\"at\":\"2026-01-12T22:31:00.000Z\",\"task\":{"    \
     "\"id\":\"tg_1\",\"state\":\"rejected\",\"source\":\"up\",\"tool\":\"drop\\\"\\n\"," arguments \
-    "\"argumentsDigest\":\"d1\",\"principal\":\"agent\",\"workflow\":\"ops\","                     \
+    "\"argumentsDigest\":\"" KEYED                                                                 \
+    "\",\"principal\":\"agent\",\"principalBy\":\"client\",\"workflow\":"                          \
+    "\"ops\","                                                                                     \
     "\"createdAt\":\"2026-01-12T22:30:00.000Z\",\"decideBy\":null,"                                \
     "\"decidedAt\":\"2026-01-12T22:31:00.000Z\",\"decidedBy\":\"alice\",\"reason\":null,"          \
     "\"statusMessage\":\"Rejected by alice\"}}"
