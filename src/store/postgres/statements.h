@@ -86,10 +86,11 @@ STATEMENT_ROW(TASK_OF_SESSION,
     "SELECT id FROM taskgate_task WHERE owner = $1 AND state IN (0, 1, 2) AND source = $2"
     " AND (state < 2 OR promoted <> 0) ORDER BY sequence")
 /* The purges: $1 is the time, $2 the most rows. They give the bytes of what went, where these are
- * counted, and how many rows. */
+ * counted, and how many rows. An array of places is read first, whatever the planner thinks of the
+ * limit. */
 STATEMENT_ROW(TASK_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_task WHERE sequence IN"
-    " (SELECT sequence FROM taskgate_task WHERE purge_ms <= $1 ORDER BY purge_ms LIMIT $2)"
+    "WITH gone AS (DELETE FROM taskgate_task WHERE ctid = ANY (ARRAY"
+    " (SELECT ctid FROM taskgate_task WHERE purge_ms <= $1 ORDER BY purge_ms LIMIT $2))"
     " RETURNING bytes) SELECT coalesce(sum(bytes), 0)::bigint, count(*) FROM gone")
 STATEMENT_ROW(TASK_OLDEST,
     "SELECT workflow, min(created_ms) FROM taskgate_task WHERE state = 0 GROUP BY workflow")
@@ -116,15 +117,15 @@ STATEMENT_ROW(SESSION_SEEN,
     "UPDATE taskgate_session SET seen_ms = $3 WHERE source = $1 AND id_digest = $2 AND seen_ms < $3")
 /* Those behind the latest $2 ($1) ones, of which some go at a time; their homes, too. */
 STATEMENT_ROW(SESSION_DROP_OF_OWNER,
-    "WITH gone AS (DELETE FROM taskgate_session WHERE (source, id_digest) IN"
-    " (SELECT source, id_digest FROM taskgate_session WHERE owner = $1"
-    " ORDER BY seen_ms DESC LIMIT 500 OFFSET $2) RETURNING source, id_digest)"
+    "WITH gone AS (DELETE FROM taskgate_session WHERE ctid = ANY (ARRAY"
+    " (SELECT ctid FROM taskgate_session WHERE owner = $1"
+    " ORDER BY seen_ms DESC LIMIT 500 OFFSET $2)) RETURNING source, id_digest)"
     " DELETE FROM taskgate_session_home AS home USING gone"
     " WHERE home.source = gone.source AND home.session_digest = gone.id_digest")
 STATEMENT_ROW(SESSION_DROP_OLDEST,
-    "WITH gone AS (DELETE FROM taskgate_session WHERE (source, id_digest) IN"
-    " (SELECT source, id_digest FROM taskgate_session"
-    " ORDER BY seen_ms DESC LIMIT 500 OFFSET $1) RETURNING source, id_digest)"
+    "WITH gone AS (DELETE FROM taskgate_session WHERE ctid = ANY (ARRAY"
+    " (SELECT ctid FROM taskgate_session"
+    " ORDER BY seen_ms DESC LIMIT 500 OFFSET $1)) RETURNING source, id_digest)"
     " DELETE FROM taskgate_session_home AS home USING gone"
     " WHERE home.source = gone.source AND home.session_digest = gone.id_digest")
 STATEMENT_ROW(SESSION_GET,
@@ -133,9 +134,9 @@ STATEMENT_ROW(SESSION_GET,
     " WHERE source = $1 AND id_digest = $2")
 STATEMENT_ROW(SESSION_DELETE, "DELETE FROM taskgate_session WHERE source = $1 AND id_digest = $2")
 STATEMENT_ROW(SESSION_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_session WHERE (source, id_digest) IN"
-    " (SELECT source, id_digest FROM taskgate_session WHERE seen_ms < $1"
-    " ORDER BY seen_ms LIMIT $2) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
+    "WITH gone AS (DELETE FROM taskgate_session WHERE ctid = ANY (ARRAY"
+    " (SELECT ctid FROM taskgate_session WHERE seen_ms < $1"
+    " ORDER BY seen_ms LIMIT $2)) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(PAIR_PUT,
     "INSERT INTO taskgate_pair AS known (source, session_digest, token_digest, accepted_ms)"
     " VALUES ($1, $2, $3, $4) ON CONFLICT (source, session_digest, token_digest)"
@@ -144,13 +145,12 @@ STATEMENT_ROW(PAIR_GET,
     "SELECT 1 FROM taskgate_pair WHERE source = $1 AND session_digest = $2 AND token_digest = $3")
 STATEMENT_ROW(PAIR_DELETE, "DELETE FROM taskgate_pair WHERE source = $1 AND session_digest = $2")
 STATEMENT_ROW(PAIR_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_pair WHERE (source, session_digest, token_digest) IN"
-    " (SELECT source, session_digest, token_digest FROM taskgate_pair WHERE accepted_ms < $1"
-    " ORDER BY accepted_ms LIMIT $2) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
+    "WITH gone AS (DELETE FROM taskgate_pair WHERE ctid = ANY (ARRAY"
+    " (SELECT ctid FROM taskgate_pair WHERE accepted_ms < $1"
+    " ORDER BY accepted_ms LIMIT $2)) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(PAIR_DROP_OLDEST,
-    "DELETE FROM taskgate_pair WHERE (source, session_digest, token_digest) IN"
-    " (SELECT source, session_digest, token_digest FROM taskgate_pair"
-    " ORDER BY accepted_ms DESC LIMIT 500 OFFSET $1)")
+    "DELETE FROM taskgate_pair WHERE ctid = ANY (ARRAY"
+    " (SELECT ctid FROM taskgate_pair ORDER BY accepted_ms DESC LIMIT 500 OFFSET $1))")
 STATEMENT_ROW(SIGN_IN_PUT,
     "INSERT INTO taskgate_sign_in (digest, person, issuer, claims, created_ms, until_ms)"
     " VALUES ($1, $2, $3, $4, $5, $6)")
@@ -163,8 +163,8 @@ STATEMENT_ROW(SIGN_IN_GET,
     " WHERE digest = $1 AND until_ms > $2")
 STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM taskgate_sign_in WHERE digest = $1")
 STATEMENT_ROW(SIGN_IN_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_sign_in WHERE sequence IN (SELECT sequence"
-    " FROM taskgate_sign_in WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2) RETURNING 1)"
+    "WITH gone AS (DELETE FROM taskgate_sign_in WHERE ctid = ANY (ARRAY (SELECT ctid"
+    " FROM taskgate_sign_in WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2)) RETURNING 1)"
     " SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(ATTEMPT_PUT,
     "INSERT INTO taskgate_sign_in_attempt (digest, browser, sealed, until_ms)"
@@ -200,8 +200,8 @@ STATEMENT_ROW(AUDIT_KEEP,
     "INSERT INTO taskgate_audit_kept (sequence, arguments, until_ms) VALUES ($1, $2, $3)")
 STATEMENT_ROW(AUDIT_KEPT, "SELECT arguments FROM taskgate_audit_kept WHERE sequence = $1")
 STATEMENT_ROW(AUDIT_FORGET,
-    "WITH gone AS (DELETE FROM taskgate_audit_kept WHERE sequence IN (SELECT sequence"
-    " FROM taskgate_audit_kept WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2)"
+    "WITH gone AS (DELETE FROM taskgate_audit_kept WHERE ctid = ANY (ARRAY (SELECT ctid"
+    " FROM taskgate_audit_kept WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2))"
     " RETURNING arguments)"
     " SELECT coalesce(sum(octet_length(arguments)), 0)::bigint, count(*) FROM gone")
 STATEMENT_ROW(AUDIT_START,
@@ -380,11 +380,11 @@ STATEMENT_ROW(HOME_LOST_TASKS,
 STATEMENT_ROW(HOME_DELETE,
     "DELETE FROM taskgate_session_home WHERE source = $1 AND session_digest = $2")
 STATEMENT_ROW(HOME_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_session_home WHERE (source, session_digest) IN"
-    " (SELECT source, session_digest FROM taskgate_session_home AS home WHERE at_ms < $1"
-    " AND NOT EXISTS (SELECT 1 FROM taskgate_session AS session"
-    " WHERE session.source = home.source AND session.id_digest = home.session_digest)"
-    " ORDER BY at_ms LIMIT $2) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
+    "WITH gone AS (DELETE FROM taskgate_session_home WHERE ctid = ANY (ARRAY"
+    " (SELECT ctid FROM taskgate_session_home AS home WHERE at_ms < $1"
+    " AND (SELECT 1 FROM taskgate_session AS session WHERE session.source = home.source"
+    " AND session.id_digest = home.session_digest) IS NULL"
+    " ORDER BY at_ms LIMIT $2)) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(HOLD_PUT,
     "INSERT INTO taskgate_hold (id, replica, at_ms) VALUES (1, $1, $2) ON CONFLICT (id) DO NOTHING")
 STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM taskgate_hold")
