@@ -63,6 +63,21 @@ test('the home of a session stands still: its calls end, the session goes on at 
   assert.deepEqual(upstream.calls.map(({ rpc }) => rpc.params.arguments.i).filter((i) => i > 1), [3, 4, 5], 'what was sent to p meanwhile does not run');
 });
 
+test('the home of a session is killed: a poll of a task that has ended is relayed once in vain, and handled where it is', options, async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('delete_user')] });
+  const { p, q } = await relaying(t, upstream, postgres.createDatabase('ended'), ['p', 'q'], { rules: [['delete_user', 'approve']], source: { era: 'legacy' } });
+  const atP = await connectedRaw(t, p.url, { token: 'the-owner', capabilities: { tasks: {} } });
+  const atQ = through(t, atP, q);
+  const { taskId } = await atP.createTask('delete_user', {});
+  await p.admin.approve(taskId);
+  await until(async () => (await atQ.result('tasks/get', { taskId })).status === 'completed', 'the end');
+  await p.kill9();
+  const { status } = await atQ.result('tasks/get', { taskId }, PATIENT);
+  const vain = Object.entries(await q.admin.metrics()).filter(([name]) => /relayed_requests_total\{outcome="(unreachable|lost|repeated)"/.test(name));
+  assert.equal(status, 'completed');
+  assert.ok(vain.reduce((sum, [, count]) => sum + count, 0) <= 2, JSON.stringify(vain));
+});
+
 test('the home of a task stands still: whoever polls is told that the outcome is unknown, and it is not run again', options, async (t) => {
   const rounds = [];
   const toolsCall = ({ reply, params }) => {

@@ -271,9 +271,9 @@ static void give_up(struct settling *settling, enum store_status status)
     }
     if (!settling->asks_for_task && status == STORE_NOT_FOUND && was_waited_for(settling))
         remember_unknown(call);
-    bool was_task = settling->asks_for_task;
+    bool goes_on = settling->asks_for_task && !settling->was_carried;
     call_step here = finish(settling);
-    if (was_task)
+    if (goes_on)
         go_by_session(call, here);
     else
         here(call);
