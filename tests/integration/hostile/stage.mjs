@@ -14,14 +14,17 @@ export const hostileScene = (t, { upstream, ...more } = {}) =>
 
 export const call = (params, id = 1) => `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`;
 
-/** The gateway fetches the list of an owner without one; this request has nothing of a call. */
-const isLook = (request) => request.isGatewaysOwn && request.rpc.method === 'tools/list';
+/** The gateway fetches lists, also in sessions of its own, as after a server was away; nothing of that is of a call. */
+const isLook = (request, { session }) => {
+  if (request.isGatewaysOwn) return ['initialize', 'tools/list'].includes(request.rpc.method);
+  return request.headers['mcp-session-id'] !== session && (request.method === 'DELETE' || request.rpc?.method === 'notifications/initialized');
+};
 
 /** Runs `attack` and shows that upstream heard nothing of it and that an honest call still passes. */
 export async function shielded({ upstream, gateway, admin }, client, attack) {
   const before = upstream.requests.length;
   await attack();
-  assert.deepEqual(upstream.requests.slice(before).filter((r) => !isLook(r)).map((r) => `${r.method} ${r.text}`.slice(0, 200)), [], 'it reached upstream');
+  assert.deepEqual(upstream.requests.slice(before).filter((r) => !isLook(r, client)).map((r) => `${r.method} ${r.text}`.slice(0, 200)), [], 'it reached upstream');
   await lives({ gateway, admin }, client);
 }
 
