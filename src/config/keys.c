@@ -488,7 +488,7 @@ const struct key config_keys[] = {
     {"limits", "sessions", KEY_INTEGER, AT(config, limits.sessions), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Sessions that the gateway remembers."},
     {"limits", "sessions_per_principal", KEY_INTEGER, AT(config, limits.sessions_per_principal), RANGE(1, INT32_MAX), .default_text = "1000", .help = "Sessions of one token that the gateway remembers."},
     {"limits", "listens", KEY_INTEGER, AT(config, limits.listens), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Open streams of `subscriptions/listen` (2026-07-28)."},
-    {"limits", "listens_per_principal", KEY_INTEGER, AT(config, limits.listens_per_principal), RANGE(1, INT32_MAX), .default_text = "100", .help = "The same of one token. Clients without a token are bounded by `listens` alone."},
+    {"limits", "listens_per_principal", KEY_INTEGER, AT(config, limits.listens_per_principal), RANGE(1, INT32_MAX), .default_text = "100", .help = "The same of one token. Of clients without a token, or whose token the server has not accepted yet, all of one address share `share_percent` of `listens`."},
     {"limits", "connections", KEY_INTEGER, AT(config, limits.connections), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Open client connections."},
     {"limits", "requests_per_second", KEY_INTEGER, AT(config, limits.requests_per_second), RANGE(0, INT32_MAX), .default_text = "0", .help = "Requests from one client address; `0` means no limit."},
     {"limits", "requests_per_second_per_principal", KEY_INTEGER, AT(config, limits.requests_per_second_per_principal), RANGE(0, INT32_MAX), .default_text = "0", .help = "Requests with one token, or of one session without a token; `0` means no limit."},

@@ -32,7 +32,7 @@
 #include "request/token_exchange.h"
 #include "run/detached_call.h"
 #include "run/execution.h"
-#include "run/quota.h"
+#include "state/quota.h"
 #include "run/result_wait.h"
 #include "run/task_aliases.h"
 #include "run/task_rounds.h"
@@ -136,6 +136,8 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->detached = quota_create();
     gateway->promoted = quota_create();
     gateway->listens = quota_create();
+    gateway->unknown_listens = quota_create();
+    gateway->legacy_sessions = quota_create();
     gateway->detached_callbacks = &detached_answers;
     gateway->input_events = &input_events;
     gateway->task_asks = on_task_asks;
@@ -165,6 +167,8 @@ void gateway_destroy(struct gateway *gateway)
     task_aliases_destroy(gateway->task_aliases);
     task_rounds_destroy(gateway->task_rounds);
     input_table_destroy(gateway->inputs);
+    quota_destroy(gateway->legacy_sessions);
+    quota_destroy(gateway->unknown_listens);
     quota_destroy(gateway->listens);
     quota_destroy(gateway->promoted);
     quota_destroy(gateway->detached);

@@ -422,8 +422,19 @@ test('58: SDK 2.4, pinned to 2026-07-28, before server-everything: list, call, q
   assert.match(await text('echo', { message: 'after' }), /after/);
 });
 
+test('open calls of one client hold no more than its share of the sessions', async (t) => {
+  const { modern, upstream } = await stage(t, { config: { limits: { share_percent: 1 } }, upstream: { handlers: { 'tools/call': ({ params, reply }) => params.name === 'done' && reply.result({ content: [] }) } } });
+  const [greedy, modest] = [modern({ headers: {} }), modern({ headers: { authorization: 'Bearer modest' } })];
+  assert.ok(await modest.result('tools/list'));
+  for (let i = 0; i < 10; i++) greedy.send('tools/call', { name: 'read' }).catch(() => {}); // until the end of the test
+  await until(() => upstream.calls.length === 10, 'ten open calls');
+  const { message } = await within(greedy.send('tools/call', { name: 'read' }), 'the refusal');
+  assert.deepEqual([message.error.code, message.error.data.details], [-32013, 'too many sessions are open at the server']);
+  assert.ok(await within(modest.result('tools/call', { name: 'done' }), 'the answer to another'));
+});
+
 test('all workers together have a thousand sessions: one more call is refused', async (t) => {
-  const { modern, upstream, mine } = await stage(t, { config: { workers: 2 }, upstream: { handlers: { 'tools/call': () => {} } } });
+  const { modern, upstream, mine } = await stage(t, { config: { workers: 2, limits: { share_percent: 100 } }, upstream: { handlers: { 'tools/call': () => {} } } });
   const client = modern({ headers: {} });
   const call = () => client.send('tools/call', { name: 'read' });
   for (let i = 0; i < 1000; i++) call().catch(() => {}); // until the end of the test

@@ -290,9 +290,24 @@ test('44. comments keep both kinds of stream alive, and no progress is sent', as
   for (const stream of streams) assert.deepEqual(stream.events.filter((e) => e.json?.method === 'notifications/progress'), []);
 });
 
+test('44. made-up tokens share what their address may have, and leave the rest to those who are known', async (t) => {
+  const server = listenable();
+  const { modern } = await stage(t, { upstream: { handlers: server.handlers }, config: { limits: { listens: 8 } } });
+  const open = (client, id) => listen(t, client, { promptsListChanged: true }, id);
+  await open(modern({ token: 'made-up-1' }), 1);
+  await open(modern({ token: 'made-up-2' }), 2);
+  for (const token of ['made-up-3', undefined]) {
+    const { message } = await modern({ token }).send('subscriptions/listen', { notifications: { promptsListChanged: true } });
+    assert.equal(message.error?.code, -32603);
+  }
+  const owner = modern(OWNER);
+  assert.ok(await owner.result('tools/list'));
+  await open(owner, 1);
+});
+
 test('44. the streams of one token, and of all, are bounded: -32603', async (t) => {
   const server = listenable();
-  const { modern, admin } = await stage(t, { upstream: { handlers: server.handlers }, config: { limits: { listens: 3, listens_per_principal: 2 } } });
+  const { modern, admin } = await stage(t, { upstream: { handlers: server.handlers }, config: { limits: { listens: 3, listens_per_principal: 2, share_percent: 100 } } });
   const refused = async (client) => {
     const { status, message } = await client.send('subscriptions/listen', { notifications: { promptsListChanged: true } });
     assert.deepEqual([status, message.error.code], [200, -32603]);

@@ -5,6 +5,7 @@
 
 #include "request/call_span.h"
 #include "service_session.h"
+#include "state/quota.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
@@ -238,7 +239,7 @@ void legacy_session_close_stream(struct legacy_session *session)
 void legacy_session_destroy(struct legacy_session *session)
 {
     list_remove(&session->node);
-    atomic_fetch_sub(&session->worker->gateway->legacy_session_count, 1);
+    quota_give_back(session->worker->gateway->legacy_sessions, str_from(session->holder));
     loop_timer_stop(&session->patience);
     loop_timer_stop(&session->idle);
     rpc_call_cancel(session->rpc);
@@ -251,6 +252,7 @@ void legacy_session_destroy(struct legacy_session *session)
     free((char *)(uintptr_t)session->base.id.bytes);
     free((char *)(uintptr_t)session->base.version.bytes);
     free(session->key);
+    free(session->holder);
     snapshot_unref(session->snapshot);
     MAGIC_CLEAR(session);
     free(session);

@@ -41,6 +41,7 @@ struct legacy_session {
     void *listener_context;
 
     /* ---- session_pool.c ---- */
+    char *holder;                  /* it counts for: an owner, or an address */
     char *key;                     /* the owner of its calls; NULL: of one call alone */
     size_t users;                  /* calls that have checked it out */
     bool is_alone;                 /* checked out by one call that shares it with none */

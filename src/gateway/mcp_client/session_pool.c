@@ -7,6 +7,7 @@
 #include "request/broadcast.h"
 #include "request/call_part.h"
 #include "server_refusal.h"
+#include "state/quota.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -169,6 +170,8 @@ static void on_opened(struct legacy_session *session, const struct rpc_call_repl
 {
     struct session_lease *lease = session->waiting;
     struct call *call = lease ? lease->call : NULL;
+    if (!refusal && call && !is_anonymous(call))
+        call_note_acceptance(call, STR_EMPTY);
     if (!refusal && session->users > 0) {
         open_stream(session);
         return;
@@ -204,17 +207,31 @@ static struct legacy_session *find(struct gateway_worker *worker, const char *ke
     return NULL;
 }
 
-/* Counts one more, which legacy_session_destroy() takes back. false: there are too many. */
-static bool count_one(struct gateway *gateway)
+static struct str holder_of(const struct call *call)
 {
-    if (atomic_fetch_add(&gateway->legacy_session_count, 1) < SESSION_POOL_MOST)
-        return true;
-    atomic_fetch_sub(&gateway->legacy_session_count, 1);
-    return false;
+    return call_is_unknown(call) ? http_peer(call->exchange) : str_from(call->owner);
 }
 
-static bool end_one_idle(struct gateway_worker *worker)
+/* Counts one more, which legacy_session_destroy() takes back. false: there are too many, or too
+ * many of the holder's. */
+static bool count_one(const struct call *call, struct str holder)
 {
+    return quota_take(call->worker->gateway->legacy_sessions, holder,
+                      config_share(&call->snapshot->config->limits, SESSION_POOL_MOST),
+                      SESSION_POOL_MOST);
+}
+
+/* The oldest of the holder's; without one, of anybody. */
+static bool end_one_idle(struct gateway_worker *worker, struct str holder)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
+        struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
+        if (session->users == 0 && !session->rpc && str_equal(str_from(session->holder), holder)) {
+            legacy_session_destroy(session);
+            return true;
+        }
+    }
+
     LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
         struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
         if (session->users == 0 && !session->rpc) {
@@ -228,17 +245,17 @@ static bool end_one_idle(struct gateway_worker *worker)
 static void deliver_shortage(struct gateway_worker *worker, const void *message)
 {
     (void)message;
-    end_one_idle(worker);
+    end_one_idle(worker, STR_EMPTY);
 }
 
 /* Whether there is room for one more, which is counted; an idle one goes for it. If only other
  * workers have idle ones, each ends one, and the client finds room when it comes again. */
-static bool make_room(struct gateway_worker *worker)
+static bool make_room(const struct call *call, struct str holder)
 {
     static const struct broadcast_kind shortage = {.deliver = deliver_shortage};
-    if (count_one(worker->gateway) || (end_one_idle(worker) && count_one(worker->gateway)))
+    if (count_one(call, holder) || (end_one_idle(call->worker, holder) && count_one(call, holder)))
         return true;
-    broadcast_send(worker->gateway, &shortage, NULL);
+    broadcast_send(call->worker->gateway, &shortage, NULL);
     return false;
 }
 
@@ -271,22 +288,26 @@ void session_pool_then(struct call *call, call_step next)
         return;
     }
     char *key = is_anonymous(call) ? NULL : key_of(call);
+    char *holder = memory_copy_str(holder_of(call));
     /* A listener gets a new one: on a stream nothing tells that the server has forgotten an
      * earlier one. */
     bool is_shared = key && call->method->treatment != MCP_LISTEN;
     struct legacy_session *session = is_shared ? find(call->worker, key, wants_alone(call)) : NULL;
     if (session) {
         free(key);
+        free(holder);
         legacy_session_renew(session, call);
         lease_out(call, session, next);
         open_stream(session);
-    } else if (make_room(call->worker)) {
+    } else if (make_room(call, str_from(holder))) {
         session = legacy_session_open(call, on_opened);
+        session->holder = holder;
         session->key = key;
         loop_timer_init(&session->idle, call->worker->loop, on_idle, session);
         lease_out(call, session, next);
     } else {
         free(key);
+        free(holder);
         refuse_for_room(call);
     }
 }

@@ -55,11 +55,13 @@ static void on_sign_of_life(void *context)
     relay_show_life(listening->call);
 }
 
-static struct listening *create(struct call *call, const struct mcp_subscription *wanted)
+static struct listening *create(struct call *call, const struct mcp_subscription *wanted,
+                                const char *address)
 {
     struct listening *listening = memory_alloc(sizeof *listening);
     *listening = (struct listening){.call = call, .wants_tools = wanted->wants_tools};
     MAGIC_SET(listening, LISTENING_MAGIC);
+    memcpy(listening->address, address, sizeof listening->address);
     loop_timer_init(&listening->end, call->worker->loop, on_token_end, listening);
     loop_timer_init(&listening->life, call->worker->loop, on_sign_of_life, listening);
     if (call->identity)
@@ -300,9 +302,9 @@ static void refuse_for_place(struct call *call)
     call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, &data);
 }
 
-static void begin(struct call *call, const struct mcp_subscription *wanted)
+static void begin(struct call *call, const struct mcp_subscription *wanted, const char *address)
 {
-    const struct listening *listening = create(call, wanted);
+    const struct listening *listening = create(call, wanted, address);
     call_own_body(call);
     if (listening->task_count > 0)
         call_with_facts(call, verify);
@@ -315,6 +317,7 @@ void listen_handle(struct call *call)
     struct str filter = call->envelope.notifications;
     struct jsonrpc_error_data needs_tasks = {.required_capabilities = MODERN_REQUIRES_TASKS};
     struct mcp_subscription wanted;
+    char address[LISTENING_ADDRESS_BYTES] = "";
     const char *wrong = json_type(filter) == JSON_OBJECT ? mcp_subscription_read(filter, &wanted)
                                                          : "params.notifications must be an object";
     if (wrong)
@@ -324,10 +327,10 @@ void listen_handle(struct call *call)
         call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &needs_tasks);
     else if (!deferred_response_may_stream(call))
         modern_refuse_params(call, "the Accept header must name text/event-stream");
-    else if (!listening_takes_place(call))
+    else if (!listening_takes_place(call, address))
         refuse_for_place(call);
     else
-        begin(call, &wanted);
+        begin(call, &wanted, address);
 }
 
 /* ---- the gateway's own news ---- */

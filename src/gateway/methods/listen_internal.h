@@ -15,11 +15,14 @@ struct listened_task {
     int64_t asked_ms, asked_sequence;
 };
 
+#define LISTENING_ADDRESS_BYTES 48
+
 struct listening {
     uint32_t magic; /* LISTENING_MAGIC */
     struct list node;
     struct call_part part;
     struct call *call;
+    char address[LISTENING_ADDRESS_BYTES]; /* of a client that is not known; "" */
     struct loop_timer end;  /* when the token ends that the request was let in with */
     struct loop_timer life; /* the next sign of life on a stream of the server's */
     bool wants_tools;
@@ -37,9 +40,9 @@ static inline struct listening *listening_from(void *context)
 }
 
 /* ---- listening.c ---- */
-/* Takes a place for the call's stream. false: its owner has as many streams as allowed, or all
- * have. */
-bool listening_takes_place(const struct call *call);
+/* Takes a place for the call's stream, for `address` too if the client is not known; else "".
+ * false: its owner or address has as many streams as allowed, or all have. */
+bool listening_takes_place(const struct call *call, char address[LISTENING_ADDRESS_BYTES]);
 /* The call owns it from now on, with its tasks and the place. */
 void listening_add(struct call *call, struct listening *listening);
 /* The call's; NULL without one. */

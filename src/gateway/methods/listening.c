@@ -1,29 +1,43 @@
 /* A listen stream as a part of its call, and its place among those that are open. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "listen_internal.h"
-#include "run/quota.h"
+#include "state/quota.h"
 
-/* Clients without a token cannot be told apart. */
 static struct str holder_of(const struct call *call)
 {
     return str_from(call->owner);
 }
 
-bool listening_takes_place(const struct call *call)
+bool listening_takes_place(const struct call *call, char address[LISTENING_ADDRESS_BYTES])
 {
     const struct config_limits *limits = &call->snapshot->config->limits;
+    struct gateway *gateway = call->worker->gateway;
     bool is_anonymous = strcmp(call->owner, OWNER_ANONYMOUS) == 0;
-    return quota_take(call->worker->gateway->listens, holder_of(call),
-                      is_anonymous ? limits->listens : limits->listens_per_principal,
-                      limits->listens);
+    *address = '\0';
+    /* Clients without a token cannot be told apart, and tokens can be made up. */
+    if (call_is_unknown(call)) {
+        snprintf(address, LISTENING_ADDRESS_BYTES, "%.*s", STR_ARGS(http_peer(call->exchange)));
+        if (!quota_take(gateway->unknown_listens, str_from(address),
+                        config_share(limits, limits->listens), INT64_MAX))
+            return false;
+    }
+    bool is_free =
+        quota_take(gateway->listens, holder_of(call),
+                   is_anonymous ? limits->listens : limits->listens_per_principal, limits->listens);
+    if (*address && !is_free)
+        quota_give_back(gateway->unknown_listens, str_from(address));
+    return is_free;
 }
 
 static void drop(struct call *call, void *object)
 {
     struct listening *listening = listening_from(object);
     quota_give_back(call->worker->gateway->listens, holder_of(call));
+    if (*listening->address)
+        quota_give_back(call->worker->gateway->unknown_listens, str_from(listening->address));
     list_remove(&listening->node);
     loop_timer_stop(&listening->end);
     loop_timer_stop(&listening->life);

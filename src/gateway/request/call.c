@@ -98,6 +98,11 @@ bool call_is_stranger(const struct call *call)
                                  clock_monotonic_ms()) == INT64_MAX;
 }
 
+bool call_is_unknown(const struct call *call)
+{
+    return strcmp(call->owner, OWNER_ANONYMOUS) == 0 || call_is_stranger(call);
+}
+
 /* The client has gone. A task that the call has become goes on without it. */
 static void on_gone(void *context)
 {

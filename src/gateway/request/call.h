@@ -119,6 +119,9 @@ void call_vouch(const struct call *call);
  * owner's, and a session under it is that owner's alone: a refreshed one is no stranger's. After
  * call_identify(). */
 bool call_is_stranger(const struct call *call);
+/* Whether nobody has vouched for the client: it has no token, or one that was never accepted. Such
+ * clients share what their address may have. After call_identify(). */
+bool call_is_unknown(const struct call *call);
 /* Whether the request's session or token owns the task; else it must look unknown. */
 bool call_owns(const struct call *call, const struct task *task);
 /* The answers; each ends the exchange. Errors travel with the HTTP status of the call's dialect. A

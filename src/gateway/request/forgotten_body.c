@@ -50,8 +50,10 @@ static void replace(struct call *call, struct str message)
 
 void call_own_body(struct call *call)
 {
-    if (call->exchange && !call->made_body)
-        replace(call, call->envelope.body);
+    if (!call->exchange || call->made_body)
+        return;
+    http_charge(call->exchange, call->envelope.body.length);
+    replace(call, call->envelope.body);
 }
 
 void call_forget_body(struct call *call)

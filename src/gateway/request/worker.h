@@ -61,6 +61,8 @@ struct gateway {
     struct quota *detached; /* calls that go on without their client (run/detached_cancel.c) */
     struct quota *promoted; /* tasks that were promoted and run, by client_key_of_call() */
     struct quota *listens;  /* streams of subscriptions/listen, by owner */
+    struct quota *unknown_listens; /* of these those of clients that are not known, by address */
+    struct quota *legacy_sessions; /* by owner or address, of all workers (session_pool.c) */
     struct shadow *shadow;
     struct inbox_table *inbox_table;              /* inbox/inbox.h */
     struct input_table *inputs;                   /* open questions of upstream */
@@ -84,7 +86,6 @@ struct gateway {
     _Atomic(int64_t) reloaded_ms; /* monotonic, when the configuration was changed last; 0: never */
     atomic_bool shutting_down;
     atomic_long in_flight;
-    atomic_int legacy_session_count; /* of all workers (mcp_client/session_pool.c) */
 };
 #define GATEWAY_MAGIC 0x47574702
 

@@ -5,7 +5,7 @@
  */
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
-#include "quota.h"
+#include "state/quota.h"
 #include "request/broadcast.h"
 #include "request/client_profile.h"
 #include "taskgate/json/text.h"

@@ -3,7 +3,7 @@
 #include "bridge/bridge_call.h"
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
-#include "quota.h"
+#include "state/quota.h"
 #include "relay/relay.h"
 #include "request/client_profile.h"
 #include "request/deferred_response.h"

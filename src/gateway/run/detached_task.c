@@ -8,7 +8,7 @@
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
 #include "inbox/task_summary.h"
-#include "quota.h"
+#include "state/quota.h"
 #include "request/client_profile.h"
 #include "taskgate/core/log.h"
 

@@ -11,7 +11,7 @@
 #include "methods/list_cache.h"
 #include "methods/rate_limit.h"
 #include "request/inquiry.h"
-#include "run/quota.h"
+#include "state/quota.h"
 #include "state/accepted_pairs.h"
 #include "state/session_table.h"
 #include "state/tool_catalog.h"

@@ -1,5 +1,5 @@
 /* Counts by holder. */
-#include "run/quota.h"
+#include "state/quota.h"
 
 #include "suites.h"
 
