@@ -4,6 +4,7 @@
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "mcp_client/tools_fetch.h"
+#include "request/request_headers.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
@@ -144,9 +145,15 @@ static void refuse_unknown_member(struct call *call)
 
 bool tool_judgement_is_shown_whole(struct call *call)
 {
-    if (call->envelope.unknown_member.length == 0)
+    const struct jsonrpc_error_data too_long = {
+        .tool = call_tool(call),
+        .details = STR("the headers of a call that becomes a task have 16 KiB at most")};
+    if (call->envelope.unknown_member.length > 0)
+        refuse_unknown_member(call);
+    else if (!request_headers_fit(call->exchange))
+        call_answer_error(call, JSONRPC_INVALID_REQUEST, STR_EMPTY, &too_long);
+    else
         return true;
-    refuse_unknown_member(call);
     return false;
 }
 

@@ -71,6 +71,16 @@ void request_headers_destroy(struct request_headers *table)
     free(table);
 }
 
+bool request_headers_fit(const struct http_exchange *exchange)
+{
+    size_t bytes = 0, count = http_header_count(exchange);
+    for (size_t i = 0; i < count; i++) {
+        struct http_header header = http_header_at(exchange, i);
+        bytes += header.name.length + header.value.length;
+    }
+    return bytes <= REQUEST_HEADERS_MOST_BYTES;
+}
+
 /* ---- the digests ---- */
 
 struct line {
@@ -204,6 +214,8 @@ bool request_headers_take(struct request_headers *table, struct str id, struct s
                           struct headers *headers)
 {
     struct headers own;
+    if (!request_headers_fit(exchange))
+        return false;
     headers_init(&own, false);
     headers_from_client(&own, exchange);
     pthread_mutex_lock(&table->lock);

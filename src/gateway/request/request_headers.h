@@ -20,12 +20,16 @@ void request_headers_destroy(struct request_headers *table);
  * and but those that differ between calls of one client (Accept, User-Agent, Last-Event-ID,
  * MCP-Protocol-Version, the trace context, what repeats a modern body). */
 void request_headers_digest(const struct http_exchange *exchange, char hex[DIGEST_HEX_BYTES]);
+/* The most that a request's headers may have for a call that waits: names and values. They are kept
+ * as long as the task is not over, here and with the credentials. */
+#define REQUEST_HEADERS_MOST_BYTES ((size_t)16 * 1024)
+bool request_headers_fit(const struct http_exchange *exchange);
 /* Keeps the headers of the create, for a session by its client_key_of_session(). */
 void request_headers_keep(struct request_headers *table, struct str id, struct str session_key,
                           const struct http_exchange *exchange);
 /* Adds to `headers` (empty, owning) what an execution sends with the credentials of this call.
  * false: the create's headers are not known any more, and those of the call do not fit `digest`;
- * an empty one fits all. */
+ * an empty one fits all. Or the call's headers are too long. */
 bool request_headers_take(struct request_headers *table, struct str id, struct str session_key,
                           const char *digest, const struct http_exchange *exchange,
                           struct headers *headers);

@@ -109,6 +109,19 @@ test('silent connections make room on the agents\' port', async (t) => {
   assert.ok(sockets.some((socket) => !socket.isOpen), 'one of them has made room');
 });
 
+test('a call that becomes a task has 16 KiB of headers at most, and so has one that lends credentials to it', async (t) => {
+  const place = await stage(t);
+  const client = await place.connect({ token: 'A' });
+  const long = { 'x-long': 'x'.repeat(20_000) };
+  const answer = await client.send('tools/call', { name: 'delete_user', arguments: {}, task: {} }, { headers: long });
+  assert.equal(answer.message.error.code, -32600);
+  assert.match(answer.message.error.data.details, /16 KiB/);
+  const { taskId } = await client.createTask('delete_user');
+  await place.admin.approve(taskId);
+  await place.admin.inState(taskId, 'completed');
+  await lives(place, client);
+});
+
 test('event streams that nobody reads hold no more than a share, the oldest ends', async (t) => {
   const place = await stage(t, { limits: { body_bytes: MIB, bodies_bytes: 32 * MIB, share_percent: 25 } });
   const client = await place.connect();
