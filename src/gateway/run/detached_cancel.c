@@ -5,9 +5,9 @@
  */
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
-#include "state/quota.h"
 #include "request/broadcast.h"
 #include "request/client_profile.h"
+#include "state/quota.h"
 #include "taskgate/json/text.h"
 
 /* Names one client's request. A key has no space. */

@@ -3,10 +3,10 @@
 #include "bridge/bridge_call.h"
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
-#include "state/quota.h"
 #include "relay/relay.h"
 #include "request/client_profile.h"
 #include "request/deferred_response.h"
+#include "state/quota.h"
 
 /* The first look reads the call's session. It is needed when the client leaves. */
 #define FIRST_LOOK_MS 1000

@@ -8,8 +8,8 @@
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
 #include "inbox/task_summary.h"
-#include "state/quota.h"
 #include "request/client_profile.h"
+#include "state/quota.h"
 #include "taskgate/core/log.h"
 
 static const struct detached_callbacks *callbacks_of(const struct detached_call *detached)

@@ -1,0 +1,148 @@
+// Every table of the store and every map in memory has a bound, of each principal and in all. One that is new must be listed here.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const read = (file) => fs.readFileSync(path.join(root, file), 'utf8');
+const filesBelow = (folder) =>
+  fs.readdirSync(path.join(root, folder), { recursive: true }).map((file) => `${folder}/${file}`).filter((file) => /\.[ch]$/.test(file));
+
+/**
+ * A bound is one of: `limits.KEY`, a key of the configuration; `NAME in FILE`, a constant there; `as NAME`, a row or entry for each
+ * of another one of these lists; `configured`, no more than the configuration or the schema names; `operators`, made by operators
+ * alone; `audited`, kept as the audit trail is; `once`, one row; `passing`, gone with the request or load that made it.
+ * Where clients are no principals, `each` is missing.
+ */
+const isBound = (bound, listed) => {
+  const [, name, file] = /^(\w+) in (\S+)$/.exec(bound) ?? [];
+  if (file) return new RegExp(`\\b${name}\\b`).test(read(file));
+  const [, key] = /^limits\.(\w+)$/.exec(bound) ?? [];
+  if (key) return read('src/config/keys.c').includes(`{"limits", "${key}",`);
+  const [, other] = /^as (\S+)$/.exec(bound) ?? [];
+  if (other) return other in listed;
+  return ['configured', 'operators', 'audited', 'once', 'passing'].includes(bound);
+};
+
+const SESSIONS = 'src/store/session_operations.c';
+const OUTBOX = { all: 'as task' };
+
+/** By its name without `taskgate_`, in both databases. */
+const TABLES = {
+  task: { each: 'limits.pending_per_principal', all: 'limits.store_bytes' },
+  task_request: { each: 'as task', all: 'as task' },
+  task_outcome: { each: 'as task', all: 'as task' },
+  task_claim: { each: 'as task', all: 'as task' },
+  reminder: OUTBOX,
+  outbox_thread: OUTBOX,
+  outbox_notice: { all: 'NOTICE_RETENTION_MS in src/store/sweep.c' },
+  outbox_delivery: { all: 'as outbox_notice' },
+  outbox_target: { all: 'configured' },
+  approval_grant: { all: 'operators' },
+  grant: { all: 'operators' },
+  limited: { each: 'as task', all: 'as task' },
+  totals: { all: 'once' },
+  audit: { all: 'limits.store_bytes' },
+  audit_kept: { all: 'once' },
+  audit_anchor: { all: 'audited' },
+  session: { each: `KEPT_OF_OWNER in ${SESSIONS}`, all: `KEPT in ${SESSIONS}` },
+  session_home: { each: 'as session', all: 'as session' },
+  pair: { each: 'as session', all: `PAIRS_KEPT in ${SESSIONS}` },
+  sign_in: { all: 'KEPT in src/store/sign_in_operations.c' },
+  sign_in_attempt: { all: 'ATTEMPTS_KEPT in src/store/sign_in_operations.c' },
+  replica: { all: 'GONE_RETENTION_MS in src/store/replica_operations.c' },
+  lease: { all: 'as replica' },
+  hold: { all: 'once' },
+  feed: { all: 'REPLICA_FEED_RETENTION_MS in src/store/replica.h' },
+  mark: { all: 'as replica' },
+  schema: { all: 'once' },
+  probe: { all: 'once' },
+};
+
+const INPUTS = 'src/gateway/input/input_table.h';
+
+/** By the file that makes it, and the member that has it. */
+const MAPS = {
+  'src/core/budget.c shares': { each: 'limits.share_percent', all: 'limits.bodies_bytes' },
+  'src/core/metrics.c all_series': { all: 'cap in src/core/metrics_labels.c' },
+  'src/core/metrics.c kept': { all: 'passing' },
+  'src/core/metrics_labels.c values': { all: 'cap in src/core/metrics_labels.c' },
+  'src/identity/exchange.c trades': { all: 'MAX_UNDER_WAY in src/identity/exchange.c' },
+  'src/mcp/elicitation_field.c choices': { all: 'passing' },
+  'src/mcp/elicitation_form.c map': { all: 'passing' },
+  'src/notify/redact.c steps': { all: 'configured' },
+  'src/policy/index.c counts': { all: 'passing' },
+  'src/policy/policy.c force_required': { all: 'configured' },
+  'src/upstream/curl_client.c pools': { all: 'max_idle_pools in src/upstream/curl_client.c' },
+  'src/upstream/http1_client.c hosts': { all: 'configured' },
+  'src/gateway/bridge/bridge_questions.c entries': { all: 'MOST_QUESTIONS in src/gateway/bridge/bridge_questions.c' },
+  'src/gateway/bridge_down/handles.c rounds': { each: 'limits.share_percent', all: 'SESSION_POOL_MOST in src/gateway/mcp_client/session_pool.h' },
+  'src/gateway/decision/log_aggregate.c kinds': { all: 'LOG_AGGREGATE_FIELDS_MAX in src/gateway/decision/log_aggregate.c' },
+  'src/gateway/decision/log_aggregate.c fresh': { all: 'passing' },
+  'src/gateway/gateway.c waiters': { each: 'limits.pending_per_principal', all: 'limits.connections' },
+  'src/gateway/gateway.c executions': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
+  'src/gateway/gateway.c answers': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
+  'src/gateway/gateway.c detached_tasks': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
+  'src/gateway/inbox/inbox.c by_key': { each: 'MOST_BYTES in src/gateway/inbox/inbox.c', all: 'ALL_CLIENTS_BYTES in src/gateway/inbox/inbox.c' },
+  'src/gateway/inbox/inbox.c warned': { all: 'configured' },
+  'src/gateway/input/input_table.c buckets': { each: `INPUTS_PER_KEY in ${INPUTS}`, all: `INPUTS_MOST in ${INPUTS}` },
+  'src/gateway/input/input_table.c ids': { each: `INPUTS_PER_KEY in ${INPUTS}`, all: `INPUTS_MOST in ${INPUTS}` },
+  'src/gateway/mcp_client/tools_fetch.c cursors': { all: 'passing' },
+  'src/gateway/methods/list_cache.c entries': { all: 'ALL_BYTES in src/gateway/methods/list_cache.c' },
+  'src/gateway/methods/rate_limit.c buckets': { all: 'MOST_PEERS in src/gateway/methods/rate_limit.c' },
+  'src/gateway/methods/rewritten_lists.c entries': { all: 'ALL_BYTES in src/gateway/methods/rewritten_lists.c' },
+  'src/gateway/replicas/nonce_cache.c nonces': { all: 'NONCES_MAX in src/gateway/replicas/replicas.c' },
+  'src/gateway/replicas/replicas.c met': { all: 'as replica' },
+  'src/gateway/request/headers.c long_list': { all: 'passing' },
+  'src/gateway/request/request_headers.c kept': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
+  'src/gateway/run/task_aliases.c by_id': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
+  'src/gateway/run/task_rounds.c by_key': { each: 'TASK_ROUNDS_MOST_REQUESTS in src/gateway/run/task_rounds.h', all: 'limits.pending_total' },
+  'src/gateway/run/task_rounds.c by_task': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
+  'src/gateway/state/catalog_sources.c told': { each: 'as src/gateway/state/tool_lists.c', all: 'limits.sessions' },
+  'src/gateway/state/catalog_sources.c lists': { each: 'as src/gateway/state/tool_lists.c', all: 'limits.sessions' },
+  'src/gateway/state/catalog_sources.c views': { each: 'as src/gateway/state/tool_lists.c', all: 'limits.sessions' },
+  'src/gateway/state/quota.c counts': { each: 'limits.share_percent', all: 'limits.pending_total' },
+  'src/gateway/state/seen_table.c entries': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
+  'src/gateway/state/session_limits.c by_name': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
+  'src/gateway/state/source_eras.c entries': { all: 'configured' },
+  'src/gateway/state/tool_catalog.c sources': { all: 'configured' },
+  'src/gateway/state/tool_lists.c tools': { each: 'LIST_TOOLS_MOST in src/gateway/state/tool_lists.h', all: 'limits.sessions' },
+};
+
+/** Of these two layers nothing outlives a load or a command. */
+const PASSING = /^src\/(cli|config)\//;
+
+const found = (expression, files, name) => new Set(files.flatMap((file) => [...read(file).matchAll(expression)].map((match) => name(file, match))));
+
+const tablesOf = (folder) => found(/CREATE TABLE (?:IF NOT EXISTS )?(?:taskgate_)?(\w+)/g, filesBelow(folder), (file, [, table]) => table);
+
+test('every table of SQLite and PostgreSQL is listed with its bound, and no other', () => {
+  const tables = new Set([...tablesOf('src/store/sqlite'), ...tablesOf('src/store/postgres')]);
+  assert.deepEqual([...tables].sort(), Object.keys(TABLES).sort());
+});
+
+test('every map of the process is listed with its bound, and no other', () => {
+  const files = filesBelow('src').filter((file) => !PASSING.test(file) && file !== 'src/core/map.c');
+  const maps = found(/([\w\]\[]+) = map_create\(\)/g, files, (file, [, member]) => `${file} ${member}`);
+  const calls = files.reduce((sum, file) => sum + read(file).split('map_create()').length - 1, 0);
+  assert.deepEqual([...maps].sort(), Object.keys(MAPS).sort());
+  const named = files.reduce((sum, file) => sum + [...read(file).matchAll(/([\w\]\[]+) = map_create\(\)/g)].length, 0);
+  assert.equal(named, calls, 'a map has a name');
+});
+
+test('every bound is a key of the configuration, a constant of the sources, or said to be none', () => {
+  const listed = { ...TABLES, ...MAPS, ...Object.fromEntries(Object.keys(MAPS).map((map) => [map.split(' ')[0], {}])) };
+  for (const [name, { each, all }] of Object.entries(listed)) {
+    if (each !== undefined) assert.ok(isBound(each, listed), `${name}: "${each}" is no bound of each`);
+    if (name in TABLES || name in MAPS) assert.ok(isBound(all, listed), `${name}: "${all}" is no bound in all`);
+  }
+});
+
+test('a table or map without a bound is found', () => {
+  assert.ok(!isBound('limits.made_up', {}));
+  assert.ok(!isBound('MADE_UP in src/store/sweep.c', {}));
+  assert.ok(!isBound('as made_up', TABLES));
+  assert.ok(!isBound('none', {}));
+});
