@@ -14,7 +14,7 @@ const filesBelow = (folder) =>
  * A bound is one of: `limits.KEY`, a key of the configuration; `NAME in FILE`, a constant there; `as NAME`, a row or entry for each
  * of another one of these lists; `configured`, no more than the configuration or the schema names; `operators`, made by operators
  * alone; `audited`, kept as the audit trail is; `once`, one row; `passing`, gone with the request or load that made it.
- * Where clients are no principals, `each` is missing.
+ * There is no `each` where clients are no principals.
  */
 const isBound = (bound, listed) => {
   const [, name, file] = /^(\w+) in (\S+)$/.exec(bound) ?? [];

@@ -11,6 +11,7 @@ import { SECRET, startReceiver } from '../integration/lib/receiver.mjs';
 import { startUpstream, tool } from '../integration/lib/upstream.mjs';
 import { until, within } from '../integration/lib/wait.mjs';
 import { FAULTS, RULES } from './faults.mjs';
+import { hostileSoak } from './hostile.mjs';
 
 /** The gateway says so, and it is right: the store or upstream is in trouble, or a rule has changed. */
 const EXPECTED_ERRORS = [-32000, -32001, -32002, -32003, -32013, -32014];
@@ -194,16 +195,18 @@ async function soak(t, seconds) {
   assert.ok(place.ledger.calls.size > seconds, 'there was traffic');
 }
 
-export async function main([seconds = '600', ...more]) {
+export async function main(words) {
+  const isHostile = words[0] === 'hostile';
+  const [seconds = '600', ...more] = words.slice(isHostile ? 1 : 0);
   if (!(Number(seconds) >= 10) || more.length > 0) {
-    console.error('usage: tests/soak/run [SECONDS]    at least 10; TASKGATE_BIN names the gateway, TASKGATE_SEED repeats the choices');
+    console.error('usage: tests/soak/run [hostile] [SECONDS]    at least 10; TASKGATE_BIN names the gateway, TASKGATE_SEED repeats the choices');
     process.exit(2);
   }
   const cleanups = [];
   const t = { after: (cleanup) => cleanups.unshift(cleanup) };
   console.log(`soak: ${seconds} s, TASKGATE_SEED=${seed}`);
   try {
-    await soak(t, Number(seconds));
+    await (isHostile ? hostileSoak : soak)(t, Number(seconds));
     for (const cleanup of cleanups) await cleanup();
     console.log('soak: passed');
   } catch (error) {

@@ -325,13 +325,6 @@ struct config_limits {
     int64_t requests_per_second_per_principal; /* 0 is off */
 };
 
-/* The most that one principal or unknown address has of `limit`; at least one. */
-static inline int64_t config_share(const struct config_limits *limits, int64_t limit)
-{
-    int64_t share = limit / 100 * limits->share_percent + limit % 100 * limits->share_percent / 100;
-    return share > 0 ? share : 1;
-}
-
 /* How long the audit trail is kept, and how it is anchored. */
 struct config_audit {
     int64_t keep_arguments_ms;           /* 0: not at all */

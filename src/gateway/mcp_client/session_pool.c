@@ -217,7 +217,7 @@ static struct str holder_of(const struct call *call)
 static bool count_one(const struct call *call, struct str holder)
 {
     return quota_take(call->worker->gateway->legacy_sessions, holder,
-                      config_share(&call->snapshot->config->limits, SESSION_POOL_MOST),
+                      quota_share(&call->snapshot->config->limits, SESSION_POOL_MOST),
                       SESSION_POOL_MOST);
 }
 

@@ -21,7 +21,7 @@ bool listening_takes_place(const struct call *call, char address[LISTENING_ADDRE
     if (call_is_unknown(call)) {
         snprintf(address, LISTENING_ADDRESS_BYTES, "%.*s", STR_ARGS(http_peer(call->exchange)));
         if (!quota_take(gateway->unknown_listens, str_from(address),
-                        config_share(limits, limits->listens), INT64_MAX))
+                        quota_share(limits, limits->listens), INT64_MAX))
             return false;
     }
     bool is_free =

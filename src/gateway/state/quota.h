@@ -7,9 +7,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "taskgate/config/config.h"
 #include "taskgate/core/str.h"
 
 struct quota;
+
+/* The most that one holder has of `limit`; at least one. */
+static inline int64_t quota_share(const struct config_limits *limits, int64_t limit)
+{
+    int64_t share = limit / 100 * limits->share_percent + limit % 100 * limits->share_percent / 100;
+    return share > 0 ? share : 1;
+}
 
 struct quota *quota_create(void);
 void quota_destroy(struct quota *quota); /* NULL is allowed */
