@@ -236,7 +236,7 @@ describe('slow and many', () => {
     const seconds = (performance.now() - began) / 1000;
     assert.ok(seconds > 9 && seconds < 16, `after ${seconds} s`);
     assert.equal((await late).getProtocol(), 'TLSv1.3', 'and the next is served');
-    assert.equal(await handshakes(admin, { port: 'proxy', outcome: 'timeout' }), 3);
+    assert.equal(await handshakes(admin, { port: 'proxy', outcome: 'timeout' }), 2, 'one has made room after a second');
     assert.ok((await admin.metrics())['thoughtgate_limits_reached_total{limit="connections"}'] >= 1);
   });
 
