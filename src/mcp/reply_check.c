@@ -201,16 +201,20 @@ static void take_key(struct reply_check *check)
     judge(check);
 }
 
-/* A key that does not fit is none of those that count. No server escapes a key here, and one that
- * does may hide another `id` from this reader. */
+/* A key that does not fit is none of those that count. One with an escape may be any of them, so
+ * the message passes as a request of the server's alone, and never as a response. */
 static void in_key(struct reply_check *check, char c)
 {
-    if (c == '"')
+    if (check->after_escape) {
+        check->after_escape = false;
+    } else if (c == '"') {
         take_key(check);
-    else if (c == '\\')
-        break_off(check);
-    else if (check->key_length < sizeof(check->key))
+    } else if (c == '\\') {
+        check->after_escape = check->has_method = true;
+        check->key_length = sizeof(check->key);
+    } else if (check->key_length < sizeof(check->key)) {
         check->key[check->key_length++] = c;
+    }
 }
 
 static void begin_value(struct reply_check *check, char c)
