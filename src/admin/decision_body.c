@@ -46,6 +46,17 @@ bool decision_body_read_digest(struct str value, char **digest, struct error *er
     return error_set(error, "requestDigest must have 64 hexadecimal digits");
 }
 
+bool decision_body_read_typed(struct str value, char **typed, struct error *error)
+{
+    size_t length = 0;
+    if (json_type(value) == JSON_NULL)
+        return true;
+    free(*typed);
+    *typed = json_string_text(value, &length);
+    return (*typed && str_from(*typed).length == length) ||
+           error_set(error, "typed must be a string");
+}
+
 static bool read_flag(struct str value, bool *flag, struct error *error)
 {
     *flag = json_type(value) == JSON_TRUE;
@@ -98,6 +109,8 @@ static bool read_member(struct str key, struct str value, bool is_approval,
         return decision_body_read_reason(value, &body->reason, error);
     if (body_key_is(key, "requestDigest"))
         return decision_body_read_digest(value, &body->shown_digest, error);
+    if (is_approval && body_key_is(key, "typed"))
+        return decision_body_read_typed(value, &body->typed, error);
     if (is_approval && body_key_is(key, "emergency"))
         return read_flag(value, &body->is_emergency, error);
     if (is_approval && body_key_is(key, "grant"))
@@ -106,8 +119,9 @@ static bool read_member(struct str key, struct str value, bool is_approval,
         return read_arguments(value, &body->arguments, error);
     return error_set(
         error, "the body has an unknown member; it may have only %s",
-        is_approval ? "\"reason\", \"requestDigest\", \"emergency\", \"grant\" and \"arguments\""
-                    : "\"reason\" and \"requestDigest\"");
+        is_approval
+            ? "\"reason\", \"requestDigest\", \"typed\", \"emergency\", \"grant\" and \"arguments\""
+            : "\"reason\" and \"requestDigest\"");
 }
 
 static bool read_members(struct str text, bool is_approval, struct decision_body *body,
@@ -140,6 +154,7 @@ bool decision_body_read(const struct request *request, bool is_approval, struct 
     reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
     free(body->reason);
     free(body->shown_digest);
+    free(body->typed);
     free(body->arguments);
     *body = (struct decision_body){.reason = NULL};
     return false;

@@ -1,6 +1,6 @@
 /*
- * The body of a decision: {"reason", "requestDigest", "emergency", "grant", "arguments"}, each may
- * be missing.
+ * The body of a decision: {"reason", "requestDigest", "typed", "emergency", "grant", "arguments"},
+ * each may be missing.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 
 struct decision_body {
     char *reason;       /* owned by the caller; NULL without one */
+    char *typed;        /* owned by the caller; or NULL */
     char *shown_digest; /* requestDigest, owned by the caller; or NULL */
     char *arguments;    /* the whole object of an edit, JSON text, owned by the caller; or NULL */
     bool is_emergency;
@@ -19,6 +20,8 @@ struct decision_body {
  * owned. `is_approval`: it may have more than a reason and a digest. */
 bool decision_body_read(const struct request *request, bool is_approval,
                         struct decision_body *body);
+/* The same of a typed value. */
+bool decision_body_read_typed(struct str value, char **typed, struct error *error);
 /* Reads the JSON value of a requestDigest, null included, into a text that the caller frees. */
 bool decision_body_read_digest(struct str value, char **digest, struct error *error);
 /* Reads the JSON value of a reason, null included, into a text that the caller frees. */

@@ -76,6 +76,10 @@ static void refuse(struct http_exchange *exchange, const struct store_reply *rep
                                 "again");
     else if (reply->refusal == BALLOT_REASON_REQUIRED)
         message = memory_format("this vote needs a reason");
+    else if (reply->refusal == BALLOT_TYPED_REQUIRED)
+        message = memory_format("this approval needs the value at path, typed");
+    else if (reply->refusal == BALLOT_TYPED_WRONG)
+        message = memory_format("another value was typed than the one at path");
     else if (reply->refusal == BALLOT_ALREADY_VOTED)
         message = memory_format("%s has voted already; withdraw that vote first", person);
     else if (reply->refusal == BALLOT_NOT_A_GRANTER)
@@ -90,7 +94,9 @@ static void refuse(struct http_exchange *exchange, const struct store_reply *rep
                                 "a grant and without an emergency, where the workflow allows it");
     else
         message = memory_format("%s has no vote here to take back", person);
-    reply_error(exchange, vote_error(reply->refusal), message, NULL);
+    char *path = vote_typed_path(pending, reply);
+    reply_error_at(exchange, vote_error(reply->refusal), message, path);
+    free(path);
     free(message);
 }
 
@@ -200,6 +206,7 @@ static void decide(const struct request *request, const struct decision *decisio
     pending->decision = decision;
     pending->reason = body.reason;
     pending->shown_digest = body.shown_digest;
+    pending->typed = body.typed;
     pending->is_emergency = body.is_emergency;
     pending->grant = body.grant;
     pending->arguments = body.arguments;

@@ -21,7 +21,8 @@ static const struct decision *const verbs[] = {&vote_approve, &vote_reject, NULL
 /* One task of the request. */
 struct item {
     struct many *many;
-    char *id, *shown_digest; /* the latter may be NULL */
+    char *id, *shown_digest, *typed; /* the latter two may be NULL */
+    char *path;                      /* of the value that is to be typed, or NULL */
     int status;
     const char *code; /* of a refusal, or NULL */
 };
@@ -38,6 +39,8 @@ static void destroy(struct many *many)
     for (size_t i = 0; i < many->count; i++) {
         free(many->items[i].id);
         free(many->items[i].shown_digest);
+        free(many->items[i].typed);
+        free(many->items[i].path);
     }
     free(many->items);
     free(many);
@@ -56,6 +59,8 @@ static void answer(struct many *many)
         buffer_append_format(&body, ",\"status\":%d", item->status);
         if (item->code)
             json_add_text(&body, "code", item->code);
+        if (item->path)
+            json_add_text(&body, "path", item->path);
         buffer_append_char(&body, '}');
     }
     buffer_append_text(&body, "]}");
@@ -83,6 +88,8 @@ static void on_vote(void *context, const struct store_reply *reply)
     } else {
         item->status = reply_error_status(error_of(reply));
         item->code = reply_error_code(error_of(reply));
+        if (reply->status == STORE_REFUSED)
+            item->path = vote_typed_path(many->pending, reply);
     }
     if (++many->answered == many->count)
         answer(many);
@@ -108,9 +115,11 @@ static bool read_item(struct str value, struct item *item, struct error *error)
             is_good = read_id(member, item, error);
         else if (body_key_is(key, "requestDigest"))
             is_good = decision_body_read_digest(member, &item->shown_digest, error);
+        else if (body_key_is(key, "typed"))
+            is_good = decision_body_read_typed(member, &item->typed, error);
         else
-            is_good = error_set(error, "an item has an unknown member; it may have only \"id\" and "
-                                       "\"requestDigest\"");
+            is_good = error_set(error, "an item has an unknown member; it may have only \"id\", "
+                                       "\"requestDigest\" and \"typed\"");
         if (!is_good)
             return false;
     }
@@ -199,8 +208,10 @@ void decisions_many(const struct request *request)
     /* The answers come later, but all may have come when the last vote is on its way. */
     for (size_t i = 0, count = many->count; i < count; i++) {
         many->pending->shown_digest = many->items[i].shown_digest;
+        many->pending->typed = many->items[i].typed;
         vote_cast(many->pending, str_from(many->items[i].id),
                   (struct store_call){request->admin->loop, on_vote, &many->items[i]});
         many->pending->shown_digest = NULL;
+        many->pending->typed = NULL;
     }
 }

@@ -33,6 +33,7 @@ void pending_reply_destroy(struct pending_reply *pending)
     operator_unref(pending->who);
     free(pending->reason);
     free(pending->shown_digest);
+    free(pending->typed);
     free(pending->reaction);
     free(pending->arguments);
     MAGIC_CLEAR(pending);

@@ -19,6 +19,7 @@ struct pending_reply {
     enum right right;                /* theirs, of the request */
     const struct decision *decision; /* of decisions.c; NULL for reads */
     char *reason;                    /* of the decision, or NULL */
+    char *typed;                     /* the value that was typed for it, or NULL */
     char *shown_digest;              /* of the request that the decision is about, or NULL */
     enum store_task_order order;     /* of a list of tasks */
     char *reaction;                  /* of slack_votes.c, or NULL */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/json/members.h"
 
 #define RETRY_AFTER_S "60"
 #define CHALLENGE "Bearer realm=\"taskgate\""
@@ -32,6 +33,8 @@ static const struct {
     [REPLY_EDIT_NOT_ALLOWED] = {422, "edit_not_allowed"},
     [REPLY_EDIT_CHANGES_ROUTE] = {422, "edit_changes_route"},
     [REPLY_REASON_REQUIRED] = {422, "reason_required"},
+    [REPLY_TYPED_REQUIRED] = {422, "typed_required"},
+    [REPLY_TYPED_WRONG] = {422, "typed_wrong"},
     [REPLY_UNSUPPORTED_MEDIA_TYPE] = {415, "unsupported_media_type"},
     [REPLY_LIMITED] = {429, "rate_limited"},
     [REPLY_UNAVAILABLE] = {503, "unavailable"},
@@ -128,6 +131,18 @@ void reply_error(struct http_exchange *exchange, enum reply_error error, const c
     char *member = state ? memory_format(",\"state\":\"%s\"", state) : memory_copy_text("");
     send_error(exchange, error, message, member, extra);
     free(member);
+}
+
+void reply_error_at(struct http_exchange *exchange, enum reply_error error, const char *message,
+                    const char *path)
+{
+    struct buffer member;
+    buffer_init(&member);
+    if (path)
+        json_add_text(&member, "path", path);
+    buffer_append_char(&member, '\0');
+    send_error(exchange, error, message, member.bytes, (struct http_header){STR_EMPTY, STR_EMPTY});
+    buffer_finish(&member);
 }
 
 void reply_refusal(struct http_exchange *exchange, enum reply_error error, const char *message,

@@ -26,6 +26,8 @@ enum reply_error {
     REPLY_EDIT_NOT_ALLOWED,
     REPLY_EDIT_CHANGES_ROUTE,
     REPLY_REASON_REQUIRED,
+    REPLY_TYPED_REQUIRED,
+    REPLY_TYPED_WRONG,
     REPLY_UNSUPPORTED_MEDIA_TYPE,
     REPLY_LIMITED,
     REPLY_UNAVAILABLE,
@@ -45,6 +47,9 @@ void reply_json(struct http_exchange *exchange, int status, const struct buffer 
 /* {"error": {"code", "message", "state"?}}; `state` may be NULL. */
 void reply_error(struct http_exchange *exchange, enum reply_error error, const char *message,
                  const char *state);
+/* The same with `path` in place of `state`; it may be NULL. */
+void reply_error_at(struct http_exchange *exchange, enum reply_error error, const char *message,
+                    const char *path);
 /* The word for this error in an answer. */
 int reply_error_status(enum reply_error error);
 const char *reply_error_code(enum reply_error error);

@@ -4,6 +4,7 @@
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/shown.h"
+#include "taskgate/notify/typed.h"
 
 static void add_summary(struct buffer *out, const struct task *task, struct str arguments)
 {
@@ -18,15 +19,40 @@ static void add_summary(struct buffer *out, const struct task *task, struct str 
     buffer_finish(&summary);
 }
 
+static void add_word(struct buffer *out, const char *key, struct str word)
+{
+    json_add_key(out, key);
+    buffer_append_json_string(out, word);
+}
+
+static void add_typed(struct buffer *out, const struct task *task, struct str arguments)
+{
+    struct typed_value asked;
+    json_add_key(out, "typed");
+    if (!typed_is_asked(task)) {
+        buffer_append_text(out, "null");
+        return;
+    }
+    typed_find(&asked, task, arguments);
+    buffer_append_char(out, '{');
+    add_word(out, "path", buffer_str(&asked.path));
+    buffer_append_char(out, '}');
+    typed_finish(&asked);
+}
+
 void shown_json_add(struct buffer *out, const struct task *task, struct str arguments)
 {
     /* In the order in which they are written; without a value: what stands for it. */
-    static const char *const keys[] = {"ruleDescription", "highlight",       "risk",
-                                       "toolDescription", "toolAnnotations", "listed"};
+    static const char *const keys[] = {"ruleDescription", "highlight", "toolDescription",
+                                       "toolAnnotations", "listed"};
     enum { COUNT = sizeof keys / sizeof *keys, HIGHLIGHT = 1 };
     struct str values[COUNT] = {STR_EMPTY};
     json_members(str_from(task->shown), keys, COUNT, values);
     add_summary(out, task, arguments);
+    const struct typed_risk risk = typed_risk_of(task);
+    add_word(out, "risk", risk.risk);
+    add_word(out, "riskBy", risk.by);
+    add_typed(out, task, arguments);
     for (size_t i = 0; i < COUNT; i++) {
         json_add_key(out, keys[i]);
         if (values[i].length > 0)

@@ -15,7 +15,9 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/notify/channel_key.h"
+#include "taskgate/notify/redact.h"
 #include "taskgate/notify/slack_posted.h"
+#include "taskgate/notify/typed.h"
 
 #include "pending_reply.h"
 #include "reply.h"
@@ -56,8 +58,11 @@ static void answer_done(struct http_exchange *exchange)
 }
 
 /* The answer to the person: beside the input of the dialog, or in a line under the message. */
-static void answer_line(struct pressed *pressed, struct http_exchange *exchange, const char *text)
+static void answer_line(struct pressed *pressed, struct http_exchange *exchange, bool is_typed,
+                        const char *text)
 {
+    /* An error stands beside an input that the dialog has. */
+    bool beside_typed = pressed->press.typed && (is_typed || !pressed->pending->reason);
     if (pressed->press.kind == SLACK_PRESS_BUTTON) {
         slack_tell(pressed->pending->admin->slack, pressed->notify, &pressed->press, text);
         if (exchange)
@@ -66,7 +71,7 @@ static void answer_line(struct pressed *pressed, struct http_exchange *exchange,
         struct buffer body;
         buffer_init(&body);
         buffer_append_text(&body, "{\"response_action\":\"errors\",\"errors\":{");
-        json_add_text(&body, "reason", text);
+        json_add_text(&body, beside_typed ? "typed" : "reason", text);
         buffer_append_text(&body, "}}");
         reply_json(exchange, 200, &body);
         buffer_finish(&body);
@@ -81,6 +86,8 @@ static const char *line_of(enum ballot_refusal refusal)
         [BALLOT_NOT_PENDING] = "This call does not wait for a decision any more.",
         [BALLOT_CHANGED] = "This call has changed since this message. Open the call to decide.",
         [BALLOT_REASON_REQUIRED] = "This vote needs a reason.",
+        [BALLOT_TYPED_REQUIRED] = "This approval needs a typed value.",
+        [BALLOT_TYPED_WRONG] = "This is not the value that is asked for.",
         [BALLOT_ALREADY_VOTED] = "You have voted already. Take that vote back first.",
     };
     bool is_known = refusal < sizeof lines / sizeof *lines && lines[refusal];
@@ -89,21 +96,62 @@ static const char *line_of(enum ballot_refusal refusal)
 
 /* ---- the vote ---- */
 
+static char *label_of(const struct task *task, const struct config *config)
+{
+    struct typed_value asked;
+    struct buffer arguments;
+    char *label;
+    buffer_init(&arguments);
+    redact_write(&arguments, str_from(*task->arguments ? task->arguments : "{}"), config,
+                 task->workflow);
+    typed_find(&asked, task, buffer_str(&arguments));
+    struct str path = buffer_str(&asked.path);
+    if (str_equal(path, STR("$tool")))
+        label = memory_format("Type the name of the tool");
+    else if (str_equal(path, STR("$digest")))
+        label = memory_format("Type %.*s, the beginning of the request's digest",
+                              STR_ARGS(buffer_str(&asked.value)));
+    else
+        label = memory_format("Type the value of %.*s", STR_ARGS(path));
+    typed_finish(&asked);
+    buffer_finish(&arguments);
+    return label;
+}
+
+/* All that the vote lacks, in one dialog. */
+static void ask(const struct pressed *pressed, const struct task *task)
+{
+    const struct pending_reply *pending = pressed->pending;
+    bool is_approval = pressed->press.verb == BALLOT_APPROVE;
+    struct ballot_terms terms;
+    ballot_terms_read(&terms, str_from(task->terms));
+    char *label =
+        is_approval && typed_is_asked(task) ? label_of(task, pending->snapshot->config) : NULL;
+    const struct slack_asked asked = {
+        .reason = is_approval ? terms.approve_needs_reason : terms.reject_needs_reason,
+        .typed = label,
+    };
+    slack_ask(pending->admin->slack, pressed->notify, &pressed->press, &asked);
+    ballot_terms_finish(&terms);
+    free(label);
+}
+
 static void on_vote(void *context, const struct store_reply *reply)
 {
     struct pressed *pressed = pressed_from(context);
     struct pending_reply *pending = pressed->pending;
     struct http_exchange *exchange = pending_reply_take(pending);
     bool is_refused = reply->status == STORE_REFUSED || reply->status == STORE_CONFLICT;
-    bool asks_reason = is_refused && reply->refusal == BALLOT_REASON_REQUIRED &&
-                       pressed->press.kind == SLACK_PRESS_BUTTON;
+    bool is_typed = reply->refusal == BALLOT_TYPED_REQUIRED || reply->refusal == BALLOT_TYPED_WRONG;
+    bool asks = is_refused && (reply->refusal == BALLOT_REASON_REQUIRED || is_typed) &&
+                pressed->press.kind == SLACK_PRESS_BUTTON;
     if (reply->status == STORE_OK)
         vote_note(pending, reply->task);
-    if (asks_reason)
-        slack_ask_reason(pending->admin->slack, pressed->notify, &pressed->press);
-    if (is_refused && !asks_reason)
-        answer_line(pressed, exchange, line_of(reply->refusal));
-    else if (exchange && (reply->status == STORE_OK || asks_reason))
+    if (asks)
+        ask(pressed, reply->task);
+    if (is_refused && !asks)
+        answer_line(pressed, exchange, is_typed, line_of(reply->refusal));
+    else if (exchange && (reply->status == STORE_OK || asks))
         answer_done(exchange);
     else if (exchange)
         pending_reply_with_task(exchange, reply, pending);
@@ -155,7 +203,7 @@ static void on_messages(void *context, const struct store_reply *reply)
     }
     struct http_exchange *exchange = pending_reply_take(pending);
     if (reply->status == STORE_OK && !pending->admin->closed)
-        answer_line(pressed, exchange,
+        answer_line(pressed, exchange, false,
                     endpoint ? "This message does not show the whole call. Open the call to decide."
                              : "This message is not, or no longer, that of a call.");
     else if (exchange)
@@ -252,6 +300,7 @@ static void begin(struct pressed *pressed, const struct request *request)
     pressed->pending->decision = slack_votes_decision(pressed->press.verb);
     pressed->pending->reason = pressed->press.reason;
     pressed->press.reason = NULL;
+    pressed->pending->typed = memory_copy_text(pressed->press.typed);
     pressed->pending->shown_digest = memory_copy_text(pressed->press.shown_digest);
     store_note_once(admin->store, str_from(pressed->key), 2 * SLACK_PRESS_WINDOW_MS,
                     (struct store_call){admin->loop, on_noted, pressed});

@@ -12,6 +12,7 @@
 struct reaction_vote {
     uint32_t magic; /* REACTION_VOTE_MAGIC */
     struct pending_reply *pending;
+    char *user, *channel, *ts; /* the person and the message of the reaction */
     slack_wish_done done;
     void *done_context;
 };
@@ -44,6 +45,16 @@ static void note_refusal(const struct pending_reply *pending, const struct store
                  LOG_TEXT("by", pending->who->person.name), LOG_TEXT("reason", code));
 }
 
+static void tell(const struct reaction_vote *vote)
+{
+    const struct slack_wish wish = {.user = vote->user,
+                                    .channel = vote->channel,
+                                    .ts = vote->ts,
+                                    .reaction = vote->pending->reaction};
+    slack_tell_reaction(vote->pending->admin->slack, &wish,
+                        "This approval needs a typed value, so a reaction does not count.");
+}
+
 static void on_vote(void *context, const struct store_reply *reply)
 {
     struct reaction_vote *vote = vote_from(context);
@@ -51,8 +62,14 @@ static void on_vote(void *context, const struct store_reply *reply)
         vote_note(vote->pending, reply->task);
     else
         note_refusal(vote->pending, reply);
+    if (reply->status == STORE_REFUSED && reply->refusal == BALLOT_TYPED_REQUIRED &&
+        !vote->pending->admin->closed)
+        tell(vote);
     vote->done(vote->done_context, reply->status != STORE_FAILED);
     pending_reply_destroy(vote->pending);
+    free(vote->user);
+    free(vote->channel);
+    free(vote->ts);
     MAGIC_CLEAR(vote);
     free(vote);
 }
@@ -74,6 +91,9 @@ void slack_votes_decide(void *context, const struct slack_wish *wish, slack_wish
         vote->pending->decision = decision_of(wish->want);
         vote->pending->reaction = memory_copy_text(wish->reaction);
         vote->pending->shown_digest = memory_copy_text(wish->shown_digest);
+        vote->user = memory_copy_text(wish->user);
+        vote->channel = memory_copy_text(wish->channel);
+        vote->ts = memory_copy_text(wish->ts);
         vote->done = done;
         vote->done_context = done_context;
         vote_cast(vote->pending, str_from(wish->task_id),

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/notify/redact.h"
+#include "taskgate/notify/typed.h"
 
 #include "voter.h"
 
@@ -24,6 +27,7 @@ static struct store_vote vote_of(const struct pending_reply *pending)
         .edit = pending->edit,
         .withdraws = pending->decision->withdraws,
         .reaction = pending->reaction,
+        .typed = pending->typed,
         .shown_digest = pending->shown_digest,
         .claim = pending->claim,
     };
@@ -33,8 +37,13 @@ enum ballot_refusal vote_judge(const struct pending_reply *pending, const struct
 {
     struct ballot ballot;
     voter_read_ballot(pending->snapshot->config, task, &ballot);
-    const struct store_vote vote = vote_of(pending);
+    struct store_edit raw = {.arguments = pending->arguments};
+    struct store_vote vote = vote_of(pending);
+    vote.electorate = voter_electorate(pending->snapshot->config);
+    if (pending->arguments && !vote.edit)
+        vote.edit = &raw;
     enum ballot_refusal refusal = store_vote_judge(&ballot, &vote, task);
+    vote.electorate.release(vote.electorate.context);
     ballot_finish(&ballot);
     return refusal;
 }
@@ -60,6 +69,23 @@ void vote_cast(const struct pending_reply *pending, struct str id, struct store_
     struct store_vote vote = vote_of(pending);
     vote.electorate = voter_electorate(pending->snapshot->config);
     store_task_vote(pending->admin->store, id, &vote, call);
+}
+
+char *vote_typed_path(const struct pending_reply *pending, const struct store_reply *reply)
+{
+    struct typed_value asked;
+    struct buffer arguments;
+    const char *own = pending->arguments ? pending->arguments : reply->task->arguments;
+    if (reply->refusal != BALLOT_TYPED_REQUIRED && reply->refusal != BALLOT_TYPED_WRONG)
+        return NULL;
+    buffer_init(&arguments);
+    redact_write(&arguments, str_from(*own ? own : "{}"), pending->snapshot->config,
+                 reply->task->workflow);
+    typed_find(&asked, reply->task, buffer_str(&arguments));
+    char *path = memory_copy_str(buffer_str(&asked.path));
+    typed_finish(&asked);
+    buffer_finish(&arguments);
+    return path;
 }
 
 void vote_note(const struct pending_reply *pending, const struct task *task)
@@ -92,6 +118,8 @@ enum reply_error vote_error(enum ballot_refusal refusal)
         [BALLOT_CHANGED] = REPLY_CHANGED,
         [BALLOT_REASON_REQUIRED] = REPLY_REASON_REQUIRED,
         [BALLOT_ALREADY_VOTED] = REPLY_ALREADY_VOTED,
+        [BALLOT_TYPED_REQUIRED] = REPLY_TYPED_REQUIRED,
+        [BALLOT_TYPED_WRONG] = REPLY_TYPED_WRONG,
         [BALLOT_NO_VOTE] = REPLY_NO_VOTE,
         [BALLOT_NOT_A_GRANTER] = REPLY_NOT_A_GRANTER,
         [BALLOT_GRANT_NOT_ALLOWED] = REPLY_GRANT_NOT_ALLOWED,

@@ -22,6 +22,9 @@ enum ballot_refusal vote_judge(const struct pending_reply *pending, const struct
 bool vote_may_decide(const struct pending_reply *pending, const struct task *task);
 /* Gives the vote of pending->who, by pending's decision, reason and emergency. */
 void vote_cast(const struct pending_reply *pending, struct str id, struct store_call call);
+/* The path of the value that had to be typed, where the vote was refused for that; else NULL. The
+ * caller frees it. */
+char *vote_typed_path(const struct pending_reply *pending, const struct store_reply *reply);
 /* Tells the log and the metrics of a vote that was counted. */
 void vote_note(const struct pending_reply *pending, const struct task *task);
 /* Of the answer to a vote that was counted: 202 while others are missing, else 200. */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/notify/redact.h"
+#include "taskgate/notify/typed.h"
 
 /* The vote keeps the name that it was given under: credentials that are another person's by now do
  * not vote for that one. */
@@ -35,6 +37,20 @@ static void renew(void *context, struct ballot_vote *vote)
     voter_renew(context, vote);
 }
 
+static enum ballot_typed typed(void *context, const struct store_vote *vote,
+                               const struct task *task)
+{
+    struct buffer arguments;
+    const char *own = vote->edit ? vote->edit->arguments : task->arguments;
+    if (vote->withdraws || vote->verb != BALLOT_APPROVE)
+        return BALLOT_TYPED_NOT_ASKED;
+    buffer_init(&arguments);
+    redact_write(&arguments, str_from(own && *own ? own : "{}"), context, task->workflow);
+    enum ballot_typed answer = typed_judge(task, buffer_str(&arguments), vote->typed);
+    buffer_finish(&arguments);
+    return answer;
+}
+
 static int64_t valid_for_ms(void *context, const char *workflow)
 {
     return config_approval_valid_ms(context, str_from(workflow));
@@ -54,6 +70,7 @@ static void release(void *context)
 struct store_electorate voter_electorate(struct config *config)
 {
     return (struct store_electorate){
+        .typed = typed,
         .renew = renew,
         .terms = terms,
         .valid_for_ms = valid_for_ms,

@@ -34,6 +34,8 @@ const char *ballot_refusal_code(enum ballot_refusal refusal)
         [BALLOT_CHANGED] = "changed",
         [BALLOT_REASON_REQUIRED] = "reason_required",
         [BALLOT_ALREADY_VOTED] = "already_voted",
+        [BALLOT_TYPED_REQUIRED] = "typed_required",
+        [BALLOT_TYPED_WRONG] = "typed_wrong",
         [BALLOT_NO_VOTE] = "no_vote",
         [BALLOT_NOT_A_GRANTER] = "not_a_granter",
         [BALLOT_GRANT_NOT_ALLOWED] = "grant_not_allowed",
@@ -120,8 +122,13 @@ enum ballot_refusal ballot_judge(const struct ballot *ballot,
         return BALLOT_CHANGED;
     if (needs_reason && !question->has_reason)
         return BALLOT_REASON_REQUIRED;
-    return ballot_votes_of(&ballot->votes, question->voter) ? BALLOT_ALREADY_VOTED
-                                                            : judge_wish(terms, question);
+    if (ballot_votes_of(&ballot->votes, question->voter))
+        return BALLOT_ALREADY_VOTED;
+    if (is_approval && question->typed == BALLOT_TYPED_MISSING)
+        return BALLOT_TYPED_REQUIRED;
+    if (is_approval && question->typed == BALLOT_TYPED_OTHER)
+        return BALLOT_TYPED_WRONG;
+    return judge_wish(terms, question);
 }
 
 /* A voter may take their vote back, also if they may no longer vote. */

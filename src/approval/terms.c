@@ -175,8 +175,9 @@ static void write_grants(struct buffer *out, const struct ballot_grants *grants)
 
 void ballot_terms_write(struct buffer *out, const struct ballot_terms *terms)
 {
-    bool has_rights = terms->grants.are_offered || terms->allow_edit.count > 0;
-    if (ballot_terms_are_plain(terms) && !has_rights)
+    bool has_more = terms->grants.are_offered || terms->allow_edit.count > 0 ||
+                    terms->typing != BALLOT_TYPING_RULE;
+    if (ballot_terms_are_plain(terms) && !has_more)
         return;
     buffer_append_char(out, '{');
     json_add_key(out, "groups");
@@ -190,6 +191,10 @@ void ballot_terms_write(struct buffer *out, const struct ballot_terms *terms)
     buffer_append_text(out, terms->reject_needs_reason ? "true" : "false");
     json_add_key(out, "emergency");
     ballot_names_write(out, &terms->emergency);
+    if (terms->typing != BALLOT_TYPING_RULE) {
+        json_add_key(out, "typing");
+        buffer_append_format(out, "%d", (int)terms->typing);
+    }
     write_grants(out, &terms->grants);
     if (terms->allow_edit.count > 0) {
         json_add_key(out, "allowEdit");
@@ -249,8 +254,8 @@ static void read_grants(struct ballot_grants *grants, struct str object)
 void ballot_terms_read(struct ballot_terms *terms, struct str text)
 {
     static const char *const keys[] = {
-        "groups",    "people", "quorum",   "approveNeedsReason", "rejectNeedsReason",
-        "emergency", "grants", "allowEdit"};
+        "groups", "people",    "quorum", "approveNeedsReason", "rejectNeedsReason", "emergency",
+        "grants", "allowEdit", "typing"};
     struct str values[sizeof keys / sizeof *keys];
     const struct json_wanted wanted = {
         .keys = keys, .count = sizeof keys / sizeof *keys, .values = values};
@@ -268,6 +273,9 @@ void ballot_terms_read(struct ballot_terms *terms, struct str text)
     ballot_names_read(&terms->emergency, values[5]);
     read_grants(&terms->grants, values[6]);
     ballot_names_read(&terms->allow_edit, values[7]);
+    uint64_t typing;
+    if (str_to_u64(values[8], &typing) && typing <= BALLOT_TYPING_OFF)
+        terms->typing = (enum ballot_typing)typing;
     terms->approve_needs_reason = json_type(values[3]) == JSON_TRUE;
     terms->reject_needs_reason = json_type(values[4]) == JSON_TRUE;
 }

@@ -332,6 +332,8 @@ static int run_subcommand(const struct subcommand *self, int argc, char **argv)
     const struct option approval[] = {
         reason,
         digest,
+        {"typed", "TEXT", "the value that an approval of high risk needs",
+         &arguments.confirmation.typed, NULL},
         yes,
         {"emergency", NULL, "decide alone; needs --reason", NULL, &arguments.emergency},
         {"grant-for", "DURATION", "let the same call run again, so long, such as 1h",

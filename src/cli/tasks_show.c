@@ -1,4 +1,6 @@
 /* Tasks for people: a table, a page of details, a line per change. */
+#include <string.h>
+
 #include "tasks.h"
 
 #include <stdint.h>
@@ -262,6 +264,13 @@ static void append_hints(struct buffer *out, struct str task)
     buffer_append_char(out, '\n');
 }
 
+/* High risk always, another one where the rule says it. */
+static bool shows_risk(struct str task)
+{
+    return json_string_equals(json_member(task, "risk"), STR("high")) ||
+           json_string_equals(json_member(task, "riskBy"), STR("rule"));
+}
+
 void tasks_append_details(struct buffer *out, struct str task)
 {
     static const struct {
@@ -294,6 +303,9 @@ void tasks_append_details(struct buffer *out, struct str task)
     buffer_init(&value);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         buffer_clear(&value);
+        bool is_risk = rows[i].member && strcmp(rows[i].member, "risk") == 0;
+        if (is_risk && !shows_risk(task))
+            continue;
         if (!rows[i].member)
             tasks_append_asker(&value, task);
         else if (rows[i].is_time)

@@ -175,6 +175,7 @@ static void finish_rule(struct config_rule *rule)
     free(rule->description);
     free(rule->immediate_response);
     free(rule->summary);
+    free(rule->confirm);
     finish_strings(&rule->highlight);
 }
 

@@ -99,6 +99,7 @@ static void make_terms(const struct view *view)
     add_names(&terms->emergency, &workflow->emergency_groups);
     terms->approve_needs_reason = workflow->approve_needs_reason;
     terms->reject_needs_reason = workflow->reject_needs_reason;
+    terms->typing = workflow->typed;
     read_quorum(view, node_get(view->node, "quorum"));
     add_names(&terms->allow_edit, &workflow->allow_edit);
     take_grants(view);

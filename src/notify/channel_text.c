@@ -10,6 +10,7 @@
 #include "taskgate/json/visible.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/shown.h"
+#include "taskgate/notify/typed.h"
 
 static const char *word_of(enum task_state state)
 {
@@ -105,11 +106,9 @@ static void add_summary(struct buffer *out, const struct task *task, const struc
 
 static void add_risk(struct buffer *out, const struct task *task)
 {
-    struct buffer risk;
-    buffer_init(&risk);
-    if (json_decode_string(json_member(str_from(task->shown), "risk"), &risk))
-        add_line(out, "Risk", buffer_str(&risk));
-    buffer_finish(&risk);
+    const struct typed_risk risk = typed_risk_of(task);
+    if (typed_risk_is_shown(&risk))
+        add_line(out, "Risk", risk.risk);
 }
 
 /* "1 of 2: alice", where one person alone does not decide. */

@@ -12,6 +12,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/shown.h"
+#include "taskgate/notify/typed.h"
 
 #define FIRST_DELAY_MS 1000
 #define LONGEST_DELAY_MS 600000
@@ -21,16 +22,16 @@
 /* The rule's words. The sentence tells of arguments, and so goes where they go. */
 static void write_shown(struct buffer *out, const struct task *task, struct str arguments)
 {
-    struct str risk = json_member(str_from(task->shown), "risk");
+    const struct typed_risk risk = typed_risk_of(task);
     struct buffer summary;
     buffer_init(&summary);
     if (arguments.length > 0 && shown_write_summary(&summary, task, arguments)) {
         json_add_key(out, "summary");
         buffer_append_json_string(out, buffer_str(&summary));
     }
-    if (risk.length > 0) {
+    if (typed_risk_is_shown(&risk)) {
         json_add_key(out, "risk");
-        buffer_append(out, risk);
+        buffer_append_json_string(out, risk.risk);
     }
     buffer_finish(&summary);
 }

@@ -10,6 +10,7 @@
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/slack_posted.h"
+#include "taskgate/notify/typed.h"
 
 #define TITLE_MAX_BYTES 1000
 #define FACTS_MAX_BYTES 2900 /* a text of Slack's has 3,000 characters */
@@ -69,7 +70,8 @@ static void write_hint(struct buffer *out, const struct task *task, const struct
 {
     const struct config_workflow *workflow = config_workflow_find(config, str_from(task->workflow));
     const struct config_slack *slack = &config->slack;
-    bool approves = workflow && !workflow->approve_needs_reason;
+    bool is_typed = typed_is_asked(task);
+    bool approves = workflow && !workflow->approve_needs_reason && !is_typed;
     bool rejects = workflow && !workflow->reject_needs_reason;
     if (approves && rejects)
         buffer_append_format(out, "React with :%s: to approve, or with :%s: to reject.",
@@ -79,6 +81,11 @@ static void write_hint(struct buffer *out, const struct task *task, const struct
                              "React with :%s: to approve. A rejection needs a reason, so no "
                              "reaction rejects.",
                              slack->approve_reaction);
+    else if (rejects && is_typed)
+        buffer_append_format(out,
+                             "React with :%s: to reject. An approval needs a typed value, so no "
+                             "reaction approves.",
+                             slack->reject_reaction);
     else if (rejects)
         buffer_append_format(out,
                              "React with :%s: to reject. An approval needs a reason, so no "

@@ -11,8 +11,8 @@ struct change {
     uint32_t magic; /* CHANGE_MAGIC */
     struct slack_account *account;
     char key[DIGEST_HEX_BYTES];
-    char *task_id, *votes_on, *seen; /* the reactions seen once all is settled */
-    size_t waiting;                  /* wishes, and one while they are told */
+    char *task_id, *votes_on, *channel, *ts, *seen; /* the reactions seen once all is settled */
+    size_t waiting;                                 /* wishes, and one while they are told */
     bool has_failed;
 };
 #define CHANGE_MAGIC 0x51ac0003
@@ -32,6 +32,8 @@ static void release(struct change *change)
                          str_from(change->seen), (struct store_call){.callback = NULL});
     free(change->task_id);
     free(change->votes_on);
+    free(change->channel);
+    free(change->ts);
     free(change->seen);
     MAGIC_CLEAR(change);
     free(change);
@@ -53,6 +55,8 @@ static void tell(struct change *change, const char *mark, enum slack_want want)
         .user = mark + 1,
         .want = want,
         .shown_digest = change->votes_on,
+        .channel = change->channel,
+        .ts = change->ts,
         .reaction = change->key,
     };
     change->waiting++;
@@ -113,6 +117,8 @@ void change_settle(struct slack_account *account, const struct slack_message *me
         MAGIC_SET(change, CHANGE_MAGIC);
         change->account = account;
         change->task_id = memory_copy_text(message->task_id);
+        change->channel = memory_copy_text(message->channel_id);
+        change->ts = memory_copy_text(message->ts);
         change->votes_on = memory_copy_text(message->votes_on);
         change->seen = memory_copy_str(buffer_str(&text));
         memcpy(change->key, message->channel->key, sizeof change->key);

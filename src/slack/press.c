@@ -161,6 +161,8 @@ static void read_dialog(struct slack_press *press, struct str payload)
         press->shown_digest = text_of(json_member(context, "digest"));
         press->reason =
             text_of(json_path(view, "state", "values", DIALOG_REASON, DIALOG_REASON, "value"));
+        press->typed =
+            text_of(json_path(view, "state", "values", DIALOG_TYPED, DIALOG_TYPED, "value"));
         read_verb(press, json_member(context, "verb"), "approve", "reject");
     }
     free(kept);
@@ -214,5 +216,6 @@ void slack_press_finish(struct slack_press *press)
     free(press->shown_digest);
     free(press->trigger);
     free(press->reason);
+    free(press->typed);
     *press = (struct slack_press){.kind = SLACK_PRESS_OTHER};
 }

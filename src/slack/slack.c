@@ -10,6 +10,8 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
+#define MOST_TOLD 10000 /* reactions whose persons were told, before all are forgotten */
+
 /* ---- accounts ---- */
 
 static bool is_of(const struct slack_account *account, const struct config_notify *notify)
@@ -99,6 +101,7 @@ struct slack *slack_create(struct loop *loop, struct store *store, slack_decider
     slack->store = store;
     slack->decider = decider;
     slack->context = context;
+    slack->told = map_create();
     list_init(&slack->accounts);
     list_init(&slack->leaving);
     return slack;
@@ -126,6 +129,7 @@ void slack_destroy(struct slack *slack)
     if (!slack)
         return;
     slack_close(slack);
+    map_destroy(slack->told, NULL);
     free_all(&slack->accounts);
     free_all(&slack->leaving);
     fetcher_destroy(slack->fetcher);
@@ -151,15 +155,15 @@ enum slack_origin slack_origin_of(struct slack *slack, const struct config_notif
     return is_foreign ? SLACK_ORIGIN_FOREIGN : SLACK_ORIGIN_OWN;
 }
 
-void slack_ask_reason(struct slack *slack, const struct config_notify *notify,
-                      const struct slack_press *press)
+void slack_ask(struct slack *slack, const struct config_notify *notify,
+               const struct slack_press *press, const struct slack_asked *asked)
 {
     struct slack_account *account = find(&slack->accounts, notify);
     struct buffer body;
     if (!account || !press->trigger)
         return;
     buffer_init(&body);
-    dialog_write(&body, press);
+    dialog_write(&body, press, asked);
     account_post(account, "views.open", &body);
 }
 
@@ -171,6 +175,36 @@ void slack_tell(struct slack *slack, const struct config_notify *notify,
     if (!account)
         return;
     buffer_init(&body);
-    dialog_write_line(&body, press, text);
+    dialog_write_line(&body, press->channel, press->user, NULL, text);
     account_post(account, "chat.postEphemeral", &body);
+}
+
+static struct slack_account *account_of_channel(struct slack *slack, const char *key)
+{
+    LIST_FOR_EACH_SAFE (node, next, &slack->accounts) {
+        struct slack_account *account = LIST_ENTRY(node, struct slack_account, node);
+        for (size_t i = 0; i < account->channel_count; i++) {
+            if (strcmp(account->channels[i].key, key) == 0)
+                return account;
+        }
+    }
+    return NULL;
+}
+
+void slack_tell_reaction(struct slack *slack, const struct slack_wish *wish, const char *text)
+{
+    struct slack_account *account = account_of_channel(slack, wish->reaction);
+    char *mark = memory_format("%s %s %s", wish->channel, wish->ts, wish->user);
+    if (account && !map_get(slack->told, str_from(mark))) {
+        struct buffer body;
+        if (map_count(slack->told) >= MOST_TOLD) {
+            map_destroy(slack->told, NULL);
+            slack->told = map_create();
+        }
+        map_put(slack->told, str_from(mark), slack);
+        buffer_init(&body);
+        dialog_write_line(&body, wish->channel, wish->user, wish->ts, text);
+        account_post(account, "chat.postEphemeral", &body);
+    }
+    free(mark);
 }

@@ -12,6 +12,7 @@
 #include "taskgate/core/digest.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
+#include "taskgate/core/map.h"
 #include "taskgate/identity/fetch.h"
 #include "taskgate/slack/slack.h"
 
@@ -24,6 +25,7 @@ struct slack {
     struct fetcher *fetcher; /* NULL before the first account */
     struct list accounts;    /* of the configuration in force */
     struct list leaving;     /* others, until their last answer has come */
+    struct map *told;        /* "CHANNEL TS USER" of reactions, to any pointer */
     bool is_closed;
 };
 #define SLACK_MAGIC 0x51ac0001

@@ -206,6 +206,7 @@ struct store_vote *vote_copy(const struct store_vote *vote)
     person_copy(&copy->voter, &vote->voter);
     copy->reason = memory_copy_text(vote->reason);
     copy->reaction = memory_copy_text(vote->reaction);
+    copy->typed = memory_copy_text(vote->typed);
     copy->shown_digest = memory_copy_text(vote->shown_digest);
     copy->claim = NULL; /* an operation of its own */
     if (vote->edit) {
@@ -228,6 +229,7 @@ void vote_destroy(struct store_vote *vote)
     free((char *)vote->reason);
     free((char *)vote->reaction);
     free((char *)vote->shown_digest);
+    free((char *)vote->typed);
     if (vote->edit) {
         free(vote->edit->arguments);
         free(vote->edit->request);

@@ -30,6 +30,9 @@ enum ballot_refusal store_vote_judge(const struct ballot *ballot, const struct s
         .verb = vote->verb,
         .has_reason = visible_has_content(str_from(vote->reason)),
         .is_emergency = vote->is_emergency,
+        .typed = vote->electorate.typed
+                     ? vote->electorate.typed(vote->electorate.context, vote, task)
+                     : BALLOT_TYPED_NOT_ASKED,
         .grant = vote->grant,
     };
     if (!vote->withdraws)

@@ -25,7 +25,7 @@ const form = { method: 'elicitation/create', params: { mode: 'form', ...PARTY } 
 const stage = (t, { rounds, rule = HIGH, more = {}, upstream = {}, ...options } = {}) =>
   scene(t, {
     rules: [rule],
-    approval: workflow('10m', { ...(rounds && { rounds }), ...more }),
+    approval: workflow('10m', { typed: 'off', ...(rounds && { rounds }), ...more }),
     upstream: { tools: [tool('book_dinner')], handlers: { 'tools/call': asks(elicit('e-1')) }, ...upstream },
     ...options,
   });

@@ -119,7 +119,7 @@ test('the sentence of the rule goes with the arguments, its risk to all, and who
   slack.fault = [500, '']; // so that the vote is there when the message is
   const { taskId } = await (await connect()).createTask('write', { path: '/x', password: 'hunter2' });
   await slack.seen(1);
-  assert.equal((await admin.as('token-of-alice-0123456789').decide('approve', taskId)).status, 202);
+  assert.equal((await admin.as('token-of-alice-0123456789').post(`/api/v1/tasks/${taskId}/approve`, { typed: 'write' })).status, 202);
   slack.fault = null;
   await until(() => slack.messages.size === 1, 'the message');
   const facts = [...slack.messages.values()][0].blocks[1].text.text;

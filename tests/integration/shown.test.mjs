@@ -48,7 +48,7 @@ test('a task tells the words of its rule and of its tool, on the API, in events 
 test('a rule and a tool that say nothing: null, and nothing is marked', async (t) => {
   const { admin, connect } = await stage(t);
   const { taskId } = await (await connect()).createTask('read');
-  assert.deepEqual(told(await admin.task(taskId)), { rule: '*', ruleDescription: null, summary: null, highlight: [], risk: null, toolDescription: null, toolAnnotations: null, listed: true });
+  assert.deepEqual(told(await admin.task(taskId)), { rule: '*', ruleDescription: null, summary: null, highlight: [], risk: 'medium', toolDescription: null, toolAnnotations: null, listed: true });
 });
 
 test('the shown words outlive a reload, a restart by kill -9 and the end of the task; a value that is hidden then is hidden in the sentence', async (t) => {
@@ -134,4 +134,73 @@ test('an unknown sort, and a cursor of another order or made up, are 400', async
     assert.deepEqual([answer.status, answer.json.error.code], [400, 'invalid_request'], query);
     assert.match(answer.json.error.message, reason);
   }
+});
+
+const RISKS = [
+  { match: 'drop', action: 'approve', approval: 'default', show: { risk: 'high', confirm: 'db', highlight: ['n'] } },
+  { match: 'low', action: 'approve', approval: 'default', show: { risk: 'low' } },
+  { match: 'free', action: 'approve', approval: 'off', show: { risk: 'high' } },
+  { match: 'server', action: 'approve', approval: 'high' },
+  { match: '*', action: 'approve', approval: 'default' },
+];
+const HINTED = [tool('drop'), tool('low', { annotations: { destructiveHint: true } }), tool('free'), tool('server', { annotations: { destructiveHint: true } }), tool('kills', { annotations: { destructiveHint: true } }), tool('reads', { annotations: { readOnlyHint: true } }), tool('plain')];
+
+async function typedStage(t) {
+  const all = await scene(t, { rules: RISKS, approval: { ...workflow('10m'), high: { timeout: '10m', typed: 'high' }, off: { timeout: '10m', typed: 'off' } }, upstream: { tools: HINTED } });
+  const client = await all.connect();
+  await client.result('tools/list');
+  const call = async (name, args = {}) => (await client.createTask(name, args)).taskId;
+  const approve = async (id, body = {}) => {
+    const { status, json } = await all.admin.post(`/api/v1/tasks/${id}/approve`, body);
+    return [status, json.error?.code, json.error?.path];
+  };
+  return { ...all, client, call, approve };
+}
+
+test('the risk of a call: of the rule, else by the hints of the server, else medium; and what is typed for it', async (t) => {
+  const { admin, call } = await typedStage(t);
+  const wanted = {
+    drop: ['high', 'rule', { path: '$tool' }],
+    low: ['low', 'rule', null],
+    free: ['high', 'rule', null],
+    server: ['high', 'server', { path: '$tool' }],
+    kills: ['high', 'server', null],
+    reads: ['low', 'server', null],
+    plain: ['medium', 'default', null],
+  };
+  for (const [name, parts] of Object.entries(wanted)) {
+    const { risk, riskBy, typed } = await admin.task(await call(name));
+    assert.deepEqual([risk, riskBy, typed], parts, name);
+  }
+});
+
+test('an approval of high risk needs the typed value; a rejection does not', async (t) => {
+  const { admin, call, approve, gateway } = await typedStage(t);
+  const id = await call('drop', { db: 'PRODUCTION', n: 7 });
+  assert.deepEqual((await admin.task(id)).typed, { path: 'db' });
+  assert.deepEqual(await approve(id), [422, 'typed_required', 'db']);
+  assert.deepEqual(await approve(id, { typed: ' ' }), [422, 'typed_required', 'db']);
+  for (const typed of ['production', 'PRODUCTIO', 'drop']) assert.deepEqual(await approve(id, { typed }), [422, 'typed_wrong', 'db']);
+  assert.deepEqual(await approve(id, { typed: 1 }), [400, 'invalid_request', undefined]);
+  const many = async (typed) => (await admin.post('/api/v1/decisions', { verb: 'approve', items: [{ id, ...(typed ? { typed } : {}) }] })).json.results[0];
+  assert.deepEqual(await many(), { id, status: 422, code: 'typed_required', path: 'db' });
+  assert.equal((await admin.task(id)).state, 'pending');
+  assert.deepEqual(await many(' PRODUCTION '), { id, status: 200 });
+  for (const [args, path, typed] of [
+    [{ db: ['a', 'b'], n: 7.50 }, 'n', '7.5'],
+    [{ db: ['one'] }, 'db', 'one'],
+    [{ db: 'x'.repeat(65), n: '\u200b' }, '$tool', 'drop'],
+    [{ db: 'p\u0430y', n: 1 }, 'n', '1'],
+    [{ db: {}, n: true }, '$tool', 'drop'],
+  ]) {
+    const other = await call('drop', args);
+    assert.deepEqual((await admin.task(other)).typed, { path }, JSON.stringify(args));
+    assert.deepEqual(await approve(other, { typed: `${typed}x` }), [422, 'typed_wrong', path]);
+    assert.deepEqual(await approve(other, { typed }), [200, undefined, undefined]);
+  }
+  assert.equal((await admin.reject(await call('drop', { db: 'PRODUCTION' }))).state, 'rejected');
+  assert.equal((await admin.approve(await call('free'))).state !== 'pending', true);
+  assert.equal((await gateway.cli(['tasks', 'approve', await call('drop', { db: 'PRODUCTION' })])).code, 1);
+  assert.equal((await gateway.cli(['tasks', 'approve', await call('drop', { db: 'PRODUCTION' }), '--typed', 'PRODUCTION'])).code, 0);
+  assert.ok(!gateway.child.stderr.includes('PRODUCTIO'), 'the value is in no log');
 });

@@ -222,3 +222,29 @@ test('a press for another request than that of the message counts nothing; one w
   assert.equal((await pressed(taskId)).status, 200);
   await admin.inState(taskId, 'completed');
 });
+
+test('an approval of high risk: a reaction does not count and is told so once; a button asks for the value', async (t) => {
+  const { gateway, admin, slack, asked, press } = await stage(t, { rules: [{ match: 'write', action: 'approve', show: { risk: 'high', confirm: 'db' } }], keys: { reasons: { approve: 'required' } } });
+  const { taskId, message } = await asked({ db: 'PRODUCTION' });
+  assert.match(message.blocks[2].text.text, /^React with :-1: to reject\. An approval needs a typed value, so no reaction approves\.$/);
+  await press(message, 'approve', 'U0ALICE');
+  const view = await until(() => slack.views[0], 'the dialog');
+  assert.deepEqual(view.blocks.map((block) => [block.block_id, block.label.text]), [['typed', 'Type the value of db'], ['reason', 'Reason']]);
+  const send = (typed) => report(gateway.adminUrl, slack.submissionOf(view, 'agreed', 'U0ALICE', typed));
+  assert.deepEqual(JSON.parse((await send('SCRATCH')).text), { response_action: 'errors', errors: { typed: 'This is not the value that is asked for.' } });
+  assert.equal((await admin.task(taskId)).state, 'pending');
+  assert.deepEqual(await send('PRODUCTION'), { status: 200, text: '' });
+  await admin.inState(taskId, 'completed');
+});
+
+test('a reaction to a call of high risk approves nothing, and its person is told so in the thread', async (t) => {
+  const { admin, slack, asked } = await stage(t, { rules: [{ match: 'write', action: 'approve', show: { risk: 'high' } }] });
+  const { taskId, message } = await asked();
+  slack.react(message.ts, '+1', 'U0ALICE');
+  await until(() => slack.whispers.length === 1, 'a line', { deadline: 20_000 });
+  assert.deepEqual(slack.whispers[0], { channel: message.channel, user: 'U0ALICE', text: 'This approval needs a typed value, so a reaction does not count.', thread_ts: message.ts });
+  assert.deepEqual((await admin.task(taskId)).votes, []);
+  slack.react(message.ts, '-1', 'U0BOB');
+  await admin.inState(taskId, 'rejected');
+  assert.equal(slack.whispers.length, 1);
+});

@@ -28,6 +28,8 @@ enum ballot_refusal {
     BALLOT_CHANGED, /* another request was shown to the voter */
     BALLOT_REASON_REQUIRED,
     BALLOT_ALREADY_VOTED,
+    BALLOT_TYPED_REQUIRED,
+    BALLOT_TYPED_WRONG,
     BALLOT_NO_VOTE,           /* there is none to withdraw */
     BALLOT_NOT_A_GRANTER,     /* the voter may approve, but give no grants */
     BALLOT_GRANT_NOT_ALLOWED, /* calls of this kind get none */
@@ -36,6 +38,14 @@ enum ballot_refusal {
 };
 /* "own_call", "not_an_approver" …; NULL for BALLOT_ACCEPTED. */
 const char *ballot_refusal_code(enum ballot_refusal refusal);
+
+/* Whether the voter has typed the value that this approval needs. */
+enum ballot_typed {
+    BALLOT_TYPED_NOT_ASKED,
+    BALLOT_TYPED_FITS,
+    BALLOT_TYPED_MISSING,
+    BALLOT_TYPED_OTHER,
+};
 
 /* A vote that a person asks for, and the call that it is about. */
 struct ballot_question {
@@ -48,6 +58,7 @@ struct ballot_question {
     enum ballot_verb verb;
     bool has_reason;
     bool is_emergency; /* an approval by one alone */
+    enum ballot_typed typed;
     struct ballot_wish grant;
 };
 enum ballot_refusal ballot_judge(const struct ballot *ballot,

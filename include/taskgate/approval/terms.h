@@ -48,6 +48,10 @@ struct ballot_grants {
     struct ballot_names by;    /* groups who may; none: everybody who may vote */
 };
 
+/* The calls whose approval needs a typed value: those of high risk by the rule's word, by that of
+ * the rule or the server, or none. The numbers are stored. */
+enum ballot_typing { BALLOT_TYPING_RULE, BALLOT_TYPING_HIGH, BALLOT_TYPING_OFF };
+
 struct ballot_terms {
     bool is_unreadable; /* of a damaged store: nobody may vote */
     /* A voter is in one of the groups, or one of the people. Without any: everybody. */
@@ -58,6 +62,7 @@ struct ballot_terms {
     bool approve_needs_reason, reject_needs_reason;
     struct ballot_names emergency; /* groups of whom one decides alone in an emergency */
     struct ballot_grants grants;
+    enum ballot_typing typing;
     struct ballot_names allow_edit; /* dot paths into the arguments that an approver may change */
 };
 
@@ -66,7 +71,8 @@ void ballot_terms_init(struct ballot_terms *terms);
 void ballot_terms_finish(struct ballot_terms *terms);
 /* Adds so many of a group. */
 void ballot_terms_add_need(struct ballot_terms *terms, const char *group, int64_t count);
-/* Whether any one person decides, with or without a reason. Grants and edits do not matter. */
+/* Whether any one person decides, with or without a reason. Grants, edits and typed values do not
+ * matter. */
 bool ballot_terms_are_plain(const struct ballot_terms *terms);
 /* How many persons must approve. */
 int64_t ballot_terms_persons(const struct ballot_terms *terms);

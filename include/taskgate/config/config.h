@@ -149,6 +149,7 @@ struct config_rule {
     /* The call as the people who decide see it: */
     char *summary;                   /* a text with {path} (summary.h), or NULL */
     struct config_strings highlight; /* dot paths into the arguments */
+    char *confirm;                   /* dot path into the arguments: its value is typed; or NULL */
     enum config_risk risk;
     int line, column; /* of the rule in its file */
 };
@@ -161,6 +162,7 @@ struct config_workflow {
     bool admin_only;                     /* destination {type: admin} or none */
     enum config_confirm confirm;
     enum config_rounds rounds;
+    enum ballot_typing typed; /* of which calls a value is typed before an approval */
     /* The approvers, as they are written: */
     struct config_strings approver_groups, approver_people, emergency_groups;
     bool approve_needs_reason, reject_needs_reason;
@@ -244,9 +246,8 @@ struct config_notify {
     enum config_notify_type type;
     char *id;      /* or NULL */
     char *url;     /* may hold credentials: never logged, never stored */
-    char *secret;  /* signs a webhook, Slack's token, PagerDuty's routing key, the password of
-                      SMTP or NULL; NULL for Teams. Resolved from the environment at load; never
-                      logged */
+    char *secret;  /* signs a webhook, Slack's token, PagerDuty's routing key, SMTP's password or
+                      NULL; NULL for Teams. Resolved from the environment at load; never logged */
     char *channel; /* of Slack; else NULL */
     char *signing_secret; /* Slack signs presses of buttons with it; NULL: there are no buttons */
     char *from;           /* of SMTP, as the two below; else NULL: an address */
@@ -259,8 +260,7 @@ struct config_notify {
     struct config_strings destination_of; /* workflows that name it as their `destination` */
     bool is_destination;                  /* of those alone */
     unsigned events;                      /* NOTIFY_… bits */
-    bool include_arguments;
-    bool blind_votes; /* votes count under messages that do not show the whole request */
+    bool include_arguments, blind_votes;  /* the latter: votes count without the whole request */
 };
 
 /* How people decide in Slack. */

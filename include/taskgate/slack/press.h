@@ -30,10 +30,16 @@ struct slack_press {
     char *bot;          /* that has posted the message */
     char *channel, *ts; /* of the message with the button */
     char *task_id;
-    char *shown_digest; /* of the request that the message shows; or NULL */
-    char *trigger;      /* opens a dialog, within three seconds */
-    char *reason;       /* of a dialog */
+    char *shown_digest;   /* of the request that the message shows; or NULL */
+    char *trigger;        /* opens a dialog, within three seconds */
+    char *reason, *typed; /* of a dialog; NULL: it did not ask */
     enum ballot_verb verb;
+};
+
+/* The inputs of a dialog: a reason, and a value with this label; NULL: none. */
+struct slack_asked {
+    bool reason;
+    const char *typed;
 };
 
 /* Reads a form with the field `payload`. False with `error` when it is none; `press` is empty

@@ -28,6 +28,7 @@ struct slack_wish {
     const char *user; /* Slack id of a person of the configuration */
     enum slack_want want;
     const char *shown_digest; /* of the request that the message shows; "" where it is not known */
+    const char *channel, *ts; /* the place of the message */
     const char *reaction;     /* the message's mark: a vote by it is withdrawn by it alone */
 };
 /* `is_settled`: false where the store has failed, so that the wish is told again. */
@@ -56,9 +57,12 @@ enum slack_origin {
 /* `notify`: of the configuration in force. */
 enum slack_origin slack_origin_of(struct slack *slack, const struct config_notify *notify,
                                   const struct slack_press *press);
-/* Asks the person for a reason, whose press this was. */
-void slack_ask_reason(struct slack *slack, const struct config_notify *notify,
-                      const struct slack_press *press);
+/* Asks the person by a dialog, whose press this was. */
+void slack_ask(struct slack *slack, const struct config_notify *notify,
+               const struct slack_press *press, const struct slack_asked *asked);
+/* Tells the person of a reaction a line that they alone see, in the thread of the message, once
+ * for each person and message as far as is remembered. */
+void slack_tell_reaction(struct slack *slack, const struct slack_wish *wish, const char *text);
 /* Tells the person alone a line, under the message. */
 void slack_tell(struct slack *slack, const struct config_notify *notify,
                 const struct slack_press *press, const char *text);

@@ -140,7 +140,12 @@ void store_task_change(struct store *store, struct str id, const struct task_cha
                        const struct store_actor *actor, struct store_call call);
 /* Facts of votes that the store cannot know: it asks on its own thread, also of votes that came
  * between a caller's look and its vote. */
+struct store_vote;
 struct store_electorate {
+    /* Whether the vote has the typed value that an approval of this task needs. NULL: none is
+     * asked for. */
+    enum ballot_typed (*typed)(void *context, const struct store_vote *vote,
+                               const struct task *task);
     /* Whether a vote that was given earlier counts now; sets vote->stands, and the groups that its
      * person has now. */
     void (*renew)(void *context, struct ballot_vote *vote);
@@ -178,6 +183,7 @@ struct store_vote {
     bool withdraws;                /* takes their vote back; the three above do not matter */
     const char *reaction; /* mark of the message whose reaction it is, or NULL; such a one withdraws
                              no other vote than its own */
+    const char *typed;    /* the value that the voter has typed; or NULL */
     const char *shown_digest; /* of the request that the voter was shown; NULL: not told */
     struct store_electorate electorate; /* taken over */
     const struct store_claim *claim;    /* of the same task, or NULL. Copied */

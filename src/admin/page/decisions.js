@@ -15,6 +15,7 @@ const CODES = {
   own_call: 'This is your own call: somebody else must approve it.',
   not_an_approver: 'You are not among those who decide this workflow.',
   reason_required: 'This vote needs a reason.',
+  typed_required: 'This approval needs a typed value: approve it by itself.',
   not_found: 'This task is not known any more.',
 };
 
@@ -29,10 +30,10 @@ export class Decisions {
 
   /** A button of a row, which has the arguments in view. */
   async press(row, verb, reason) {
-    if (verb === 'emergency' || (verb === 'approve' && row.task.risk === 'high')) {
+    if (verb === 'emergency' || (verb === 'approve' && row.task.typed)) {
       const { task } = row; // as the dialog shows it
       const answer = await askDecision([shownOf(row, verb)], verb, { reason });
-      if (answer) await this.one(row, task, verb, answer.reason);
+      if (answer) await this.one(row, task, verb, answer.reason, answer.typed);
       return;
     }
     await this.one(row, row.task, verb, reason);
@@ -42,7 +43,7 @@ export class Decisions {
   async ask(rows, verb) {
     const own = rows.filter((row) => row.isPending && may(row.task, verb));
     if (own.length === 0) return rows[0]?.setProblem(whyNot(rows[0].task) || 'You cannot do that with this call.');
-    const allowed = rows.length > 1 && verb === 'approve' ? own.filter((row) => row.task.risk !== 'high') : own;
+    const allowed = rows.length > 1 && verb === 'approve' ? own.filter((row) => !row.task.typed) : own;
     if (allowed.length === 0) return rows[0].setProblem('Calls of high risk are approved one by one.');
     const changed = allowed.length > 1 && verb === 'approve' && allowed.find((row) => row.detail?.edit.text !== undefined);
     if (changed) return changed.setProblem('You are changing the arguments of this call: approve it by itself.');
@@ -51,17 +52,17 @@ export class Decisions {
     const tasks = allowed.map((row) => row.task); // as the dialog shows it
     const answer = await askDecision(allowed.map((row) => shownOf(row, verb)), verb, { reason, leftOut: own.length - allowed.length });
     if (!answer) return;
-    if (allowed.length === 1) await this.one(allowed[0], tasks[0], verb, answer.reason);
+    if (allowed.length === 1) await this.one(allowed[0], tasks[0], verb, answer.reason, answer.typed);
     else await this.many(allowed, tasks, verb, answer.reason);
   }
 
-  async one(row, shown, verb, reason) {
+  async one(row, shown, verb, reason, typed) {
     const isEmergency = verb === 'emergency';
     row.element.focus({ preventScroll: true }); // the button is about to be disabled, and to leave
     row.setBusy(true);
     try {
       const grant = verb === 'approve' ? row.detail?.grant : undefined;
-      const task = await decide(shown, isEmergency ? 'approve' : verb, reason, { ...(isEmergency ? { emergency: true } : {}), ...(grant ? { grant } : {}) }, verb === 'approve' ? row.detail?.edit.text : undefined);
+      const task = await decide(shown, isEmergency ? 'approve' : verb, reason, { ...(isEmergency ? { emergency: true } : {}), ...(typed ? { typed } : {}), ...(grant ? { grant } : {}) }, verb === 'approve' ? row.detail?.edit.text : undefined);
       row.setBusy(false);
       // The stream may already have brought a later state than the answer.
       if (row.isPending) this.host.changed(task);

@@ -1,5 +1,5 @@
 // The dialog before a decision: what is decided, the reason, and a check where much is at stake.
-import { JsonObject, jsonPieces } from './json.js';
+import { JsonNumber, JsonObject, jsonPieces } from './json.js';
 import { askerText, make, plural, putPieces, putText, shortened, visibleText } from './text.js';
 import { needsReason } from './votes.js';
 
@@ -40,8 +40,26 @@ function listed(tasks) {
   });
 }
 
-/* A name that cannot be typed is too much to ask. */
-const typable = (tool) => shortened(visibleText(tool), 64).replace(/…$/, '');
+/* The values at a dot path, through the elements of arrays. */
+function valuesAt(value, [key, ...rest]) {
+  if (Array.isArray(value)) return value.flatMap((item) => valuesAt(item, [key, ...rest]));
+  if (key === undefined) return [value];
+  const member = value instanceof JsonObject ? value.get(key) : undefined;
+  return member === undefined ? [] : valuesAt(member, rest);
+}
+
+/* The value that an approval needs typed, with the words for it; {text: ''} where nothing is typed. The gateway says
+ * which one that is of the client's arguments, and judges what was typed for any others. */
+function askedOf(task, verb) {
+  const path = verb === 'reject' ? undefined : taskPath(task.typed);
+  if (path === undefined) return { text: '' };
+  if (path === '$tool') return { text: task.tool, label: 'the name of the tool' };
+  if (path === '$digest') return { text: task.requestDigest.slice(0, 8), label: 'the beginning of the digest' };
+  const [value] = valuesAt(task.arguments, path.split('.'));
+  return { text: String(value instanceof JsonNumber ? value.text : value ?? ''), label: path };
+}
+
+const taskPath = (typed) => typed?.get('path');
 
 function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   const { title, button } = WORDS[verb];
@@ -73,7 +91,7 @@ function open(first, check) {
     byId('dialog-typed').oninput = check;
     dialog.onclose = () => {
       if (from?.isConnected) from.focus({ preventScroll: true });
-      resolve(dialog.returnValue === 'yes' ? { reason: byId('dialog-reason').value.trim() } : null);
+      resolve(dialog.returnValue === 'yes' ? { reason: byId('dialog-reason').value.trim(), typed: byId('dialog-typed').value.trim() } : null);
     };
   });
 }
@@ -81,16 +99,18 @@ function open(first, check) {
 /** Asks for a decision on `tasks`. Resolves to {reason}, or to null when it is called off. */
 export function askDecision(tasks, verb, options = {}) {
   fill(tasks, verb, options);
-  const name = verb !== 'reject' && tasks.length === 1 && tasks[0].risk === 'high' ? typable(tasks[0].tool) : '';
-  askName(name);
-  const check = () => byId('dialog-typed').setCustomValidity(byId('dialog-typed').value.trim() === name ? '' : `Type ${name}`);
+  const { text, label } = tasks.length === 1 ? askedOf(tasks[0], verb) : { text: '' };
+  const name = text.trim();
+  askName(name, label);
+  const check = () => byId('dialog-typed').setCustomValidity(byId('dialog-typed').value.trim() === name ? '' : `Type ${visibleText(name)}`);
   if (name) check();
   return open(byId(name ? 'dialog-typed' : 'dialog-reason'), check);
 }
 
-function askName(name) {
+function askName(name, label = '') {
   byId('dialog-type').hidden = name === '';
-  byId('dialog-name').textContent = name;
+  byId('dialog-name').textContent = visibleText(name);
+  byId('dialog-typed-of').textContent = label ? `(${visibleText(label)})` : '';
   byId('dialog-typed').value = '';
   byId('dialog-typed').required = name !== '';
   byId('dialog-typed').setCustomValidity('');

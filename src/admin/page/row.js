@@ -87,7 +87,7 @@ export class Row {
     this.element.dataset.state = task.state;
     this.element.dataset.risk = task.risk ?? '';
     this.part('.state').textContent = STATES[task.state] ?? task.state;
-    this.part('.risk').hidden = !(task.risk === 'high' || task.risk === 'medium');
+    this.part('.risk').hidden = !(task.risk === 'high' || (task.risk === 'medium' && task.riskBy === 'rule'));
     this.part('.risk').textContent = `${task.risk} risk`;
     if (isNew) this.part('.brief').textContent = briefOf(task);
     putAsker(this.part('.asker'), task);

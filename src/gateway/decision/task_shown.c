@@ -21,19 +21,46 @@ static void add_highlight(struct buffer *out, const struct config_strings *paths
     buffer_append_char(out, ']');
 }
 
+static bool says(const struct catalog_tool *tool, enum policy_hint hint)
+{
+    /* Only the definition that the call is bound to speaks. */
+    return *tool->digest && (tool->hints.given & tool->hints.truth & 1U << hint) != 0;
+}
+
+static void add_risk(struct buffer *out, const struct config_rule *rule,
+                     const struct catalog_tool *tool)
+{
+    enum config_risk risk = rule ? rule->risk : RISK_UNSAID;
+    const char *by = "rule";
+    if (risk == RISK_UNSAID) {
+        by = "server";
+        if (says(tool, HINT_DESTRUCTIVE))
+            risk = RISK_HIGH;
+        else if (says(tool, HINT_READ_ONLY))
+            risk = RISK_LOW;
+    }
+    if (risk == RISK_UNSAID) {
+        by = "default";
+        risk = RISK_MEDIUM;
+    }
+    json_add_text(out, "risk", config_risk_name(risk));
+    json_add_text(out, "riskBy", by);
+}
+
 void task_shown_write(struct buffer *out, const struct task_origin *origin,
-                      const struct config_rule *rule, const char *digest)
+                      const struct config_rule *rule, const struct catalog_tool *tool)
 {
     buffer_append_char(out, '{');
     if (rule) {
         add_text(out, "ruleDescription", rule->description);
         add_text(out, "summary", rule->summary);
         add_highlight(out, &rule->highlight);
-        add_text(out, "risk", config_risk_name(rule->risk));
+        add_text(out, "confirm", rule->confirm);
     }
+    add_risk(out, rule, tool);
     const struct catalog_asked asked = {str_from(origin->source->id), str_from(origin->told_owner),
                                         origin->envelope->name.text};
-    bool is_listed = catalog_describe_tool(origin->catalog, &asked, digest, out);
+    bool is_listed = catalog_describe_tool(origin->catalog, &asked, tool->digest, out);
     json_add_key(out, "listed");
     buffer_append_text(out, is_listed ? "true}" : "false}");
 }

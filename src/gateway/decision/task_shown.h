@@ -3,7 +3,9 @@
  * that it neither changes with a reload nor gets lost by a restart. A JSON object, each member of
  * which may be missing but the last:
  *
- *     ruleDescription, summary (with its {path}s), highlight, risk     as the rule has them
+ *     ruleDescription, summary (with its {path}s), highlight, confirm     as the rule has them
+ *     risk, riskBy     as the rule has it ("rule"), else by the server's hints ("server"), or
+ *                      "medium" by nobody's word ("default")
  *     toolDescription, toolAnnotations     as the server has told the caller of the tool
  *     listed                               whether the caller's list has the tool
  */
@@ -11,6 +13,6 @@
 
 #include "task_binding.h"
 
-/* Writes it for a call of the tool that was bound to the definition `digest`. */
+/* Writes it for a call of the tool as it is known of the owner's list. */
 void task_shown_write(struct buffer *out, const struct task_origin *origin,
-                      const struct config_rule *rule, const char *digest);
+                      const struct config_rule *rule, const struct catalog_tool *tool);

@@ -44,7 +44,7 @@ class Slack {
       Object.assign(message, { text, blocks });
       return { channel, ts, text, message: { type: 'message', text } };
     },
-    'chat.postEphemeral': ({ channel, user, text }) => (this.whispers.push({ channel, user, text }), { message_ts: '1768009999.000100' }),
+    'chat.postEphemeral': ({ channel, user, text, thread_ts }) => (this.whispers.push({ channel, user, text, ...(thread_ts ? { thread_ts } : {}) }), { message_ts: '1768009999.000100' }),
     'views.open': ({ trigger_id, view }) => {
       if (!this.triggers.delete(trigger_id)) return 'expired_trigger_id';
       const known = view?.type === 'modal' && view.title?.text.length <= 24 && view.private_metadata.length <= 3000 && view.blocks.every((block) => block.type === 'input');
@@ -151,8 +151,8 @@ class Slack {
   }
 
   /** Slack's report of a dialog that was sent. */
-  submissionOf(view, reason, user) {
-    const values = Object.fromEntries(view.blocks.map((block) => [block.block_id, { [block.element.action_id]: { type: 'plain_text_input', value: reason } }]));
+  submissionOf(view, reason, user, typed = reason) {
+    const values = Object.fromEntries(view.blocks.map((block) => [block.block_id, { [block.element.action_id]: { type: 'plain_text_input', value: block.block_id === 'typed' ? typed : reason } }]));
     return { type: 'view_submission', team: { id: TEAM, domain: 'team' }, user: { id: user, team_id: TEAM }, api_app_id: APP, token: 'old', trigger_id: crypto.randomUUID(), view: { ...view, team_id: TEAM, state: { values } }, response_urls: [] };
   }
 }

@@ -142,7 +142,7 @@ START_TEST(a_dialog_brings_back_what_it_was_opened_with)
     buffer_init(&view);
     buffer_init(&payload);
     ck_assert(read(&press, PRESS("taskgate_approve")));
-    dialog_write(&view, &press);
+    dialog_write(&view, &press, &(struct slack_asked){.reason = true});
     ck_assert(json_check(buffer_str(&view), NULL));
     ck_assert(json_string_equals(json_member(buffer_str(&view), "trigger_id"), STR("t")));
     struct str kept = json_path(buffer_str(&view), "view", "private_metadata");

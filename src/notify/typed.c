@@ -1,0 +1,203 @@
+/* The first value that can be typed. */
+#include "taskgate/notify/typed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/approval/terms.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/visible.h"
+#include "taskgate/json/text.h"
+
+#define DIGEST_DIGITS 8
+
+/* ---- risk ---- */
+
+/* A word of the gateway's own, without its quotes. */
+static struct str word_of(const struct task *task, const char *name)
+{
+    struct str raw = *task->shown ? json_member(str_from(task->shown), name) : STR_EMPTY;
+    return raw.length > 2 ? str_slice(raw.bytes + 1, raw.length - 2) : STR_EMPTY;
+}
+
+struct typed_risk typed_risk_of(const struct task *task)
+{
+    struct typed_risk risk = {word_of(task, "risk"), word_of(task, "riskBy")};
+    /* A task of an older version has the risk of its rule alone. */
+    if (risk.risk.length == 0)
+        return (struct typed_risk){STR("medium"), STR("default")};
+    if (risk.by.length == 0)
+        risk.by = STR("rule");
+    return risk;
+}
+
+bool typed_risk_is_shown(const struct typed_risk *risk)
+{
+    return str_equal(risk->risk, STR("high")) || str_equal(risk->by, STR("rule"));
+}
+
+bool typed_is_asked(const struct task *task)
+{
+    struct ballot_terms terms;
+    struct typed_risk risk = typed_risk_of(task);
+    ballot_terms_read(&terms, str_from(task->terms));
+    bool asks = terms.typing == BALLOT_TYPING_HIGH ||
+                (terms.typing == BALLOT_TYPING_RULE && str_equal(risk.by, STR("rule")));
+    ballot_terms_finish(&terms);
+    return asks && str_equal(risk.risk, STR("high"));
+}
+
+/* ---- values ---- */
+
+/* The length of a UTF-8 character; 0 where there is none. */
+static size_t read_character(struct str text, unsigned *code_point)
+{
+    unsigned char lead = (unsigned char)*text.bytes;
+    size_t length = 1;
+    if (lead >= 0xF0)
+        length = 4;
+    else if (lead >= 0xE0)
+        length = 3;
+    else if (lead >= 0x80)
+        length = 2;
+    if (length > text.length)
+        return 0;
+    *code_point = length == 1 ? lead : lead & (0xFFU >> (length + 1));
+    for (size_t i = 1; i < length; i++)
+        *code_point = *code_point << 6 | ((unsigned char)text.bytes[i] & 0x3F);
+    return length;
+}
+
+/* Letters that look like Latin ones cannot be told from them by reading. */
+static bool is_of_look_alikes(unsigned c)
+{
+    return (c >= 0x370 && c < 0x590) || (c >= 0x13A0 && c < 0x1400) ||
+           (c >= 0x1C80 && c < 0x1C90) || (c >= 0x1F00 && c < 0x2000) ||
+           (c >= 0x2DE0 && c < 0x2E00) || (c >= 0xA640 && c < 0xA6A0) ||
+           (c >= 0xAB70 && c < 0xABC0);
+}
+
+static bool is_latin(unsigned c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= 0xC0 && c < 0x250);
+}
+
+/* 1 to 64 characters, each of which can be seen, and none that passes for another. */
+static bool can_be_typed(struct str text)
+{
+    bool has_latin = false, has_look_alikes = false;
+    size_t count = 0;
+    while (text.length > 0) {
+        unsigned c = 0;
+        size_t length = read_character(text, &c);
+        if (length == 0 || visible_is_hidden(c) || ++count > TYPED_MOST_CHARACTERS)
+            return false;
+        has_latin = has_latin || is_latin(c);
+        has_look_alikes = has_look_alikes || is_of_look_alikes(c);
+        text = str_slice(text.bytes + length, text.length - length);
+    }
+    return count > 0 && !(has_latin && has_look_alikes);
+}
+
+struct search {
+    struct str value; /* the last one that was found */
+    size_t count;
+};
+
+/* The values at a path, through the elements of arrays. */
+static void search(struct search *found, struct str value, struct str path)
+{
+    size_t position = 0;
+    struct str element, segment, rest;
+    if (json_type(value) == JSON_ARRAY) {
+        while (json_next_element(value, &position, &element))
+            search(found, element, path);
+    } else if (path.length == 0) {
+        found->value = value;
+        found->count++;
+    } else if (json_type(value) == JSON_OBJECT) {
+        str_cut(path, '.', &segment, &rest);
+        char *name = memory_copy_str(segment);
+        struct str member = json_member(value, name);
+        free(name);
+        if (json_type(member) != JSON_NONE)
+            search(found, member, rest);
+    }
+}
+
+static bool take_at(struct typed_value *typed, struct str arguments, struct str path)
+{
+    struct search found = {STR_EMPTY, 0};
+    search(&found, arguments, path);
+    buffer_clear(&typed->value);
+    if (found.count != 1)
+        return false;
+    if (json_type(found.value) == JSON_NUMBER)
+        buffer_append(&typed->value, found.value);
+    else if (json_type(found.value) != JSON_STRING ||
+             !json_decode_string(found.value, &typed->value))
+        return false;
+    struct str text = str_trim(buffer_str(&typed->value));
+    /* An agent's own text of this kind is not asked for, either. */
+    if (str_equal(text, STR("[REDACTED]")) || !can_be_typed(buffer_str(&typed->value)) ||
+        text.length == 0)
+        return false;
+    buffer_append(&typed->path, path);
+    return true;
+}
+
+static bool take_at_raw(struct typed_value *typed, struct str arguments, struct str raw)
+{
+    struct buffer path;
+    buffer_init(&path);
+    bool is_found = json_type(raw) == JSON_STRING && json_decode_string(raw, &path) &&
+                    path.length > 0 && take_at(typed, arguments, buffer_str(&path));
+    buffer_finish(&path);
+    return is_found;
+}
+
+static bool take_of_rule(struct typed_value *typed, const struct task *task, struct str arguments)
+{
+    size_t position = 0;
+    struct str path, shown = str_from(*task->shown ? task->shown : "{}");
+    struct str paths = json_member(shown, "highlight");
+    bool is_found = take_at_raw(typed, arguments, json_member(shown, "confirm"));
+    while (!is_found && json_type(paths) == JSON_ARRAY &&
+           json_next_element(paths, &position, &path))
+        is_found = take_at_raw(typed, arguments, path);
+    return is_found;
+}
+
+void typed_find(struct typed_value *found, const struct task *task, struct str arguments)
+{
+    buffer_init(&found->path);
+    buffer_init(&found->value);
+    if (take_of_rule(found, task, arguments))
+        return;
+    bool is_name = can_be_typed(str_from(task->tool)) || !*task->request_digest;
+    buffer_clear(&found->value);
+    buffer_append_text(&found->path, is_name ? "$tool" : "$digest");
+    if (is_name)
+        buffer_append_text(&found->value, task->tool);
+    else
+        buffer_append(&found->value, str_slice(task->request_digest, DIGEST_DIGITS));
+}
+
+void typed_finish(struct typed_value *found)
+{
+    buffer_finish(&found->path);
+    buffer_finish(&found->value);
+}
+
+enum ballot_typed typed_judge(const struct task *task, struct str arguments, const char *typed)
+{
+    struct typed_value asked;
+    if (!typed_is_asked(task))
+        return BALLOT_TYPED_NOT_ASKED;
+    if (!typed || str_trim(str_from(typed)).length == 0)
+        return BALLOT_TYPED_MISSING;
+    typed_find(&asked, task, arguments);
+    bool fits = str_equal(str_trim(str_from(typed)), str_trim(buffer_str(&asked.value)));
+    typed_finish(&asked);
+    return fits ? BALLOT_TYPED_FITS : BALLOT_TYPED_OTHER;
+}
