@@ -144,7 +144,7 @@ static enum options_outcome read_option(const struct command *command, int argc,
     const char *argument = argv[*index];
     struct str name, value;
     bool has_value = str_cut(str_from(argument + 2), '=', &name, &value);
-    struct option option;
+    struct option option = {0};
     bool is_known = find_option(command, name, &option);
     if (is_help(argument)) {
         write_help(command);

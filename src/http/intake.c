@@ -219,14 +219,13 @@ static bool is_beyond(struct connection *connection)
 /* A large buffer with little in it: the rest is given back. h2o counts from its beginning. */
 static void shrink(h2o_socket_t *socket)
 {
-    h2o_buffer_t *old = socket->input, *small;
+    h2o_buffer_t *old = socket->input;
     if (old->capacity <= UNCOUNTED_BYTES || old->size > old->capacity / 8)
         return;
-    h2o_buffer_init(&small, &h2o_socket_buffer_prototype);
-    h2o_iovec_t place = h2o_buffer_reserve(&small, old->size);
+    h2o_buffer_init(&socket->input, &h2o_socket_buffer_prototype);
+    h2o_iovec_t place = h2o_buffer_reserve(&socket->input, old->size);
     memcpy(place.base, old->bytes, old->size);
-    small->size = old->size;
-    socket->input = small;
+    socket->input->size = old->size;
     h2o_buffer__do_free(old);
 }
 

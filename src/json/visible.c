@@ -10,7 +10,7 @@ static void append(struct buffer *out, struct str json, bool is_for_people)
     for (size_t i = 0; i < json.length; i++) {
         if (json.bytes[i] != '"') {
             bool is_space = (unsigned char)json.bytes[i] < ' ';
-            buffer_append_char(out, is_space ? ' ' : json.bytes[i]);
+            buffer_append(out, is_space ? STR(" ") : str_slice(json.bytes + i, 1));
             continue;
         }
         size_t start = i++;

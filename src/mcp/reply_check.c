@@ -47,10 +47,11 @@ static bool read_number(struct str text, double *number)
     char terminated[64], *end;
     if (text.length == 0 || text.length >= sizeof terminated)
         return false;
-    for (size_t i = 0; i < text.length; i++)
+    for (size_t i = 0; i < text.length; i++) {
         if (!memchr("0123456789+-.eE", text.bytes[i], 15))
             return false;
-    memcpy(terminated, text.bytes, text.length);
+        terminated[i] = text.bytes[i];
+    }
     terminated[text.length] = '\0';
     *number = strtod(terminated, &end);
     return *end == '\0' && isfinite(*number);

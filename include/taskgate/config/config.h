@@ -372,18 +372,16 @@ struct config {
     struct config_replica replica;
     char *state_key_env; /* the variable with the state keys, or NULL: the file beside the store */
     bool store_path_is_default;
+    bool has_own_token; /* THOUGHTGATE_ADMIN_TOKEN is set, or there are no tokens: one is made */
     int workers;
-    char *proxy_bind;
-    uint16_t proxy_port;
+    char *proxy_bind, *admin_bind;
+    uint16_t proxy_port, admin_port;
     struct config_strings proxy_allowed_hosts, proxy_allowed_origins;
     struct config_tls proxy_tls, admin_tls;
-    char *admin_bind;
-    uint16_t admin_port;
     struct config_person *people;
     size_t person_count;
     struct config_token *tokens;
     size_t token_count;
-    bool has_own_token; /* THOUGHTGATE_ADMIN_TOKEN is set, or there are no tokens: one is made */
     struct config_strings admin_allowed_hosts, admin_allowed_origins;
     char *public_url; /* of the admin endpoint, without a slash at its end, or NULL */
     struct config_oidc oidc;

@@ -170,8 +170,8 @@ static void on_opened(struct legacy_session *session, const struct rpc_call_repl
 {
     struct session_lease *lease = session->waiting;
     struct call *call = lease ? lease->call : NULL;
-    if (!refusal && call && !is_anonymous(call))
-        call_note_acceptance(call, STR_EMPTY);
+    if (!refusal && lease && !is_anonymous(lease->call))
+        call_note_acceptance(lease->call, STR_EMPTY);
     if (!refusal && session->users > 0) {
         open_stream(session);
         return;

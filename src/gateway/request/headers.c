@@ -97,15 +97,22 @@ static void drop(const struct headers *headers, size_t at)
         free((char *)headers->items[at].name.bytes);
 }
 
-/* The same name to a server that reads "_" as "-", as many do. */
+/* In lower case, and with "-" for "_", which many servers take for one. */
+static char fold_letter(char c)
+{
+    if (c == '_')
+        return '-';
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c | 0x20);
+    return c;
+}
+
 static bool are_one_name(struct str left, struct str right)
 {
     if (left.length != right.length)
         return false;
     for (size_t i = 0; i < left.length; i++) {
-        char a = left.bytes[i] == '_' ? '-' : left.bytes[i];
-        char b = right.bytes[i] == '_' ? '-' : right.bytes[i];
-        if (!str_equal_ignore_case(str_slice(&a, 1), str_slice(&b, 1)))
+        if (fold_letter(left.bytes[i]) != fold_letter(right.bytes[i]))
             return false;
     }
     return true;
@@ -201,10 +208,8 @@ struct named_headers {
 static struct str fold_name(struct str name, struct buffer *room)
 {
     buffer_clear(room);
-    for (size_t i = 0; i < name.length; i++) {
-        char c = name.bytes[i];
-        buffer_append_char(room, c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c);
-    }
+    for (size_t i = 0; i < name.length; i++)
+        buffer_append_char(room, fold_letter(name.bytes[i]));
     return buffer_str(room);
 }
 
@@ -282,14 +287,11 @@ static const char *const of_proxies[] = {
 };
 #define FOLDED_MAX 64 /* longer than any name that is compared */
 
-/* In lower case, and with "-" for "_", which many servers take for one. */
 static struct str fold_header(struct str name, char folded[FOLDED_MAX])
 {
     size_t length = name.length < FOLDED_MAX ? name.length : FOLDED_MAX;
-    for (size_t i = 0; i < length; i++) {
-        char c = name.bytes[i];
-        folded[i] = c == '_' ? '-' : (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-    }
+    for (size_t i = 0; i < length; i++)
+        folded[i] = fold_letter(name.bytes[i]);
     return str_slice(folded, length);
 }
 

@@ -143,8 +143,8 @@ START_TEST(foreign_sites_are_refused_before_anything_else)
         {"/api/v1/tasks", AS("view") "Origin: http://localhost:7469\r\n", 200},
         {"/api/v1/tasks", AS("view") "Origin: https://ops.example\r\n", 200},
         {"/health", "Host: 10.0.0.7:7469\r\n", 200},
-        {"/ready", "Host: 10.0.0.7:7469\r\n", 200},
-        {"/metrics", "Host: 10.0.0.7:7469\r\n", 200},
+        {"/ready", "Host: 10.0.0.7:7469\r\n", 403},
+        {"/metrics", "Host: 10.0.0.7:7469\r\n", 403},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int status = scene_ask(&scene, "GET", rows[i].path, rows[i].headers, NULL);
