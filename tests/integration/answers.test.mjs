@@ -55,8 +55,11 @@ test('an answer inside an approved call has rows in the audit trail and is shown
   const { json } = await admin.get('/api/v1/audit?after=0&limit=1000&arguments=true');
   const rows = json.entries.filter((row) => row.taskId === answer.id);
   assert.deepEqual(rows.map((row) => row.event), ['create', 'complete']);
-  assert.deepEqual([rows[0].argumentsDigest, rows[0].requestDigest, rows[0].tool], [answer.argumentsDigest, answer.requestDigest, 'book_dinner']);
-  assert.match(rows[0].argumentsDigest, /^[0-9a-f]{64}$/);
+  assert.equal(rows[0].tool, 'book_dinner');
+  for (const name of ['argumentsDigest', 'requestDigest']) {
+    assert.match(rows[0][name], /^[0-9a-f]{64}$/);
+    assert.notEqual(rows[0][name], answer[name], 'a value is hidden there, so its digest has a key');
+  }
   const kept = JSON.stringify(json.arguments[rows[0].sequence]);
   assert.match(kept, /PRODUCTION/);
   assert.doesNotMatch(kept, /4711/);

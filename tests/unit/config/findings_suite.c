@@ -122,7 +122,7 @@ static const struct finding {
      "\".\", such as card.number\n"
      "t.yaml:12:15: governance.rules[0].show.risk: \"hihg\" is not a risk; did you mean \"high\"?\n"
      "t.yaml:13:9: governance.rules[0].show.colour: unknown key; known here: summary, highlight, "
-     "risk\n"},
+     "risk, confirm\n"},
     {RULES "    - {match: a, action: deny, show: {risk: low}}\n",
      "t.yaml:7:38: warning: governance.rules[0].show: the key has no effect with action: deny, "
      "which nobody decides\n"},

@@ -130,6 +130,7 @@ START_TEST(a_body_that_comes_with_the_handshake_may_be_dropped_at_once)
     char begun[20000];
     const struct budget_limits limits = {.bytes = 1, .percent = 100};
     options.budget = budget_create(&limits);
+    options.max_body_bytes = 200000; /* the budget alone refuses it */
     start_with(&scene, options);
     peer_connect(&peer, scene.loop, scene.port);
     memset(begun, 'x', sizeof begun);
