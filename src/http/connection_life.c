@@ -1,6 +1,7 @@
 /*
  * The life of a connection: accepted, served, closed, and gone once it has lingered.
  */
+#include <assert.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -61,6 +62,12 @@ static void on_linger_end(void *context)
     connection_remove(connection_from(context));
 }
 
+static void linger_or_remove(struct connection *connection)
+{
+    if (!linger_start(connection, on_linger_end))
+        connection_remove(connection);
+}
+
 static void on_socket_closed(void *context)
 {
     struct connection *connection = connection_from(context);
@@ -70,10 +77,24 @@ static void on_socket_closed(void *context)
     intake_leave(connection);
     list_remove(&connection->resting);
     list_remove(&connection->idle);
-    if (connection->is_open != NULL)
-        *connection->is_open = false;
-    if (!linger_start(connection, on_linger_end))
-        connection_remove(connection);
+    if (connection->users == 0)
+        linger_or_remove(connection);
+}
+
+void connection_enter(struct connection *connection)
+{
+    connection->users++;
+}
+
+bool connection_leave(struct connection *connection)
+{
+    assert(connection->users > 0);
+    connection->users--;
+    if (connection->socket != NULL)
+        return true;
+    if (connection->users == 0)
+        linger_or_remove(connection);
+    return false;
 }
 
 void connection_retire_all(struct http_server *server)
@@ -148,13 +169,9 @@ static void serve(h2o_socket_t *socket)
     h2o_http1_accept(&server->accept, socket, *h2o_get_timestamp(&server->h2o, NULL, NULL));
     h2o_buffer_dispose(&socket->input);
     socket->input = early;
-    bool is_open = true;
-    connection->is_open = &is_open;
+    connection_enter(connection);
     intake_wrap(connection); /* may drop it */
-    if (!is_open)
-        return;
-    connection->is_open = NULL;
-    if (early->size > 0)
+    if (connection_leave(connection) && early->size > 0)
         socket->_cb.read(socket, NULL);
 }
 

@@ -106,7 +106,7 @@ struct connection {
     size_t body_bytes;         /* the most of its body that is read */
     h2o_socket_cb h2o_read;    /* wrapped by intake.c; NULL if nothing is bounded */
     h2o_socket_cb h2o_written; /* the same, of what h2o sends before it reads on */
-    bool *is_open;             /* NULL, or set to false when the socket is closed */
+    unsigned users;            /* calls under way that go on using it if it is closed meanwhile */
     bool client_left;          /* it has closed, or half-closed, its side */
 
     struct tls_server *tls;      /* it was accepted with; NULL: plain */
@@ -306,5 +306,9 @@ bool connection_make_room(struct http_server *server);
 /* Takes an accepted socket into the server. */
 void connection_add(struct http_server *server, h2o_socket_t *socket);
 void connection_remove(struct connection *connection);
+/* Around a call that may close the socket: the connection is there until it has left. False: the
+ * socket was closed, and the connection may be gone. Calls may nest. */
+void connection_enter(struct connection *connection);
+bool connection_leave(struct connection *connection);
 /* Ends idle connections, and the others once they have answered. */
 void connection_retire_all(struct http_server *server);

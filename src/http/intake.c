@@ -232,16 +232,10 @@ static void shrink(h2o_socket_t *socket)
 /* Calls h2o, which may close the connection. */
 static void call_h2o(struct connection *connection, h2o_socket_cb callback, const char *error)
 {
-    bool is_open = true, *outer = connection->is_open;
-    connection->is_open = &is_open;
+    connection_enter(connection);
     callback(connection->socket, error);
-    if (!is_open) {
-        if (outer != NULL)
-            *outer = false;
-        return;
-    }
-    connection->is_open = outer;
-    intake_wrap(connection);
+    if (connection_leave(connection))
+        intake_wrap(connection);
 }
 
 static void on_read(h2o_socket_t *socket, const char *error)
