@@ -37,7 +37,7 @@ for (const mode of Object.keys(MODES)) {
     assert.deepEqual(names.slice(0, theirs.length), theirs);
     const own = names.slice(theirs.length).sort();
     if (mode === 'legacy') assert.ok(own.includes('execute_tool') && own.includes('get_task_result'));
-    else assert.deepEqual(own, ['await_activity', 'get_task_result'], 'what a client without tasks needs for the id that it is told');
+    else assert.deepEqual(own, ['await_activity', 'cancel_task', 'get_task_result'], 'what a client without tasks needs for the id that it is told');
     const progress = [];
     const result = await client.callTool({ name: 'count', arguments: { to: 3 } }, { onprogress: (event) => progress.push([event.progress, event.total]) });
     assert.equal(textOf(result), 'counted to 3');
