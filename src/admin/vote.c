@@ -39,11 +39,12 @@ enum ballot_refusal vote_judge(const struct pending_reply *pending, const struct
     voter_read_ballot(pending->snapshot->config, task, &ballot);
     struct store_edit raw = {.arguments = pending->arguments};
     struct store_vote vote = vote_of(pending);
-    vote.electorate = voter_electorate(pending->snapshot->config);
+    struct store_electorate electorate = voter_electorate(pending->snapshot->config);
+    vote.electorate = electorate;
     if (pending->arguments && !vote.edit)
         vote.edit = &raw;
     enum ballot_refusal refusal = store_vote_judge(&ballot, &vote, task);
-    vote.electorate.release(vote.electorate.context);
+    electorate.release(electorate.context);
     ballot_finish(&ballot);
     return refusal;
 }

@@ -48,7 +48,7 @@ static bool read_number(struct str text, double *number)
     if (text.length == 0 || text.length >= sizeof terminated)
         return false;
     for (size_t i = 0; i < text.length; i++) {
-        if (!memchr("0123456789+-.eE", text.bytes[i], 15))
+        if (text.bytes[i] == '\0' || !strchr("0123456789+-.eE", text.bytes[i]))
             return false;
         terminated[i] = text.bytes[i];
     }

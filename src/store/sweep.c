@@ -26,7 +26,7 @@
 /* All that goes by its age, and how many rows of it in one sweep. */
 static const struct {
     enum purge what;
-    size_t limit;
+    unsigned limit;
     int64_t after_ms;
     bool is_of_shared; /* databases alone */
 } purges[] = {

@@ -133,6 +133,7 @@ test('auditors go on in the audit trail where the tasks end', { skip }, async (t
     await route.fulfill({ response, json: { ...body, tasks: body.tasks.filter(({ id }) => id !== before) } });
   });
   assert.equal(await page.locator('#trail-part').isVisible(), false, 'alice is no auditor');
+  page.once('dialog', (dialog) => dialog.accept()); // another person is to be signed in
   await page.goto(`${gateway.adminUrl}/#token=token-of-audrey`);
   await page.getByText('audrey').waitFor();
   await page.locator('#trail-older').click();
