@@ -9,14 +9,36 @@
 
 #define WORKFLOW_ANNOTATION STR("thoughtgate_approval")
 
+/* "NAME:LINE:COLUMN: MESSAGE", by the name of a source. `line` ends with a NUL. */
+static bool add_placed(struct config_problems *problems, const char *name, struct str line)
+{
+    struct str rest, row, column;
+    uint64_t row_number, column_number;
+    size_t length = strlen(name);
+    if (line.length <= length || !str_starts_with(line, str_from(name)) ||
+        line.bytes[length] != ':')
+        return false;
+    rest = str_slice(line.bytes + length + 1, line.length - length - 1);
+    if (!str_cut(rest, ':', &row, &rest) || !str_cut(rest, ':', &column, &rest) ||
+        !str_to_u64(row, &row_number) || !str_to_u64(column, &column_number))
+        return false;
+    config_problems_add(problems, false, name, (int)row_number, (int)column_number,
+                        str_trim(rest).bytes);
+    return true;
+}
+
 /* Each line of `text` is a problem of its own, which says where it is. */
-static void add_lines(struct config_problems *problems, struct str text)
+static void add_lines(const struct config *config, struct config_problems *problems,
+                      struct str text)
 {
     struct str line;
     while (text.length) {
         str_cut(text, '\n', &line, &text);
         char *message = memory_copy_str(line);
-        if (line.length)
+        bool is_added = line.length == 0;
+        for (size_t i = 0; !is_added && i < config->policy_count; i++)
+            is_added = add_placed(problems, config->policies[i].name, str_from(message));
+        if (!is_added)
             config_problems_add(problems, false, NULL, 0, 0, message);
         free(message);
     }
@@ -32,7 +54,7 @@ static struct cedar_policies *parse(const struct config *config, struct config_p
                                   str_slice(config->policies[i].text, config->policies[i].length)};
     buffer_init(&text);
     struct cedar_policies *policies = cedar_policies_parse(sources, config->policy_count, &text);
-    add_lines(problems, buffer_str(&text));
+    add_lines(config, problems, buffer_str(&text));
     buffer_finish(&text);
     free(sources);
     return policies;

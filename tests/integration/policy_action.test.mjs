@@ -319,7 +319,7 @@ test('a changed policy file is seen by itself; a bad one leaves the old policies
   await until(async () => (await outcome()) === 'input_required', 'the new policies', { deadline: 6_000 });
   write('permit(principal, action, resource) whn { true };');
   await until(async () => (await admin.get('/ready')).json.config_error, 'the error in /ready', { deadline: 6_000 });
-  assert.ok((await admin.get('/ready')).json.config_error.includes(`${file}:1:37: `));
+  assert.equal((await admin.get('/ready')).json.config_error, `${file}:1:37: the log says why`);
   assert.equal(await outcome(), 'input_required', 'the old policies');
   await gateway.logged((entry) => entry.level === 'error' && entry.error?.includes(file));
   write('forbid(principal, action, resource);');
