@@ -7,6 +7,7 @@ import { run } from './lib/child.mjs';
 import { BINARY, Gateway, startGateway, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { wholeFile } from './lib/lifetime.mjs';
 import { postgresMissing, startPostgres } from './lib/postgres.mjs';
+import { STATE_KEY } from './lib/relaying.mjs';
 import { clientOf, onDatabase } from './lib/replicas.mjs';
 import { startUpstream, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -39,7 +40,7 @@ test('usage: two places, no password where everybody reads it, no place twice', 
 /** A gateway with a task in each of several states. */
 async function filled(t) {
   const upstream = await startUpstream(t, { tools: [tool('delete_user'), tool('read')] });
-  const gateway = await startGateway(t, { upstream: upstream.url, rules: [['delete_*', 'approve']], approval: workflow('10m', { redact_fields: ['secret'] }) });
+  const gateway = await startGateway(t, { upstream: upstream.url, rules: [['delete_*', 'approve']], approval: workflow('10m', { redact_fields: ['secret'] }), ...STATE_KEY }); // by which the digests of what is hidden are made
   const client = await clientOf(t, gateway);
   const ids = {};
   for (const name of ['completed', 'rejected', 'pending']) ids[name] = (await client.createTask('delete_user', { name, secret: 'x' })).taskId;
@@ -69,7 +70,7 @@ test('a store goes from its file to PostgreSQL and back: tasks, results, the tra
   assert.equal(again.code, 5, again.stderr);
   assert.match(again.stderr, /not empty/);
 
-  const shared = await startGateway(t, { upstream: upstream.url, ...onDatabase(url, { id: 'a', approval: workflow('10m', { redact_fields: ['secret'] }) }) });
+  const shared = await startGateway(t, { upstream: upstream.url, ...onDatabase(url, { id: 'a', approval: workflow('10m', { redact_fields: ['secret'] }), ...STATE_KEY }) });
   assert.deepEqual(await view(shared.admin, ids), before);
   const entries = (await shared.admin.get('/api/v1/audit?limit=100')).json.entries;
   assert.deepEqual(entries.slice(0, trail.length), trail);
