@@ -100,11 +100,12 @@ static bool any_client(const struct route *route)
 }
 
 /* On this machine a page of any site could have a name lead to the port, and read what it answers.
- * Nobody learns anything from /health. */
+ * Nobody learns anything from /health. A browser says a Host; a balancer's probe may say none. */
 static bool answers_any_host(const struct route *route, const struct http_exchange *exchange)
 {
     return route && route->any_host &&
-           (route->handle == probes_health || !http_is_loopback(exchange));
+           (route->handle == probes_health || !http_is_loopback(exchange) ||
+            http_authority(exchange).length == 0);
 }
 
 /* ---- who asks ---- */

@@ -1,7 +1,4 @@
-/*
- * The life of a connection: accepted, served, closed, and gone once it has lingered.
- */
-#include <assert.h>
+/* The life of a connection: accepted, served, closed. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -23,50 +20,7 @@
 #define KEEPALIVE_INTERVAL_S 10
 #define KEEPALIVE_PROBES 3
 
-/* ---- the end ---- */
-
-static void count_connection(const struct http_server *server, double change)
-{
-    if (server->options.transport != NULL)
-        metrics_add(METRIC_CONNECTIONS_ACTIVE, change,
-                    METRIC_LABELS(str_from(server->options.transport)));
-}
-
-/* A connection less: the drain may be complete. */
-static void report_closed(struct http_server *server)
-{
-    if (server->destroying)
-        return;
-    if (server->drained != NULL && server->connection_count == 0)
-        loop_timer_start(&server->report_drained, 0);
-}
-
-void connection_remove(struct connection *connection)
-{
-    struct http_server *server = connection->server;
-    linger_stop(connection);
-    list_remove(&connection->departed);
-    list_remove(&connection->node);
-    tls_server_unref(connection->tls);
-    free(connection->certificate);
-    MAGIC_CLEAR(connection);
-    free(connection);
-    server->connection_count--;
-    count_connection(server, -1);
-    port_leave(server);
-    report_closed(server);
-}
-
-static void on_linger_end(void *context)
-{
-    connection_remove(connection_from(context));
-}
-
-static void linger_or_remove(struct connection *connection)
-{
-    if (!linger_start(connection, on_linger_end))
-        connection_remove(connection);
-}
+/* ---- the end of its socket ---- */
 
 static void on_socket_closed(void *context)
 {
@@ -78,23 +32,7 @@ static void on_socket_closed(void *context)
     list_remove(&connection->resting);
     list_remove(&connection->idle);
     if (connection->users == 0)
-        linger_or_remove(connection);
-}
-
-void connection_enter(struct connection *connection)
-{
-    connection->users++;
-}
-
-bool connection_leave(struct connection *connection)
-{
-    assert(connection->users > 0);
-    connection->users--;
-    if (connection->socket != NULL)
-        return true;
-    if (connection->users == 0)
-        linger_or_remove(connection);
-    return false;
+        connection_end(connection);
 }
 
 void connection_retire_all(struct http_server *server)
@@ -190,7 +128,7 @@ void connection_add(struct http_server *server, h2o_socket_t *socket)
     list_append(&server->connections, &connection->node);
     connection_rest(connection, IDLE_SILENT);
     server->connection_count++;
-    count_connection(server, 1);
+    connection_gauge(server, 1);
     socket->on_close.cb = on_socket_closed;
     socket->on_close.data = connection;
     set_socket_options(fd);

@@ -305,10 +305,16 @@ bool port_may_tell(struct http_port *port, int64_t *left_out);
 bool connection_make_room(struct http_server *server);
 /* Takes an accepted socket into the server. */
 void connection_add(struct http_server *server, h2o_socket_t *socket);
+/* Ends idle connections, and the others once they have answered. */
+void connection_retire_all(struct http_server *server);
+
+/* ---- connection_end.c ---- */
+/* In the gauge of open connections. */
+void connection_gauge(const struct http_server *server, double change);
+/* The socket is closed: the connection lingers, or is removed. */
+void connection_end(struct connection *connection);
 void connection_remove(struct connection *connection);
 /* Around a call that may close the socket: the connection is there until it has left. False: the
  * socket was closed, and the connection may be gone. Calls may nest. */
 void connection_enter(struct connection *connection);
 bool connection_leave(struct connection *connection);
-/* Ends idle connections, and the others once they have answered. */
-void connection_retire_all(struct http_server *server);

@@ -65,6 +65,7 @@ const INPUTS = 'src/gateway/input/input_table.h';
 
 /** By the file that makes it, and the member that has it. */
 const MAPS = {
+  'src/approval/terms.c known': { all: 'passing' },
   'src/core/budget.c shares': { each: 'limits.share_percent', all: 'limits.bodies_bytes' },
   'src/core/metrics.c all_series': { all: 'cap in src/core/metrics_labels.c' },
   'src/core/metrics.c kept': { all: 'passing' },
@@ -75,6 +76,7 @@ const MAPS = {
   'src/notify/redact.c steps': { all: 'configured' },
   'src/policy/index.c counts': { all: 'passing' },
   'src/policy/policy.c force_required': { all: 'configured' },
+  'src/slack/slack.c told': { all: 'MOST_TOLD in src/slack/slack.c' },
   'src/upstream/curl_client.c pools': { all: 'max_idle_pools in src/upstream/curl_client.c' },
   'src/upstream/http1_client.c hosts': { all: 'configured' },
   'src/gateway/bridge/bridge_questions.c entries': { all: 'MOST_QUESTIONS in src/gateway/bridge/bridge_questions.c' },
