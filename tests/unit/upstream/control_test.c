@@ -369,11 +369,12 @@ START_TEST(destroy_cancels_what_runs)
     call_with(&scene, &records[2],
               (struct upstream_request){.method = "GET", .url = "http://no.such.invalid/"});
     loop_run_once(scene.loop, 0);
+    const int looked_up = records[2].ends; /* the name may be known to lead nowhere by now */
     upstream_client_destroy(scene.client);
     scene.client = NULL;
     peer_await_close(&peer);
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(records[i].ends, 0);
+        ck_assert_int_eq(records[i].ends, i == 2 ? looked_up : 0);
         forget(&records[i]);
     }
     peer_close(&peer);
