@@ -81,7 +81,7 @@ static bool definition_is_intact(const struct drift_check *drift, const struct c
         return true;
     if (tool->word == CATALOG_TOLD && tool->is_current)
         return strcmp(tool->digest, drift->task->definition_digest) == 0;
-    return gateways_is_the_same(drift);
+    return drift->was_compared || gateways_is_the_same(drift);
 }
 
 /* `or_workflow`: as is a call that needs the approval which it has got. */

@@ -13,6 +13,7 @@ struct drift_check {
     const struct config_source *source; /* of the snapshot; NULL: it has gone */
     const struct task *task;
     const struct identity *identity; /* the verified holder of the credentials; or NULL */
+    bool was_compared; /* a moment ago, with a current list: one that is out of date is no change */
 };
 
 /* Whether the server must be asked for the tool first. */

@@ -63,14 +63,17 @@ struct drift_check execution_drift(const struct execution *execution)
                                 .task = base->task};
 }
 
-/* The rules in force may have changed while `executing` was on its way to the disk. */
+/* The rules in force may have changed while `executing` was on its way to the disk, and so may the
+ * tool. A list that is out of date by now says nothing of it: a current one was compared right
+ * before, and the call cannot wait for the next any more. */
 static bool is_still_allowed(struct execution *execution, enum jsonrpc_error *error)
 {
     struct invocation *base = &execution->base;
     snapshot_unref(base->snapshot);
     base->snapshot = snapshot_current();
     base->source = config_source_find(base->snapshot->config, str_from(base->task->source));
-    const struct drift_check drift = execution_drift(execution);
+    struct drift_check drift = execution_drift(execution);
+    drift.was_compared = true;
     return drift_check_passes(&drift, error);
 }
 
