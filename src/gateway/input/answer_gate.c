@@ -14,10 +14,12 @@
 #include "taskgate/store/store.h"
 
 #define TRY_AGAIN_MS 1000
+#define MOST_TRIES 60 /* to store an answer, before it is refused */
 #define SENT "{\"content\":[{\"type\":\"text\",\"text\":\"The answer was sent to the server\"}]}"
 
 enum gate_state {
     GATE_CREATING, /* on its way to the store */
+    GATE_LOOKING,  /* the store has failed: whether it has the answer all the same */
     GATE_WAITING,  /* for people */
     GATE_CLAIMING, /* approved; to be sent once that is on disk */
     GATE_SENT,     /* the end is to be stored */
@@ -36,6 +38,7 @@ struct gate {
     void *context;
     struct loop_timer timer; /* the next try to store */
     int under_way;           /* messages to the store */
+    int tries;
     bool is_listed;
 };
 #define GATE_MAGIC 0x47574107
@@ -185,16 +188,33 @@ static void refuse_unkept(struct gate *gate)
     refuse(gate, ANSWER_REFUSED);
 }
 
+/* A copy goes to the store, which writes to it, so that it can be made once more. */
+static void create(struct gate *gate)
+{
+    /* Their number is bounded by that of the questions. */
+    struct snapshot *snapshot = snapshot_current();
+    const struct store_limits limits = {INT64_MAX, INT64_MAX, snapshot->config->limits.store_bytes};
+    gate->state = GATE_CREATING;
+    gate->tries++;
+    store_task_create(gate->worker->gateway->store, task_copy(gate->task), &limits, to_store(gate));
+    snapshot_unref(snapshot);
+}
+
+/* The answer is no task that can be stored. */
+static void refuse_at_once(void *context)
+{
+    struct gate *gate = gate_from(context);
+    refuse_unkept(gate);
+    destroy(gate);
+}
+
 /* Asks the store for the next step. */
 static void store_next(void *context)
 {
     struct gate *gate = gate_from(context);
-    if (gate->state == GATE_CREATING) {
-        refuse_unkept(gate);
-        destroy(gate);
-        return;
-    }
-    if (gate->state == GATE_CLAIMING)
+    if (gate->state == GATE_LOOKING)
+        store_task_get(gate->worker->gateway->store, str_from(gate->task->id), to_store(gate));
+    else if (gate->state == GATE_CLAIMING)
         change(gate, &(struct task_change){.to = TASK_EXECUTING,
                                            .request_digest = gate->task->request_digest});
     else if (gate->state == GATE_SENT)
@@ -236,8 +256,19 @@ static void on_call(void *context, const struct store_reply *reply)
     destroy_if_over(gate);
 }
 
+/* A database that comes back takes the answer then. */
+static void look_later(struct gate *gate)
+{
+    gate->state = GATE_LOOKING;
+    try_again(gate);
+}
+
 static void on_created(struct gate *gate, const struct store_reply *reply)
 {
+    if (reply->status == STORE_FAILED && gate->tries < MOST_TRIES) {
+        look_later(gate);
+        return;
+    }
     if (reply->status != STORE_OK) {
         refuse_unkept(gate);
         return;
@@ -248,10 +279,24 @@ static void on_created(struct gate *gate, const struct store_reply *reply)
         send(gate);
         return;
     }
+    if (task_state_is_terminal(reply->task->state)) { /* of a replica that was taken for dead */
+        refuse(gate, ANSWER_TOO_LATE);
+        return;
+    }
     gate->state = GATE_WAITING;
     gate->under_way++;
     store_task_get(gate->worker->gateway->store, str_from(gate->call),
                    (struct store_call){gate->worker->loop, on_call, gate});
+}
+
+static void on_looked(struct gate *gate, const struct store_reply *reply)
+{
+    if (reply->status == STORE_OK)
+        on_created(gate, reply);
+    else if (reply->status == STORE_FAILED)
+        look_later(gate);
+    else
+        create(gate);
 }
 
 static void on_claimed(struct gate *gate, const struct store_reply *reply)
@@ -270,6 +315,8 @@ static void on_reply(void *context, const struct store_reply *reply)
     gate->under_way--;
     if (gate->state == GATE_CREATING)
         on_created(gate, reply);
+    else if (gate->state == GATE_LOOKING)
+        on_looked(gate, reply);
     else if (gate->state == GATE_CLAIMING)
         on_claimed(gate, reply);
     else if (gate->state == GATE_SENT && reply->status == STORE_FAILED)
@@ -286,9 +333,7 @@ enum answer_course answer_gate_pass(struct gateway_worker *worker,
                                     answer_gate_callback callback, void (*dropped)(void *context),
                                     void *context)
 {
-    /* Their number is bounded by that of the questions. */
     struct snapshot *snapshot = snapshot_current();
-    const struct store_limits limits = {INT64_MAX, INT64_MAX, snapshot->config->limits.store_bytes};
     bool waits =
         rounds_of(answers->task, snapshot->config) != ROUNDS_ALLOW && !all_say_no(answers->answers);
     struct gate *gate = memory_alloc(sizeof *gate);
@@ -299,10 +344,10 @@ enum answer_course answer_gate_pass(struct gateway_worker *worker,
                           .context = context};
     MAGIC_SET(gate, GATE_MAGIC);
     snprintf(gate->call, sizeof gate->call, "%s", answers->task->id);
-    loop_timer_init(&gate->timer, worker->loop, store_next, gate);
+    loop_timer_init(&gate->timer, worker->loop, gate->task ? store_next : refuse_at_once, gate);
     list_gate(gate);
     if (gate->task)
-        store_task_create(worker->gateway->store, task_ref(gate->task), &limits, to_store(gate));
+        create(gate);
     else
         loop_timer_start(&gate->timer, 0);
     snapshot_unref(snapshot);

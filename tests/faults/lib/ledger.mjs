@@ -154,13 +154,13 @@ export class Ledger {
   }
 }
 
-/** Every task of the store, page by page. */
+/** Every task of the store, page by page, but the answers inside them. */
 export async function allTasks(admin) {
   const tasks = new Map();
   let cursor;
   do {
     const page = await admin.list({ limit: '100', ...(cursor ? { cursor } : {}) });
-    for (const task of page.tasks) tasks.set(task.id, task);
+    for (const task of page.tasks) if (!task.answerOf) tasks.set(task.id, task);
     cursor = page.nextCursor;
   } while (cursor);
   return tasks;
