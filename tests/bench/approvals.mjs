@@ -68,7 +68,7 @@ const decide = (gateway, id, verb, token) => admin(gateway, `/api/v1/tasks/${id}
 const people = ['alice', 'bob'];
 const VOTERS = `admin: {people: [${people.map((name) => `{name: ${name}}`)}], tokens: [${people.map((name) => `{name: ${name}-cli, person: ${name}, token_env: ${name.toUpperCase()}, roles: [approver, auditor]}`)}]}\n`;
 const env = Object.fromEntries(people.map((name) => [name.toUpperCase(), `token-of-${name}-000000000000000000000`]));
-const SHOW = 'description: Databases hold what customers wrote., show: {summary: "Deletes the database {name}", highlight: [name], risk: high}';
+const SHOW = 'description: Databases hold what customers wrote., show: {summary: "Deletes the database {name}", highlight: [name], risk: medium}';
 
 async function creates(upstream) {
   const gateway = await startTaskgate(folder, upstream, { show: SHOW, workflow: 'quorum: 2', more: VOTERS, env });

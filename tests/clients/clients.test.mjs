@@ -12,7 +12,7 @@ import { until, within } from '../integration/lib/wait.mjs';
 const here = path.dirname(fileURLToPath(import.meta.url));
 /** The server's, and what the gateway shows a modern client without tasks. */
 const TOOLS = ['read', 'delete_user', 'count', 'ask_name', 'wait'];
-const OWN = ['get_task_result', 'await_activity'];
+const OWN = ['get_task_result', 'cancel_task', 'await_activity'];
 
 /**
  * A client's behaviour by itself. `long`: how often the gateway has asked for a repetition before somebody decides;
