@@ -332,7 +332,8 @@ end:
     do
     :: atomic { RUNS(r) && where[w] == offered && state == APPROVED && !((refused >> w) & 1) -> where[w] = checking }
     :: atomic { RUNS(r) && where[w] == offered && IS_FINAL(state) -> leave(w) }
-    :: atomic { RUNS(r) && where[w] == checking -> if :: may_run -> is_behind[w] = false; where[w] = committing :: else -> where[w] = refusing fi }
+    :: atomic { RUNS(r) && where[w] == checking ->
+        if :: may_run -> is_behind[w] = false; where[w] = committing :: else -> where[w] = refusing fi }
     :: atomic { RUNS(r) && where[w] == refusing -> commit_refusal(w, r) }
     :: atomic { RUNS(r) && where[w] == committing -> commit_claim(w, r) }
     :: atomic { RUNS(r) && where[w] == committed -> judge(w) }
@@ -381,7 +382,8 @@ end:
     :: atomic { /* the client asks again, after a start */
         RUNS(r) && !is_waiting[r] -> is_waiting[r] = true; if :: IS_FINAL(state) -> is_answered[r] = true :: else fi
     }
-    :: atomic { is_stopped[r] && !is_for_ever[r] -> is_stopped[r] = false; if :: is_crashed[r] -> is_crashed[r] = false; join(r) :: else fi }
+    :: atomic { is_stopped[r] && !is_for_ever[r] -> is_stopped[r] = false;
+        if :: is_crashed[r] -> is_crashed[r] = false; join(r) :: else fi }
     od
 }
 
@@ -465,7 +467,8 @@ active proctype world()
     bool edits;
     do
     /* A vote of somebody at replica 0, with a claim of a worker that holds what the call needs. */
-    :: atomic { RUNS(0) && state == PENDING && may_run && where[0] == offered -> w = 0; where[0] = claiming; is_behind[0] = true };
+    :: atomic { RUNS(0) && state == PENDING && may_run && where[0] == offered ->
+        w = 0; where[0] = claiming; is_behind[0] = true };
         atomic {
             choose_person(p);
             if
@@ -480,7 +483,8 @@ active proctype world()
         commit_vote(1, p, edits, NOBODY);
         p = 0; edits = false
     }
-    :: atomic { PERSONS > 1 && state == PENDING && voted -> choose_person(p); voted = voted & ~(1 << p); voted_digest[p] = 0; p = 0 }
+    :: atomic { PERSONS > 1 && state == PENDING && voted ->
+        choose_person(p); voted = voted & ~(1 << p); voted_digest[p] = 0; p = 0 }
     :: atomic { PERSONS > 1 && state == PENDING -> move(REJECTED); is_unseen[0] = true; is_unseen[1] = true }
     :: atomic { !IS_FINAL(state) -> move(CANCELLED); is_unseen[0] = true; is_unseen[1] = true }
     :: atomic { PERSONS > 1 && state == PENDING && group == 1 -> group = 3 }
