@@ -172,6 +172,7 @@ test('answered on the stream first: an elicitation-response is told so', async (
   const { error } = await answer(client, taskId, { elicitationId, action: 'accept', content: { partySize: 5 } });
   assert.equal(error.code, -32602);
   assert.match(error.message, /no longer open: answered by the client's response/);
+  await responseTo(upstream, 'e-1');
   assert.equal(upstream.requests.filter((r) => r.rpc?.id === 'e-1').length, 1);
 });
 
