@@ -337,6 +337,7 @@ const struct key config_keys[] = {
     {"clients[]", "match", KEY_TEXT, AT(config_client, match), .is_required = true, .check = check_glob, .rule = "V-009", .help = "Glob on `clientInfo.name`."},
     {"clients[]", "tasks", KEY_CHOICE, AT(config_client, tasks), .choices = &client_tasks, .default_text = "auto", .help = "Whether the client knows tasks."},
     {"clients[]", "wait", KEY_DURATION, AT(config_client, wait_ms), RANGE(100, MS_MAX), .help = "In place of `pseudo_tools.wait` and `pseudo_tools.wait_max` for the client: below its own limit for a call, or long for a program that cannot act on a pending answer."},
+    {"clients[]", "headers", KEY_CHOICE, AT(config_client, lenient_headers), .choices = &client_headers, .default_text = "strict", .help = "With `lenient` the client's `tasks/get`, `tasks/update` and `tasks/cancel` (2026-07-28) may lack `Mcp-Name` for tasks of the gateway's. A header that names another task is refused in any case."},
     {"clients[]", "pending_status", KEY_CHOICE, AT(config_client, pending_status), FLAG(config_client, has_pending_status), .choices = &pending_statuses, .help = "As the key of the same name at the top."},
 
     {"pseudo_tools", "mode", KEY_CHOICE, AT(config, pseudo.mode), .choices = &pseudo_modes, .default_text = "auto",
@@ -426,6 +427,7 @@ const struct key config_keys[] = {
     {"limits", "bodies_bytes", KEY_BYTES, AT(config, limits.bodies_bytes), RANGE(1, INT64_MAX), .default_text = "256MiB", .help = "Memory for all that clients make the gateway hold: requests, and responses that they do not read. Beyond it the one who holds most loses a request, the slowest or the oldest."},
     {"limits", "share_percent", KEY_INTEGER, AT(config, limits.share_percent), RANGE(1, 100), .default_text = "25", .help = "The most that one principal, or one address of clients that are not known yet, has of a limit that has no key for it, in percent."},
     {"limits", "result_bytes", KEY_BYTES, AT(config, limits.result_bytes), RANGE(1, 1024 * MIB), .default_text = "16MiB", .help = "Size of a stored result."},
+    {"limits", "reply_bytes", KEY_BYTES, AT(config, limits.reply_bytes), RANGE(0, INT64_MAX), .default_text = "64MiB", .help = "Size of a server's reply to a forwarded request; `0` means no limit. A larger one is refused, or cut off where its beginning has gone down."},
     {"limits", "store_bytes", KEY_BYTES, AT(config, limits.store_bytes), RANGE(MIB, INT64_C(1024) * 1024 * MIB), .default_text = "1GiB", .help = "Size of the store, the audit trail included. Beyond it no call becomes a task."},
     {"limits", "sessions", KEY_INTEGER, AT(config, limits.sessions), RANGE(1, INT32_MAX), .default_text = "10000", .help = "Sessions that the gateway remembers."},
     {"limits", "sessions_per_principal", KEY_INTEGER, AT(config, limits.sessions_per_principal), RANGE(1, INT32_MAX), .default_text = "1000", .help = "Sessions of one token that the gateway remembers."},

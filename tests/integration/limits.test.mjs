@@ -126,6 +126,39 @@ for (const replyAs of ['json', 'sse']) {
   });
 }
 
+test('reply_bytes: a longer answer to a forwarded call is -32002, or cut off where its beginning has gone down', async (t) => {
+  const { upstream, admin, connect } = await stage(t, { config: { limits: { reply_bytes: 200_000 } } });
+  const client = await connect();
+  const text = (length) => ({ content: [{ type: 'text', text: 'y'.repeat(length) }] });
+  const answers = {
+    'announced': ({ reply }) => reply.result(text(300_000)),
+    'an event stream': ({ reply, id }) => {
+      const stream = reply.sse();
+      for (let i = 0; i < 4; i++) stream.event({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'y'.repeat(80_000) } });
+      stream.event({ jsonrpc: '2.0', id, result: text(1) });
+      stream.end();
+    },
+  };
+  for (const [what, answer] of Object.entries(answers)) {
+    upstream.handlers['tools/call'] = answer;
+    assert.equal((await client.error('tools/call', { name: 'read' })).code, -32002, what);
+  }
+  upstream.handlers['tools/call'] = ({ reply, id }) => {
+    reply.response.writeHead(200, { 'content-type': 'application/json' });
+    reply.response.end(JSON.stringify({ jsonrpc: '2.0', id, result: text(300_000) }));
+  };
+  await assert.rejects(client.send('tools/call', { name: 'read' }), 'the client sees no whole answer');
+  assert.match((await admin.get('/metrics')).text, /^thoughtgate_limits_reached_total\{limit="reply_bytes"\} 3$/m);
+  upstream.handlers['tools/call'] = ({ reply }) => reply.result(text(190_000));
+  assert.equal((await client.result('tools/call', { name: 'read' })).content[0].text.length, 190_000);
+});
+
+test('reply_bytes: 0 is no limit', async (t) => {
+  const { upstream, connect } = await stage(t, { config: { limits: { reply_bytes: 0 } } });
+  upstream.handlers['tools/call'] = ({ reply }) => reply.result({ content: [{ type: 'text', text: 'y'.repeat(300_000) }] });
+  assert.equal((await (await connect()).result('tools/call', { name: 'read' })).content[0].text.length, 300_000);
+});
+
 test('a large result within the limit is stored and returned whole', async (t) => {
   const { upstream, admin, connect } = await stage(t);
   const client = await connect();

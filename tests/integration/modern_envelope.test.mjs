@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { configuration } from './lib/gateway.mjs';
-import { envelope, mirrored, modernScene, PREFIX, VERSION } from './lib/modern.mjs';
+import { envelope, mirrored, modernScene, PREFIX, TASKS_EXTENSION, VERSION } from './lib/modern.mjs';
 import { scene } from './lib/scene.mjs';
+import { tool } from './lib/upstream.mjs';
 import { toYaml } from './lib/yaml.mjs';
 
 /** The requests that reached the server, without those of the gateway itself. */
@@ -232,4 +233,21 @@ test('`bridge` takes its four values and no other', async (t) => {
   };
   for (const bridge of ['off', 'legacy', 'modern', 'both']) assert.equal((await check(bridge)).code, 0, bridge);
   assert.equal((await check('sideways')).code, 2);
+});
+
+test('headers: lenient lets a client leave out Mcp-Name for tasks of the gateway\'s, and nothing else', async (t) => {
+  const { modern, upstream } = await modernScene(t, { rules: [['delete_*', 'approve']], upstream: { tools: [tool('read'), tool('delete_user')] }, config: { clients: [{ match: 'lenient*', headers: 'lenient' }] } });
+  const capabilities = { extensions: { [TASKS_EXTENSION]: {} } };
+  const client = modern({ capabilities });
+  const meta = { [`${PREFIX}clientInfo`]: { name: 'lenient-1', version: '1' } };
+  const { taskId } = await client.result('tools/call', { name: 'delete_user' });
+  const before = clients(upstream).length;
+  for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+    const ask = (name, more = { meta }, id = taskId) => client.send(method, { taskId: id, inputResponses: {} }, { headers: { 'mcp-name': name }, ...more });
+    assert.deepEqual([(await ask('tg_other')).message.error.code, (await ask(undefined, {})).message.error.code, (await ask(undefined, { meta }, 'theirs')).message.error.code], [-32020, -32020, -32020], method);
+    const { status, message } = await ask(undefined);
+    assert.deepEqual([status, message.error], [200, undefined], method);
+  }
+  assert.equal(clients(upstream).length, before);
+  assert.equal((await client.send('tools/call', { name: 'read' }, { meta, headers: { 'mcp-name': undefined } })).message.error.code, -32020);
 });

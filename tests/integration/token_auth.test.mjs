@@ -312,21 +312,46 @@ test('an open stream ends with its token', async (t) => {
   assert.equal(lasting.response.message.complete, false);
 });
 
-test('an answer that is an event stream ends with its token, with an error; a held call does, too', async (t) => {
+test('after the end of its token a forwarded answer is delivered, as JSON and on a stream; tasks/result ends', async (t) => {
   const { upstream, admin, connect, gateway } = await stage(t, { auth: { leeway: '0s' }, rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { sessions: true, tools: [tool('read'), tool('delete_user')] } });
   const held = [];
-  upstream.handlers['tools/call'] = (call) => void (held.push(call), call.reply.sse().event({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'works' } }));
-  defer(t, () => held.forEach(({ reply }) => reply.response.writableEnded || reply.cut()));
+  upstream.handlers['tools/call'] = (call) => void held.push(call);
   const client = await connect({ exp: now() + 4 });
   const { taskId } = await client.createTask('delete_user');
-  const [call, waiting] = await Promise.all([client.send('tools/call', { name: 'read', arguments: {} }), client.send('tasks/result', { taskId })]);
-  for (const { status, headers, message } of [call, waiting]) {
-    assert.deepEqual([status, headers['content-type'], message.error.code, message.error.data.details], [200, 'text/event-stream', -32013, 'the access token has expired']);
-  }
+  const calls = ['json', 'stream'].map((x) => client.send('tools/call', { name: 'read', arguments: { x } }));
+  await until(() => held.length === 2, 'both calls at the server');
+  const [plain, streamed] = ['json', 'stream'].map((x) => held.find(({ params }) => params.arguments.x === x));
+  const events = streamed.reply.sse();
+  events.event({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'works' } });
+  const { status, headers, message } = await client.send('tasks/result', { taskId });
+  assert.deepEqual([status, headers['content-type'], message.error.code, message.error.data.details], [200, 'text/event-stream', -32013, 'the access token has expired']);
   assert.equal((await gateway.logged((line) => line.msg === 'A stream ends with its access token')).source, 'up');
   assert.equal((await admin.task(taskId)).state, 'pending', 'the task waits on');
-  await upstream.calls[0].gone;
-  assert.deepEqual([held.length, upstream.calls[0].left], [1, true], 'the call is given up, as when its client leaves');
+  const result = (text) => ({ content: [{ type: 'text', text }] });
+  plain.reply.result(result('as JSON'));
+  events.event({ jsonrpc: '2.0', id: streamed.id, result: result('on a stream') });
+  events.end();
+  assert.deepEqual((await Promise.all(calls)).map((answer) => answer.message.result.content[0].text), ['as JSON', 'on a stream']);
+});
+
+test('a held call is answered as pending two seconds before its token ends, and tools that wait answer then', async (t) => {
+  const { upstream, admin, connect } = await stage(t, { auth: { leeway: '0s' }, rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { sessions: true, tools: [tool('read'), tool('delete_user')] } });
+  upstream.handlers['tools/call'] = () => {};
+  const call = (client, name, args = {}) => client.result('tools/call', { name, arguments: args });
+  const client = await connect({ exp: now() + 6 }, { protocol: '2025-06-18', capabilities: {} });
+  const pending = await call(client, 'delete_user');
+  const id = pending.structuredContent.proxy_task.task_id;
+  assert.equal((await admin.task(id)).state, 'pending');
+  // With less than two seconds left each answers at once: before the token's end, after which the client is refused.
+  const [again, executed, fetched, awaited] = await Promise.all([
+    call(client, 'delete_user'),
+    call(client, 'execute_tool', { server: 'up', tool: 'delete_user', args: {} }),
+    call(client, 'get_task_result', { task_id: id }),
+    call(client, 'await_activity'),
+  ]);
+  for (const { structuredContent } of [again, executed]) assert.deepEqual([structuredContent.joined, structuredContent.proxy_task.task_id], [true, id]);
+  assert.match(fetched.structuredContent.error, /is still working/);
+  assert.deepEqual(awaited.structuredContent.triggers, [{ type: 'timeout' }]);
 });
 
 test('a session that nobody has opened here is not found, and its request does not reach the server', async (t) => {

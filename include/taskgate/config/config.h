@@ -214,6 +214,7 @@ struct config_client {
     char *match; /* glob on clientInfo.name */
     enum config_client_tasks tasks;
     int64_t wait_ms; /* in place of those of pseudo_tools; 0: these hold */
+    bool lenient_headers;
     bool has_pending_status;
     enum config_pending_status pending_status;
 };
@@ -318,6 +319,7 @@ struct config_file {
 struct config_limits {
     int64_t pending_per_principal, pending_total;
     int64_t body_bytes, bodies_bytes, result_bytes, store_bytes;
+    int64_t reply_bytes; /* 0: none */
     int64_t sessions, sessions_per_principal, connections;
     int64_t listens, listens_per_principal;
     int64_t share_percent; /* of one principal or unknown address, where no key says another */

@@ -6,6 +6,7 @@
 #include "inbox/task_summary.h"
 #include "request/call_part.h"
 #include "request/deferred_response.h"
+#include "request/token_clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -165,7 +166,7 @@ static void begin(struct call *call, struct await *await, int64_t timeout_ms)
     case INBOX_WAIT_BEGUN:
         deferred_response_begin(call, "Waiting for activity", STR_EMPTY);
         deferred_response_open_late(call);
-        loop_timer_start(&await->timer, timeout_ms);
+        loop_timer_start(&await->timer, token_clock_bound_ms(call, timeout_ms));
         break;
     case INBOX_WAIT_IMMEDIATE:
         count_wait("immediate");

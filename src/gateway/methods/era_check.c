@@ -6,7 +6,9 @@
 #include "state/source_eras.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/json/text.h"
 #include "taskgate/mcp/era.h"
+#include "taskgate/task/task.h"
 
 /* The revisions that a legacy server may negotiate, newest first. */
 #define LEGACY_VERSIONS "[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]"
@@ -38,6 +40,25 @@ static struct mirrored_header header_of(const struct http_exchange *exchange, en
     if (!value.bytes)
         return (struct mirrored_header){.count = 0};
     return (struct mirrored_header){value, http_header_is_repeated(exchange, name) ? 2 : 1};
+}
+
+/* Some clients of tasks never send Mcp-Name. The gateway itself answers these requests, so no load
+ * balancer behind it goes by the header. */
+static bool may_lack_name(const struct call *call)
+{
+    const struct envelope *envelope = &call->envelope;
+    struct str name = json_member(envelope->reserved.client_info, "name");
+    struct buffer decoded = {0};
+    if (!task_id_is_ours(envelope->task_id.text) ||
+        mcp_method_find(envelope->method, MCP_ERA_MODERN)->mirrored != MCP_MIRRORED_TASK_ID ||
+        !json_decode_string(name, &decoded)) {
+        buffer_finish(&decoded);
+        return false;
+    }
+    const struct config_client *client =
+        config_client_find(call->snapshot->config, buffer_str(&decoded));
+    buffer_finish(&decoded);
+    return client && client->lenient_headers;
 }
 
 /* ---- refusals ---- */
@@ -106,11 +127,13 @@ static void check_modern(struct call *call, call_step next)
 {
     struct mcp_era_fault fault;
     const struct http_exchange *exchange = call->exchange;
-    const struct mcp_mirrored_headers headers = {
+    struct mcp_mirrored_headers headers = {
         .version = header_of(exchange, HTTP_NAME_MCP_PROTOCOL_VERSION),
         .method = header_of(exchange, HTTP_NAME_MCP_METHOD),
         .name = header_of(exchange, HTTP_NAME_MCP_NAME),
     };
+    if (headers.name.count == 0 && may_lack_name(call))
+        headers.name = (struct mirrored_header){call->envelope.task_id.text, 1};
     if (!mcp_era_check(&call->envelope, &headers, &fault)) {
         refuse(call, &fault);
         return;

@@ -168,7 +168,8 @@ static void start_stream(struct relay *relay)
     if (relay->mode != RELAY_EVENTS)
         return;
     http_stream_flush(call->exchange); /* the client sees a stream open before its first event */
-    token_clock_start(call, may_write_error);
+    if (relay_lasts(relay))
+        token_clock_start(call, may_write_error);
     if (relay->options.open_stream && relay->status == 200)
         relay->stream = notification_stream_open(call, &relay->inside_event);
 }
@@ -253,7 +254,7 @@ static void on_head(void *context, int status, const struct http_header *items, 
     http_prepare(call->exchange, status, headers.items, headers.count);
     headers_finish(&headers);
     bool may_outlive = relay->options.outlives && !relay->is_encoded;
-    if (!is_good) {
+    if (!is_good || relay_reply_is_too_large(relay, relay->content_length)) {
         relay_fail(relay, RELAY_UNREADABLE);
     } else if ((reads || may_outlive) && !is_stream) {
         relay->mode = RELAY_WHOLE;
@@ -315,9 +316,23 @@ static void look_at(struct relay *relay, struct str bytes)
     }
 }
 
+/* Nothing has gone down, or the rest does not. */
+static void break_off(struct relay *relay)
+{
+    if (relay->mode == RELAY_LOOKING || relay->mode == RELAY_WHOLE)
+        relay_fail(relay, RELAY_UNREADABLE);
+    else
+        relay_fail_in_stream(relay, RELAY_UNREADABLE);
+}
+
 static void on_body(void *context, struct str bytes)
 {
     struct relay *relay = relay_from(context);
+    relay->received += (int64_t)bytes.length;
+    if (relay_reply_is_too_large(relay, relay->received)) {
+        break_off(relay);
+        return;
+    }
     if (relay->mode == RELAY_EVENTS) {
         take_events(relay, bytes);
         return;

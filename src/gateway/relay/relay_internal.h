@@ -38,6 +38,7 @@ struct relay {
     struct sse_splitter splitter;
     struct notification_stream *stream; /* the client's open GET stream */
     int64_t started_ms;
+    int64_t received;          /* bytes of the body so far */
     bool inside_event;         /* a long event is passing in pieces */
     struct buffer behind;      /* whole events that go down behind it */
     struct buffer glimpse;     /* first and last bytes of what went down last */
@@ -63,6 +64,10 @@ struct call *relay_finish(struct relay *relay);
 
 /* ---- relay_reply.c: whether the reply is the response to the request ---- */
 bool relay_is_of_request(const struct relay *relay);
+/* Whether the response is a stream that has no end of its own, instead of an answer. */
+bool relay_lasts(const struct relay *relay);
+/* Whether a body of so many bytes is longer than an answer may be, which is counted. */
+bool relay_reply_is_too_large(const struct relay *relay, int64_t bytes);
 /* The head has come. false: the reply must not be passed on. */
 bool relay_reply_begin(struct relay *relay, const struct headers *headers);
 /* HTTP errors that are no JSON-RPC go down as they are. Their connection is not kept. */

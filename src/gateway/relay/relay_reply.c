@@ -3,11 +3,28 @@
 
 #include "relay_internal.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/metrics.h"
 
 bool relay_is_of_request(const struct relay *relay)
 {
     const struct envelope *envelope = &relay->call->envelope;
     return envelope->kind == ENVELOPE_REQUEST && envelope->id.length > 0;
+}
+
+bool relay_lasts(const struct relay *relay)
+{
+    return relay->options.open_stream || relay->options.outlives;
+}
+
+bool relay_reply_is_too_large(const struct relay *relay, int64_t bytes)
+{
+    int64_t most = relay->call->snapshot->config->limits.reply_bytes;
+    if (most == 0 || bytes <= most || relay_lasts(relay) || relay->options.url)
+        return false;
+    log_warn("Upstream answered with more bytes than limits.reply_bytes",
+             LOG_TEXT("source", relay->call->source->id));
+    metrics_count(METRIC_LIMITS_REACHED, STR("reply_bytes"));
+    return true;
 }
 
 /* The client would follow it past the gateway. Metadata (options.url) is no message. */

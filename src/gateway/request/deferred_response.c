@@ -133,7 +133,9 @@ void deferred_response_open(struct call *call)
     deferred->is_stream = true;
     http_stream_start(call->exchange, 200, headers, count, -1);
     http_stream_flush(call->exchange);
-    token_clock_start(call, NULL);
+    if (!deferred
+             ->awaits_upstream) /* the server's answer is delivered after the token's end, too */
+        token_clock_start(call, NULL);
     loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
 }
 

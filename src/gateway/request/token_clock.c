@@ -21,6 +21,8 @@ struct token_clock {
 };
 #define TOKEN_CLOCK_MAGIC 0x4757746b
 
+#define BEFORE_END_MS 2000 /* the contract's */
+
 static void drop(struct call *call, void *object)
 {
     struct token_clock *clock = object;
@@ -59,6 +61,16 @@ static void on_end(void *context)
     http_on_gone(exchange, NULL, NULL);
     call_ended(call);
     http_stream_end(exchange);
+}
+
+int64_t token_clock_bound_ms(const struct call *call, int64_t wait_ms)
+{
+    if (!call->identity)
+        return wait_ms;
+    int64_t left_ms = call->identity->until_ms - BEFORE_END_MS - clock_now_ms();
+    if (left_ms >= wait_ms)
+        return wait_ms;
+    return left_ms > 0 ? left_ms : 0;
 }
 
 void token_clock_start(struct call *call, bool (*may_write)(const struct call *call))

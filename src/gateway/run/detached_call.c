@@ -8,6 +8,7 @@
 #include "invocation_rounds.h"
 #include "request/call_span.h"
 #include "request/deferred_response.h"
+#include "request/token_clock.h"
 #include "task_rounds.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -260,7 +261,8 @@ void detached_call_run(struct call *call, int64_t patience_ms)
     deferred_response_open_late(call);
     detached->base.rpc =
         rpc_call_start(call->worker, &options, &detached_call_rpc_callbacks, detached);
-    loop_timer_start_with(&detached->base.timer, on_patience_ended, detached, patience_ms);
+    loop_timer_start_with(&detached->base.timer, on_patience_ended, detached,
+                          token_clock_bound_ms(call, patience_ms));
 }
 
 /* ---- the task has changed ---- */

@@ -6,6 +6,7 @@
 #include "relay/relay.h"
 #include "request/client_profile.h"
 #include "request/deferred_response.h"
+#include "request/token_clock.h"
 #include "state/quota.h"
 
 /* The first look reads the call's session. It is needed when the client leaves. */
@@ -100,6 +101,8 @@ static void promote(struct call *call)
         return;
     int64_t age_ms = call->is_bridged ? bridge_call_age_ms(call) : relay_age_ms(call);
     int64_t left_ms = patience_ms(call) - age_ms;
+    if (call->is_executed)
+        left_ms = token_clock_bound_ms(call, left_ms);
     if (left_ms > 0 || !take(call, &taken)) {
         repeat_slow(call, left_ms > 0 ? left_ms : DETACHED_CALL_AGAIN_MS);
         return;

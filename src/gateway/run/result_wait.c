@@ -7,6 +7,7 @@
 #include "request/call_memory.h"
 #include "request/call_part.h"
 #include "request/deferred_response.h"
+#include "request/token_clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 
@@ -100,7 +101,7 @@ void result_wait_begin_with(struct call *call, struct str task_id,
 void result_wait_set_patience(struct call *call, int64_t patience_ms)
 {
     struct result_wait *wait = result_wait_of(call);
-    loop_timer_start(&wait->patience, patience_ms);
+    loop_timer_start(&wait->patience, token_clock_bound_ms(call, patience_ms));
 }
 
 void result_wait_begin(struct call *call, struct str task_id)

@@ -96,6 +96,9 @@ static const struct finding {
     {"limits: {body_bytes: 2GiB, result_bytes: 99999999999999999GB}\n",
      "t.yaml:9:22: limits.body_bytes: \"2GiB\": the maximum is 1073741824\n"
      "t.yaml:9:42: limits.result_bytes: \"99999999999999999GB\": the size is too large\n"},
+    {"limits: {reply_bytes: -1}\n",
+     "t.yaml:9:23: limits.reply_bytes: \"-1\": a size is a number with or without a unit, such as "
+     "4MiB\n"},
     {"limits: {sessions: 1.5}\n",
      "t.yaml:9:20: limits.sessions: \"1.5\": must be a whole number\n"},
     {"store: {path: ' '}\n", "t.yaml:9:15: store.path: \" \": must not be empty\n"},
@@ -113,6 +116,9 @@ static const struct finding {
      "t.yaml:9:19: clients[0].match: V-009 \"[\": the class has no closing ]\n"
      "t.yaml:9:31: clients[0].tasks: \"maybe\" is not an answer; it may be auto, yes, no\n"
      "t.yaml:9:39: clients[1].match: V-009 the key is missing\n"},
+    {"clients: [{match: a, headers: lax}]\n",
+     "t.yaml:9:31: clients[0].headers: \"lax\" is not a way to check headers; it may be strict, "
+     "lenient\n"},
     /* operators' tokens */
     {"admin: {tokens: [{name: a, roles: [viewer]}]}\n",
      "t.yaml:9:18: admin.tokens[0]: needs either token_env or token_sha256\n"},

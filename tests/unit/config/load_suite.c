@@ -36,6 +36,7 @@ START_TEST(minimal_file_gets_the_defaults)
     ck_assert_int_eq(config->limits.body_bytes, 4 << 20);
     ck_assert_int_eq(config->limits.result_bytes, 16 << 20);
     ck_assert_int_eq(config->limits.store_bytes, 1 << 30);
+    ck_assert_int_eq(config->limits.reply_bytes, 64 << 20);
     ck_assert_int_eq(config->limits.sessions, 10000);
     ck_assert_int_eq(config->limits.connections, 10000);
     ck_assert_int_eq(config->limits.requests_per_second, 0);
