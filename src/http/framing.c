@@ -23,6 +23,7 @@ static struct str next_line(struct str rest, struct str *line)
 static bool is_length(struct str line)
 {
     return line.length > LENGTH_FIELD_BYTES && line.bytes[LENGTH_FIELD_BYTES - 1] == ':' &&
+           (line.bytes[0] | 0x20) == 'c' &&
            strncasecmp(line.bytes, length_field, LENGTH_FIELD_BYTES) == 0;
 }
 

@@ -148,6 +148,8 @@ static const char *skip_string(struct reply_check *check, const char *at, const 
     return at;
 }
 
+/* A string without an escape is skipped here; the rest of one that has an escape, or that is cut,
+ * by in_string(). */
 static const char *skip_nested(struct reply_check *check, const char *at, const char *end)
 {
     static const bool counts[256] = {
@@ -156,10 +158,13 @@ static const char *skip_nested(struct reply_check *check, const char *at, const 
         if (!counts[(unsigned char)*at])
             continue;
         if (*at == '"') {
-            check->place = IN_NESTED_STRING;
-            return at + 1;
-        }
-        if (*at == '{' || *at == '[') {
+            const char *quote = memchr(at + 1, '"', (size_t)(end - at - 1));
+            if (quote == NULL || quote[-1] == '\\') {
+                check->place = IN_NESTED_STRING;
+                return at + 1;
+            }
+            at = quote;
+        } else if (*at == '{' || *at == '[') {
             check->depth++;
         } else if (--check->depth == 0) {
             check->place = BEFORE_KEY;
@@ -346,22 +351,28 @@ static const char *step(struct reply_check *check, const char *at, const char *e
     }
 }
 
-/* Most messages begin so, and with the id that is expected. Returns how many bytes that is. */
+/* Most messages begin so, and with the id that is expected; most of them have an object as result
+ * behind it. Returns how many bytes that is. */
 static size_t take_usual_beginning(struct reply_check *check, struct str bytes)
 {
     static const char usual[] = "{\"jsonrpc\":\"2.0\",\"id\":";
-    const size_t length = sizeof(usual) - 1;
-    if (check->place != BEFORE_MESSAGE || check->id.length == 0 ||
-        bytes.length <= length + check->id.length || memcmp(bytes.bytes, usual, length) != 0 ||
-        memcmp(bytes.bytes + length, check->id.bytes, check->id.length) != 0)
+    const struct str result = STR(",\"result\":{");
+    size_t length = sizeof(usual) - 1 + check->id.length;
+    if (check->place != BEFORE_MESSAGE || check->id.length == 0 || bytes.length <= length ||
+        memcmp(bytes.bytes, usual, sizeof(usual) - 1) != 0 ||
+        memcmp(bytes.bytes + sizeof(usual) - 1, check->id.bytes, check->id.length) != 0)
         return 0;
-    char behind = bytes.bytes[length + check->id.length];
-    if (behind != ',' && behind != '}')
+    if (bytes.bytes[length] != ',' && bytes.bytes[length] != '}')
         return 0;
     check->has_id = true;
     check->verdict = REPLY_OURS;
     check->place = BEFORE_KEY;
-    return length + check->id.length;
+    if (!str_starts_with(str_slice(bytes.bytes + length, bytes.length - length), result))
+        return length;
+    check->has_result = true;
+    check->depth = 1;
+    check->place = NESTED;
+    return length + result.length;
 }
 
 static bool reads_on(const struct reply_check *check)

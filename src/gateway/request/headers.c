@@ -217,6 +217,10 @@ static struct named_headers read_named(struct str connection)
 {
     struct named_headers named = {.list = connection};
     struct buffer room;
+    /* Nearly all lists are one of these, and name no header that is not hop-by-hop by itself. */
+    if (str_equal_ignore_case(connection, STR("keep-alive")) ||
+        str_equal_ignore_case(connection, STR("close")))
+        named.list = STR_EMPTY;
     if (connection.length <= SHORT_LIST_BYTES)
         return named;
     named.long_list = map_create();
