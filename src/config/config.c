@@ -140,6 +140,8 @@ static void finish_source(struct config_source *source)
     }
     free(source->headers);
     finish_strings(&source->expose);
+    finish_strings(&source->extensions_allow);
+    finish_strings(&source->extensions_deny);
     tls_client_unref(source->tls);
     free(source->tls_ca);
     free(source->tls_cert);
@@ -318,6 +320,7 @@ void config_unref(struct config *config)
     finish_strings(&config->admin_allowed_hosts);
     finish_strings(&config->admin_allowed_origins);
     finish_strings(&config->methods_allow);
+    free(config->methods_allow_at);
     finish_tls(&config->proxy_tls);
     finish_tls(&config->admin_tls);
     signature_key_unref(config->audit.key);

@@ -79,6 +79,7 @@ const struct key config_keys[] = {
     {"sources[]", "bridge", KEY_CHOICE, AT(config_source, bridge), .choices = &bridges, .default_text = "legacy",
      .help = "The clients that are bridged to a server that does not speak their protocol. `legacy`: clients of up to 2025-11-25 in front of a server that speaks 2026-07-28 alone. `modern`: clients of 2026-07-28 in front of a server of up to 2025-11-25. With `off` such clients get the server's own refusal."},
     {"sources[]", "expose", KEY_MAPPING, .help = "The tools, prompts and resources that clients may see."},
+    {"sources[]", "extensions", KEY_MAPPING, .help = "The extensions of the protocol that clients may see, beside those that the gateway knows."},
     {"sources[]", "headers", KEY_NAMED, ITEMS(config_source, headers, header_count, config_source_header), .check = check_header_name,
      .help = "Static credentials that are sent to the server, by header name."},
 
@@ -127,6 +128,10 @@ const struct key config_keys[] = {
      .help = "`all`, only those of `tools`, or all but those. Without `expose`: all."},
     {"sources[].expose", "tools", KEY_TEXTS, AT(config_source, expose), .check = check_glob, .rule = "V-009",
      .help = "Globs for `allowlist` and `blocklist`."},
+    {"sources[].extensions", "allow", KEY_TEXTS, AT(config_source, extensions_allow), .check = check_glob, .rule = "V-009",
+     .help = "Globs of further extensions that clients see in what the server offers, such as `com.example/*`."},
+    {"sources[].extensions", "deny", KEY_TEXTS, AT(config_source, extensions_deny), .check = check_glob, .rule = "V-009",
+     .help = "Globs of extensions that are left out, whatever `allow` and the gateway's own list say. Their methods are unknown (-32601)."},
 
     {"governance", "defaults", KEY_MAPPING, .is_required = true, .help = "The action when no rule matches."},
     {"governance", "rules", KEY_LIST, ITEMS(config, rules, rule_count, config_rule),
@@ -369,7 +374,7 @@ const struct key config_keys[] = {
      .help = "The time that `execute_tool` waits if the call names none. Without a progress token it waits "
              "at most `pseudo_tools.wait`."},
 
-    {"methods", "allow", KEY_TEXTS, AT(config, methods_allow), .check = check_glob, .rule = "V-009", .help = "Globs of methods outside the protocol that are relayed."},
+    {"methods", "allow", KEY_TEXTS, AT(config, methods_allow), .check = check_glob, .rule = "V-009", .help = "Globs of methods outside the protocol and its known extensions that are relayed. Their `params.uri` is judged as a resource, their `params.name` as a tool or prompt."},
 
     {"notify[]", "id", KEY_TEXT, AT(config_notify, id), .check = check_name,
      .help = "Name of the endpoint, once. By it workflows and anchors name the endpoint, and `/ready` and the metrics do."},

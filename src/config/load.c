@@ -51,6 +51,7 @@ static void fill(const struct draft *draft)
                                     node_is_null(node_get(node_get(draft->root, "store"), "path"));
     environment_apply(draft);
     validate_schema(draft);
+    validate_methods(draft);
     validate_store(draft);
     validate_sources(draft);
     validate_telemetry(draft);

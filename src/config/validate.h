@@ -42,6 +42,8 @@ void validate_oidc(const struct draft *draft);
 /* The database of the store, and this process among those that share it. */
 void validate_store(const struct draft *draft);
 void validate_schema(const struct draft *draft);
+/* Notes where each glob of `methods.allow` is. */
+void validate_methods(const struct draft *draft);
 /* Reads the key that signs anchors. */
 void validate_audit(const struct draft *draft);
 void validate_notify(const struct draft *draft);

@@ -79,6 +79,20 @@ static void check_expose(const struct source_view *view)
     free(path);
 }
 
+/* Tasks are the gateway's own offer, not the server's. */
+static void check_extensions(const struct source_view *view)
+{
+    const struct node *deny = node_get(node_get(view->node, "extensions"), "deny");
+    char *path = path_of(view, "extensions.deny");
+    for (size_t i = 0; deny && deny->kind == NODE_LIST && i < deny->count; i++) {
+        const struct node *glob = deny->values[i];
+        if (glob->kind == NODE_TEXT && strcmp(glob->text, "io.modelcontextprotocol/tasks") == 0)
+            report_warning(&view->draft->report, glob, path, "take it out",
+                           "the glob has no effect: the gateway itself offers tasks");
+    }
+    free(path);
+}
+
 static void resolve_header(const struct source_view *view, struct config_source_header *header,
                            const struct node *name_node, const struct node *node)
 {
@@ -177,6 +191,7 @@ void validate_sources(const struct draft *draft)
         struct source_view view = {draft, sources->values[i], &draft->config->sources[i], i};
         check_names(&view);
         check_expose(&view);
+        check_extensions(&view);
         check_headers(&view);
         check_auth(&view);
     }

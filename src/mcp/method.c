@@ -18,11 +18,27 @@ static const struct mcp_method methods[] = {
 
 static const struct mcp_method unknown = {"", MCP_UNKNOWN, BOTH, MCP_MIRRORED_NOTHING};
 
-const struct mcp_method *mcp_method_find(struct str name, enum mcp_era era)
+static const struct mcp_method *find(struct str name)
 {
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         if (str_equal(name, str_from(methods[i].name)))
-            return methods[i].eras & era ? &methods[i] : &unknown;
+            return &methods[i];
     }
     return &unknown;
+}
+
+const struct mcp_method *mcp_method_find(struct str name, enum mcp_era era)
+{
+    const struct mcp_method *method = find(name);
+    return method->eras & era ? method : &unknown;
+}
+
+bool mcp_method_is_known(struct str name)
+{
+    return find(name) != &unknown;
+}
+
+const char *mcp_method_next(size_t *position)
+{
+    return *position < sizeof methods / sizeof methods[0] ? methods[(*position)++].name : NULL;
 }

@@ -17,12 +17,17 @@ struct patterns {
     struct index *index;
 };
 
+/* Those of one source. */
+struct source_patterns {
+    struct patterns expose, extensions_allow, extensions_deny;
+};
+
 struct policy {
     struct config *config;
     struct patterns rules;
     struct principals *principals;
     unsigned char **rules_of_source; /* source × rule: whether the rule is for the source */
-    struct patterns *expose;         /* beside config.sources */
+    struct source_patterns *sources; /* beside config.sources */
     struct patterns methods;
     struct map *force_required; /* name → any pointer */
     struct engine *engine;
@@ -56,6 +61,14 @@ static bool patterns_init(struct patterns *patterns, const struct config_strings
     }
     patterns->index = index_create(patterns->globs, patterns->count);
     return true;
+}
+
+static bool source_init(struct source_patterns *patterns, const struct config_source *source,
+                        struct error *error)
+{
+    return patterns_init(&patterns->expose, &source->expose, error) &&
+           patterns_init(&patterns->extensions_allow, &source->extensions_allow, error) &&
+           patterns_init(&patterns->extensions_deny, &source->extensions_deny, error);
 }
 
 static bool rules_init(struct policy *policy, struct error *error)
@@ -99,12 +112,12 @@ struct policy *policy_create(struct config *config, struct config_problems *prob
     policy->force_required = map_create();
     for (size_t i = 0; i < config->force_required.count; i++)
         map_put(policy->force_required, str_from(config->force_required.items[i]), policy);
-    policy->expose = memory_alloc_array(config->source_count, sizeof *policy->expose);
+    policy->sources = memory_alloc_array(config->source_count, sizeof *policy->sources);
     filters_init(policy);
     bool is_valid = rules_init(policy, &error) &&
                     patterns_init(&policy->methods, &config->methods_allow, &error);
     for (size_t i = 0; is_valid && i < config->source_count; i++)
-        is_valid = patterns_init(&policy->expose[i], &config->sources[i].expose, &error);
+        is_valid = source_init(&policy->sources[i], &config->sources[i], &error);
     if (is_valid)
         policy->engine = engine_create(config, problems);
     else
@@ -120,10 +133,12 @@ void policy_destroy(struct policy *policy)
     if (!policy)
         return;
     for (size_t i = 0; i < policy->config->source_count; i++) {
-        patterns_finish(&policy->expose[i]);
+        patterns_finish(&policy->sources[i].expose);
+        patterns_finish(&policy->sources[i].extensions_allow);
+        patterns_finish(&policy->sources[i].extensions_deny);
         free(policy->rules_of_source[i]);
     }
-    free(policy->expose);
+    free(policy->sources);
     free(policy->rules_of_source);
     patterns_finish(&policy->rules);
     principals_destroy(policy->principals);
@@ -240,7 +255,7 @@ bool policy_is_visible(const struct policy *policy, const struct config_source *
     enum config_expose_mode mode = policy->config->sources[number].expose_mode;
     if (mode == EXPOSE_ALL)
         return true;
-    bool is_listed = index_first(policy->expose[number].index, name, NULL, &position);
+    bool is_listed = index_first(policy->sources[number].expose.index, name, NULL, &position);
     return is_listed == (mode == EXPOSE_ALLOWLIST);
 }
 
@@ -248,4 +263,16 @@ bool policy_allows_method(const struct policy *policy, struct str method)
 {
     size_t position;
     return index_first(policy->methods.index, method, NULL, &position);
+}
+
+enum policy_extension policy_extension(const struct policy *policy,
+                                       const struct config_source *source, struct str name)
+{
+    size_t number = number_of(policy, source), position;
+    if (number == policy->config->source_count ||
+        index_first(policy->sources[number].extensions_deny.index, name, NULL, &position))
+        return POLICY_EXTENSION_DENIED;
+    return index_first(policy->sources[number].extensions_allow.index, name, NULL, &position)
+               ? POLICY_EXTENSION_ALLOWED
+               : POLICY_EXTENSION_UNNAMED;
 }

@@ -13,7 +13,7 @@ const stage = (t, { upstream = {}, source = {}, ...options } = {}) => scene(t, {
 const calls = (upstream, method) => upstream.of(method).filter((r) => r.rpc.params?._meta?.[`${PREFIX}clientInfo`]?.name !== 'taskgate');
 
 test('initialize is answered from discover, with a session of the gateway', async (t) => {
-  const { raw, upstream } = await stage(t, { upstream: { capabilities: { tools: { listChanged: true }, logging: {}, completions: {}, resources: { subscribe: true }, extensions: { 'io.modelcontextprotocol/tasks': {}, 'a.b/c': {} } } } });
+  const { raw, upstream } = await stage(t, { source: { extensions: { allow: ['a.b/*'] } }, upstream: { capabilities: { tools: { listChanged: true }, logging: {}, completions: {}, resources: { subscribe: true }, extensions: { 'io.modelcontextprotocol/tasks': {}, 'a.b/c': {} } } } });
   const client = raw({ token: 'mine', capabilities: { elicitation: {}, roots: { listChanged: true }, tasks: {} } });
   const answer = await client.initialize({ protocolVersion: '2025-06-18' });
   assert.equal(answer.status, 200);

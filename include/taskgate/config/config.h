@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "taskgate/approval/terms.h"
+#include "taskgate/config/problem.h"
 #include "taskgate/config/telemetry.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/digest.h"
@@ -120,7 +121,8 @@ struct config_source {
     unsigned eras;              /* CONFIG_ERA_… bits */
     unsigned bridge;            /* BRIDGE_… bits */
     enum config_expose_mode expose_mode;
-    struct config_strings expose;         /* globs */
+    struct config_strings expose;                            /* globs */
+    struct config_strings extensions_allow, extensions_deny; /* globs */
     struct config_source_header *headers; /* static credentials toward upstream */
     struct config_auth auth;
     size_t header_count;
@@ -391,7 +393,8 @@ struct config {
     enum config_pending_status pending_status;
     struct config_client *clients;
     size_t client_count;
-    struct config_strings methods_allow; /* globs */
+    struct config_strings methods_allow;   /* globs */
+    struct config_place *methods_allow_at; /* of each, in its file */
     struct config_policy_text *policies;
     size_t policy_count;
     enum config_on_policy_error on_policy_error;
@@ -410,34 +413,6 @@ struct config {
     struct config_audit audit;
     struct config_telemetry telemetry;
 };
-
-/* One thing that is wrong, or worth a warning, where it stands. */
-struct config_problem {
-    bool is_warning;
-    char *file;       /* or the variable's name when the environment is at fault; or NULL */
-    int line, column; /* 1-based; 0 when there is no place */
-    char *key;        /* "governance.rules[2].action", or NULL */
-    char *message;    /* with the rule's id where the reference gives one: "V-007 …" */
-    char *hint;       /* or NULL */
-};
-
-struct config_problems {
-    struct config_problem *items;
-    size_t count, errors; /* errors: those that are no warnings */
-    /* After a failed load: the files that it read, or did not find. */
-    struct config_file *files;
-    size_t file_count;
-};
-
-/* Adds a problem that another layer found in a file of the configuration, unless it is there
- * already: two configurations may name one file. `file` may be NULL if the message has the place.
- */
-void config_problems_add(struct config_problems *problems, bool is_warning, const char *file,
-                         int line, int column, const char *message);
-void config_problems_finish(struct config_problems *problems);
-/* "FILE:LINE:COLUMN: key.path: MESSAGE; HINT\n" for each, warnings with "warning: ". */
-void config_problems_write(const struct config_problems *problems, struct buffer *out);
-void config_problems_write_places(const struct config_problems *problems, struct buffer *out);
 
 /* Environment access, so that tests need not change the process's own. NULL: getenv(). */
 typedef const char *(*config_getenv)(const char *name);

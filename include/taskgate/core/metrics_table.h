@@ -19,6 +19,7 @@ METRIC_ROW(ERRORS, COUNTER, "errors_total", "error_type,method", "JSON-RPC error
 METRIC_ROW(LIMITS_REACHED, COUNTER, "limits_reached_total", "limit", "Requests and tasks refused by a limit, by its key below `limits`. For connections: times that their limit was reached.")
 METRIC_ROW(REPLICA_NEWS, COUNTER, "replica_news_total", "kind,outcome", "What replicas tell each other for their clients, by kind and outcome: sent or lost, to each of them; taken, from one of them.")
 METRIC_ROW(RELAYED_REQUESTS, COUNTER, "relayed_requests_total", "outcome", "Requests to the replica where their session or task lives, by outcome: relayed; unreachable or refused, and handled here; lost with that replica; repeated here, because it was lost and may be handled twice; unsigned, of the port for replicas.")
+METRIC_ROW(EXTENSIONS_HIDDEN, COUNTER, "extensions_hidden_total", "source", "Extensions of the protocol that a server offers and that are left out of its answers to `initialize` and `server/discover`.")
 METRIC_ROW(HEADER_MISMATCHES, COUNTER, "header_mismatches_total", "header", "Modern requests refused because a header does not say what the body says.")
 METRIC_ROW(APPROVAL_REQUESTS, COUNTER, "approval_requests_total", "channel,outcome", "Approvals asked for and decided.")
 METRIC_ROW(VOTES, COUNTER, "votes_total", "workflow,verb", "Votes of operators that were counted, by verb: approve, reject or withdraw.")

@@ -4,6 +4,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "taskgate/core/str.h"
 #include "taskgate/mcp/era.h"
 
@@ -36,3 +39,7 @@ struct mcp_method {
 
 /* Never NULL: a method that the era does not have gets the MCP_UNKNOWN row. */
 const struct mcp_method *mcp_method_find(struct str name, enum mcp_era era);
+/* Whether some era has it. */
+bool mcp_method_is_known(struct str name);
+/* The names of all, one after the other; NULL behind the last. Start with *position 0. */
+const char *mcp_method_next(size_t *position);

@@ -182,3 +182,12 @@ void policy_trace_finish(struct policy_trace *trace);
 
 /* Whether a method beyond the closed table is allowed by `methods.allow`. */
 bool policy_allows_method(const struct policy *policy, struct str method);
+
+/* The word of the source's `extensions` on an extension of the protocol: deny wins. */
+enum policy_extension {
+    POLICY_EXTENSION_UNNAMED,
+    POLICY_EXTENSION_ALLOWED,
+    POLICY_EXTENSION_DENIED
+};
+enum policy_extension policy_extension(const struct policy *policy,
+                                       const struct config_source *source, struct str name);

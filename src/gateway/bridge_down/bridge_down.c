@@ -5,6 +5,7 @@
 #include "handles.h"
 #include "leg.h"
 #include "mcp_client/session_pool.h"
+#include "request/extensions.h"
 #include "request/request_state.h"
 #include "taskgate/mcp/legacy_server.h"
 
@@ -92,13 +93,16 @@ void bridge_down_start(struct call *call, const struct relay_options *options)
 static void answer_discover(struct call *call)
 {
     struct legacy_session *session = session_pool_of(call);
-    struct buffer result;
+    struct buffer discovered, result;
+    buffer_init(&discovered);
     buffer_init(&result);
-    legacy_server_write_discover(&result, buffer_str(&session->initialized),
+    legacy_server_write_discover(&discovered, buffer_str(&session->initialized),
                                  session->stream_state == LEGACY_STREAM_OPEN);
     legacy_session_close_stream(session);
+    extensions_write_shown(call, buffer_str(&discovered), &result);
     call_answer_result(call, buffer_str(&result));
     buffer_finish(&result);
+    buffer_finish(&discovered);
 }
 
 void bridge_down_discover(struct call *call)

@@ -3,6 +3,7 @@
 #include "era_check.h"
 #include "lists_internal.h"
 #include "methods.h"
+#include "request/extensions.h"
 #include "state/source_eras.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/era.h"
@@ -22,6 +23,15 @@ void discover_refuse_handle(struct call *call)
 }
 
 /* A rule may make a task of any call, so the extension is offered whatever the server has. */
+void discover_write(struct call *call, struct str result, int64_t most_ms, struct buffer *out)
+{
+    struct buffer shown;
+    buffer_init(&shown);
+    extensions_write_shown(call, result, &shown);
+    mcp_discover_write(out, buffer_str(&shown), true, most_ms);
+    buffer_finish(&shown);
+}
+
 static void rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
     bool is_modern = mcp_discover_lists(reply->result, STR(MCP_VERSION_MODERN));
@@ -30,7 +40,7 @@ static void rewrite(struct call *call, const struct relay_reply *reply, struct b
     source_eras_note_tasks(call->worker->gateway->eras, call->source,
                            mcp_discover_offers_tasks(reply->result));
     lists_keep(call, reply->result);
-    mcp_discover_write(out, reply->result, true, lists_most_ttl_ms(call));
+    discover_write(call, reply->result, lists_most_ttl_ms(call), out);
 }
 
 void discover_handle(struct call *call)

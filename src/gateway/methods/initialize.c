@@ -13,6 +13,7 @@
 #include "methods.h"
 #include "relay/relay.h"
 #include "request/call_part.h"
+#include "request/extensions.h"
 #include "request/session_store.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
@@ -99,14 +100,17 @@ static void keep_session(struct call *call, struct str result, const char *diges
 static void inject(struct call *call, struct str result, const struct mcp_capabilities *upstream,
                    struct buffer *out)
 {
-    struct buffer injected;
+    struct buffer shown, injected;
+    buffer_init(&shown);
     buffer_init(&injected);
-    mcp_capabilities_inject(&injected, result, upstream);
+    extensions_write_shown(call, result, &shown);
+    mcp_capabilities_inject(&injected, buffer_str(&shown), upstream);
     if (!upstream->resources && doc_resources_are_offered(call))
         mcp_capabilities_offer_resources(out, buffer_str(&injected));
     else
         buffer_append(out, buffer_str(&injected));
     buffer_finish(&injected);
+    buffer_finish(&shown);
 }
 
 /* Some servers echo whatever version they are asked for. One of the modern era has no session, and

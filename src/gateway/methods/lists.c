@@ -148,7 +148,7 @@ static bool answer_kept(struct call *call, enum relay_failure failure)
         else if (call->method->treatment == MCP_RESOURCES_LIST)
             write_resources(call, list, 0, &result);
         else if (call->method->treatment == MCP_SERVER_DISCOVER)
-            mcp_discover_write(&result, list, true, 0);
+            discover_write(call, list, 0, &result);
         else
             write_prompts(call, list, 0, &result);
         answer_list(call, buffer_str(&result));

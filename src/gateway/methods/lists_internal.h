@@ -1,4 +1,4 @@
-/* Shared by the lists of tools, resources and prompts. */
+/* Shared by the lists of tools, resources and prompts, and by `server/discover`. */
 #pragma once
 
 #include "relay/relay.h"
@@ -20,3 +20,7 @@ int64_t lists_most_ttl_ms(const struct call *call);
 void tools_list_write(struct call *call, struct str result, struct buffer *out);
 /* The same of one that comes late, which its owner's catalogue learns from. */
 void tools_list_write_late(struct call *call, struct str result, struct buffer *out);
+
+/* ---- discover.c ---- */
+/* Writes the result of `server/discover` for the client. */
+void discover_write(struct call *call, struct str result, int64_t most_ms, struct buffer *out);

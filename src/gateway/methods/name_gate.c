@@ -1,6 +1,8 @@
-/* prompts/get, resources/read, resources/subscribe, completion/complete: `expose` and the rules on
- * a name or URI. Nothing can wait for a human here, so approve and policy mean no (contract
- * "Proxy"). resources/unsubscribe beside them: it passes, but for what is the gateway's own. */
+/* prompts/get, resources/read, resources/subscribe, completion/complete, and what `methods.allow`
+ * lets pass: `expose` and the rules on a name or URI. Nothing can wait for a human here, so approve
+ * and policy mean no (contract "Proxy"). resources/unsubscribe beside them: it passes, but for what
+ * is the gateway's own. */
+#include "name_gate.h"
 #include "bridge_down/bridge_down.h"
 #include "doc_resources.h"
 #include "methods.h"
@@ -35,29 +37,59 @@ static bool may_know_no_resources(const struct call *call)
     return call->method->treatment == MCP_GATED_URI && call->facts.server.lacks_resources;
 }
 
-/* The target of the call: a resource by its URI, or a prompt by its name. */
+/* A resource by its URI, or a prompt or tool by its name. */
 struct target {
     struct str name;
     bool is_uri;
 };
 
-static struct target target_of(const struct call *call)
+/* The targets of the call; all must pass. */
+struct targets {
+    struct target items[2];
+    size_t count;
+};
+
+static void add_target(struct targets *targets, struct str name, bool is_uri)
+{
+    targets->items[targets->count++] = (struct target){name, is_uri};
+}
+
+static struct targets targets_of(const struct call *call)
 {
     const struct envelope *envelope = &call->envelope;
-    if (call->method->treatment == MCP_GATED_URI)
-        return (struct target){envelope->uri.text, true};
-    if (call->method->treatment == MCP_GATED_NAME)
-        return (struct target){envelope->name.text, false};
-    if (envelope->ref_uri.raw.length > 0)
-        return (struct target){envelope->ref_uri.text, true};
-    return (struct target){envelope->ref_name.text, false};
+    struct targets targets = {.count = 0};
+    switch (call->method->treatment) {
+    case MCP_GATED_URI:
+        add_target(&targets, envelope->uri.text, true);
+        break;
+    case MCP_GATED_NAME:
+        add_target(&targets, envelope->name.text, false);
+        break;
+    case MCP_GATED_REFERENCE:
+        if (envelope->ref_uri.raw.length > 0)
+            add_target(&targets, envelope->ref_uri.text, true);
+        else
+            add_target(&targets, envelope->ref_name.text, false);
+        break;
+    default: /* of a method that `methods.allow` lets pass */
+        if (envelope->uri.raw.length > 0)
+            add_target(&targets, envelope->uri.text, true);
+        if (envelope->name.raw.length > 0)
+            add_target(&targets, envelope->name.text, false);
+    }
+    return targets;
 }
 
 static bool is_visible(const struct policy *policy, const struct config_source *source,
-                       const struct target *target)
+                       const struct targets *targets)
 {
-    return target->is_uri ? policy_is_uri_visible(policy, source, target->name)
-                          : policy_is_visible(policy, source, target->name);
+    bool is_visible = true;
+    for (size_t i = 0; is_visible && i < targets->count; i++) {
+        struct str name = targets->items[i].name;
+        is_visible = targets->items[i].is_uri ? policy_is_uri_visible(policy, source, name)
+                                              : policy_is_visible(policy, source, name);
+    }
+    return is_visible;
 }
 
 /* A decision to wait is a refusal here. */
@@ -69,17 +101,26 @@ static void tell_span(const struct call *call, const struct policy_decision *dec
                   str_from(decision->rule ? decision->rule->match : "default"));
 }
 
-static enum config_action decide(const struct call *call, const struct snapshot *snapshot,
-                                 const struct config_source *source, const struct target *target)
+static void decide_target(const struct call *call, const struct snapshot *snapshot,
+                          const struct config_source *source, const struct target *target,
+                          struct policy_decision *decision)
 {
     struct policy_request request = {source, target->name, call->envelope.arguments.raw,
                                      call_verified(call)};
-    struct policy_decision decision;
     if (target->is_uri)
-        policy_decide_uri(snapshot->policy, &request, &decision);
+        policy_decide_uri(snapshot->policy, &request, decision);
     else
-        policy_decide(snapshot->policy, &request, &decision);
-    if (call->span)
+        policy_decide(snapshot->policy, &request, decision);
+}
+
+/* The first decision that is no `forward` is that on the call. */
+static enum config_action decide(const struct call *call, const struct snapshot *snapshot,
+                                 const struct config_source *source, const struct targets *targets)
+{
+    struct policy_decision decision = {.action = ACTION_FORWARD};
+    for (size_t i = 0; i < targets->count && decision.action == ACTION_FORWARD; i++)
+        decide_target(call, snapshot, source, &targets->items[i], &decision);
+    if (call->span && targets->count > 0)
         tell_span(call, &decision);
     return decision.action;
 }
@@ -87,13 +128,13 @@ static enum config_action decide(const struct call *call, const struct snapshot 
 /* For relay_options.forbidden. */
 static bool is_forbidden_now(struct call *call)
 {
-    const struct target target = target_of(call);
+    const struct targets targets = targets_of(call);
     struct snapshot *now = snapshot_current();
     const struct config_source *source =
         config_source_find(now->config, str_from(call->source->id));
     bool is_forbidden = now->number != call->snapshot->number &&
-                        (!source || !is_visible(now->policy, source, &target) ||
-                         decide(call, now, source, &target) != ACTION_FORWARD);
+                        (!source || !is_visible(now->policy, source, &targets) ||
+                         decide(call, now, source, &targets) != ACTION_FORWARD);
     snapshot_unref(now);
     if (is_forbidden)
         refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
@@ -102,15 +143,16 @@ static bool is_forbidden_now(struct call *call)
 
 static void judge(struct call *call)
 {
-    const struct target target = target_of(call);
-    if (!is_visible(call->snapshot->policy, call->source, &target)) {
+    const struct targets targets = targets_of(call);
+    if (!is_visible(call->snapshot->policy, call->source, &targets)) {
         metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
         refuse(call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
         return;
     }
-    enum config_action action = decide(call, call->snapshot, call->source, &target);
-    metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_GOVERNANCE),
-                  str_from(config_action_name(action)));
+    enum config_action action = decide(call, call->snapshot, call->source, &targets);
+    if (targets.count > 0)
+        metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_GOVERNANCE),
+                      str_from(config_action_name(action)));
     if (action != ACTION_FORWARD) {
         refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
         return;
@@ -181,18 +223,33 @@ void completion_handle(struct call *call)
                           NULL);
 }
 
+static bool has_good_params(struct call *call, bool by_uri, bool by_name)
+{
+    const char *wrong = NULL;
+    if (by_uri && !call->envelope.uri.text.bytes)
+        wrong = "params.uri must be a string";
+    else if (by_name && !call->envelope.name.text.bytes)
+        wrong = "params.name must be a string";
+    if (wrong)
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(wrong), NULL);
+    return !wrong;
+}
+
 void name_gate_handle(struct call *call)
 {
     bool by_uri = call->method->treatment == MCP_GATED_URI;
-    if (by_uri && !call->envelope.uri.text.bytes)
-        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.uri must be a string"), NULL);
-    else if (!by_uri && !call->envelope.name.text.bytes)
-        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.name must be a string"), NULL);
-    else if (!modern_has_good_rounds(call))
+    if (!has_good_params(call, by_uri, !by_uri) || !modern_has_good_rounds(call))
         return;
-    else if (by_uri)
+    if (by_uri)
         call_with_facts(call, judge_resource);
     else
+        judge(call);
+}
+
+void name_gate_handle_allowed(struct call *call)
+{
+    const struct envelope *envelope = &call->envelope;
+    if (has_good_params(call, envelope->uri.raw.length > 0, envelope->name.raw.length > 0))
         judge(call);
 }
 

@@ -3,6 +3,7 @@
 #include "cancelled.h"
 #include "input/input_request.h"
 #include "methods.h"
+#include "name_gate.h"
 #include "run/detached_call.h"
 #include "taskgate/core/log.h"
 #include "taskgate/policy/policy.h"
@@ -26,22 +27,15 @@ void relay_plainly_handle(struct call *call)
     bridge_down_start(call, &options);
 }
 
-/* The gates of a method are those of its era. In the other one nothing would judge it, but a server
- * behind a bridge knows it. */
-static bool is_of_servers_era(const struct call *call)
-{
-    enum mcp_era servers = call->dialect->era == MCP_ERA_MODERN ? MCP_ERA_LEGACY : MCP_ERA_MODERN;
-    return (call->is_bridged || call->is_bridged_down) &&
-           mcp_method_find(call->envelope.method, servers)->treatment != MCP_UNKNOWN;
-}
-
+/* A method that `methods.allow` lets pass is judged first. One of a table has its own gates, in its
+ * own era; in the other one nothing would judge it, but a server behind a bridge knows it. */
 void unknown_method_handle(struct call *call)
 {
-    if (!is_of_servers_era(call) &&
-        policy_allows_method(call->snapshot->policy, call->envelope.method)) {
-        relay_plainly_handle(call);
+    struct str method = call->envelope.method;
+    if (!mcp_method_is_known(method) && policy_allows_method(call->snapshot->policy, method)) {
+        name_gate_handle_allowed(call);
         return;
     }
-    log_warn("Unknown method refused", LOG_STR("method", call->envelope.method));
+    log_warn("Unknown method refused", LOG_STR("method", method));
     call_answer_error(call, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
 }

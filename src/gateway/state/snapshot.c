@@ -5,11 +5,42 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "taskgate/config/glob.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/mcp/method.h"
 
 static pthread_mutex_t current_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct snapshot *current; /* under current_mutex; holds one reference */
+
+/* Whether one of the known methods matches, whose own gates hold whatever `methods.allow` says. */
+static const char *known_method_of(const char *text)
+{
+    struct error error;
+    struct glob *glob = glob_compile(str_from(text), &error);
+    const char *name = NULL;
+    for (size_t position = 0; glob && (name = mcp_method_next(&position));) {
+        if (glob_matches(glob, str_from(name)))
+            break;
+    }
+    glob_destroy(glob);
+    return name;
+}
+
+static void warn_of_methods(const struct config *config, struct config_problems *problems)
+{
+    for (size_t i = 0; i < config->methods_allow.count; i++) {
+        const char *name = known_method_of(config->methods_allow.items[i]);
+        if (!name)
+            continue;
+        char *message = memory_format("methods.allow[%zu]: the glob has no effect on %s: the "
+                                      "gateway knows this method",
+                                      i, name);
+        config_problems_add(problems, true, config->path, config->methods_allow_at[i].line,
+                            config->methods_allow_at[i].column, message);
+        free(message);
+    }
+}
 
 struct snapshot *snapshot_create(struct config *config, struct config_problems *problems)
 {
@@ -17,6 +48,7 @@ struct snapshot *snapshot_create(struct config *config, struct config_problems *
     struct snapshot *snapshot = memory_alloc(sizeof *snapshot);
     *snapshot = (struct snapshot){.config = config, .references = 1};
     snapshot->number = __atomic_add_fetch(&numbers, 1, __ATOMIC_RELAXED);
+    warn_of_methods(config, problems);
     snapshot->policy = policy_create(config, problems);
     if (config->shadow)
         snapshot->shadow = policy_create(config->shadow, problems);

@@ -14,6 +14,16 @@
 static const struct finding {
     const char *text, *problems;
 } findings[] = {
+    /* extensions of a source */
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/', extensions: {alow: [x], deny: ['[', y]}}\n"
+          "  - {id: of, kind: mcp, url: 'http://h/', extensions: [x]}\n" GOVERNANCE,
+     "t.yaml:3:56: sources[0].extensions.alow: unknown key; did you mean \"allow\"?\n"
+     "t.yaml:3:74: sources[0].extensions.deny[0]: V-009 \"[\": the class has no closing ]\n"
+     "t.yaml:4:55: sources[1].extensions: must be a mapping\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/',\n"
+          "     extensions: {allow: ['*'], deny: [x, io.modelcontextprotocol/tasks]}}\n" GOVERNANCE,
+     "t.yaml:4:43: warning: sources[0].extensions.deny: the glob has no effect: the gateway itself "
+     "offers tasks; take it out\n"},
     /* V-001 … V-003, V-016: names of sources */
     {HEAD UP "  - {id: up, kind: mcp, url: 'http://i/mcp'}\n" GOVERNANCE,
      "t.yaml:4:10: sources[1].id: V-001 duplicate source ID: \"up\"; each source needs an ID of "

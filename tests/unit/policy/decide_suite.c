@@ -156,6 +156,26 @@ START_TEST(methods_beyond_the_protocol_are_allowed_by_name)
 }
 END_TEST
 
+START_TEST(extensions_are_said_of_by_name_and_deny_wins)
+{
+    const struct config *config;
+    struct policy *policy = policy_of("schema: 1\n"
+                                      "sources:\n"
+                                      "  - {id: a, kind: mcp, url: 'http://a/',\n"
+                                      "     extensions: {allow: ['x/*'], deny: ['*/bad']}}\n"
+                                      "  - {id: b, kind: mcp, url: 'http://b/'}\n"
+                                      "governance: {defaults: {action: forward}}\n",
+                                      &config);
+    const struct config_source *a = &config->sources[0], *b = &config->sources[1];
+    ck_assert_int_eq(policy_extension(policy, a, STR("x/good")), POLICY_EXTENSION_ALLOWED);
+    ck_assert_int_eq(policy_extension(policy, a, STR("x/bad")), POLICY_EXTENSION_DENIED);
+    ck_assert_int_eq(policy_extension(policy, a, STR("y/bad")), POLICY_EXTENSION_DENIED);
+    ck_assert_int_eq(policy_extension(policy, a, STR("y")), POLICY_EXTENSION_UNNAMED);
+    ck_assert_int_eq(policy_extension(policy, b, STR("x/bad")), POLICY_EXTENSION_UNNAMED);
+    policy_destroy(policy);
+}
+END_TEST
+
 TCase *decide_case(void)
 {
     TCase *tests = tcase_create("decide");
@@ -164,5 +184,6 @@ TCase *decide_case(void)
     tcase_add_test(tests, a_source_of_another_load_is_known_by_its_id);
     tcase_add_test(tests, expose_and_enabled_decide_what_is_seen);
     tcase_add_test(tests, methods_beyond_the_protocol_are_allowed_by_name);
+    tcase_add_test(tests, extensions_are_said_of_by_name_and_deny_wins);
     return tests;
 }
