@@ -40,7 +40,27 @@ static void add_typed(struct buffer *out, const struct task *task, struct str ar
     typed_finish(&asked);
 }
 
-void shown_json_add(struct buffer *out, const struct task *task, struct str arguments)
+static void add_marks(struct buffer *out, const struct task *task, const struct config *config)
+{
+    struct buffer where;
+    enum mark mark;
+    buffer_init(&where);
+    json_add_key(out, "marks");
+    buffer_append_char(out, '[');
+    for (size_t position = 0, count = 0; shown_next_mark(task, config, &position, &where, &mark);
+         count++) {
+        buffer_append_text(out, count > 0 ? ",{" : "{");
+        add_word(out, "where", buffer_str(&where));
+        json_add_text(out, "what", mark_name(mark));
+        buffer_append_char(out, '}');
+        buffer_clear(&where);
+    }
+    buffer_append_char(out, ']');
+    buffer_finish(&where);
+}
+
+void shown_json_add(struct buffer *out, const struct task *task, const struct config *config,
+                    struct str arguments)
 {
     /* In the order in which they are written; without a value: what stands for it. */
     static const char *const keys[] = {"ruleDescription", "highlight", "toolDescription",
@@ -53,6 +73,7 @@ void shown_json_add(struct buffer *out, const struct task *task, struct str argu
     add_word(out, "risk", risk.risk);
     add_word(out, "riskBy", risk.by);
     add_typed(out, task, arguments);
+    add_marks(out, task, config);
     for (size_t i = 0; i < COUNT; i++) {
         json_add_key(out, keys[i]);
         if (values[i].length > 0)

@@ -130,7 +130,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_text_or_null(out, "rule", task->rule);
     json_add_key(out, "grant");
     buffer_append_text(out, *task->grant ? task->grant : "null");
-    shown_json_add(out, task, buffer_str(&arguments));
+    shown_json_add(out, task, config, buffer_str(&arguments));
     buffer_finish(&arguments);
     vote_json_add(out, task, view);
     buffer_append_char(out, '}');

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "taskgate/core/clock.h"
+#include "taskgate/core/marks.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/shown.h"
@@ -264,6 +265,30 @@ static void append_hints(struct buffer *out, struct str task)
     buffer_append_char(out, '\n');
 }
 
+/* What may be read as something else. */
+static void append_marks(struct buffer *out, struct str task)
+{
+    size_t position = 0;
+    struct str one, marks = json_member(task, "marks");
+    const char *label = "Look out";
+    while (json_next_element(marks, &position, &one)) {
+        struct buffer what;
+        buffer_init(&what);
+        json_decode_string(json_member(one, "what"), &what);
+        enum mark mark = mark_of_name(buffer_str(&what));
+        buffer_append_format(out, "%-11s", label);
+        tasks_append_member(out, one, "where");
+        buffer_append_text(out, ": ");
+        if (mark < MARK_COUNT)
+            buffer_append_text(out, mark_words(mark));
+        else
+            visible_append(out, buffer_str(&what)); /* of a later version */
+        buffer_append_char(out, '\n');
+        buffer_finish(&what);
+        label = "";
+    }
+}
+
 /* High risk always, another one where the rule says it. */
 static bool shows_risk(struct str task)
 {
@@ -318,6 +343,7 @@ void tasks_append_details(struct buffer *out, struct str task)
     buffer_finish(&value);
     append_votes(out, task);
     append_hints(out, task);
+    append_marks(out, task);
     append_json(out, "Arguments", task, "arguments");
     /* Most calls have none of these. */
     if (json_type(json_member(task, "originalArguments")) == JSON_OBJECT)

@@ -1,12 +1,10 @@
 /* One walk over the characters; what stands for itself is copied in runs. */
 #include "taskgate/core/visible.h"
 
+#include "ranges.h"
+
 #define MARKED_BREAKS 4
 #define MARKED_BLANKS 16
-
-struct range {
-    unsigned first, last;
-};
 
 /* General categories Cc, Cf, Co, Cs, Zl, Zp and Zs but U+0020, Default_Ignorable_Code_Point
  * (Unicode 17), and the empty pattern of Braille. Noncharacters are found by their number. */
@@ -27,28 +25,15 @@ static const struct range right_to_left[] = {
     {0x0590, 0x08FF}, {0xFB1D, 0xFDFF}, {0xFE70, 0xFEFC}, {0x10800, 0x10FFF}, {0x1E800, 0x1EFFF},
 };
 
-static bool is_in(const struct range *ranges, size_t count, unsigned c)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (ranges[middle].last < c)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && ranges[low].first <= c;
-}
-
 bool visible_is_hidden(unsigned c)
 {
-    return (c & 0xFFFE) == 0xFFFE || is_in(hidden, sizeof hidden / sizeof *hidden, c);
+    return (c & 0xFFFE) == 0xFFFE || range_has(hidden, sizeof hidden / sizeof *hidden, c);
 }
 
 static bool is_right_to_left(unsigned c)
 {
     return c >= right_to_left[0].first &&
-           is_in(right_to_left, sizeof right_to_left / sizeof *right_to_left, c) &&
+           range_has(right_to_left, sizeof right_to_left / sizeof *right_to_left, c) &&
            !visible_is_hidden(c);
 }
 
@@ -223,8 +208,7 @@ void visible_append_json_string(struct buffer *out, struct str text)
     visible_append_value(out, text, 0);
 }
 
-/* The first `most` characters. */
-static struct str beginning(struct str text, size_t most)
+struct str visible_beginning(struct str text, size_t most)
 {
     size_t i = 0;
     for (size_t count = 0; i < text.length && count < most; count++) {
@@ -237,7 +221,7 @@ static struct str beginning(struct str text, size_t most)
 
 static void append_quoted(struct buffer *out, struct str text, size_t most, struct rule rule)
 {
-    struct str shown = most > 0 ? beginning(text, most) : text;
+    struct str shown = most > 0 ? visible_beginning(text, most) : text;
     buffer_append_char(out, '"');
     append(out, shown, rule);
     if (shown.length < text.length)

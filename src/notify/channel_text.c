@@ -140,6 +140,27 @@ static void add_request_part(struct buffer *out, const char *name, const char *j
     buffer_finish(&shown);
 }
 
+/* What may be read as something else: `table: characters that cannot be seen`. */
+static void add_marks(struct buffer *out, const struct task *task, const struct config *config,
+                      bool with_arguments)
+{
+    struct buffer where, line;
+    enum mark mark;
+    buffer_init(&where);
+    buffer_init(&line);
+    for (size_t position = 0; shown_next_mark(task, config, &position, &where, &mark);) {
+        bool is_argument = !str_equal(buffer_str(&where), STR("tool")) &&
+                           !str_equal(buffer_str(&where), STR("principal"));
+        if (with_arguments || !is_argument)
+            buffer_append_format(&line, "%s%.*s: %s", line.length > 0 ? "; " : "",
+                                 STR_ARGS(buffer_str(&where)), mark_words(mark));
+        buffer_clear(&where);
+    }
+    add_line(out, "Look out", buffer_str(&line));
+    buffer_finish(&line);
+    buffer_finish(&where);
+}
+
 /* All that an approval covers, beside the name of the tool. */
 static void add_request(struct buffer *out, const struct task *task, const struct config *config)
 {
@@ -173,6 +194,7 @@ bool channel_text_facts(struct buffer *out, const struct task *task, const struc
     if (!is_pending)
         add_line(out, "Status", str_from(task->status_message));
     add_line(out, "Task", str_from(task->id));
+    add_marks(out, task, config, has_request);
     if (has_request)
         add_request(out, task, config);
     return cut(out, most) && has_request;

@@ -232,6 +232,23 @@ static void write_value(struct walk *walk, uint32_t place)
         copy_value(walk);
 }
 
+bool redact_hides(const struct config *config, const char *workflow, struct str path)
+{
+    struct paths paths;
+    struct str segment;
+    const struct step *step = NULL;
+    bool is_hidden = false;
+    paths_init(&paths, config, workflow);
+    for (bool more = true; more && !is_hidden;) {
+        more = str_cut(path, '.', &segment, &path);
+        step = step && step->place == 0 ? NULL : find_step(&paths, step ? step->place : 0, segment);
+        is_hidden = step && step->is_hidden;
+        more = more && step;
+    }
+    paths_finish(&paths);
+    return is_hidden;
+}
+
 bool redact_may_hide(const struct config *config, const char *workflow)
 {
     struct paths paths;

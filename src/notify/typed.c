@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/approval/terms.h"
+#include "taskgate/core/marks.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
@@ -49,54 +50,19 @@ bool typed_is_asked(const struct task *task)
 
 /* ---- values ---- */
 
-/* The length of a UTF-8 character; 0 where there is none. */
-static size_t read_character(struct str text, unsigned *code_point)
-{
-    unsigned char lead = (unsigned char)*text.bytes;
-    size_t length = 1;
-    if (lead >= 0xF0)
-        length = 4;
-    else if (lead >= 0xE0)
-        length = 3;
-    else if (lead >= 0x80)
-        length = 2;
-    if (length > text.length)
-        return 0;
-    *code_point = length == 1 ? lead : lead & (0xFFU >> (length + 1));
-    for (size_t i = 1; i < length; i++)
-        *code_point = *code_point << 6 | ((unsigned char)text.bytes[i] & 0x3F);
-    return length;
-}
-
-/* Letters that look like Latin ones cannot be told from them by reading. */
-static bool is_of_look_alikes(unsigned c)
-{
-    return (c >= 0x370 && c < 0x590) || (c >= 0x13A0 && c < 0x1400) ||
-           (c >= 0x1C80 && c < 0x1C90) || (c >= 0x1F00 && c < 0x2000) ||
-           (c >= 0x2DE0 && c < 0x2E00) || (c >= 0xA640 && c < 0xA6A0) ||
-           (c >= 0xAB70 && c < 0xABC0);
-}
-
-static bool is_latin(unsigned c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= 0xC0 && c < 0x250);
-}
-
 /* 1 to 64 characters, each of which can be seen, and none that passes for another. */
 static bool can_be_typed(struct str text)
 {
-    bool has_latin = false, has_look_alikes = false;
+    struct str rest = text;
     size_t count = 0;
-    while (text.length > 0) {
-        unsigned c = 0;
-        size_t length = read_character(text, &c);
-        if (length == 0 || visible_is_hidden(c) || ++count > TYPED_MOST_CHARACTERS)
+    for (; rest.length > 0; count++) {
+        unsigned c;
+        size_t length = str_code_point(rest, &c);
+        if (length == 0 || visible_is_hidden(c) || count == TYPED_MOST_CHARACTERS)
             return false;
-        has_latin = has_latin || is_latin(c);
-        has_look_alikes = has_look_alikes || is_of_look_alikes(c);
-        text = str_slice(text.bytes + length, text.length - length);
+        rest = str_slice(rest.bytes + length, rest.length - length);
     }
-    return count > 0 && !(has_latin && has_look_alikes);
+    return count > 0 && marks_of(text) == 0;
 }
 
 struct search {

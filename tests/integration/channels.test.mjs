@@ -167,6 +167,7 @@ test('no channel passes on what cannot be seen, or hides a line behind white spa
   const mail = await post.received(1);
   for (const text of [facts, card[1], details.call, mail.text]) {
     assert.ok(text.includes(`Arguments: {"path":${shown}}`), text);
+    assert.ok(text.includes('\nLook out: tool: characters that cannot be seen; path: characters that change the order of letters; path: characters that cannot be seen\n'), text);
     assert.ok(text.includes('Tool: write\\udb40\\udc41\\u3164\n'), text);
   }
   for (const text of [facts, ...card, details.call, mail.text, summary, slack.requests[0].json.text, mail.headers.subject]) assert.doesNotMatch(text, HIDDEN);

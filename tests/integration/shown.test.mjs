@@ -204,3 +204,38 @@ test('an approval of high risk needs the typed value; a rejection does not', asy
   assert.equal((await gateway.cli(['tasks', 'approve', await call('drop', { db: 'PRODUCTION' }), '--typed', 'PRODUCTION'])).code, 0);
   assert.ok(!gateway.child.stderr.includes('PRODUCTIO'), 'the value is in no log');
 });
+
+test('what reads as something else is marked, with its place and in words; nothing of a hidden value', async (t) => {
+  const { admin, connect, gateway } = await stage(t, { rules: [['*', 'approve']], upstream: { tools: [tool('dr\u043ep'), tool('read')] } });
+  const client = await connect({ name: 'alice\u202e' });
+  const { taskId } = await client.createTask('dr\u043ep', { 'd\u0430b': 1, list: ['x\u200b', { deep: '\u001b[2J', plain: 'a\tb\n' }, 'y\u200b'], who: { name: 'p\u0430y', 'n\u200b': 1 }, password: { 'k\u200b': '\u202e' } });
+  const marks = [
+    { where: 'tool', what: 'mixed_script' },
+    { where: 'principal', what: 'bidi' },
+    { where: 'd\u0430b', what: 'mixed_script' },
+    { where: 'list', what: 'invisible' },
+    { where: 'list.deep', what: 'control' },
+    { where: 'who.n\u200b', what: 'invisible' },
+  ];
+  assert.deepEqual((await admin.task(taskId)).marks, marks);
+  assert.deepEqual((await admin.list()).tasks[0].marks, marks);
+  const { stdout } = await gateway.cli(['tasks', 'show', taskId]);
+  assert.match(stdout, /^Look out +tool: letters of alphabets that look alike\n +principal: characters that change the order of letters\n/m);
+  assert.match(stdout, /^ +who\.n\\u200b: characters that cannot be seen$/m);
+  const plain = await (await connect()).createTask('read', { text: 'plain \u00fc', n: 1 });
+  assert.deepEqual((await admin.task(plain.taskId)).marks, []);
+  assert.doesNotMatch((await gateway.cli(['tasks', 'show', plain.taskId])).stdout, /Look out/);
+  const { taskId: other } = await (await connect()).createTask('read', { 'a\u200b': {}, ['k'.repeat(300)]: '\u202e' });
+  assert.deepEqual((await admin.task(other)).marks, [{ where: 'a\u200b', what: 'invisible' }, { where: `${'k'.repeat(200)}…`, what: 'bidi' }]);
+});
+
+test('marks of _meta and of further parameters have their places; at most 20, of a request of any size', async (t) => {
+  const { admin, connect } = await stage(t, { rules: [['*', 'approve']], approval: workflow('10m', { redact_fields: ['secret'] }) });
+  const client = await connect();
+  const meta = await client.result('tools/call', { name: 'read', arguments: {}, task: {}, _meta: { 'a\u200b': 'x', secret: '\u202e' }, force: { b: '\u00a0', secret: '\u202e' } });
+  assert.deepEqual((await admin.task(meta.task.taskId)).marks, [{ where: '_meta.a\u200b', what: 'invisible' }, { where: 'params.force.b', what: 'invisible' }, { where: 'params.force.secret', what: 'bidi' }]);
+  const many = await client.createTask('read', Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`k${i}`, '\u200b\u202e'])));
+  const { marks } = await admin.task(many.taskId);
+  assert.equal(marks.length, 20);
+  assert.deepEqual(marks.slice(0, 3), [{ where: 'k0', what: 'bidi' }, { where: 'k0', what: 'invisible' }, { where: 'k1', what: 'bidi' }]);
+});

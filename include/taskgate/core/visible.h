@@ -29,6 +29,9 @@ void visible_append_lines(struct buffer *out, struct str text);
  * JSON that nobody reads; the hashes of the audit trail depend on its bytes. */
 void visible_append_json_string(struct buffer *out, struct str text);
 
+/* The first `most` characters. */
+struct str visible_beginning(struct str text, size_t most);
+
 /* These stand around right-to-left letters. Neither takes a column. */
 #define VISIBLE_ISOLATE "\xE2\x81\xA8"     /* U+2068 */
 #define VISIBLE_ISOLATE_END "\xE2\x81\xA9" /* U+2069 */

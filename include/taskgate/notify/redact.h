@@ -14,5 +14,7 @@
  * Returns whether something was hidden. */
 bool redact_write(struct buffer *out, struct str value, const struct config *config,
                   const char *workflow);
+/* Whether the value at a dot path is hidden, or lies in one that is. */
+bool redact_hides(const struct config *config, const char *workflow, struct str path);
 /* Whether the workflow has such paths: for arguments that are not at hand. */
 bool redact_may_hide(const struct config *config, const char *workflow);

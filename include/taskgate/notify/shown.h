@@ -5,7 +5,9 @@
  */
 #pragma once
 
+#include "taskgate/config/config.h"
 #include "taskgate/core/buffer.h"
+#include "taskgate/core/marks.h"
 #include "taskgate/task/task.h"
 
 /* The witness of a task's or grant's `principal`, by its owner: "issuer", "gateway" (one of its own
@@ -14,6 +16,11 @@ const char *shown_principal_by(const char *owner);
 /* Appends `unverified "NAME"`: first the witness (`by`), which no name can imitate or push away.
  * The word for an issuer is `verified`. */
 void shown_append_asker(struct buffer *out, struct str principal, struct str by);
+
+/* The next mark of the task whose place may be shown, from *position 0 on. `where` is appended, and
+ * is the caller's. Of a value that is hidden there is none. */
+bool shown_next_mark(const struct task *task, const struct config *config, size_t *position,
+                     struct buffer *where, enum mark *mark);
 
 /* Appends the sentence of the rule, filled from `arguments`: those of the task as redact_write()
  * writes them, so that it tells nothing that is hidden. Returns false, and writes nothing, where

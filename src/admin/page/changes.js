@@ -34,6 +34,6 @@ export function changeElement({ path, kind, before, after, hidden = [] }) {
   const values = make('span', 'values');
   if (kind !== 'added') values.append(valueElement('del', before, hidden));
   if (kind !== 'removed') values.append(valueElement('ins', after, hidden));
-  item.append(sign, make('span', 'unseen', `${kind}: `), make('code', 'path', path), values);
+  item.append(sign, make('span', 'sr-only', `${kind}: `), make('code', 'path', path), values);
   return item;
 }

@@ -1,5 +1,6 @@
 // The context of a call: the words of its rule, of its caller and of the server, each as what it is.
 import { JsonObject, jsonPieces } from './json.js';
+import { addMark } from './marks.js';
 import { askerText, make, putPieces, putText, timeElement } from './text.js';
 
 // The line above has a name as long as that whole.
@@ -19,13 +20,14 @@ const HINTS = {
   openWorldHint: ['reaches the world outside', 'stays inside'],
 };
 
-function addFact(list, name, value, { title, hint } = {}) {
+function addFact(list, name, value, { title, hint, mark } = {}) {
   if (value === null || value === undefined || value === '') return;
   const description = make('dd');
   if (value instanceof Node) description.append(value);
   else putText(description, value);
   if (hint) description.append(' ', make('span', 'hint', hint));
   if (title) description.title = title;
+  if (mark) addMark(description, ...mark);
   list.append(make('dt', '', name), description);
 }
 
@@ -33,7 +35,7 @@ function addFact(list, name, value, { title, hint } = {}) {
 export function putFacts(list, task) {
   list.replaceChildren();
   if (task.tool.length > LONG_NAME) addFact(list, 'Tool', make('div', 'whole-name', task.tool));
-  addFact(list, 'Asked by', askerText(task), { hint: WITNESSES[task.principalBy] && `(${WITNESSES[task.principalBy]})` });
+  addFact(list, 'Asked by', askerText(task), { hint: WITNESSES[task.principalBy] && `(${WITNESSES[task.principalBy]})`, mark: [task, 'principal'] });
   addFact(list, 'Rule', task.rule, { hint: task.ruleDescription && `— ${task.ruleDescription}` });
   addFact(list, 'Server', task.source);
   addFact(list, 'Workflow', task.workflow);

@@ -7,6 +7,7 @@ import { differences } from './diff.js';
 import { Edit } from './edit.js';
 import { GrantWish } from './grant_wish.js';
 import { JsonObject, jsonPieces } from './json.js';
+import { notesOf } from './marks.js';
 import { putPieces, putText, timeText } from './text.js';
 import { isPending, may, needsReason, neededOf, VERBS, whyNot } from './votes.js';
 
@@ -32,8 +33,8 @@ export class Detail {
     this.edit = new Edit(this.part('.edit'));
     this.controls = [...this.part('.decision').childNodes];
     this.putArguments(task);
-    this.putMore('.meta', task.meta, task.redactFields);
-    this.putMore('.other-params', task.otherParams, task.redactFields);
+    this.putMore('.meta', task.meta, task, '_meta');
+    this.putMore('.other-params', task.otherParams, task, 'params');
   }
 
   get reason() {
@@ -41,7 +42,7 @@ export class Detail {
   }
 
   putArguments(task) {
-    const pieces = jsonPieces(task.arguments, task.redactFields, task.highlight);
+    const pieces = jsonPieces(task.arguments, task.redactFields, task.highlight, false, notesOf(task));
     putPieces(this.part('.arguments'), pieces);
     const lines = pieces.reduce((count, piece) => count + (piece.kind === 'break' ? 1 : piece.text.split('\n').length - 1), 1);
     const characters = pieces.reduce((count, piece) => count + piece.text.length, 0);
@@ -52,10 +53,10 @@ export class Detail {
   }
 
   /** The parts of a call beside its arguments; most calls have none. */
-  putMore(name, value, hidden) {
+  putMore(name, value, task, top) {
     const isNothing = value === undefined || (value instanceof JsonObject && value.members.length === 0);
     this.part(name).closest('.box').hidden = isNothing;
-    if (!isNothing) putPieces(this.part(name), jsonPieces(value, hidden));
+    if (!isNothing) putPieces(this.part(name), jsonPieces(value, task.redactFields, [], false, notesOf(task, top)));
   }
 
   fold(isFolded) {

@@ -1,5 +1,6 @@
 // The dialog before a decision: what is decided, the reason, and a check where much is at stake.
 import { JsonNumber, JsonObject, jsonPieces } from './json.js';
+import { addMark, notesOf } from './marks.js';
 import { askerText, make, plural, putPieces, putText, shortened, visibleText } from './text.js';
 import { needsReason } from './votes.js';
 
@@ -15,15 +16,21 @@ const isNothing = (value) => value === undefined || (value instanceof JsonObject
 
 /* The parts of the request beside the arguments; most calls have none. */
 function moreOf(task) {
-  return [['_meta', task.meta], ['Further parameters', task.otherParams]]
+  return [['_meta', task.meta, '_meta'], ['Further parameters', task.otherParams, 'params']]
     .filter(([, value]) => !isNothing(value))
-    .flatMap(([name, value]) => [make('p', 'hint', name), partOf(value, task, [])]);
+    .flatMap(([name, value, top]) => [make('p', 'hint', name), partOf(value, task, [], top)]);
 }
 
-function partOf(value, task, marked) {
+function askerOf(task) {
+  const asker = make('p', 'hint', `Asked by ${askerText(task)}`);
+  addMark(asker, task, 'principal');
+  return asker;
+}
+
+function partOf(value, task, marked, top) {
   const part = make('pre', 'json dialog-part');
   part.tabIndex = 0;
-  putPieces(part, jsonPieces(value, task.redactFields, marked));
+  putPieces(part, jsonPieces(value, task.redactFields, marked, false, notesOf(task, top)));
   return part;
 }
 
@@ -34,8 +41,9 @@ function listed(tasks) {
   return [...counts.values()].map(([task, count]) => {
     const item = make('li');
     item.append(make('strong', 'tool', task.tool), make('span', 'times', count > 1 ? ` × ${count}` : ''));
+    addMark(item, task, 'tool');
     if (task.summary) item.append(make('p', 'brief', task.summary));
-    item.append(make('p', 'hint', `Asked by ${askerText(task)}`), partOf(task.arguments, task, task.highlight), ...moreOf(task));
+    item.append(askerOf(task), partOf(task.arguments, task, task.highlight), ...moreOf(task));
     return item;
   });
 }
@@ -67,8 +75,9 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   byId('dialog-title').textContent = tasks.length === 1 ? `${title}: ${shortened(visibleText(first.tool), 64)}` : `${title}: ${plural(tasks.length, 'call')}`;
   byId('dialog-list').replaceChildren(...(tasks.length === 1 ? [] : listed(tasks)));
   byId('dialog-asker').textContent = tasks.length === 1 ? [visibleText(first.summary ?? ''), `Asked by ${askerText(first)}`].filter(Boolean).join(' · ') : '';
+  if (tasks.length === 1) for (const where of ['tool', 'principal']) addMark(byId('dialog-asker'), first, where);
   byId('dialog-arguments').hidden = tasks.length > 1;
-  if (tasks.length === 1) putPieces(byId('dialog-arguments'), jsonPieces(first.arguments, first.redactFields, first.highlight));
+  if (tasks.length === 1) putPieces(byId('dialog-arguments'), jsonPieces(first.arguments, first.redactFields, first.highlight, false, notesOf(first)));
   byId('dialog-more').replaceChildren(...(tasks.length === 1 ? moreOf(first) : []));
   byId('dialog-left-out').hidden = leftOut === 0;
   byId('dialog-left-out').textContent = leftOut > 0 ? `${plural(leftOut, 'call')} of high risk ${leftOut === 1 ? 'is' : 'are'} left out: approve each by itself.` : '';

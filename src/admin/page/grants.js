@@ -60,7 +60,7 @@ export class Grants {
     putText(part('.terms'), `${plural(Number(grant.left.text), 'call')} left of ${grant.calls.text}, ${duration(Date.parse(grant.until) - Date.now())} left · given by ${grant.givers.join(', ')} to ${askerText(grant)}${vary}`);
     const button = part('button');
     button.hidden = !this.host.mayRevoke();
-    button.append(make('span', 'unseen', ` the grant for ${grant.tool}`));
+    button.append(make('span', 'sr-only', ` the grant for ${grant.tool}`));
     button.addEventListener('click', () => this.revoke(grant, item));
     return item;
   }

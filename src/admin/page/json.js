@@ -116,12 +116,13 @@ function characterPieces(text) {
  *
  * `hidden`: dot paths of the values that the gateway keeps back. Such a value is REDACTED without
  * quotes, of the kind redacted. No text of an agent can look like that. `marked`: dot paths of values
- * that matter; their pieces have `isMarked`. Unless `isExact`, a long run of white space in a text is a mark.
+ * that matter; their pieces have `isMarked`. Unless `isExact`, a long run of white space in a text is a mark. `noteAt`
+ * gives the words for a dot path, or nothing; they are a piece of the kind note between the key and its value.
  */
-export function jsonPieces(value, hidden = [], marked = [], isExact = false) {
+export function jsonPieces(value, hidden = [], marked = [], isExact = false, noteAt = undefined) {
   const paths = hidden.map((path) => path.split('.'));
-  const pieces = Object.assign([], { isExact });
-  return addValue(pieces, value, '', paths, marked.map((path) => path.split('.'))) ? pieces : [{ text: asciiJson(value, paths), kind: 'text' }];
+  const pieces = Object.assign([], { isExact, noteAt });
+  return addValue(pieces, value, '', '', paths, marked.map((path) => path.split('.'))) ? pieces : [{ text: asciiJson(value, paths), kind: 'text' }];
 }
 
 const REDACTED = '[REDACTED]';
@@ -132,17 +133,17 @@ const below = (paths, key) => paths.filter((path) => path[0] === key).map((path)
 const isHidden = (paths) => paths.some((path) => path.length === 0);
 
 // Each adds to `pieces`, and returns false, having stopped somewhere, when they are too many.
-function addValue(pieces, value, indent, paths, marked = []) {
+function addValue(pieces, value, indent, place, paths, marked = []) {
   const start = pieces.length;
-  const isWhole = addBare(pieces, value, indent, paths, marked);
-  if (isHidden(marked)) for (const piece of pieces.slice(start)) piece.isMarked = true;
+  const isWhole = addBare(pieces, value, indent, place, paths, marked);
+  if (isHidden(marked)) for (const piece of pieces.slice(start)) piece.isMarked = piece.kind !== 'note';
   return isWhole;
 }
 
-function addBare(pieces, value, indent, paths, marked) {
+function addBare(pieces, value, indent, place, paths, marked) {
   if (isHidden(paths)) return pieces.push({ text: REDACTED, kind: 'redacted' }) <= MOST_PIECES;
-  if (Array.isArray(value)) return addMembers(pieces, value.map((item) => ['', item]), '[', ']', indent, paths, marked);
-  if (value instanceof JsonObject) return addMembers(pieces, value.members, '{', '}', indent, paths, marked);
+  if (Array.isArray(value)) return addMembers(pieces, value.map((item) => ['', item]), '[', ']', indent, place, paths, marked);
+  if (value instanceof JsonObject) return addMembers(pieces, value.members, '{', '}', indent, place, paths, marked);
   if (typeof value === 'string') return addString(pieces, value, 'string');
   pieces.push(value instanceof JsonNumber ? { text: value.text, kind: 'number' } : { text: String(value), kind: 'literal' });
   return pieces.length <= MOST_PIECES;
@@ -178,16 +179,23 @@ function addText(pieces, text, kind) {
   return true;
 }
 
-function addMembers(pieces, members, open, close, indent, paths, marked) {
+function addNote(pieces, place) {
+  const words = pieces.noteAt?.(place);
+  if (words) pieces.push({ text: `${words} `, kind: 'note' });
+}
+
+function addMembers(pieces, members, open, close, indent, place, paths, marked) {
   const deeper = `${indent}  `;
+  const isObject = open === '{';
   for (const [index, [key, value]] of members.entries()) {
     pieces.push({ text: `${index === 0 ? open : ','}\n${deeper}`, kind: 'mark' });
-    if (open === '{') {
+    const inner = !isObject || !pieces.noteAt ? place : place ? `${place}.${key}` : key;
+    if (isObject) {
       if (!addString(pieces, key, 'key')) return false;
       pieces.push({ text: ': ', kind: 'mark' });
+      addNote(pieces, inner);
     }
-    const isObject = open === '{';
-    if (!addValue(pieces, value, deeper, isObject ? below(paths, key) : paths, isObject ? below(marked, key) : marked)) return false;
+    if (!addValue(pieces, value, deeper, inner, isObject ? below(paths, key) : paths, isObject ? below(marked, key) : marked)) return false;
   }
   pieces.push({ text: members.length === 0 ? open + close : `\n${indent}${close}`, kind: 'mark' });
   return true;

@@ -1,6 +1,7 @@
 // One task in a list: a line, and below it its details once somebody has opened it.
 import { briefOf } from './brief.js';
 import { Detail } from './detail.js';
+import { putMark } from './marks.js';
 import { duration, make, putAsker, putText, shortened, timeText, visibleText } from './text.js';
 import { isPending, outcomeOf, timeLeft, votesOf } from './votes.js';
 
@@ -57,9 +58,13 @@ export class Row {
     this.name = shortened(name, LONG_NAME);
     this.part('.pick').setAttribute('aria-label', `Select ${this.name}`);
     this.part('.more').setAttribute('aria-label', `Details of ${this.name}`);
-    if (name.length <= LONG_NAME) return putText(title, task.tool);
-    title.textContent = this.name;
-    title.append(make('span', 'hint', ` a name of ${name.length.toLocaleString()} characters`));
+    if (name.length <= LONG_NAME) {
+      putText(title, task.tool);
+    } else {
+      title.textContent = this.name;
+      title.append(make('span', 'hint', ` a name of ${name.length.toLocaleString()} characters`));
+    }
+    putMark(this.part('.tool-note'), task, 'tool');
   }
 
   /** A toggle by hand, unlike the openings by the page itself. */
@@ -91,6 +96,7 @@ export class Row {
     this.part('.risk').textContent = `${task.risk} risk`;
     if (isNew) this.part('.brief').textContent = briefOf(task);
     putAsker(this.part('.asker'), task);
+    putMark(this.part('.asker-note'), task, 'principal');
     this.putVotes();
     this.putOutcome();
     this.detail?.update(task);

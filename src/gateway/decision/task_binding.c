@@ -123,7 +123,7 @@ static void keep_decision(struct task *task, const struct task_origin *origin,
     task_set_text(&task->rule, str_from(decision->rule ? decision->rule->match : ""));
     memcpy(task->policy_digest, origin->snapshot->config->digest, sizeof task->policy_digest);
     buffer_clear(&text);
-    task_shown_write(&text, origin, decision->rule, tool);
+    task_shown_write(&text, task, origin, decision->rule, tool);
     task_set_text(&task->shown, buffer_str(&text));
     buffer_finish(&text);
 }

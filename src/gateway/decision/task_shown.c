@@ -3,6 +3,8 @@
 
 #include "taskgate/json/members.h"
 
+#include "task_marks.h"
+
 static void add_text(struct buffer *out, const char *key, const char *text)
 {
     if (text && *text)
@@ -47,7 +49,7 @@ static void add_risk(struct buffer *out, const struct config_rule *rule,
     json_add_text(out, "riskBy", by);
 }
 
-void task_shown_write(struct buffer *out, const struct task_origin *origin,
+void task_shown_write(struct buffer *out, const struct task *task, const struct task_origin *origin,
                       const struct config_rule *rule, const struct catalog_tool *tool)
 {
     buffer_append_char(out, '{');
@@ -58,6 +60,8 @@ void task_shown_write(struct buffer *out, const struct task_origin *origin,
         add_text(out, "confirm", rule->confirm);
     }
     add_risk(out, rule, tool);
+    json_add_key(out, "marks");
+    task_marks_write(out, task);
     const struct catalog_asked asked = {str_from(origin->source->id), str_from(origin->told_owner),
                                         origin->envelope->name.text};
     bool is_listed = catalog_describe_tool(origin->catalog, &asked, tool->digest, out);

@@ -6,6 +6,7 @@
  *     ruleDescription, summary (with its {path}s), highlight, confirm     as the rule has them
  *     risk, riskBy     as the rule has it ("rule"), else by the server's hints ("server"), or
  *                      "medium" by nobody's word ("default")
+ *     marks            what makes names and texts read as others than they are (task_marks.h)
  *     toolDescription, toolAnnotations     as the server has told the caller of the tool
  *     listed                               whether the caller's list has the tool
  */
@@ -13,6 +14,7 @@
 
 #include "task_binding.h"
 
-/* Writes it for a call of the tool as it is known of the owner's list. */
-void task_shown_write(struct buffer *out, const struct task_origin *origin,
+/* Writes it for a call of the tool as it is known of the owner's list. `task` is bound to its
+ * request already. */
+void task_shown_write(struct buffer *out, const struct task *task, const struct task_origin *origin,
                       const struct config_rule *rule, const struct catalog_tool *tool);

@@ -184,6 +184,22 @@ test('a long run of white space is one mark, and the caller is quoted behind the
   assert.match(await asker.textContent(), /^unverified ".+"$/);
 });
 
+test('a mark stands in words beside the tool, the caller and the value that it is about', { skip }, async (t) => {
+  const { page, client, row } = await stage(t);
+  const { task } = await client.result('tools/call', { name: 'p\u0430y', arguments: { table: 'us\u200bers', list: [{ 'a.b\u202e': 1 }], plain: 'x' }, task: {}, _meta: { note: '\u001b' } });
+  const box = row(task.taskId);
+  await box.locator('.arguments').waitFor();
+  assert.deepEqual(await box.locator('.line .json-note:visible').allTextContents(), ['letters of alphabets that look alike']);
+  const text = await box.locator('.arguments').textContent();
+  assert.ok(text.includes('"table": characters that cannot be seen "us\\u200bers"'), text);
+  assert.ok(text.includes('"a.b\\u202e": characters that change the order of letters 1'), text);
+  assert.equal(await box.locator('.arguments .json-note').count(), 2);
+  assert.equal(await box.locator('.meta .json-note').textContent(), 'control characters ');
+  await box.focus();
+  await page.keyboard.press('a');
+  assert.deepEqual(await page.locator('#dialog-asker .json-note, #dialog-arguments .json-note, #dialog-more .json-note').count(), 4);
+});
+
 test('a call without end keeps nobody from the others', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const numbers = Array.from({ length: 200_000 }, (_, i) => i);

@@ -388,6 +388,7 @@ int main(void)
     tcase_add_test(tests, errors_take_a_prefix_and_a_hint_and_are_cut);
     suite_add_tcase(suite, tests);
     suite_add_tcase(suite, magic_case());
+    suite_add_tcase(suite, marks_case());
     suite_add_tcase(suite, state_seal_case());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

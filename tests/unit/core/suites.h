@@ -4,4 +4,5 @@
 #include <check.h>
 
 TCase *magic_case(void);
+TCase *marks_case(void);
 TCase *state_seal_case(void);

@@ -1,0 +1,136 @@
+/* One walk over each part of the request, with the path of where it is. */
+#include "task_marks.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "taskgate/core/marks.h"
+#include "taskgate/core/visible.h"
+#include "taskgate/json/envelope.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+
+#define MOST_MARKS 20
+#define MOST_PATH_CHARACTERS 200
+
+struct marking {
+    struct buffer *out;
+    size_t count;
+    struct buffer found; /* the JSON of each mark, NUL behind it */
+    struct buffer path;  /* of the value here */
+    struct buffer text;  /* decoded */
+};
+
+/* ---- one mark ---- */
+
+static bool is_new(const struct marking *marking, struct str pair)
+{
+    struct str rest = buffer_str(&marking->found), one;
+    while (rest.length > 0) {
+        str_cut(rest, '\0', &one, &rest);
+        if (str_equal(one, pair))
+            return false;
+    }
+    return true;
+}
+
+static void add(struct marking *marking, enum mark mark, struct str where)
+{
+    struct buffer pair = {0}, shown = {0};
+    buffer_append(&shown, visible_beginning(where, MOST_PATH_CHARACTERS));
+    if (shown.length < where.length)
+        buffer_append_text(&shown, "…");
+    buffer_append_text(&pair, marking->count > 0 ? ",{\"where\":" : "{\"where\":");
+    buffer_append_json_string(&pair, buffer_str(&shown));
+    json_add_text(&pair, "what", mark_name(mark));
+    buffer_append_char(&pair, '}');
+    struct str bare = buffer_str(&pair);
+    if (marking->count > 0)
+        bare = str_slice(bare.bytes + 1, bare.length - 1);
+    if (is_new(marking, bare)) {
+        buffer_append(marking->out, buffer_str(&pair));
+        buffer_append(&marking->found, bare);
+        buffer_append_char(&marking->found, '\0');
+        marking->count++;
+    }
+    buffer_finish(&shown);
+    buffer_finish(&pair);
+}
+
+static void look(struct marking *marking, struct str text, struct str where)
+{
+    unsigned marks = marks_of(text);
+    for (enum mark mark = 0; marks && mark < MARK_COUNT; mark++) {
+        if (marks & 1U << mark && marking->count < MOST_MARKS)
+            add(marking, mark, where);
+    }
+}
+
+/* ---- the request ---- */
+
+struct level {
+    size_t path_length; /* of the container itself */
+    bool is_object;
+};
+
+/* The string that begins at `at`; a key goes on the path first. Returns what is behind it. */
+static const char *read_string(struct marking *marking, const char *at, const char *end,
+                               bool is_key)
+{
+    const char *start = at++;
+    while (at < end && *at != '"')
+        at += *at == '\\' ? 2 : 1;
+    at++;
+    buffer_clear(&marking->text);
+    json_decode_string(str_slice(start, (size_t)(at - start)), &marking->text);
+    if (is_key && marking->path.length > 0)
+        buffer_append_char(&marking->path, '.');
+    if (is_key)
+        buffer_append(&marking->path, buffer_str(&marking->text));
+    look(marking, buffer_str(&marking->text), buffer_str(&marking->path));
+    return at;
+}
+
+static void read_part(struct marking *marking, const char *name, const char *json)
+{
+    struct level levels[ENVELOPE_MAX_DEPTH + 1];
+    size_t depth = 0;
+    bool is_key = false;
+    const char *end = json + strlen(json);
+    buffer_clear(&marking->path);
+    buffer_append_text(&marking->path, name);
+    for (const char *at = json; at < end && marking->count < MOST_MARKS;) {
+        char c = *at;
+        if (c == '"') {
+            at = read_string(marking, at, end, is_key);
+            is_key = false;
+            continue;
+        }
+        if (c == '{' || c == '[') {
+            assert(depth < sizeof levels / sizeof *levels);
+            levels[depth++] = (struct level){marking->path.length, c == '{'};
+            is_key = c == '{';
+        } else if ((c == '}' || c == ']') && depth > 0) {
+            marking->path.length = levels[--depth].path_length;
+        } else if (c == ',' && depth > 0) {
+            marking->path.length = levels[depth - 1].path_length;
+            is_key = levels[depth - 1].is_object;
+        }
+        at++;
+    }
+}
+
+void task_marks_write(struct buffer *out, const struct task *task)
+{
+    struct marking marking = {.out = out};
+    buffer_append_char(out, '[');
+    look(&marking, str_from(task->tool), STR("tool"));
+    look(&marking, str_from(task->principal), STR("principal"));
+    read_part(&marking, "", task->arguments);
+    read_part(&marking, "_meta", task->meta);
+    read_part(&marking, "params", task->other_params);
+    buffer_append_char(out, ']');
+    buffer_finish(&marking.found);
+    buffer_finish(&marking.path);
+    buffer_finish(&marking.text);
+}
