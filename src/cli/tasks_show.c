@@ -265,7 +265,7 @@ static void append_hints(struct buffer *out, struct str task)
     buffer_append_char(out, '\n');
 }
 
-/* What may be read as something else. */
+/* Names and texts that may be read as something else. */
 static void append_marks(struct buffer *out, struct str task)
 {
     size_t position = 0;

@@ -66,7 +66,7 @@ unsigned marks_of(struct str text)
         if (script)
             run |= 1U << script;
         else if (!mark)
-            run = 0; /* what cannot be seen parts no letters */
+            run = 0; /* a hidden character parts no letters */
         if (run & 1U << LATIN && run & look_alikes)
             marks |= 1U << MARK_MIXED_SCRIPT;
     }

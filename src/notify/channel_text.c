@@ -140,7 +140,7 @@ static void add_request_part(struct buffer *out, const char *name, const char *j
     buffer_finish(&shown);
 }
 
-/* What may be read as something else: `table: characters that cannot be seen`. */
+/* Names and texts that may be read as something else: `table: characters that cannot be seen`. */
 static void add_marks(struct buffer *out, const struct task *task, const struct config *config,
                       bool with_arguments)
 {

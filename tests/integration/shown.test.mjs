@@ -205,7 +205,7 @@ test('an approval of high risk needs the typed value; a rejection does not', asy
   assert.ok(!gateway.child.stderr.includes('PRODUCTIO'), 'the value is in no log');
 });
 
-test('what reads as something else is marked, with its place and in words; nothing of a hidden value', async (t) => {
+test('a text that reads as something else is marked, with its place and in words; nothing of a hidden value', async (t) => {
   const { admin, connect, gateway } = await stage(t, { rules: [['*', 'approve']], upstream: { tools: [tool('dr\u043ep'), tool('read')] } });
   const client = await connect({ name: 'alice\u202e' });
   const { taskId } = await client.createTask('dr\u043ep', { 'd\u0430b': 1, list: ['x\u200b', { deep: '\u001b[2J', plain: 'a\tb\n' }, 'y\u200b'], who: { name: 'p\u0430y', 'n\u200b': 1 }, password: { 'k\u200b': '\u202e' } });

@@ -1,6 +1,6 @@
 /*
- * What makes a text read as another one than it is: characters that reorder it or cannot be seen,
- * and words in letters of two scripts that look alike. Any thread; linear. Source: contract
+ * Marks of a text that reads as another one than it is: characters that reorder it or cannot be
+ * seen, and words in letters of two scripts that look alike. Any thread; linear. Source: contract
  * "Marks".
  */
 #pragma once

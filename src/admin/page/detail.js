@@ -8,6 +8,7 @@ import { Edit } from './edit.js';
 import { GrantWish } from './grant_wish.js';
 import { JsonObject, jsonPieces } from './json.js';
 import { notesOf } from './marks.js';
+import { endOf, Seen } from './seen.js';
 import { putPieces, putText, timeText } from './text.js';
 import { isPending, may, needsReason, neededOf, VERBS, whyNot } from './votes.js';
 
@@ -32,9 +33,11 @@ export class Detail {
     this.wish = new GrantWish(this.part('.grant-wish'));
     this.edit = new Edit(this.part('.edit'));
     this.controls = [...this.part('.decision').childNodes];
+    this.seen = new Seen(() => this.putSeen());
     this.putArguments(task);
     this.putMore('.meta', task.meta, task, '_meta');
     this.putMore('.other-params', task.otherParams, task, 'params');
+    this.seen.watch(this.element);
   }
 
   get reason() {
@@ -44,6 +47,7 @@ export class Detail {
   putArguments(task) {
     const pieces = jsonPieces(task.arguments, task.redactFields, task.highlight, false, notesOf(task));
     putPieces(this.part('.arguments'), pieces);
+    this.part('.arguments').append(endOf('the arguments'));
     const lines = pieces.reduce((count, piece) => count + (piece.kind === 'break' ? 1 : piece.text.split('\n').length - 1), 1);
     const characters = pieces.reduce((count, piece) => count + piece.text.length, 0);
     this.isTall = lines > TALL_LINES || characters > TALL_CHARACTERS;
@@ -56,7 +60,9 @@ export class Detail {
   putMore(name, value, task, top) {
     const isNothing = value === undefined || (value instanceof JsonObject && value.members.length === 0);
     this.part(name).closest('.box').hidden = isNothing;
-    if (!isNothing) putPieces(this.part(name), jsonPieces(value, task.redactFields, [], false, notesOf(task, top)));
+    if (isNothing) return;
+    putPieces(this.part(name), jsonPieces(value, task.redactFields, [], false, notesOf(task, top)));
+    this.part(name).append(endOf(top === 'params' ? 'the other parameters' : 'the metadata'));
   }
 
   fold(isFolded) {
@@ -77,6 +83,7 @@ export class Detail {
 
   /** Somebody looks at it: what must be asked of the gateway first is asked now. */
   shown() {
+    this.seen.look();
     if (this.isCompared) return;
     this.isCompared = true;
     if (isPending(this.task)) this.compare();
@@ -101,6 +108,7 @@ export class Detail {
     if (!originalArguments || this.hasOriginal) return;
     this.hasOriginal = true;
     this.putArguments(this.task);
+    this.seen.watch(this.element);
     this.putDifferences('.since-original', `Changed by ${decidedBy}; the client asked for the values on top`, originalArguments, this.task.arguments);
   }
 
@@ -169,6 +177,7 @@ export class Detail {
     const { task } = this;
     for (const verb of VERBS) this.part(`button.${verb}`).hidden = !may(task, verb);
     // An emergency is for when the others cannot be reached: not beside a vote that decides by itself.
+    this.putSeen();
     this.part('button.emergency').hidden ||= may(task, 'approve') && neededOf(task) < 2;
     this.wish.offer(task);
     this.edit.offer(task);
@@ -178,6 +187,18 @@ export class Detail {
   }
 
   setBusy(isBusy) {
+    this.isBusy = isBusy;
     for (const button of this.element.querySelectorAll('.buttons button')) button.disabled = isBusy;
+    this.putSeen();
+  }
+
+  /* The parts are in the document only while somebody may decide. */
+  putSeen() {
+    const approve = this.part('button.approve');
+    if (!approve) return;
+    const { text } = this.seen;
+    approve.disabled = this.isBusy === true || text !== '';
+    this.part('.unseen').hidden = approve.hidden || text === '';
+    this.part('.unseen').textContent = text;
   }
 }

@@ -2,6 +2,7 @@
 import { JsonNumber, JsonObject, jsonPieces } from './json.js';
 import { addMark, notesOf } from './marks.js';
 import { askerText, make, plural, putPieces, putText, shortened, visibleText } from './text.js';
+import { Seen, endOf } from './seen.js';
 import { needsReason } from './votes.js';
 
 const byId = (id) => document.getElementById(id);
@@ -12,13 +13,15 @@ const WORDS = {
   emergency: { title: 'Approve alone, in an emergency', button: 'Approve alone' },
 };
 
+const NAMES = { _meta: 'the metadata', params: 'the other parameters' };
+
 const isNothing = (value) => value === undefined || (value instanceof JsonObject && value.members.length === 0);
 
 /* The parts of the request beside the arguments; most calls have none. */
 function moreOf(task) {
   return [['_meta', task.meta, '_meta'], ['Further parameters', task.otherParams, 'params']]
     .filter(([, value]) => !isNothing(value))
-    .flatMap(([name, value, top]) => [make('p', 'hint', name), partOf(value, task, [], top)]);
+    .flatMap(([name, value, top]) => [make('p', 'hint', name), partOf(value, task, [], top, NAMES[top])]);
 }
 
 function askerOf(task) {
@@ -27,10 +30,11 @@ function askerOf(task) {
   return asker;
 }
 
-function partOf(value, task, marked, top) {
+function partOf(value, task, marked, top, name) {
   const part = make('pre', 'json dialog-part');
   part.tabIndex = 0;
   putPieces(part, jsonPieces(value, task.redactFields, marked, false, notesOf(task, top)));
+  part.append(endOf(name));
   return part;
 }
 
@@ -43,7 +47,7 @@ function listed(tasks) {
     item.append(make('strong', 'tool', task.tool), make('span', 'times', count > 1 ? ` × ${count}` : ''));
     addMark(item, task, 'tool');
     if (task.summary) item.append(make('p', 'brief', task.summary));
-    item.append(askerOf(task), partOf(task.arguments, task, task.highlight), ...moreOf(task));
+    item.append(askerOf(task), partOf(task.arguments, task, task.highlight, '', `the arguments of ${shortened(visibleText(task.tool), 64)}`), ...moreOf(task));
     return item;
   });
 }
@@ -77,7 +81,12 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   byId('dialog-asker').textContent = tasks.length === 1 ? [visibleText(first.summary ?? ''), `Asked by ${askerText(first)}`].filter(Boolean).join(' · ') : '';
   if (tasks.length === 1) for (const where of ['tool', 'principal']) addMark(byId('dialog-asker'), first, where);
   byId('dialog-arguments').hidden = tasks.length > 1;
-  if (tasks.length === 1) putPieces(byId('dialog-arguments'), jsonPieces(first.arguments, first.redactFields, first.highlight, false, notesOf(first)));
+  if (tasks.length === 1) {
+    putPieces(byId('dialog-arguments'), jsonPieces(first.arguments, first.redactFields, first.highlight, false, notesOf(first)));
+    byId('dialog-arguments').append(endOf('the arguments'));
+  } else {
+    byId('dialog-arguments').replaceChildren();
+  }
   byId('dialog-more').replaceChildren(...(tasks.length === 1 ? moreOf(first) : []));
   byId('dialog-left-out').hidden = leftOut === 0;
   byId('dialog-left-out').textContent = leftOut > 0 ? `${plural(leftOut, 'call')} of high risk ${leftOut === 1 ? 'is' : 'are'} left out: approve each by itself.` : '';
@@ -90,12 +99,20 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   byId('dialog-reason-hint').textContent = isRequired ? '(required, kept with the decision)' : '(optional, kept with the decision)';
 }
 
-function open(first, check) {
+/* An approval, and only that, waits for the end of each part. */
+const seen = new Seen(() => {
+  byId('dialog-confirm').disabled = seen.text !== '';
+  byId('dialog-unseen').hidden = seen.text === '';
+  byId('dialog-unseen').textContent = seen.text;
+});
+
+function open(first, check, mustSee) {
   const dialog = byId('decide');
   const from = document.activeElement;
   dialog.returnValue = '';
   dialog.showModal();
   first.focus();
+  seen.watch(...(mustSee ? [dialog] : []));
   return new Promise((resolve) => {
     byId('dialog-typed').oninput = check;
     dialog.onclose = () => {
@@ -113,7 +130,7 @@ export function askDecision(tasks, verb, options = {}) {
   askName(name, label);
   const check = () => byId('dialog-typed').setCustomValidity(byId('dialog-typed').value.trim() === name ? '' : `Type ${visibleText(name)}`);
   if (name) check();
-  return open(byId(name ? 'dialog-typed' : 'dialog-reason'), check);
+  return open(byId(name ? 'dialog-typed' : 'dialog-reason'), check, verb !== 'reject');
 }
 
 function askName(name, label = '') {
@@ -131,6 +148,7 @@ export function askReason(title, text, button) {
   byId('dialog-asker').textContent = text;
   byId('dialog-list').replaceChildren();
   byId('dialog-more').replaceChildren();
+  byId('dialog-arguments').replaceChildren();
   for (const id of ['dialog-arguments', 'dialog-left-out', 'dialog-emergency']) byId(id).hidden = true;
   byId('dialog-confirm').textContent = button;
   byId('dialog-confirm').className = 'danger';
@@ -138,7 +156,7 @@ export function askReason(title, text, button) {
   byId('dialog-reason').value = '';
   byId('dialog-reason-hint').textContent = '(optional, kept with the decision)';
   askName('');
-  return open(byId('dialog-reason'), null);
+  return open(byId('dialog-reason'), null, false);
 }
 
 byId('decide-form').addEventListener('submit', (event) => {

@@ -117,7 +117,7 @@ function characterPieces(text) {
  * `hidden`: dot paths of the values that the gateway keeps back. Such a value is REDACTED without
  * quotes, of the kind redacted. No text of an agent can look like that. `marked`: dot paths of values
  * that matter; their pieces have `isMarked`. Unless `isExact`, a long run of white space in a text is a mark. `noteAt`
- * gives the words for a dot path, or nothing; they are a piece of the kind note between the key and its value.
+ * gives the words for a dot path, or nothing; they are a piece without a text, of the kind note, between the key and its value.
  */
 export function jsonPieces(value, hidden = [], marked = [], isExact = false, noteAt = undefined) {
   const paths = hidden.map((path) => path.split('.'));
@@ -181,7 +181,7 @@ function addText(pieces, text, kind) {
 
 function addNote(pieces, place) {
   const words = pieces.noteAt?.(place);
-  if (words) pieces.push({ text: `${words} `, kind: 'note' });
+  if (words) pieces.push({ text: '', kind: 'note', words });
 }
 
 function addMembers(pieces, members, open, close, indent, place, paths, marked) {

@@ -1,4 +1,4 @@
-// What may be read as something else than it is, in words beside the value. core/marks.h has the same words.
+// The marks of a call, in words beside the value that each is about. src/core/marks.c has the same words.
 import { make } from './text.js';
 
 const WORDS = {

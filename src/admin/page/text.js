@@ -1,11 +1,12 @@
 // Text of agents, servers and people on the page. Nothing of it is ever markup: text nodes only.
 import { visiblePieces } from './json.js';
 
-function nodesOf({ text, kind, isMarked }) {
+function nodesOf({ text, kind, words, isMarked }) {
   if (!isMarked && (kind === 'text' || kind === 'mark')) return [document.createTextNode(text)];
   const span = document.createElement(isMarked && kind !== 'break' ? 'mark' : 'span');
   span.className = `json-${kind}`;
   span.textContent = text;
+  if (words) span.dataset.words = words; // shown by the style, so that the text stays JSON
   // A text goes on behind its line break, and is marked as going on: without the mark its next
   // line could pass for a member of the arguments.
   return kind === 'break' ? [document.createElement('br'), span] : [span];

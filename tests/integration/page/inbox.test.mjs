@@ -205,6 +205,7 @@ test('one decision over a selection and over a group; what fails says why', { sk
   await page.locator('#decide').getByText('Approve: 5 calls').waitFor();
   await picture(page, 'selection');
   await page.locator('#dialog-reason').fill('maintenance');
+  for (const end of await page.locator('#dialog-list .end-of-request').all()) await end.scrollIntoViewIfNeeded();
   await page.locator('#dialog-confirm').click();
   for (const id of [first, ...restarts]) assert.equal((await admin.inState(id, 'completed')).reason, 'maintenance');
   assert.equal((await admin.task(third)).reason, 'quicker');

@@ -1,4 +1,4 @@
-/* What makes a text read as another one than it is. */
+/* Marks of texts that read as others than they are. */
 #include <check.h>
 
 #include "suites.h"

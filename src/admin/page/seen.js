@@ -1,0 +1,55 @@
+// A request is decided on when its end was on screen: each part of it ends in an element that is watched for.
+import { make } from './text.js';
+
+/** An element that stands at the end of a part of a request. `name` is the part, for a person. */
+export function endOf(name) {
+  const end = make('span', 'end-of-request');
+  end.dataset.part = name;
+  return end;
+}
+
+/* Whether an element is within the window and within every box around it that scrolls. */
+function isOnScreen(element) {
+  const { top, bottom } = element.getBoundingClientRect();
+  if (bottom <= top || document.visibilityState !== 'visible') return false;
+  let [from, to] = [0, innerHeight];
+  for (let box = element.parentElement; box && box !== document.documentElement; box = box.parentElement) {
+    if (getComputedStyle(box).overflowY === 'visible') continue;
+    const outer = box.getBoundingClientRect();
+    [from, to] = [Math.max(from, outer.top), Math.min(to, outer.bottom)];
+  }
+  return top >= from - 1 && bottom <= to + 1;
+}
+
+export class Seen {
+  /** `changed()` hears of an end that came on screen. */
+  constructor(changed) {
+    this.changed = changed;
+    this.ends = new Set();
+    this.observer = new IntersectionObserver(() => this.look());
+  }
+
+  /** Watches all ends in these elements; those of before are done with. */
+  watch(...elements) {
+    this.observer.disconnect();
+    this.ends = new Set(elements.flatMap((element) => [...element.querySelectorAll('.end-of-request')]));
+    for (const end of this.ends) this.observer.observe(end);
+    this.look();
+  }
+
+  /** Looks now, for those who cannot wait for the next frame. */
+  look() {
+    for (const end of this.ends) {
+      if (!isOnScreen(end)) continue;
+      this.ends.delete(end);
+      this.observer.unobserve(end);
+    }
+    this.changed();
+  }
+
+  /** A sentence on what is left to see; '' when nothing is. */
+  get text() {
+    const parts = [...new Set([...this.ends].map((end) => end.dataset.part))];
+    return parts.length === 0 ? '' : `Approving is possible when the end of each of these was on screen: ${parts.join(', ')}.`;
+  }
+}
