@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
@@ -23,7 +24,8 @@
 #define MAX_BACKLOG_BYTES ((size_t)8 * 1024 * 1024)
 /* Comments come after a time that differs per stream and round: a thousand streams that were
  * opened together, after a restart, must not all be written to in one burst. */
-#define MISSED_LIMIT 256 /* of missed changes, in one answer of the store */
+#define STREAMS_OF_PERSON 64 /* beyond it the oldest one ends */
+#define MISSED_LIMIT 256     /* of missed changes, in one answer of the store */
 #define KEEP_ALIVE_MIN_MS 10000
 #define KEEP_ALIVE_SPREAD_MS 5000
 
@@ -195,6 +197,25 @@ static int64_t first_number(const struct request *request, bool *is_missing)
     return (int64_t)number;
 }
 
+/* Room for one more of that operator's. */
+static void end_excess(struct admin *admin, const struct operator_identity *who)
+{
+    struct stream *oldest = NULL;
+    int count = 0;
+    LIST_FOR_EACH_SAFE (node, next, &admin->streams) {
+        struct stream *stream = LIST_ENTRY(node, struct stream, node);
+        if (strcmp(stream->who->person.name, who->person.name) != 0)
+            continue;
+        oldest = oldest ? oldest : stream;
+        count++;
+    }
+    if (count < STREAMS_OF_PERSON)
+        return;
+    log_warn("An event stream ends: its operator has opened too many",
+             LOG_TEXT("person", who->person.name));
+    end_stream(oldest);
+}
+
 void events_open(const struct request *request)
 {
     struct admin *admin = request->admin;
@@ -202,6 +223,7 @@ void events_open(const struct request *request)
         reply_error(request->exchange, REPLY_UNAVAILABLE, "the gateway is shutting down", NULL);
         return;
     }
+    end_excess(admin, request->who);
     struct stream *stream = memory_alloc(sizeof *stream);
     MAGIC_SET(stream, STREAM_MAGIC);
     stream->admin = admin;

@@ -114,6 +114,26 @@ START_TEST(a_token_that_is_taken_away_ends_its_stream)
 }
 END_TEST
 
+START_TEST(the_oldest_of_too_many_streams_of_an_operator_ends)
+{
+    enum { STREAMS = 64 };
+    struct peer viewer, peers[STREAMS + 1];
+    open_events(&viewer, AS("view"));
+    for (int i = 0; i < STREAMS; i++)
+        open_events(&peers[i], AS("decide"));
+    ck_assert(!peer_has(&peers[0], "0\r\n\r\n"));
+    open_events(&peers[STREAMS], AS("decide"));
+    peer_await(&peers[0], "0\r\n\r\n"); /* the last chunk */
+    scene_create(&scene, "drop", "{}");
+    for (int i = 1; i <= STREAMS; i++)
+        peer_await(&peers[i], "\"state\":\"pending\"");
+    peer_await(&viewer, "\"state\":\"pending\"");
+    for (int i = 0; i <= STREAMS; i++)
+        peer_close(&peers[i]);
+    peer_close(&viewer);
+}
+END_TEST
+
 START_TEST(shutting_down_ends_streams_and_readiness_but_not_decisions)
 {
     struct peer peer;
@@ -229,6 +249,7 @@ TCase *events_case(void)
     tcase_add_test(cases, changes_are_told_as_they_are_committed);
     tcase_add_test(cases, large_tasks_are_told_but_not_all_kept);
     tcase_add_test(cases, a_token_that_is_taken_away_ends_its_stream);
+    tcase_add_test(cases, the_oldest_of_too_many_streams_of_an_operator_ends);
     tcase_add_test(cases, shutting_down_ends_streams_and_readiness_but_not_decisions);
     tcase_add_test(cases, probes_say_what_is);
     tcase_add_test(cases, metrics_follow_the_tasks_and_the_accept_header);
