@@ -222,12 +222,25 @@ bool request_headers_take(struct request_headers *table, struct str id, struct s
     struct kept *kept = map_get(table->kept, id);
     if (!kept && fits(exchange, digest))
         kept = keep(table, id, session_key, &own);
-    if (kept) {
-        add_lines(headers, kept_lines(kept));
-        add_credentials(headers, &own);
-    }
     pthread_mutex_unlock(&table->lock);
+    if (kept)
+        add_credentials(headers, &own);
     headers_finish(&own);
+    return kept != NULL;
+}
+
+bool request_headers_complete(struct request_headers *table, struct str id, struct headers *headers)
+{
+    struct headers whole;
+    headers_init(&whole, true);
+    pthread_mutex_lock(&table->lock);
+    const struct kept *kept = map_get(table->kept, id);
+    if (kept)
+        add_lines(&whole, kept_lines(kept));
+    pthread_mutex_unlock(&table->lock);
+    headers_add_all(&whole, headers);
+    headers_finish(headers);
+    *headers = whole;
     return kept != NULL;
 }
 

@@ -21,18 +21,22 @@ void request_headers_destroy(struct request_headers *table);
  * MCP-Protocol-Version, the trace context, what repeats a modern body). */
 void request_headers_digest(const struct http_exchange *exchange, char hex[DIGEST_HEX_BYTES]);
 /* The most that a request's headers may have for a call that waits: names and values. They are kept
- * as long as the task is not over, here and with the credentials. */
+ * as long as the task is not over: here, and the credentials with the execution. */
 #define REQUEST_HEADERS_MOST_BYTES ((size_t)16 * 1024)
 bool request_headers_fit(const struct http_exchange *exchange);
 /* Keeps the headers of the create, for a session by its client_key_of_session(). */
 void request_headers_keep(struct request_headers *table, struct str id, struct str session_key,
                           const struct http_exchange *exchange);
-/* Adds to `headers` (empty, owning) what an execution sends with the credentials of this call.
+/* Adds to `headers` (empty, owning) the credentials of this call, which an execution needs.
  * false: the create's headers are not known any more, and those of the call do not fit `digest`;
  * an empty one fits all. Or the call's headers are too long. */
 bool request_headers_take(struct request_headers *table, struct str id, struct str session_key,
                           const char *digest, const struct http_exchange *exchange,
                           struct headers *headers);
+/* Puts the other headers of the create before the credentials in `headers` (owning). false: they
+ * are not known any more. */
+bool request_headers_complete(struct request_headers *table, struct str id,
+                              struct headers *headers);
 void request_headers_forget(struct request_headers *table, struct str id);
 void request_headers_forget_session(struct request_headers *table, struct str session_key);
 

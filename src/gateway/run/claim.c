@@ -113,7 +113,8 @@ static bool knows(struct gateway_worker *worker, struct inquiry *base)
 static bool may_run(struct execution *execution)
 {
     enum jsonrpc_error error;
-    if (!execution_take_rules(execution))
+    if (!execution_complete_headers(execution, execution->base.task) ||
+        !execution_take_rules(execution))
         return false;
     const struct drift_check drift = execution_drift(execution);
     return !drift_check_must_look(&drift) && drift_check_can_compare(&drift) &&

@@ -128,18 +128,29 @@ static struct execution *hold(const struct call *call, const struct task *task)
     if (!request_headers_take(call->worker->gateway->request_headers, id, str_from(audience.key),
                               task->headers_digest, call->exchange, &headers))
         return NULL;
-    if (*task->mirrored_headers) {
-        mirrored_headers_restore(&headers, str_from(task->mirrored_headers));
-        headers_drop(&headers, HTTP_NAME_OF_SESSION); /* a bridged client's, given out here */
-    }
     headers_fit(&headers);
     execution = obtain(call->worker, task);
     headers_finish(&execution->base.headers);
     execution->base.headers = headers;
+    execution->has_all_headers = false;
     execution_token_take(execution, call);
     execution->base.audience = audience;
     memcpy(execution->base.session, call->session, sizeof execution->base.session);
     return execution;
+}
+
+bool execution_complete_headers(struct execution *execution, const struct task *task)
+{
+    struct headers *headers = &execution->base.headers;
+    if (execution->own_session || execution->has_all_headers)
+        return true;
+    execution->has_all_headers = request_headers_complete(
+        execution->base.worker->gateway->request_headers, str_from(execution->base.id), headers);
+    if (*task->mirrored_headers) {
+        mirrored_headers_restore(headers, str_from(task->mirrored_headers));
+        headers_drop(headers, HTTP_NAME_OF_SESSION); /* a bridged client's, given out here */
+    }
+    return execution->has_all_headers;
 }
 
 void execution_keep_headers(const struct call *call, const struct task *task)

@@ -207,6 +207,10 @@ void execution_begin(struct execution *execution, struct task *task)
         return;
     loop_timer_stop(&base->timer);
     invocation_set_task(base, task);
+    if (!execution_complete_headers(execution, task)) {
+        execution_end(execution); /* the owner's next call offers its own */
+        return;
+    }
     if (!execution_take_rules(execution)) {
         ask_for_token(execution);
         return;

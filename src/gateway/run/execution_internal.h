@@ -17,6 +17,7 @@ struct execution {
     int64_t authorization_until_ms; /* its end, wall clock */
     struct exchange_wait *trade;    /* while it is being exchanged; only at OFFERED */
     void (*token_ready)(struct execution *execution), (*token_later)(struct execution *execution);
+    bool has_all_headers; /* `headers` are what is sent; else the credentials alone */
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
     /* Of a modern call at a legacy server. */
     struct rpc_call *stream;     /* the notification stream of its session, on which it may ask */
@@ -31,6 +32,9 @@ static inline struct execution *execution_from(void *context)
 }
 
 /* ---- execution.c: credentials that are held, and what happens to a task ---- */
+/* Puts the headers of the create to the credentials, which alone are held while the task waits.
+ * false: they are not known any more, so nothing may be sent. */
+bool execution_complete_headers(struct execution *execution, const struct task *task);
 /* Ends what is under way, and goes to OFFERED. */
 void execution_wait(struct execution *execution);
 /* Ends it on this side: nothing more is sent, credentials are gone with the last reference. */

@@ -122,6 +122,18 @@ test('a call that becomes a task has 16 KiB of headers at most, and so has one t
   await lives(place, client);
 });
 
+test('the headers of a waiting call are kept once', async (t) => {
+  const place = await stage(t, { limits: { ...SMALL, pending_per_principal: 2000 } });
+  const client = await place.connect({ token: 'A' });
+  const create = () => client.send('tools/call', { name: 'delete_user', arguments: {}, task: {} }, { headers: { 'x-long': 'x'.repeat(14_000) } });
+  for (let i = 0; i < 100; i++) await create();
+  const before = resident(place);
+  for (let i = 0; i < 1000; i++) assert.ok((await create()).message.result);
+  const grown = resident(place) - before;
+  assert.ok(grown < 1000 * 2.2 * 14_000, `${grown} bytes more`);
+  await lives(place, client);
+});
+
 test('event streams that nobody reads hold no more than a share, the oldest ends', async (t) => {
   const place = await stage(t, { limits: { body_bytes: MIB, bodies_bytes: 32 * MIB, share_percent: 25 } });
   const client = await place.connect();
