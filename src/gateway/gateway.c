@@ -34,12 +34,14 @@
 #include "run/execution.h"
 #include "run/result_wait.h"
 #include "run/task_aliases.h"
+#include "run/task_room.h"
 #include "run/task_rounds.h"
 #include "state/accepted_pairs.h"
 #include "state/bridged_sessions.h"
 #include "state/quota.h"
 #include "state/server_status.h"
 #include "state/source_eras.h"
+#include "state/task_places.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -138,6 +140,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->listens = quota_create();
     gateway->unknown_listens = quota_create();
     gateway->legacy_sessions = quota_create();
+    gateway->task_places = task_places_create();
     gateway->detached_callbacks = &detached_answers;
     gateway->input_events = &input_events;
     gateway->task_asks = on_task_asks;
@@ -167,6 +170,7 @@ void gateway_destroy(struct gateway *gateway)
     task_aliases_destroy(gateway->task_aliases);
     task_rounds_destroy(gateway->task_rounds);
     input_table_destroy(gateway->inputs);
+    task_places_destroy(gateway->task_places);
     quota_destroy(gateway->legacy_sessions);
     quota_destroy(gateway->unknown_listens);
     quota_destroy(gateway->listens);
@@ -193,6 +197,8 @@ static void on_task(void *context, struct task *task, bool created)
 {
     struct gateway_worker *worker = gateway_worker_from(context);
     answer_gate_note_task(worker, task);
+    if (worker == worker->gateway->workers[0])
+        task_room_note_task(worker->gateway, task);
     if (task_is_answer(task))
         return; /* no client hears of it */
     if (worker == worker->gateway->workers[0])

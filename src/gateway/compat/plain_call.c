@@ -3,6 +3,7 @@
 #include "bridge/bridge_request.h"
 #include "mcp_client/credential_check.h"
 #include "run/task_create.h"
+#include "run/task_room.h"
 #include "state/tool_catalog.h"
 
 #include <stdio.h>
@@ -170,6 +171,7 @@ static void on_created(void *context, const struct store_reply *reply)
     } else {
         struct repeated_call join = {str_from(commitment->key), commitment->digest, commitment->id};
         task_create_log_refused(call, reply->status);
+        task_room_give_back(call->worker->gateway, commitment->id);
         repeated_call_forget(call->worker->gateway, &join);
         execution_forget(call->worker, str_from(commitment->id));
         if (call->exchange)
@@ -183,9 +185,7 @@ static void commit(void *context)
 {
     struct commitment *commitment = context;
     struct call *call = commitment->call;
-    const struct config_limits *limits = &call->snapshot->config->limits;
-    const struct store_limits most = {limits->pending_per_principal, limits->pending_total,
-                                      limits->store_bytes};
+    const struct store_limits most = task_room_take(call, commitment->id);
     store_task_create(call->worker->gateway->store, commitment->task, &most,
                       (struct store_call){call->worker->loop, on_created, commitment});
 }

@@ -37,6 +37,7 @@ struct sessions;
 struct shadow;
 struct source_eras;
 struct task_aliases;
+struct task_places;
 struct task_rounds;
 struct token_check;
 struct token_exchange_table;
@@ -61,8 +62,9 @@ struct gateway {
     struct quota *detached; /* calls that go on without their client (run/detached_cancel.c) */
     struct quota *promoted; /* tasks that were promoted and run, by client_key_of_call() */
     struct quota *listens;  /* streams of subscriptions/listen, by owner */
-    struct quota *unknown_listens; /* of these those of clients that are not known, by address */
-    struct quota *legacy_sessions; /* by owner or address, of all workers (session_pool.c) */
+    struct quota *unknown_listens;   /* of these those of clients that are not known, by address */
+    struct quota *legacy_sessions;   /* by owner or address, of all workers (session_pool.c) */
+    struct task_places *task_places; /* state/task_places.h */
     struct shadow *shadow;
     struct inbox_table *inbox_table;              /* inbox/inbox.h */
     struct input_table *inputs;                   /* open questions of upstream */

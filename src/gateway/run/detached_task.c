@@ -10,6 +10,7 @@
 #include "inbox/task_summary.h"
 #include "request/client_profile.h"
 #include "state/quota.h"
+#include "task_room.h"
 #include "taskgate/core/log.h"
 
 static const struct detached_callbacks *callbacks_of(const struct detached_call *detached)
@@ -36,6 +37,7 @@ void detached_task_release(struct detached_call *detached)
     if (!detached->base.task)
         return;
     map_remove(detached->base.worker->detached_tasks, str_from(detached->base.id));
+    task_room_give_back(gateway, detached->base.id);
     quota_give_back(gateway->promoted, str_from(detached->key));
     atomic_fetch_sub(&gateway->in_flight, 1);
 }
@@ -132,9 +134,6 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
 {
     struct invocation *base = &detached->base;
     struct gateway *gateway = base->worker->gateway;
-    const struct config_limits *limits = &base->snapshot->config->limits;
-    const struct store_limits pending = {limits->pending_per_principal, limits->pending_total,
-                                         limits->store_bytes};
     struct task *task = task_binding_create_promoted(call);
     invocation_set_task(base, task);
     loop_timer_stop(&base->timer);
@@ -144,6 +143,7 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
     bool may_store = invocation_move(base, INVOCATION_COMMITTING);
     if (may_store) {
         invocation_ref(base);
+        const struct store_limits pending = task_room_take(call, task->id);
         store_task_create(gateway->store, task, &pending,
                           (struct store_call){base->worker->loop, on_created, detached});
     } else {

@@ -12,6 +12,7 @@
 #include "request/request_headers.h"
 #include "state/tool_catalog.h"
 #include "task_create.h"
+#include "task_room.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -93,6 +94,7 @@ static void on_created(void *context, const struct store_reply *reply)
             answer_created(call, task, create->rule);
     } else {
         task_create_log_refused(call, reply->status);
+        task_room_give_back(call->worker->gateway, create->id);
         execution_forget(call->worker, str_from(create->id));
         if (call->exchange)
             task_create_answer_refused(call, reply->status);
@@ -131,9 +133,6 @@ struct task *task_create_bound(const struct call *call, const struct policy_deci
 static void create(struct call *call)
 {
     struct creation *creation = call_part_get(call, &creation_kind);
-    const struct config_limits *limits = &call->snapshot->config->limits;
-    struct store_limits pending = {limits->pending_per_principal, limits->pending_total,
-                                   limits->store_bytes};
     struct task *task =
         task_create_bound(call, &creation->decision, &creation->tool, creation->accelerated);
     struct pending_create *pending_create = memory_alloc(sizeof *pending_create);
@@ -143,6 +142,7 @@ static void create(struct call *call)
     free(creation);
     memcpy(pending_create->id, task->id, sizeof pending_create->id);
     execution_hold(call, task);
+    struct store_limits pending = task_room_take(call, task->id);
     store_task_create(call->worker->gateway->store, task, &pending,
                       (struct store_call){call->worker->loop, on_created, pending_create});
 }

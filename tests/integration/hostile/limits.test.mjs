@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { test } from 'node:test';
 import { sample } from '../lib/admin.mjs';
+import { call as callOfOperator, stage as controlPlane } from '../lib/control_plane.mjs';
 import { workflow } from '../lib/gateway.mjs';
 import { socketTo } from '../lib/http.mjs';
 import { defer } from '../lib/lifetime.mjs';
@@ -58,6 +59,24 @@ test('sessions of a principal: they make room for each other, and nobody else\'s
   await stage.admin.approve(tasks[0].taskId);
   await stage.admin.inState(tasks[0].taskId, 'completed');
   await lives(stage, greedy);
+});
+
+test('made-up tokens of one address share what it may have of pending_total, and leave the rest to those who are known', async (t) => {
+  const { ci, connect, admin, ...stage } = await controlPlane(t, { config: { limits: { pending_total: 8, pending_per_principal: 1, share_percent: 25 }, admin: { tokens: [{ name: 'ci', token_env: 'CI_TOKEN', roles: ['caller'] }] } } });
+  const create = async (token) => (await connect({ token })).send('tools/call', { name: 'delete_user', arguments: {}, task: {} });
+  const [first] = [await create('made-up-1'), await create('made-up-2')];
+  const refused = async (token) => {
+    const { message } = await create(token);
+    assert.deepEqual([message.error?.code, message.error?.data.details], [-32013, 'too many pending tasks']);
+  };
+  for (const token of ['made-up-3', 'made-up-4', undefined]) await refused(token);
+  assert.equal(await reached({ admin }, 'pending_total'), 3);
+  assert.equal((await callOfOperator(ci, { tool: 'delete_user' })).status, 201);
+  const { taskId } = first.message.result.task;
+  await admin.reject(taskId);
+  await until(async () => (await create('made-up-5')).message.result, 'the place of the rejected one');
+  await refused('made-up-6');
+  assert.equal(stage.upstream.calls.length, 0);
 });
 
 for (const [limit, tokens] of [['pending_per_principal', ['A', 'A', 'A']], ['pending_total', ['A', 'B', 'C']]]) {
