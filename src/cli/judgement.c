@@ -37,8 +37,10 @@ static void append_annotation(struct buffer *out, const struct policy_decision *
 {
     enum policy_annotation with = policy_annotate(decision, true, false, ANNOTATION_FORBIDDEN);
     enum policy_annotation without = policy_annotate(decision, false, false, ANNOTATION_FORBIDDEN);
-    buffer_append_format(out, "{\"upstream_tasks\":\"%s\",\"no_upstream_tasks\":\"%s\"}",
-                         policy_annotation_name(with), policy_annotation_name(without));
+    buffer_append_format(
+        out, "{\"upstream_tasks\":\"%s\",\"no_upstream_tasks\":\"%s\",\"plain\":\"%s\"}",
+        policy_annotation_name(with), policy_annotation_name(without),
+        policy_annotation_name(policy_annotate_plain(decision, without)));
 }
 
 void judgement_write_json(struct buffer *out, struct str tool, struct str source,

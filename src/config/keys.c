@@ -340,13 +340,13 @@ const struct key config_keys[] = {
     {"admin.tokens[]", "roles", KEY_CHOICES, AT(config_token, roles), .is_required = true, .choices = &roles, .help = "The rights of the token. `approver` and `auditor` include `viewer`."},
 
     {"clients[]", "match", KEY_TEXT, AT(config_client, match), .is_required = true, .check = check_glob, .rule = "V-009", .help = "Glob on `clientInfo.name`."},
-    {"clients[]", "tasks", KEY_CHOICE, AT(config_client, tasks), .choices = &client_tasks, .default_text = "auto", .help = "Whether the client knows tasks."},
+    {"clients[]", "tasks", KEY_CHOICE, AT(config_client, tasks), .choices = &client_tasks, .default_text = "auto", .help = "Whether a legacy client knows tasks. `auto`: it declares `capabilities.tasks` and negotiates 2025-11-25. Any other client is a plain client: its calls wait for the human. `{match: \"*\", tasks: yes}` refuses the plain calls of all (-32009)."},
     {"clients[]", "wait", KEY_DURATION, AT(config_client, wait_ms), RANGE(100, MS_MAX), .help = "In place of `pseudo_tools.wait` and `pseudo_tools.wait_max` for the client: below its own limit for a call, or long for a program that cannot act on a pending answer."},
     {"clients[]", "headers", KEY_CHOICE, AT(config_client, lenient_headers), .choices = &client_headers, .default_text = "strict", .help = "With `lenient` the client's `tasks/get`, `tasks/update` and `tasks/cancel` (2026-07-28) may lack `Mcp-Name` for tasks of the gateway's. A header that names another task is refused in any case."},
     {"clients[]", "pending_status", KEY_CHOICE, AT(config_client, pending_status), FLAG(config_client, has_pending_status), .choices = &pending_statuses, .help = "As the key of the same name at the top."},
 
     {"pseudo_tools", "mode", KEY_CHOICE, AT(config, pseudo.mode), .choices = &pseudo_modes, .default_text = "auto",
-     .help = "The clients that see these tools. `auto`: those that did not declare `capabilities.tasks`; `clients[].tasks` makes exceptions."},
+     .help = "The clients that see these tools. `auto`: plain clients, as `clients[].tasks` says."},
     {"pseudo_tools", "prefix", KEY_TEXT, AT(config, pseudo.prefix), .check = check_tool_prefix, .default_text = "taskgate_",
      .help = "Put before the name of a tool if the server has a tool of that name."},
     {"pseudo_tools", "only", KEY_CHOICES, AT(config, pseudo.only), .choices = &pseudo_tools,

@@ -236,8 +236,21 @@ static void write_announced(struct buffer *out, const struct tool_text *text, st
     buffer_finish(&executed);
 }
 
-/* A modern server has no `execution`, but a confused one might. */
-static void write_modern(struct buffer *out, const struct tool_text *text, struct str item)
+static void write_announced_once(struct buffer *out, const struct tool_text *text, struct str item,
+                                 enum policy_annotation annotation)
+{
+    const struct announcement announcement = announcement_of(annotation);
+    struct str execution = text->members[TOOL_EXECUTION];
+    struct buffer executed;
+    buffer_init(&executed);
+    const struct json_change change = {
+        tool_keys[TOOL_EXECUTION], execution,
+        with_support(&executed, execution, text->executed, &announcement)};
+    json_write_changed(out, item, &change, 1);
+    buffer_finish(&executed);
+}
+
+static void write_silent(struct buffer *out, const struct tool_text *text, struct str item)
 {
     if (text->members[TOOL_EXECUTION].length > 0)
         json_write_without_member(out, item, tool_keys[TOOL_EXECUTION]);
@@ -245,17 +258,19 @@ static void write_modern(struct buffer *out, const struct tool_text *text, struc
         buffer_append(out, item);
 }
 
-/* `annotation` is NULL in an era in which a tool says nothing of tasks. */
 static void write_tool(struct buffer *out, const struct tool_walk *walk,
-                       const enum policy_annotation *annotation, bool hides_output)
+                       enum mcp_announcing announcing, enum policy_annotation annotation,
+                       bool hides_output)
 {
     struct buffer room;
     buffer_init(&room);
     struct buffer *whole = hides_output ? &room : out;
-    if (annotation)
-        write_announced(whole, &walk->text, walk->item, *annotation);
+    if (announcing == MCP_ANNOUNCE_TWICE)
+        write_announced(whole, &walk->text, walk->item, annotation);
+    else if (announcing == MCP_ANNOUNCE_ONCE && annotation != ANNOTATION_FORBIDDEN)
+        write_announced_once(whole, &walk->text, walk->item, annotation);
     else
-        write_modern(whole, &walk->text, walk->item);
+        write_silent(whole, &walk->text, walk->item);
     if (hides_output)
         json_write_without_member(out, buffer_str(&room), tool_keys[TOOL_OUTPUT_SCHEMA]);
     buffer_finish(&room);
@@ -279,7 +294,7 @@ static void write_tools(void *context, struct buffer *out, struct str items)
         if (!is_first)
             buffer_append_char(out, ',');
         is_first = false;
-        write_tool(out, &walk, rewriting->is_modern ? NULL : &announce, hides);
+        write_tool(out, &walk, rewriting->announcing, announce, hides);
     }
     buffer_finish(&walk.name);
 }

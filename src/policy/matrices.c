@@ -48,6 +48,13 @@ enum policy_annotation policy_annotate(const struct policy_decision *decision, b
     return has_own && own != ANNOTATION_FORBIDDEN ? own : ANNOTATION_OPTIONAL;
 }
 
+enum policy_annotation policy_annotate_plain(const struct policy_decision *decision,
+                                             enum policy_annotation announced)
+{
+    bool may_be_plain = announced == ANNOTATION_REQUIRED && !policy_requires_tasks(decision);
+    return may_be_plain ? ANNOTATION_OPTIONAL : announced;
+}
+
 enum policy_route policy_route(const struct policy_decision *decision,
                                enum policy_annotation announced, bool has_task, bool has_own,
                                enum policy_annotation own)

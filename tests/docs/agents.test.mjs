@@ -87,7 +87,7 @@ test('clients without tasks: each call is answered as the document says', { skip
   const events = { said: [], actual: [] };
   for (const { line, note, value, answer } of examples.filter(({ value: { name } }) => name)) {
     await t.test(`line ${line}: ${value.name}`, async () => {
-      const client = await session({ protocol: note === '2025-11-25' ? note : '2025-06-18' });
+      const client = await session(note === '2025-11-25' ? { protocol: note, capabilities: { tasks: {} } } : { protocol: '2025-06-18' });
       const answered = client.send('tools/call', names.filled(value));
       if (note === 'meanwhile approved') {
         await held(admin);

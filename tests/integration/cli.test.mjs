@@ -282,15 +282,15 @@ test('explain --json: rule, action, workflow, both annotations, reason', async (
   };
   const approve = await explain('delete_user');
   assert.deepEqual([approve.tool, approve.source, approve.action, approve.workflow], ['delete_user', 'up', 'approve', 'default']);
-  assert.deepEqual(approve.annotation, { upstream_tasks: 'required', no_upstream_tasks: 'required' });
+  assert.deepEqual(approve.annotation, { upstream_tasks: 'required', no_upstream_tasks: 'required', plain: 'optional' });
   assert.match(JSON.stringify(approve.rule), /delete_\*/);
   assert.equal(typeof approve.reason, 'string');
   const deny = await explain('drop_table');
-  assert.deepEqual([deny.action, deny.annotation], ['deny', { upstream_tasks: 'forbidden', no_upstream_tasks: 'forbidden' }]);
+  assert.deepEqual([deny.action, deny.annotation], ['deny', { upstream_tasks: 'forbidden', no_upstream_tasks: 'forbidden', plain: 'forbidden' }]);
   const forward = await explain('read');
-  assert.deepEqual([forward.action, forward.annotation], ['forward', { upstream_tasks: 'optional', no_upstream_tasks: 'forbidden' }]);
+  assert.deepEqual([forward.action, forward.annotation], ['forward', { upstream_tasks: 'optional', no_upstream_tasks: 'forbidden', plain: 'forbidden' }]);
   assert.ok(forward.rule === null || forward.rule === undefined || /default/.test(JSON.stringify(forward.rule)));
-  assert.deepEqual((await explain('special')).annotation, { upstream_tasks: 'required', no_upstream_tasks: 'required' });
+  assert.deepEqual((await explain('special')).annotation, { upstream_tasks: 'required', no_upstream_tasks: 'required', plain: 'optional' });
 });
 
 test('explain for people names the rule and the annotations; an unknown source is refused', async (t) => {

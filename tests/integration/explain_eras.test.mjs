@@ -19,14 +19,14 @@ function wordOf({ result, error }) {
   return 'forward';
 }
 
-const stage = async (t) => {
+const stage = async (t, config) => {
   const server = await startSdk2Server(t, { tools });
   const gateway = await startGateway(t, {
     upstream: server.url,
     rules: RULES,
     approval: workflow('10m'),
     forceRequired: ['special'],
-    config: { pseudo_tools: { wait: '300ms' } },
+    config: { pseudo_tools: { wait: '300ms' }, ...config },
   });
   const explain = async (tool, ...more) => (await gateway.cli(['explain', tool, '--config', gateway.configPath, ...more])).stdout;
   return { gateway, explain };
@@ -34,7 +34,9 @@ const stage = async (t) => {
 
 test('each word is what the gateway does', async (t) => {
   const { gateway, explain } = await stage(t);
-  const knows = await connectedRaw(t, gateway.url, { capabilities: { tasks: {} } });
+  // The server has no sessions, so nothing but the configuration says that a client knows tasks.
+  const seed = await stage(t, { clients: [{ match: '*', tasks: 'yes' }] });
+  const knows = await connectedRaw(t, seed.gateway.url);
   const older = await connectedRaw(t, gateway.url, { protocol: '2025-06-18' });
   const declares = modernClient(t, gateway.url);
   const other = modernClient(t, gateway.url, { capabilities: {} });

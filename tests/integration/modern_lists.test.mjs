@@ -91,7 +91,7 @@ test('25 and 26: each token has its own list, out of the cache too; the cached o
 });
 
 test('a legacy and a modern client of one owner never get each other\'s list', async (t) => {
-  const { modern, connect, upstream } = await modernScene(t, { era: 'both', upstream: { legacy: true, tools: [tool('read', { support: 'optional' })] } });
+  const { modern, connect, upstream } = await modernScene(t, { era: 'both', upstream: { legacy: true, tools: [tool('read', { support: 'optional' })] }, config: { clients: [{ match: '*', tasks: 'yes' }] } });
   const legacy = await connect();
   assert.ok((await legacy.result('tools/list')).tools[0].annotations.taskSupport);
   const shown = await modern().result('tools/list');

@@ -11,6 +11,10 @@ const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve'], ['dr
 const kinds = {
   'a client that negotiated 2025-06-18': [{ protocol: '2025-06-18', capabilities: {} }, {}],
   'a client of 2025-06-18 that upstream gives no session': [{ protocol: '2025-06-18', capabilities: {} }, { upstream: { tools: TOOLS, sessions: false } }],
+  'a client of 2025-11-25 as it comes': [{ capabilities: {} }, {}],
+  'a client of 2025-11-25 that declares elicitation and sampling': [{ capabilities: { elicitation: {}, sampling: {} } }, {}],
+  'a client that declares tasks to a session of an older version': [{ protocol: '2025-06-18' }, {}],
+  'a client that declares tasks, and that upstream gives no session': [{}, { upstream: { tools: TOOLS, sessions: false } }],
   'a client that the configuration marks tasks: no': [{ name: 'legacy-bot', capabilities: {} }, { config: { clients: [{ match: 'legacy-*', tasks: 'no' }] } }],
 };
 
@@ -43,8 +47,8 @@ for (const [kind, [options, more]] of Object.entries(kinds)) {
   });
 }
 
-test('without a session, no version and one that is none say nothing of a client', async (t) => {
-  const { raw } = await stage(t, { upstream: { tools: TOOLS, sessions: false } });
+test('without a session, whatever the version says, the call of a client that is marked tasks: yes is refused', async (t) => {
+  const { raw } = await stage(t, { upstream: { tools: TOOLS, sessions: false }, config: { clients: [{ match: '*', tasks: 'yes' }] } });
   const client = raw({ capabilities: {} });
   for (const version of [undefined, '2025-11-25', '1', '2025-06-1x', '2025-06-180']) {
     const error = await client.error('tools/call', { name: 'delete_user' }, { headers: { 'mcp-protocol-version': version } });

@@ -95,7 +95,7 @@ test('every definition is one that clients accept, and its schema says what the 
     assert.ok(ajv.validateSchema(definition.inputSchema), definition.name);
     assert.ok(definition.description.length > 20, definition.name);
     for (const [key, value] of Object.entries(definition.inputSchema.properties)) assert.ok(value.description, `${definition.name}.${key}`);
-    assert.equal(definition.execution.taskSupport, 'forbidden');
+    assert.deepEqual([definition.execution, definition.annotations.taskSupport], [undefined, undefined]);
   }
   const keysOf = (name) => {
     const { properties, required = [] } = tools.find((x) => x.name === name).inputSchema;

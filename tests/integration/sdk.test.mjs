@@ -28,7 +28,7 @@ for (const target of targets) {
     assert.deepEqual(client.getServerCapabilities().tasks.requests.tools, { call: {} });
     await client.ping();
     const { tools } = await client.listTools();
-    assert.equal(tools.find((x) => x.name === target.dangerous.name).execution.taskSupport, 'required');
+    assert.equal(tools.find((x) => x.name === target.dangerous.name).execution.taskSupport, 'optional');
     assert.ok(tools.some((x) => x.name === target.harmless.name));
     const result = await client.callTool(target.harmless);
     assert.match(result.content[0].text, target.harmless.text);
@@ -162,8 +162,17 @@ for (const target of targets) {
     assert.match(seen.result.content[0].text, target.dangerous.text);
   });
 
-  on('callTool of a required tool is answered TaskRequired, code and data included', async (t) => {
-    const { connect } = await stage(t, target);
+  on('callTool of a tool that needs a human waits for the approval', async (t) => {
+    const { admin, connect } = await stage(t, target);
+    const client = await connect();
+    await client.listTools(); // its announcement may keep the SDK from the call
+    const calling = client.callTool(target.dangerous);
+    await admin.approve((await admin.pending()).id);
+    assert.match((await calling).content[0].text, target.dangerous.text);
+  });
+
+  on('with tasks: yes for all, callTool of a required tool is answered TaskRequired, code and data included', async (t) => {
+    const { connect } = await stage(t, target, { config: { clients: [{ match: '*', tasks: 'yes' }] } });
     const client = await connect();
     await assert.rejects(client.callTool(target.dangerous), (error) => error.code === -32009 && error.data.tool === target.dangerous.name);
   });
@@ -242,7 +251,7 @@ onEverything("upstream's own task tool is untouched: its id, its statuses, its r
   const { admin, connect } = await stage(t, everything);
   const client = await connect();
   const { tools } = await client.listTools();
-  assert.equal(tools.find((x) => x.name === 'simulate-research-query').execution.taskSupport, 'required');
+  assert.equal(tools.find((x) => x.name === 'simulate-research-query').execution.taskSupport, 'optional');
   const seen = await collectStream(toolStream(client, 'simulate-research-query', { topic: 'bees' }, { task: { ttl: 60_000 } }));
   assert.doesNotMatch(seen.taskId, /^tg_/);
   assert.match(seen.result.content[0].text, /Research Report: bees/);

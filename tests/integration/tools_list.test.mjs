@@ -30,6 +30,38 @@ for (const [tasks, forward] of [[true, 'optional'], [false, 'forbidden']]) {
   }
 }
 
+const LATEST = { capabilities: {} };
+const plainRules = [...RULES, { match: 'wipe_*', action: 'approve', require_tasks: true }];
+const plainTools = [...TOOLS, tool('wipe_all'), tool('forced'), tool('own_required', { support: 'required' }), tool('own_forbidden', { support: 'forbidden' })];
+
+for (const [kind, client, tasks, expected] of [
+  ['a server with tasks', LATEST, true, { delete_user: 'optional', read_file: 'optional', other: 'optional', wipe_all: 'required', forced: 'optional', own_required: 'optional', own_forbidden: 'optional' }],
+  ['a server without tasks', LATEST, false, { delete_user: 'optional', wipe_all: 'required', forced: 'optional' }],
+  ['a version below 2025-11-25', { capabilities: {}, protocol: '2025-06-18' }, true, {}],
+]) {
+  test(`a plain client is shown execution.taskSupport alone, and optional in place of required: ${kind}`, async (t) => {
+    const { connect } = await scene(t, { upstream: { tools: plainTools, capabilities: { tools: {}, ...(tasks ? { tasks: TASKS } : {}) } }, rules: plainRules, forceRequired: ['forced'], config: { pseudo_tools: { mode: 'never' } } });
+    const result = await (await connect(client)).result('tools/list');
+    const described = plainTools.map(({ execution, ...described }) => ({ ...described, ...(expected[described.name] ? { execution: { taskSupport: expected[described.name] } } : {}) }));
+    assert.deepEqual(result.tools, described);
+    assertSchema(t, 'ListToolsResult', result);
+    for (const [i, { execution, ...less }] of result.tools.entries()) {
+      assert.ok(JSON.stringify(result.tools[i]).length - JSON.stringify(less).length <= 45);
+    }
+  });
+}
+
+test('a plain client may send `task` to any tool, and gets a task', async (t) => {
+  const { connect, upstream } = await scene(t, { upstream: { tools: TOOLS }, rules: RULES, approval: workflow('10m') });
+  const client = await connect(LATEST);
+  for (const [name, status] of [['delete_user', 'input_required'], ['read_file', 'working']]) {
+    const { task } = await client.result('tools/call', { name, arguments: {}, task: {} });
+    assert.match(task.taskId, /^tg_/);
+    assert.equal(task.status, status, name);
+  }
+  await until(() => upstream.calls.length === 1, 'the call that nobody must approve');
+});
+
 test("upstream's explicit optional and required are kept for forward tools, forbidden and nothing become optional", async (t) => {
   const tools = ['optional', 'required', 'forbidden'].map((support) => tool(support, { support }));
   tools.push(tool('nothing'), tool('seed-required', { annotations: { taskSupport: 'required' } }));

@@ -1,8 +1,8 @@
 /*
  * tools/list, resources/list and prompts/list replies: reading the items, writing the list
- * anew without hidden items and with `taskSupport` in both spellings (annotations and
- * execution). Everything else stays byte for byte. Source: seed 002 §6.2, F-003; contract
- * "tools/list"; the demands of clients: tests/unit/mcp/clients_test.c.
+ * anew without hidden items and with what each tool is announced as. Everything else stays byte for
+ * byte. Source: seed 002 §6.2, F-003; contract "tools/list"; the demands of clients:
+ * tests/unit/mcp/clients_test.c.
  *
  * Any thread; nothing is owned.
  */
@@ -47,6 +47,13 @@ struct mcp_list {
 struct mcp_list mcp_list_find(struct str result, const char *name);
 bool mcp_list_is_last(const struct mcp_list *list);
 
+/* How `taskSupport` is written. */
+enum mcp_announcing {
+    MCP_ANNOUNCE_TWICE, /* in `annotations` and `execution`, which is seed 002 */
+    MCP_ANNOUNCE_ONCE,  /* in `execution`, which is left out for ANNOTATION_FORBIDDEN */
+    MCP_ANNOUNCE_NOT,   /* `execution` is left out */
+};
+
 /* Writes the reply with every tool judged in order, duplicates each. An item without a readable
  * name is hidden, as is a whole list that is no array. A null nextCursor is left out (clients
  * reject it). An own taskSupport in upstream's item is replaced in both places. */
@@ -58,7 +65,7 @@ struct mcp_tools_rewriting {
     mcp_tool_hider hides;  /* or NULL */
     mcp_items_writer more; /* or NULL */
     void *context;
-    bool is_modern; /* a tool says nothing of tasks: what `judge` announces does not count */
+    enum mcp_announcing announcing;
 };
 void mcp_tools_rewrite_with(struct buffer *out, const struct mcp_list *list,
                             const struct mcp_tools_rewriting *rewriting);

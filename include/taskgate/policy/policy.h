@@ -142,6 +142,11 @@ bool policy_requires_tasks(const struct policy_decision *decision);
 enum policy_annotation policy_annotate(const struct policy_decision *decision, bool upstream_tasks,
                                        bool has_own, enum policy_annotation own);
 
+/* The same for a client that knows no tasks, which may still send `task`: it makes plain calls, and
+ * is announced `required` where the rule refuses those. ANNOTATION_FORBIDDEN: nothing. */
+enum policy_annotation policy_annotate_plain(const struct policy_decision *decision,
+                                             enum policy_annotation announced);
+
 /* The outcome of a call, by the matrices of seed 002 F-004 and F-005. */
 enum policy_route {
     ROUTE_FORWARD,        /* the client's bytes go up as they are */

@@ -41,7 +41,7 @@ static bool needs_human(const struct policy_decision *decision)
 
 bool pseudo_tools_hide_output(const struct call *call, const struct policy_decision *decision)
 {
-    return needs_human(decision) && (client_is_shown_tools(call) || !client_knows_tasks(call));
+    return needs_human(decision) && !client_knows_tasks(call);
 }
 
 bool pseudo_tools_promise_output(const struct call *call, const struct policy_decision *decision,
@@ -52,6 +52,15 @@ bool pseudo_tools_promise_output(const struct call *call, const struct policy_de
 }
 
 /* ---- listing ---- */
+
+enum mcp_announcing pseudo_tools_announcing(const struct call *call)
+{
+    if (!call->dialect->announces_tasks)
+        return MCP_ANNOUNCE_NOT;
+    if (client_knows_tasks(call))
+        return MCP_ANNOUNCE_TWICE;
+    return client_has_version(call, "2025-11-25") ? MCP_ANNOUNCE_ONCE : MCP_ANNOUNCE_NOT;
+}
 
 /* A client with neither session nor token has no inbox, so it can wait for no activity. */
 static bool is_offered(const struct call *call, enum config_pseudo_tool tool)
@@ -104,7 +113,6 @@ void pseudo_tools_write_alternative(const struct call *call, struct buffer *out)
     buffer_append_text(out, "]}");
 }
 
-/* A modern tool does not say how it is called. */
 static void write_tool(const struct pseudo_tool *tool, const struct tool_names *names,
                        bool announces, struct buffer *out)
 {
@@ -150,7 +158,7 @@ void pseudo_tools_write(const struct call *call, const struct tool_names *names,
             continue;
         if (!is_first)
             buffer_append_char(out, ',');
-        write_tool(&tools[i], names, call->dialect->announces_tasks, out);
+        write_tool(&tools[i], names, pseudo_tools_announcing(call) == MCP_ANNOUNCE_TWICE, out);
         is_first = false;
         if (names->prefixed & 1U << id)
             buffer_append_format(&collisions, "%s%s", collisions.length > 0 ? ", " : "",

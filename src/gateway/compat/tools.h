@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "request/call.h"
 #include "state/tool_catalog.h"
+#include "taskgate/mcp/lists.h"
 #include "tool_names.h"
 
 #define PSEUDO_TOOL_MOST_PARAMETERS 6
@@ -38,6 +39,10 @@ void pseudo_tools_write(const struct call *call, const struct tool_names *names,
                         struct buffer *out);
 /* Fills in the names of our tools as this client is offered them (tool_names.h). */
 void pseudo_tools_write_text(const struct call *call, const char *text, struct buffer *out);
+
+/* How the tools of a list say whether they take `task`: to a tasks client as seed 002 has it; to a
+ * plain client where its version of the protocol has a place for it. */
+enum mcp_announcing pseudo_tools_announcing(const struct call *call);
 
 /* Official clients refuse a result without the structured content that the tool's definition
  * promises, unless it is an error. A plain call may be answered with what is pending. Its client is

@@ -67,7 +67,7 @@ void input_audience(const struct call *call, struct input_audience *audience)
             audience->can[i] = call->session[0] && input_has_tools(call, (enum input_kind)i);
         can_any = can_any || audience->can[i];
     }
-    audience->is_closed = facts->known && facts->client.declares_tasks && !can_any;
+    audience->is_closed = facts->known && client_knows_tasks(call) && !can_any;
 }
 
 /* ---- where nobody can answer ---- */

@@ -40,8 +40,7 @@ static void claim(void *context, struct input_request *input)
     struct claiming *claiming = context;
     const struct call *call = claiming->call;
     struct buffer id, message;
-    bool waits_elsewhere =
-        claiming->any_task && input->task[0] && call->facts.client.declares_tasks;
+    bool waits_elsewhere = claiming->any_task && input->task[0] && client_knows_tasks(call);
     if (input->state != INPUT_OPEN || input->claimant != 0 || waits_elsewhere ||
         !can_be_sent(call, input->kind))
         return;

@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "compat/tools.h"
+#include "request/client_profile.h"
 #include "taskgate/json/text.h"
 #include "taskgate/task/task.h"
 
 bool doc_resources_are_offered(const struct call *call)
 {
-    return !call->facts.client.declares_tasks;
+    return !client_knows_tasks(call);
 }
 
 bool doc_resources_replace(const struct call *call, struct str error)

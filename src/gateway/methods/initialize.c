@@ -166,6 +166,8 @@ void initialize_read_declarations(struct call *call)
     struct str capabilities = json_member(params, "capabilities");
     copy_text(call->facts.client.name, sizeof call->facts.client.name,
               json_path(params, "clientInfo", "name"));
+    copy_text(call->facts.version, sizeof call->facts.version,
+              json_member(params, "protocolVersion")); /* until the server has answered */
     call->facts.client.declares_tasks = mcp_client_declares_tasks(params);
     call->facts.client.declares_elicitation = json_member(capabilities, "elicitation").length > 0;
     call->facts.client.declares_sampling = json_member(capabilities, "sampling").length > 0;

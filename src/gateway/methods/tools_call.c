@@ -143,7 +143,10 @@ static void answer_route(struct call *call, const struct tool_judgement *judgeme
             become_task(call, judgement, decision->action == ACTION_FORWARD, true);
         break;
     case ROUTE_TASK_FORBIDDEN:
-        refuse_task_forbidden(call);
+        if (client_knows_tasks(call))
+            refuse_task_forbidden(call);
+        else /* it was not announced that the tool takes none */
+            become_task(call, judgement, true, false);
         break;
     }
 }

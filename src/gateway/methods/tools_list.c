@@ -40,8 +40,8 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
     policy_decide(call->snapshot->policy, &request, &decision);
     *announce = policy_annotate(&decision, call->facts.server.has_tasks,
                                 tool->has_own && !call->is_bridged, tool->own);
-    if (*announce == ANNOTATION_REQUIRED && !client_knows_tasks(call))
-        *announce = ANNOTATION_OPTIONAL; /* it calls as it always has, and waits */
+    if (!client_knows_tasks(call))
+        *announce = policy_annotate_plain(&decision, *announce);
     return true;
 }
 
@@ -90,7 +90,8 @@ static void write_tools(struct tools_reply *reply, struct buffer *out)
                                                   .hides = hides_output,
                                                   .more = write_ours,
                                                   .context = reply,
-                                                  .is_modern = !dialect->announces_tasks};
+                                                  .announcing =
+                                                      pseudo_tools_announcing(reply->call)};
     struct buffer list;
     if (dialect->announces_tasks) {
         mcp_tools_rewrite_with(out, &reply->list, &rewriting);
@@ -122,8 +123,8 @@ void tools_list_write_late(struct call *call, struct str result, struct buffer *
 static unsigned kind_of(const struct call *call)
 {
     return (call->facts.server.has_tasks ? 1U : 0) | (client_knows_tasks(call) ? 2U : 0) |
-           (client_is_shown_tools(call) ? 4U : 0) | (call->dialect->announces_tasks ? 8U : 0) |
-           (lists_most_ttl_ms(call) > 0 ? 16U : 0);
+           (client_is_shown_tools(call) ? 4U : 0) | (lists_most_ttl_ms(call) > 0 ? 8U : 0) |
+           (unsigned)pseudo_tools_announcing(call) << 4;
 }
 
 static bool write_key(const struct call *call, struct str message, struct rewritten_key *key)

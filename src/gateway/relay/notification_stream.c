@@ -132,7 +132,7 @@ void notification_stream_offer(struct gateway_worker *worker, const struct task 
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct notification_stream *stream = LIST_ENTRY(node, struct notification_stream, node);
         const struct call *call = stream->call;
-        if (call->facts.client.declares_tasks || !is_owners(stream, task) ||
+        if (client_knows_tasks(call) || !is_owners(stream, task) ||
             strcmp(call->session, task->session) != 0)
             continue;
         offer(stream, task);

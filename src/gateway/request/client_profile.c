@@ -84,28 +84,28 @@ static bool may_be_held(const struct call *call)
     return may_be;
 }
 
-bool client_is_shown_tools(const struct call *call)
+bool client_has_version(const struct call *call, const char *version)
 {
-    const struct config *config = call->snapshot->config;
-    const struct config_client *client =
-        config_client_find(config, str_from(call->facts.client.name));
-    if (!call->dialect->offers_all_tools && !may_be_held(call))
-        return false;
-    if (config->pseudo.mode != PSEUDO_AUTO)
-        return config->pseudo.mode == PSEUDO_ALWAYS;
-    if (client && client->tasks != CLIENT_TASKS_AUTO)
-        return client->tasks == CLIENT_TASKS_NO;
-    return !call->facts.client.declares_tasks || !client_knows_tasks(call);
+    return strcmp(call->facts.version, version) >= 0;
 }
 
 bool client_knows_tasks(const struct call *call)
 {
     const struct config_client *client =
         config_client_find(call->snapshot->config, str_from(call->facts.client.name));
-    if (client && client->tasks != CLIENT_TASKS_AUTO)
+    if (call->dialect->has_sessions && client && client->tasks != CLIENT_TASKS_AUTO)
         return client->tasks == CLIENT_TASKS_YES;
-    /* Versions are dates: they compare as text. */
-    return !call->facts.version[0] || strcmp(call->facts.version, "2025-11-25") >= 0;
+    return call->facts.client.declares_tasks && client_has_version(call, "2025-11-25");
+}
+
+bool client_is_shown_tools(const struct call *call)
+{
+    const struct config *config = call->snapshot->config;
+    if (!call->dialect->offers_all_tools && !may_be_held(call))
+        return false;
+    if (config->pseudo.mode != PSEUDO_AUTO)
+        return config->pseudo.mode == PSEUDO_ALWAYS;
+    return !client_knows_tasks(call);
 }
 
 /* In the place of a session's digest, which holds no ':'. */

@@ -20,12 +20,18 @@ void client_key_or_id_of_task(const struct task *task, char key[]);
 void client_key_prefix(const char *source, char prefix[]);
 
 /* ---- what it knows; after call_with_facts(), or once its `initialize` was read ---- */
-/* Whether the client is shown the gateway's own tools: it did not declare that it knows tasks, its
- * session has a version without them, or the configuration says so. */
-bool client_is_shown_tools(const struct call *call);
-/* Whether the client can be told `required` and -32009: not one that negotiated a version older
- * than 2025-11-25, nor one that `clients:` marks `tasks: no` (design §6). */
+/* Whether its session has this version of the protocol or a later one. Versions are dates, which
+ * compare as text. */
+bool client_has_version(const struct call *call, const char *version);
+/* The one question about a client and tasks. A tasks client of the legacy era is one of
+ * `clients[].tasks: yes` or, unless that says `no`, one that declared tasks and negotiated
+ * 2025-11-25 or later; in the modern era it is one whose request declares the extension. Any other
+ * client is a plain client: it calls as without the gateway, and what a human must approve is held
+ * for it. */
 bool client_knows_tasks(const struct call *call);
+/* Whether the client is shown the gateway's own tools: it is a plain client, unless
+ * `pseudo_tools.mode` says otherwise. */
+bool client_is_shown_tools(const struct call *call);
 /* A client without a session is known by its owner alone: any such client of the owner counts,
  * since the gateway started. */
 void client_remember_without_session(struct call *call); /* once its `initialize` was read */

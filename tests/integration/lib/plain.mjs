@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { sdkClient } from './client.mjs';
 import { startGateway, workflow } from './gateway.mjs';
 
-/** `executes`: its plain call gets -32009, so it calls by execute_tool. */
 export const plainKinds = {
   'a client of 2025-06-18': { protocol: '2025-06-18' },
   'a client of 2025-03-26': { protocol: '2025-03-26' },
-  'a client of 2025-11-25 that clients: lists': { protocol: '2025-11-25', name: 'listed-agent' },
-  'a client of 2025-11-25 as it comes': { protocol: '2025-11-25', executes: true },
+  'a client of 2025-11-25 that clients: lists': { protocol: '2025-11-25', name: 'listed-agent', capabilities: { tasks: {} } },
+  'a client of 2025-11-25 as it comes': { protocol: '2025-11-25' },
 };
 
 /**
@@ -31,15 +30,14 @@ export const plainGateway = (t, target, server, config = {}) =>
 export class PlainClient {
   /** Connects to `gateway` as `kind` and lists the tools, as agents do first. */
   static async connect(t, gateway, kind) {
-    const sdk = await sdkClient(t, gateway.url, { name: kind.name ?? 'plain-sdk', protocol: kind.protocol });
+    const sdk = await sdkClient(t, gateway.url, { name: kind.name ?? 'plain-sdk', protocol: kind.protocol, capabilities: kind.capabilities });
     const { tools } = await sdk.listTools();
-    return Object.assign(new PlainClient(), { sdk, kind, tools, admin: gateway.admin, isHurried: gateway.options.config.pseudo_tools !== undefined });
+    return Object.assign(new PlainClient(), { sdk, kind, tools, admin: gateway.admin });
   }
 
-  /** One of upstream's tools, in the way of this kind of client. */
+  /** One of upstream's tools. */
   call({ name, arguments: args }) {
-    if (!this.kind.executes) return this.sdk.callTool({ name, arguments: args });
-    return this.tool('execute_tool', { server: 'up', tool: name, args, ...(this.isHurried ? { timeout_ms: 500 } : {}) });
+    return this.sdk.callTool({ name, arguments: args });
   }
 
   /** One of the gateway's tools. */

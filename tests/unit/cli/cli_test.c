@@ -185,7 +185,8 @@ START_TEST(check_shows_the_rules_in_their_order)
     expect(0,
            "\"rules\":[{\"tool\":\"delete_*\",\"source\":\"one\",\"rule\":{\"index\":0,\"match\":"
            "\"delete_*\",\"line\":8},\"action\":\"approve\",\"workflow\":\"default\","
-           "\"annotation\":{\"upstream_tasks\":\"required\",\"no_upstream_tasks\":\"required\"},"
+           "\"annotation\":{\"upstream_tasks\":\"required\",\"no_upstream_tasks\":\"required\","
+           "\"plain\":\"optional\"},"
            "\"reason\":\"\"},");
     expect(0, "{\"tool\":\"*\",\"source\":null,\"rule\":null,\"action\":\"forward\"");
 }
@@ -202,7 +203,8 @@ START_TEST(explain_says_which_rule_and_why)
         {"explain delete_x --source two --json --config CONFIG", "the source two is disabled"},
         {"explain hidden --source one --json --config CONFIG", "hides it from clients"},
         {"explain read --source one --json --config CONFIG",
-         "\"annotation\":{\"upstream_tasks\":\"optional\",\"no_upstream_tasks\":\"forbidden\"}"},
+         "\"annotation\":{\"upstream_tasks\":\"optional\",\"no_upstream_tasks\":\"forbidden\","
+         "\"plain\":\"forbidden\"}"},
         {"explain special --source one --json --config CONFIG", "force_required"},
         {"explain --source one --config CONFIG -- --odd", "Tool       --odd\n"},
         {"explain drop_x --source one --config CONFIG", "Action     deny\n"},
