@@ -111,6 +111,9 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     buffer_append(out, buffer_str(&arguments));
     bool hides_meta = add_redacted(out, "meta", task->meta, task, config);
     bool hides_others = add_redacted(out, "otherParams", task->other_params, task, config);
+    struct str headers = json_member(str_from(task->shown), "headers");
+    json_add_key(out, "headers");
+    redact_write(out, headers.length > 0 ? headers : STR("{}"), config, task->workflow);
     add_redact_fields(out, task, config);
     add_digest(out, "argumentsDigest", task->arguments_digest, is_hidden);
     add_original(out, task, config);

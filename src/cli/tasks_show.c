@@ -296,6 +296,10 @@ static bool shows_risk(struct str task)
            json_string_equals(json_member(task, "riskBy"), STR("rule"));
 }
 
+static const struct {
+    const char *label, *key;
+} further_parts[] = {{"Meta", "meta"}, {"Other", "otherParams"}, {"Headers", "headers"}};
+
 void tasks_append_details(struct buffer *out, struct str task)
 {
     static const struct {
@@ -350,10 +354,10 @@ void tasks_append_details(struct buffer *out, struct str task)
         append_json(out, "Original", task, "originalArguments");
     if (json_type(json_member(task, "grant")) == JSON_OBJECT)
         append_json(out, "Grant", task, "grant");
-    if (json_count(json_member(task, "meta")) > 0)
-        append_json(out, "Meta", task, "meta");
-    if (json_count(json_member(task, "otherParams")) > 0)
-        append_json(out, "Other", task, "otherParams");
+    for (size_t i = 0; i < sizeof further_parts / sizeof *further_parts; i++) {
+        if (json_count(json_member(task, further_parts[i].key)) > 0)
+            append_json(out, further_parts[i].label, task, further_parts[i].key);
+    }
 }
 
 /* Whether the present state is the decision's. An approved call goes on to other states, and

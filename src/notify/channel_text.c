@@ -129,12 +129,12 @@ static void add_votes(struct buffer *out, const struct task *task)
     ballot_finish(&ballot);
 }
 
-static void add_request_part(struct buffer *out, const char *name, const char *json,
+static void add_request_part(struct buffer *out, const char *name, struct str json,
                              const struct task *task, const struct config *config)
 {
     struct buffer shown;
     buffer_init(&shown);
-    redact_write(&shown, str_from(json), config, task->workflow);
+    redact_write(&shown, json, config, task->workflow);
     buffer_append_format(out, "\n%s: ", name);
     visible_append_json_for_people(out, buffer_str(&shown));
     buffer_finish(&shown);
@@ -164,11 +164,14 @@ static void add_marks(struct buffer *out, const struct task *task, const struct 
 /* All that an approval covers, beside the name of the tool. */
 static void add_request(struct buffer *out, const struct task *task, const struct config *config)
 {
-    add_request_part(out, "Arguments", task->arguments, task, config);
+    struct str headers = json_member(str_from(task->shown), "headers");
+    add_request_part(out, "Arguments", str_from(task->arguments), task, config);
     if (*task->meta && strcmp(task->meta, "{}") != 0)
-        add_request_part(out, "_meta", task->meta, task, config);
+        add_request_part(out, "_meta", str_from(task->meta), task, config);
     if (*task->other_params && strcmp(task->other_params, "{}") != 0)
-        add_request_part(out, "Further parameters", task->other_params, task, config);
+        add_request_part(out, "Further parameters", str_from(task->other_params), task, config);
+    if (json_count(headers) > 0)
+        add_request_part(out, "Headers", headers, task, config);
 }
 
 bool channel_text_facts(struct buffer *out, const struct task *task, const struct config *config,

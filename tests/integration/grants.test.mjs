@@ -229,6 +229,17 @@ test('a quorum of two: the same grant in both votes gives it, another or none do
   assert.deepEqual((await grants())[0].givers, ['alice', 'bob']);
 });
 
+test('other headers of the agent are another call, other credentials are not', async (t) => {
+  const { admin, client, call, give } = await stage(t);
+  client.headers = { 'x-tenant': 'test', cookie: 'c=1' };
+  await give();
+  client.headers = { 'x-tenant': 'test', cookie: 'c=2' };
+  await admin.inState((await call()).id, 'completed');
+  client.headers = { 'x-tenant': 'prod', cookie: 'c=1' };
+  const { state, headers } = await call();
+  assert.deepEqual([state, headers], ['pending', { 'x-tenant': 'prod', cookie: null }]);
+});
+
 /* ---- how it ends ---- */
 
 test('revoked: at once, by a reason, once', async (t) => {

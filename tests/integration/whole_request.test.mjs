@@ -36,6 +36,21 @@ test('a call with neither shows them empty', async (t) => {
   assert.doesNotMatch((await gateway.cli(['tasks', 'show', task.id])).stdout, /^(Meta|Other)/m);
 });
 
+test('the other headers of the agent are shown, without the values of credentials, and go up as they were shown', async (t) => {
+  const { gateway, upstream, admin, connect } = await stage(t, { gateway: { env: { KEY: 'static' }, source: { headers: { 'x-static': { env: 'KEY' } } } } });
+  const sent = { 'x-tenant': 'prod', cookie: 'c=1', 'x-api-key': 'k-1', 'x-static': 'mine', traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'user-agent': 'agent' };
+  const client = await connect({ token: 'A', headers: sent });
+  const task = await asked(client, admin);
+  assert.deepEqual(task.headers, { 'x-tenant': 'prod', cookie: null, 'x-api-key': null });
+  const shown = (await gateway.cli(['tasks', 'show', task.id])).stdout;
+  assert.match(shown, /^Headers {4}\{\n {2}"x-tenant": "prod",$/m);
+  assert.doesNotMatch(JSON.stringify(task) + shown, /c=1|k-1|mine/);
+  await admin.approve(task.id);
+  await admin.inState(task.id, 'completed');
+  const { headers } = upstream.calls[0];
+  assert.deepEqual([headers['x-tenant'], headers.cookie, headers['x-api-key'], headers['x-static']], ['prod', 'c=1', 'k-1', 'static']);
+});
+
 test('redact_fields hide values of _meta and of other params, too', async (t) => {
   const { gateway, upstream, admin, connect } = await stage(t, { approval: { redact_fields: ['secret', 'user.password'] } });
   const task = await asked(await connect(), admin, { arguments: { secret: 'a1' }, _meta: { secret: 'b2', x: 1 }, user: { password: 'c3', name: 'd' } });

@@ -8,7 +8,7 @@ import { Edit } from './edit.js';
 import { GrantWish } from './grant_wish.js';
 import { JsonObject, jsonPieces } from './json.js';
 import { notesOf } from './marks.js';
-import { endOf, Seen } from './seen.js';
+import { endOf, PART_NAMES, Seen } from './seen.js';
 import { putPieces, putText, timeText } from './text.js';
 import { isPending, may, needsReason, neededOf, VERBS, whyNot } from './votes.js';
 
@@ -37,6 +37,7 @@ export class Detail {
     this.putArguments(task);
     this.putMore('.meta', task.meta, task, '_meta');
     this.putMore('.other-params', task.otherParams, task, 'params');
+    this.putMore('.headers', task.headers, task, 'headers');
     this.seen.watch(this.element);
   }
 
@@ -62,7 +63,7 @@ export class Detail {
     this.part(name).closest('.box').hidden = isNothing;
     if (isNothing) return;
     putPieces(this.part(name), jsonPieces(value, task.redactFields, [], false, notesOf(task, top)));
-    this.part(name).append(endOf(top === 'params' ? 'the other parameters' : 'the metadata'));
+    this.part(name).append(endOf(PART_NAMES[top]));
   }
 
   fold(isFolded) {

@@ -2,7 +2,7 @@
 import { JsonNumber, JsonObject, jsonPieces } from './json.js';
 import { addMark, notesOf } from './marks.js';
 import { askerText, make, plural, putPieces, putText, shortened, visibleText } from './text.js';
-import { Seen, endOf } from './seen.js';
+import { PART_NAMES, Seen, endOf } from './seen.js';
 import { needsReason } from './votes.js';
 
 const byId = (id) => document.getElementById(id);
@@ -13,15 +13,13 @@ const WORDS = {
   emergency: { title: 'Approve alone, in an emergency', button: 'Approve alone' },
 };
 
-const NAMES = { _meta: 'the metadata', params: 'the other parameters' };
-
 const isNothing = (value) => value === undefined || (value instanceof JsonObject && value.members.length === 0);
 
 /* The parts of the request beside the arguments; most calls have none. */
 function moreOf(task) {
-  return [['_meta', task.meta, '_meta'], ['Further parameters', task.otherParams, 'params']]
+  return [['_meta', task.meta, '_meta'], ['Further parameters', task.otherParams, 'params'], ['Headers', task.headers, 'headers']]
     .filter(([, value]) => !isNothing(value))
-    .flatMap(([name, value, top]) => [make('p', 'hint', name), partOf(value, task, [], top, NAMES[top])]);
+    .flatMap(([name, value, top]) => [make('p', 'hint', name), partOf(value, task, [], top, PART_NAMES[top])]);
 }
 
 function askerOf(task) {

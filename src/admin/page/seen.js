@@ -1,6 +1,9 @@
 // A request is decided on when its end was on screen: each part of it ends in an element that is watched for.
 import { make } from './text.js';
 
+/** The parts of a request beside its arguments, for a person. */
+export const PART_NAMES = { _meta: 'the metadata', params: 'the other parameters', headers: 'the headers' };
+
 /** An element that stands at the end of a part of a request. `name` is the part, for a person. */
 export function endOf(name) {
   const end = make('span', 'end-of-request');

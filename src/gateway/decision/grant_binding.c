@@ -52,6 +52,7 @@ static void digest_request(const struct task *task, const struct ballot_names *v
                              sizeof trace_keys / sizeof *trace_keys);
     buffer_append_text(&text, ",\"otherParams\":");
     buffer_append_text(&text, task->other_params);
+    json_add_text(&text, "headers", task->headers_digest);
     buffer_append_char(&text, '}');
     canonical_digest(buffer_str(&text), digest);
     buffer_finish(&text);

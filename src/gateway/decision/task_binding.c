@@ -9,6 +9,7 @@
 #include "decision_log.h"
 #include "grant_binding.h"
 #include "request/client_profile.h"
+#include "request/request_headers.h"
 #include "request/request_parts.h"
 #include "request/verified.h"
 #include "task_shown.h"
@@ -23,9 +24,18 @@
 #define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
 #define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */
 
-void task_origin_of_call(const struct call *call, struct task_origin *origin, char **principal)
+/* `texts` are those in `origin` that origin_finish() frees. */
+struct origin_texts {
+    char *principal;
+    struct buffer headers;
+};
+
+static void origin_of_call(const struct call *call, struct task_origin *origin,
+                           struct origin_texts *texts)
 {
-    *principal = client_describe(call);
+    texts->principal = client_describe(call);
+    buffer_init(&texts->headers);
+    request_headers_show(&texts->headers, call);
     *origin = (struct task_origin){
         .snapshot = call->snapshot,
         .source = call->source,
@@ -34,13 +44,22 @@ void task_origin_of_call(const struct call *call, struct task_origin *origin, ch
         .catalog = call->worker->gateway->catalog,
         .told_owner = call->owner,
         .session = call->session,
-        .principal = *principal,
+        .principal = texts->principal,
         .identity = call->identity,
         .owner_email = call->identity ? call->identity->verified_email : NULL,
         .client_name = call->facts.client.name,
         .client_version = call->facts.client.version,
+        .headers = buffer_str(&texts->headers),
         .span = call->span,
     };
+    if (call->exchange)
+        request_headers_digest(call->exchange, origin->headers_digest);
+}
+
+static void origin_finish(struct origin_texts *texts)
+{
+    free(texts->principal);
+    buffer_finish(&texts->headers);
 }
 
 static void bind_request(struct task *task, const struct envelope *envelope)
@@ -84,6 +103,7 @@ static void bind(struct task *task, const struct task_origin *origin,
     task_set_text(&task->client_name, str_from(origin->client_name));
     task_set_text(&task->client_version, str_from(origin->client_version));
     memcpy(task->definition_digest, tool->digest, sizeof task->definition_digest);
+    memcpy(task->headers_digest, origin->headers_digest, sizeof task->headers_digest);
     bind_trace(task, origin);
 }
 
@@ -173,6 +193,18 @@ struct task *task_binding_create(const struct task_origin *origin,
     return task;
 }
 
+struct task *task_binding_create_of_call(const struct call *call,
+                                         const struct policy_decision *decision,
+                                         const struct catalog_tool *tool, bool accelerated)
+{
+    struct task_origin origin;
+    struct origin_texts texts;
+    origin_of_call(call, &origin, &texts);
+    struct task *task = task_binding_create(&origin, decision, tool, accelerated);
+    origin_finish(&texts);
+    return task;
+}
+
 /* The call was forwarded by the rule for its name. */
 static void keep_forwarding(struct task *task, const struct task_origin *origin,
                             const struct catalog_tool *tool)
@@ -193,13 +225,13 @@ struct task *task_binding_create_promoted(const struct call *call)
     struct task *task = task_create_promoted();
     struct catalog_tool tool;
     struct task_origin origin;
-    char *principal;
-    task_origin_of_call(call, &origin, &principal);
+    struct origin_texts texts;
+    origin_of_call(call, &origin, &texts);
     catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
                       str_from(call->owner), call_tool(call), &tool);
     bind(task, &origin, &tool);
     keep_forwarding(task, &origin, &tool);
-    free(principal);
+    origin_finish(&texts);
     task_set_text(&task->action, STR("forward"));
     task->created_ms = task->updated_ms = clock_now_ms();
     task->ttl_ms =

@@ -23,16 +23,19 @@ struct task_origin {
     const char *owner_email;   /* digest of the owner's verified address; "" or NULL: none */
     const char *maker;         /* keys of an operator; NULL: none */
     const char *client_name, *client_version; /* as the client calls itself; may be NULL */
-    struct span *span;                        /* of the request, which is told the task's id */
+    struct str headers;                       /* request_headers_show(); empty: none */
+    char headers_digest[DIGEST_HEX_BYTES];
+    struct span *span; /* of the request, which is told the task's id */
 };
-
-/* The client that calls. `principal` is the text in `origin` that the caller frees. */
-void task_origin_of_call(const struct call *call, struct task_origin *origin, char **principal);
 
 /* Accelerated: approved from the start. The task's ttl has been checked before. */
 struct task *task_binding_create(const struct task_origin *origin,
                                  const struct policy_decision *decision,
                                  const struct catalog_tool *tool, bool accelerated);
+/* The same, of the client that calls. */
+struct task *task_binding_create_of_call(const struct call *call,
+                                         const struct policy_decision *decision,
+                                         const struct catalog_tool *tool, bool accelerated);
 /* For a call that the server already works on. The client's bytes are not kept, because nobody
  * sends them again. */
 struct task *task_binding_create_promoted(const struct call *call);

@@ -60,6 +60,10 @@ void task_shown_write(struct buffer *out, const struct task *task, const struct 
         add_text(out, "confirm", rule->confirm);
     }
     add_risk(out, rule, tool);
+    if (origin->headers.length > 0) {
+        json_add_key(out, "headers");
+        buffer_append(out, origin->headers);
+    }
     json_add_key(out, "marks");
     task_marks_write(out, task);
     const struct catalog_asked asked = {str_from(origin->source->id), str_from(origin->told_owner),

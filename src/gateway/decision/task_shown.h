@@ -6,6 +6,7 @@
  *     ruleDescription, summary (with its {path}s), highlight, confirm     as the rule has them
  *     risk, riskBy     as the rule has it ("rule"), else by the server's hints ("server"), or
  *                      "medium" by nobody's word ("default")
+ *     headers          of the call, those that may change what it does (request_headers.h)
  *     marks            what makes names and texts read as others than they are (task_marks.h)
  *     toolDescription, toolAnnotations     as the server has told the caller of the tool
  *     listed                               whether the caller's list has the tool

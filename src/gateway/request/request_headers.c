@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
@@ -141,6 +142,84 @@ void request_headers_digest_credentials(const struct headers *headers,
         append_line(&text, str_from(source->headers[i].name), str_from(source->headers[i].value));
     digest_sha256_hex(buffer_str(&text), hex);
     buffer_finish(&text);
+}
+
+/* ---- for people ---- */
+
+/* Names of credentials have one of these in them, whoever has made them up. */
+static const char *const secret_words[] = {"auth",      "cookie", "token",      "secret",
+                                           "key",       "passw",  "credential", "session",
+                                           "signature", "jwt",    "assertion"};
+
+static bool is_secret(struct str name)
+{
+    for (size_t i = 0; i < sizeof secret_words / sizeof *secret_words; i++) {
+        if (memmem(name.bytes, name.length, secret_words[i], strlen(secret_words[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool is_shown(struct str name)
+{
+    return !IS_AMONG(name, varying) && !str_equal(name, STR("content-type")) &&
+           (!IS_AMONG(name, credentials) || str_equal(name, STR("cookie")));
+}
+
+/* All values of one name, as a server may join them (RFC 9110 §5.3). */
+static void write_values(struct buffer *out, const struct headers *headers, size_t first)
+{
+    struct str name = headers->items[first].name;
+    struct buffer joined;
+    if (is_secret(name)) {
+        buffer_append_text(out, "null");
+        return;
+    }
+    buffer_init(&joined);
+    for (size_t i = first; i < headers->count; i++) {
+        if (!str_equal(headers->items[i].name, name))
+            continue;
+        if (i > first)
+            buffer_append_text(&joined, ", ");
+        buffer_append(&joined, headers->items[i].value);
+    }
+    buffer_append_json_string(out, buffer_str(&joined));
+    buffer_finish(&joined);
+}
+
+static bool is_repeated(const struct headers *headers, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (str_equal(headers->items[i].name, headers->items[at].name))
+            return true;
+    }
+    return false;
+}
+
+void request_headers_show(struct buffer *out, const struct call *call)
+{
+    struct headers headers;
+    char before = '{';
+    if (!call->exchange) {
+        buffer_append_text(out, "{}");
+        return;
+    }
+    headers_init(&headers, false);
+    headers_from_client(&headers, call->exchange);
+    headers_drop(&headers, HTTP_NAME_MIRRORS_BODY);
+    for (size_t i = 0; i < call->source->header_count; i++)
+        headers_take_out(&headers, str_from(call->source->headers[i].name));
+    for (size_t i = 0; i < headers.count; i++) {
+        if (!is_shown(headers.items[i].name) || is_repeated(&headers, i))
+            continue;
+        buffer_append_char(out, before);
+        buffer_append_json_string(out, headers.items[i].name);
+        buffer_append_char(out, ':');
+        write_values(out, &headers, i);
+        before = ',';
+    }
+    buffer_append_text(out, before == '{' ? "{}" : "}");
+    headers_finish(&headers);
 }
 
 /* ---- the table ---- */

@@ -20,6 +20,11 @@ void request_headers_destroy(struct request_headers *table);
  * and but those that differ between calls of one client (Accept, User-Agent, Last-Event-ID,
  * MCP-Protocol-Version, the trace context, what repeats a modern body). */
 void request_headers_digest(const struct http_exchange *exchange, char hex[DIGEST_HEX_BYTES]);
+/* Writes those of the call that go to the server and may change what it does there, as a JSON
+ * object: each value as text, null where it is a credential. Authorization and the session, which
+ * say whose the call is, are left out, and so is what varies. */
+struct call;
+void request_headers_show(struct buffer *out, const struct call *call);
 /* The most that a request's headers may have for a call that waits: names and values. They are kept
  * as long as the task is not over: here, and the credentials with the execution. */
 #define REQUEST_HEADERS_MOST_BYTES ((size_t)16 * 1024)

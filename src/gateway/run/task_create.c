@@ -9,7 +9,6 @@
 #include "request/call_part.h"
 #include "request/client_profile.h"
 #include "request/mirrored_headers.h"
-#include "request/request_headers.h"
 #include "state/tool_catalog.h"
 #include "task_create.h"
 #include "task_room.h"
@@ -119,13 +118,8 @@ static void keep_mirrored_headers(struct task *task, const struct call *call)
 struct task *task_create_bound(const struct call *call, const struct policy_decision *decision,
                                const struct catalog_tool *tool, bool accelerated)
 {
-    struct task_origin origin;
-    char *principal;
-    task_origin_of_call(call, &origin, &principal);
-    struct task *task = task_binding_create(&origin, decision, tool, accelerated);
-    request_headers_digest(call->exchange, task->headers_digest);
+    struct task *task = task_binding_create_of_call(call, decision, tool, accelerated);
     keep_mirrored_headers(task, call);
-    free(principal);
     return task;
 }
 

@@ -183,7 +183,7 @@ START_TEST(a_task_has_every_member)
         memory_format("{\"id\":\"%s\",\"state\":\"pending\",\"status\":\"input_"
                       "required\",\"source\":\"up\",\"tool\":\"drop\","
                       "\"arguments\":{\"table\":\"a b\",\"n\":"
-                      "12345678901234567890},\"meta\":{},\"otherParams\":{},"
+                      "12345678901234567890},\"meta\":{},\"otherParams\":{},\"headers\":{},"
                       "\"redactFields\":[\"password\",\"card.number\"],\"argumentsDigest\":\"",
                       scene.id);
     scene_has(&scene, start_of_it);
