@@ -1,6 +1,8 @@
 /* Modern results that clients may keep: scope, time, and the answer to `server/discover`. */
 #include "taskgate/mcp/cacheable.h"
 
+#include <string.h>
+
 #include "exact_integer.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
@@ -29,6 +31,34 @@ void mcp_cacheable_write(struct buffer *out, struct str result, int64_t most_ms)
     };
     json_write_changed(out, result, changes, sizeof changes / sizeof *changes);
     buffer_finish(&ttl);
+}
+
+/* Nearly no server has them, and a search for the words costs less than a walk. */
+static bool may_have(struct str text, const char *quoted)
+{
+    return memmem(text.bytes, text.length, quoted, strlen(quoted)) != NULL ||
+           memmem(text.bytes, text.length, "\\u", 2) != NULL;
+}
+
+void mcp_cacheable_drop_tags(struct buffer *out, size_t start, struct str original)
+{
+    static const char *const keys[] = {"digest", "tag"};
+    struct str written = str_slice(out->bytes + start, out->length - start), values[2];
+    if (str_equal(written, original) ||
+        !(may_have(written, "\"digest\"") || may_have(written, "\"tag\"")))
+        return;
+    json_members(written, keys, 2, values);
+    for (size_t i = 0; i < 2; i++) {
+        struct buffer without;
+        if (values[i].length == 0)
+            continue;
+        buffer_init(&without);
+        json_write_without_member(&without, str_slice(out->bytes + start, out->length - start),
+                                  keys[i]);
+        out->length = start;
+        buffer_append(out, buffer_str(&without));
+        buffer_finish(&without);
+    }
 }
 
 bool mcp_discover_lists(struct str result, struct str version)

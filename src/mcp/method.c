@@ -33,6 +33,20 @@ const struct mcp_method *mcp_method_find(struct str name, enum mcp_era era)
     return method->eras & era ? method : &unknown;
 }
 
+bool mcp_method_is_list(const struct mcp_method *method)
+{
+    switch (method->treatment) {
+    case MCP_TOOLS_LIST:
+    case MCP_PROMPTS_LIST:
+    case MCP_RESOURCES_LIST:
+    case MCP_RESOURCES_TEMPLATES_LIST:
+    case MCP_SERVER_DISCOVER:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool mcp_method_is_known(struct str name)
 {
     return find(name) != &unknown;

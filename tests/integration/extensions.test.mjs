@@ -56,6 +56,50 @@ test('extensions that are no object are left out, and names with escapes are rea
   }
 });
 
+// ---- digests of lists ----
+
+const TAGS = { digest: 'sha256:1', tag: 't1' };
+const RESULTS = {
+  'tools/list': { tools: [{ name: 'read', inputSchema: { type: 'object', properties: { tag: { type: 'string' }, digest: {} } }, tag: 'inner' }] },
+  'prompts/list': { prompts: [{ name: 'p', tag: 'inner' }] },
+  'resources/list': { resources: [{ uri: 'a:b', name: 'r', digest: 'inner' }] },
+  'resources/templates/list': { resourceTemplates: [{ uriTemplate: 'a:{b}', name: 't', tag: 'inner' }] },
+};
+const KEPT = { ttlMs: 1000, cacheScope: 'private' };
+const handlersOf = (more) => Object.fromEntries(Object.entries(RESULTS).map(([method, result]) => [method, ({ reply }) => reply.result({ ...TAGS, ...result, ...more })]));
+const tagsOf = ({ digest, tag }) => [digest, tag];
+
+test('a list that passes byte for byte keeps its digest and its tag; one that is changed, filtered or merged has none', async (t) => {
+  const discover = ({ reply }) => reply.result({ resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: {}, ...TAGS, ...KEPT });
+  const { modern, upstream } = await modernScene(t, { expose: { mode: 'blocklist', tools: ['hidden'] }, upstream: { handlers: { ...handlersOf({ resultType: 'complete', ...KEPT }), 'server/discover': discover } } });
+  const client = modern();
+  for (const [method, result] of Object.entries(RESULTS)) assert.deepEqual(await client.result(method), { ...TAGS, ...result, resultType: 'complete', ...KEPT }, `${method} is the server's`);
+  assert.deepEqual(tagsOf(await client.discover()), [undefined, undefined], 'discover offers tasks');
+  upstream.handlers['prompts/list'] = ({ reply }) => reply.result({ resultType: 'complete', prompts: [{ name: 'hidden' }], ...TAGS, ...KEPT });
+  assert.deepEqual(await client.result('prompts/list'), { resultType: 'complete', prompts: [], ...KEPT });
+  Object.assign(upstream.handlers, handlersOf({ resultType: 'complete', ttlMs: 99_000, cacheScope: 'public' }));
+  for (const [method, result] of Object.entries(RESULTS)) assert.deepEqual(await client.result(method), { ...result, resultType: 'complete', ttlMs: 60_000, cacheScope: 'private' }, `${method} is changed`);
+  const plain = modern({ capabilities: {} });
+  assert.deepEqual(tagsOf(await plain.result('resources/list')), [undefined, undefined], "the gateway's own are merged");
+});
+
+test('the same of legacy clients, and no bridge leaves a digest or a tag', async (t) => {
+  const capabilities = { tools: {}, prompts: {}, resources: {} };
+  const legacy = await scene(t, { expose: { mode: 'blocklist', tools: ['hidden'] }, upstream: { capabilities, handlers: handlersOf({}) } });
+  const client = await legacy.connect({ capabilities: { tasks: {} } });
+  for (const method of ['prompts/list', 'resources/list', 'resources/templates/list']) assert.deepEqual(await client.result(method), { ...TAGS, ...RESULTS[method] }, method);
+  assert.deepEqual(tagsOf(await client.result('tools/list')), [undefined, undefined], 'each tool has its taskSupport');
+  assert.deepEqual(tagsOf(await client.result('tools/list')), [undefined, undefined], 'also when it is known by its bytes');
+  legacy.upstream.handlers['resources/list'] = ({ reply, id }) => reply.http(200, { 'content-type': 'application/json' }, `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"resources":[{"uri":"hidden"}],"\\u0074ag":"x","d\\u0069gest":"y"}}`);
+  assert.deepEqual(await client.result('resources/list'), { resources: [] });
+
+  const up = await modernScene(t, { source: { era: 'modern' }, upstream: { capabilities, handlers: handlersOf({ resultType: 'complete', ...KEPT }) } });
+  const down = await bridgedStage(t, { upstream: { capabilities, handlers: handlersOf({}) } });
+  for (const one of [await up.connect({ capabilities: { tasks: {} } }), down.modern()]) {
+    for (const method of Object.keys(RESULTS)) assert.deepEqual(tagsOf(await one.result(method)), [undefined, undefined], method);
+  }
+});
+
 // ---- methods.allow ----
 
 const allowing = { config: { methods: { allow: ['vendor/*', 'prompts/vendor', 'skills/*', 'tools/*'] } }, defaultAction: 'deny', expose: { mode: 'blocklist', tools: ['hidden*', 'x://hidden*'] }, rules: [['good', 'forward'], ['x://h/good/**', 'forward'], ['asks', 'approve'], ['x://asks', 'approve']] };

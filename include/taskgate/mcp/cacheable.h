@@ -17,6 +17,10 @@
  * none; and with a `resultType`. */
 void mcp_cacheable_write(struct buffer *out, struct str result, int64_t most_ms);
 
+/* A list or an answer to `server/discover` was written behind `start` of `out`, from `original`. If
+ * they differ, `digest` and `tag` at its top are taken out, because they are of the original. */
+void mcp_cacheable_drop_tags(struct buffer *out, size_t start, struct str original);
+
 /* Whether a result of `server/discover` lists the version. */
 bool mcp_discover_lists(struct str result, struct str version);
 /* Whether the server of such a result makes tasks. */

@@ -39,6 +39,8 @@ struct mcp_method {
 
 /* Never NULL: a method that the era does not have gets the MCP_UNKNOWN row. */
 const struct mcp_method *mcp_method_find(struct str name, enum mcp_era era);
+/* Whether it answers with a list that clients may keep; `server/discover` counts as one. */
+bool mcp_method_is_list(const struct mcp_method *method);
 /* Whether some era has it. */
 bool mcp_method_is_known(struct str name);
 /* The names of all, one after the other; NULL behind the last. Start with *position 0. */

@@ -16,6 +16,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/legacy_server.h"
 
 struct leg {
@@ -136,16 +137,7 @@ static void pass(const struct leg *leg, struct str message)
 
 static bool is_cacheable(const struct call *call)
 {
-    switch (call->method->treatment) {
-    case MCP_TOOLS_LIST:
-    case MCP_PROMPTS_LIST:
-    case MCP_RESOURCES_LIST:
-    case MCP_RESOURCES_TEMPLATES_LIST:
-    case MCP_GATED_URI:
-        return true;
-    default:
-        return false;
-    }
+    return mcp_method_is_list(call->method) || call->method->treatment == MCP_GATED_URI;
 }
 
 /* Answers with the message as the method's file rewrites it, which has the form of a modern
@@ -174,6 +166,8 @@ static void answer_result(struct leg *leg, struct str result, struct str server_
     const struct call *call = leg->call;
     struct buffer modern = {0}, message = {0};
     if (legacy_server_write_result(&modern, result, is_cacheable(call), server_info)) {
+        if (mcp_method_is_list(call->method))
+            mcp_cacheable_drop_tags(&modern, 0, result);
         jsonrpc_write_result(&message, call->envelope.id, buffer_str(&modern));
         answer_rewritten(leg, buffer_str(&message));
     } else {

@@ -25,10 +25,12 @@ void discover_refuse_handle(struct call *call)
 /* A rule may make a task of any call, so the extension is offered whatever the server has. */
 void discover_write(struct call *call, struct str result, int64_t most_ms, struct buffer *out)
 {
+    size_t start = out->length;
     struct buffer shown;
     buffer_init(&shown);
     extensions_write_shown(call, result, &shown);
     mcp_discover_write(out, buffer_str(&shown), true, most_ms);
+    mcp_cacheable_drop_tags(out, start, result);
     buffer_finish(&shown);
 }
 

@@ -40,11 +40,13 @@ int64_t lists_most_ttl_ms(const struct call *call)
     return is_fresh ? 0 : MCP_CACHEABLE_MOST_MS;
 }
 
-/* Writes a list that has been filtered into `list`, which is finished. */
-static void write_list(const struct call *call, struct buffer *list, int64_t most_ms,
-                       struct buffer *out)
+/* Writes a list that `list` has been made of, the server's, and finishes it. */
+static void write_list(const struct call *call, struct str servers, struct buffer *list,
+                       int64_t most_ms, struct buffer *out)
 {
+    size_t start = out->length;
     call->dialect->write_list(out, buffer_str(list), most_ms);
+    mcp_cacheable_drop_tags(out, start, servers);
     buffer_finish(list);
 }
 
@@ -80,7 +82,7 @@ static void write_resources(struct call *call, struct str result, int64_t most_m
         buffer_append(&all, buffer_str(&theirs));
     buffer_finish(&ours);
     buffer_finish(&theirs);
-    write_list(call, &all, most_ms, out);
+    write_list(call, result, &all, most_ms, out);
 }
 
 static void write_prompts(struct call *call, struct str result, int64_t most_ms, struct buffer *out)
@@ -88,7 +90,7 @@ static void write_prompts(struct call *call, struct str result, int64_t most_ms,
     struct buffer list;
     buffer_init(&list);
     mcp_list_filter(&list, result, "prompts", "name", judge_name, call);
-    write_list(call, &list, most_ms, out);
+    write_list(call, result, &list, most_ms, out);
 }
 
 static void rewrite_resources(struct call *call, const struct relay_reply *reply,
@@ -108,7 +110,9 @@ static void rewrite_prompts(struct call *call, const struct relay_reply *reply, 
 static void rewrite_templates(struct call *call, const struct relay_reply *reply,
                               struct buffer *out)
 {
+    size_t start = out->length;
     call->dialect->write_list(out, reply->result, lists_most_ttl_ms(call));
+    mcp_cacheable_drop_tags(out, start, reply->result);
 }
 
 /* ---- when upstream fails ---- */
@@ -239,6 +243,7 @@ static bool has_list(struct str result, const char *member)
 void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
     struct str result = reply->result;
+    size_t start = out->length;
     if (has_list(result, "tools")) {
         tools_list_write_late(call, result, out);
     } else if (has_list(result, "resources")) {
@@ -248,4 +253,5 @@ void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, s
     } else {
         buffer_append(out, result);
     }
+    mcp_cacheable_drop_tags(out, start, result);
 }

@@ -12,6 +12,7 @@
 #include "state/tool_catalog.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/lists.h"
 
 /* A reply that is being read and written. */
@@ -92,15 +93,17 @@ static void write_tools(struct tools_reply *reply, struct buffer *out)
                                                   .context = reply,
                                                   .announcing =
                                                       pseudo_tools_announcing(reply->call)};
+    size_t start = out->length;
     struct buffer list;
     if (dialect->announces_tasks) {
         mcp_tools_rewrite_with(out, &reply->list, &rewriting);
-        return;
+    } else {
+        buffer_init(&list);
+        mcp_tools_rewrite_with(&list, &reply->list, &rewriting);
+        dialect->write_list(out, buffer_str(&list), reply->most_ttl_ms);
+        buffer_finish(&list);
     }
-    buffer_init(&list);
-    mcp_tools_rewrite_with(&list, &reply->list, &rewriting);
-    dialect->write_list(out, buffer_str(&list), reply->most_ttl_ms);
-    buffer_finish(&list);
+    mcp_cacheable_drop_tags(out, start, reply->list.result);
 }
 
 void tools_list_write(struct call *call, struct str result, struct buffer *out)

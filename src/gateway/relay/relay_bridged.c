@@ -15,6 +15,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/legacy_bridge.h"
 
 struct bridged_relay {
@@ -44,6 +45,7 @@ static struct relay_options take_options(struct call *call)
 static void write_result(struct call *call, struct str result, struct buffer *out)
 {
     struct catalog_tool tool = {0};
+    size_t start = out->length;
     if (call->method->treatment == MCP_TOOLS_LIST) {
         legacy_bridge_write_tools(out, result);
     } else if (call->method->treatment == MCP_TOOLS_CALL) {
@@ -52,6 +54,8 @@ static void write_result(struct call *call, struct str result, struct buffer *ou
     } else {
         legacy_bridge_write_result(out, result);
     }
+    if (mcp_method_is_list(call->method))
+        mcp_cacheable_drop_tags(out, start, result);
 }
 
 /* The catalogue learns from the server's own words, so they are rewritten first. */
