@@ -141,6 +141,7 @@ void replica_news_take(struct gateway_worker *worker, const struct news *news)
 void replica_news_worker_init(struct gateway_worker *worker)
 {
     list_init(&worker->news);
+    list_init(&worker->pulses);
     loop_timer_init(&worker->tools_changed_timer, worker->loop, tell_of_tools, worker);
 }
 

@@ -31,9 +31,12 @@ function suspend(t, gateway) {
   };
 }
 
+/** The time of the answer by a fact: the others take a silent replica for gone after 20 s. */
+const isGone = async (gateway, id) => (await gateway.admin.get('/ready')).json.replica.peers.find((peer) => peer.id === id)?.state === 'gone';
+
 const newEpoch = (gateway) => until(async () => (await gateway.admin.get('/ready')).json.replica?.epoch > 1, 'the epoch after', { deadline: 20_000, every: 100 });
 
-test('the home of a session stands still: its calls end, the session goes on at another of three, and stays there', options, async (t) => {
+test('the home of a session stands still: its calls end at once, the session goes on at another of three, and stays there', options, async (t) => {
   const held = [];
   const toolsCall = (call) => (call.params.name === 'slow' ? void held.push(call) : call.reply.result({ content: [{ type: 'text', text: `did ${call.params.arguments.i}` }] }));
   const upstream = await startUpstream(t, { tools: ['read', 'slow'].map((name) => tool(name)), handlers: { 'tools/call': toolsCall } });
@@ -51,7 +54,8 @@ test('the home of a session stands still: its calls end, the session goes on at 
     assert.equal(answer.error.code, -32000, JSON.stringify(answer));
     assert.match(JSON.stringify(answer), /the outcome of the call is unknown/);
   }
-  assert.match(JSON.stringify(await read(atR, 3)), /did 3/);
+  assert.equal(await isGone(r, 'p'), false, 'answered before anybody adopts the session');
+  await until(async () => /did 3/.test(JSON.stringify(await read(atR, 3))), 'r to adopt the session', { deadline: MINUTE });
   const count = await relayed(q);
   assert.match(JSON.stringify(await read(atQ, 4)), /did 4/);
   assert.equal((await relayed(q)) - count, 1, 'r has adopted the session');
@@ -78,7 +82,7 @@ test('the home of a session is killed: a poll of a task that has ended is relaye
   assert.ok(vain.reduce((sum, [, count]) => sum + count, 0) <= 2, JSON.stringify(vain));
 });
 
-test('the home of a task stands still: whoever polls is told that the outcome is unknown, and it is not run again', options, async (t) => {
+test('the home of a task stands still: polls are answered, answers refused; then the outcome is unknown, and it is not run again', options, async (t) => {
   const rounds = [];
   const toolsCall = ({ reply, params }) => {
     rounds.push(params);
@@ -92,14 +96,17 @@ test('the home of a task stands still: whoever polls is told that the outcome is
   await m.admin.approve(taskId);
   await until(async () => (await at(n).get(taskId)).inputRequests, 'the question');
   const goOn = suspend(t, m);
-  const [polled, updated] = await Promise.all([
-    at(n).get(taskId, PATIENT),
-    at(n).update(taskId, { 'r1:q': { action: 'accept', content: { answer: 'late' } } }, PATIENT),
-  ]);
-  assert.equal(polled.status, 'failed', JSON.stringify(polled));
-  assert.match(JSON.stringify(polled), /outcome unknown/);
-  assert.equal(updated.resultType, 'complete');
-  assert.equal(await relayed(n, 'repeated'), 2);
+  const answered = { taskId, inputResponses: { 'r1:q': { action: 'accept', content: { answer: 'late' } } } };
+  const [polled, updated] = await Promise.all([at(n).get(taskId, PATIENT), at(n).call('tasks/update', answered, PATIENT)]);
+  assert.equal(polled.status, 'working', JSON.stringify(polled));
+  assert.equal(updated.error?.code, -32013, 'an answer is not taken where nobody waits for it');
+  assert.equal(await isGone(n, 'm'), false, 'answered before anybody adopts the task');
+  assert.equal(await relayed(n, 'repeated'), 1);
+  const failed = await until(async () => {
+    const task = await at(n).get(taskId, PATIENT);
+    return task.status === 'failed' && task;
+  }, 'n to adopt the task', { deadline: MINUTE, every: 250 });
+  assert.match(JSON.stringify(failed), /outcome unknown/);
   await goOn();
   await newEpoch(m);
   assert.equal((await at(m).get(taskId)).status, 'failed');

@@ -70,6 +70,9 @@ void inbox_note_task(struct gateway *gateway, const struct task *task, bool crea
     if (!event_of(task, created, &type))
         return;
     inbox_key_of_task(task, key);
+    if (type == INBOX_TASK_FAILED &&
+        inbox_has_event(gateway, str_from(key), type, str_from(task->id)))
+        return; /* an adoption comes as a change and as a lost task, in any order */
     write_data(&data, task, type);
     inbox_add_event(gateway, str_from(key), type, str_from(task->source), buffer_str(&data));
     buffer_finish(&data);
@@ -80,8 +83,7 @@ void inbox_note_lost_task(struct gateway *gateway, const struct task *task)
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_task(task, key);
     inbox_touch(gateway, str_from(key));
-    if (!inbox_has_event(gateway, str_from(key), INBOX_TASK_FAILED, str_from(task->id)))
-        inbox_note_task(gateway, task, false);
+    inbox_note_task(gateway, task, false);
 }
 
 void inbox_note_server(struct gateway *gateway, struct str source, enum catalog_change change)

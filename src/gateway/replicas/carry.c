@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "pulse.h"
 #include "relay_signature.h"
 #include "relayed.h"
 #include "replicas.h"
@@ -13,10 +14,6 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/mcp/sse.h"
 
-/* How often it is looked whether the other one still lives: nothing else tells of a machine that
- * has gone without a word. */
-#define LOOK_EVERY_MS 2000
-
 struct carry {
     struct call_part part;
     uint32_t magic; /* CARRY_MAGIC */
@@ -25,7 +22,8 @@ struct carry {
     call_step here;
     carry_untaken untaken;
     struct upstream_call *upstream; /* NULL once it has ended */
-    struct loop_timer look;
+    struct pulse_listener pulse;
+    char *address;
     bool is_repeatable;
     bool has_begun; /* the response goes down */
     bool is_unread; /* it was refused there, unread */
@@ -44,7 +42,8 @@ static void drop(struct call *call, void *object)
     struct carry *carry = object;
     if (carry->upstream)
         upstream_call_cancel(carry->upstream);
-    loop_timer_stop(&carry->look);
+    pulse_leave(&carry->pulse);
+    free(carry->address);
     MAGIC_CLEAR(carry);
     free(carry);
 }
@@ -109,10 +108,11 @@ static void answer_error(struct carry *carry, enum jsonrpc_error error,
     buffer_finish(&message);
 }
 
-/* A request that was sent may have run: it is sent again only if that cannot matter. */
-static void fail(struct carry *carry, const char *detail)
+/* A request that was sent may have run: it is sent again only if that cannot matter. `may_answer`:
+ * it can be handled here. */
+static void fail(struct carry *carry, const char *detail, bool may_answer)
 {
-    if (carry->is_repeatable && !carry->has_begun) {
+    if (carry->is_repeatable && !carry->has_begun && may_answer) {
         log_warn("A relayed request was lost with its replica, and is handled here",
                  LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
         metrics_count(METRIC_RELAYED_REQUESTS, STR("repeated"));
@@ -150,18 +150,29 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         metrics_count(METRIC_RELAYED_REQUESTS, STR("unreachable"));
         give_back(carry);
     } else {
-        fail(carry, detail);
+        fail(carry, detail, true);
     }
 }
 
-static void on_look(void *context)
+static void listen(struct carry *carry);
+
+/* A silent replica may go on. Then it takes what its server asked, so an answer to that must come
+ * to it and not end here; and streams of notifications go on. */
+static void on_lost(void *context, bool is_over)
 {
     struct carry *carry = carry_from(context);
-    struct replicas *replicas = carry->call->worker->gateway->replicas;
-    if (replicas_is_over(replicas, carry->home.replica, carry->home.epoch))
-        fail(carry, "it is gone");
+    const struct call *call = carry->call;
+    if (is_over)
+        fail(carry, "it is gone", true);
+    else if (str_equal(http_method(call->exchange), STR("GET")))
+        listen(carry);
     else
-        loop_timer_start(&carry->look, LOOK_EVERY_MS);
+        fail(carry, "it does not answer", call->envelope.input_responses.length == 0);
+}
+
+static void listen(struct carry *carry)
+{
+    pulse_join(carry->call->worker, &carry->home, carry->address, &carry->pulse, on_lost, carry);
 }
 
 /* ---- the response ---- */
@@ -231,7 +242,7 @@ static void on_body(void *context, struct str bytes)
 
 /* ---- the request ---- */
 
-static void send(struct carry *carry, const char *address)
+static void send(struct carry *carry)
 {
     static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
     const struct http_exchange *exchange = carry->call->exchange;
@@ -250,7 +261,7 @@ static void send(struct carry *carry, const char *address)
                                       .body = http_body(exchange)};
     replicas_sign(carry->call->worker->gateway->replicas, &what, &headers, &value);
     char *method = memory_copy_str(http_method(exchange));
-    char *url = memory_format("%s%.*s", address, STR_ARGS(buffer_str(&target)));
+    char *url = memory_format("%s%.*s", carry->address, STR_ARGS(buffer_str(&target)));
     const struct upstream_request request = {
         .method = method,
         .url = url,
@@ -276,10 +287,10 @@ void carry_start(struct call *call, const struct session_home *home, const char 
     carry->is_repeatable = is_repeatable;
     carry->here = here;
     carry->untaken = untaken;
-    loop_timer_init(&carry->look, call->worker->loop, on_look, carry);
-    loop_timer_start(&carry->look, LOOK_EVERY_MS);
+    carry->address = memory_copy_text(address);
+    listen(carry);
     call_part_add(call, &carry->part, &carry_kind);
-    send(carry, address);
+    send(carry);
 }
 
 /* ---- the end of the process ---- */

@@ -218,7 +218,9 @@ bool news_take(struct gateway_worker *worker, struct http_exchange *exchange)
         return false;
     if (!relayed_is_good(worker, exchange))
         return true;
-    if (news_read(http_body(exchange), &news)) {
+    if (str_equal(http_method(exchange), STR("GET"))) { /* whether anybody is here (pulse.c) */
+        http_respond(exchange, 204, NULL, 0, STR_EMPTY);
+    } else if (news_read(http_body(exchange), &news)) {
         count(news.kind, "taken");
         broadcast_send(worker->gateway, &news_kind, &news);
         http_respond(exchange, 204, NULL, 0, STR_EMPTY);

@@ -122,6 +122,7 @@ struct gateway_worker {
     struct list handovers;         /* struct bridged_handover.node (relay/bridged_stream.h) */
     struct list news;              /* news on its way to other replicas (replicas/news.c) */
     size_t news_count;
+    struct list pulses; /* struct pulse.node: replicas at which requests wait (replicas/pulse.c) */
     struct loop_timer tools_changed_timer; /* of others: told once for all that came together */
     struct map *waiters;                   /* task id -> struct result_wait: open tasks/result */
     struct map *answers;        /* task id -> answers inside its call (input/answer_gate.c) */

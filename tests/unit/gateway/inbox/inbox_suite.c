@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "inbox/inbox.h"
+#include "inbox/inbox_events.h"
 #include "inbox/repeated_calls.h"
 #include "request/request_parts.h"
 #include "suites.h"
@@ -114,6 +115,33 @@ START_TEST(a_server_that_comes_and_goes_is_one_event)
         inbox_add_event(&gateway, KEY, INBOX_TASK_FAILED, UP, STR("{}"));
     inbox_add_source_event(&gateway, INBOX_SERVER_RECONNECTED, UP, STR("{}"));
     ck_assert_uint_eq(take_events(KEY, &out), INBOX_MOST_EVENTS);
+    buffer_finish(&out);
+}
+END_TEST
+
+/* As a lost task and as a change, in any order. */
+START_TEST(a_task_that_was_lost_with_its_replica_is_told_once)
+{
+    struct task task = {.id = "tg_lost",
+                        .state = TASK_FAILED,
+                        .source = (char[]){"up"},
+                        .owner = (char[]){"session:a"},
+                        .session = (char[]){"a"},
+                        .tool = (char[]){"t"},
+                        .arguments = (char[]){"{}"},
+                        .status_message = (char[]){"upstream connection lost"}};
+    struct task other = task;
+    char key[CLIENT_KEY_BYTES];
+    struct buffer out = {0};
+    snprintf(other.id, sizeof other.id, "tg_other");
+    inbox_key_of_task(&task, key);
+    inbox_note_lost_task(&gateway, &task);
+    inbox_note_task(&gateway, &task, false);
+    inbox_note_task(&gateway, &other, false);
+    inbox_note_lost_task(&gateway, &other);
+    ck_assert_uint_eq(take_events(str_from(key), &out), 2);
+    ck_assert_ptr_nonnull(memmem(out.bytes, out.length, "tg_lost", 7));
+    ck_assert_ptr_nonnull(memmem(out.bytes, out.length, "tg_other", 8));
     buffer_finish(&out);
 }
 END_TEST
@@ -403,6 +431,7 @@ TCase *inbox_tests(void)
     tcase_add_test(tests, events_are_told_once_in_their_order_and_to_their_client_alone);
     tcase_add_test(tests, an_event_of_the_server_reaches_every_client_of_it);
     tcase_add_test(tests, a_server_that_comes_and_goes_is_one_event);
+    tcase_add_test(tests, a_task_that_was_lost_with_its_replica_is_told_once);
     tcase_add_test(tests, lines_are_bounded_by_count_and_the_oldest_go);
     tcase_add_test(tests, lines_are_bounded_by_bytes_and_long_texts_are_left_out);
     tcase_add_test(tests,
