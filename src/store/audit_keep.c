@@ -48,7 +48,12 @@ bool audit_anchor(struct batch *batch)
         return true;
     if (audit->anchor_last(batch->database, &last) == ROW_FAILED)
         return false;
-    if (batch->now_ms - last.at_ms < batch->audit->anchor_every_ms)
+    int64_t since_ms = batch->now_ms - last.at_ms;
+    bool was_ahead = since_ms < -batch->audit->anchor_every_ms;
+    if (was_ahead)
+        log_warn("The last audit anchor was made with a clock that was ahead; another follows",
+                 LOG_NUMBER("sequence", last.place.sequence), LOG_NUMBER("by_ms", -since_ms));
+    if (since_ms < batch->audit->anchor_every_ms && !was_ahead)
         return true;
     if (!audit->end(batch->database, &end))
         return false;
@@ -67,31 +72,46 @@ void audit_log_anchors(const struct batch *batch)
 /* ---- what is too old ---- */
 
 struct old {
-    int64_t before_ms;
+    int64_t before_ms, ahead_ms;
     struct store_chain last; /* of the oldest rows that are all too old; sequence 0: none is */
+    struct store_chain seen;
+    size_t count, ahead; /* rows that were looked at; of these those with a clock that was ahead */
 };
 
+/* A row that lies further ahead than rows are kept was written with a clock that was ahead. It is
+ * no younger than the next one with a time of its own. */
 static bool look(void *context, const struct audit_row *row)
 {
     struct old *old = context;
     struct str hash = row->texts[AUDIT_hash];
-    if (row->at_ms >= old->before_ms)
+    bool is_ahead = row->at_ms > old->ahead_ms;
+    if (row->at_ms >= old->before_ms && !is_ahead)
         return false;
-    old->last.sequence = row->sequence;
-    if (hash.length == sizeof old->last.hash - 1)
-        memcpy(old->last.hash, hash.bytes, hash.length);
+    old->count++;
+    old->ahead += is_ahead;
+    old->seen.sequence = row->sequence;
+    if (hash.length == sizeof old->seen.hash - 1)
+        memcpy(old->seen.hash, hash.bytes, hash.length);
+    if (!is_ahead || old->count == PURGE_LIMIT)
+        old->last = old->seen;
     return true;
 }
 
 bool audit_purge(struct batch *batch)
 {
     const struct audit_rows *audit = batch->backend->audit;
-    struct old old = {.before_ms = batch->now_ms - batch->audit->keep_ms};
+    struct old old = {.before_ms = batch->now_ms - batch->audit->keep_ms,
+                      .ahead_ms = batch->now_ms + batch->audit->keep_ms};
     store_chain_init(&old.last);
+    store_chain_init(&old.seen);
     if (batch->audit->keep_ms == 0)
         return true;
     if (!audit->page(batch->database, 0, PURGE_LIMIT, look, &old))
         return false;
+    if (old.last.sequence > 0 && old.ahead > 0)
+        log_warn("Audit entries that were written with a clock that was ahead go with those around "
+                 "them",
+                 LOG_NUMBER("entries", (int64_t)old.ahead));
     return old.last.sequence == 0 || (put_anchor(batch, &old.last, true) &&
                                       audit->remove(batch->database, old.last.sequence));
 }

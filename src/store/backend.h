@@ -290,8 +290,10 @@ struct replica_rows {
     /* It is alive at `now_ms`; 0: it says goodbye. ROW_ABSENT: its epoch is over. */
     enum row_result (*beat)(struct database *database, const char *id, int64_t epoch,
                             int64_t now_ms);
-    /* Ends the epochs of all others that were alive last before `before_ms`. */
-    bool (*fence)(struct database *database, const char *but_id, int64_t before_ms);
+    /* Ends the epochs of all others that were alive last before `before_ms`, or, with a clock that
+     * was ahead, after `after_ms`. */
+    bool (*fence)(struct database *database, const char *but_id, int64_t before_ms,
+                  int64_t after_ms);
     /* The task is executed by this replica. ROW_ABSENT: its epoch is over. */
     enum row_result (*claim)(struct database *database, const struct task *task, const char *id,
                              int64_t epoch);

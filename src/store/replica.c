@@ -86,7 +86,8 @@ bool replica_is_late(struct batch *batch, const struct task *task, size_t claim,
 
 bool replica_holds(const struct batch *batch, enum lease lease)
 {
-    return !batch->backend->is_shared || batch->replica->lease_until_ms[lease] > batch->now_ms;
+    int64_t left_ms = batch->replica->lease_until_ms[lease] - batch->now_ms;
+    return !batch->backend->is_shared || (left_ms > 0 && left_ms <= 2 * REPLICA_LEASE_MS);
 }
 
 /* ---- the feed ---- */

@@ -52,6 +52,7 @@ struct replica {
     int64_t last_epoch; /* that it had, or may have had */
     int64_t
         watching_since_ms; /* the store's clock: since when it would have heard others; 0: not */
+    int64_t beaten_ms;     /* the store's clock, at the last heartbeat */
     int64_t lease_until_ms[LEASE_COUNT]; /* the store's clock */
     int64_t notices_dropped; /* of endpoints that are gone, since the log has told of them */
     unsigned sessions_put, pairs_put; /* counts */
@@ -103,6 +104,7 @@ bool replica_tell_grants(struct batch *batch, size_t first);
 
 #define REPLICA_SILENCE_MS 20000 /* contract "Replicas" */
 #define REPLICA_HEARTBEAT_MS 5000
+#define REPLICA_LEASE_MS INT64_C(20000)
 /* So long is a rival watched: a heartbeat, and what it may be late. */
 #define REPLICA_RIVAL_MS 6500
 /* A replica that has not read for so long is fenced long since, and begins anew. */

@@ -5,7 +5,6 @@
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 
-#define LEASE_MS 20000
 #define PEER_ALIVE_MS (INT64_C(2) * REPLICA_HEARTBEAT_MS)
 /* So long others hear of a replica that is gone. */
 #define GONE_RETENTION_MS 3600000
@@ -113,7 +112,7 @@ static bool is_alone(struct batch *batch)
                  "still is",
                  LOG_TEXT("replica", self->id));
     }
-    self->yields = found->alive_ms > rival->alive_ms;
+    self->yields = found->alive_ms != rival->alive_ms;
     if (self->yields)
         return refuse_to_join(batch, "another living replica has the name %s; give each a name of "
                                      "its own in replica.id");
@@ -146,7 +145,8 @@ bool replica_join(struct batch *batch)
             return false;
     }
     return rows->is_held(batch->database, &self->is_held) &&
-           (is_shared || rows->fence(batch->database, self->id, INT64_MAX)) && end_lost(batch);
+           (is_shared || rows->fence(batch->database, self->id, INT64_MAX, INT64_MAX)) &&
+           end_lost(batch);
 }
 
 /* A batch joins if the replica has no epoch. */
@@ -161,7 +161,7 @@ static bool take_leases(struct batch *batch)
     struct replica *self = batch->replica;
     for (size_t i = 0; i < LEASE_COUNT; i++) {
         const struct lease_wish wish = {lease_names[i], self->id, self->epoch,
-                                        batch->now_ms + LEASE_MS};
+                                        batch->now_ms + REPLICA_LEASE_MS};
         enum row_result result =
             batch->backend->replicas->lease(batch->database, &wish, batch->now_ms);
         if (result == ROW_FAILED)
@@ -212,7 +212,7 @@ static enum store_peer_state state_of(const struct replica_row *row, int64_t now
 {
     if (row->alive_ms == 0)
         return STORE_PEER_GONE;
-    return now_ms - row->alive_ms < PEER_ALIVE_MS ? STORE_PEER_ALIVE : STORE_PEER_SILENT;
+    return llabs(now_ms - row->alive_ms) < PEER_ALIVE_MS ? STORE_PEER_ALIVE : STORE_PEER_SILENT;
 }
 
 /* The context of a visit to the list of replicas. */
@@ -237,17 +237,36 @@ static bool look_at_peers(struct batch *batch)
            rows->list(batch->database, add_peer, &(struct looking){batch});
 }
 
+/* The others have told of themselves with a clock that was ahead, and are heard anew. */
+static void watch(struct batch *batch)
+{
+    struct replica *self = batch->replica;
+    bool is_back = batch->now_ms < self->beaten_ms;
+    if (is_back)
+        log_warn("The database's clock was set back; times that it gave before count for no more "
+                 "than their own length",
+                 LOG_NUMBER("by_ms", self->beaten_ms - batch->now_ms));
+    if (is_back || self->watching_since_ms == 0)
+        self->watching_since_ms = batch->now_ms;
+    self->beaten_ms = batch->now_ms;
+}
+
+static bool fence_silent(struct batch *batch)
+{
+    const struct replica *self = batch->replica;
+    if (batch->now_ms - self->watching_since_ms < REPLICA_SILENCE_MS)
+        return true;
+    return batch->backend->replicas->fence(batch->database, self->id,
+                                           batch->now_ms - REPLICA_SILENCE_MS,
+                                           batch->now_ms + REPLICA_SILENCE_MS);
+}
+
 static bool run_heartbeat(struct batch *batch, struct operation *operation)
 {
     (void)operation;
-    struct replica *self = batch->replica;
-    if (self->watching_since_ms == 0)
-        self->watching_since_ms = batch->now_ms;
-    bool may_judge = batch->now_ms - self->watching_since_ms >= REPLICA_SILENCE_MS;
-    return beat(batch) &&
-           (!may_judge || batch->backend->replicas->fence(batch->database, self->id,
-                                                          batch->now_ms - REPLICA_SILENCE_MS)) &&
-           end_lost(batch) && take_leases(batch) && look_for_hold(batch) && look_at_peers(batch) &&
+    watch(batch);
+    return beat(batch) && fence_silent(batch) && end_lost(batch) && take_leases(batch) &&
+           look_for_hold(batch) && look_at_peers(batch) &&
            batch->backend->replicas->forget(batch->database, batch->now_ms - GONE_RETENTION_MS);
 }
 

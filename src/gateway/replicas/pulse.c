@@ -85,7 +85,7 @@ static void on_impatient(void *context)
         end(pulse, is_over(pulse));
 }
 
-/* Whatever it says, it lives. */
+/* Any answer says that it lives. */
 static void on_head(void *context, int status, const struct http_header *items, size_t count)
 {
     struct pulse *pulse = pulse_from(context);

@@ -16,10 +16,11 @@ static enum row_result beat(struct database *database, const char *id, int64_t e
                              VALUES(TEXT(id), NUMBER(epoch), NUMBER(now_ms)), NULL);
 }
 
-static bool fence(struct database *database, const char *but_id, int64_t before_ms)
+static bool fence(struct database *database, const char *but_id, int64_t before_ms,
+                  int64_t after_ms)
 {
     return connection_write(database, STATEMENT_REPLICA_FENCE,
-                            VALUES(TEXT(but_id), NUMBER(before_ms)));
+                            VALUES(TEXT(but_id), NUMBER(before_ms), NUMBER(after_ms)));
 }
 
 /* ---- executions ---- */

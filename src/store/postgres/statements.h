@@ -310,7 +310,7 @@ STATEMENT_ROW(REPLICA_BEAT,
     " WHERE id = $1 AND epoch = $2")
 STATEMENT_ROW(REPLICA_FENCE,
     "UPDATE taskgate_replica SET epoch = epoch + 1, alive_ms = 0"
-    " WHERE id <> $1 AND alive_ms > 0 AND alive_ms < $2")
+    " WHERE id <> $1 AND alive_ms > 0 AND (alive_ms < $2 OR alive_ms > $3)")
 STATEMENT_ROW(CLAIM_PUT,
     "INSERT INTO taskgate_task_claim (task, replica, epoch)"
     " SELECT sequence, $2, $3 FROM taskgate_task WHERE id = $1"
@@ -336,10 +336,12 @@ STATEMENT_ROW(CLAIM_LOST,
     " FROM taskgate_task_claim AS claim JOIN taskgate_replica AS replica"
     " ON replica.id = claim.replica AND replica.epoch = claim.epoch"
     " WHERE claim.task = task.sequence AND replica.alive_ms > 0) ORDER BY sequence")
+/* One that lies further ahead than twice its length was written with a clock that was ahead. */
 STATEMENT_ROW(LEASE_TAKE,
     "INSERT INTO taskgate_lease AS lease (name, replica, epoch, until_ms) VALUES ($1, $2, $3, $4)"
     " ON CONFLICT (name) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch,"
-    " until_ms = excluded.until_ms WHERE lease.until_ms <= $5 OR lease.replica = excluded.replica")
+    " until_ms = excluded.until_ms WHERE lease.until_ms <= $5 OR lease.replica = excluded.replica"
+    " OR lease.until_ms > 2 * excluded.until_ms - $5")
 STATEMENT_ROW(FEED_ADD,
     "INSERT INTO taskgate_feed (task_id, replica, created, at_ms) VALUES ($1, $2, $3, $4)")
 /* The numbers are given in the order of the lists. */
@@ -352,10 +354,12 @@ STATEMENT_ROW(FEED_END, "SELECT coalesce(max(sequence), 0) FROM taskgate_feed")
 STATEMENT_ROW(FEED_READ,
     "SELECT sequence, task_id, replica, created FROM taskgate_feed WHERE sequence > $1"
     " ORDER BY sequence LIMIT $2")
+/* Its retention is an hour. Rows further ahead were written with a clock that was ahead. */
 STATEMENT_ROW(FEED_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_feed WHERE at_ms < $1 AND sequence IN (SELECT sequence"
+    "WITH gone AS (DELETE FROM taskgate_feed WHERE sequence = ANY (ARRAY (SELECT sequence"
     " FROM taskgate_feed WHERE sequence < (SELECT max(sequence) FROM taskgate_feed)"
-    " ORDER BY sequence LIMIT $2) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
+    " ORDER BY sequence LIMIT $2)) AND (at_ms < $1 OR at_ms > $1 + 7200000) RETURNING 1)"
+    " SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE taskgate_replica SET address = $2 WHERE id = $1")
 STATEMENT_ROW(REPLICA_LIST,
     "SELECT id, address, epoch, alive_ms, seen_ms FROM taskgate_replica ORDER BY id")

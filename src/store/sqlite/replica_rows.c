@@ -32,11 +32,13 @@ static enum row_result beat(struct database *database, const char *id, int64_t e
     return run_one(database, row);
 }
 
-static bool fence(struct database *database, const char *but_id, int64_t before_ms)
+static bool fence(struct database *database, const char *but_id, int64_t before_ms,
+                  int64_t after_ms)
 {
     sqlite3_stmt *row = database_statement(database, STATEMENT_REPLICA_FENCE);
     database_bind_text(row, 1, but_id);
     sqlite3_bind_int64(row, 2, before_ms);
+    sqlite3_bind_int64(row, 3, after_ms);
     return database_run(row);
 }
 

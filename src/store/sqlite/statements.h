@@ -253,7 +253,7 @@ STATEMENT_ROW(REPLICA_BEAT,
     "UPDATE replica SET alive_ms = ?3, seen_ms = max(seen_ms, ?3) WHERE id = ?1 AND epoch = ?2")
 STATEMENT_ROW(REPLICA_FENCE,
     "UPDATE replica SET epoch = epoch + 1, alive_ms = 0"
-    " WHERE id <> ?1 AND alive_ms > 0 AND alive_ms < ?2")
+    " WHERE id <> ?1 AND alive_ms > 0 AND (alive_ms < ?2 OR alive_ms > ?3)")
 STATEMENT_ROW(CLAIM_PUT,
     "INSERT OR REPLACE INTO task_claim (task, replica, epoch)"
     " SELECT sequence, ?2, ?3 FROM task WHERE id = ?1"
@@ -277,18 +277,21 @@ STATEMENT_ROW(CLAIM_LOST,
     "SELECT id FROM task WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM task_claim JOIN replica"
     " ON replica.id = task_claim.replica AND replica.epoch = task_claim.epoch"
     " WHERE task_claim.task = task.sequence AND replica.alive_ms > 0) ORDER BY sequence")
+/* One that lies further ahead than twice its length was written with a clock that was ahead. */
 STATEMENT_ROW(LEASE_TAKE,
     "INSERT INTO lease (name, replica, epoch, until_ms) VALUES (?1, ?2, ?3, ?4)"
     " ON CONFLICT (name) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch,"
-    " until_ms = excluded.until_ms WHERE lease.until_ms <= ?5 OR lease.replica = excluded.replica")
+    " until_ms = excluded.until_ms WHERE lease.until_ms <= ?5 OR lease.replica = excluded.replica"
+    " OR lease.until_ms > 2 * excluded.until_ms - ?5")
 STATEMENT_ROW(FEED_ADD,
     "INSERT INTO feed (task_id, replica, created, at_ms) VALUES (?1, ?2, ?3, ?4)")
 STATEMENT_ROW(FEED_END, "SELECT coalesce(max(sequence), 0) FROM feed")
 STATEMENT_ROW(FEED_READ,
     "SELECT sequence, task_id, replica, created FROM feed WHERE sequence > ?1"
     " ORDER BY sequence LIMIT ?2")
+/* Its retention is an hour. Rows further ahead were written with a clock that was ahead. */
 STATEMENT_ROW(FEED_PURGE,
-    "DELETE FROM feed WHERE at_ms < ?1 AND sequence IN (SELECT sequence FROM feed"
+    "DELETE FROM feed WHERE (at_ms < ?1 OR at_ms > ?1 + 7200000) AND sequence IN (SELECT sequence FROM feed"
     " WHERE sequence < (SELECT max(sequence) FROM feed) ORDER BY sequence LIMIT ?2)")
 STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE replica SET address = ?2 WHERE id = ?1")
 STATEMENT_ROW(REPLICA_LIST,

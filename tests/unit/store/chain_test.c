@@ -235,6 +235,67 @@ START_TEST(rows_that_are_too_old_leave_an_anchor)
 }
 END_TEST
 
+static void shift_rows(const char *by, int rows)
+{
+    char sql[160];
+    snprintf(sql, sizeof sql,
+             "UPDATE audit SET at_ms = at_ms %s WHERE sequence IN"
+             " (SELECT sequence FROM audit ORDER BY sequence DESC LIMIT %d)",
+             by, rows);
+    tamper(sql);
+}
+
+/* Sweeps come often, each is one commit. */
+static void wait_for_count(const char *sql, int64_t count)
+{
+    struct answer answer = {0};
+    for (int i = 0; i < 2000 && scratch_query(&scratch, sql) != count; i++) {
+        answer_finish(&answer);
+        answer = (struct answer){0};
+        audit_of(&bench, "tg_none", &answer);
+    }
+    answer_finish(&answer);
+    ck_assert_int_eq(scratch_query(&scratch, sql), count);
+}
+
+/* Ten years; and what was written before and after is of a day ago. */
+#define AHEAD "+ 315360000000"
+#define OLD "- 86400000"
+
+START_TEST(rows_of_a_clock_that_was_ahead_do_not_stop_the_purge)
+{
+    write_rows();
+    tamper("UPDATE audit SET hash = hash");
+    shift_rows(AHEAD, 3);
+    write_rows();
+    shift_rows(OLD, 3);
+    write_rows();
+    store_audit_configure(bench.store, &(struct store_audit_settings){.keep_ms = 3600000});
+    wait_for_count("SELECT count(*) FROM audit", 3);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT min(sequence) FROM audit"), 7);
+    /* Without an old row after it such a row may be young. */
+    shift_rows(AHEAD, 3);
+    write_rows();
+    store_audit_configure(bench.store,
+                          &(struct store_audit_settings){.keep_ms = 3600000, .anchor_every_ms = 1});
+    wait_for_count("SELECT max(sequence) FROM audit_anchor", 12); /* by the sweep that purges */
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM audit"), 6);
+}
+END_TEST
+
+START_TEST(an_anchor_of_a_clock_that_was_ahead_does_not_stop_anchors)
+{
+    const struct store_audit_settings settings = {.anchor_every_ms = 3600000};
+    write_rows();
+    store_audit_configure(bench.store, &settings);
+    wait_for_count("SELECT count(*) FROM audit_anchor", 1);
+    tamper("UPDATE audit_anchor SET at_ms = at_ms " AHEAD);
+    write_rows();
+    store_audit_configure(bench.store, &settings);
+    wait_for_count("SELECT count(*) FROM audit_anchor", 2);
+}
+END_TEST
+
 START_TEST(rows_of_an_older_version_are_chained)
 {
     bench_close(&bench);
@@ -293,6 +354,8 @@ int main(void)
     tcase_add_test(tests, a_removed_or_renumbered_row_is_found);
     tcase_add_test(tests, kept_arguments_are_those_of_the_call);
     tcase_add_test(tests, rows_that_are_too_old_leave_an_anchor);
+    tcase_add_test(tests, rows_of_a_clock_that_was_ahead_do_not_stop_the_purge);
+    tcase_add_test(tests, an_anchor_of_a_clock_that_was_ahead_does_not_stop_anchors);
     tcase_add_test(tests, rows_of_an_older_version_are_chained);
     tcase_add_test(tests, a_backup_is_private_whole_and_replaces_nothing);
     suite_add_tcase(suite, tests);

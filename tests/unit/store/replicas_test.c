@@ -291,6 +291,48 @@ START_TEST(one_replica_holds_a_lease_and_another_takes_it_when_it_is_over)
 }
 END_TEST
 
+/* The database server's clock was an hour ahead, and is set back while a replica is dead. */
+START_TEST(times_of_a_dead_replica_whose_clock_was_ahead_are_over)
+{
+    wait_for("SELECT count(*) = 2 FROM lease");
+    bool is_one = scratch_query(&scratch, "SELECT count(*) FROM lease WHERE replica = 'one'") > 0;
+    struct bench *holder = is_one ? &one : &two;
+    char *id = begin_execution(holder);
+    store_stop(holder->store);
+    scratch_execute(&scratch, "UPDATE lease SET until_ms = until_ms + 3600000");
+    char *sql = memory_format("UPDATE replica SET alive_ms = alive_ms + 3600000, seen_ms = alive_ms"
+                              " WHERE id = '%s'",
+                              is_one ? "one" : "two");
+    scratch_execute(&scratch, sql);
+    free(sql);
+    sql = memory_format("SELECT count(*) = 2 FROM lease WHERE replica = '%s'",
+                        is_one ? "two" : "one");
+    wait_for(sql);
+    free(sql);
+    atomic_store(&ahead, 21000); /* so long has the other listened */
+    wait_for("SELECT count(*) FROM task WHERE state = 4");
+    free(id);
+}
+END_TEST
+
+/* Their signs of life are from before. */
+START_TEST(nobody_is_fenced_because_the_clock_was_set_back)
+{
+    bench_close(&two);
+    bench_close(&one);
+    atomic_store(&ahead, 3600000);
+    one = join_as("one");
+    two = join_as("two");
+    char *id = begin_execution(&one);
+    wait_for("SELECT min(alive_ms) > (SELECT max(created_ms) - 1000 FROM task) FROM replica");
+    atomic_store(&ahead, 0);
+    wait_for("SELECT max(alive_ms) < (SELECT max(created_ms) - 3000000 FROM task) FROM replica");
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT max(epoch) FROM replica"), 2);
+    ck_assert_int_eq(state_of(&one, id), TASK_EXECUTING);
+    free(id);
+}
+END_TEST
+
 static const struct store_outbox_target target = {.key = "k", .events = 0xff};
 
 struct due {
@@ -392,6 +434,8 @@ int main(void)
                    a_fenced_replica_stores_no_outcome_and_claims_nothing_until_it_has_a_new_epoch);
     tcase_add_test(tests, a_silent_replica_is_fenced_and_its_executions_end);
     tcase_add_test(tests, one_replica_holds_a_lease_and_another_takes_it_when_it_is_over);
+    tcase_add_test(tests, times_of_a_dead_replica_whose_clock_was_ahead_are_over);
+    tcase_add_test(tests, nobody_is_fenced_because_the_clock_was_set_back);
     tcase_add_test(tests, deliveries_are_given_to_the_holder_of_the_lease_alone);
     tcase_add_test(tests, observers_hear_of_others_once_and_in_the_order_of_commits);
     tcase_add_test(tests, limits_count_the_tasks_of_all);
