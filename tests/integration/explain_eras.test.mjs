@@ -14,7 +14,7 @@ const CODES = { '-32009': 'task_required', '-32010': 'by_server', '-32014': 'den
 /** The word of `explain` for an answer. */
 function wordOf({ result, error }) {
   if (error) return CODES[error.code] ?? error.code;
-  if (result.resultType === 'input_required' || /has not been carried out yet/.test(result.content?.[0]?.text)) return 'held';
+  if (result.resultType === 'input_required' || /has not run yet/.test(result.content?.[0]?.text)) return 'held';
   if (result.taskId) return /Awaiting approval/.test(result.statusMessage) ? 'task' : 'task_at_once';
   return 'forward';
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
-import { blocks, callTool, eventsOf, kinds } from './lib/pseudo.mjs';
+import { blocks, callTool, eventsOf, kinds, pendingText } from './lib/pseudo.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -36,8 +36,9 @@ for (const [kind, { client, clients }] of Object.entries(kinds)) {
     const [sentence, block] = blocks(result);
     const task = await admin.pending();
     assert.equal(result.isError, false);
-    assert.match(sentence, /waits for a human's approval/);
-    assert.ok(sentence.includes(task.id) && sentence.includes('get_task_result') && sentence.includes('await_activity'));
+    assert.equal(sentence, pendingText('delete_user', task.id));
+    assert.deepEqual(Object.keys(result.structuredContent), ['message', 'proxy_task', 'joined', 'pending_on_server']);
+    assert.deepEqual([result.structuredContent.message, result.content.length], [sentence, 2]);
     assert.deepEqual(
       { ...block.proxy_task, created_at: 0, last_updated_at: 0 },
       { task_id: task.id, status: 'working', status_message: 'Awaiting approval', created_at: 0, last_updated_at: 0, server: 'up', tool: 'delete_user', ttl: 900_000 },
@@ -263,12 +264,49 @@ test('a client with a progress token hears of progress, and may wait longer', as
   assert.deepEqual(answer.result.structuredContent, { tool: 'delete_user', arguments: args });
 });
 
+test('the sentences of an approved call that runs, of an owner with a token, and of a tool with the longest name', async (t) => {
+  const name = 'delete_'.padEnd(128, 'x');
+  const { upstream, admin, connect } = await stage(t, { upstream: { tools: [tool('delete_user'), tool(name), tool('get_task_result')] }, pseudo: { wait: '300ms', wait_max: '300ms', prefix: 'p'.repeat(20) } });
+  upstream.handlers['tools/call'] = () => {};
+  const client = await connect({ ...kinds.old.client, token: 'A' });
+  const first = await callTool(client, name);
+  const { task_id: id } = first.structuredContent.proxy_task;
+  const text = { token: true, fetch: `${'p'.repeat(20)}get_task_result` };
+  assert.equal(first.content[0].text, pendingText(name, id, text));
+  await admin.approve(id);
+  await upstream.received('tools/call');
+  assert.equal((await callTool(client, name)).content[0].text, pendingText(name, id, { ...text, state: `${name} was approved and is running, but has no result yet` }));
+  const session = await connect(kinds.old.client);
+  const longest = (await callTool(session, name)).content[0].text;
+  assert.equal(longest, pendingText(name, id, { ...text, token: false }).replaceAll(id, /task (\S+)\)/.exec(longest)[1]));
+  assert.ok(Buffer.byteLength(longest) <= 600, `${Buffer.byteLength(longest)} bytes`);
+});
+
+test('a gateway that stops answers held calls as pending at once; after its start the same call joins', async (t) => {
+  const { gateway, admin, connect } = await stage(t, patient);
+  const client = await connect(kinds.old.client);
+  const waiting = deleteUser(client);
+  const { id } = await admin.pending();
+  const others = [deleteUser(client), client.call('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'delete_user', args } })];
+  const fetching = client.call('tools/call', { name: 'get_task_result', arguments: { task_id: id } });
+  const held = (count) => until(async () => (await admin.metrics())['thoughtgate_active_requests'] === count, `${count} held calls`);
+  await held(4);
+  const [answers] = await Promise.all([Promise.all([waiting, ...others]), gateway.stop()]);
+  for (const { result } of answers) assert.deepEqual([result.content[0].text, result.structuredContent.proxy_task.task_id], [pendingText('delete_user', id), id]);
+  assert.match((await fetching).result.structuredContent.error, /is still working/);
+  client.agent.destroy();
+  await gateway.launch();
+  const again = deleteUser(client);
+  await held(1);
+  await admin.approve(id);
+  assert.equal((await again).result.content[0].text, 'did delete_user');
+});
+
 test('without the tools the pending result still says how to ask again', async (t) => {
   const { connect } = await stage(t, { pseudo: { wait: '300ms', mode: 'never' } });
   const client = await connect(kinds.old.client);
   const [sentence] = blocks((await deleteUser(client)).result);
-  assert.match(sentence, /same call with the same arguments/);
-  assert.doesNotMatch(sentence, /get_task_result/);
+  assert.equal(sentence, pendingText('delete_user', /task (\S+)\)/.exec(sentence)[1], { offered: false }));
   assert.equal((await deleteUser(client)).result.structuredContent.joined, true);
 });
 

@@ -265,7 +265,7 @@ test('the end of the process answers those who wait', async (t) => {
   const waiting = c.call('tools/call', { name: 'await_activity', arguments: { timeout_ms: MINUTE } });
   await held(admin, 1);
   gateway.child.process.kill('SIGTERM');
-  assert.equal((await waiting).error.code, -32013);
+  assert.deepEqual((await waiting).result.structuredContent.triggers, [{ type: 'timeout' }]);
 });
 
 test('a client without session or token is told that nothing is kept for it', async (t) => {

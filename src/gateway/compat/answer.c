@@ -1,6 +1,8 @@
 /* Results of the gateway's own tools, and the blocks that go with them. */
 #include "answer.h"
 
+#include <inttypes.h>
+
 #include "inbox/inbox.h"
 #include "input/input_request.h"
 #include "taskgate/json/members.h"
@@ -98,13 +100,25 @@ static void add_structured(struct buffer *out, struct str structured, const stru
     buffer_append_char(out, '}');
 }
 
+/* The answer itself tells of it, unless nobody reads the answer. */
+static void forget_creation(const struct call *call, const struct compat_result *result)
+{
+    char key[CLIENT_KEY_BYTES];
+    inbox_key_of_call(call, key);
+    if (!result->tells_events && !call->is_away)
+        inbox_drop_creation(call->worker->gateway, str_from(key), result->announces);
+}
+
 void compat_write_result(const struct call *call, struct buffer *out,
                          const struct compat_result *result)
 {
-    struct news news;
+    struct news news = {{0}, {0}};
     struct buffer content;
     buffer_init(&content);
-    news_init(&news, call, !result->tells_events, result->announces);
+    if (result->is_bare)
+        forget_creation(call, result);
+    else
+        news_init(&news, call, !result->tells_events, result->announces);
     append_block(&content, result->text);
     append_block(&content, result->json);
     append_news(&content, &news);
@@ -170,4 +184,35 @@ void compat_answer_result(struct call *call, struct str result)
     compat_write_around(call, &text, result);
     call_answer_result_of_server(call, buffer_str(&text));
     buffer_finish(&text);
+}
+
+/* ---- what is pending ---- */
+
+void compat_write_promoted(const struct call *call, int64_t waited_ms, const char *task_id,
+                           struct buffer *out)
+{
+    buffer_append_format(out, "Tool call exceeded timeout (%" PRId64 "ms). Promoted to task %s. ",
+                         waited_ms, task_id);
+    pseudo_tools_write_text(
+        call, "[[Use {get_task_result} to retrieve the result when ready.||The call goes on.]]",
+        out);
+}
+
+void compat_answer_pending(struct call *call, const struct compat_pending *pending)
+{
+    struct buffer structured = {0};
+    buffer_append_text(&structured, "{\"message\":");
+    buffer_append_json_string(&structured, pending->text);
+    buffer_append_char(&structured, ',');
+    buffer_append(&structured, str_slice(pending->json.bytes + 1, pending->json.length - 1));
+    compat_answer(call, &(struct compat_result){.text = pending->text,
+                                                .json = pending->json,
+                                                .structured = pending->promises_other
+                                                                  ? STR_EMPTY
+                                                                  : buffer_str(&structured),
+                                                .is_error = pending->promises_other,
+                                                .announces = str_from(pending->task_id),
+                                                .tells_events = pending->is_unread,
+                                                .is_bare = !call->is_executed});
+    buffer_finish(&structured);
 }

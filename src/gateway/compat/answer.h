@@ -15,7 +15,20 @@ struct compat_result {
     bool is_error;
     struct str announces; /* id of a task that the text is about; may be empty */
     bool tells_events;    /* itself, so that they stand in no block */
+    bool is_bare;         /* to a server's tool: neither events nor questions go with it */
 };
+/* The pending outcome of a call. structuredContent begins with the text as its `message`. */
+struct compat_pending {
+    struct str text, json; /* a sentence, and the object that shows it */
+    const char *task_id;
+    bool promises_other; /* the client expects another structured content: an error without any */
+    bool is_unread;      /* the client has given up, so its events are kept */
+};
+void compat_answer_pending(struct call *call, const struct compat_pending *pending);
+/* The seed's sentence on a call that has become a task because it was slow. */
+void compat_write_promoted(const struct call *call, int64_t waited_ms, const char *task_id,
+                           struct buffer *out);
+
 /* Writes a CallToolResult. Events that it tells are not kept: call it only for a client that is
  * there. */
 void compat_write_result(const struct call *call, struct buffer *out,

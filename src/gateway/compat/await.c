@@ -157,6 +157,13 @@ static void on_timeout(void *context)
     report(await->call);
 }
 
+static void on_stopped(struct call *call)
+{
+    struct await *await = await_of(call);
+    if (await->waiter)
+        on_timeout(await);
+}
+
 static void begin(struct call *call, struct await *await, int64_t timeout_ms)
 {
     char key[CLIENT_KEY_BYTES];
@@ -165,6 +172,7 @@ static void begin(struct call *call, struct await *await, int64_t timeout_ms)
                                await, &await->waiter)) {
     case INBOX_WAIT_BEGUN:
         deferred_response_begin(call, "Waiting for activity", STR_EMPTY);
+        deferred_response_on_stop(call, on_stopped);
         deferred_response_open_late(call);
         loop_timer_start(&await->timer, token_clock_bound_ms(call, timeout_ms));
         break;

@@ -2,7 +2,6 @@
 #include "detached_answer.h"
 #include "state/tool_catalog.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "answer.h"
@@ -102,16 +101,6 @@ static void write_block(struct buffer *out, const struct detached_call *detached
     compat_questions_finish(&inputs);
 }
 
-/* The seed's sentence. */
-static void write_sentence(struct buffer *out, const struct detached_call *detached)
-{
-    buffer_append_format(out, "Tool call exceeded timeout (%" PRId64 "ms). Promoted to task %s. ",
-                         detached->patience_ms, detached->base.task->id);
-    pseudo_tools_write_text(
-        detached->call,
-        "[[Use {get_task_result} to retrieve the result when ready.||The call goes on.]]", out);
-}
-
 /* Clients refuse a result that does not fit the output schema of the tool, unless it is an
  * error. */
 static bool promises_other(const struct detached_call *detached)
@@ -125,20 +114,16 @@ static bool promises_other(const struct detached_call *detached)
 
 static void answer_task(struct detached_call *detached, const struct store_reply *working)
 {
-    bool is_other = promises_other(detached), is_abandoned = detached->is_abandoned;
-    struct buffer text, json;
-    buffer_init(&text);
-    buffer_init(&json);
-    write_sentence(&text, detached);
+    bool is_abandoned = detached->is_abandoned, is_other = promises_other(detached);
+    const char *id = detached->base.task->id;
+    struct buffer text = {0}, json = {0};
+    compat_write_promoted(detached->call, detached->patience_ms, id, &text);
     write_block(&json, detached, working);
-    compat_answer(take_call(detached), &(struct compat_result){
-                                           .text = buffer_str(&text),
-                                           .json = buffer_str(&json),
-                                           .structured = is_other ? STR_EMPTY : buffer_str(&json),
-                                           .is_error = is_other,
-                                           .announces = str_from(detached->base.task->id),
-                                           .tells_events = is_abandoned,
-                                       });
+    compat_answer_pending(take_call(detached), &(struct compat_pending){.text = buffer_str(&text),
+                                                                        .json = buffer_str(&json),
+                                                                        .task_id = id,
+                                                                        .promises_other = is_other,
+                                                                        .is_unread = is_abandoned});
     buffer_finish(&json);
     buffer_finish(&text);
 }

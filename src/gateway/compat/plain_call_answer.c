@@ -5,6 +5,7 @@
 #include "answer.h"
 #include "inbox/task_summary.h"
 #include "plain_call_internal.h"
+#include "request/deferred_response.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
@@ -142,28 +143,46 @@ void plain_call_answer_asking(struct call *call, const struct plain_call *plain,
     answer_required(call, plain, requests, kind);
 }
 
+/* Calls of other sessions have another owner. */
+static bool is_of_session(const struct call *call)
+{
+    return str_starts_with(str_from(call->owner), STR("session:"));
+}
+
+/* How its client gets the outcome: by a tool that it is offered, or by the call itself. */
 static void write_advice(struct buffer *out, const struct call *call,
                          const struct plain_call *plain)
 {
-    pseudo_tools_write_text(call,
-                            "[[ Fetch its result with {get_task_result}.]]"
-                            "[[ Wait until it is decided with {await_activity}.]]",
-                            out);
+    struct tool_names names = pseudo_tools_names(call);
+    struct str tool = call_tool(call);
+    if (tool_names_offer(&names, PSEUDO_TOOL_GET_TASK_RESULT)) {
+        buffer_append_text(out, " To get the outcome, call ");
+        tool_names_write(&names, PSEUDO_TOOL_GET_TASK_RESULT, out);
+        buffer_append_format(out, " with task_id \"%s\".", plain->id);
+    }
     if (plain->key[0])
-        buffer_append_text(out, " The same call with the same arguments asks for this task again "
-                                "and makes no second one.");
+        buffer_append_format(out,
+                             " Calling %.*s again with the same arguments%s asks for the same task "
+                             "and does not run it twice.",
+                             STR_ARGS(tool), is_of_session(call) ? " in this session" : "");
 }
 
 static void write_sentence(struct buffer *out, const struct call *call,
                            const struct plain_call *plain, const struct task *task)
 {
-    bool is_pending = task->state == TASK_PENDING;
     struct str tool = call_tool(call);
-    buffer_append_format(
-        out, "The call of %.*s %s. It is task %s, which is still working.", STR_ARGS(tool),
-        is_pending ? "has not been carried out yet: it waits for a human's approval"
-                   : "is under way, but has no result yet",
-        task->id);
+    if (task->promoted) {
+        bool hears = call->envelope.progress_token.length > 0 && deferred_response_may_stream(call);
+        compat_write_promoted(call,
+                              call->is_executed ? call->patience_ms : client_wait_ms(call, hears),
+                              task->id, out);
+        return;
+    }
+    buffer_append_format(out,
+                         task->state == TASK_PENDING
+                             ? "%.*s has not run yet: it waits for a person's approval (task %s)."
+                             : "%.*s was approved and is running, but has no result yet (task %s).",
+                         STR_ARGS(tool), task->id);
     write_advice(out, call, plain);
 }
 
@@ -199,17 +218,15 @@ void plain_call_answer_pending(struct call *call, const struct plain_call *plain
                                const struct store_reply *working)
 {
     const struct task *task = newest(plain, working);
-    bool promises_other = pseudo_tools_promise_output(call, &plain->decision, &plain->tool);
+    bool promises_other = task->promoted && plain->tool.has_output_schema && !call->is_executed;
     struct buffer text = {0}, json = {0};
     count_wait("pending");
     write_sentence(&text, call, plain, task);
     write_block(&json, call, plain, task, working);
-    compat_answer(
-        call, &(struct compat_result){.text = buffer_str(&text),
-                                      .json = buffer_str(&json),
-                                      .structured = promises_other ? STR_EMPTY : buffer_str(&json),
-                                      .is_error = promises_other,
-                                      .announces = str_from(task->id)});
+    compat_answer_pending(call, &(struct compat_pending){.text = buffer_str(&text),
+                                                         .json = buffer_str(&json),
+                                                         .task_id = task->id,
+                                                         .promises_other = promises_other});
     buffer_finish(&json);
     buffer_finish(&text);
 }

@@ -44,13 +44,6 @@ bool pseudo_tools_hide_output(const struct call *call, const struct policy_decis
     return needs_human(decision) && !client_knows_tasks(call);
 }
 
-bool pseudo_tools_promise_output(const struct call *call, const struct policy_decision *decision,
-                                 const struct catalog_tool *tool)
-{
-    return tool->has_output_schema && !call->is_executed &&
-           !pseudo_tools_hide_output(call, decision);
-}
-
 /* ---- listing ---- */
 
 enum mcp_announcing pseudo_tools_announcing(const struct call *call)

@@ -48,9 +48,6 @@ enum mcp_announcing pseudo_tools_announcing(const struct call *call);
  * promises, unless it is an error. A plain call may be answered with what is pending. Its client is
  * therefore not told of the output schema of a tool that a rule gives to a human. */
 bool pseudo_tools_hide_output(const struct call *call, const struct policy_decision *decision);
-/* Whether the client of this call was told of an output schema. */
-bool pseudo_tools_promise_output(const struct call *call, const struct policy_decision *decision,
-                                 const struct catalog_tool *tool);
 
 /* A JSON object for an error about the task field: the tool of ours that makes the same call, and
  * those that go with it. Writes nothing when it is not offered. */

@@ -81,6 +81,24 @@ static void drop_creation(struct list *entries, struct str task)
     }
 }
 
+void inbox_drop_creation(struct gateway *gateway, struct str key, struct str task)
+{
+    struct inbox_table *clients = gateway->inbox_table;
+    struct list taken;
+    list_init(&taken);
+    pthread_mutex_lock(&clients->lock);
+    struct inbox *client = inbox_find(clients, key);
+    if (client) {
+        LIST_FOR_EACH_SAFE (node, next, &client->events.entries) {
+            struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
+            if (is_creation_of(entry, task))
+                inbox_ring_take_one(&client->events, entry, &taken);
+        }
+    }
+    pthread_mutex_unlock(&clients->lock);
+    drop_creation(&taken, task);
+}
+
 size_t inbox_take_events(struct gateway *gateway, struct str key, struct str announced,
                          struct buffer *out)
 {

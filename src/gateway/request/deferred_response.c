@@ -23,7 +23,8 @@ struct deferred_response {
     struct str task_id; /* owned; a client's word, so it may hold NUL */
     struct loop_timer timer;
     int64_t started_ms;
-    bool is_stream; /* begun */
+    void (*stopped)(struct call *call); /* when the process ends, or NULL */
+    bool is_stream;                     /* begun */
     bool awaits_upstream;
     bool upstream_reports; /* upstream's own progress has been passed on this token */
 };
@@ -54,6 +55,19 @@ static struct deferred_response *deferred_response_of(const struct call *call)
 bool deferred_response_is(const struct call *call)
 {
     return call_part_find(call, &deferred_response_kind) != NULL;
+}
+
+void deferred_response_on_stop(struct call *call, void (*stopped)(struct call *call))
+{
+    deferred_response_of(call)->stopped = stopped;
+}
+
+bool deferred_response_stop(struct call *call)
+{
+    void (*stopped)(struct call * call) = deferred_response_of(call)->stopped;
+    if (stopped)
+        stopped(call);
+    return stopped != NULL;
 }
 
 void deferred_response_end(struct call *call)

@@ -45,5 +45,6 @@ bool result_wait_send(struct gateway_worker *worker, const struct task *task, ui
                       struct str message);
 /* The task has ended: answers this call alone. */
 void result_wait_answer(struct call *call, struct task *task);
-/* Answers -32013 to each call that is held and does not wait for the server: the process ends. */
+/* The process ends: each call that is held and does not wait for the server is answered as when its
+ * patience ends, and with -32013 where that means nothing. */
 void result_wait_end_all(struct gateway_worker *worker);

@@ -41,7 +41,7 @@ test('execute_tool is no way past the human, the rules or what is hidden', async
     // A call that needs a human waits for one.
     for (const more of [{}, { args: { id: 1 } }, { timeout_ms: 0 }]) {
       const { message } = await execute(agent, 'delete_user', more);
-      assert.match(message.result.content[0].text, /has not been carried out yet: it waits for a human's approval/);
+      assert.match(message.result.content[0].text, /has not run yet: it waits for a person's approval/);
     }
     // Nor does a task field on the outside, or a call without an id, change anything.
     const tasked = await agent.send('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'delete_user' }, task: {} });

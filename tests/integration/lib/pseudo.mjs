@@ -22,3 +22,7 @@ export const blocks = (result) =>
 
 /** The events that stand in a result's block, or [] without one. */
 export const eventsOf = (result) => blocks(result).find((block) => block?.events_since_last_response)?.events_since_last_response ?? [];
+
+/** The sentence of a call that waits, or whose `state` is another. */
+export const pendingText = (name, id, { state = `${name} has not run yet: it waits for a person's approval`, fetch = 'get_task_result', offered = true, token = false } = {}) =>
+  `${state} (task ${id}).${offered ? ` To get the outcome, call ${fetch} with task_id "${id}".` : ''} Calling ${name} again with the same arguments${token ? '' : ' in this session'} asks for the same task and does not run it twice.`;
