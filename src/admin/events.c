@@ -238,6 +238,8 @@ void events_open(const struct request *request)
 
     struct http_header headers[REPLY_MAX_HEADERS];
     size_t count = reply_headers("text/event-stream", headers);
+    headers[count++] = (struct http_header){STR("cache-control"), STR("no-cache, no-transform")};
+    headers[count++] = (struct http_header){STR("x-accel-buffering"), STR("no")};
     http_on_gone(request->exchange, client_gone, stream);
     http_stream_start(request->exchange, 200, headers, count, -1);
     http_stream_write(request->exchange, STR(": open\n\n"));

@@ -35,7 +35,7 @@ const struct variable environment_table[] = {
     {VARIABLE_NUMBER, {{"THOUGHTGATE_APPROVAL_TIMEOUT_SECS", SECOND}, {"THOUGHTGATE_DEFAULT_APPROVAL_TIMEOUT_SECS", SECOND}},
      AT(times.approval_timeout_ms), RANGE(5 * SECOND, YEAR), .rule = "V-015", .default_text = "600", .help = "Timeout of workflows that set none."},
     {VARIABLE_NUMBER, {{"THOUGHTGATE_APPROVAL_VALIDITY_SECS", SECOND}}, AT(times.approval_validity_ms), RANGE(SECOND, YEAR), .default_text = "300", .help = "The time within which an approved call must be executed."},
-    {VARIABLE_NUMBER, {{"THOUGHTGATE_EXECUTION_TIMEOUT_SECS", SECOND}}, AT(times.execution_timeout_ms), RANGE(SECOND, YEAR), .default_text = "60", .help = "Silence allowed while an approved call is executed."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_EXECUTION_TIMEOUT_SECS", SECOND}}, AT(times.execution_timeout_ms), RANGE(SECOND, YEAR), .default_text = "3600", .help = "Silence allowed while an approved call is executed."},
 
     {VARIABLE_NUMBER, {{"THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS", SECOND}}, AT(times.sync_forward_timeout_ms), RANGE(SECOND, YEAR), .default_text = "60", .help = "Silence allowed in a forwarded call."},
     {VARIABLE_NUMBER, {{"THOUGHTGATE_UPSTREAM_CONNECT_TIMEOUT_SECS", SECOND}}, AT(times.connect_timeout_ms), RANGE(SECOND, 3600 * SECOND), .default_text = "5", .help = "Time to connect to a server."},

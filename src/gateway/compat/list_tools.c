@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "answer.h"
-#include "mcp_client/rpc_call.h"
+#include "mcp_client/page_walk.h"
 #include "name_pattern.h"
 #include "request/call_part.h"
 #include "state/tool_catalog.h"
@@ -23,7 +23,7 @@ struct listing {
     struct call *call;
     struct name_pattern *server, *tool; /* NULL until they are compiled */
     struct rpc_call *rpc;
-    int64_t pages;
+    struct page_walk walk;
     uint64_t epoch;            /* catalog_epoch() before the first */
     struct catalog_page *page; /* the one that is being read */
     struct buffer tools;       /* JSON objects with commas */
@@ -43,6 +43,7 @@ static void drop(struct call *call, void *object)
     name_pattern_destroy(listing->server);
     name_pattern_destroy(listing->tool);
     buffer_finish(&listing->tools);
+    page_walk_finish(&listing->walk);
     MAGIC_CLEAR(listing);
     free(listing);
 }
@@ -139,7 +140,7 @@ static bool read_page(struct call *call, struct str result)
     listing->page = catalog_page_create(catalog);
     bool is_list = mcp_tools_read(result, judge, listing);
     if (is_list)
-        catalog_put_page(catalog, &reader, listing->page, listing->pages == 0,
+        catalog_put_page(catalog, &reader, listing->page, listing->walk.pages == 0,
                          mcp_next_cursor(result).length == 0);
     else
         catalog_page_destroy(listing->page);
@@ -147,7 +148,7 @@ static bool read_page(struct call *call, struct str result)
     return is_list;
 }
 
-static void rpc_call_page(struct call *call, struct str cursor);
+static void rpc_call_page(struct call *call);
 
 static void on_page(void *context, const struct rpc_call_reply *reply)
 {
@@ -155,24 +156,26 @@ static void on_page(void *context, const struct rpc_call_reply *reply)
     struct listing *listing = listing_of(call);
     struct str result = json_member(reply->message, "result");
     listing->rpc = NULL;
-    if (!read_page(call, result)) {
+    if (read_page(call, result)) {
+        if (page_walk_goes_on(&listing->walk, call->worker->gateway->catalog, call->snapshot,
+                              call->source, mcp_next_cursor(result)))
+            rpc_call_page(call);
+        else
+            answer(call);
+    } else if (page_walk_repeats(&listing->walk, reply)) {
+        rpc_call_page(call);
+    } else {
         compat_answer_text(call, STR("The server cannot be asked for its tools now"), true);
-        return;
     }
-    struct str next = mcp_next_cursor(result);
-    bool is_last = ++listing->pages >= call->snapshot->config->times.tools_max_pages;
-    if (next.length == 0 || is_last)
-        answer(call);
-    else
-        rpc_call_page(call, next);
 }
 
-static void rpc_call_page(struct call *call, struct str cursor)
+static void rpc_call_page(struct call *call)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_page};
-    listing_of(call)->rpc =
-        rpc_call_start_page(call, "tools/list", cursor,
-                            (size_t)call->snapshot->config->limits.result_bytes, &callbacks);
+    struct listing *listing = listing_of(call);
+    size_t most_bytes = (size_t)call->snapshot->config->limits.result_bytes;
+    listing->rpc = rpc_call_start_page(call, "tools/list", buffer_str(&listing->walk.cursor),
+                                       most_bytes, &callbacks);
 }
 
 void pseudo_tool_list_tools(struct call *call, struct str arguments)
@@ -182,11 +185,12 @@ void pseudo_tool_list_tools(struct call *call, struct str arguments)
     listing->call = call;
     listing->epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
     buffer_init(&listing->tools);
+    page_walk_init(&listing->walk, STR_EMPTY);
     call_part_add(call, &listing->part, &listing_kind);
     if (!compile(call, "server", &listing->server) || !compile(call, "tool", &listing->tool))
         return;
     if (matches(listing->server, str_from(call->source->id)))
-        rpc_call_page(call, STR_EMPTY);
+        rpc_call_page(call);
     else
         answer(call);
 }

@@ -187,6 +187,8 @@ static void on_stream_head(void *context, int status, const struct headers *head
     struct legacy_session *session = legacy_session_from(context);
     bool is_open = status == 200 && headers_name_event_stream(headers);
     session->stream_state = is_open ? LEGACY_STREAM_OPEN : LEGACY_STREAM_REFUSED;
+    catalog_note_stream(session->worker->gateway->catalog, session->source, status,
+                        loop_now_ms(session->worker->loop));
     tell_stream(session);
 }
 
@@ -216,6 +218,9 @@ bool legacy_session_want_stream(struct legacy_session *session,
 {
     static const struct rpc_call_callbacks callbacks = {
         .reply = on_stream_end, .head = on_stream_head, .server_message = on_stream_message};
+    if (catalog_lacks_stream(session->worker->gateway->catalog, session->source,
+                             loop_now_ms(session->worker->loop)))
+        session->stream_state = LEGACY_STREAM_REFUSED;
     if (session->stream || session->stream_state == LEGACY_STREAM_REFUSED)
         return false;
     struct rpc_call_options options = legacy_session_options(session);

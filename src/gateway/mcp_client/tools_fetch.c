@@ -6,6 +6,7 @@
 
 #include "era_probe.h"
 #include "modern_request.h"
+#include "page_walk.h"
 #include "service_session.h"
 #include "session_pool.h"
 #include "state/source_eras.h"
@@ -32,8 +33,7 @@ struct fetch {
     bool own_session;   /* the session was opened here, and is closed here */
     loop_callback done; /* tells the call that waits; may be NULL */
     void *context;
-    int64_t pages;
-    struct map *cursors; /* the digests of those that were followed */
+    struct page_walk walk;
     int64_t deadline_ms; /* monotonic */
 };
 
@@ -42,7 +42,7 @@ static void tools_fetch_destroy(struct fetch *fetch)
     if (fetch->done)
         fetch->done(fetch->context);
     headers_finish(&fetch->headers);
-    map_destroy(fetch->cursors, NULL);
+    page_walk_finish(&fetch->walk);
     snapshot_unref(fetch->snapshot);
     free(fetch->owner);
     free(fetch);
@@ -67,7 +67,7 @@ static struct fetch *tools_fetch_create(struct gateway_worker *worker, struct sn
     fetch->source = source;
     fetch->deadline_ms = clock_monotonic_ms() + snapshot->config->times.tools_fetch_timeout_ms;
     headers_init(&fetch->headers, true);
-    fetch->cursors = map_create();
+    page_walk_init(&fetch->walk, STR_EMPTY);
     return fetch;
 }
 
@@ -126,31 +126,16 @@ static void end(struct fetch *fetch, bool complete)
 
 /* ---- pages ---- */
 
-static void rpc_call_page(struct fetch *fetch, struct str cursor);
+static void rpc_call_page(struct fetch *fetch);
 
-/* A cursor that comes again leads to the same pages for ever. */
-static bool is_repeated(struct fetch *fetch, struct str cursor)
+/* A server without tools is not asked again. */
+static void give_up(struct fetch *fetch, const struct rpc_call_reply *reply)
 {
-    char digest[DIGEST_HEX_BYTES];
-    digest_sha256_hex(cursor, digest);
-    return map_put(fetch->cursors, str_from(digest), fetch) != NULL;
-}
-
-/* The pages that were read count as the whole list if more follow than are read. */
-static bool is_last_page(struct fetch *fetch, struct str next)
-{
-    if (next.length == 0)
-        return true;
-    if (is_repeated(fetch, next)) {
-        log_warn("Upstream's tools come with a cursor that came before: the list ends there",
-                 LOG_TEXT("source", fetch->source->id));
-        return true;
-    }
-    if (++fetch->pages < fetch->snapshot->config->times.tools_max_pages)
-        return false;
-    log_warn("Upstream's tools have more pages than THOUGHTGATE_TOOLS_MAX_PAGES allows",
-             LOG_TEXT("source", fetch->source->id));
-    return true;
+    log_warn("Upstream's tools could not be fetched", LOG_TEXT("source", fetch->source->id),
+             LOG_NUMBER("status", reply->status));
+    if (fetch->is_own && reply->message.length == 0)
+        try_again_later(fetch->worker);
+    end(fetch, false);
 }
 
 static void on_page(void *context, const struct rpc_call_reply *reply)
@@ -163,27 +148,26 @@ static void on_page(void *context, const struct rpc_call_reply *reply)
     struct str result = json_member(reply->message, "result");
     if (!mcp_tools_read(result, catalog_page_add, page)) {
         catalog_page_destroy(page);
-        log_warn("Upstream's tools could not be fetched", LOG_TEXT("source", fetch->source->id),
-                 LOG_NUMBER("status", reply->status));
-        /* A server without tools is not asked again. */
-        if (fetch->is_own && reply->message.length == 0)
-            try_again_later(fetch->worker);
-        end(fetch, false);
+        if (page_walk_repeats(&fetch->walk, reply))
+            rpc_call_page(fetch);
+        else
+            give_up(fetch, reply);
         return;
     }
-    bool is_first = fetch->pages == 0;
-    struct str next = mcp_next_cursor(result);
-    bool is_last = is_last_page(fetch, next);
-    catalog_put_page(catalog, &reader, page, is_first, is_last);
-    if (is_last)
-        end(fetch, true);
+    bool is_first = fetch->walk.pages == 0;
+    bool goes_on = page_walk_goes_on(&fetch->walk, catalog, fetch->snapshot, fetch->source,
+                                     mcp_next_cursor(result));
+    catalog_put_page(catalog, &reader, page, is_first, !goes_on);
+    if (goes_on)
+        rpc_call_page(fetch);
     else
-        rpc_call_page(fetch, next);
+        end(fetch, true);
 }
 
-static void rpc_call_page(struct fetch *fetch, struct str cursor)
+static void rpc_call_page(struct fetch *fetch)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_page, .dropped = drop};
+    struct str cursor = buffer_str(&fetch->walk.cursor);
     struct buffer params = {0};
     if (cursor.length > 0)
         buffer_append_format(&params, "\"cursor\":%.*s", STR_ARGS(cursor));
@@ -214,7 +198,7 @@ static bool becomes_modern(struct fetch *fetch, const struct rpc_call_reply *rep
         return false;
     source_eras_note(eras, fetch->source, CONFIG_ERA_LEGACY, false, clock_monotonic_ms());
     fetch->is_modern = true;
-    rpc_call_page(fetch, STR_EMPTY);
+    rpc_call_page(fetch);
     return true;
 }
 
@@ -248,7 +232,7 @@ static void on_initialized(void *context, const struct rpc_call_reply *reply)
     if (catalog_set_capabilities(catalog, fetch->source, &upstream))
         catalog_announce_all(catalog, fetch->snapshot);
     open_session(fetch, reply);
-    rpc_call_page(fetch, STR_EMPTY);
+    rpc_call_page(fetch);
 }
 
 static void initialize(struct fetch *fetch)
@@ -279,7 +263,7 @@ static void rpc_call_with_own_session(struct fetch *fetch)
     if (!is_known)
         rpc(fetch, "server/discover", STR_EMPTY, &callbacks);
     else if (fetch->is_modern)
-        rpc_call_page(fetch, STR_EMPTY);
+        rpc_call_page(fetch);
     else
         initialize(fetch);
 }
@@ -316,8 +300,9 @@ void tools_fetch_pages_after(struct call *call, struct str next_cursor)
     headers_from_call(&fetch->headers, call);
     fetch->epoch = call->tools_epoch;
     fetch->is_modern = modern_request_has_headers(&fetch->headers);
-    fetch->pages = 1;
-    rpc_call_page(fetch, next_cursor);
+    fetch->walk.pages = 1;
+    buffer_append(&fetch->walk.cursor, next_cursor);
+    rpc_call_page(fetch);
 }
 
 bool tools_fetch_is_due(struct call *call)
@@ -367,7 +352,7 @@ void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
         source_eras_bridge_down(worker->gateway->eras, source, clock_monotonic_ms()))
         fetch_in_own_session(fetch);
     else
-        rpc_call_page(fetch, STR_EMPTY);
+        rpc_call_page(fetch);
 }
 
 static void on_looked(void *context)

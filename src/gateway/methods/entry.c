@@ -348,13 +348,33 @@ static void handle_post(struct call *call)
 
 /* ---- GET, DELETE, metadata ---- */
 
+static void answer_wrong_verb(struct call *call, const char *allowed)
+{
+    struct http_exchange *exchange = call->exchange;
+    struct http_header allow = {STR("allow"), str_from(allowed)};
+    call->outcome = "error";
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    http_respond(exchange, 405, &allow, 1, STR_EMPTY);
+}
+
+static void note_stream(struct call *call, int status, const struct headers *headers)
+{
+    catalog_note_stream(call->worker->gateway->catalog, call->source, status,
+                        loop_now_ms(call->worker->loop));
+}
+
 static void open_stream(struct call *call)
 {
-    struct relay_options options = {.open_stream = true, .take_message = input_take_from_stream};
+    struct relay_options options = {
+        .open_stream = true, .take_message = input_take_from_stream, .head = note_stream};
     if (http_header(call->exchange, "last-event-id").length > 0)
         options.rewrite = lists_rewrite_resumed;
     if (atomic_load(&call->worker->gateway->shutting_down))
         call_answer_status(call, 503, STR_EMPTY);
+    else if (catalog_lacks_stream(call->worker->gateway->catalog, call->source,
+                                  loop_now_ms(call->worker->loop)))
+        answer_wrong_verb(call, "POST, DELETE");
     else
         relay_start(call, &options);
 }
@@ -377,16 +397,6 @@ static void relay_metadata(struct call *call)
 }
 
 /* ---- the door ---- */
-
-static void answer_wrong_verb(struct call *call, const char *allowed)
-{
-    struct http_exchange *exchange = call->exchange;
-    struct http_header allow = {STR("allow"), str_from(allowed)};
-    call->outcome = "error";
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_respond(exchange, 405, &allow, 1, STR_EMPTY);
-}
 
 static void handle_verb(struct call *call)
 {

@@ -24,7 +24,6 @@
 
 #define RESOURCE_UPDATED "notifications/resources/updated"
 #define METHOD_NOT_FOUND STR("-32601")
-#define SIGN_OF_LIFE_MS 15000
 
 /* ---- its life ---- */
 

@@ -8,6 +8,7 @@
 #include "notification_stream.h"
 #include "request/broadcast.h"
 #include "request/call_part.h"
+#include "request/headers.h"
 #include "request/token_clock.h"
 #include "state/bridged_sessions.h"
 #include "taskgate/core/log.h"
@@ -18,7 +19,6 @@
 
 #define PAUSE_MS 500
 #define PAUSE_MOST_MS 60000
-#define SIGN_OF_LIFE_MS 15000
 /* The bytes that may wait for a client that does not read. */
 #define BACKLOG_BYTES ((size_t)256 * 1024)
 
@@ -29,7 +29,7 @@ struct bridged_stream {
     struct notification_stream *stream;
     struct bridge_listen *listen; /* acknowledged */
     struct bridge_listen *next;   /* takes its place when it is acknowledged */
-    struct loop_timer retry, sign_of_life;
+    struct loop_timer retry;
     int64_t pause_ms;
     uint64_t number; /* of the streams of all workers the newest has the highest */
     bool is_silent;  /* a newer one of its session tells the news */
@@ -51,7 +51,6 @@ static void drop(struct call *call, void *object)
     if (!stream->is_silent)
         let_others_speak(call);
     loop_timer_stop(&stream->retry);
-    loop_timer_stop(&stream->sign_of_life);
     bridge_listen_stop(stream->listen);
     bridge_listen_stop(stream->next);
     notification_stream_close(stream->stream);
@@ -182,26 +181,15 @@ static void listen_anew(struct bridged_stream *stream)
 
 static void speak(struct bridged_stream *stream);
 
-static void on_sign_of_life(void *context)
-{
-    struct bridged_stream *stream = bridged_stream_from(context);
-    http_stream_write(stream->call->exchange, STR(":ping\n\n"));
-    loop_timer_start(&stream->sign_of_life, SIGN_OF_LIFE_MS);
-}
-
 void bridged_stream_open(struct call *call)
 {
-    const struct http_header headers[] = {{STR("content-type"), STR("text/event-stream")},
-                                          {STR("cache-control"), STR("no-cache")}};
     struct bridged_stream *stream = memory_alloc(sizeof *stream);
     MAGIC_SET(stream, BRIDGED_STREAM_MAGIC);
     stream->call = call;
     stream->pause_ms = PAUSE_MS;
     loop_timer_init(&stream->retry, call->worker->loop, on_retry, stream);
-    loop_timer_init(&stream->sign_of_life, call->worker->loop, on_sign_of_life, stream);
-    loop_timer_start(&stream->sign_of_life, SIGN_OF_LIFE_MS);
     call_part_add(call, &stream->part, &bridged_stream_kind);
-    http_stream_start(call->exchange, 200, headers, 2, -1);
+    http_stream_start(call->exchange, 200, headers_of_stream, HEADERS_OF_STREAM, -1);
     http_stream_flush(call->exchange);
     token_clock_start(call, NULL);
     stream->stream = notification_stream_open(call, &stream->is_inside);

@@ -6,7 +6,9 @@
 
 #include "input/input_request.h"
 #include "request/client_profile.h"
+#include "request/deferred_response.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/sse.h"
 
@@ -14,12 +16,15 @@
 #define WAITING_BYTES ((size_t)256 * 1024)
 
 struct notification_stream {
+    uint32_t magic; /* NOTIFICATION_STREAM_MAGIC */
     struct list node;
+    struct loop_timer life;
     struct call *call;
     const bool *inside_event;
     struct buffer pending; /* whole events, which wait until the server's own is complete */
     uint64_t claimant;     /* its number once it carries questions */
 };
+#define NOTIFICATION_STREAM_MAGIC 0x47574c02
 
 static void end_stream(void *context)
 {
@@ -55,12 +60,31 @@ static void offer(struct notification_stream *stream, const struct task *task)
     buffer_finish(&events);
 }
 
+static void tell(struct notification_stream *stream, struct str events)
+{
+    size_t backlog = http_stream_backlog(stream->call->exchange) + stream->pending.length;
+    if (backlog > WAITING_BYTES)
+        return; /* a notification is a courtesy; the task itself can be asked for */
+    put(stream, events);
+}
+
+static void on_sign_of_life(void *context)
+{
+    struct notification_stream *stream =
+        MAGIC_CAST(struct notification_stream, NOTIFICATION_STREAM_MAGIC, context);
+    loop_timer_start(&stream->life, SIGN_OF_LIFE_MS);
+    tell(stream, STR(":ping\n\n"));
+}
+
 struct notification_stream *notification_stream_open(struct call *call, const bool *inside_event)
 {
     struct notification_stream *stream = memory_alloc(sizeof *stream);
+    MAGIC_SET(stream, NOTIFICATION_STREAM_MAGIC);
     stream->call = call;
     stream->inside_event = inside_event;
     buffer_init(&stream->pending);
+    loop_timer_init(&stream->life, call->worker->loop, on_sign_of_life, stream);
+    loop_timer_start(&stream->life, SIGN_OF_LIFE_MS);
     list_append(&call->worker->streams, &stream->node);
     offer(stream, NULL);
     return stream;
@@ -70,18 +94,12 @@ void notification_stream_close(struct notification_stream *stream)
 {
     if (!stream)
         return;
+    loop_timer_stop(&stream->life);
     list_remove(&stream->node);
     input_release(stream->call->worker, stream->claimant);
     buffer_finish(&stream->pending);
+    MAGIC_CLEAR(stream);
     free(stream);
-}
-
-static void tell(struct notification_stream *stream, struct str events)
-{
-    size_t backlog = http_stream_backlog(stream->call->exchange) + stream->pending.length;
-    if (backlog > WAITING_BYTES)
-        return; /* a notification is a courtesy; the task itself can be asked for */
-    put(stream, events);
 }
 
 /* Whether the stream is the owner's. Anonymous clients cannot be told apart, so only the id

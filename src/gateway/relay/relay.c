@@ -213,17 +213,15 @@ static void let_down(struct relay *relay)
     buffer_clear(&relay->kept);
 }
 
-/* Sessions are not of a modern client's world, and a proxy on the way must not hold back what is
- * streamed to it. */
+/* Sessions are not of a modern client's world. */
 static void take_headers(const struct call *call, struct headers *headers,
                          const struct http_header *items, size_t count)
 {
     headers_from_response(headers, items, count);
-    if (call->dialect->has_sessions)
-        return;
-    headers_drop(headers, HTTP_NAME_OF_SESSION);
-    if (headers_name_event_stream(headers) && !headers_find(headers, "x-accel-buffering").bytes)
-        headers_add(headers, STR("x-accel-buffering"), STR("no"));
+    if (!call->dialect->has_sessions)
+        headers_drop(headers, HTTP_NAME_OF_SESSION);
+    if (headers_name_event_stream(headers))
+        headers_let_stream_pass(headers);
 }
 
 static void on_head(void *context, int status, const struct http_header *items, size_t count)

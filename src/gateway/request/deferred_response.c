@@ -5,13 +5,13 @@
 
 #include "call_memory.h"
 #include "call_part.h"
+#include "headers.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/sse.h"
 #include "token_clock.h"
 
-#define SIGN_OF_LIFE_MS 15000
 /* The bytes that may wait for a client that does not read. */
 #define BACKLOG_BYTES ((size_t)256 * 1024)
 
@@ -136,16 +136,10 @@ static void on_sign_of_life(void *context)
 void deferred_response_open(struct call *call)
 {
     struct deferred_response *deferred = deferred_response_of(call);
-    struct http_header headers[] = {
-        {STR("content-type"), STR("text/event-stream")},
-        {STR("cache-control"), STR("no-cache")},
-        {STR("x-accel-buffering"), STR("no")}, /* the modern era asks for it */
-    };
-    size_t count = call->dialect->has_sessions ? 2 : 3;
     if (deferred->is_stream || !deferred_response_may_stream(call))
         return;
     deferred->is_stream = true;
-    http_stream_start(call->exchange, 200, headers, count, -1);
+    http_stream_start(call->exchange, 200, headers_of_stream, HEADERS_OF_STREAM, -1);
     http_stream_flush(call->exchange);
     if (!deferred
              ->awaits_upstream) /* the server's answer is delivered after the token's end, too */

@@ -7,6 +7,9 @@
 
 #include "call.h"
 
+/* Between two signs of life on any stream of the gateway's. Clients are promised one every 15 s. */
+#define SIGN_OF_LIFE_MS 14000
+
 /* Defers the call's response from now on. Progress is related to `task_id` (may be empty, copied).
  * Nothing is sent before the stream is opened. */
 void deferred_response_begin(struct call *call, const char *what, struct str task_id);

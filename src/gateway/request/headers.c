@@ -191,6 +191,18 @@ bool headers_name_event_stream(const struct headers *headers)
     return str_equal_ignore_case(str_trim(media), STR("text/event-stream"));
 }
 
+const struct http_header headers_of_stream[HEADERS_OF_STREAM] = {
+    {{"content-type", 12}, {"text/event-stream", 17}},
+    {{"cache-control", 13}, {"no-cache, no-transform", 22}},
+    {{"x-accel-buffering", 17}, {"no", 2}}, /* nginx holds a stream back otherwise */
+};
+
+void headers_let_stream_pass(struct headers *headers)
+{
+    for (size_t i = 1; i < HEADERS_OF_STREAM; i++)
+        headers_set(headers, headers_of_stream[i].name, headers_of_stream[i].value);
+}
+
 static bool is_hop_by_hop(const struct http_header *header)
 {
     return http_name_flags(http_name_of(header)) & HTTP_NAME_HOP_BY_HOP;

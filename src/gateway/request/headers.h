@@ -42,6 +42,11 @@ void headers_drop(struct headers *headers, unsigned flags);
 
 /* Whether Content-Type is text/event-stream, whatever its parameters. */
 bool headers_name_event_stream(const struct headers *headers);
+/* Of every event stream: no proxy on the way stores it, holds it back or encodes it. */
+#define HEADERS_OF_STREAM 3
+extern const struct http_header headers_of_stream[HEADERS_OF_STREAM];
+/* The same for a stream that a server opened. */
+void headers_let_stream_pass(struct headers *headers);
 
 /* The headers that go up: the client's but the hop-by-hop ones, those that Connection names
  * (never who asks, or what the body is), and Accept-Encoding (contract "Proxy"); then the

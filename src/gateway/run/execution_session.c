@@ -32,8 +32,12 @@ static void on_patience(void *context)
 
 static void on_stream_head(void *context, int status, const struct headers *headers)
 {
-    (void)status, (void)headers;
-    send_after_stream(execution_from(context));
+    struct execution *execution = execution_from(context);
+    const struct invocation *base = &execution->base;
+    (void)headers;
+    catalog_note_stream(base->worker->gateway->catalog, base->source, status,
+                        loop_now_ms(base->worker->loop));
+    send_after_stream(execution);
 }
 
 static void on_stream_end(void *context, const struct rpc_call_reply *reply)
@@ -80,11 +84,18 @@ static void open_stream(struct execution *execution)
 
 /* ---- opening ---- */
 
+static bool lacks_stream(const struct execution *execution)
+{
+    const struct invocation *base = &execution->base;
+    return catalog_lacks_stream(base->worker->gateway->catalog, base->source,
+                                loop_now_ms(base->worker->loop));
+}
+
 static void on_initialized(void *context, const struct rpc_call_reply *reply)
 {
     struct execution *execution = execution_from(context);
     execution->base.rpc = NULL;
-    if (may_be_asked(execution))
+    if (may_be_asked(execution) && !lacks_stream(execution))
         open_stream(execution);
     else
         execution_send(execution); /* its answer shows whether the server took the notification */

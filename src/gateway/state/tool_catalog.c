@@ -7,6 +7,9 @@
 #include "taskgate/core/memory.h"
 #include "tools_found.h"
 
+#define FAULTS_EVERY_MS INT64_C(3600000)
+#define STREAM_AGAIN_MS 60000
+
 #define LOOK_AGAIN_MS 5000
 #define FETCH_AGAIN_MS 1000
 
@@ -116,6 +119,39 @@ void catalog_end_fetch(struct catalog *catalog, const struct config_source *sour
         entry->stale = entry->stale || !complete;
     }
     pthread_mutex_unlock(&catalog->lock);
+}
+
+bool catalog_fault_is_due(struct catalog *catalog, const struct config_source *source,
+                          int64_t now_ms)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = catalog_source(catalog, str_from(source->id));
+    bool is_due = entry->fault_ms == 0 || now_ms - entry->fault_ms >= FAULTS_EVERY_MS;
+    if (is_due)
+        entry->fault_ms = now_ms;
+    pthread_mutex_unlock(&catalog->lock);
+    return is_due;
+}
+
+void catalog_note_stream(struct catalog *catalog, const struct config_source *source, int status,
+                         int64_t now_ms)
+{
+    pthread_mutex_lock(&catalog->lock);
+    struct source_entry *entry = catalog_present_source(catalog, source);
+    if (entry)
+        entry->no_stream_ms = status == 405 ? now_ms : 0;
+    pthread_mutex_unlock(&catalog->lock);
+}
+
+bool catalog_lacks_stream(struct catalog *catalog, const struct config_source *source,
+                          int64_t now_ms)
+{
+    pthread_mutex_lock(&catalog->lock);
+    const struct source_entry *entry = catalog_present_source(catalog, source);
+    bool lacks =
+        entry && entry->no_stream_ms != 0 && now_ms - entry->no_stream_ms < STREAM_AGAIN_MS;
+    pthread_mutex_unlock(&catalog->lock);
+    return lacks;
 }
 
 void catalog_source_changed(struct source_entry *entry)

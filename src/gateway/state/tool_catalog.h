@@ -123,6 +123,15 @@ enum catalog_fetch { CATALOG_FETCH_NONE, CATALOG_FETCH_NOW, CATALOG_FETCH_LATER 
 enum catalog_fetch catalog_begin_fetch(struct catalog *catalog, const struct config_source *source,
                                        int64_t now_ms);
 void catalog_end_fetch(struct catalog *catalog, const struct config_source *source, bool complete);
+/* Whether a fault in the pages of the source's lists is to be logged: once an hour at most. */
+bool catalog_fault_is_due(struct catalog *catalog, const struct config_source *source,
+                          int64_t now_ms);
+/* A GET for the notification stream of a session was answered with this status. */
+void catalog_note_stream(struct catalog *catalog, const struct config_source *source, int status,
+                         int64_t now_ms);
+/* Whether the server said within a minute that it has no such stream (405). */
+bool catalog_lacks_stream(struct catalog *catalog, const struct config_source *source,
+                          int64_t now_ms);
 /* The server may have other tools now, so the lists of all owners are out of date. */
 void catalog_set_stale(struct catalog *catalog, struct str source);
 /* Whether a call of an unknown tool may fetch the list for its owner. Not twice in a short time,

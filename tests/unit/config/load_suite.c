@@ -43,7 +43,7 @@ START_TEST(minimal_file_gets_the_defaults)
     ck_assert_int_eq(config->times.task_default_ttl_ms, 600000);
     ck_assert_int_eq(config->times.task_max_ttl_ms, 86400000);
     ck_assert_int_eq(config->times.sync_forward_timeout_ms, 60000);
-    ck_assert_int_eq(config->times.execution_timeout_ms, 60000);
+    ck_assert_int_eq(config->times.execution_timeout_ms, 3600000);
     ck_assert_int_eq(config->times.connect_timeout_ms, 5000);
     ck_assert_int_eq(config->times.approval_timeout_ms, 600000);
     ck_assert_int_eq(config->times.approval_validity_ms, 300000);
