@@ -26,10 +26,28 @@ export class Decisions {
   /** `changed(task)` shows a task; `refused(error)` ends the session; `announce(text)`; `done()` after a selection. */
   constructor(host) {
     this.host = host;
+    this.asking = 0; // from a press to the answer of the gateway
+  }
+
+  get isAsking() {
+    return this.asking > 0;
+  }
+
+  async counted(work) {
+    this.asking += 1;
+    try {
+      return await work();
+    } finally {
+      this.asking -= 1;
+    }
   }
 
   /** A button of a row, which has the arguments in view. */
-  async press(row, verb, reason) {
+  press(row, verb, reason) {
+    return this.counted(() => this.pressed(row, verb, reason));
+  }
+
+  async pressed(row, verb, reason) {
     if (verb === 'emergency' || (verb === 'approve' && row.task.typed)) {
       const { task } = row; // as the dialog shows it
       const answer = await askDecision([shownOf(row, verb)], verb, { reason });
@@ -40,7 +58,11 @@ export class Decisions {
   }
 
   /** A key, or a button over several rows: always with the dialog. */
-  async ask(rows, verb) {
+  ask(rows, verb) {
+    return this.counted(() => this.asked(rows, verb));
+  }
+
+  async asked(rows, verb) {
     const own = rows.filter((row) => row.isPending && may(row.task, verb));
     if (own.length === 0) return rows[0]?.setProblem(whyNot(rows[0].task) || 'You cannot do that with this call.');
     const allowed = rows.length > 1 && verb === 'approve' ? own.filter((row) => !row.task.typed) : own;

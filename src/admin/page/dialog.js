@@ -1,9 +1,9 @@
 // The dialog before a decision: what is decided, the reason, and a check where much is at stake.
 import { JsonNumber, JsonObject, jsonPieces } from './json.js';
 import { addMark, notesOf } from './marks.js';
-import { askerText, make, plural, putPieces, putText, shortened, visibleText } from './text.js';
+import { askerText, make, plural, putPieces, putText, shortened, timeText, visibleText } from './text.js';
 import { PART_NAMES, Seen, endOf } from './seen.js';
-import { needsReason } from './votes.js';
+import { needsReason, outcomeOf } from './votes.js';
 
 const byId = (id) => document.getElementById(id);
 
@@ -71,6 +71,11 @@ function askedOf(task, verb) {
 
 const taskPath = (typed) => typed?.get('path');
 
+function begin(tasks) {
+  waiting = tasks && new Set(tasks.map((task) => task.id));
+  byId('dialog-ended').hidden = true;
+}
+
 function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   const { title, button } = WORDS[verb];
   const [first] = tasks;
@@ -97,9 +102,19 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   byId('dialog-reason-hint').textContent = isRequired ? '(required, kept with the decision)' : '(optional, kept with the decision)';
 }
 
+let waiting = null; // ids of the calls of the open dialog that still wait; null without one
+
+/** A call waits no more: its dialog says so, and decides nothing that is decided. */
+export function dialogEnds(task) {
+  if (!byId('decide').open || !waiting?.delete(task.id)) return;
+  byId('dialog-ended').hidden = false;
+  putText(byId('dialog-ended'), waiting.size === 0 ? `Too late. ${outcomeOf(task, timeText)}` : `${task.tool} does not wait any more. ${outcomeOf(task, timeText)}`);
+  seen.look();
+}
+
 /* An approval, and only that, waits for the end of each part. */
 const seen = new Seen(() => {
-  byId('dialog-confirm').disabled = seen.text !== '';
+  byId('dialog-confirm').disabled = seen.text !== '' || waiting?.size === 0;
   byId('dialog-unseen').hidden = seen.text === '';
   byId('dialog-unseen').textContent = seen.text;
 });
@@ -122,6 +137,7 @@ function open(first, check, mustSee) {
 
 /** Asks for a decision on `tasks`. Resolves to {reason}, or to null when it is called off. */
 export function askDecision(tasks, verb, options = {}) {
+  begin(tasks);
   fill(tasks, verb, options);
   const { text, label } = tasks.length === 1 ? askedOf(tasks[0], verb) : { text: '' };
   const name = text.trim();
@@ -142,6 +158,7 @@ function askName(name, label = '') {
 
 /** Asks whether to do something that takes a reason. Resolves like askDecision(). */
 export function askReason(title, text, button) {
+  begin(null);
   putText(byId('dialog-title'), title);
   byId('dialog-asker').textContent = text;
   byId('dialog-list').replaceChildren();

@@ -9,15 +9,21 @@ const FEW = 5;
 const WINDOW = 400;
 
 const hasHover = matchMedia('(hover: hover)');
-const TOUCH_REST_MS = 4000;
+const TOUCH_REST_MS = 10_000;
+const byId = (id) => document.getElementById(id);
+
+function hold(element) {
+  element.style.height = `${element.getBoundingClientRect().height}px`;
+  element.classList.add('held');
+}
 
 export class Inbox {
-  /** `rowOf(task)` gives the row of a task; `settled(row)` takes one that waits no more; `arranged()` hears of a new order. */
+  /** `rowOf(task)` gives the row of a task; `settled(row)` takes one that waits no more; `arranged()` hears of a new order, or of a call that came or went. */
   constructor(list, { rowOf, settled, arranged, picked }) {
     this.list = list;
     this.rowOf = rowOf;
     this.settled = settled;
-    this.arranged = arranged;
+    this.arranged = () => (arranged(), this.showArrange());
     this.tasks = new Map(); // id -> task that waits
     this.lingering = new Map(); // id -> row that is decided, and still stands in the list
     this.groups = new Map(); // digest -> Group
@@ -26,65 +32,113 @@ export class Inbox {
       picked: (group, isPicked) => (group.rows.forEach((row) => row.isPending && row.pick(isPicked)), picked()),
       toggled: () => arranged(),
     };
-    list.addEventListener('pointerleave', () => this.tidySoon());
+    this.touched = -TOUCH_REST_MS;
+    this.fresh = 0; // calls that came at the end, out of their order
+    list.addEventListener('pointerleave', () => this.releaseSoon());
+    list.addEventListener('focusout', (event) => event.relatedTarget !== byId('arrange') && this.releaseSoon());
+    list.addEventListener('pointerdown', (event) => event.pointerType !== 'mouse' && this.touch(), true);
+    list.addEventListener('touchmove', () => this.touch(), { passive: true });
+    byId('arrange').addEventListener('click', () => this.tidy());
+    byId('decide').addEventListener('close', () => this.releaseSoon());
   }
 
   clear() {
     this.tasks.clear();
     this.lingering.clear();
+    this.fresh = 0;
     this.groups.clear();
     this.limit = WINDOW;
     this.list.replaceChildren();
   }
 
-  /** Replaces all tasks that wait. */
-  replace(tasks) {
+  /** Replaces all tasks that wait. `decided`: those that were decided lately. */
+  replace(tasks, decided = []) {
+    if (this.isHeld()) return this.replaceInPlace(new Map(tasks.map((task) => [task.id, task])), decided);
     this.tasks = new Map(tasks.map((task) => [task.id, task]));
-    this.isFew = tasks.length <= FEW;
-    this.arrange();
+    return this.tidy();
   }
 
-  /** A task that is new or has changed. */
-  put(task, row) {
+  replaceInPlace(tasks, decided) {
+    for (const id of [...this.tasks.keys()]) if (!tasks.has(id)) this.tasks.delete(id);
+    for (const task of decided) if (!tasks.has(task.id)) this.linger(task);
+    for (const task of tasks.values()) this.put(this.rowOf(task).task);
+  }
+
+  /**
+   * A task that is new or has changed, whose row is brought up to date by `update()`. Returns whether its row is in this list.
+   */
+  put(task, update = () => {}) {
+    const isNew = !this.tasks.has(task.id);
     if (task.state === 'pending') {
-      const isNew = !this.tasks.has(task.id);
+      update();
       this.tasks.set(task.id, task);
       if (isNew) this.add(task);
-    } else if (this.tasks.delete(task.id) && row?.element.isConnected && this.list.contains(row.element)) {
-      this.lingering.set(task.id, row);
-      this.tidySoon();
-    } else {
-      // A decided call that lingers may run and end meanwhile; it still goes down in its own time.
-      return this.lingering.has(task.id);
+      return true;
     }
+    // A decided call that lingers may run and end meanwhile; it still goes down in its own time.
+    if (!this.tasks.delete(task.id) || !this.linger(task, update)) update();
+    return this.lingering.has(task.id);
+  }
+
+  /* A call that waits no more keeps its place, its height and the focus, and says what happened. */
+  linger(task, update = () => this.rowOf(task)) {
+    const element = [...this.list.children].find((child) => child.dataset.taskId === task.id);
+    if (!element || this.lingering.has(task.id)) return false;
+    const isHeld = this.isHeld();
+    const hadFocus = element.contains(document.activeElement);
+    if (isHeld && !element.hidden) hold(element);
+    update();
+    this.lingering.set(task.id, this.rowOf(task));
+    if (hadFocus && !(element.contains(document.activeElement) && document.activeElement.checkVisibility())) element.focus({ preventScroll: true });
+    if (isHeld) this.arranged();
+    else this.tidy();
     return true;
   }
 
-  /* Nothing moves under the pointer: a new call stands at the end until it leaves. */
+  /* Nothing moves while somebody is about to press something: a new call stands at the end until then. */
   add(task) {
-    if (!this.isHeld()) return this.arrange();
-    if (filter.accepts(task)) this.list.append(this.prepared(task).element);
-    this.tidySoon();
+    if (!this.isHeld()) return this.tidy();
+    if (!filter.accepts(task)) return this.arranged();
+    this.list.append(this.prepared(task).element);
+    this.fresh += 1;
     return this.arranged();
   }
 
-  isHeld() {
-    return hasHover.matches ? this.list.matches(':hover') : this.list.childElementCount > 0;
-  }
-
-  /* A card that has been decided stays where it is while the pointer is in the list, for the same
-   * reason, and then goes down to the decided ones. The focus keeps no card: a key presses what has
-   * the focus, wherever that stands. */
-  tidySoon() {
+  touch() {
+    this.touched = performance.now();
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.tidy(), hasHover.matches ? 0 : TOUCH_REST_MS);
+    this.timer = setTimeout(() => this.release(), TOUCH_REST_MS + 1);
   }
 
+  /** Whether somebody is at the list: by the focus, the pointer, or a finger that has just left. */
+  isHeld() {
+    if (this.list.childElementCount === 0) return false;
+    return byId('decide').open || this.list.contains(document.activeElement) || (hasHover.matches && this.list.matches(':hover')) || performance.now() - this.touched < TOUCH_REST_MS;
+  }
+
+  releaseSoon() {
+    setTimeout(() => this.release());
+  }
+
+  release() {
+    if ((this.lingering.size > 0 || this.fresh > 0) && !this.isHeld()) this.tidy();
+  }
+
+  /** Puts all in order, whoever is at it. */
   tidy() {
-    if (hasHover.matches && this.list.matches(':hover')) return;
     for (const row of this.lingering.values()) this.settleDown(row);
     this.lingering.clear();
+    this.fresh = 0;
     this.arrange();
+    if (document.activeElement === byId('arrange')) byId('waiting').focus({ preventScroll: true });
+    this.showArrange();
+  }
+
+  /** Says what is out of order. */
+  showArrange() {
+    const parts = [this.lingering.size > 0 && `${this.lingering.size} decided`, this.fresh > 0 && `${this.fresh} new`].filter(Boolean);
+    byId('arrange').hidden = parts.length === 0;
+    byId('arrange').textContent = `Arrange: ${parts.join(', ')}`;
   }
 
   /* The focus does not go down with the card, but on to the next call that waits. */
@@ -92,7 +146,8 @@ export class Inbox {
     const { element } = row;
     const next = element.contains(document.activeElement) ? this.nextPending(element) : null;
     element.hidden = false;
-    element.classList.remove('member');
+    element.classList.remove('member', 'held');
+    element.style.height = '';
     this.settled(row);
     next?.focus({ preventScroll: true });
   }

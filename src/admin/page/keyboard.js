@@ -9,7 +9,7 @@ const isOn = () => localStorage.getItem(KEY) !== 'off';
 
 /**
  * Listens. `actions` has a function for each of: move(step), open, close, decide(verb), select,
- * search, of which every one finds out for itself what is current.
+ * search, arrange, of which every one finds out for itself what is current; isDropped() says whether no key counts now.
  */
 export function listenToKeys(actions) {
   const keys = {
@@ -20,6 +20,7 @@ export function listenToKeys(actions) {
     a: () => actions.decide('approve'),
     r: () => actions.decide('reject'),
     x: () => actions.select(),
+    '.': () => actions.arrange(),
     '/': () => actions.search(),
     '?': () => byId('help').showModal(),
   };
@@ -29,6 +30,7 @@ export function listenToKeys(actions) {
     if (!(key in keys) || byId('board').hidden || document.querySelector('dialog[open]')) return;
     if (key !== 'Escape' && (isTyping(target) || !(isOn() || key === 'Enter'))) return;
     if (key === 'Enter' && isPressed(target)) return;
+    if (actions.isDropped()) return event.preventDefault();
     if (keys[key]() !== false) event.preventDefault();
   });
 }

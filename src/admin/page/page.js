@@ -3,6 +3,7 @@ import { keepTask, linkedTask, restoreTask, showTask, takeToken } from './addres
 import { hasSignIn, signOut, taskById, token, whoami } from './api.js';
 import { stayConnected } from './connection.js';
 import { Decisions } from './decisions.js';
+import { dialogEnds } from './dialog.js';
 import { filter } from './filter.js';
 import { Grants } from './grants.js';
 import { History } from './history.js';
@@ -11,8 +12,9 @@ import { listenToKeys } from './keyboard.js';
 import { announce, notify, showWaiting, stopNotifying } from './notice.js';
 import { Row } from './row.js';
 import { Selection } from './selection.js';
-import { putText } from './text.js';
+import { putText, timeText, visibleText } from './text.js';
 import { Trail } from './trail.js';
+import { outcomeOf } from './votes.js';
 
 const byId = (id) => document.getElementById(id);
 const rows = new Map(); // task id -> Row
@@ -80,8 +82,8 @@ function loaded(who, pending, decided) {
   showWho(who);
   const present = new Set([...pending, ...decided.tasks].map((task) => task.id));
   for (const [id, row] of rows) if (!present.has(id) && !past.rows.has(id)) (row.element.remove(), rows.delete(id));
-  inbox.replace(pending);
-  past.replace(decided);
+  inbox.replace(pending, decided.tasks);
+  past.replace({ ...decided, tasks: decided.tasks.filter((task) => !inbox.lingering.has(task.id)) });
   showCounts();
   showLink('live', 'Live');
   grants.refresh();
@@ -93,10 +95,9 @@ function loaded(who, pending, decided) {
 function changed(task, isNews = false) {
   const wasPending = inbox.tasks.has(task.id);
   const row = rows.get(task.id);
-  row?.update(task);
-  if (!inbox.put(task, row)) {
-    if (!past.rows.has(task.id)) (past.put(rowOf(task)), past.dropOldest());
-  }
+  const isShown = inbox.put(task, () => row?.update(task));
+  if (!isShown && !past.rows.has(task.id)) (past.put(rowOf(task)), past.dropOldest());
+  if (task.state !== 'pending') dialogEnds(task);
   if (isNews && !wasPending && task.state === 'pending') {
     announce(`A new call waits: ${task.tool}`);
     notify(task, () => reveal(task.id));
@@ -178,20 +179,30 @@ const items = () => [...inbox.list.children, ...past.list.children].filter((elem
 const groupOf = (element) => inbox.groups.get(element?.dataset.digest);
 const thingOf = (element) => groupOf(element) ?? rows.get(element?.dataset.taskId);
 
+/* The call that has the focus, and no other: a key means what somebody looks at. */
 function currentThing() {
   const focused = document.activeElement?.closest('#pending > li, #decided > li');
   current = focused ?? (current?.isConnected && !current.hidden ? current : null);
-  return thingOf(current);
+  return thingOf(focused);
+}
+
+/* Calls that wait no more, and still stand in their place. */
+const isPassedOver = (element) => inbox.list.contains(element) && thingOf(element)?.isPending !== true;
+
+function endOfWait(thing) {
+  const { tool } = thing.task ?? thing.rows[0].task;
+  return `${visibleText(tool)} does not wait any more. ${thing.task ? outcomeOf(thing.task, timeText) : ''}`;
 }
 
 listenToKeys({
   move(step) {
     const all = items();
     currentThing();
-    const at = all.indexOf(current);
-    const next = current ? all[Math.min(all.length - 1, Math.max(0, at + step))] : all[0];
-    current = next ?? null;
-    thingOf(next)?.focus();
+    let at = current ? all.indexOf(current) + step : 0;
+    while (all[at] && isPassedOver(all[at])) at += step || 1;
+    if (!all[at]) return;
+    current = all[at];
+    thingOf(current)?.focus();
   },
   open() {
     const thing = currentThing();
@@ -218,12 +229,18 @@ listenToKeys({
     const thing = currentThing();
     if (picked.length > 0) decisions.ask(picked, verb);
     else if (thing?.isPending) decisions.ask(thing.rows ?? [thing], verb);
-    else announce('No call is selected: press j for the first one.');
+    else announce(thing ? endOfWait(thing) : 'No call has the focus: press j for the first one.');
   },
   select() {
     const thing = currentThing();
     if (thing?.rows) (thing.rows.forEach((row) => row.pick(!thing.rows.every((other) => other.isPicked))), selection.show());
     else if (thing?.isPending) selection.pick(thing, !thing.isPicked);
+    else if (thing) announce(endOfWait(thing));
+  },
+  arrange: () => inbox.tidy(),
+  isDropped() {
+    if (decisions.isAsking) announce('Wait: the decision is on its way.');
+    return decisions.isAsking;
   },
   search() {
     byId('search').focus();

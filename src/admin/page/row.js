@@ -80,6 +80,8 @@ export class Row {
       this.detail.update(this.task);
     }
     if (this.detail) this.detail.element.hidden = !isOpen;
+    this.element.classList.remove('held');
+    this.element.style.height = '';
     this.element.classList.toggle('open', isOpen);
     this.part('.more').setAttribute('aria-expanded', String(isOpen));
     if (isOpen) this.detail.shown();

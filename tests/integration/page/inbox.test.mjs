@@ -167,8 +167,10 @@ test('by keys alone: down, up, open, approve with a reason, reject, help', { ski
   await page.keyboard.press('Enter');
   const task = await admin.inState(pay, 'completed');
   assert.equal(task.reason, 'the invoice is there');
-  await page.locator(`#decided [data-task-id="${pay}"]`).waitFor();
-  await until(async () => (await focusedTask(page)) === first, 'the focus on the next call');
+  await row(pay).getByText('Approved by').waitFor();
+  assert.equal(await focusedTask(page), pay, 'the focus stays');
+  await page.keyboard.press('j');
+  assert.equal(await focusedTask(page), first);
   await page.keyboard.press('j');
   await page.keyboard.press('r');
   await page.keyboard.press('Escape');
@@ -256,6 +258,7 @@ test('the differences from the last approved call stand before the arguments', {
   const approved = (await filled.createTask('deploy', { to: 'staging', tags: ['a', 'b', 'c'], size: 1.0, card: '1', old: true })).taskId;
   await row(approved).locator('button.approve').click();
   await page.locator('h1').hover(); // nothing moves under the pointer
+  await page.keyboard.press('.');
   await page.locator(`#decided [data-task-id="${approved}"]`).waitFor({ state: 'attached' });
   const { taskId } = await filled.createTask('deploy', { to: 'production<b>\u202e', tags: ['a', 'x', 'b', 'c'], size: 1.0, card: '2', new: { at: [1] } });
   const box = row(taskId).locator('.since-last');

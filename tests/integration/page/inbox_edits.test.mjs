@@ -41,6 +41,7 @@ test('changed and approved: what differs is shown before and after, and runs', {
   const task = await admin.inState(taskId, 'completed');
   assert.deepEqual(task.arguments, { name: 'db-1', count: 7, to: { zone: 'b' } });
   await page.locator('h1').hover();
+  await page.keyboard.press('.');
   await page.locator(`#decided [data-task-id="${taskId}"]`).waitFor();
   await box.locator('.more').click();
   await box.getByText('Changed by admin; the client asked for the values on top').waitFor();

@@ -52,6 +52,7 @@ test('a call that is decided and ends while the pointer is over the list goes do
   await page.locator(`#pending [data-task-id="${decided}"][data-state="completed"]`).waitFor();
   assert.equal(await row(decided).evaluate((element) => element === document.activeElement), true, 'it keeps the focus');
   await page.locator('h1').hover();
+  await page.keyboard.press('.'); // the focus is still in the list
   await page.locator(`#decided [data-task-id="${decided}"]`).waitFor();
   await until(() => row(next).evaluate((element) => element === document.activeElement), 'the focus on the next call');
 });
@@ -63,12 +64,19 @@ test('the focus and a half-typed reason stay while calls come above and go', { s
   await page.keyboard.type('half a ');
   const urgent = await call('pay');
   await row(urgent).waitFor();
-  assert.deepEqual(await order(), [urgent, slow]);
+  assert.deepEqual(await order(), [slow, urgent]);
   await admin.reject(urgent);
-  await page.locator(`#decided [data-task-id="${urgent}"]`).waitFor();
-  await call('deploy'); // equal: the two become a group
-  await page.locator('.group').waitFor();
+  await page.locator(`#pending [data-task-id="${urgent}"][data-state="rejected"]`).waitFor();
+  const equal = await call('deploy');
+  await row(equal).waitFor();
+  assert.deepEqual(await order(), [slow, urgent, equal]);
   await page.keyboard.type('reason');
+  assert.equal(await row(slow).locator('.reason').inputValue(), 'half a reason');
+  assert.equal(await page.locator('#arrange').textContent(), 'Arrange: 1 decided, 2 new');
+  await page.locator('#arrange').click();
+  await page.locator('.group').waitFor(); // the equal ones
+  assert.equal(await page.locator(`#decided [data-task-id="${urgent}"]`).count(), 1);
+  assert.equal(await page.locator('#arrange').isVisible(), false);
   assert.equal(await row(slow).locator('.reason').inputValue(), 'half a reason');
 });
 

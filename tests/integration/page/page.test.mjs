@@ -46,7 +46,7 @@ test('a gateway without tasks says that nothing waits and nothing has been decid
   assert.match(await shown(page), /Nothing is waiting\.[^]*Nothing has been decided yet\./);
 });
 
-test('decided by keyboard: the card goes down, the focus on to the next call', { skip }, async (t) => {
+test('decided by keyboard: the card stays until the list is arranged, then the focus goes on to the next call', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const first = await client.createTask('delete_user');
   const second = await client.createTask('pay');
@@ -55,6 +55,9 @@ test('decided by keyboard: the card goes down, the focus on to the next call', {
   for (const { taskId } of [first, second]) {
     await row(taskId).locator('button.reject').focus();
     await page.keyboard.press('Enter');
+    await page.locator(`#pending [data-task-id="${taskId}"][data-state="rejected"]`).waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.taskId), taskId);
+    await page.keyboard.press('.');
     await page.locator(`#decided [data-task-id="${taskId}"]`).waitFor();
     assert.equal((await admin.task(taskId)).state, 'rejected');
     const focused = await page.evaluate(() => document.activeElement.dataset.taskId ?? document.activeElement.id);
@@ -88,6 +91,7 @@ test('approve with a reason: executed, moved to the decided ones', { skip }, asy
   await row(taskId).getByText('completed').waitFor();
   assert.equal(await row(taskId).locator('button.approve').count(), 0);
   await page.locator('h1').hover();
+  await page.keyboard.press('.');
   await page.locator(`#decided [data-task-id="${taskId}"]`).waitFor();
   assert.match(await row(taskId).locator('.outcome').textContent(), /Approved by admin.*asked Ada/);
 });

@@ -1,0 +1,125 @@
+// The operators' inbox under the hands of one person while another decides: a press means the call that has the focus. Needs Debian's Chromium.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { picture, violations } from '../lib/axe.mjs';
+import { noBrowser as skip, openPage } from '../lib/browser.mjs';
+import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
+import { scene } from '../lib/scene.mjs';
+import { tool } from '../lib/upstream.mjs';
+import { until } from '../lib/wait.mjs';
+
+/** `count` calls of one tool, in the order in which they run out. */
+async function stage(t, count) {
+  const all = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m'), upstream: { tools: [tool('deploy')] } });
+  const client = await all.connect();
+  const call = async (n) => (await client.createTask('deploy', { n }, { ttl: 3_600_000 })).taskId;
+  const ids = [];
+  for (let n = 0; n < count; n += 1) ids.push(await call(n));
+  const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 900 } });
+  await page.goto(`${all.gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  await page.locator('.link[data-state="live"]').waitFor();
+  const row = (id) => page.locator(`[data-task-id="${id}"]`);
+  return {
+    ...all,
+    page,
+    ids,
+    call,
+    row,
+    press: async (...keys) => {
+      for (const key of keys) await page.keyboard.press(key);
+    },
+    focused: () => page.evaluate(() => document.activeElement.dataset.taskId),
+    places: () => page.locator('#pending > li').evaluateAll((rows) => rows.map((element) => [element.dataset.taskId, element.getBoundingClientRect().y, element.offsetHeight])),
+    said: () => page.locator('#announcer').textContent(),
+  };
+}
+
+for (const [name, count] of [['lines', 7], ['open cards', 3]]) {
+  test(`a call that another person decides keeps place, height and focus, and keys do nothing to the next one (${name})`, { skip }, async (t) => {
+    const { admin, page, ids, call, row, press, focused, places, said } = await stage(t, count);
+    const [first, second] = ids;
+    await press('j');
+    assert.equal(await focused(), first);
+    await page.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finished)));
+    const before = await places();
+    await admin.reject(first, 'not today');
+    await page.locator(`#pending [data-task-id="${first}"][data-state="rejected"]`).waitFor();
+    const late = await call(99);
+    await row(late).waitFor();
+    assert.deepEqual((await places()).slice(0, count), before);
+    assert.equal((await places())[count][0], late, 'a new one comes at the end');
+    assert.match(await row(first).locator('.outcome').textContent(), /^Rejected by admin/);
+    assert.equal(await row(first).locator('.outcome').isVisible(), true);
+    assert.equal(await focused(), first);
+    await press('a', 'Enter');
+    assert.match(await said(), /^deploy does not wait any more\. Rejected by admin/);
+    await press('r', 'Enter', 'x');
+    assert.equal(await page.locator('#decide').isVisible(), false);
+    assert.equal((await admin.task(second)).state, 'pending');
+    assert.equal(await page.locator('#arrange').textContent(), 'Arrange: 1 decided, 1 new');
+    await picture(page, `still-${count}`);
+    assert.deepEqual(await violations(page), []);
+    await press('j');
+    assert.equal(await focused(), second);
+    await press('k');
+    assert.equal(await focused(), second, 'a call that waits no more is passed over');
+    await press('.');
+    await page.locator(`#decided [data-task-id="${first}"]`).waitFor();
+    assert.equal(await focused(), second);
+    assert.equal(await page.locator('#arrange').isVisible(), false);
+    await admin.reject(second);
+    await page.locator(`#pending [data-task-id="${second}"][data-state="rejected"]`).waitFor();
+    await page.locator('#search').focus();
+    await page.locator(`#decided [data-task-id="${second}"]`).waitFor();
+  });
+}
+
+test('j a Enter, repeated, decides each call once', { skip }, async (t) => {
+  const { admin, ids, press, focused, upstream } = await stage(t, 7);
+  for (const id of ids) {
+    await press('j');
+    assert.equal(await focused(), id);
+    await press('a', 'Enter');
+    await admin.inState(id, 'completed');
+    await until(async () => (await focused()) === id, 'the focus stays');
+    await until(async () => (await admin.list({ state: 'pending' })).tasks.length === ids.length - 1 - ids.indexOf(id), 'one less');
+  }
+  assert.deepEqual(upstream.calls.map(({ rpc }) => rpc.params.arguments.n).sort(), [0, 1, 2, 3, 4, 5, 6]);
+});
+
+test('a dialog whose call is decided meanwhile says so, and decides nothing', { skip }, async (t) => {
+  const { admin, page, ids, press } = await stage(t, 6);
+  await press('j', 'a');
+  const confirm = page.locator('#dialog-confirm');
+  assert.equal(await confirm.isEnabled(), true);
+  await admin.reject(ids[0], 'no');
+  await page.locator('#dialog-ended').getByText(/^Too late\. Rejected by admin/).waitFor();
+  assert.equal(await confirm.isDisabled(), true);
+  await press('Enter');
+  assert.equal(await page.locator('#decide').isVisible(), true);
+  await press('Escape');
+  assert.equal((await admin.task(ids[1])).state, 'pending');
+});
+
+test('keys that are pressed before the answer to a decision are dropped', { skip }, async (t) => {
+  const { admin, page, ids, press, focused, said } = await stage(t, 7);
+  let go;
+  const gate = new Promise((resolve) => (go = resolve));
+  await page.route('**/approve', async (route) => {
+    await gate;
+    await route.continue();
+  });
+  const sent = page.waitForRequest('**/approve');
+  await press('j', 'a', 'Enter');
+  await sent;
+  await press('j', 'a', 'Enter', 'r', 'Enter');
+  assert.match(await said(), /on its way/);
+  assert.equal(await focused(), ids[0]);
+  assert.equal(await page.locator('#decide').isVisible(), false);
+  go();
+  await admin.inState(ids[0], 'completed');
+  await page.locator(`[data-task-id="${ids[0]}"][aria-busy="false"]`).waitFor();
+  await press('j');
+  assert.equal(await focused(), ids[1]);
+  assert.equal((await admin.task(ids[1])).state, 'pending');
+});
