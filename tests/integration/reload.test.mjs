@@ -113,11 +113,11 @@ test('a bad file leaves the old rules in force, says why in /ready and the log, 
 });
 
 test('a secret in the place of its variable is repeated nowhere; /ready tells places alone', async (t) => {
-  const SECRETS = ['xoxb-1234-secret', 'R0123456789ABCDEF0123456789ABCDEF', 'sk_live_0123456789', '*fromtheenvironment'];
+  const SECRETS = ['xoxb-1234-secret', 'R0123456789ABCDEF0123456789ABCDEF', 'sk_live_0123456789', '*fromtheenvironment', 'CAPITALSALONE'];
   const { gateway, admin } = await scene(t, { rules: [], env: { STARRED: SECRETS[3] } });
   const bad = (lines) => `schema: 1\nsources:\n  - id: up\n    kind: mcp\n    url: http://127.0.0.1:9/mcp\n${lines.join('\n')}\n`;
   const files = [
-    bad([`    headers: {X-Key: {env: ${SECRETS[0]}}, X-Other: {env: ${SECRETS[1]}}}`, 'notify:', `  - {url: "http://127.0.0.1:9/", secret_env: ${SECRETS[2]}}`, `  - {type: pagerduty, routing_key_env: ${SECRETS[1]}}`, `  - {type: slack, channel: C1, token_env: ${SECRETS[0]}}`]),
+    bad([`    headers: {X-Key: {env: ${SECRETS[0]}}, X-Other: {env: ${SECRETS[1]}}}`, 'notify:', `  - {url: "http://127.0.0.1:9/", secret_env: ${SECRETS[2]}}`, `  - {type: pagerduty, routing_key_env: ${SECRETS[1]}}`, `  - {type: slack, channel: C1, token_env: ${SECRETS[0]}}`, `  - {type: pagerduty, routing_key_env: ${SECRETS[4]}}`]),
     bad(['    description: ${STARRED}']),
   ];
   for (const [index, file] of files.entries()) {

@@ -31,12 +31,15 @@ export const shortened = (text, most) => (text.length > most ? `${[...text.slice
 const WITNESS = { issuer: 'verified', gateway: 'gateway' };
 const MOST_NAME = 120;
 
-/** The asker: the witness first, which no name can imitate or push away, then the name, quoted and cut. */
-export function askerText({ principal, principalBy }) {
-  const letters = [...(principal ?? '')];
-  const name = letters.length > MOST_NAME ? `${letters.slice(0, MOST_NAME).join('')}…` : principal ?? '';
-  return `${WITNESS[principalBy] ?? 'unverified'} ${visibleText(JSON.stringify(name))}`;
+/** A name that somebody has given, quoted and cut. */
+export function nameText(given) {
+  const letters = [...(given ?? '')];
+  const name = letters.length > MOST_NAME ? `${letters.slice(0, MOST_NAME).join('')}…` : given ?? '';
+  return visibleText(JSON.stringify(name));
 }
+
+/** The asker: the witness first, which no name can imitate or push away. */
+export const askerText = ({ principal, principalBy }) => `${WITNESS[principalBy] ?? 'unverified'} ${nameText(principal)}`;
 
 /** The same in an element of the class `asker`. */
 export function putAsker(element, task) {

@@ -1,6 +1,6 @@
 // The calls of the audit trail that are no tasks any more, newest first. For auditors.
 import { auditRows } from './api.js';
-import { make, putText, timeElement } from './text.js';
+import { make, nameText, putText, timeElement } from './text.js';
 
 const PAGE = 100;
 const byId = (id) => document.getElementById(id);
@@ -67,7 +67,7 @@ export class Trail {
 
   element(row) {
     const item = make('li', 'trail-row');
-    const facts = [row.tool, row.person ?? row.actor, row.reason && `“${row.reason}”`, row.principal && `asked by ${row.principal}`];
+    const facts = [row.tool, row.person ?? row.actor, row.reason && `“${row.reason}”`, row.principal && `asked under the name ${nameText(row.principal)}`];
     item.append(timeElement(row.at), make('span', 'event', row.event), make('span', 'what', facts.filter(Boolean).join(' · ')));
     item.title = `Row ${row.sequence}${row.taskId ? `, task ${row.taskId}` : ''}`;
     item.dataset.text = asked(row);

@@ -148,5 +148,5 @@ test('auditors go on in the audit trail where the tasks end', { skip }, async (t
   await page.getByText('This is all that the audit trail keeps.').waitFor();
   const events = await page.locator('#trail .event').allTextContents();
   assert.deepEqual(events, ['reject', 'create'], 'newest first, and nothing of the later task');
-  assert.match(await page.locator('#trail').textContent(), /deploy · admin · “<b>not<\/b> now\\u202e”/);
+  assert.match(await page.locator('#trail').textContent(), /deploy · admin · “<b>not<\/b> now\\u202e” · asked under the name "[^"]+"/);
 });
