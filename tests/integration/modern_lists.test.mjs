@@ -152,12 +152,12 @@ test('a source of the modern era alone opens no session: initialize is refused, 
   }
 });
 
-test('a task id of nobody does not go up to a server that has told that it makes no tasks', async (t) => {
-  for (const makesTasks of [false, true]) {
+test('a task id of nobody does not go up to a server that makes no tasks, which is asked for that first', async (t) => {
+  for (const [makesTasks, isAsked] of [[false, true], [true, true], [false, false], [true, false]]) {
     const extensions = { [TASKS_EXTENSION]: {} };
     const { modern, upstream } = await modernScene(t, { upstream: { capabilities: { tools: {}, ...(makesTasks ? { extensions } : {}) }, handlers: { 'tasks/get': ({ reply }) => reply.error(-32602, 'no such task') } } });
     const client = modern({ capabilities: { extensions }, token: 'owner' });
-    await client.send('server/discover');
+    if (isAsked) await client.send('server/discover');
     assert.equal((await client.send('tasks/get', { taskId: 'of-nobody' })).message.error.code, -32602);
     assert.equal(upstream.of('tasks/get').length, makesTasks ? 1 : 0);
   }

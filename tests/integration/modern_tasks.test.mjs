@@ -195,8 +195,8 @@ test('35. a result with isError is completed', async (t) => {
   assert.equal((await admin.task(taskId)).state, 'failed', 'for operators it has failed');
 });
 
-test('32. an id of nobody, before a server without tasks, is unknown and no unknown method', async (t) => {
-  const { modern, upstream } = await stage(t, { upstream: { handlers: { 'tasks/get': ({ reply }) => refuse(reply, 404, -32601, 'Method not found') } } });
+test('32. an id of nobody, before a server that announces tasks and has none, is unknown and no unknown method', async (t) => {
+  const { modern, upstream } = await stage(t, { upstream: { capabilities: { tools: {}, extensions: { [TASKS_EXTENSION]: {} } }, handlers: { 'tasks/get': ({ reply }) => refuse(reply, 404, -32601, 'Method not found') } } });
   const { status, message } = await modern({ token: 'owner' }).send('tasks/get', { taskId: 'theirs' });
   assert.deepEqual([status, message.error.code, message.error.message], [200, -32602, 'Task not found']);
   assert.equal(upstream.of('tasks/get').length, 1);

@@ -2,6 +2,7 @@
  * with tg_ are answered here, all others go to the server. */
 #include "bridge_down/bridge_down.h"
 #include "mcp_client/credential_check.h"
+#include "mcp_client/era_probe.h"
 #include "methods.h"
 #include "own_task.h"
 #include "relay/relay.h"
@@ -143,14 +144,28 @@ static void answer_unknown(struct call *call, bool has_begun)
     own_task_answer_unknown(call);
 }
 
-static bool server_lacks_tasks(const struct call *call)
+static enum source_tasks tasks_of_server(const struct call *call)
 {
-    return source_eras_lacks_tasks(call->worker->gateway->eras, call->source);
+    return source_eras_tasks(call->worker->gateway->eras, call->source);
+}
+
+/* No client was ever told of a task of a server that makes none. */
+static void handle_theirs(struct call *call)
+{
+    const struct relay_options options = {.outlives = is_not_known, .alone = answer_unknown};
+    if (call->is_bridged_down || tasks_of_server(call) == SOURCE_LACKS_TASKS)
+        own_task_answer_unknown(call);
+    else
+        bridge_down_start(call, &options);
+}
+
+static void go_on(struct call *call, call_step next)
+{
+    next(call);
 }
 
 void modern_task_handle(struct call *call)
 {
-    const struct relay_options options = {.outlives = is_not_known, .alone = answer_unknown};
     struct str id = call->envelope.task_id.text;
     struct jsonrpc_error_data data = {.required_capabilities = MODERN_REQUIRES_TASKS};
     if (!dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities))
@@ -160,8 +175,8 @@ void modern_task_handle(struct call *call)
                           NULL);
     else if (task_id_is_ours(id))
         handle_own(call);
-    else if (call->is_bridged_down || server_lacks_tasks(call))
-        own_task_answer_unknown(call); /* no client was ever told of a task of the server's */
+    else if (!call->is_bridged_down && tasks_of_server(call) == SOURCE_TASKS_UNKNOWN)
+        era_probe_then(call, go_on, handle_theirs);
     else
-        bridge_down_start(call, &options);
+        handle_theirs(call);
 }

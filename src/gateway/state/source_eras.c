@@ -23,7 +23,7 @@ struct entry {
     char *url; /* of the server that the verdicts are about */
     struct verdict legacy, modern;
     bool is_doubted;
-    bool lacks_tasks; /* as it has told last */
+    enum source_tasks tasks; /* as it has told last */
     int64_t asked_ms;
     unsigned told; /* the last word in the log; 0: nothing */
 };
@@ -215,14 +215,14 @@ void source_eras_note_tasks(struct source_eras *eras, const struct config_source
                             bool makes_tasks)
 {
     pthread_mutex_lock(&eras->lock);
-    entry_of(eras, source)->lacks_tasks = !makes_tasks;
+    entry_of(eras, source)->tasks = makes_tasks ? SOURCE_MAKES_TASKS : SOURCE_LACKS_TASKS;
     pthread_mutex_unlock(&eras->lock);
 }
 
-bool source_eras_lacks_tasks(struct source_eras *eras, const struct config_source *source)
+enum source_tasks source_eras_tasks(struct source_eras *eras, const struct config_source *source)
 {
     pthread_mutex_lock(&eras->lock);
-    bool lacks = entry_of(eras, source)->lacks_tasks;
+    enum source_tasks tasks = entry_of(eras, source)->tasks;
     pthread_mutex_unlock(&eras->lock);
-    return lacks;
+    return tasks;
 }

@@ -34,8 +34,8 @@ void source_eras_note(struct source_eras *eras, const struct config_source *sour
 /* A modern server has told its capabilities: whether it makes tasks of its own. */
 void source_eras_note_tasks(struct source_eras *eras, const struct config_source *source,
                             bool makes_tasks);
-/* Whether it has told that it makes none. */
-bool source_eras_lacks_tasks(struct source_eras *eras, const struct config_source *source);
+enum source_tasks { SOURCE_TASKS_UNKNOWN, SOURCE_MAKES_TASKS, SOURCE_LACKS_TASKS };
+enum source_tasks source_eras_tasks(struct source_eras *eras, const struct config_source *source);
 /* A modern request was answered as if nobody there spoke it: the next one asks, unless the verdict
  * is a few seconds old. */
 void source_eras_doubt(struct source_eras *eras, const struct config_source *source,
