@@ -138,6 +138,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->detached = quota_create();
     gateway->promoted = quota_create();
     gateway->listens = quota_create();
+    gateway->bridged_streams = quota_create();
     gateway->unknown_listens = quota_create();
     gateway->legacy_sessions = quota_create();
     gateway->task_places = task_places_create();
@@ -173,6 +174,7 @@ void gateway_destroy(struct gateway *gateway)
     task_places_destroy(gateway->task_places);
     quota_destroy(gateway->legacy_sessions);
     quota_destroy(gateway->unknown_listens);
+    quota_destroy(gateway->bridged_streams);
     quota_destroy(gateway->listens);
     quota_destroy(gateway->promoted);
     quota_destroy(gateway->detached);

@@ -113,6 +113,17 @@ test('once a stream of the session listens itself the asking one ends: news come
   void first;
 });
 
+test('the asking stream of a session without a GET stream ends at once, and the next GET listens by itself', async (t) => {
+  const { client, get, first, streams } = await stage(t);
+  get.abort();
+  await first.recorded.gone;
+  for (let i = 0; i < 40; i++) await client.result('resources/subscribe', { uri: `note://${i}` });
+  await until(() => streams.length === 0, () => 'the asking streams to end', { deadline: 4000 });
+  await client.listen();
+  const next = await until(() => streams[0], () => 'the listen of the GET');
+  assert.equal(next.filter.resourceSubscriptions.length, 40);
+});
+
 test('a resource that was unsubscribed from is not told of by the stream that has asked', async (t) => {
   const server = listening((filter) => (filter.toolsListChanged && filter.resourceSubscriptions ? null : filter)); // the renewed listen is refused
   const { client, get, streams } = await stage(t, server);

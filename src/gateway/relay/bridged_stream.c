@@ -11,6 +11,7 @@
 #include "request/headers.h"
 #include "request/token_clock.h"
 #include "state/bridged_sessions.h"
+#include "state/quota.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
@@ -45,9 +46,44 @@ static inline struct bridged_stream *bridged_stream_from(void *context)
 
 static void let_others_speak(const struct call *call);
 
+/* ---- their number ---- */
+
+static void write_key(const struct call *call, struct buffer *key)
+{
+    buffer_init(key);
+    buffer_append_format(key, "%s/%s", call->source->id, call->session);
+}
+
+/* The connections bound it. */
+static void count_one_more(const struct call *call)
+{
+    struct buffer key;
+    write_key(call, &key);
+    quota_take(call->worker->gateway->bridged_streams, buffer_str(&key), INT64_MAX, INT64_MAX);
+    buffer_finish(&key);
+}
+
+static void count_one_less(const struct call *call)
+{
+    struct buffer key;
+    write_key(call, &key);
+    quota_give_back(call->worker->gateway->bridged_streams, buffer_str(&key));
+    buffer_finish(&key);
+}
+
+bool bridged_stream_is_open(const struct call *call)
+{
+    struct buffer key;
+    write_key(call, &key);
+    bool is_open = quota_has(call->worker->gateway->bridged_streams, buffer_str(&key));
+    buffer_finish(&key);
+    return is_open;
+}
+
 static void drop(struct call *call, void *object)
 {
     struct bridged_stream *stream = object;
+    count_one_less(call);
     if (!stream->is_silent)
         let_others_speak(call);
     loop_timer_stop(&stream->retry);
@@ -189,6 +225,7 @@ void bridged_stream_open(struct call *call)
     stream->pause_ms = PAUSE_MS;
     loop_timer_init(&stream->retry, call->worker->loop, on_retry, stream);
     call_part_add(call, &stream->part, &bridged_stream_kind);
+    count_one_more(call);
     http_stream_start(call->exchange, 200, headers_of_stream, HEADERS_OF_STREAM, -1);
     http_stream_flush(call->exchange);
     token_clock_start(call, NULL);

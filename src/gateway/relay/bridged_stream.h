@@ -12,6 +12,8 @@ void bridged_stream_open(struct call *call);
 /* The resources that the session has subscribed to have changed: its streams, of whatever worker,
  * listen anew, and end the earlier listen then. */
 void bridged_stream_renew(const struct call *call);
+/* Whether a GET stream of the call's session is open, at whatever worker. */
+bool bridged_stream_is_open(const struct call *call);
 /* Somebody who tells a session's streams of a resource until one of them listens to it itself. In
  * worker->handovers; its texts are its own. */
 struct bridged_handover {

@@ -110,8 +110,13 @@ static void on_covered(struct bridged_handover *handover)
     loop_timer_start(&subscription->timer, COVERED_MS);
 }
 
+/* Without a stream there is nobody to tell. One that is opened later listens by itself. */
 static void hand_over(struct subscription *subscription, const struct call *call)
 {
+    if (!bridged_stream_is_open(call)) {
+        loop_timer_start(&subscription->timer, 0);
+        return;
+    }
     subscription->handover.source = subscription->source;
     subscription->handover.session = subscription->session;
     subscription->handover.uri = subscription->uri;

@@ -62,6 +62,7 @@ struct gateway {
     struct quota *detached; /* calls that go on without their client (run/detached_cancel.c) */
     struct quota *promoted; /* tasks that were promoted and run, by client_key_of_call() */
     struct quota *listens;  /* streams of subscriptions/listen, by owner */
+    struct quota *bridged_streams;   /* by source and session (relay/bridged_stream.c) */
     struct quota *unknown_listens;   /* of these those of clients that are not known, by address */
     struct quota *legacy_sessions;   /* by owner or address, of all workers (session_pool.c) */
     struct task_places *task_places; /* state/task_places.h */
