@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import net from 'node:net';
 import { test } from 'node:test';
 import { AdminClient, sample } from './lib/admin.mjs';
 import { ADMIN_TOKEN, BRIEF_DRAIN, startGateway, workflow } from './lib/gateway.mjs';
@@ -186,6 +187,18 @@ test('a foreign Host, and a foreign Origin, are refused even with a good token',
   assert.equal((await admin.task(taskId)).state, 'pending');
   // Probes come by pod address, but not over loopback, where the Host of a page's own name would get through.
   for (const [route, status] of [['/health', 200], ['/ready', 403], ['/metrics', 403]]) assert.equal((await admin.as(undefined).get(route, { host: 'pod-7.cluster' })).status, status, route);
+});
+
+test('a probe that names no Host is answered, over loopback too; what needs a token is not', async (t) => {
+  const { gateway } = await stage(t);
+  const { port } = new URL(gateway.adminUrl);
+  const statusOf = async (route) => {
+    const socket = net.connect(Number(port), '127.0.0.1');
+    socket.end(`GET ${route} HTTP/1.0\r\n\r\n`);
+    const answer = Buffer.concat(await socket.toArray()).toString();
+    return Number(answer.split(' ')[1]);
+  };
+  for (const [route, status] of [['/health', 200], ['/ready', 200], ['/metrics', 200], ['/api/v1/tasks', 403]]) assert.equal(await statusOf(route), status, route);
 });
 
 test('lists are filtered by state, source and tool, and paged without loss', async (t) => {

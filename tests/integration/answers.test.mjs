@@ -7,7 +7,9 @@ import { ADMIN_TOKEN, BINARY, workflow } from './lib/gateway.mjs';
 import { modernServer } from './lib/modern.mjs';
 import { modernClient, WITH_TASKS } from './lib/modern_client.mjs';
 import { answerOf, complete, taskMaker } from './lib/modern_upstream.mjs';
+import { postgresMissing, startPostgres } from './lib/postgres.mjs';
 import { callTool, kinds } from './lib/pseudo.mjs';
+import { onDatabase } from './lib/replicas.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -189,6 +191,20 @@ for (const [name, begin] of Object.entries(ways)) {
     await admin.inState(taskId, 'completed');
   });
 }
+
+test('an answer that the database cannot take at once is kept, and reaches the server once it can', { skip: postgresMissing }, async (t) => {
+  const postgres = await startPostgres(t);
+  const { say, told, taskId, admin, upstream } = await ways['a legacy client by its own response on a stream'](t, { rule: LOW, ...onDatabase(postgres.url(), { id: 'p', config: {} }), rules: [LOW], approval: workflow('10m', { typed: 'off' }) });
+  await postgres.stop('SIGQUIT');
+  await say();
+  assert.equal(sent(upstream).length, 0, 'nothing goes to the server before it is stored');
+  await until(async () => (await admin.get('/ready')).json.checks.store === false, 'the gateway to find the database gone');
+  await postgres.start();
+  assert.deepEqual(await until(told, 'the answer at the server', { deadline: 30_000 }), accept());
+  await admin.inState(taskId, 'completed');
+  assert.deepEqual((await answers(admin)).map((answer) => [answer.answerOf, answer.state]), [[taskId, 'completed']]);
+  assert.equal(sent(upstream).length, 1);
+});
 
 test('with rounds: deny nobody is asked: the server is told at once', async (t) => {
   const set = await approved(await stage(t, { rounds: 'deny', upstream: { handlers: { 'tools/call': asks(elicit('e-1'), sample('s-1')) } } }));

@@ -112,6 +112,26 @@ test('rules that changed while a plain claim was on its way to the disk are comp
   assert.equal(upstream.calls.length, 0);
 });
 
+test('a list of tools that goes out of date while a claim is on its way to the disk is no change of the tool', { skip: postgresMissing }, async (t) => {
+  const postgres = await startPostgres(t);
+  const { admin, as, call, client, gateway, upstream } = await stage(t, {}, onDatabase(postgres.url(), { id: 'p', rules: [{ match: 'delete_user', action: 'approve', execution: 'on_result' }], approval: workflow('10m'), config: { admin: ADMIN }, env: ENV }));
+  const stream = await client.listen();
+  await client.result('tools/list');
+  const id = await call();
+  await as.alice.approve(id);
+  const release = await holdWriters(t, postgres);
+  const result = client.result('tasks/result', { taskId: id });
+  const isCommitting = () => gateway.logs.some(({ msg, task, to }) => msg === 'A call moves' && task === id && to === 'committing');
+  await until(isCommitting, 'the claim to be queued');
+  upstream.onHttp = ({ rpc }) => rpc?.method === 'tools/list'; // never answered: no list is current any more
+  upstream.push({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+  await stream.message((m) => m.method === 'notifications/tools/list_changed');
+  await release();
+  assert.ok((await result).content);
+  assert.equal((await admin.task(id)).state, 'completed');
+  assert.equal(upstream.calls.length, 1);
+});
+
 test('votes, withdrawals and cancellations that race the claim: each call runs once, or not at all', async (t) => {
   const { admin, as, call, client, upstream } = await stage(t, { quorum: 2 });
   let approved = 0;
