@@ -326,10 +326,13 @@ bool check_dot_path(struct str text, struct error *error)
     return true;
 }
 
+/* Clients take names of up to 64 bytes, and put names of their own before ours. */
+#define TOOL_PREFIX_MOST 20
+
 bool check_tool_prefix(struct str text, struct error *error)
 {
-    return (text.length > 0 && text.length <= 32 && consists_of(text, "_-")) ||
-           error_set(error, "a prefix is up to 32 letters, digits, \"_\" and \"-\"");
+    return (text.length > 0 && text.length <= TOOL_PREFIX_MOST && consists_of(text, "_-")) ||
+           error_set(error, "a prefix is up to 20 letters, digits, \"_\" and \"-\"");
 }
 
 bool check_variable_name(struct str text, struct error *error)

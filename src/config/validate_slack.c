@@ -186,6 +186,13 @@ static void set_secrets(const struct view *view, struct config_notify *notify, c
     free(path);
 }
 
+/* A reason, and other arguments, are given on the page alone. */
+static bool needs_page(const struct config_workflow *workflow)
+{
+    return workflow->approve_needs_reason || workflow->reject_needs_reason ||
+           workflow->allow_edit.count > 0;
+}
+
 static void add_destination(const struct view *view)
 {
     struct config *config = view->draft->config;
@@ -207,7 +214,7 @@ static void add_destination(const struct view *view)
         notify = add_endpoint(view, url, channel);
     add_name(&notify->destination_of, view->workflow->name);
     set_secrets(view, notify, token);
-    if (!config->public_url)
+    if (!config->public_url && needs_page(view->workflow))
         complain(view, true, "type", "set admin.public_url",
                  "the messages have no link to the page, whose address is not known");
 }

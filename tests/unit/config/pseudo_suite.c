@@ -70,7 +70,7 @@ static const struct {
     {"pseudo_tasks: {defaultTtlMs: 2000, maxTtlMs: 1000}\n",
      "t.yaml:9:46: pseudo_tasks.maxTtlMs: must not be below defaultTtlMs\n"},
     {"pseudo_tools: {prefix: \"a b\"}\n", "t.yaml:9:24: pseudo_tools.prefix: \"a b\": a prefix is "
-                                          "up to 32 letters, digits, \"_\" and \"-\"\n"},
+                                          "up to 20 letters, digits, \"_\" and \"-\"\n"},
     {"pseudo_tools: {mode: sometimes}\n", "t.yaml:9:22: pseudo_tools.mode: \"sometimes\" is not a "
                                           "mode; it may be auto, always, never\n"},
 };

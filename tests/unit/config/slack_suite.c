@@ -75,11 +75,14 @@ START_TEST(a_file_of_thoughtgate_needs_no_page_and_no_ids)
     struct config *config =
         expect_load(HEAD "approval: {ops: {destination: {type: slack, channel: C1, mention: "
                          "['@oncall', U1]}}}\n",
-                    "t.yaml:4:38: warning: approval.ops.destination.type: the messages have no "
-                    "link to the page, whose address is not known; set admin.public_url\n"
                     "t.yaml:4:67: warning: approval.ops.destination.mention: only ids of Slack's "
                     "are mentioned, the others are left out; write ids, such as U012ABCDEF\n");
     ck_assert_uint_eq(config->notify[0].mention.count, 1);
+    config_unref(config);
+    config = expect_load(
+        HEAD "approval: {ops: {destination: {type: slack, channel: C1}, allow_edit: [a]}}\n",
+        "t.yaml:4:38: warning: approval.ops.destination.type: the messages have no link to the "
+        "page, whose address is not known; set admin.public_url\n");
     config_unref(config);
     const char *channel[] = {"SLACK_BOT_TOKEN=xoxb-3", "THOUGHTGATE_SLACK_CHANNEL=#env",
                              "THOUGHTGATE_SLACK_APPROVE_REACTION=:thumbsup:",

@@ -1,0 +1,102 @@
+// Faults that other gateways had in the field, and that no other file here is about.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fastClock, fastClockMissing } from './lib/fast_clock.mjs';
+import { workflow } from './lib/gateway.mjs';
+import { exchange } from './lib/http.mjs';
+import { modernClient } from './lib/modern_client.mjs';
+import { scene } from './lib/scene.mjs';
+import { tool } from './lib/upstream.mjs';
+import { until } from './lib/wait.mjs';
+
+const PLAIN = { capabilities: {} };
+const held = { rules: [['delete_*', 'approve']], approval: workflow('1h'), upstream: { tools: [tool('delete_user'), tool('read')] }, config: { clients: [{ match: '*', tasks: 'no' }] } };
+const DELETE = { name: 'delete_user', arguments: { id: 7 } };
+
+test('a tool that is silent for four minutes after the approval is not cut', { skip: fastClockMissing }, async (t) => {
+  const { upstream, admin, connect } = await scene(t, { ...held, config: {}, env: fastClock(60) });
+  let answer;
+  upstream.handlers['tools/call'] = ({ reply }) => void (answer = () => reply.result({ content: [{ type: 'text', text: 'deleted' }] }));
+  const client = await connect();
+  const { taskId } = await client.createTask('delete_user', {}, {});
+  const before = Date.parse((await admin.task(taskId)).createdAt);
+  await admin.approve(taskId);
+  await upstream.received('tools/call');
+  const now = async () => Date.parse((await admin.get('/health')).headers.date);
+  await until(async () => (await now()) - before > 250_000, 'four minutes of the gateway\'s clock', { deadline: 20_000, every: 200 });
+  answer();
+  await admin.inState(taskId, 'completed');
+});
+
+for (const [how, refuse] of Object.entries({ 'HTTP 500': ({ reply }) => reply.http(500, {}, 'broken'), '-32603': ({ reply }) => reply.error(-32603, 'broken') })) {
+  for (const of of ['legacy', 'modern']) {
+    test(`a server that answers ${how} to all, while its era is found out, gets a call of a ${of} client ${of === 'modern' ? 'never' : 'once'}`, async (t) => {
+      const { upstream, gateway, raw } = await scene(t, { upstream: { handlers: Object.fromEntries(['server/discover', 'initialize', 'tools/list', 'tools/call', 'ping'].map((method) => [method, refuse])) }, awaitUpstream: false });
+      const client = of === 'modern' ? modernClient(t, gateway.url, PLAIN) : await raw(PLAIN);
+      const { status } = await client.send('tools/call', { name: 'read', arguments: {} });
+      assert.ok(status > 0);
+      assert.equal(upstream.calls.length, of === 'modern' ? 0 : 1);
+    });
+  }
+}
+
+test('three equal calls in parallel, approved once: one execution, and its result for all three', async (t) => {
+  const { upstream, admin, connect } = await scene(t, held);
+  const client = await connect(PLAIN);
+  const calls = [1, 2, 3].map(() => client.result('tools/call', DELETE));
+  const { id } = await admin.pending();
+  await until(async () => ((await admin.metrics())['thoughtgate_pseudo_waiting{kind="call"}'] ?? 3) >= 3, 'all three to wait');
+  await admin.approve(id);
+  for (const { content } of await Promise.all(calls)) assert.equal(content[0].text, 'did delete_user');
+  assert.equal(upstream.calls.length, 1);
+  assert.equal((await admin.get('/api/v1/tasks')).json.tasks.length, 1);
+});
+
+test('GET and HEAD of paths that the gateway does not know never reach a server', async (t) => {
+  const { upstream, gateway } = await scene(t, {});
+  for (const method of ['GET', 'HEAD']) {
+    for (const path of ['/favicon.ico', '/robots.txt', '/mcp/', '/mcp/v2', '/mcp/../mcp/x', '/up', '/up/mcp/x', '/other/mcp', '/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/sse', '/%6dcp/x', '//mcp/x']) {
+      const { status } = await exchange(`${gateway.origin}${path}`, { method, headers: { accept: 'text/event-stream' } });
+      assert.equal(status, 404, `${method} ${path}`);
+    }
+  }
+  for (const path of ['/', '/mcp', '/mcp/v1', '/up/mcp']) assert.equal((await exchange(`${gateway.origin}${path}`, { method: 'HEAD' })).status, 405, `HEAD ${path}`);
+  assert.deepEqual(upstream.requests.filter(({ method }) => ['GET', 'HEAD'].includes(method)).map(({ path }) => path), []);
+});
+
+test('own tool names have 46 characters at most with the longest prefix, and a longer one is refused', async (t) => {
+  const prefix = 'Abcdefghij_-12345678';
+  const names = [...Array(2).keys()].map((i) => `t.${'x'.repeat(58 + i * 70 - 2)}`);
+  const theirs = ['list_tasks', 'get_task', 'get_task_result', 'cancel_task', 'await_activity', 'respond_to_elicitation', 'a.b-c_d', ...names];
+  const { gateway, connect } = await scene(t, { ...held, upstream: { tools: theirs.map((name) => tool(name)) }, config: { ...held.config, pseudo_tools: { prefix } } });
+  const client = await connect(PLAIN);
+  const { tools } = await client.result('tools/list');
+  const own = tools.map(({ name }) => name).filter((name) => !theirs.includes(name));
+  assert.ok(own.includes(`${prefix}respond_to_elicitation`));
+  for (const name of own) assert.match(name, /^[A-Za-z0-9_-]{1,46}$/);
+  for (const name of ['a.b-c_d', ...names]) {
+    assert.ok(tools.some((one) => one.name === name), name);
+    assert.equal((await client.result('tools/call', { name, arguments: {} })).content[0].text, `did ${name}`);
+  }
+  for (const wrong of [`${prefix}9`, 'a.b', 'a b']) {
+    gateway.writeConfig({ config: { ...held.config, pseudo_tools: { prefix: wrong } } });
+    const { code, stderr } = await gateway.cli(['check', '--config', gateway.configPath]);
+    assert.equal(code, 2, wrong);
+    assert.match(stderr, /pseudo_tools\.prefix: .*a prefix is up to 20 letters, digits, "_" and "-"/);
+  }
+});
+
+test('a file of the older gateway loads, and warns only of what has no effect', async (t) => {
+  const { gateway } = await scene(t, {});
+  gateway.replaceConfig(`schema: 1
+sources: [{id: files, kind: mcp, url: 'http://127.0.0.1:9/mcp', timeout: 45s}]
+governance:
+  defaults: {action: forward}
+  rules:
+    - {match: 'drop_*', action: approve, approval: chat, inspectors: [pii], limits: {calls: 3}}
+approval: {chat: {destination: {type: slack, channel: '#ops'}, timeout: 5m, on_timeout: deny}}
+`);
+  const { code, stderr } = await gateway.cli(['check', '--config', gateway.configPath], { env: { SLACK_BOT_TOKEN: 'xoxb-1' } });
+  assert.equal(code, 0, stderr);
+  assert.equal(stderr, '');
+});
