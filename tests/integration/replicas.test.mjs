@@ -157,7 +157,7 @@ describe('silence', { concurrency: true }, () => {
 
   test('the database goes and comes back under load: forwarded calls go on, nothing that was answered is lost', options, async (t) => {
     const server = await startPostgres(t);
-    const { upstream, gateways } = await replicas(t, server.url(), ['a', 'b']);
+    const { upstream, gateways } = await replicas(t, server.url(), ['a', 'b'], { config: { limits: { pending_per_principal: 100_000, pending_total: 100_000 } } });
     const clients = await Promise.all(gateways.map((gateway) => clientOf(t, gateway)));
     const acknowledged = [];
     let goesOn = true;
