@@ -1,8 +1,11 @@
 /* The chain of the audit trail: what is changed, removed or cut off is found. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "backend.h"
 #include "harness.h"
 #include "sqlite/migrations.h"
 #include "taskgate/core/buffer.h"
@@ -296,6 +299,62 @@ START_TEST(an_anchor_of_a_clock_that_was_ahead_does_not_stop_anchors)
 }
 END_TEST
 
+/* ---- a sweep that fails after it has made an anchor ---- */
+
+static struct store_backend failing;
+static struct task_rows failing_tasks;
+static bool (*find_next_deadline)(struct database *database, int64_t now_ms, int64_t *deadline_ms);
+static atomic_bool fails_next;
+
+static bool fail_once(struct database *database, int64_t now_ms, int64_t *deadline_ms)
+{
+    return !atomic_exchange(&fails_next, false) &&
+           find_next_deadline(database, now_ms, deadline_ms);
+}
+
+static int count_lines(const char *path, const char *what)
+{
+    char line[4096];
+    int count = 0;
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file))
+        count += strstr(line, what) != NULL;
+    fclose(file);
+    return count;
+}
+
+START_TEST(an_anchor_that_was_undone_is_not_logged)
+{
+    const struct store_audit_settings settings = {.anchor_every_ms = 3600000};
+    char path[sizeof scratch.path + 8];
+    snprintf(path, sizeof path, "%s.log", scratch.path);
+    bench_close(&bench);
+    failing = *scratch.backend;
+    failing_tasks = *failing.tasks;
+    find_next_deadline = failing_tasks.next_deadline;
+    failing_tasks.next_deadline = fail_once;
+    failing.tasks = &failing_tasks;
+    scratch.backend = &failing;
+    bench_open(&bench, &scratch);
+    write_rows();
+    ck_assert_ptr_nonnull(freopen(path, "w", stderr));
+    ck_assert_int_eq(dup2(fileno(stderr), STDERR_FILENO), STDERR_FILENO);
+    atomic_store(&fails_next, true);
+    store_audit_configure(bench.store, &settings);
+    for (int i = 0; i < 1000 && atomic_load(&fails_next); i++)
+        loop_run_once(bench.loop, 10);
+    ck_assert(!atomic_load(&fails_next));
+    store_audit_configure(bench.store, &settings);
+    wait_for_count("SELECT count(*) FROM audit_anchor", 1);
+    bench_close(&bench); /* all is logged */
+    ck_assert_int_eq(count_lines(path, "A store operation failed"), 1);
+    ck_assert_int_eq(count_lines(path, "Audit anchor"), 1);
+    remove(path);
+    bench_open(&bench, &scratch);
+}
+END_TEST
+
 START_TEST(rows_of_an_older_version_are_chained)
 {
     bench_close(&bench);
@@ -356,6 +415,7 @@ int main(void)
     tcase_add_test(tests, rows_that_are_too_old_leave_an_anchor);
     tcase_add_test(tests, rows_of_a_clock_that_was_ahead_do_not_stop_the_purge);
     tcase_add_test(tests, an_anchor_of_a_clock_that_was_ahead_does_not_stop_anchors);
+    tcase_add_test(tests, an_anchor_that_was_undone_is_not_logged);
     tcase_add_test(tests, rows_of_an_older_version_are_chained);
     tcase_add_test(tests, a_backup_is_private_whole_and_replaces_nothing);
     suite_add_tcase(suite, tests);
