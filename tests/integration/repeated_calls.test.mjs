@@ -91,3 +91,44 @@ test('a forwarded call that hangs is joined by no call while its client waits', 
   assert.equal((await first).message.result.content[0].text, 'first');
   assert.equal(upstream.calls.length, 2);
 });
+
+test('with a token the same call joins across sessions, also when it was approved meanwhile, and after a restart', async (t) => {
+  const { connect, gateway, admin, upstream } = await stage(t);
+  upstream.handlers['tools/call'] = () => {};
+  const session = (token) => connect({ ...kinds.old.client, token });
+  const first = await joined(await session('A'), FIRST);
+  const again = await joined(await session('A'), SAME);
+  assert.deepEqual([again.joined, again.proxy_task.task_id], [true, first.proxy_task.task_id]);
+  assert.equal((await joined(await session('B'), FIRST)).joined, false);
+  await gateway.restart();
+  await admin.approve(first.proxy_task.task_id); // nobody's credentials are there
+  const late = await joined(await session('A'), SAME);
+  assert.deepEqual([late.joined, late.proxy_task.task_id], [true, first.proxy_task.task_id]);
+  await upstream.received('tools/call');
+  const running = await joined(await session('A'), SAME);
+  assert.deepEqual([running.joined, running.proxy_task.task_id], [true, first.proxy_task.task_id]);
+  assert.equal((await admin.list()).tasks.length, 2);
+  assert.equal(upstream.calls.length, 1);
+});
+
+test('an outcome that came after four seconds goes once more to the next equal call, unless it was fetched', async (t) => {
+  const { connect, admin, upstream } = await scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user')] } });
+  const session = () => connect({ ...kinds.old.client, token: 'A' });
+  const texts = async (waiting) => (await waiting).content.map(({ text }) => text);
+  const ask = async (user, client) => callTool(client ?? (await session()), 'delete_user', { user });
+  const calls = [0, 1, 2].map((user) => ask(user));
+  await until(async () => (await admin.list()).tasks.length === 3, 'three tasks');
+  await new Promise((resolve) => setTimeout(resolve, 4100)); // the contract's time, which a client gives up after
+  for (const task of (await admin.list()).tasks) await admin.approve(task.id);
+  for (const call of calls) assert.equal((await texts(call))[0], 'did delete_user');
+  const tasks = (await admin.list()).tasks;
+  const id = (user) => tasks.find((task) => task.arguments.user === user).id;
+  assert.deepEqual(await texts(ask(0)), ['did delete_user', `This is the outcome of your earlier call, task ${id(0)}. It was not run again for this one.`]);
+  await callTool(await session(), 'get_task_result', { task_id: id(1) });
+  assert.equal(upstream.calls.length, 3);
+  const fresh = [ask(0), ask(1)];
+  await until(async () => (await admin.list()).tasks.length === 5, 'two new tasks');
+  for (const { id: task, state } of (await admin.list()).tasks) if (state === 'pending') await admin.approve(task);
+  for (const call of fresh) assert.equal((await texts(call)).length, 1);
+  assert.equal(upstream.calls.length, 5);
+});

@@ -29,6 +29,8 @@
 /* The call tries again when the task that it was to join has gone meanwhile. */
 #define MOST_ATTEMPTS 3
 #define MOST_CANDIDATES 100
+/* A client that has waited for so long may have given up without a word. */
+#define LONG_WAIT_MS 4000
 
 /* ---- the wait ---- */
 
@@ -37,7 +39,10 @@ static void on_ended(struct call *call, struct task *task)
     struct plain_call *plain = plain_call_of(call);
     struct repeated_call join = plain_call_join(plain);
     plain->is_told = true;
-    repeated_call_forget(plain->gateway, &join);
+    if (loop_now_ms(call->worker->loop) - plain->began_ms < LONG_WAIT_MS)
+        repeated_call_forget(plain->gateway, &join);
+    else
+        repeated_call_doubt(plain->gateway, &join);
     plain_call_answer_outcome(call, plain, task);
 }
 
@@ -247,19 +252,13 @@ static void create(struct call *call)
 
 /* ---- an earlier call's ---- */
 
-/* A call joins a task that is undecided. Later the outcome goes once to a call whose earlier wait
- * ended without it. */
+/* A call joins a task that has not ended. Later the outcome goes once to a call whose earlier wait
+ * ended without it, or too late for its client. */
 static bool may_join(const struct plain_call *plain, const struct task *task)
 {
     struct repeated_call join = plain_call_join(plain);
-    char id[TASK_ID_BYTES];
-    bool is_undelivered = false;
-    if (task->state == TASK_PENDING || plain->has_state)
-        return true;
-    if (task_state_is_terminal(task->state))
-        return repeated_call_take(plain->gateway, &join);
-    return repeated_call_find(plain->gateway, join.key, join.digest, id, &is_undelivered) &&
-           strcmp(id, join.id) == 0 && is_undelivered;
+    return !task_state_is_terminal(task->state) || plain->has_state ||
+           repeated_call_take(plain->gateway, &join);
 }
 
 /* Of the request as its client made it. */
@@ -323,8 +322,7 @@ static bool is_same(const struct call *call, const struct plain_call *plain,
 {
     char digest[DIGEST_HEX_BYTES];
     repeated_call_digest(task->definition_digest, asked_digest(task), digest);
-    return strcmp(task->session, call->session) == 0 && call_owns(call, task) &&
-           strcmp(digest, plain->digest) == 0;
+    return call_owns(call, task) && strcmp(digest, plain->digest) == 0;
 }
 
 static void on_found(void *context, const struct store_reply *reply)
@@ -358,7 +356,7 @@ static void look_in_store(struct call *call)
         .session = str_from(call->session),
         .source = str_from(call->source->id),
         .tool = call_tool(call),
-        .states = 1U << TASK_PENDING,
+        .states = 1U << TASK_PENDING | 1U << TASK_APPROVED | 1U << TASK_EXECUTING,
         .limit = MOST_CANDIDATES,
     };
     store_task_list(call->worker->gateway->store, &query, call_to_store(call, on_found));
@@ -372,6 +370,8 @@ static void begin(struct call *call)
     bool is_undelivered;
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_call(call, key);
+    inbox_touch(plain->gateway, str_from(key));
+    client_key_of_owner(call, key);
     plain->key = call_memory_copy(call, str_from(key));
     inbox_touch(plain->gateway, str_from(plain->key));
     if (plain->has_state)
@@ -391,6 +391,7 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
     struct plain_call *plain = call_memory_take(call, sizeof *plain);
     char request_digest[DIGEST_HEX_BYTES];
     plain->gateway = call->worker->gateway;
+    plain->began_ms = loop_now_ms(call->worker->loop);
     plain->decision = *decision;
     plain->tool = *tool;
     plain->accelerated = accelerated;
@@ -407,6 +408,7 @@ void plain_call_go_on(struct call *call, const struct request_state *state)
 {
     struct plain_call *plain = call_memory_take(call, sizeof *plain);
     plain->gateway = call->worker->gateway;
+    plain->began_ms = loop_now_ms(call->worker->loop);
     plain->has_state = true;
     plain->state = *state;
     call_find_tool(call, call_tool(call), &plain->tool);
@@ -446,12 +448,13 @@ bool plain_call_rejoins(struct call *call, const struct policy_decision *decisio
         call->envelope.kind != ENVELOPE_REQUEST)
         return false;
     call_identify(call);
-    inbox_key_of_call(call, key);
+    client_key_of_owner(call, key);
     repeated_call_digest_left(&call->envelope, digest);
     if (!repeated_call_find(gateway, str_from(key), digest, id, &is_undelivered))
         return false;
     struct plain_call *plain = call_memory_take(call, sizeof *plain);
     plain->gateway = gateway;
+    plain->began_ms = loop_now_ms(call->worker->loop);
     plain->decision = *decision;
     plain->forward = forward;
     plain->key = call_memory_copy(call, str_from(key));

@@ -15,6 +15,7 @@ struct plain_call {
     struct catalog_tool tool;
     char *key;              /* call_memory.h: of the client; "": nobody can be told from another */
     struct task *task;      /* until the wait begins, and once it has ended without an outcome */
+    int64_t began_ms;       /* by the loop's clock */
     int64_t decide_by_ms;   /* of it, when it was read last */
     char id[TASK_ID_BYTES]; /* of it; "" before there is one */
     char digest[DIGEST_HEX_BYTES];

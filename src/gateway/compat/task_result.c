@@ -77,7 +77,7 @@ static void answer_ended(struct call *call, struct task *task)
     bool is_error = has_run && task->outcome == TASK_OUTCOME_ERROR;
     char key[CLIENT_KEY_BYTES];
     count_wait("ended");
-    inbox_key_of_call(call, key);
+    client_key_of_owner(call, key);
     repeated_call_forget_task(call->worker->gateway, str_from(key), task->id);
     if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
         compat_answer_result(call, outcome);

@@ -7,15 +7,19 @@
 
 #include "inbox_internal.h"
 #include "request/request_parts.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
 #define MOST_JOINS 200
+/* A client that asks again asks so soon. */
+#define DOUBT_MS 60000
 
 struct join {
     struct list node;
     char digest[DIGEST_HEX_BYTES];
     char id[TASK_ID_BYTES];
     bool is_undelivered;
+    int64_t until_ms;       /* monotonic: the outcome may be given out until then; 0: always */
     atomic_size_t *counted; /* its counter while it is there, or NULL */
 };
 
@@ -157,11 +161,22 @@ void repeated_call_set_undelivered(struct gateway *gateway, const struct repeate
     unlock(gateway);
 }
 
+void repeated_call_doubt(struct gateway *gateway, const struct repeated_call *join)
+{
+    struct join *found = find_same(lock(gateway, join->key), join);
+    if (found) {
+        found->is_undelivered = true;
+        found->until_ms = clock_monotonic_ms() + DOUBT_MS;
+    }
+    unlock(gateway);
+}
+
 bool repeated_call_take(struct gateway *gateway, const struct repeated_call *join)
 {
     struct inbox *client = lock(gateway, join->key);
     struct join *found = find_same(client, join);
-    bool may_tell = found && found->is_undelivered;
+    bool may_tell = found && found->is_undelivered &&
+                    (found->until_ms == 0 || clock_monotonic_ms() < found->until_ms);
     if (may_tell)
         drop(client, found);
     unlock(gateway);

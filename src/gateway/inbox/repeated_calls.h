@@ -37,6 +37,9 @@ bool repeated_call_claim(struct gateway *gateway, const struct repeated_call *jo
 void repeated_call_forget(struct gateway *gateway, const struct repeated_call *join);
 /* A wait has ended without the outcome. */
 void repeated_call_set_undelivered(struct gateway *gateway, const struct repeated_call *join);
+/* The outcome was given out, but only to calls that had waited for so long that their clients may
+ * have given up. It is undelivered for a minute. */
+void repeated_call_doubt(struct gateway *gateway, const struct repeated_call *join);
 /* True when the caller may give out an outcome that the client has not got. Such a call is a new
  * one from then on. */
 bool repeated_call_take(struct gateway *gateway, const struct repeated_call *join);

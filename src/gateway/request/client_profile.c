@@ -46,6 +46,11 @@ void client_key_of_call(const struct call *call, char key[])
     write_key_of(call->source->id, call->session, call->owner, key);
 }
 
+void client_key_of_owner(const struct call *call, char key[])
+{
+    write_key_of(call->source->id, "", call->owner, key);
+}
+
 void client_key_of_task(const struct task *task, char key[])
 {
     write_key_of(task->source, task->session, task->owner, key);

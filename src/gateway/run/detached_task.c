@@ -157,8 +157,10 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
 
 void detached_task_remember(const struct detached_call *detached, const struct call *call)
 {
-    char digest[DIGEST_HEX_BYTES];
+    char digest[DIGEST_HEX_BYTES], key[CLIENT_KEY_BYTES];
     repeated_call_digest_left(&call->envelope, digest);
-    const struct repeated_call join = {str_from(detached->key), digest, detached->base.task->id};
+    client_key_of_owner(call, key);
+    inbox_touch(detached->base.worker->gateway, str_from(key));
+    const struct repeated_call join = {str_from(key), digest, detached->base.task->id};
     repeated_call_leave(detached->base.worker->gateway, &join);
 }
