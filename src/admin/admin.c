@@ -68,6 +68,7 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
     MAGIC_SET(admin, ADMIN_MAGIC);
     admin->loop = loop;
     admin->store = options->store;
+    admin->state_keys = options->state_keys;
     admin->upstream_reachable = options->upstream_reachable;
     admin->context = options->context;
     admin->worker = options->worker;

@@ -1,103 +1,54 @@
-/* Between the store's rows and the way to the provider and back. */
+/* The sealed text is the end of the attempt's life, the nonce and the verifier. */
 #include "attempts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 
-#include "taskgate/core/digest.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/state_seal.h"
 
-#include "internal.h"
-#include "seal.h"
+#define PREFIX STR("sign_in_")
+#define VALUE_LENGTH ((size_t)COOKIE_VALUE_BYTES - 1)
 
-/* One that is on its way to the store, or back. */
-struct asked {
-    attempt_callback callback;
-    void *context;
-    struct attempt attempt;
-    char cookie[COOKIE_VALUE_BYTES];
-};
-
-static struct asked *ask(struct str cookie, attempt_callback callback, void *context)
+void attempt_begin(struct attempt *attempt, const struct state_keys *keys, struct str cookie,
+                   struct buffer *state)
 {
-    struct asked *asked = memory_alloc(sizeof *asked);
-    asked->callback = callback;
-    asked->context = context;
-    memcpy(asked->cookie, cookie.bytes, cookie.length);
-    return asked;
-}
-
-static void answer(struct asked *asked, enum attempt_result result)
-{
-    asked->callback(asked->context, result, result == ATTEMPT_OK ? &asked->attempt : NULL);
-    explicit_bzero(asked, sizeof *asked);
-    free(asked);
-}
-
-/* ---- beginning ---- */
-
-static void on_kept(void *context, const struct store_reply *reply)
-{
-    answer(context, reply->status == STORE_OK ? ATTEMPT_OK : ATTEMPT_UNAVAILABLE);
-}
-
-void attempts_begin(struct admin *admin, struct str cookie, attempt_callback callback,
-                    void *context)
-{
-    char digest[DIGEST_HEX_BYTES], browser[DIGEST_HEX_BYTES];
-    struct asked *asked = ask(cookie, callback, context);
-    struct attempt *attempt = &asked->attempt;
-    cookie_make_value(attempt->state);
+    struct buffer text;
     cookie_make_value(attempt->nonce);
     cookie_make_value(attempt->verifier);
-    digest_sha256_hex(str_from(attempt->state), digest);
-    digest_sha256_hex(cookie, browser);
-    char *text = memory_format("%s%s", attempt->nonce, attempt->verifier);
-    char *sealed = seal_close(cookie, str_from(text));
-    store_attempt_put(admin->store, &(struct store_attempt){digest, browser, sealed},
-                      (struct store_call){admin->loop, on_kept, asked});
-    explicit_bzero(text, strlen(text));
-    free(text);
-    free(sealed);
+    buffer_init(&text);
+    buffer_append_format(&text, "%s%s%" PRId64, attempt->nonce, attempt->verifier,
+                         clock_now_ms() + ATTEMPT_LIFE_MS);
+    if (!state_seal(keys, PREFIX, cookie, buffer_str(&text), state))
+        memory_exhausted(); /* nothing else can be missing */
+    explicit_bzero(text.bytes, text.length);
+    buffer_finish(&text);
 }
 
-/* ---- and back ---- */
-
-static bool open_attempt(struct asked *asked, const char *sealed)
+static bool read_text(struct attempt *attempt, struct str text)
 {
-    struct attempt *attempt = &asked->attempt;
-    const size_t length = COOKIE_VALUE_BYTES - 1;
-    char *text = seal_open(str_from(asked->cookie), str_from(sealed));
-    bool is_whole = text && strlen(text) == 2 * length;
-    if (is_whole) {
-        snprintf(attempt->nonce, sizeof attempt->nonce, "%.*s", (int)length, text);
-        snprintf(attempt->verifier, sizeof attempt->verifier, "%s", text + length);
-    }
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-    return is_whole;
+    uint64_t until_ms;
+    if (text.length <= 2 * VALUE_LENGTH ||
+        !str_to_u64(str_slice(text.bytes + 2 * VALUE_LENGTH, text.length - 2 * VALUE_LENGTH),
+                    &until_ms) ||
+        until_ms <= (uint64_t)clock_now_ms())
+        return false;
+    memcpy(attempt->nonce, text.bytes, VALUE_LENGTH);
+    memcpy(attempt->verifier, text.bytes + VALUE_LENGTH, VALUE_LENGTH);
+    attempt->nonce[VALUE_LENGTH] = attempt->verifier[VALUE_LENGTH] = '\0';
+    return true;
 }
 
-static void on_taken(void *context, const struct store_reply *reply)
+bool attempt_read(struct attempt *attempt, const struct state_keys *keys, struct str cookie,
+                  struct str state)
 {
-    struct asked *asked = context;
-    enum attempt_result result = ATTEMPT_UNAVAILABLE;
-    if (reply->status == STORE_OK)
-        result = open_attempt(asked, reply->sealed) ? ATTEMPT_OK : ATTEMPT_NONE;
-    else if (reply->status == STORE_NOT_FOUND)
-        result = ATTEMPT_NONE;
-    answer(asked, result);
-}
-
-void attempts_take(struct admin *admin, struct str state, struct str cookie,
-                   attempt_callback callback, void *context)
-{
-    char digest[DIGEST_HEX_BYTES], browser[DIGEST_HEX_BYTES];
-    struct asked *asked = ask(cookie, callback, context);
-    digest_sha256_hex(state, digest);
-    digest_sha256_hex(cookie, browser);
-    store_attempt_take(admin->store, str_from(digest), str_from(browser),
-                       (struct store_call){admin->loop, on_taken, asked});
+    struct buffer text;
+    buffer_init(&text);
+    bool is_good =
+        state_unseal(keys, PREFIX, cookie, state, &text) && read_text(attempt, buffer_str(&text));
+    if (text.length > 0)
+        explicit_bzero(text.bytes, text.length);
+    buffer_finish(&text);
+    return is_good;
 }

@@ -19,6 +19,7 @@ struct admin {
     struct loop *loop;
     struct http_server *server;
     struct store *store;
+    const struct state_keys *state_keys;
     struct feed *feed;
     struct list streams; /* of events.c */
     struct list waits;   /* of results.c */

@@ -32,7 +32,6 @@ struct step {
     struct http_exchange *exchange; /* NULL once the client has gone */
     struct snapshot *snapshot;
     struct operator_identity *who;
-    char *authorization; /* the provider's page for people; NULL until it is known */
     struct attempt attempt;
     struct buffer state, code, issuer, error; /* of the return */
     char cookie[COOKIE_VALUE_BYTES];
@@ -88,7 +87,6 @@ static void destroy_step(struct step *step)
 {
     operator_unref(step->who);
     snapshot_unref(step->snapshot);
-    free(step->authorization);
     buffer_finish(&step->state);
     buffer_finish(&step->code);
     buffer_finish(&step->issuer);
@@ -155,7 +153,8 @@ static void add_scopes(struct buffer *url, const struct config_strings *scopes)
 }
 
 static void write_address(struct buffer *url, const char *authorization,
-                          const struct config *config, const struct attempt *attempt)
+                          const struct config *config, const struct attempt *attempt,
+                          struct str state)
 {
     char challenge[DIGEST_BASE64URL_BYTES];
     char *callback = memory_format("%s" CALLBACK_PATH, config->public_url);
@@ -165,31 +164,22 @@ static void write_address(struct buffer *url, const char *authorization,
     add_parameter(url, "client_id", str_from(config->oidc.client_id));
     add_parameter(url, "redirect_uri", str_from(callback));
     add_scopes(url, &config->oidc.scopes);
-    add_parameter(url, "state", str_from(attempt->state));
+    add_parameter(url, "state", state);
     add_parameter(url, "nonce", str_from(attempt->nonce));
     add_parameter(url, "code_challenge", str_from(challenge));
     add_parameter(url, "code_challenge_method", STR("S256"));
     free(callback);
 }
 
-static void send_to_provider(void *context, enum attempt_result result,
-                             const struct attempt *attempt)
+static void send_to_provider(struct step *step, const char *authorization)
 {
-    struct step *step = step_from(context);
     const struct config *config = step->snapshot->config;
     struct buffer url, cookie;
-    if (result != ATTEMPT_OK) {
-        fail(step, step->admin->closed ? &failed_shut_down : &failed_store, NULL);
-        return;
-    }
     struct http_exchange *exchange = take_exchange(step);
-    if (!exchange) {
-        destroy_step(step);
-        return;
-    }
     buffer_init(&url);
     buffer_init(&cookie);
-    write_address(&url, step->authorization, config, attempt);
+    attempt_begin(&step->attempt, step->admin->state_keys, str_from(step->cookie), &step->state);
+    write_address(&url, authorization, config, &step->attempt, buffer_str(&step->state));
     cookie_write(&cookie, config, COOKIE_ATTEMPT, step->cookie, ATTEMPT_LIFE_MS / 1000);
     buffer_append_char(&cookie, '\0');
     reply_redirect(exchange, buffer_str(&url), (const char *const[2]){cookie.bytes, NULL});
@@ -208,10 +198,8 @@ static void on_provider(void *context, enum provider_result result,
         destroy_step(step);
     else if (step->admin->closed)
         fail(step, &failed_shut_down, NULL);
-    else {
-        step->authorization = memory_copy_text(endpoints->authorization);
-        attempts_begin(step->admin, str_from(step->cookie), send_to_provider, step);
-    }
+    else
+        send_to_provider(step, endpoints->authorization);
 }
 
 void sign_in_begin(const struct request *request)
@@ -261,6 +249,10 @@ static void on_identity(void *context, const struct provider_answer *answer)
     const struct config *config = step->snapshot->config;
     if (answer->result == PROVIDER_UNAVAILABLE) {
         fail(step, &failed_provider, NULL);
+        return;
+    }
+    if (answer->result == PROVIDER_REFUSED && strcmp(answer->reason, PROVIDER_CODE_REFUSED) == 0) {
+        fail(step, &failed_state, answer->detail ? answer->detail : answer->reason);
         return;
     }
     step->who = answer->identity ? operator_of_identity(config, answer->identity) : NULL;
@@ -325,22 +317,18 @@ static const char *provider_error(struct step *step)
     return step->error.bytes;
 }
 
-static void on_attempt(void *context, enum attempt_result result, const struct attempt *attempt)
+static void ask_provider(struct step *step, struct str cookie)
 {
-    struct step *step = step_from(context);
     const char *error = provider_error(step);
-    if (step->admin->closed) {
+    if (step->admin->closed)
         fail(step, &failed_shut_down, NULL);
-    } else if (result == ATTEMPT_UNAVAILABLE) {
-        fail(step, &failed_store, NULL);
-    } else if (result == ATTEMPT_NONE) {
+    else if (!attempt_read(&step->attempt, step->admin->state_keys, cookie,
+                           buffer_str(&step->state)))
         fail(step, &failed_state, error);
-    } else if (error) {
+    else if (error)
         fail(step, &failed_refusal, error);
-    } else {
-        step->attempt = *attempt;
+    else
         provider_look(step->admin->provider, step->snapshot, on_metadata, step);
-    }
 }
 
 void sign_in_return(const struct request *request)
@@ -354,7 +342,7 @@ void sign_in_return(const struct request *request)
     else if (!cookie_read(request->exchange, request->snapshot->config, COOKIE_ATTEMPT, &cookie))
         fail(step, &failed_state, provider_error(step));
     else
-        attempts_take(request->admin, buffer_str(&step->state), cookie, on_attempt, step);
+        ask_provider(step, cookie);
 }
 
 /* ---- for the page and the command line ---- */

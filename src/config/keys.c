@@ -40,7 +40,7 @@ const struct key config_keys[] = {
     {"", "store", KEY_MAPPING, .help = "The place of the tasks."},
     {"", "replica", KEY_MAPPING, .help = "This process among those that share a PostgreSQL database."},
     {"", "state_key", KEY_MAPPING,
-     .help = "The keys that seal what modern clients without tasks keep for the gateway (`requestState`). Without it they are in the file `state.key` beside the database, which is made at the first start."},
+     .help = "The keys that seal what modern clients without tasks keep for the gateway (`requestState`), and the sign-ins that operators have begun. Without it they are in the file `state.key` beside the database, which is made at the first start."},
     {"", "workers", KEY_INTEGER, AT(config, workers), RANGE(1, 256), .default_text = "1",
      .help = "Event loops, each on a thread of its own."},
     {"", "proxy", KEY_MAPPING, .help = "The side that agents talk to."},

@@ -127,12 +127,17 @@ static bool may_serve_modern(const struct config *config)
 /* Without one key for all, each replica makes one of its own. */
 static void check_state_key(const struct draft *draft)
 {
-    static const char why[] = "without state_key each replica has a key of its own, and refuses "
-                              "the requestState that another one has given a modern client";
+    static const char of_clients[] =
+        "without state_key each replica has a key of its own, and refuses "
+        "the requestState that another one has given a modern client";
+    static const char of_operators[] = "without state_key each replica has a key of its own, and "
+                                       "refuses a sign-in that has begun at another one";
     static const char hint[] = "give all replicas one key: state_key: {env: VARIABLE}";
     const struct config *config = draft->config;
     const struct node *url = node_get(node_get(draft->root, "store"), "url");
-    if (!config->store_url || config->state_key_env || !may_serve_modern(config))
+    bool serves_modern = may_serve_modern(config);
+    const char *why = serves_modern ? of_clients : of_operators;
+    if (!config->store_url || config->state_key_env || (!serves_modern && !config->oidc.is_on))
         return;
     if (node_is_null(url))
         problems_warning(draft->report.problems, (struct place){.file = URL_VARIABLE}, "store.url",

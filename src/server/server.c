@@ -218,6 +218,7 @@ static bool open_store(struct server *server, const struct config *config,
     }
     free(path);
     admin->store = server->store;
+    admin->state_keys = &server->state_keys;
     if (good)
         audit_settings_apply(server->store, config);
     return good;

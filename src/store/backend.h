@@ -116,13 +116,6 @@ struct session_rows {
     enum row_result (*sign_in_get)(struct database *database, const char *digest, int64_t now_ms,
                                    struct store_sign_in **sign_in);
     bool (*sign_in_remove)(struct database *database, const char *digest);
-    /* Keeps the latest `most`. */
-    bool (*attempt_put)(struct database *database, const struct store_attempt *attempt,
-                        int64_t until_ms, size_t most);
-    /* Removes it if it is of this browser. ROW_ABSENT also when it has ended by `now_ms`. The
-     * caller frees *sealed. */
-    enum row_result (*attempt_take)(struct database *database, const struct store_attempt *attempt,
-                                    int64_t now_ms, char **sealed);
 };
 
 struct audit_rows {
@@ -397,7 +390,7 @@ enum purge {
     PURGE_PAIRS,    /* last accepted */
     PURGE_HOMES,    /* taken; but for sessions that are remembered */
     PURGE_SIGN_INS, /* over */
-    PURGE_ATTEMPTS, /* over */
+    PURGE_ATTEMPTS, /* of sign-ins that an older version has begun; over */
     PURGE_GRANTS,   /* ended */
     PURGE_KEPT,     /* arguments beside the trail: kept until */
     PURGE_FEED,     /* told; but for the last change */

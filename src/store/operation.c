@@ -64,7 +64,6 @@ void operation_clear_reply(struct operation *operation)
     free(reply->sequences);
     session_destroy((struct store_session *)reply->session);
     sign_in_destroy((struct store_sign_in *)reply->sign_in);
-    free((void *)reply->sealed);
     free_audit(reply->audit, reply->audit_count);
     if (reply->audit_page) {
         free(reply->audit_page->rows);

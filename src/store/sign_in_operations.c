@@ -1,4 +1,4 @@
-/* Operators who sign in, and who have. */
+/* Operators who have signed in. */
 #include <stdlib.h>
 
 #include "audit.h"
@@ -6,8 +6,6 @@
 
 /* Beyond this number the oldest go. Fewer people than this decide at one gateway. */
 #define KEPT 10000
-/* Of sign-ins that have begun. Contract "Operators". */
-#define ATTEMPTS_KEPT 1000
 /* Only the provider of admin.oidc leads to a session. */
 #define VIA_PROVIDER "oidc"
 
@@ -90,29 +88,6 @@ static bool run_note_once(struct batch *batch, struct operation *operation)
     return !is_first || batch->backend->sessions->sign_in_put(batch->database, &nobodys, KEPT);
 }
 
-/* ---- sign-ins that have begun ---- */
-
-static bool run_attempt_put(struct batch *batch, struct operation *operation)
-{
-    const struct store_attempt attempt = {operation->id, operation->session, operation->reason};
-    return batch->backend->sessions->attempt_put(
-        batch->database, &attempt, batch->now_ms + STORE_ATTEMPT_LIFE_MS, ATTEMPTS_KEPT);
-}
-
-static bool run_attempt_take(struct batch *batch, struct operation *operation)
-{
-    const struct store_attempt attempt = {operation->id, operation->session, NULL};
-    char *sealed = NULL;
-    enum row_result result =
-        batch->backend->sessions->attempt_take(batch->database, &attempt, batch->now_ms, &sealed);
-    operation->reply.sealed = sealed;
-    if (result == ROW_ABSENT)
-        operation->reply.status = STORE_NOT_FOUND;
-    return result != ROW_FAILED;
-}
-
-const struct operation_kind operation_attempt_put = {"attempt put", true, run_attempt_put};
-const struct operation_kind operation_attempt_take = {"attempt take", true, run_attempt_take};
 const struct operation_kind operation_sign_in_put = {"sign-in put", true, run_put};
 const struct operation_kind operation_sign_in_get = {"sign-in get", false, run_get};
 const struct operation_kind operation_note_once = {"note once", true, run_note_once};

@@ -397,25 +397,6 @@ void store_sign_in_delete(struct store *store, struct str digest, struct store_c
     store_queue(store, operation);
 }
 
-void store_attempt_put(struct store *store, const struct store_attempt *attempt,
-                       struct store_call call)
-{
-    struct operation *operation = operation_create(&operation_attempt_put, call);
-    operation->id = memory_copy_text(attempt->digest);
-    operation->session = memory_copy_text(attempt->browser);
-    operation->reason = memory_copy_text(attempt->sealed);
-    store_queue(store, operation);
-}
-
-void store_attempt_take(struct store *store, struct str digest, struct str browser,
-                        struct store_call call)
-{
-    struct operation *operation = operation_create(&operation_attempt_take, call);
-    operation->id = memory_copy_str(digest);
-    operation->session = memory_copy_str(browser);
-    store_queue(store, operation);
-}
-
 void store_note_once(struct store *store, struct str digest, int64_t keep_ms,
                      struct store_call call)
 {

@@ -13,7 +13,7 @@ const filesBelow = (folder) =>
 /**
  * A bound is one of: `limits.KEY`, a key of the configuration; `NAME in FILE`, a constant there; `as NAME`, a row or entry for each
  * of another one of these lists; `configured`, no more than the configuration or the schema names; `operators`, made by operators
- * alone; `audited`, kept as the audit trail is; `once`, one row; `passing`, gone with the request or load that made it.
+ * alone; `audited`, kept as the audit trail is; `once`, one row; `unwritten`, of an older version that may run beside; `passing`, gone with the request or load that made it.
  * There is no `each` where clients are no principals.
  */
 const isBound = (bound, listed) => {
@@ -23,7 +23,7 @@ const isBound = (bound, listed) => {
   if (key) return read('src/config/keys.c').includes(`{"limits", "${key}",`);
   const [, other] = /^as (\S+)$/.exec(bound) ?? [];
   if (other) return other in listed;
-  return ['configured', 'operators', 'audited', 'once', 'passing'].includes(bound);
+  return ['configured', 'operators', 'audited', 'once', 'unwritten', 'passing'].includes(bound);
 };
 
 const SESSIONS = 'src/store/session_operations.c';
@@ -51,7 +51,7 @@ const TABLES = {
   session_home: { each: 'as session', all: 'as session' },
   pair: { each: 'as session', all: `PAIRS_KEPT in ${SESSIONS}` },
   sign_in: { all: 'KEPT in src/store/sign_in_operations.c' },
-  sign_in_attempt: { all: 'ATTEMPTS_KEPT in src/store/sign_in_operations.c' },
+  sign_in_attempt: { all: 'unwritten' },
   replica: { all: 'GONE_RETENTION_MS in src/store/replica_operations.c' },
   lease: { all: 'as replica' },
   hold: { all: 'once' },

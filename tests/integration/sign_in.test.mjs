@@ -256,6 +256,16 @@ test('state: once, in the browser where it began, and only as it was given', asy
   assert.equal(replayed.cookies.get('127.0.0.1 taskgate'), undefined);
 });
 
+test('sign-ins that strangers begin push out nobody\'s, and are stored nowhere', async (t) => {
+  const { gateway, browser } = await stage(t);
+  const isBack = (url) => url.startsWith(`${gateway.adminUrl}/login/callback`);
+  const back = (await browser.signIn(`${gateway.adminUrl}/login`, 'alice', isBack)).location;
+  for (let i = 0; i < 1001; i++) assert.equal((await open(`${gateway.adminUrl}/login`, {})).status, 302);
+  await gateway.restart();
+  assert.equal((await browser.request(back)).status, 302);
+  assert.notEqual(browser.cookies.get('127.0.0.1 taskgate'), undefined);
+});
+
 test('mixed-up issuers: an answer that names another, or none where it must, is refused (RFC 9207)', async (t) => {
   const { gateway, browser, issuer } = await stage(t);
   const isBack = (url) => url.startsWith(`${gateway.adminUrl}/login/callback`);

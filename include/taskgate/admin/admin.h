@@ -20,13 +20,15 @@
 
 struct admin;
 struct notifier;
+struct state_keys; /* taskgate/core/state_seal.h */
 
 struct admin_options {
     const char *bind;
     uint16_t port;
     struct tls_server *tls; /* NULL: plain HTTP */
     struct store *store;
-    struct budget *budget; /* of what clients make the process hold; NULL: none */
+    const struct state_keys *state_keys; /* of what browsers keep for the gateway; it outlives it */
+    struct budget *budget;               /* of what clients make the process hold; NULL: none */
     /* A token that is valid beside the configured ones, as SHA-256 hex: the generated one, or
      * THOUGHTGATE_ADMIN_TOKEN (name `admin`, roles approver). "" when there is none. */
     char extra_token_sha256[65];

@@ -90,7 +90,6 @@ struct store_reply {
     int64_t last_decide_by_ms; /* list: its deadline; INT64_MAX where it has none */
     const struct store_session *session;
     const struct store_sign_in *sign_in;
-    const char *sealed;                    /* attempt take */
     const struct store_audit_entry *audit; /* audit list */
     size_t audit_count;
     const struct store_audit_page *audit_page;
@@ -305,21 +304,6 @@ void store_sign_in_delete(struct store *store, struct str digest, struct store_c
  * what it is of has been taken before. It is kept among the sign-ins, with nobody's name. */
 void store_note_once(struct store *store, struct str digest, int64_t keep_ms,
                      struct store_call call);
-
-/* ---- sign-ins that have begun, for whichever replica their browser comes back to ---- */
-#define STORE_ATTEMPT_LIFE_MS 600000
-struct store_attempt {
-    const char *digest;  /* SHA-256 hex of its state */
-    const char *browser; /* SHA-256 hex of the cookie of the browser in which it has begun */
-    const char *sealed;  /* the text that the browser alone can open */
-};
-/* Keeps it (copied) for STORE_ATTEMPT_LIFE_MS, and the latest 1,000 of all. */
-void store_attempt_put(struct store *store, const struct store_attempt *attempt,
-                       struct store_call call);
-/* Takes it out: the reply has `sealed`. STORE_NOT_FOUND: there is none, or it has begun in another
- * browser, in which case it stays, or it is over. */
-void store_attempt_take(struct store *store, struct str digest, struct str browser,
-                        struct store_call call);
 
 /* ---- audit: append-only ---- */
 struct store_audit_entry {

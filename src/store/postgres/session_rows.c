@@ -119,32 +119,6 @@ static bool sign_in_remove(struct database *database, const char *digest)
     return connection_write(database, STATEMENT_SIGN_IN_DELETE, VALUES(TEXT(digest)));
 }
 
-/* ---- sign-ins that have begun ---- */
-
-static bool attempt_put(struct database *database, const struct store_attempt *attempt,
-                        int64_t until_ms, size_t most)
-{
-    return connection_write(database, STATEMENT_ATTEMPT_PUT,
-                            VALUES(TEXT(attempt->digest), TEXT(attempt->browser),
-                                   TEXT(attempt->sealed), NUMBER(until_ms))) &&
-           connection_write(database, STATEMENT_ATTEMPT_DROP_OLDEST, VALUES(NUMBER((int64_t)most)));
-}
-
-static enum row_result attempt_take(struct database *database, const struct store_attempt *attempt,
-                                    int64_t now_ms, char **sealed)
-{
-    database->written++;
-    PGresult *rows = connection_read(database, STATEMENT_ATTEMPT_TAKE,
-                                     VALUES(TEXT(attempt->digest), TEXT(attempt->browser)));
-    enum row_result result = rows_any(rows);
-    if (result == ROW_FOUND && row_number(rows, 0, 1) > now_ms)
-        *sealed = row_text(rows, 0, 0);
-    else if (result == ROW_FOUND)
-        result = ROW_ABSENT;
-    PQclear(rows);
-    return result;
-}
-
 const struct session_rows postgres_session_rows = {
     .put = put,
     .keep_latest = keep_latest,
@@ -156,6 +130,4 @@ const struct session_rows postgres_session_rows = {
     .sign_in_put = sign_in_put,
     .sign_in_get = sign_in_get,
     .sign_in_remove = sign_in_remove,
-    .attempt_put = attempt_put,
-    .attempt_take = attempt_take,
 };

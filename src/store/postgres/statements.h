@@ -166,15 +166,6 @@ STATEMENT_ROW(SIGN_IN_PURGE,
     "WITH gone AS (DELETE FROM taskgate_sign_in WHERE ctid = ANY (ARRAY (SELECT ctid"
     " FROM taskgate_sign_in WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2)) RETURNING 1)"
     " SELECT 0::bigint, count(*) FROM gone")
-STATEMENT_ROW(ATTEMPT_PUT,
-    "INSERT INTO taskgate_sign_in_attempt (digest, browser, sealed, until_ms)"
-    " VALUES ($1, $2, $3, $4)")
-STATEMENT_ROW(ATTEMPT_DROP_OLDEST,
-    "DELETE FROM taskgate_sign_in_attempt WHERE sequence <= (SELECT sequence"
-    " FROM taskgate_sign_in_attempt ORDER BY sequence DESC OFFSET $1 LIMIT 1)")
-STATEMENT_ROW(ATTEMPT_TAKE,
-    "DELETE FROM taskgate_sign_in_attempt WHERE digest = $1 AND browser = $2"
-    " RETURNING sealed, until_ms")
 STATEMENT_ROW(ATTEMPT_PURGE,
     "WITH gone AS (DELETE FROM taskgate_sign_in_attempt WHERE sequence IN (SELECT sequence"
     " FROM taskgate_sign_in_attempt WHERE until_ms <= $1 LIMIT $2) RETURNING 1)"

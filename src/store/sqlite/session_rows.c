@@ -162,36 +162,6 @@ static bool sign_in_remove(struct database *database, const char *digest)
     return database_run(row);
 }
 
-/* ---- sign-ins that have begun ---- */
-
-static bool attempt_put(struct database *database, const struct store_attempt *attempt,
-                        int64_t until_ms, size_t most)
-{
-    sqlite3_stmt *row = database_statement(database, STATEMENT_ATTEMPT_PUT);
-    database_bind_text(row, 1, attempt->digest);
-    database_bind_text(row, 2, attempt->browser);
-    database_bind_text(row, 3, attempt->sealed);
-    sqlite3_bind_int64(row, 4, until_ms);
-    return database_run(row) &&
-           rows_run_with(database, STATEMENT_ATTEMPT_DROP_OLDEST, (int64_t)most);
-}
-
-static enum row_result attempt_take(struct database *database, const struct store_attempt *attempt,
-                                    int64_t now_ms, char **sealed)
-{
-    sqlite3_stmt *row = database_statement(database, STATEMENT_ATTEMPT_TAKE);
-    database_bind_text(row, 1, attempt->digest);
-    database_bind_text(row, 2, attempt->browser);
-    enum row_result result = rows_result(sqlite3_step(row));
-    if (result == ROW_FOUND && sqlite3_column_int64(row, 1) > now_ms)
-        *sealed = database_take_text(row, 0);
-    /* The row goes with the step behind it. */
-    if (result == ROW_FOUND && sqlite3_step(row) != SQLITE_DONE)
-        result = ROW_FAILED;
-    database_release(row);
-    return result == ROW_FOUND && !*sealed ? ROW_ABSENT : result;
-}
-
 const struct session_rows sqlite_session_rows = {
     .put = put,
     .keep_latest = keep_latest,
@@ -203,6 +173,4 @@ const struct session_rows sqlite_session_rows = {
     .sign_in_put = sign_in_put,
     .sign_in_get = sign_in_get,
     .sign_in_remove = sign_in_remove,
-    .attempt_put = attempt_put,
-    .attempt_take = attempt_take,
 };

@@ -130,12 +130,6 @@ STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM sign_in WHERE digest = ?1")
 STATEMENT_ROW(SIGN_IN_PURGE,
     "DELETE FROM sign_in WHERE sequence IN"
     " (SELECT sequence FROM sign_in WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)")
-STATEMENT_ROW(ATTEMPT_PUT,
-    "INSERT INTO sign_in_attempt (digest, browser, sealed, until_ms) VALUES (?1, ?2, ?3, ?4)")
-STATEMENT_ROW(ATTEMPT_DROP_OLDEST,
-    "DELETE FROM sign_in_attempt WHERE sequence <= (SELECT max(sequence) FROM sign_in_attempt) - ?1")
-STATEMENT_ROW(ATTEMPT_TAKE,
-    "DELETE FROM sign_in_attempt WHERE digest = ?1 AND browser = ?2 RETURNING sealed, until_ms")
 STATEMENT_ROW(ATTEMPT_PURGE,
     "DELETE FROM sign_in_attempt WHERE sequence IN"
     " (SELECT sequence FROM sign_in_attempt WHERE until_ms <= ?1 LIMIT ?2)")

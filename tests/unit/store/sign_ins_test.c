@@ -122,83 +122,6 @@ START_TEST(the_oldest_make_room)
 }
 END_TEST
 
-/* ---- sign-ins that have begun ---- */
-
-static enum store_status begin(const char *digest, const char *browser)
-{
-    struct answer answer = {0};
-    const struct store_attempt attempt = {digest, browser, "sealed text"};
-    store_attempt_put(bench.store, &attempt, bench_call(bench.loop, &answer));
-    bench_wait(bench.loop, &answer);
-    enum store_status status = answer.status;
-    answer_finish(&answer);
-    return status;
-}
-
-static void on_attempt(void *context, const struct store_reply *reply)
-{
-    struct found *found = context;
-    found->arrived = true;
-    found->status = reply->status;
-    if (reply->sealed)
-        snprintf(found->text, sizeof found->text, "%s", reply->sealed);
-}
-
-static struct found take(const char *digest, const char *browser)
-{
-    struct found found = {0};
-    store_attempt_take(bench.store, str_from(digest), str_from(browser),
-                       (struct store_call){bench.loop, on_attempt, &found});
-    while (!found.arrived)
-        loop_run_once(bench.loop, 1000);
-    return found;
-}
-
-START_TEST(a_sign_in_that_has_begun_is_good_once_in_its_browser)
-{
-    ck_assert_int_eq(begin("a", "mine"), STORE_OK);
-    bench_close(&bench);
-    bench_open(&bench, &scratch); /* as another replica would have it */
-    ck_assert_int_eq(take("a", "another's").status, STORE_NOT_FOUND);
-    ck_assert_int_eq(take("b", "mine").status, STORE_NOT_FOUND);
-    struct found taken = take("a", "mine");
-    ck_assert_int_eq(taken.status, STORE_OK);
-    ck_assert_str_eq(taken.text, "sealed text");
-    ck_assert_int_eq(take("a", "mine").status, STORE_NOT_FOUND);
-}
-END_TEST
-
-START_TEST(a_sign_in_that_has_begun_is_over_after_ten_minutes)
-{
-    int64_t before_ms = clock_now_ms();
-    ck_assert_int_eq(begin("a", "mine"), STORE_OK);
-    int64_t life_ms = scratch_query(&scratch, "SELECT until_ms FROM sign_in_attempt") - before_ms;
-    ck_assert_int_ge(life_ms, 600000 - 5);
-    ck_assert_int_lt(life_ms, 600000 + 20000);
-    scratch_execute(&scratch,
-                    scratch_is_postgres()
-                        ? "UPDATE taskgate_sign_in_attempt SET until_ms = until_ms - 600000"
-                        : "UPDATE sign_in_attempt SET until_ms = until_ms - 600000");
-    struct found taken = take("a", "mine");
-    ck_assert_int_eq(taken.status, STORE_NOT_FOUND);
-    ck_assert_str_eq(taken.text, "");
-}
-END_TEST
-
-START_TEST(of_more_than_1000_that_have_begun_the_oldest_go)
-{
-    char digest[16];
-    for (int i = 0; i < 1001; i++) {
-        snprintf(digest, sizeof digest, "%d", i);
-        ck_assert_int_eq(begin(digest, "mine"), STORE_OK);
-    }
-    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM sign_in_attempt"), 1000);
-    ck_assert_int_eq(take("0", "mine").status, STORE_NOT_FOUND);
-    ck_assert_int_eq(take("1", "mine").status, STORE_OK);
-    ck_assert_int_eq(take("1000", "mine").status, STORE_OK);
-}
-END_TEST
-
 static enum store_status note_once(const char *digest, int64_t keep_ms)
 {
     struct answer answer = {0};
@@ -234,9 +157,6 @@ int main(void)
     tcase_add_test(tests, one_that_is_over_is_not_found_and_goes);
     tcase_add_test(tests, one_that_was_forgotten_is_not_found);
     tcase_add_test(tests, the_oldest_make_room);
-    tcase_add_test(tests, a_sign_in_that_has_begun_is_good_once_in_its_browser);
-    tcase_add_test(tests, a_sign_in_that_has_begun_is_over_after_ten_minutes);
-    tcase_add_test(tests, of_more_than_1000_that_have_begun_the_oldest_go);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
