@@ -33,6 +33,7 @@ function homeOf(homes, handler) {
 export function methods(table, homes) {
   const treatments = new Map([...table.matchAll(/^MCP_TREATMENT_ROW\((\w+), (\w+), (\w+)\)/gm)].map(([, symbol, legacy, modern]) => [symbol, { legacy, modern }]));
   const rows = [...table.matchAll(/^MCP_METHOD_ROW\(("[^"]+"|\w+), (\w+), (\w+), \w+\)/gm)];
+  rows.push(...[...table.matchAll(/^MCP_EXTENSION_METHOD_ROW\(\w+, ("[^"]+"), (\w+),/gm)].map(([row, name, eras]) => [row, name, 'EXTENSION', eras]));
   if (rows.length === 0) throw new Error('the table of methods cannot be read');
   return rows.map(([, name, symbol, eras]) => {
     const treatment = treatments.get(symbol);
@@ -53,7 +54,7 @@ const table = (head, rows) => [head, head.map(() => '---'), ...rows].map((cells)
 
 export function lists(root = HERE) {
   const text = (name) => fs.readFileSync(path.join(root, name), 'utf8');
-  const ofMethods = methods(text('include/taskgate/mcp/method_table.h'), definitions(root, 'gateway/methods'));
+  const ofMethods = methods(['method', 'extension'].map((name) => text(`include/taskgate/mcp/${name}_table.h`)).join(''), definitions(root, 'gateway/methods'));
   const ofRoutes = routes(text('src/admin/router.c') + text('src/admin/routes_table.h'), definitions(root, 'admin'));
   return [
     'Methods, in `src/gateway/methods/`:',

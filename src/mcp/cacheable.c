@@ -16,7 +16,7 @@ static int64_t ttl_of(struct str value, int64_t most_ms)
     return ttl_ms < most_ms ? ttl_ms : most_ms;
 }
 
-void mcp_cacheable_write(struct buffer *out, struct str result, int64_t most_ms)
+static void write(struct buffer *out, struct str result, int64_t most_ms, bool is_typed)
 {
     static const char *const keys[] = {"cacheScope", "resultType", "ttlMs"};
     struct str old[3];
@@ -24,13 +24,25 @@ void mcp_cacheable_write(struct buffer *out, struct str result, int64_t most_ms)
     buffer_init(&ttl);
     json_members(result, keys, 3, old);
     buffer_append_format(&ttl, "%lld", (long long)ttl_of(old[2], most_ms));
-    const struct json_change changes[] = {
-        {keys[0], old[0], STR("\"private\"")},
-        {keys[1], old[1], old[1].length > 0 ? old[1] : STR("\"complete\"")},
-        {keys[2], old[2], buffer_str(&ttl)},
-    };
-    json_write_changed(out, result, changes, sizeof changes / sizeof *changes);
+    const struct json_change scope = {keys[0], old[0], STR("\"private\"")},
+                             type = {keys[1], old[1],
+                                     old[1].length > 0 ? old[1] : STR("\"complete\"")},
+                             time = {keys[2], old[2], buffer_str(&ttl)};
+    if (is_typed)
+        json_write_changed(out, result, (const struct json_change[]){scope, type, time}, 3);
+    else
+        json_write_changed(out, result, (const struct json_change[]){scope, time}, 2);
     buffer_finish(&ttl);
+}
+
+void mcp_cacheable_write(struct buffer *out, struct str result, int64_t most_ms)
+{
+    write(out, result, most_ms, true);
+}
+
+void mcp_cacheable_write_untyped(struct buffer *out, struct str result, int64_t most_ms)
+{
+    write(out, result, most_ms, false);
 }
 
 /* Nearly no server has them, and a search for the words costs less than a walk. */

@@ -13,6 +13,11 @@ static const struct mcp_extension extensions[] = {
 #undef MCP_EXTENSION_ROW
 };
 
+const struct mcp_extension *mcp_extension_get(enum mcp_extension_id id)
+{
+    return &extensions[id];
+}
+
 const struct mcp_extension *mcp_extension_find(struct str name)
 {
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
@@ -71,7 +76,9 @@ void mcp_extensions_filter(struct buffer *out, struct str result, mcp_name_judge
     buffer_finish(&kept);
 }
 
-struct str mcp_extension_settings(struct str result, const char *name)
+bool mcp_extension_has_setting(struct str result, enum mcp_extension_id id, const char *setting)
 {
-    return json_path(result, "capabilities", "extensions", name);
+    struct str value =
+        json_path(result, "capabilities", "extensions", extensions[id].name, setting);
+    return json_type(value) == JSON_TRUE;
 }

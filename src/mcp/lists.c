@@ -367,6 +367,71 @@ void mcp_list_filter(struct buffer *out, struct str result, const char *list, co
     rewrite_list(out, &found, write_named, NULL, &(struct name_judgement){key, judge, context});
 }
 
+/* ---- entries with resources ---- */
+
+struct entry_judgement {
+    mcp_name_judge judge;
+    void *context;
+    struct buffer uri; /* room for one */
+};
+
+static bool passes_uri(struct entry_judgement *judgement, struct str value)
+{
+    buffer_clear(&judgement->uri);
+    return json_decode_string(value, &judgement->uri) &&
+           judgement->judge(judgement->context, buffer_str(&judgement->uri));
+}
+
+/* In the order resources, uri. */
+static bool passes(struct entry_judgement *judgement, const struct str members[2])
+{
+    static const char *const key = "uri";
+    struct str item, value;
+    enum json_type type = json_type(members[0]);
+    bool passes = passes_uri(judgement, members[1]) &&
+                  (type == JSON_NONE || type == JSON_ARRAY || type == JSON_STRING);
+    for (size_t position = 0;
+         passes && type == JSON_ARRAY &&
+         json_next_element_members(members[0], &position, &item, &key, 1, &value);)
+        passes = passes_uri(judgement, value);
+    return passes;
+}
+
+static const char *const entry_keys[] = {"resources", "uri"};
+
+bool mcp_entry_passes(struct str entry, mcp_name_judge judge, void *context)
+{
+    struct entry_judgement judgement = {.judge = judge, .context = context};
+    struct str members[2];
+    json_members(entry, entry_keys, 2, members);
+    bool is_good = passes(&judgement, members);
+    buffer_finish(&judgement.uri);
+    return is_good;
+}
+
+static void write_entries(void *context, struct buffer *out, struct str items)
+{
+    struct str item, members[2];
+    size_t start = out->length;
+    for (size_t position = 0;
+         json_next_element_members(items, &position, &item, entry_keys, 2, members);) {
+        if (!passes(context, members))
+            continue;
+        if (out->length > start)
+            buffer_append_char(out, ',');
+        buffer_append(out, item);
+    }
+}
+
+void mcp_entries_filter(struct buffer *out, struct str result, const char *list,
+                        mcp_name_judge judge, void *context)
+{
+    const struct mcp_list found = mcp_list_find(result, list);
+    struct entry_judgement judgement = {.judge = judge, .context = context};
+    rewrite_list(out, &found, write_entries, NULL, &judgement);
+    buffer_finish(&judgement.uri);
+}
+
 void mcp_list_append(struct buffer *out, struct str result, const char *list, struct str items)
 {
     struct buffer whole;

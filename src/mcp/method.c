@@ -14,9 +14,19 @@ static const struct mcp_method methods[] = {
     {name, MCP_##symbol, eras, MCP_MIRRORED_##mirrored},
 #include "taskgate/mcp/method_table.h"
 #undef MCP_METHOD_ROW
+#define MCP_EXTENSION_METHOD_ROW(symbol, method, eras_, parameter_, rule, answer_, member_,        \
+                                 cacheable, setting_)                                              \
+    {method,                                                                                       \
+     MCP_EXTENSION,                                                                                \
+     eras_,                                                                                        \
+     MCP_MIRRORED_NOTHING,                                                                         \
+     {MCP_EXTENSION_##symbol, MCP_PARAMETER_##parameter_, MCP_ANSWER_##answer_, member_,           \
+      cacheable, setting_}},
+#include "taskgate/mcp/extension_table.h"
+#undef MCP_EXTENSION_METHOD_ROW
 };
 
-static const struct mcp_method unknown = {"", MCP_UNKNOWN, BOTH, MCP_MIRRORED_NOTHING};
+static const struct mcp_method unknown = {.name = "", .treatment = MCP_UNKNOWN, .eras = BOTH};
 
 static const struct mcp_method *find(struct str name)
 {
@@ -42,6 +52,8 @@ bool mcp_method_is_list(const struct mcp_method *method)
     case MCP_RESOURCES_TEMPLATES_LIST:
     case MCP_SERVER_DISCOVER:
         return true;
+    case MCP_EXTENSION:
+        return method->extension.answer == MCP_ANSWER_LIST && method->extension.is_cacheable;
     default:
         return false;
     }

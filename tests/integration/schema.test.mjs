@@ -214,12 +214,22 @@ test('modern: errors', modernOptions, async (t) => {
 
 // ---- every method, in both eras ----
 
-const ROWS = fs
-  .readFileSync(new URL('../../include/taskgate/mcp/method_table.h', import.meta.url), 'utf8')
-  .matchAll(/^MCP_METHOD_ROW\("?([\w/]+|MCP_CANCELLED)"?, \w+, (LEGACY|MODERN|BOTH), /gm);
-const EVERY = [...ROWS].map(([, name, eras]) => ({ name, eras })).filter(({ name }) => !name.startsWith('notifications/') && name !== 'MCP_CANCELLED');
+const table = (name) => fs.readFileSync(new URL(`../../include/taskgate/mcp/${name}_table.h`, import.meta.url), 'utf8');
+const ROWS = [
+  ...table('method').matchAll(/^MCP_METHOD_ROW\("?([\w/]+|MCP_CANCELLED)"?, \w+, (LEGACY|MODERN|BOTH), /gm),
+  ...table('extension').matchAll(/^MCP_EXTENSION_METHOD_ROW\(\w+, "([\w/]+)", (LEGACY|MODERN|BOTH), /gm),
+];
+const EVERY = ROWS.map(([, name, eras]) => ({ name, eras })).filter(({ name }) => !name.startsWith('notifications/') && name !== 'MCP_CANCELLED');
 const OWN_RESOURCE = 'taskgate://diagrams';
-const CACHEABLE = new Set(['server/discover', 'tools/list', 'resources/list', 'resources/templates/list', 'prompts/list', 'resources/read']);
+const CACHEABLE = new Set(['server/discover', 'tools/list', 'resources/list', 'resources/templates/list', 'prompts/list', 'resources/read', 'skills/list', 'skills/get']);
+const SKILL = { uri: 'skill://a/SKILL.md', frontmatter: { name: 'a', description: 'd' }, resources: 'dynamic' };
+/** A server's answers to the methods of the skills extension. */
+const SKILL_HANDLERS = (more) => ({
+  'skills/list': ({ reply }) => reply.result({ skills: [SKILL, { ...SKILL, uri: 'secret:1' }], ...more }),
+  'skills/get': ({ reply }) => reply.result({ skill: SKILL, ...more }),
+  'resources/directory/read': ({ reply }) => reply.result({ resources: [{ uri: 'skill://a/b', name: 'b' }], ...more }),
+});
+const SKILLS = { tools: {}, resources: {}, extensions: { [key('skills')]: { directoryRead: true } } };
 
 /** The parameters of a request of each method, the definition of its result, and the schema that has it. */
 const asked = (tasks) => ({
@@ -243,10 +253,13 @@ const asked = (tasks) => ({
   'completion/complete': [{ ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' } }, 'CompleteResult'],
   'server/discover': [{}, 'DiscoverResult'],
   'subscriptions/listen': [{ notifications: { toolsListChanged: true } }, 'SubscriptionsListenResult'],
+  'skills/list': [{}, 'PaginatedResult'],
+  'skills/get': [{ uri: SKILL.uri }, 'Result'],
+  'resources/directory/read': [{ uri: 'skill://a' }, 'PaginatedResult'],
 });
 
 test('each method of the table, legacy: what the gateway answers is valid', options, async (t) => {
-  const { admin, raw, connect } = await stage(t);
+  const { admin, raw, connect } = await stage(t, { upstream: { handlers: SKILL_HANDLERS({}), capabilities: { ...SKILLS, tasks: TASKS, notifications: { tasks: { status: true } } } } });
   const owner = await connect({ capabilities: { tasks: {} }, token: 'owner' });
   const ids = [(await owner.createTask('delete_user')).taskId, (await owner.createTask('delete_user', { n: 2 })).taskId];
   await admin.approve(ids[0]);
@@ -264,7 +277,7 @@ test('each method of the table, legacy: what the gateway answers is valid', opti
     results++;
     assertSchema(t, definition, message.result);
   }
-  assert.ok(results >= 12, `only ${results} results`);
+  assert.ok(results >= 15, `only ${results} results`);
 });
 
 for (const [name, more] of [
@@ -273,7 +286,7 @@ for (const [name, more] of [
 ]) {
   test(`each method of the table, modern, before ${name}: what the gateway answers is valid, and says for how long it may be kept`, modernOptions, async (t) => {
     const { legacy, source } = more;
-    const upstream = { tools: [tool('delete_user'), tool('read')] };
+    const upstream = { tools: [tool('delete_user'), tool('read')], handlers: SKILL_HANDLERS(legacy ? {} : { resultType: 'complete' }), capabilities: SKILLS };
     const { gateway, admin } = await scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), source, upstream: legacy ? upstream : modernUpstream(upstream) });
     const owner = modernClient(t, gateway.url, { token: 'owner' });
     const plain = modernClient(t, gateway.url, { capabilities: {}, token: 'owner' });
@@ -303,6 +316,6 @@ for (const [name, more] of [
       if (CACHEABLE.has(method)) assert.ok(cacheScope === 'private' && ttlMs >= 0 && ttlMs <= 60_000, `${method}: ${ttlMs} ${cacheScope}`);
       else assert.equal(cacheScope, undefined, method);
     }
-    for (const method of ['tools/call', 'tools/list', 'resources/list', 'resources/templates/list', 'resources/read', 'server/discover', 'tasks/get', 'tasks/update', 'tasks/cancel']) assert.ok(own.includes(method), `no result of ${method}`);
+    for (const method of ['tools/call', 'tools/list', 'resources/list', 'resources/templates/list', 'resources/read', 'server/discover', 'tasks/get', 'tasks/update', 'tasks/cancel', ...(legacy ? [] : ['skills/list', 'skills/get', 'resources/directory/read'])]) assert.ok(own.includes(method), `no result of ${method}`);
   });
 }

@@ -17,6 +17,9 @@
  * none; and with a `resultType`. */
 void mcp_cacheable_write(struct buffer *out, struct str result, int64_t most_ms);
 
+/* The same without a `resultType`, which the legacy era does not know. */
+void mcp_cacheable_write_untyped(struct buffer *out, struct str result, int64_t most_ms);
+
 /* A list or an answer to `server/discover` was written behind `start` of `out`, from `original`. If
  * they differ, `digest` and `tag` at its top are taken out, because they are of the original. */
 void mcp_cacheable_drop_tags(struct buffer *out, size_t start, struct str original);

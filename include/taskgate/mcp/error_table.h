@@ -25,7 +25,7 @@ ERROR_ROW(UPSTREAM_FAILED, -32000, "upstream_connection_failed", "Upstream conne
 ERROR_ROW(UPSTREAM_TIMEOUT, -32001, "upstream_timeout", "UpstreamTimeout", "The server was silent for longer than the limit.")
 ERROR_ROW(UPSTREAM_ERROR, -32002, "upstream_error", "Upstream error", "The reply of the server is not the response to the request, or could not be read.")
 ERROR_ROW(RESOURCE_NOT_FOUND, -32002, "resource_not_found", "Resource not found", "`resources/read` names a resource that is not the gateway's, and the server has no resources.")
-ERROR_ROW(RESOURCE_UNKNOWN, -32602, "resource_not_found", "Resource not found", "The same of a modern request.")
+ERROR_ROW(RESOURCE_UNKNOWN, -32602, "resource_not_found", "Resource not found", "The same of a modern request; or `expose` hides the URI of an extension's method, or a file of the skill that it names.")
 ERROR_ROW(POLICY_DENIED, -32003, "policy_denied", "Policy denied", "The policy engine rejected the call.")
 ERROR_ROW(TASK_EXPIRED, -32005, "task_expired", "Task expired", "The call was approved, but not run in time.")
 ERROR_ROW(TASK_CANCELLED, -32006, "task_cancelled", "Task cancelled", "`tasks/result` names a cancelled task.")

@@ -27,6 +27,6 @@ MCP_EXTENSION_ROW(ENTERPRISE_AUTHORIZATION, "io.modelcontextprotocol/enterprise-
 #ifdef MCP_EXTENSION_METHOD_ROW
 MCP_EXTENSION_METHOD_ROW(SKILLS, "skills/list", BOTH, NOTHING, RESOURCES_READ, LIST, "skills", true, "")
 MCP_EXTENSION_METHOD_ROW(SKILLS, "skills/get", BOTH, URI, RESOURCES_READ, ENTRY, "skill", true, "")
-MCP_EXTENSION_METHOD_ROW(SKILLS, "resources/directory/read", BOTH, URI, RESOURCES_READ, LIST, "resources", false, "directoryRead")
+MCP_EXTENSION_METHOD_ROW(SKILLS, "resources/directory/read", BOTH, URI, RESOURCES_READ, LIST, "resources", false, MCP_DIRECTORY_READ)
 #endif
 /* clang-format on */

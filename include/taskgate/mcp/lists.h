@@ -74,6 +74,13 @@ bool mcp_tools_read(struct str result, mcp_tool_judge judge, void *context);
 /* `list` is "resources" or "prompts", `key` "uri" or "name". */
 void mcp_list_filter(struct buffer *out, struct str result, const char *list, const char *key,
                      mcp_name_judge judge, void *context);
+/* Whether `judge` lets the `uri` of an entry pass, and that of each of its `resources` where it has
+ * some. An entry without a readable one does not pass, nor does one whose `resources` are neither a
+ * list nor a text. */
+bool mcp_entry_passes(struct str entry, mcp_name_judge judge, void *context);
+/* Writes `result` with the entries of its list that pass, each as it is. */
+void mcp_entries_filter(struct buffer *out, struct str result, const char *list,
+                        mcp_name_judge judge, void *context);
 /* Writes `result` with `items` (JSON values with commas between them) at the end of its list,
  * which is begun where there is none. */
 void mcp_list_append(struct buffer *out, struct str result, const char *list, struct str items);

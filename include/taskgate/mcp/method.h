@@ -9,6 +9,7 @@
 
 #include "taskgate/core/str.h"
 #include "taskgate/mcp/era.h"
+#include "taskgate/mcp/extension.h"
 
 /* Either side sends it when it wants no answer to a request any more. */
 #define MCP_CANCELLED "notifications/cancelled"
@@ -30,11 +31,24 @@ enum mcp_mirrored {
     MCP_MIRRORED_TASK_ID
 };
 
+/* The member of params that is judged, as that of `resources/read`. */
+enum mcp_parameter { MCP_PARAMETER_NOTHING, MCP_PARAMETER_URI };
+/* A member of the answer: a list, of which entries are left out, or one entry, which is refused. */
+enum mcp_answer { MCP_ANSWER_LIST, MCP_ANSWER_ENTRY };
+
 struct mcp_method {
     const char *name;
     enum mcp_treatment treatment;
     unsigned eras; /* bits of enum mcp_era */
     enum mcp_mirrored mirrored;
+    struct { /* with MCP_EXTENSION: */
+        enum mcp_extension_id of;
+        enum mcp_parameter parameter;
+        enum mcp_answer answer;
+        const char *member;
+        bool is_cacheable;
+        const char *setting; /* of the server, without which it does not have the method; or "" */
+    } extension;
 };
 
 /* Never NULL: a method that the era does not have gets the MCP_UNKNOWN row. */

@@ -30,6 +30,7 @@ MCP_TREATMENT_ROW(TASKS_CANCEL, tasks_cancel_handle, modern_task_handle)
 MCP_TREATMENT_ROW(TASKS_LIST, tasks_list_handle, unknown_method_handle)
 MCP_TREATMENT_ROW(SERVER_DISCOVER, discover_refuse_handle, discover_handle)
 MCP_TREATMENT_ROW(LISTEN, unknown_method_handle, listen_handle)
+MCP_TREATMENT_ROW(EXTENSION, extension_handle, extension_handle) /* as extension_table.h says */
 MCP_TREATMENT_ROW(UNKNOWN, unknown_method_handle, unknown_method_handle) /* `methods.allow`, else -32601 */
 #endif
 

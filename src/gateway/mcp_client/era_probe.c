@@ -11,6 +11,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/era.h"
+#include "taskgate/mcp/extension.h"
 
 #define PROBE_MS 5000
 #define PROBE_MOST_BYTES ((size_t)256 * 1024)
@@ -63,8 +64,12 @@ bool era_probe_note(struct gateway *gateway, const struct config_source *source,
     bool serves = result.length > 0 ? mcp_discover_lists(result, STR(MCP_VERSION_MODERN))
                                     : names_modern(error);
     source_eras_note(gateway->eras, source, CONFIG_ERA_MODERN, serves, clock_monotonic_ms());
-    if (result.length > 0)
+    if (result.length > 0) {
         source_eras_note_tasks(gateway->eras, source, mcp_discover_offers_tasks(result));
+        source_eras_note_directories(
+            gateway->eras, source,
+            mcp_extension_has_setting(result, MCP_EXTENSION_SKILLS, MCP_DIRECTORY_READ));
+    }
     return true;
 }
 

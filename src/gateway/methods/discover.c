@@ -7,6 +7,7 @@
 #include "state/source_eras.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/era.h"
+#include "taskgate/mcp/extension.h"
 
 /* A legacy source: the clients of both eras fall back to `initialize` on this. Or a modern one, and
  * a request that is not. */
@@ -41,6 +42,9 @@ static void rewrite(struct call *call, const struct relay_reply *reply, struct b
                      loop_now_ms(call->worker->loop));
     source_eras_note_tasks(call->worker->gateway->eras, call->source,
                            mcp_discover_offers_tasks(reply->result));
+    source_eras_note_directories(
+        call->worker->gateway->eras, call->source,
+        mcp_extension_has_setting(reply->result, MCP_EXTENSION_SKILLS, MCP_DIRECTORY_READ));
     lists_keep(call, reply->result);
     discover_write(call, reply->result, lists_most_ttl_ms(call), out);
 }

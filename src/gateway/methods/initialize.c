@@ -24,6 +24,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/capabilities.h"
 #include "taskgate/mcp/era.h"
+#include "taskgate/mcp/extension.h"
 
 struct handshake {
     struct call_part part;
@@ -137,6 +138,9 @@ void initialize_take_result(struct call *call, struct str result, const char *se
     free(line);
     if (catalog_set_capabilities(catalog, call->source, &upstream))
         catalog_announce_all(catalog, call->snapshot);
+    source_eras_note_directories(
+        call->worker->gateway->eras, call->source,
+        mcp_extension_has_setting(result, MCP_EXTENSION_SKILLS, MCP_DIRECTORY_READ));
     call_identify(call);
     if (session[0])
         keep_session(call, result, session, &upstream);

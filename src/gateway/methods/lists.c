@@ -250,6 +250,8 @@ void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, s
         mcp_list_filter(out, result, "resources", "uri", judge_resource, call);
     } else if (has_list(result, "prompts")) {
         mcp_list_filter(out, result, "prompts", "name", judge_name, call);
+    } else if (has_list(result, "skills") || json_member(result, "skill").length > 0) {
+        extension_write_late(call, result, out);
     } else {
         buffer_append(out, result);
     }

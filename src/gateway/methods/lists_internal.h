@@ -24,3 +24,7 @@ void tools_list_write_late(struct call *call, struct str result, struct buffer *
 /* ---- discover.c ---- */
 /* Writes the result of `server/discover` for the client. */
 void discover_write(struct call *call, struct str result, int64_t most_ms, struct buffer *out);
+
+/* ---- extension.c ---- */
+/* Writes a result with skills, or with one, for a client that gets it late. */
+void extension_write_late(struct call *call, struct str result, struct buffer *out);

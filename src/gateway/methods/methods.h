@@ -26,6 +26,9 @@ bool modern_has_good_rounds(struct call *call);
  * which there are some. */
 bool (*methods_taker(const struct call *call))(struct call *call, struct str message);
 
+/* Answers -32601. */
+void methods_refuse_unknown(struct call *call);
+
 /* Puts the call to every gate, as if the client had called the tool plainly. For execute_tool,
  * once it has replaced the body. */
 void tools_call_execute(struct call *call, int64_t patience_ms);

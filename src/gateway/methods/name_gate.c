@@ -62,6 +62,10 @@ static struct targets targets_of(const struct call *call)
     case MCP_GATED_URI:
         add_target(&targets, envelope->uri.text, true);
         break;
+    case MCP_EXTENSION:
+        if (call->method->extension.parameter == MCP_PARAMETER_URI)
+            add_target(&targets, envelope->uri.text, true);
+        break;
     case MCP_GATED_NAME:
         add_target(&targets, envelope->name.text, false);
         break;
@@ -125,8 +129,7 @@ static enum config_action decide(const struct call *call, const struct snapshot 
     return decision.action;
 }
 
-/* For relay_options.forbidden. */
-static bool is_forbidden_now(struct call *call)
+bool name_gate_forbids_now(struct call *call)
 {
     const struct targets targets = targets_of(call);
     struct snapshot *now = snapshot_current();
@@ -141,24 +144,50 @@ static bool is_forbidden_now(struct call *call)
     return is_forbidden;
 }
 
-static void judge(struct call *call)
+/* An extension's method answers as if there were nothing at that URI. */
+static void refuse_hidden(struct call *call)
+{
+    const struct jsonrpc_error_data data = {.details = call->envelope.uri.text};
+    if (call->method->treatment == MCP_EXTENSION)
+        call_answer_error(call, JSONRPC_RESOURCE_UNKNOWN, STR_EMPTY, &data);
+    else
+        refuse(call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
+}
+
+enum name_gate_verdict name_gate_judge_uri(const struct call *call, struct str uri)
+{
+    const struct policy *policy = call->snapshot->policy;
+    const struct policy_request request = {call->source, uri, STR_EMPTY, call_verified(call)};
+    struct policy_decision decision;
+    if (!policy_is_uri_visible(policy, call->source, uri))
+        return NAME_GATE_HIDDEN;
+    policy_decide_uri(policy, &request, &decision);
+    return decision.action == ACTION_FORWARD ? NAME_GATE_FORWARD : NAME_GATE_DENIED;
+}
+
+bool name_gate_passes(struct call *call)
 {
     const struct targets targets = targets_of(call);
     if (!is_visible(call->snapshot->policy, call->source, &targets)) {
         metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
-        refuse(call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
-        return;
+        refuse_hidden(call);
+        return false;
     }
     enum config_action action = decide(call, call->snapshot, call->source, &targets);
     if (targets.count > 0)
         metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_GOVERNANCE),
                       str_from(config_action_name(action)));
-    if (action != ACTION_FORWARD) {
+    if (action != ACTION_FORWARD)
         refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
+    return action == ACTION_FORWARD;
+}
+
+static void judge(struct call *call)
+{
+    if (!name_gate_passes(call))
         return;
-    }
     struct relay_options options = {.take_message = methods_taker(call),
-                                    .forbidden = is_forbidden_now};
+                                    .forbidden = name_gate_forbids_now};
     if (may_know_no_resources(call))
         options.replace_error = say_not_found;
     bridge_down_start(call, &options);

@@ -27,6 +27,12 @@ void relay_plainly_handle(struct call *call)
     bridge_down_start(call, &options);
 }
 
+void methods_refuse_unknown(struct call *call)
+{
+    log_warn("Unknown method refused", LOG_STR("method", call->envelope.method));
+    call_answer_error(call, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
+}
+
 /* A method that `methods.allow` lets pass is judged first. One of a table has its own gates, in its
  * own era; in the other one nothing would judge it, but a server behind a bridge knows it. */
 void unknown_method_handle(struct call *call)
@@ -36,6 +42,5 @@ void unknown_method_handle(struct call *call)
         name_gate_handle_allowed(call);
         return;
     }
-    log_warn("Unknown method refused", LOG_STR("method", method));
-    call_answer_error(call, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
+    methods_refuse_unknown(call);
 }

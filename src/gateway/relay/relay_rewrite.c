@@ -7,7 +7,7 @@
 
 bool relay_rewrites(const struct relay_options *options)
 {
-    return options->rewrite || options->replace_error;
+    return options->rewrite || options->replace_error || options->replace_result;
 }
 
 bool relay_may_take(const struct relay_options *options, struct str bytes)
@@ -57,6 +57,10 @@ bool relay_rewrite(struct call *call, const struct relay_options *options, struc
     if (reply.result.length == 0)
         return has_our_id && error.length > 0 && options->replace_error &&
                options->replace_error(call, error, out);
+    if (options->replace_result && options->replace_result(call, reply.result, out)) {
+        note_acceptance(call);
+        return true;
+    }
     /* The server may spell our id otherwise. A reply with another request's id was refused before.
      */
     if (!options->rewrite) {

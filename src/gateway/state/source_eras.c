@@ -24,6 +24,7 @@ struct entry {
     struct verdict legacy, modern;
     bool is_doubted;
     enum source_tasks tasks; /* as it has told last */
+    bool has_told_directories, reads_directories;
     int64_t asked_ms;
     unsigned told; /* the last word in the log; 0: nothing */
 };
@@ -225,4 +226,25 @@ enum source_tasks source_eras_tasks(struct source_eras *eras, const struct confi
     enum source_tasks tasks = entry_of(eras, source)->tasks;
     pthread_mutex_unlock(&eras->lock);
     return tasks;
+}
+
+void source_eras_note_directories(struct source_eras *eras, const struct config_source *source,
+                                  bool reads)
+{
+    pthread_mutex_lock(&eras->lock);
+    struct entry *entry = entry_of(eras, source);
+    entry->has_told_directories = true;
+    entry->reads_directories = reads;
+    pthread_mutex_unlock(&eras->lock);
+}
+
+bool source_eras_find_directories(struct source_eras *eras, const struct config_source *source,
+                                  bool *reads)
+{
+    pthread_mutex_lock(&eras->lock);
+    const struct entry *entry = entry_of(eras, source);
+    bool has_told = entry->has_told_directories;
+    *reads = entry->reads_directories;
+    pthread_mutex_unlock(&eras->lock);
+    return has_told;
 }

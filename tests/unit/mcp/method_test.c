@@ -33,6 +33,9 @@ static const struct {
     {"notifications/progress", MCP_RELAY},
     {"notifications/roots/list_changed", MCP_RELAY},
     {"notifications/tasks/status", MCP_RELAY},
+    {"skills/list", MCP_EXTENSION},
+    {"skills/get", MCP_EXTENSION},
+    {"resources/directory/read", MCP_EXTENSION},
     /* Methods of servers, unknown methods, and names that are nearly a method. */
     {"elicitation/create", MCP_UNKNOWN},
     {"sampling/createMessage", MCP_UNKNOWN},

@@ -1,0 +1,109 @@
+// The skills extension: lists, entries and directories are judged by the URIs that they name, in both eras.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { stage as bridgedStage } from './lib/bridged_stage.mjs';
+import { key } from './lib/modern_client.mjs';
+import { modernScene } from './lib/modern_scene.mjs';
+import { scene } from './lib/scene.mjs';
+
+const file = (uri) => ({ uri, digest: `sha256:${'0'.repeat(64)}`, size: 1 });
+const skill = (path, resources = [`skill://${path}/SKILL.md`]) => ({ uri: `skill://${path}/SKILL.md`, frontmatter: { name: path.split('/').at(-1), description: 'd', 'x y': [1] }, resources: Array.isArray(resources) ? resources.map(file) : resources });
+const GOOD = skill('good', ['skill://good/SKILL.md', 'skill://good/a.md']);
+const DYNAMIC = skill('dynamic', 'dynamic');
+const HIDDEN_FILE = skill('half', ['skill://half/SKILL.md', 'SKILL://h%69dden/x.md']);
+const DENIED_FILE = skill('part', ['skill://part/SKILL.md', 'skill://part/../denied/x.md']);
+const ASKED_FILE = skill('ask', ['skill://ask/SKILL.md', 'skill://asks/x.md']);
+const SKILLS = [GOOD, skill('hidden'), skill('denied'), DYNAMIC, skill('hidden', 'dynamic'), HIDDEN_FILE, DENIED_FILE, ASKED_FILE];
+const MALFORMED = [null, 7, 'x', [], {}, { uri: 5, resources: [] }, { uri: 'skill://a/SKILL.md', resources: {} }, { uri: 'skill://a/SKILL.md', resources: 3 }, { uri: 'skill://a/SKILL.md', resources: [7] }, { uri: 'skill://a/SKILL.md', resources: [{ uri: 'skill://good/a' }, { digest: 'x' }] }];
+const CHILDREN = ['skill://good/a.md', 'skill://hidden/b', 'skill://denied/c', 'skill://asks/d', 'skill://good/sub'].map((uri) => ({ uri, name: uri.slice(-1), mimeType: 'text/markdown' }));
+
+const gates = { expose: { mode: 'blocklist', tools: ['skill://hidden/**', 'skill://hidden'] }, rules: [['skill://denied/**', 'deny'], ['skill://part/denied/**', 'deny'], ['skill://asks/**', 'approve'], ['skill://denied', 'deny'], ['skill://asks', 'approve']] };
+const capabilities = (settings = { directoryRead: true }) => ({ tools: {}, resources: {}, extensions: { [key('skills')]: settings } });
+const handlers = (more = {}) => ({
+  'skills/list': ({ reply }) => reply.result({ resultType: 'complete', skills: SKILLS, nextCursor: 'n', ...more }),
+  'skills/get': ({ reply, params }) => {
+    const found = SKILLS.find(({ uri }) => uri === params.uri);
+    return found ? reply.result({ resultType: 'complete', skill: found, ...more }) : reply.error(-32602, 'no such skill');
+  },
+  'resources/directory/read': ({ reply }) => reply.result({ resultType: 'complete', resources: CHILDREN }),
+});
+const PUBLIC = { ttlMs: 300_000, cacheScope: 'public' };
+const PRIVATE = { ttlMs: 60_000, cacheScope: 'private' };
+
+/** [what, stage, client, the cache members of its results] of each combination that has the extension. */
+async function everywhere(t, { settings, ...more } = {}) {
+  const upstream = { capabilities: capabilities(settings), handlers: handlers(PUBLIC) };
+  const legacy = await scene(t, { ...gates, ...more, upstream });
+  const modern = await modernScene(t, { ...gates, ...more, upstream });
+  const bridged = await modernScene(t, { ...gates, ...more, upstream, source: { era: 'modern', ...more.source } });
+  return [
+    ['legacy', legacy, await legacy.connect(), PRIVATE],
+    ['modern', modern, modern.modern(), PRIVATE],
+    ['a legacy client before a modern server', bridged, await bridged.connect(), {}],
+  ];
+}
+
+test('skills/list leaves out each skill of which the uri or a file is hidden or not forwarded, and shortens none', async (t) => {
+  for (const [what, { upstream }, client, kept] of await everywhere(t)) {
+    const { resultType, ...result } = await client.result('skills/list', { cursor: 'c' });
+    assert.deepEqual(result, { skills: [GOOD, DYNAMIC], nextCursor: 'n', ...kept }, what);
+    assert.equal(resultType, what === 'modern' ? 'complete' : resultType && 'complete', what);
+    assert.equal(upstream.of('skills/list').at(-1).rpc.params.cursor, 'c', what);
+    for (const skills of [MALFORMED, 'x', null, {}]) {
+      upstream.handlers['skills/list'] = ({ reply }) => reply.result({ resultType: 'complete', skills, ttlMs: 'x' });
+      assert.deepEqual((await client.result('skills/list')).skills, [], `${what} ${JSON.stringify(skills)}`);
+    }
+    upstream.handlers['skills/list'] = ({ reply }) => reply.result({ resultType: 'complete', digest: 'x', tag: 'y', skills: SKILLS });
+    const { digest, tag, skills } = await client.result('skills/list');
+    assert.deepEqual([digest, tag, skills.length], [undefined, undefined, 2], what);
+  }
+});
+
+test('a legacy list that says nothing of caches and has nothing left out passes as it is', async (t) => {
+  const plain = { skills: [GOOD], _meta: { 'a.b/c': 1 } };
+  const { connect } = await scene(t, { ...gates, upstream: { capabilities: capabilities(), handlers: { 'skills/list': ({ reply }) => reply.result(plain), 'skills/get': ({ reply }) => reply.result({ skill: GOOD }) } } });
+  const client = await connect();
+  assert.deepEqual(await client.result('skills/list'), plain);
+  assert.deepEqual(await client.result('skills/get', { uri: GOOD.uri }), { skill: GOOD });
+});
+
+test('skills/get: hidden is -32602 as an unknown one, denied is -32014, also for a file of the skill', async (t) => {
+  for (const [what, { upstream }, client, kept] of await everywhere(t)) {
+    const { resultType: _, ...result } = await client.result('skills/get', { uri: GOOD.uri });
+    assert.deepEqual(result, { skill: GOOD, ...kept }, what);
+    for (const [uri, code, goesUp] of [['skill://hidden/SKILL.md', -32602, 0], ['SKILL://h%69dden/SKILL.md', -32602, 0], ['skill://denied/SKILL.md', -32014, 0], ['skill://asks/x', -32014, 0], [HIDDEN_FILE.uri, -32602, 1], [DENIED_FILE.uri, -32014, 1], [ASKED_FILE.uri, -32014, 1], ['skill://none/SKILL.md', -32602, 1], [7, -32602, 0]]) {
+      const before = upstream.of('skills/get').length;
+      const { message } = await client.send('skills/get', { uri });
+      assert.deepEqual([message.error?.code, message.result, upstream.of('skills/get').length - before], [code, undefined, goesUp], `${what} ${uri}`);
+    }
+    for (const entry of [...MALFORMED, undefined]) {
+      upstream.handlers['skills/get'] = ({ reply }) => reply.result({ resultType: 'complete', skill: entry });
+      assert.equal((await client.error('skills/get', { uri: GOOD.uri })).code, -32602, `${what} ${JSON.stringify(entry)}`);
+    }
+  }
+});
+
+test('resources/directory/read leaves out children that are hidden or not forwarded, and is unknown where the server does not say directoryRead', async (t) => {
+  for (const [what, , client] of await everywhere(t)) {
+    const { resources, ttlMs, cacheScope } = await client.result('resources/directory/read', { uri: 'skill://good' });
+    assert.deepEqual([resources, ttlMs, cacheScope], [[CHILDREN[0], CHILDREN[4]], undefined, undefined], what);
+    for (const [uri, code] of [['skill://hidden', -32602], ['skill://denied', -32014], ['skill://asks', -32014], [null, -32602]]) assert.equal((await client.error('resources/directory/read', { uri })).code, code, `${what} ${uri}`);
+  }
+  for (const settings of [{}, { directoryRead: 'true' }]) {
+    for (const [what, { upstream }, client] of await everywhere(t, { settings })) {
+      const { message, status } = await client.send('resources/directory/read', { uri: 'skill://good' });
+      assert.deepEqual([message.error.code, status, upstream.of('resources/directory/read').length], [-32601, what === 'modern' ? 404 : 200, 0], what);
+    }
+  }
+});
+
+test('an extension that deny hides has no methods; modern clients before a legacy server have no skills', async (t) => {
+  const denied = await everywhere(t, { source: { extensions: { deny: ['*/skills'] } } });
+  const down = await bridgedStage(t, { ...gates, config: { methods: { allow: ['skills/*'] } }, upstream: { capabilities: capabilities(), handlers: handlers() } });
+  for (const [what, { upstream }, client] of [...denied, ['bridged down', down, down.modern()]]) {
+    for (const method of ['skills/list', 'skills/get', 'resources/directory/read']) {
+      assert.equal((await client.error(method, { uri: GOOD.uri })).code, -32601, `${what} ${method}`);
+      assert.equal(upstream.of(method).length, 0, what);
+    }
+  }
+});
