@@ -32,6 +32,8 @@ export class Detail {
     this.part('.reason-label').htmlFor = `reason-${task.id}`;
     this.wish = new GrantWish(this.part('.grant-wish'));
     this.edit = new Edit(this.part('.edit'));
+    for (const button of this.element.querySelectorAll('button')) this.nameButton(button);
+    this.part('.reason').setAttribute('aria-label', `Reason for ${row.name}`);
     this.controls = [...this.part('.decision').childNodes];
     this.seen = new Seen(() => this.putSeen());
     this.putArguments(task);
@@ -39,6 +41,11 @@ export class Detail {
     this.putMore('.other-params', task.otherParams, task, 'params');
     this.putMore('.headers', task.headers, task, 'headers');
     this.seen.watch(this.element);
+  }
+
+  /* Controls of different calls have different names. */
+  nameButton(button) {
+    button.setAttribute('aria-label', `${button.textContent}: ${this.row.name}`);
   }
 
   get reason() {
@@ -69,6 +76,7 @@ export class Detail {
   fold(isFolded) {
     this.part('.arguments').classList.toggle('folded', isFolded);
     this.part('.unfold').textContent = isFolded ? 'Show all' : 'Show less';
+    this.nameButton(this.part('.unfold'));
     this.part('.unfold').setAttribute('aria-expanded', String(!isFolded));
     this.part('.size').textContent = this.isTall ? `${this.size}${isFolded ? ' · scroll or' : ''}` : '';
   }
@@ -136,6 +144,7 @@ export class Detail {
     } catch {
       button.textContent = 'Not allowed here: copy the address of this page';
     }
+    this.nameButton(button);
   }
 
   /** Whether the reason that this verb needs is there; else it is asked for. */

@@ -56,12 +56,13 @@ export class Row {
     title.id = `tool-${task.id}`;
     this.element.setAttribute('aria-labelledby', title.id);
     this.name = shortened(name, LONG_NAME);
+    this.name = `${this.name}, ${task.id.slice(0, 11)}`; // equal tools are told apart
     this.part('.pick').setAttribute('aria-label', `Select ${this.name}`);
     this.part('.more').setAttribute('aria-label', `Details of ${this.name}`);
     if (name.length <= LONG_NAME) {
       putText(title, task.tool);
     } else {
-      title.textContent = this.name;
+      title.textContent = shortened(name, LONG_NAME);
       title.append(make('span', 'hint', ` a name of ${name.length.toLocaleString()} characters`));
     }
     putMark(this.part('.tool-note'), task, 'tool');

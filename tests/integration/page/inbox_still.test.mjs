@@ -123,3 +123,26 @@ test('keys that are pressed before the answer to a decision are dropped', { skip
   assert.equal(await focused(), ids[1]);
   assert.equal((await admin.task(ids[1])).state, 'pending');
 });
+
+for (const [width, height] of [[1440, 900], [1024, 768], [390, 844]]) {
+  test(`a row at ${width} px: nothing of tool, values and caller is cut, and its controls have a size and a name of their own`, { skip }, async (t) => {
+    const { page, connect, row } = await stage(t, 5);
+    await page.setViewportSize({ width, height });
+    const { taskId } = await (await connect({ name: 'the nightly clean-up job of the billing team' })).createTask('delete_database_of_the_production_cluster', { database: 'production-customers-eu-central', cascade: true }, { ttl: 3_600_000 });
+    await row(taskId).waitFor();
+    for (const part of ['.tool', '.brief', '.asker']) {
+      const box = row(taskId).locator(`.line ${part}`);
+      assert.equal(await box.isVisible(), true, part);
+      assert.equal(await box.evaluate((element) => element.scrollWidth <= element.clientWidth + 1 && element.scrollHeight <= element.clientHeight + 1), true, `${part} is cut`);
+    }
+    assert.ok((await row(taskId).boundingBox()).height < (width > 1000 ? 75 : 180));
+    await page.locator('.row .more').first().click();
+    const names = await page.locator('#pending').locator('button:visible, input:visible').evaluateAll((all) => all.map((control) => control.getAttribute('aria-label')));
+    assert.equal(new Set(names).size, names.length, names.join('\n'));
+    const small = await page.locator('button:visible, select:visible, input[type="checkbox"]:visible').evaluateAll((all) => all.map((control) => [control.outerHTML.slice(0, 80), control.offsetWidth, control.offsetHeight]).filter(([, wide, high]) => wide < 44 || high < 44));
+    if (width === 390) assert.deepEqual(small, []);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+    assert.deepEqual(await violations(page), []);
+    await picture(page, `rows-${width}`);
+  });
+}
