@@ -42,6 +42,8 @@ CHOICES(pending_statuses, "a status", {"auto", PENDING_STATUS_AUTO},
         {"input_required", PENDING_STATUS_INPUT_REQUIRED}, {"working", PENDING_STATUS_WORKING});
 CHOICES(client_tasks, "an answer", {"auto", CLIENT_TASKS_AUTO}, {"yes", CLIENT_TASKS_YES},
         {"no", CLIENT_TASKS_NO});
+CHOICES(client_refusals, "a form of refusals", {"auto", CLIENT_REFUSALS_AUTO},
+        {"error", CLIENT_REFUSALS_ERROR}, {"result", CLIENT_REFUSALS_RESULT});
 CHOICES(client_headers, "a way to check headers", {"strict", false}, {"lenient", true});
 CHOICES(roles, "a role", {"viewer", ROLE_VIEWER}, {"approver", ROLE_APPROVER},
         {"caller", ROLE_CALLER}, {"auditor", ROLE_AUDITOR});

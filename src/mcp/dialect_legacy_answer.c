@@ -25,7 +25,7 @@ static void write_own_error(struct buffer *out, struct str id, const struct task
 {
     struct buffer error;
     buffer_init(&error);
-    dialect_write_own_error(&error, task, false);
+    dialect_write_own_error(&error, task);
     jsonrpc_write_error_text(out, id, buffer_str(&error));
     buffer_finish(&error);
 }

@@ -142,7 +142,7 @@ static void append_own_outcome(struct buffer *out, struct str error)
 static void append_error(struct buffer *out, const struct task *task)
 {
     if (task->state != TASK_FAILED || task->outcome != TASK_OUTCOME_ERROR || !task->outcome_length)
-        dialect_write_own_error(out, task, true);
+        dialect_write_own_error(out, task);
     else if (task->failure == TASK_FAILURE_GATEWAY)
         append_own_outcome(out, outcome_of(task));
     else

@@ -2,10 +2,14 @@
  * nobody knows. */
 #include "task_error.h"
 
+#include <string.h>
+
 #include "status_text.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/mcp/dialect.h"
 #include "taskgate/policy/gate.h"
+
+#define MOST_REASON_BYTES 1024
 
 enum jsonrpc_error dialect_error_of(const struct task *task)
 {
@@ -22,28 +26,50 @@ enum jsonrpc_error dialect_error_of(const struct task *task)
     }
 }
 
-void dialect_write_own_error(struct buffer *out, const struct task *task, bool whole)
+/* White space is folded to single blanks, and the rest is cut. */
+static void append_reason(struct buffer *out, const char *reason)
+{
+    struct buffer folded;
+    buffer_init(&folded);
+    for (; *reason; reason++) {
+        bool is_blank = strchr(" \t\n\v\f\r", *reason);
+        if (!is_blank)
+            buffer_append_char(&folded, *reason);
+        else if (folded.length > 0 && folded.bytes[folded.length - 1] != ' ')
+            buffer_append_char(&folded, ' ');
+    }
+    while (folded.length > 0 && folded.bytes[folded.length - 1] == ' ')
+        folded.length--;
+    size_t end = folded.length < MOST_REASON_BYTES ? folded.length : MOST_REASON_BYTES;
+    while (end > 0 && end < folded.length && ((unsigned char)folded.bytes[end] & 0xC0) == 0x80)
+        end--; /* between characters */
+    visible_append(out, str_slice(folded.bytes, end));
+    buffer_finish(&folded);
+}
+
+void dialect_write_own_error(struct buffer *out, const struct task *task)
 {
     enum jsonrpc_error error = dialect_error_of(task);
-    struct buffer message;
+    struct buffer message, reason;
     buffer_init(&message);
+    buffer_init(&reason);
+    append_reason(&reason, task->reason);
     if (error == JSONRPC_APPROVAL_REJECTED)
         dialect_append_rejection(&message, task);
     else if (error == JSONRPC_APPROVAL_TIMEOUT)
         dialect_append_timeout(&message, task);
     else if (error == JSONRPC_INTERNAL)
         dialect_status_message(task, &message);
-    if (whole && error == JSONRPC_APPROVAL_REJECTED && *task->reason) {
-        buffer_append_text(&message, ": ");
-        visible_append_lines(&message, str_from(task->reason));
-    }
+    if (error == JSONRPC_APPROVAL_REJECTED && reason.length > 0)
+        buffer_append_format(&message, ": %.*s", STR_ARGS(buffer_str(&reason)));
     const bool is_approval = error == JSONRPC_APPROVAL_REJECTED ||
                              error == JSONRPC_APPROVAL_TIMEOUT || error == JSONRPC_TASK_EXPIRED;
     jsonrpc_write_error_object(
         out, error, buffer_str(&message),
         &(struct jsonrpc_error_data){
             .tool = str_from(task->tool),
-            .reason = str_from(task->reason),
+            .reason = buffer_str(&reason),
             .gate = str_from(is_approval ? policy_gate_name(POLICY_GATE_APPROVAL) : NULL)});
+    buffer_finish(&reason);
     buffer_finish(&message);
 }

@@ -5,7 +5,5 @@
 #include "taskgate/mcp/jsonrpc.h"
 #include "taskgate/task/task.h"
 
-/* Its row in the table of errors. */
-enum jsonrpc_error dialect_error_of(const struct task *task);
-/* The error object. With `whole`, the message of a rejection names the reason as well. */
-void dialect_write_own_error(struct buffer *out, const struct task *task, bool whole);
+/* The error object. */
+void dialect_write_own_error(struct buffer *out, const struct task *task);

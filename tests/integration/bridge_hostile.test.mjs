@@ -1,6 +1,7 @@
 // A client's attempts to get something unjudged to a server of the other era, and such a server's attempts to get something down.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { errorOf } from './lib/client.mjs';
 import { envelope, modernServer, PREFIX } from './lib/modern.mjs';
 import { key, modernClient, WITH_TASKS } from './lib/modern_client.mjs';
 import { scene } from './lib/scene.mjs';
@@ -134,7 +135,7 @@ test('legacy client, modern server: each round is judged by the rules in force; 
     const before = upstream.of(method).length;
     await client.post({ jsonrpc: '2.0', id, result: { action: 'accept', content: {} } });
     const answer = await stream.message((m) => m.id === stream.id);
-    assert.equal(answer.error?.code, -32014, JSON.stringify([method, rules, answer]));
+    assert.equal(errorOf(answer)?.code, -32014, JSON.stringify([method, rules, answer]));
     assert.equal(upstream.of(method).length, before);
   }
 });

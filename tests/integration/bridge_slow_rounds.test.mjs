@@ -1,6 +1,7 @@
 // Slow calls of legacy clients at a modern server that have become tasks, and whose server then requires input.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { errorOf } from './lib/client.mjs';
 import { PARTY, SAMPLE } from './lib/asking.mjs';
 import { modernServer } from './lib/modern.mjs';
 import { complete } from './lib/modern_upstream.mjs';
@@ -156,7 +157,7 @@ test('each round is judged: a rule that forbids the call now ends the task', asy
   const question = await asked(agent);
   gateway.writeConfig({ rules: [['slow', 'deny'], ['read', 'deny']] });
   gateway.hangUp();
-  await until(async () => (await agent.send('tools/call', { name: 'read', arguments: {} })).message.error?.code === -32014, 'the new rule');
+  await until(async () => errorOf((await agent.send('tools/call', { name: 'read', arguments: {} })).message)?.code === -32014, 'the new rule');
   await accept(agent, question);
   await admin.inState(id, 'failed');
   assert.match(JSON.stringify(await outcome(agent, id)), /failed: Denied by a governance rule/);

@@ -1,7 +1,7 @@
 // `explain` says what clients of both eras get of a tool: each word of it is what the gateway does.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectedRaw } from './lib/client.mjs';
+import { connectedRaw, errorOf } from './lib/client.mjs';
 import { startGateway, workflow } from './lib/gateway.mjs';
 import { modernClient } from './lib/modern_client.mjs';
 import { startSdk2Server } from './lib/sdk2_server.mjs';
@@ -12,7 +12,8 @@ const tools = Object.fromEntries(['wipe_all', 'delete_user', 'drop_table', 'spec
 const CODES = { '-32009': 'task_required', '-32010': 'by_server', '-32014': 'deny', '-32021': 'missing_capability' };
 
 /** The word of `explain` for an answer. */
-function wordOf({ result, error }) {
+function wordOf(message) {
+  const { result } = message, error = errorOf(message);
   if (error) return CODES[error.code] ?? error.code;
   if (result.resultType === 'input_required' || /has not run yet/.test(result.content?.[0]?.text)) return 'held';
   if (result.taskId) return /Awaiting approval/.test(result.statusMessage) ? 'task' : 'task_at_once';

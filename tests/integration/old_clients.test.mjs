@@ -1,6 +1,7 @@
 // Clients that know no tasks: they see no `required`, and wait for a result instead of an error.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { errorOf } from './lib/client.mjs';
 import { workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
@@ -42,7 +43,7 @@ for (const [kind, [options, more]] of Object.entries(kinds)) {
     const client = await connect(options);
     const waiting = client.call('tools/call', { name: 'delete_user' });
     await admin.reject((await admin.pending()).id, 'no');
-    assert.equal((await waiting).error.code, -32007);
+    assert.equal(errorOf(await waiting).code, -32007);
     assert.equal(upstream.calls.length, 0);
   });
 }

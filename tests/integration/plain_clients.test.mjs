@@ -1,6 +1,7 @@
 // Official SDK clients that never send `task`, of each kind, before real servers: every way a call can go.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { errorOf } from './lib/client.mjs';
 import { PlainClient, plainKinds, twoPatiences } from './lib/plain.mjs';
 import { targets } from './lib/targets.mjs';
 import { until } from './lib/wait.mjs';
@@ -30,7 +31,7 @@ const flows = {
   'rejected in time': ['patient', async (client, { dangerous }) => {
     const waiting = client.call(dangerous).then((result) => ({ result }), (error) => ({ error }));
     await client.admin.reject((await client.admin.pending()).id, 'not today');
-    const { error } = await waiting;
+    const error = errorOf(await waiting);
     assert.equal(error?.code, -32007);
     assert.equal(error.data.reason, 'not today');
   }],
@@ -39,13 +40,13 @@ const flows = {
     await client.admin.reject(id, 'not today');
     const result = await fetch(client, id);
     assert.equal(result.isError, true);
-    assert.match(result.structuredContent.error, new RegExp(`^Task '${id}' failed: Rejected by .*: not today$`));
+    assert.equal(result.content[0].text, `${dangerous.name} was not run: admin rejected it: not today. Do not repeat the call unless the user asks for it.`);
   }],
   'cancelled in time': ['patient', async (client, { dangerous }) => {
     const waiting = client.call(dangerous).then((result) => ({ result }), (error) => ({ error }));
     const { id } = await client.admin.pending();
     assert.equal((await client.tool('cancel_task', { task_id: id })).structuredContent.success, true);
-    assert.equal((await waiting).error?.code, -32006);
+    assert.equal(errorOf(await waiting)?.code, -32006);
     assert.equal((await client.admin.task(id)).state, 'cancelled');
   }],
   'cancelled late': ['hurried', async (client, { dangerous }) => {
@@ -53,7 +54,7 @@ const flows = {
     assert.equal((await client.tool('cancel_task', { task_id: id })).structuredContent.success, true);
     const result = await fetch(client, id);
     assert.equal(result.isError, true);
-    assert.equal(result.structuredContent.error, `Task '${id}' was cancelled`);
+    assert.equal(result.content[0].text, `${dangerous.name} was not run: the request was cancelled. The same call asks for approval again.`);
   }],
   'a repeated call joins; its outcome is told once': ['hurried', async (client, { dangerous }) => {
     const first = await client.call(dangerous);
@@ -85,7 +86,7 @@ const flows = {
     const { task_id: id } = taskIn(await client.call(slow(30)));
     assert.equal((await client.tool('cancel_task', { task_id: id })).structuredContent.success, true);
     assert.equal((await client.admin.task(id)).state, 'cancelled');
-    assert.equal((await fetch(client, id)).structuredContent.error, `Task '${id}' was cancelled`);
+    assert.match(textOf(await fetch(client, id)), /^It is not known whether .* ran\. Check its effect before you call it again\./);
   }],
   'an elicitation is answered by the tools': ['hurried', async (client, { elicits }) => {
     const result = await client.call(elicits);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { errorOf } from './lib/client.mjs';
 import { sample } from './lib/admin.mjs';
 import { temporaryFolder, workflow } from './lib/gateway.mjs';
 import { generator } from './lib/random.mjs';
@@ -120,7 +121,7 @@ test('a client that knows no tasks gets what comes of it', async (t) => {
   const client = await connect({ protocol: '2025-06-18', capabilities: {} });
   assert.deepEqual((await call(client, 'pay', { amount: 5 }, null)).result.structuredContent.arguments, { amount: 5 });
   assert.deepEqual((await admin.list()).tasks, []);
-  assert.equal((await call(client, 'pay', { amount: 10000 }, null)).error.code, -32003);
+  assert.equal(errorOf(await call(client, 'pay', { amount: 10000 }, null)).code, -32003);
   const waiting = call(client, 'pay', { amount: 500 }, null);
   await admin.approve((await admin.pending()).id);
   assert.deepEqual((await waiting).result.structuredContent.arguments, { amount: 500 });

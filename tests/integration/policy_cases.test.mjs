@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { errorOf } from './lib/client.mjs';
 import { sample } from './lib/admin.mjs';
 import { configuration, temporaryFolder, workflow, BINARY } from './lib/gateway.mjs';
 import { run } from './lib/child.mjs';
@@ -98,11 +99,11 @@ test('the same rows for a client that knows no tasks: forwarded, waited for, rej
   assert.equal(pending.workflow, 'finance');
   await admin.approve(pending.id);
   assert.deepEqual((await waiting).result.structuredContent.arguments, { amount: 100 });
-  assert.equal((await call(client, 'pay_none', { amount: 1000 })).error.code, -32003);
+  assert.equal(errorOf(await call(client, 'pay_none', { amount: 1000 })).code, -32003);
   assert.equal((await call(client, 'pay_none', { amount: 99, country: 'XX' })).result.structuredContent.arguments.country, 'XX', 'another rule asks that forbid');
-  assert.equal((await call(client, 'guarded', { amount: 99, country: 'XX' })).error.code, -32003);
+  assert.equal(errorOf(await call(client, 'guarded', { amount: 99, country: 'XX' })).code, -32003);
   assert.equal((await call(client, 'guarded', { amount: 99, country: 'YY' })).result.structuredContent.arguments.country, 'YY');
-  assert.equal((await call(client, 'guarded', { amount: 100, country: 'YY' })).error.code, -32003, 'nor is the permit of the other rule asked');
+  assert.equal(errorOf(await call(client, 'guarded', { amount: 100, country: 'YY' })).code, -32003, 'nor is the permit of the other rule asked');
   assert.equal(upstream.calls.length, 4);
 });
 
@@ -203,7 +204,7 @@ test('on_policy_error: both answers are told with the policy and its place, neve
   for (const [answer, outcome] of [['deny', -32003], ['skip', 'forwarded']]) {
     const { admin, gateway, connect } = await stage(t, { capable: false, config: { on_policy_error: answer }, env: { THOUGHTGATE_POLICIES: 'permit(principal, action, resource);\n@id("ask") forbid(principal, action, resource)\nwhen { resource.arguments.amount > 100 };' } });
     const client = await connect({ protocol: '2025-06-18', capabilities: {} });
-    const { error } = await call(client, 'pay_none', { amount: 'hush-hush' });
+    const error = errorOf(await call(client, 'pay_none', { amount: 'hush-hush' }));
     assert.equal(error?.code ?? 'forwarded', outcome);
     const line = await gateway.logged(/^A policy could not be evaluated$/);
     assert.deepEqual([line.level, line.policy, line.effect, line.action, line.tool, line.file, line.line], ['warn', 'ask', 'forbid', 'Forward', 'pay_none', 'THOUGHTGATE_POLICIES', 3], answer);
@@ -226,7 +227,7 @@ test('huge sets and many members are decided or rejected in time, and the gatewa
   });
   const client = await connect({ protocol: '2025-06-18', capabilities: {} });
   const numbers = (count, from = 0) => Array.from({ length: count }, (_, i) => from + i);
-  const outcome = async (args) => (await call(client, 'pay_none', args)).error?.code ?? 'forwarded';
+  const outcome = async (args) => errorOf(await call(client, 'pay_none', args))?.code ?? 'forwarded';
   assert.equal(await outcome({ list: numbers(50_000), other: numbers(50_000) }), 'forwarded');
   assert.equal(await outcome({ list: numbers(50_000), other: numbers(50_000, 1) }), -32003);
   assert.equal(await outcome({ list: [], other: [], object: Object.fromEntries(numbers(20_000).map((i) => [`k${i}`, [i, [i]]])) }), 'forwarded');

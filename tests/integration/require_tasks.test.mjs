@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { errorOf } from './lib/client.mjs';
 import { run } from './lib/child.mjs';
 import { BINARY, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { key, TASKS_EXTENSION, WITH_TASKS } from './lib/modern_client.mjs';
@@ -44,7 +45,7 @@ test('52. a legacy call without `task` is -32009, whatever its client knows; wit
     const client = raw({ capabilities });
     await client.connect();
     for (const name of ['delete_user', 'slow_job']) {
-      assert.equal((await client.call('tools/call', { name, arguments: {} })).error.code, -32009, `${name} ${JSON.stringify(capabilities)}`);
+      assert.equal(errorOf(await client.call('tools/call', { name, arguments: {} })).code, -32009, `${name} ${JSON.stringify(capabilities)}`);
       assert.match((await client.result('tools/call', { name, arguments: {}, task: {} })).task.taskId, /^tg_/);
     }
     assert.equal((await client.call('tools/call', { name: 'read', arguments: {} })).error, undefined);

@@ -192,7 +192,7 @@ test('rejected: failed with the reason where the SDK looks, and -32007', async (
   assert.equal(task.status, 'failed');
   assert.match(task.statusMessage, /not on a Friday/);
   for (const error of [await waiter, await client.error('tasks/result', { taskId })]) {
-    assert.deepEqual([error.code, error.message, error.data.error_type, error.data.reason], [-32007, 'Rejected by: admin', 'approval_rejected', 'not on a Friday']);
+    assert.deepEqual([error.code, error.message, error.data.error_type, error.data.reason], [-32007, 'Rejected by: admin: not on a Friday', 'approval_rejected', 'not on a Friday']);
   }
   assert.equal(upstream.calls.length, 0);
 });

@@ -50,6 +50,7 @@ enum config_confirm { CONFIRM_OFF, CONFIRM_FORM, CONFIRM_URL };
  * for. */
 enum config_rounds { ROUNDS_BY_RISK, ROUNDS_ALLOW, ROUNDS_REAPPROVE, ROUNDS_DENY };
 enum config_on_policy_error { ON_POLICY_ERROR_DENY, ON_POLICY_ERROR_SKIP };
+enum config_client_refusals { CLIENT_REFUSALS_AUTO, CLIENT_REFUSALS_ERROR, CLIENT_REFUSALS_RESULT };
 enum config_client_tasks { CLIENT_TASKS_AUTO, CLIENT_TASKS_YES, CLIENT_TASKS_NO };
 enum config_role {
     ROLE_VIEWER = 1,
@@ -216,6 +217,7 @@ struct config_client {
     char *match; /* glob on clientInfo.name */
     enum config_client_tasks tasks;
     int64_t wait_ms; /* in place of those of pseudo_tools; 0: these hold */
+    enum config_client_refusals refusals;
     bool lenient_headers;
     bool has_pending_status;
     enum config_pending_status pending_status;

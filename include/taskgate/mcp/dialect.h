@@ -96,6 +96,8 @@ void dialect_write_create_result(struct buffer *out, const struct task *task,
  * pending-elicitations. */
 void dialect_write_get_result(struct buffer *out, const struct task *task,
                               const struct dialect_view *view);
+/* The row in the table of errors of a task that ended without the server's word. */
+enum jsonrpc_error dialect_error_of(const struct task *task);
 /* The answer of tasks/result for a terminal task (asserted): upstream's result with related-task
  * _meta added (other bytes verbatim), upstream's error verbatim, or the gateway's error for
  * rejected, expired, cancelled, unknown outcome (contract "Tasks"). A whole JSON-RPC message. */

@@ -37,6 +37,7 @@ ERROR_ROW(POLICY_DRIFT, -32011, "policy_drift", "Policy changed since the approv
 ERROR_ROW(TRANSFORM_DRIFT, -32012, "transform_drift", "Tool definition changed since the approval", "The tool is not the one that was approved.")
 ERROR_ROW(UNAVAILABLE, -32013, "service_unavailable", "Service unavailable", "The store is down, or the gateway is shutting down.")
 ERROR_ROW(RATE_LIMITED, -32013, "rate_limited", "Too many requests or pending tasks", "A limit was reached. `retry_after` says after how many seconds to try again.")
+ERROR_ROW(TOO_MANY_WAITING, -32013, "rate_limited", "Too many requests or pending tasks", "Too many calls wait for a decision: a limit of `limits`. `retry_after` says after how many seconds to try again.")
 ERROR_ROW(RULE_DENIED, -32014, "governance_rule_denied", "Denied by a governance rule", "A rule says deny, or says approve for a request that cannot wait.")
 ERROR_ROW(NOT_EXPOSED, -32015, "tool_not_exposed", "Not exposed", "`expose` or `enabled` hides it.")
 ERROR_ROW(HEADER_MISMATCH, -32020, "header_mismatch", "A header does not say what the body says", "`MCP-Protocol-Version`, `Mcp-Method`, `Mcp-Name` or an `Mcp-Param-*` header of a modern request is missing, is there twice, cannot be decoded, or differs from the body. With HTTP 400.")

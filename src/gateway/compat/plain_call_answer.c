@@ -6,6 +6,7 @@
 #include "inbox/task_summary.h"
 #include "plain_call_internal.h"
 #include "request/deferred_response.h"
+#include "request/refusal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
@@ -40,11 +41,10 @@ static void answer_result(struct call *call, struct str stored)
     buffer_finish(&result);
 }
 
-/* The client had gone when the outcome came, so the answer names the task. `message` is the whole
- * answer with related-task _meta. */
-static void answer_late_result(struct call *call, const struct task *task, struct str message)
+/* The client had gone when the outcome came, so the answer names the task. */
+static void append_late(struct buffer *result, const struct task *task, struct str outcome)
 {
-    struct buffer text = {0}, block = {0}, result = {0};
+    struct buffer text = {0}, block = {0};
     buffer_append_format(&text,
                          "This is the outcome of your earlier call, task %s. It was not run again "
                          "for this one.",
@@ -52,11 +52,36 @@ static void answer_late_result(struct call *call, const struct task *task, struc
     buffer_append_text(&block, "{\"type\":\"text\",\"text\":");
     buffer_append_json_string(&block, buffer_str(&text));
     buffer_append_char(&block, '}');
-    mcp_list_append(&result, json_member(message, "result"), "content", buffer_str(&block));
-    answer_result(call, buffer_str(&result));
-    buffer_finish(&result);
+    mcp_list_append(result, outcome, "content", buffer_str(&block));
     buffer_finish(&block);
     buffer_finish(&text);
+}
+
+/* `message` is the whole answer with related-task _meta. */
+static void answer_late_result(struct call *call, const struct task *task, struct str message)
+{
+    struct buffer result = {0};
+    append_late(&result, task, json_member(message, "result"));
+    answer_result(call, buffer_str(&result));
+    buffer_finish(&result);
+}
+
+static void answer_refusal(struct call *call, const struct task *task, struct str error,
+                           bool is_late)
+{
+    struct buffer refusal = {0}, late = {0}, whole = {0};
+    refusal_write_result(&refusal, call, refusal_of_task(task), error, task);
+    if (is_late)
+        append_late(&late, task, buffer_str(&refusal));
+    struct str result = buffer_str(is_late ? &late : &refusal);
+    if (call->is_executed) {
+        compat_write_around(call, &whole, result);
+        result = buffer_str(&whole);
+    }
+    call_answer_result(call, result);
+    buffer_finish(&whole);
+    buffer_finish(&late);
+    buffer_finish(&refusal);
 }
 
 static void answer_late_error(struct call *call, const struct task *task, struct str message)
@@ -97,6 +122,8 @@ void plain_call_answer_outcome(struct call *call, const struct plain_call *plain
         answer_late_result(call, task, buffer_str(&message));
     else if (is_result)
         answer_result(call, str_slice(task->outcome_text, task->outcome_length));
+    else if (refusal_is_due(call, refusal_of_task(task)))
+        answer_refusal(call, task, json_member(buffer_str(&message), "error"), is_late);
     else if (is_late)
         answer_late_error(call, task, buffer_str(&message));
     else

@@ -6,6 +6,7 @@
 #include "inbox/repeated_calls.h"
 #include "inbox/task_summary.h"
 #include "request/client_profile.h"
+#include "request/refusal.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
 #include "taskgate/core/clock.h"
@@ -70,6 +71,21 @@ static void answer_failure(struct call *call, const struct task *task)
     buffer_finish(&text);
 }
 
+static void answer_refusal(struct call *call, const struct task *task)
+{
+    struct buffer message = {0}, text = {0}, meta = {0};
+    dialect_write_task_answer(&message, call->envelope.id, task);
+    struct str error = json_member(buffer_str(&message), "error");
+    refusal_write_text(&text, call, refusal_of_task(task), error, task);
+    buffer_append_format(&meta, "{\"" REFUSAL_ERROR "\":%.*s}", STR_ARGS(error));
+    compat_answer(call, &(struct compat_result){.text = buffer_str(&text),
+                                                .meta = buffer_str(&meta),
+                                                .is_error = true});
+    buffer_finish(&meta);
+    buffer_finish(&text);
+    buffer_finish(&message);
+}
+
 static void answer_ended(struct call *call, struct task *task)
 {
     struct str outcome = str_slice(task->outcome_text, task->outcome_length);
@@ -87,6 +103,8 @@ static void answer_ended(struct call *call, struct task *task)
         call->outcome = "error";
         call_answer(call, buffer_str(&message));
         buffer_finish(&message);
+    } else if (refusal_is_due(call, refusal_of_task(task))) {
+        answer_refusal(call, task);
     } else {
         answer_failure(call, task);
     }

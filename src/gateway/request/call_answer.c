@@ -2,6 +2,7 @@
 #include "call.h"
 #include "call_span.h"
 #include "deferred_response.h"
+#include "refusal.h"
 #include "taskgate/core/metrics.h"
 
 static void respond(struct call *call, int status, struct str body)
@@ -61,13 +62,21 @@ void call_answer_error(struct call *call, enum jsonrpc_error error, struct str m
                        const struct jsonrpc_error_data *data)
 {
     const struct dialect_error told = call->dialect->error(error);
-    struct buffer text;
+    struct buffer object, text;
+    buffer_init(&object);
     buffer_init(&text);
     call->outcome = "error";
     call_span_fail(call, told.error);
     metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(told.error)),
                   str_from(call->method ? call->method->name : ""));
-    jsonrpc_write_error(&text, call->envelope.id, told.error, message, data);
-    answer(call, told.status, buffer_str(&text));
+    jsonrpc_write_error_object(&object, told.error, message, data);
+    if (refusal_is_due(call, error)) {
+        refusal_write_result(&text, call, error, buffer_str(&object), NULL);
+        call_answer_result(call, buffer_str(&text));
+    } else {
+        jsonrpc_write_error_text(&text, call->envelope.id, buffer_str(&object));
+        answer(call, told.status, buffer_str(&text));
+    }
     buffer_finish(&text);
+    buffer_finish(&object);
 }

@@ -37,7 +37,7 @@ static void answer_limit(struct call *call, const char *which)
 {
     struct jsonrpc_error_data data = {
         .tool = call_tool(call), .details = str_from(which), .retry_after = LIMIT_RETRY_AFTER_S};
-    call_answer_error(call, JSONRPC_RATE_LIMITED, STR_EMPTY, &data);
+    call_answer_error(call, JSONRPC_TOO_MANY_WAITING, STR_EMPTY, &data);
 }
 
 static void answer_created(struct call *call, struct task *task, const struct config_rule *rule)

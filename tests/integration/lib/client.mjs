@@ -67,6 +67,9 @@ export async function collectStream(stream, onMessage = () => {}) {
   return seen;
 }
 
+/** The error of an answer; that of a refused call stands in the result that plain clients get. */
+export const errorOf = (message) => message?.error ?? message?.result?._meta?.['taskgate/error'];
+
 /** A raw client, with its connections closed after the test. */
 export function rawClient(t, url, options) {
   const client = new RawClient(url, options);
@@ -161,11 +164,12 @@ export class RawClient {
     return answer.message.result;
   }
 
-  /** The `error` of a request that must fail. */
+  /** The `error` of a request that must fail, or that a refused call's result has. */
   async error(method, params, options) {
     const answer = await this.send(method, params, options);
-    if (!answer.message?.error) throw new Error(`${method} did not fail: HTTP ${answer.status} ${answer.text}`);
-    return answer.message.error;
+    const error = errorOf(answer.message);
+    if (!error) throw new Error(`${method} did not fail: HTTP ${answer.status} ${answer.text}`);
+    return error;
   }
 
   async notify(method, params, options = {}) {
