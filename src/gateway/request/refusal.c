@@ -67,6 +67,8 @@ static enum jsonrpc_error stored_error(const struct task *task)
 
 enum jsonrpc_error refusal_of_task(const struct task *task)
 {
+    if (task->promoted && task->state == TASK_EXPIRED)
+        return JSONRPC_ERROR_COUNT; /* nobody was to decide: it ran for too long */
     if (task->state == TASK_COMPLETED || (task->state == TASK_FAILED && task->outcome_length > 0))
         return stored_error(task);
     return dialect_error_of(task);

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sample as sampled } from '../lib/admin.mjs';
 import { asks, elicit, sample } from '../lib/asking.mjs';
-import { connectedRaw } from '../lib/client.mjs';
+import { connectedRaw, errorOf } from '../lib/client.mjs';
 import { startGateway, workflow } from '../lib/gateway.mjs';
 import { callTool, eventsOf } from '../lib/pseudo.mjs';
 import { startUpstream, tool } from '../lib/upstream.mjs';
@@ -30,7 +30,7 @@ test('execute_tool is no way past the human, the rules or what is hidden', async
     // Denied and hidden tools, however they are spelled or wrapped.
     for (const [name, code] of [['drop_table', -32014], ['hidden_one', -32015]]) {
       for (const more of [{}, { args: { task: {} } }, { args: { name: 'read' } }, { task: {} }, { name: 'read' }]) {
-        assert.equal((await execute(agent, name, more)).message.error?.code, code, `${name} ${JSON.stringify(more)}`);
+        assert.equal(errorOf((await execute(agent, name, more)).message)?.code, code, `${name} ${JSON.stringify(more)}`);
       }
     }
     // A tool that calls tools calls none of the gateway's own.
