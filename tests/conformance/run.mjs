@@ -16,6 +16,9 @@ const SPEC = '2025-11-25';
 const LEGACY = [SUITE, 'server', '--suite', 'all', '--spec-version', SPEC];
 // The suite's stable version does not know the modern revision; its next one does, and has the scenarios of the tasks extension.
 const MODERN = [path.join(here, 'node_modules/conformance-modern/dist/index.js'), 'server', '--requirements', '2026-07-28'];
+/** Scenarios of an extension are of no revision, so that the suite wants to be forced. */
+const SKILLS = (version) => ['enumeration', 'manifest', 'directory'].map((name) => [MODERN[0], 'server', '--scenario', `sep-2640-skills-${name}`, '--spec-version', version, '--force']);
+const skills = (version) => ({ command: (port) => [[path.join(here, 'skills_fixture.mjs'), String(port)], {}], mustPass: version === SPEC ? 43 : 45, suites: SKILLS(version) });
 const RUN_LIMIT_MS = 120_000;
 
 /** A call is approved before the server sees it, so the server's question comes after the task was made. */
@@ -42,6 +45,8 @@ const servers = {
     mustPass: 189,
     suite: MODERN,
   },
+  'skills, modern': skills('2026-07-28'),
+  'skills, legacy': skills(SPEC),
 };
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'taskgate-conformance-'));
@@ -72,12 +77,13 @@ async function compare(name, server) {
   try {
     const url = `http://127.0.0.1:${port}/mcp`;
     await upstream.ready(() => answers(url), 'answering');
-    const direct = await suite(`${name}-direct`, url, server.suite);
+    const suites = server.suites ?? [server.suite];
+    const direct = await suite(`${name}-direct`, url, ...suites);
     await assertAlive(url, upstream, name);
 
     gateway = new Gateway(fs.mkdtempSync(path.join(folder, 'gateway-')), { upstream: url });
     await gateway.start();
-    const through = await suite(`${name}-through`, gateway.url, server.suite);
+    const through = await suite(`${name}-through`, gateway.url, ...suites);
     await assertAlive(url, upstream, name);
     await assertAlive(gateway.url, gateway.child, 'the gateway');
 
@@ -129,20 +135,27 @@ async function approveAll(admin, signal) {
   }
 }
 
-/** One run of the suite: a map from "scenario / check" to its result. */
-async function suite(label, url, words) {
-  const output = path.join(folder, label);
+/** One run of the suite. */
+async function run(label, url, output, words) {
   const child = new Child(NODE_22, [...words, '--url', url, '-o', output], { name: `the suite (${label})` });
   const limit = setTimeout(() => child.signal('SIGKILL'), RUN_LIMIT_MS);
   const exit = await child.exited;
   clearTimeout(limit);
   if (exit.signal) throw new Error(`the suite did not end within ${RUN_LIMIT_MS} ms against ${label}\n${child.output()}`);
+  return child;
+}
+
+/** All of its runs: a map from "scenario / check" to its result. */
+async function suite(label, url, ...runs) {
+  const output = path.join(folder, label);
+  let child;
+  for (const words of runs) child = await run(label, url, output, words);
   if (!fs.existsSync(output)) throw new Error(`the suite wrote no results against ${label}\n${child.output()}`);
   const checks = new Map();
-  for (const run of fs.readdirSync(output).sort()) {
-    const scenario = run.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
+  for (const made of fs.readdirSync(output).sort()) {
+    const scenario = made.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
     const seen = new Map();
-    for (const check of JSON.parse(fs.readFileSync(path.join(output, run, 'checks.json'), 'utf8'))) {
+    for (const check of JSON.parse(fs.readFileSync(path.join(output, made, 'checks.json'), 'utf8'))) {
       const times = (seen.get(check.id) ?? 0) + 1;
       seen.set(check.id, times);
       checks.set(`${scenario} / ${check.id}${times > 1 ? ` #${times}` : ''}`, { status: check.status, error: check.errorMessage });
