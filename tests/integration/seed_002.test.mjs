@@ -309,10 +309,6 @@ test('9.4 Client subscribes SSE when not advertised: nothing invites it to', asy
 test('9.4 Client ignores capability, attempts SSE: an upstream without streams says so, and no task status is made up', async (t) => {
   const { upstream, admin, connect } = await stage(t);
   const client = await connect();
-  upstream.onHttp = (r, reply) => r.method === 'GET' && (reply.http(405, { allow: 'POST, DELETE' }, 'SSE not supported'), true);
-  const response = await open(client.url, { headers: { accept: 'text/event-stream', 'mcp-session-id': client.session } });
-  assert.deepEqual([response.status, await response.text()], [405, 'SSE not supported']);
-  upstream.onHttp = null;
   const stream = await client.listen();
   const { taskId } = await client.createTask('delete_user');
   await admin.approve(taskId);
@@ -320,6 +316,9 @@ test('9.4 Client ignores capability, attempts SSE: an upstream without streams s
   upstream.push({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'fence' } });
   await stream.message((m) => m.params?.data === 'fence');
   assert.ok(!stream.events.some((e) => e.event === 'task_status'));
+  upstream.onHttp = (r, reply) => r.method === 'GET' && (reply.http(405, { allow: 'POST, DELETE' }, 'SSE not supported'), true);
+  const response = await open(client.url, { headers: { accept: 'text/event-stream', 'mcp-session-id': client.session } });
+  assert.deepEqual([response.status, await response.text()], [405, 'SSE not supported']);
 });
 
 const advertisesSse = async ({ raw }) => (await raw().initialize()).message.result.capabilities.notifications?.tasks?.status === true;

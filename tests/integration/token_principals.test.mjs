@@ -33,7 +33,7 @@ async function stage(t, { rules, cedar, upstream: options, config = {}, ...more 
 
 const attempt = async (client, name, more = {}) => {
   const { message } = await client.send('tools/call', { name, arguments: {}, ...more });
-  return message.error ? message.error.code : 'done';
+  return message.error?.code ?? message.result._meta?.['taskgate/error']?.code ?? 'done';
 };
 const announced = async (client) => Object.fromEntries((await client.result('tools/list')).tools.map(({ name, execution }) => [name, execution.taskSupport]));
 

@@ -39,6 +39,7 @@ static const struct {
     {JSONRPC_TRANSFORM_DRIFT, -32012, "transform_drift"},
     {JSONRPC_UNAVAILABLE, -32013, "service_unavailable"},
     {JSONRPC_RATE_LIMITED, -32013, "rate_limited"},
+    {JSONRPC_TOO_MANY_WAITING, -32013, "rate_limited"},
     {JSONRPC_RULE_DENIED, -32014, "governance_rule_denied"},
     {JSONRPC_NOT_EXPOSED, -32015, "tool_not_exposed"},
     {JSONRPC_HEADER_MISMATCH, -32020, "header_mismatch"},
