@@ -356,7 +356,8 @@ static const struct {
      .decided = true,
      .by = "alice",
      .reason = "not on a Friday",
-     .answer = ERROR_HEAD("-32007", "Rejected by: alice") "\"reason\":\"not on a Friday\","
+     .answer = ERROR_HEAD(
+         "-32007", "Rejected by: alice: not on a Friday") "\"reason\":\"not on a Friday\","
                                                           "\"gate\":\"approval\"," ERROR_TAIL(
                                                               "approval_rejected")},
     {.state = TASK_EXPIRED,
