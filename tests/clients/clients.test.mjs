@@ -33,7 +33,7 @@ async function stage(t, { command: [program, ...words], wait, rounds, legacy, ti
     upstream: server.url,
     rules: [['delete_*', 'approve']],
     approval: workflow(timeout),
-    config: { pseudo_tools: { wait, wait_max: wait, rounds }, clients: [{ match: '*', tasks: 'no' }] },
+    config: { pseudo_tools: { wait, wait_max: wait, rounds } },
   });
   const args = [...words.map((word) => path.join(here, word)), gateway.url, mode, JSON.stringify(steps)];
   const child = new Child(path.join(here, program), args, { name: program, stdin: 'pipe' });
@@ -95,7 +95,7 @@ for (const [name, client] of Object.entries(clients)) {
       assert.ok(tools.includes('get_task_result'), 'the tools of the gateway');
       assert.deepEqual([count, approved], [answer('counted to 3'), answer('deleted 7')]);
       assert.deepEqual(progress, [[1, 3], [2, 3], [3, 3]]);
-      assert.deepEqual(rejected, { error: { code: -32007, message: 'Rejected by: admin' } });
+      assert.deepEqual(rejected, answer('delete_user was not run: admin rejected it: no. Do not repeat the call unless the user asks for it.', true));
       assert.deepEqual(new Set(server.calls.map(({ era }) => era)), new Set([era]));
     });
   }
