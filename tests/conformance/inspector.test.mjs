@@ -40,8 +40,8 @@ test('the Inspector lists the tools, with what each says of tasks', options, asy
   const { code, stdout } = await run('--method', 'tools/list');
   assert.equal(code, 0);
   const support = Object.fromEntries(JSON.parse(stdout).tools.map((tool) => [tool.name, tool.execution?.taskSupport]));
-  assert.equal(support.delete_database, 'required');
-  assert.equal(support.get_time, 'forbidden');
+  assert.equal(support.delete_database, 'optional');
+  assert.equal(support.get_time, undefined);
 });
 
 test('the Inspector calls a harmless tool', options, async (t) => {

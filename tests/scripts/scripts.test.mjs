@@ -241,7 +241,7 @@ test('scripts/run --upstream --policy stands in front of a server of your own', 
 
   // The rules are edited while the gateway runs.
   writeFileSync(policy, rules('deny'));
-  await until(async () => JSON.parse((await call()).stdout).code === -32014, 'the new rules', 20_000);
+  await until(async () => JSON.parse((await call()).stdout)._meta?.['taskgate/error'].code === -32014, 'the new rules', 20_000);
 });
 
 test('scripts/run --policy: what the file names is found from the file', whole, async (t) => {
