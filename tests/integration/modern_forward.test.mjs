@@ -46,7 +46,7 @@ test('20: a JSON answer comes down unchanged, whatever its resultType', async (t
 
 test('20: an event stream comes down event by event, with X-Accel-Buffering: no', async (t) => {
   const { modern, upstream } = await modernScene(t);
-  for (const [given, seen] of [[{}, 'no'], [{ 'x-accel-buffering': 'yes' }, 'yes']]) {
+  for (const given of [{}, { 'x-accel-buffering': 'yes' }]) {
     let up;
     const opened = new Promise((resolve) => {
       upstream.handlers['tools/call'] = ({ reply, id }) => {
@@ -59,7 +59,7 @@ test('20: an event stream comes down event by event, with X-Accel-Buffering: no'
     const client = modern();
     const stream = await client.stream('tools/call', { name: 'read', _meta: undefined }, { meta: { progressToken: 1 } });
     await opened;
-    assert.equal(stream.response.headers['x-accel-buffering'], seen);
+    assert.equal(stream.response.headers['x-accel-buffering'], 'no');
     assert.equal(stream.response.headers['mcp-session-id'], undefined);
     up.event({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } });
     await stream.message((m) => m.method === 'notifications/progress');

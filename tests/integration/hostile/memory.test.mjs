@@ -130,7 +130,7 @@ test('the headers of a waiting call are kept once', async (t) => {
   const before = resident(place);
   for (let i = 0; i < 1000; i++) assert.ok((await create()).message.result);
   const grown = resident(place) - before;
-  assert.ok(grown < 1000 * 2.2 * 14_000, `${grown} bytes more`);
+  assert.ok(grown < 1000 * 2.5 * 14_000, `${grown} bytes more`); // the sanitizer's rooms among them; kept twice they are 2.8
   await lives(place, client);
 });
 
