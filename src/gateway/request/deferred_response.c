@@ -141,8 +141,8 @@ void deferred_response_open(struct call *call)
     deferred->is_stream = true;
     http_stream_start(call->exchange, 200, headers_of_stream, HEADERS_OF_STREAM, -1);
     http_stream_flush(call->exchange);
-    if (!deferred
-             ->awaits_upstream) /* the server's answer is delivered after the token's end, too */
+    /* The server's answer is delivered after the token's end, too. */
+    if (!deferred->awaits_upstream)
         token_clock_start(call, NULL);
     loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
 }

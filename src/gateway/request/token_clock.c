@@ -21,7 +21,8 @@ struct token_clock {
 };
 #define TOKEN_CLOCK_MAGIC 0x4757746b
 
-#define BEFORE_END_MS 2000 /* the contract's */
+/* In time for the answer to arrive and for the client to ask again with the same token. */
+#define BEFORE_END_MS 2000
 
 static void drop(struct call *call, void *object)
 {
