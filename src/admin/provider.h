@@ -35,7 +35,6 @@ typedef void (*provider_looked)(void *context, enum provider_result result,
 void provider_look(struct provider *provider, struct snapshot *snapshot, provider_looked callback,
                    void *context);
 
-#define PROVIDER_CODE_REFUSED "code" /* the provider does not take it, such as a second time */
 /* Everything in it is borrowed, and but for `reason` NULL unless PROVIDER_OK. */
 struct provider_answer {
     enum provider_result result;

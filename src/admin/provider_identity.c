@@ -173,7 +173,7 @@ static char *take_text(struct str body, const char *name)
 static void refuse_code(struct inquiry *inquiry, struct str body)
 {
     oauth_error_code(body, inquiry->detail);
-    refuse(inquiry, PROVIDER_CODE_REFUSED);
+    refuse(inquiry, "code");
 }
 
 static void on_redeemed(void *context, const struct fetch_answer *answer)

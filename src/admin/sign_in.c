@@ -243,6 +243,14 @@ static void on_stored(void *context, bool is_stored)
     destroy_step(step);
 }
 
+/* RFC 6749 §5.2: the code was used before, or is too old. The gateway keeps nothing of a sign-in,
+ * so only the provider knows. */
+static bool is_used_up(const struct provider_answer *answer)
+{
+    return answer->result == PROVIDER_REFUSED && strcmp(answer->reason, "code") == 0 &&
+           answer->detail && strcmp(answer->detail, "invalid_grant") == 0;
+}
+
 static void on_identity(void *context, const struct provider_answer *answer)
 {
     struct step *step = step_from(context);
@@ -251,8 +259,8 @@ static void on_identity(void *context, const struct provider_answer *answer)
         fail(step, &failed_provider, NULL);
         return;
     }
-    if (answer->result == PROVIDER_REFUSED && strcmp(answer->reason, PROVIDER_CODE_REFUSED) == 0) {
-        fail(step, &failed_state, answer->detail ? answer->detail : answer->reason);
+    if (is_used_up(answer)) {
+        fail(step, &failed_state, answer->detail);
         return;
     }
     step->who = answer->identity ? operator_of_identity(config, answer->identity) : NULL;

@@ -161,10 +161,10 @@ describe('answers of the token endpoint at a sign-in', () => {
     const { tokens, elsewhere } = on;
     const rows = [
       [400, () => [400, { error: 'invalid_grant' }]], // as for a code that is used up, which the gateway cannot tell apart
-      [400, () => [200, { access_token: 'x' }]],
-      [400, () => [200, { id_token: 7 }]],
+      [403, () => [200, { access_token: 'x' }]],
+      [403, () => [200, { id_token: 7 }]],
       [503, () => [500, {}]],
-      [400, () => [302, {}, { location: `${elsewhere}/next` }]],
+      [403, () => [302, {}, { location: `${elsewhere}/next` }]],
     ];
     for (const [status, answer] of rows) {
       const asked = tokens.asked;
