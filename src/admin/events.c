@@ -22,10 +22,10 @@
 
 /* A reader that is so far behind is cut off; it may come back with Last-Event-ID. */
 #define MAX_BACKLOG_BYTES ((size_t)8 * 1024 * 1024)
-/* Comments come after a time that differs per stream and round: a thousand streams that were
- * opened together, after a restart, must not all be written to in one burst. */
 #define STREAMS_OF_PERSON 64 /* beyond it the oldest one ends */
 #define MISSED_LIMIT 256     /* of missed changes, in one answer of the store */
+/* Comments come after a time that differs per stream and round: a thousand streams that were
+ * opened together, after a restart, must not all be written to in one burst. */
 #define KEEP_ALIVE_MIN_MS 10000
 #define KEEP_ALIVE_SPREAD_MS 5000
 
@@ -197,14 +197,14 @@ static int64_t first_number(const struct request *request, bool *is_missing)
     return (int64_t)number;
 }
 
-/* Room for one more of that operator's. */
+/* Makes room for one more of the same person, by whatever credentials. */
 static void end_excess(struct admin *admin, const struct operator_identity *who)
 {
     struct stream *oldest = NULL;
     int count = 0;
     LIST_FOR_EACH_SAFE (node, next, &admin->streams) {
         struct stream *stream = LIST_ENTRY(node, struct stream, node);
-        if (strcmp(stream->who->person.name, who->person.name) != 0)
+        if (!person_is(&stream->who->person, &who->person))
             continue;
         oldest = oldest ? oldest : stream;
         count++;
