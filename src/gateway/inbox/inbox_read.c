@@ -70,15 +70,15 @@ static bool is_creation_of(const struct inbox_entry *entry, struct str task)
            json_string_equals(json_member(entry->json, "taskId"), task);
 }
 
-static void drop_creation(struct list *entries, struct str task)
+/* NULL: there is none. */
+static struct inbox_entry *find_creation(struct list *entries, struct str task)
 {
     LIST_FOR_EACH_SAFE (node, next, entries) {
         struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
-        if (is_creation_of(entry, task)) {
-            list_remove(&entry->node);
-            free(entry);
-        }
+        if (is_creation_of(entry, task))
+            return entry;
     }
+    return NULL;
 }
 
 void inbox_drop_creation(struct gateway *gateway, struct str key, struct str task)
@@ -88,15 +88,11 @@ void inbox_drop_creation(struct gateway *gateway, struct str key, struct str tas
     list_init(&taken);
     pthread_mutex_lock(&clients->lock);
     struct inbox *client = inbox_find(clients, key);
-    if (client) {
-        LIST_FOR_EACH_SAFE (node, next, &client->events.entries) {
-            struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
-            if (is_creation_of(entry, task))
-                inbox_ring_take_one(&client->events, entry, &taken);
-        }
-    }
+    struct inbox_entry *created = client ? find_creation(&client->events.entries, task) : NULL;
+    if (created)
+        inbox_ring_take_one(&client->events, created, &taken);
     pthread_mutex_unlock(&clients->lock);
-    drop_creation(&taken, task);
+    free(created);
 }
 
 size_t inbox_take_events(struct gateway *gateway, struct str key, struct str announced,
@@ -112,7 +108,10 @@ size_t inbox_take_events(struct gateway *gateway, struct str key, struct str ann
         client->has_news = false;
     }
     pthread_mutex_unlock(&clients->lock);
-    drop_creation(&taken, announced);
+    struct inbox_entry *created = find_creation(&taken, announced);
+    if (created)
+        list_remove(&created->node);
+    free(created);
     return write_all(out, &taken, write_event);
 }
 
