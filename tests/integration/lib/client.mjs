@@ -164,10 +164,15 @@ export class RawClient {
     return answer.message.result;
   }
 
+  /** Whether it is one by its own declaration: no refusal is a result for it. */
+  get isTasksClient() {
+    return this.initialized && this.session !== undefined && this.capabilities?.tasks !== undefined && this.protocol >= '2025-11-25';
+  }
+
   /** The `error` of a request that must fail, or that a refused call's result has. */
   async error(method, params, options) {
     const answer = await this.send(method, params, options);
-    const error = errorOf(answer.message);
+    const error = this.isTasksClient ? answer.message?.error : errorOf(answer.message);
     if (!error) throw new Error(`${method} did not fail: HTTP ${answer.status} ${answer.text}`);
     return error;
   }
