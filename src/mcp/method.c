@@ -14,8 +14,8 @@ static const struct mcp_method methods[] = {
     {name, MCP_##symbol, eras, MCP_MIRRORED_##mirrored},
 #include "taskgate/mcp/method_table.h"
 #undef MCP_METHOD_ROW
-#define MCP_EXTENSION_METHOD_ROW(symbol, method, eras_, parameter_, rule, answer_, member_,        \
-                                 cacheable, setting_)                                              \
+#define MCP_EXTENSION_METHOD_ROW(symbol, method, eras_, parameter_, answer_, member_, cacheable,   \
+                                 setting_)                                                         \
     {method,                                                                                       \
      MCP_EXTENSION,                                                                                \
      eras_,                                                                                        \

@@ -237,7 +237,7 @@ static bool look_at_peers(struct batch *batch)
            rows->list(batch->database, add_peer, &(struct looking){batch});
 }
 
-/* The others have told of themselves with a clock that was ahead, and are heard anew. */
+/* The times of the others are of a clock that was ahead: each gets its time to beat anew. */
 static void watch(struct batch *batch)
 {
     struct replica *self = batch->replica;

@@ -31,8 +31,7 @@ const struct mcp_extension *mcp_extension_find(struct str name);
 
 /* Writes a result of `initialize` or `server/discover` (checked JSON) with those members of its
  * `capabilities.extensions` of which `judge` says so, by their names; they and all else stay as
- * they are. A value there that is no
- * object is left out. */
+ * they are. A value there that is no object is left out. */
 void mcp_extensions_filter(struct buffer *out, struct str result, mcp_name_judge judge,
                            void *context);
 /* Whether the server offers the extension in such a result with `setting` true. */

@@ -8,12 +8,11 @@
  * MCP_EXTENSION_ROW(symbol, name, clients): `clients` are those before a server of the legacy era
  *     that see the extension in what that server offers: ALL, or LEGACY alone. A modern server's
  *     is seen by both.
- * MCP_EXTENSION_METHOD_ROW(extension, method, eras, parameter, rule, answer, member, cacheable,
- *     setting): `parameter` of params is judged by `rule`, which is that of the method of the
- *     protocol that it names. In the answer `member` is a LIST, of which each entry is judged by
- *     the same rule and left out, or one ENTRY, which is refused. `cacheable`: the schema's type
- *     is a CacheableResult. `setting`: the member of the server's settings without which the
- *     server does not have the method, or "".
+ * MCP_EXTENSION_METHOD_ROW(extension, method, eras, parameter, answer, member, cacheable,
+ *     setting): `parameter` of params is judged, URI as that of `resources/read`. In the answer
+ *     `member` is a LIST, of which each entry is judged in the same way and left out, or one
+ *     ENTRY, which is refused. `cacheable`: the schema's type is a CacheableResult. `setting`: the
+ *     member of the server's settings without which the server does not have the method, or "".
  */
 /* clang-format off */
 #ifdef MCP_EXTENSION_ROW
@@ -25,8 +24,8 @@ MCP_EXTENSION_ROW(ENTERPRISE_AUTHORIZATION, "io.modelcontextprotocol/enterprise-
 #endif
 
 #ifdef MCP_EXTENSION_METHOD_ROW
-MCP_EXTENSION_METHOD_ROW(SKILLS, "skills/list", BOTH, NOTHING, RESOURCES_READ, LIST, "skills", true, "")
-MCP_EXTENSION_METHOD_ROW(SKILLS, "skills/get", BOTH, URI, RESOURCES_READ, ENTRY, "skill", true, "")
-MCP_EXTENSION_METHOD_ROW(SKILLS, "resources/directory/read", BOTH, URI, RESOURCES_READ, LIST, "resources", false, MCP_DIRECTORY_READ)
+MCP_EXTENSION_METHOD_ROW(SKILLS, "skills/list", BOTH, NOTHING, LIST, "skills", true, "")
+MCP_EXTENSION_METHOD_ROW(SKILLS, "skills/get", BOTH, URI, ENTRY, "skill", true, "")
+MCP_EXTENSION_METHOD_ROW(SKILLS, "resources/directory/read", BOTH, URI, LIST, "resources", false, MCP_DIRECTORY_READ)
 #endif
 /* clang-format on */

@@ -95,7 +95,7 @@ export class Inbox {
     return true;
   }
 
-  /* Nothing moves while somebody is about to press something: a new call stands at the end until then. */
+  /* Nothing moves while somebody is about to press something: a new call is at the end until then. */
   add(task) {
     if (!this.isHeld()) return this.tidy();
     if (!filter.accepts(task)) return this.arranged();

@@ -4,7 +4,7 @@ import { make } from './text.js';
 /** The parts of a request beside its arguments, for a person. */
 export const PART_NAMES = { _meta: 'the metadata', params: 'the other parameters', headers: 'the headers' };
 
-/** An element that stands at the end of a part of a request. `name` is the part, for a person. */
+/** An element at the end of a part of a request. `name` is the part, for a person. */
 export function endOf(name) {
   const end = make('span', 'end-of-request');
   end.dataset.part = name;
@@ -25,7 +25,7 @@ function isOnScreen(element) {
 }
 
 export class Seen {
-  /** `changed()` hears of an end that came on screen. */
+  /** `changed()` is called when an end came on screen. */
   constructor(changed) {
     this.changed = changed;
     this.ends = new Set();

@@ -100,7 +100,7 @@ static void add_structured(struct buffer *out, struct str structured, const stru
     buffer_append_char(out, '}');
 }
 
-/* The answer itself tells of it, unless nobody reads the answer. */
+/* The answer itself names the task, unless nobody reads the answer. */
 static void forget_creation(const struct call *call, const struct compat_result *result)
 {
     char key[CLIENT_KEY_BYTES];

@@ -25,7 +25,7 @@ struct task_origin {
     const char *client_name, *client_version; /* as the client calls itself; may be NULL */
     struct str headers;                       /* request_headers_show(); empty: none */
     char headers_digest[DIGEST_HEX_BYTES];
-    struct span *span; /* of the request, which is told the task's id */
+    struct span *span; /* of the request, which gets the task's id */
 };
 
 /* Accelerated: approved from the start. The task's ttl has been checked before. */

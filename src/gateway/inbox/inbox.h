@@ -77,7 +77,7 @@ void inbox_add_log(struct gateway *gateway, struct str key, struct str server, s
 void inbox_add_notification(struct gateway *gateway, struct str key, struct str server,
                             struct str method, struct str params);
 
-/* The client is informed of this task by other means: its task_created is not told. */
+/* The client is informed of this task by other means: its task_created is not reported. */
 void inbox_drop_creation(struct gateway *gateway, struct str key, struct str task);
 
 /* ---- telling it; what is told is gone. Each writes a JSON array and returns how many ---- */

@@ -112,8 +112,8 @@ static void relay(struct call *call)
         bridge_down_start(call, &options);
 }
 
-/* A server that has not told is left to answer itself. */
-static void relay_if_told(struct call *call, call_step next)
+/* A server whose settings are not known is left to answer itself. */
+static void relay_if_supported(struct call *call, call_step next)
 {
     bool reads;
     (void)next;
@@ -128,9 +128,9 @@ static void check_setting(struct call *call)
     bool reads, is_modern = call->dialect->era == MCP_ERA_MODERN || call->is_bridged;
     if (is_modern &&
         !source_eras_find_directories(call->worker->gateway->eras, call->source, &reads))
-        era_probe_then(call, relay_if_told, NULL);
+        era_probe_then(call, relay_if_supported, NULL);
     else
-        relay_if_told(call, NULL);
+        relay_if_supported(call, NULL);
 }
 
 void extension_handle(struct call *call)

@@ -149,7 +149,7 @@ static enum source_tasks tasks_of_server(const struct call *call)
     return source_eras_tasks(call->worker->gateway->eras, call->source);
 }
 
-/* No client was ever told of a task of a server that makes none. */
+/* No client knows of a task of a server that makes none. */
 static void handle_theirs(struct call *call)
 {
     const struct relay_options options = {.outlives = is_not_known, .alone = answer_unknown};

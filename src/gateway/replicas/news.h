@@ -46,7 +46,7 @@ struct news {
  */
 void news_send(struct gateway_worker *worker, const struct news *news);
 /* Whether the request on the port for replicas is one of these. Then it is answered, and each
- * worker is told by gateway->news. A GET asks only whether the replica answers. */
+ * worker is notified by gateway->news. A GET asks only whether the replica answers. */
 bool news_take(struct gateway_worker *worker, struct http_exchange *exchange);
 /* Gives up what is under way. On the worker's loop. */
 void news_drop(struct gateway_worker *worker);

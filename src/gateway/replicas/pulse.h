@@ -1,8 +1,7 @@
 /*
- * Whether another replica still answers while requests wait there. A process that stands still, and
- * a machine that has gone, keep a connection open and say nothing, as a server does that takes
- * long; so the replica itself is asked, once for all requests of a worker that wait at it. On the
- * worker's loop.
+ * Whether another replica still answers while requests wait there. A stopped process, and a machine
+ * that has gone, keep a connection open and send nothing, as a server does that takes long; so the
+ * replica itself is asked, once for all requests of a worker that wait at it. On the worker's loop.
  */
 #pragma once
 

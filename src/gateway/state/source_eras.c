@@ -23,8 +23,8 @@ struct entry {
     char *url; /* of the server that the verdicts are about */
     struct verdict legacy, modern;
     bool is_doubted;
-    enum source_tasks tasks; /* as it has told last */
-    bool has_told_directories, reads_directories;
+    enum source_tasks tasks; /* as announced last */
+    bool knows_directories, reads_directories;
     int64_t asked_ms;
     unsigned told; /* the last word in the log; 0: nothing */
 };
@@ -233,7 +233,7 @@ void source_eras_note_directories(struct source_eras *eras, const struct config_
 {
     pthread_mutex_lock(&eras->lock);
     struct entry *entry = entry_of(eras, source);
-    entry->has_told_directories = true;
+    entry->knows_directories = true;
     entry->reads_directories = reads;
     pthread_mutex_unlock(&eras->lock);
 }
@@ -243,8 +243,8 @@ bool source_eras_find_directories(struct source_eras *eras, const struct config_
 {
     pthread_mutex_lock(&eras->lock);
     const struct entry *entry = entry_of(eras, source);
-    bool has_told = entry->has_told_directories;
+    bool is_known = entry->knows_directories;
     *reads = entry->reads_directories;
     pthread_mutex_unlock(&eras->lock);
-    return has_told;
+    return is_known;
 }

@@ -36,10 +36,11 @@ void source_eras_note_tasks(struct source_eras *eras, const struct config_source
                             bool makes_tasks);
 enum source_tasks { SOURCE_TASKS_UNKNOWN, SOURCE_MAKES_TASKS, SOURCE_LACKS_TASKS };
 enum source_tasks source_eras_tasks(struct source_eras *eras, const struct config_source *source);
-/* A server of either era has told its extensions: whether it reads directories of resources. */
+/* A server of either era has announced its extensions: whether it reads directories of resources.
+ */
 void source_eras_note_directories(struct source_eras *eras, const struct config_source *source,
                                   bool reads);
-/* False: it has not told. */
+/* False: it has not announced any. */
 bool source_eras_find_directories(struct source_eras *eras, const struct config_source *source,
                                   bool *reads);
 /* A modern request was answered as if nobody there spoke it: the next one asks, unless the verdict
