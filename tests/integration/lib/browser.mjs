@@ -32,6 +32,9 @@ export function outliveNetworkChanges(page) {
   page.goto = (...args) => goto(...args).catch((error) => (/ERR_NETWORK_CHANGED/.test(error.message) ? goto(...args) : Promise.reject(error)));
 }
 
+/** The answer to the decision that this page sent has come: until then the page drops every key. */
+export const answered = (page) => page.waitForFunction(() => document.querySelector('[data-task-id][aria-busy="true"]') === null);
+
 /**
  * A new page with the options of a browser context. At the end of the test it must have been free of
  * errors, and must have asked nobody but `origin` for anything.

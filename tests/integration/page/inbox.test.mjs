@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { picture, violations } from '../lib/axe.mjs';
-import { noBrowser as skip, openPage } from '../lib/browser.mjs';
+import { answered, noBrowser as skip, openPage } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
@@ -168,6 +168,7 @@ test('by keys alone: down, up, open, approve with a reason, reject, help', { ski
   const task = await admin.inState(pay, 'completed');
   assert.equal(task.reason, 'the invoice is there');
   await row(pay).getByText('Approved by').waitFor();
+  await answered(page);
   assert.equal(await focusedTask(page), pay, 'the focus stays');
   await page.keyboard.press('j');
   assert.equal(await focusedTask(page), first);
@@ -179,6 +180,7 @@ test('by keys alone: down, up, open, approve with a reason, reject, help', { ski
   await page.keyboard.press('r');
   await page.keyboard.press('Enter');
   await admin.inState(second, 'rejected');
+  await answered(page);
   await page.keyboard.press('?');
   await page.locator('#help').waitFor();
   await page.locator('#keys-on').uncheck();
@@ -257,6 +259,7 @@ test('the differences from the last approved call stand before the arguments', {
   });
   const approved = (await filled.createTask('deploy', { to: 'staging', tags: ['a', 'b', 'c'], size: 1.0, card: '1', old: true })).taskId;
   await row(approved).locator('button.approve').click();
+  await answered(page);
   await page.locator('h1').hover(); // nothing moves under the pointer
   await page.keyboard.press('.');
   await page.locator(`#decided [data-task-id="${approved}"]`).waitFor({ state: 'attached' });

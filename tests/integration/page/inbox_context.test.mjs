@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { picture, violations } from '../lib/axe.mjs';
-import { noBrowser, openPage } from '../lib/browser.mjs';
+import { answered, noBrowser, openPage } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
@@ -167,6 +167,7 @@ test('an approval waits until the end of each part of the request was on screen;
   assert.equal((await admin.task(id)).state, 'pending');
   await approve.click();
   await admin.inState(id, 'completed');
+  await answered(page);
   const short = await ask({ arguments: { a: 1 } });
   await row(short).focus();
   await page.keyboard.press('a');

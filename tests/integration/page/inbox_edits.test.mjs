@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { picture, violations } from '../lib/axe.mjs';
-import { noBrowser, openPage } from '../lib/browser.mjs';
+import { answered, noBrowser, openPage } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
@@ -40,6 +40,7 @@ test('changed and approved: what differs is shown before and after, and runs', {
   await box.locator('button.approve').click();
   const task = await admin.inState(taskId, 'completed');
   assert.deepEqual(task.arguments, { name: 'db-1', count: 7, to: { zone: 'b' } });
+  await answered(page);
   await page.locator('h1').hover();
   await page.keyboard.press('.');
   await page.locator(`#decided [data-task-id="${taskId}"]`).waitFor();

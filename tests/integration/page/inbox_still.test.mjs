@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { picture, violations } from '../lib/axe.mjs';
-import { noBrowser as skip, openPage } from '../lib/browser.mjs';
+import { answered, noBrowser as skip, openPage } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
@@ -75,13 +75,14 @@ for (const [name, count] of [['lines', 7], ['open cards', 3]]) {
 }
 
 test('j a Enter, repeated, decides each call once', { skip }, async (t) => {
-  const { admin, ids, press, focused, upstream } = await stage(t, 7);
+  const { admin, page, ids, press, focused, upstream } = await stage(t, 7);
   for (const id of ids) {
     await press('j');
     assert.equal(await focused(), id);
     await press('a', 'Enter');
     await admin.inState(id, 'completed');
-    await until(async () => (await focused()) === id, 'the focus stays');
+    await answered(page);
+    assert.equal(await focused(), id, 'the focus stays');
     await until(async () => (await admin.list({ state: 'pending' })).tasks.length === ids.length - 1 - ids.indexOf(id), 'one less');
   }
   assert.deepEqual(upstream.calls.map(({ rpc }) => rpc.params.arguments.n).sort(), [0, 1, 2, 3, 4, 5, 6]);
@@ -118,7 +119,7 @@ test('keys that are pressed before the answer to a decision are dropped', { skip
   assert.equal(await page.locator('#decide').isVisible(), false);
   go();
   await admin.inState(ids[0], 'completed');
-  await page.locator(`[data-task-id="${ids[0]}"][aria-busy="false"]`).waitFor();
+  await answered(page);
   await press('j');
   assert.equal(await focused(), ids[1]);
   assert.equal((await admin.task(ids[1])).state, 'pending');

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { outliveNetworkChanges } from '../lib/browser.mjs';
+import { answered, outliveNetworkChanges } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { defer } from '../lib/lifetime.mjs';
 import { scene } from '../lib/scene.mjs';
@@ -56,6 +56,7 @@ test('decided by keyboard: the card stays until the list is arranged, then the f
     await row(taskId).locator('button.reject').focus();
     await page.keyboard.press('Enter');
     await page.locator(`#pending [data-task-id="${taskId}"][data-state="rejected"]`).waitFor();
+    await answered(page);
     assert.equal(await page.evaluate(() => document.activeElement.dataset.taskId), taskId);
     await page.keyboard.press('.');
     await page.locator(`#decided [data-task-id="${taskId}"]`).waitFor();
@@ -90,6 +91,7 @@ test('approve with a reason: executed, moved to the decided ones', { skip }, asy
   assert.deepEqual([task.decidedBy, task.reason], ['admin', 'asked Ada']);
   await row(taskId).getByText('completed').waitFor();
   assert.equal(await row(taskId).locator('button.approve').count(), 0);
+  await answered(page);
   await page.locator('h1').hover();
   await page.keyboard.press('.');
   await page.locator(`#decided [data-task-id="${taskId}"]`).waitFor();
