@@ -400,6 +400,7 @@ test("warnings about the configuration are log entries, too: all that a running 
     config: { telemetry: { enabled: false, sampling: { strategy: 'tail' } } },
   });
   const said = () => gateway.logs.filter((entry) => entry.msg === 'The configuration has warnings');
+  await gateway.logged(/^The configuration has warnings$/);
   const [entry, ...more] = said();
   assert.deepEqual([entry.level, more], ['warn', []]);
   const lines = entry.warnings.split('\n');

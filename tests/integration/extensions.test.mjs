@@ -9,6 +9,7 @@ import { BINARY, temporaryFolder } from './lib/gateway.mjs';
 import { key } from './lib/modern_client.mjs';
 import { modernScene } from './lib/modern_scene.mjs';
 import { scene } from './lib/scene.mjs';
+import { until } from './lib/wait.mjs';
 
 const KNOWN = ['tasks', 'ui', 'skills', 'oauth-client-credentials', 'enterprise-managed-authorization'].map(key);
 const settings = (names) => Object.fromEntries(names.map((name) => [name, { of: name }]));
@@ -24,6 +25,7 @@ test('initialize: the extensions of the table and those that are allowed stay as
     assert.deepEqual(capabilities.experimental, { odd: { n: 1 } });
     assert.deepEqual(await hidden(gateway), [`up ${3 * times}`]);
   }
+  await until(() => lines(gateway).length === 3, 'a line for each');
   assert.deepEqual(lines(gateway), ['com.example/bad', key('ui'), 'unknown']);
 });
 
@@ -35,6 +37,7 @@ test('server/discover: the same, also of the answer that was kept, and through t
     assert.deepEqual(extensions, { ...settings(KNOWN), [key('tasks')]: {} });
     if (!stopped) await upstream.stop();
   }
+  await until(() => lines(gateway).length === 3, 'a line for each');
   assert.deepEqual(lines(gateway), ['com.example/bad', 'com.example/good', 'other']);
 
   const up = await modernScene(t, { source: { era: 'modern', bridge: 'legacy' }, upstream: { capabilities: offered() } });

@@ -292,7 +292,7 @@ test("39. the server's questions become the task's; answered in parts, then whol
   assert.equal(done.status, 'completed');
   assert.deepEqual(upstream.calls[2].rpc.params, { ...once.rpc.params, inputResponses: { name: said }, requestState: 'state-2' });
   assert.equal(upstream.calls.length, 3);
-  assert.equal(gateway.logs.filter(({ msg }) => msg === 'Executing').length, 1, 'one execution');
+  await until(() => gateway.logs.filter(({ msg }) => msg === 'Executing').length === 1, 'one execution in the log');
 });
 
 test('39. a round with a state alone is repeated without asking anybody; 10 rounds are the most', async (t) => {

@@ -143,6 +143,7 @@ test('refused sign-ins and refused credentials are counted by their reason, and 
   assert.equal(await callback('state=1'), 400);
   assert.equal(await sum('sign_ins_total', { outcome: 'state' }), 20);
   assert.equal(await sum('sign_ins_total', { outcome: 'malformed' }), 1);
+  await gateway.logged((entry) => entry.msg === 'Sign-in refused' && entry.reason === 'state');
   const lines = gateway.logs.filter((entry) => entry.msg === 'Sign-in refused' && entry.reason === 'state');
   assert.equal(lines.length, 1, 'twenty do not fill the log');
   assert.equal(lines[0].client, '127.0.0.1');

@@ -92,6 +92,7 @@ describe('protocols and headers', () => {
       assert.match(await answer.text(), /use https:/);
     }
     assert.equal(await handshakes(admin, { port: 'proxy', outcome: 'plain_http' }), 12);
+    await gateway.logged(/^A TLS handshake failed$/);
     const lines = gateway.logs.filter((entry) => entry.msg === 'A TLS handshake failed');
     assert.equal(lines.length, 1, 'one for all workers');
     assert.equal(lines[0].port, 'proxy');
