@@ -3,6 +3,8 @@ import net from 'node:net';
 import { defer } from './lifetime.mjs';
 
 const PARAMETER_STATUS = 'S'.charCodeAt(0);
+/** ReadyForQuery with the state 'I': no transaction is open. */
+const READY_OUTSIDE_TRANSACTION = Buffer.from('Z\0\0\0\x05I', 'latin1');
 
 /** Writes the server's messages on, with another `server_version`. */
 function tellVersion(version, write) {
@@ -40,8 +42,16 @@ export class PostgresWire {
     };
     this.sockets.add(near);
     for (const socket of [near, far]) socket.on('error', over).on('close', over);
-    near.on('data', (bytes) => near.isSilent || far.write(bytes));
-    const back = (bytes) => near.isSilent || near.write(bytes);
+    let tail = Buffer.alloc(0);
+    near.on('data', (bytes) => {
+      near.isSilent ||= near.fallsSilent && tail.equals(READY_OUTSIDE_TRANSACTION);
+      tail = Buffer.alloc(0);
+      if (!near.isSilent) far.write(bytes);
+    });
+    const back = (bytes) => {
+      tail = Buffer.concat([tail, bytes]).subarray(-READY_OUTSIDE_TRANSACTION.length);
+      if (!near.isSilent) near.write(bytes);
+    };
     far.on('data', this.version ? tellVersion(this.version, back) : back);
   }
 
@@ -51,9 +61,12 @@ export class PostgresWire {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** The connections of now hear nothing more, and are not told; later ones are served. */
+  /**
+   * The connections of now fall silent at the beginning of their next transaction; later ones are served. A server
+   * with an open transaction would close the connection itself (idle_in_transaction_session_timeout).
+   */
   fallSilent() {
-    for (const socket of this.sockets) socket.isSilent = true;
+    for (const socket of this.sockets) socket.fallsSilent = true;
   }
 
   url(database = 'gate', more = '') {
