@@ -14,7 +14,8 @@ CHOICES(expose_modes, "a mode", {"all", EXPOSE_ALL}, {"allowlist", EXPOSE_ALLOWL
         {"blocklist", EXPOSE_BLOCKLIST});
 CHOICES(kinds, "a kind of source that is supported", {"mcp", 0});
 CHOICES(identities, "an identity", {"authorization", IDENTITY_AUTHORIZATION},
-        {"session", IDENTITY_SESSION}, {"bearer_task", IDENTITY_BEARER_TASK});
+        {"session", IDENTITY_SESSION}, {"bearer_task", IDENTITY_BEARER_TASK},
+        {"anonymous", IDENTITY_ANONYMOUS});
 CHOICES(eras, "an era of the protocol", {"auto", CONFIG_ERA_AUTO}, {"legacy", CONFIG_ERA_LEGACY},
         {"modern", CONFIG_ERA_MODERN}, {"both", CONFIG_ERA_LEGACY | CONFIG_ERA_MODERN});
 CHOICES(bridges, "a bridge", {"off", BRIDGE_OFF}, {"legacy", BRIDGE_LEGACY},

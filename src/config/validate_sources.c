@@ -181,6 +181,16 @@ static void check_auth(const struct source_view *view)
     free(path);
 }
 
+static void check_identity(const struct source_view *view)
+{
+    if (view->source->identity != IDENTITY_ANONYMOUS || node_get(view->node, "auth"))
+        return;
+    char *path = path_of(view, "identity");
+    report_warning(&view->draft->report, node_get(view->node, "identity"), path, NULL,
+                   "all clients without credentials share tasks and results");
+    free(path);
+}
+
 void validate_sources(const struct draft *draft)
 {
     const struct node *sources = node_get(draft->root, "sources");
@@ -194,5 +204,6 @@ void validate_sources(const struct draft *draft)
         check_extensions(&view);
         check_headers(&view);
         check_auth(&view);
+        check_identity(&view);
     }
 }

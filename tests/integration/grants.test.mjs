@@ -204,13 +204,14 @@ test('a rejection takes no grant, and the task tells what may be asked for', asy
   assert.equal((await as.alice.post(`/api/v1/tasks/${task.id}/reject`, { grant: { for: '1m', calls: 1 } })).status, 400);
 });
 
-test('a caller without a session or a token is nobody, and gets no grant', async (t) => {
-  const { admin, ask, raw } = await stage(t, {}, { upstream: { tools: [tool('delete_user')], sessions: false } });
-  const { taskId } = await raw().createTask('delete_user', DELETE);
-  const answer = await ask(taskId, { for: '1m', calls: 1 });
-  assert.deepEqual([answer.status, answer.json.error.code], [422, 'grant_not_allowed']);
-  assert.equal((await admin.task(taskId)).state, 'pending');
-});
+for (const identity of ['authorization', 'anonymous'])
+  test(`a caller without a session or a token is nobody, and gets no grant (identity: ${identity})`, async (t) => {
+    const { admin, ask, raw } = await stage(t, {}, { source: { identity }, upstream: { tools: [tool('delete_user')], sessions: false } });
+    const { taskId } = await raw().createTask('delete_user', DELETE);
+    const answer = await ask(taskId, { for: '1m', calls: 1 });
+    assert.deepEqual([answer.status, answer.json.error.code], [422, 'grant_not_allowed']);
+    assert.equal((await admin.task(taskId)).state, 'pending');
+  });
 
 test('a quorum of two: the same grant in both votes gives it, another or none does not', async (t) => {
   const { ask, call, grants } = await stage(t, { quorum: 2 });

@@ -305,6 +305,20 @@ test('44. made-up tokens share what their address may have, and leave the rest t
   await open(owner, 1);
 });
 
+test('44. clients that share an owner have the room of their address, also when the server has accepted them', async (t) => {
+  const server = listenable();
+  const { modern } = await stage(t, { source: { era: 'modern', identity: 'anonymous' }, upstream: { handlers: server.handlers }, config: { limits: { listens: 8, listens_per_principal: 8 } } });
+  const open = (client, id) => listen(t, client, { promptsListChanged: true }, id);
+  assert.ok(await modern().result('tools/list'));
+  await open(modern(), 1);
+  await open(modern(), 2);
+  const { message } = await modern().send('subscriptions/listen', { notifications: { promptsListChanged: true } });
+  assert.equal(message.error?.code, -32603);
+  const owner = modern(OWNER);
+  assert.ok(await owner.result('tools/list'));
+  await open(owner, 1);
+});
+
 test('44. the streams of one token, and of all, are bounded: -32603', async (t) => {
   const server = listenable();
   const { modern, admin } = await stage(t, { upstream: { handlers: server.handlers }, config: { limits: { listens: 3, listens_per_principal: 2, share_percent: 100 } } });

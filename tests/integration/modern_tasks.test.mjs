@@ -128,6 +128,22 @@ test('33. with `identity: bearer_task` the id and any credentials that the serve
   assert.equal(upstream.calls.length, 1);
 });
 
+test('with `identity: anonymous` the requests without a token have one owner, in both eras and without a session', async (t) => {
+  const { modern, connect, admin, upstream } = await stage(t, { source: { identity: 'anonymous' } });
+  const legacy = await connect();
+  const { taskId } = await legacy.createTask('delete_user');
+  const [one, two, holder] = [modern(), modern(), modern({ token: 'owner' })];
+  assert.equal((await one.get(taskId)).status, 'working');
+  assert.equal((await holder.error('tasks/get', { taskId })).code, -32602);
+  const created = await one.create('delete_user', { user: 2 });
+  assert.deepEqual((await legacy.result('tasks/list', {})).tasks.map((task) => task.taskId).sort(), [taskId, created.taskId].sort());
+  await legacy.delete();
+  await admin.approve(taskId);
+  assert.equal((await ended(t, two, taskId)).status, 'completed');
+  assert.equal((await two.get(created.taskId)).status, 'working');
+  assert.equal(upstream.calls.length, 1);
+});
+
 test('33. with `identity: session` the holder of a token owns a modern task, for there is no session', async (t) => {
   const { modern } = await stage(t, { source: { identity: 'session' } });
   const { taskId } = await modern({ token: 'owner' }).create('delete_user');

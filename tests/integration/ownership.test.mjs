@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
+import { callTool, kinds, pendingText } from './lib/pseudo.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -185,4 +186,32 @@ test('task ids are not guessable', async (t) => {
   assert.equal(new Set(ids).size, ids.length);
   const nibbles = ids.map((id) => id.replace(/tg_|-/g, ''));
   for (const at of [0, 5, 15, 20, 31]) assert.ok(new Set(nibbles.map((n) => n[at])).size > 1, `digit ${at} never changes`);
+});
+
+test('identity: anonymous makes one owner of all sessions without a token, and of none that has one', async (t) => {
+  const { upstream, admin, connect } = await stage(t, { source: { identity: 'anonymous' }, config: { pseudo_tools: { wait: '200ms', wait_max: '200ms' } } });
+  const plain = (options) => connect({ ...kinds.old.client, ...options });
+  const [one, holder] = [await plain(), await plain({ token: 'A' })];
+  const ask = async (client) => (await callTool(client, 'delete_user')).structuredContent;
+  const first = await ask(one);
+  const id = first.proxy_task.task_id;
+  assert.equal(first.message, pendingText('delete_user', id, { token: true }));
+  const held = await ask(holder);
+  assert.deepEqual([held.joined, held.proxy_task.task_id === id], [false, false]);
+  assert.equal((await callTool(holder, 'get_task', { task_id: id })).isError, true);
+  assert.equal((await callTool(one, 'get_task', { task_id: held.proxy_task.task_id })).isError, true);
+  // The end of its session ends nothing of it.
+  await one.delete();
+  assert.equal((await admin.task(id)).state, 'pending');
+  const two = await plain();
+  const again = await ask(two);
+  assert.deepEqual([again.joined, again.proxy_task.task_id], [true, id]);
+  const three = await plain();
+  await two.delete();
+  await admin.approve(id);
+  assert.equal((await admin.task(id)).state, 'approved'); // no credentials are there
+  assert.equal((await callTool(three, 'get_task_result', { task_id: id, timeout_ms: 20_000 })).content[0].text, 'did delete_user');
+  assert.equal((await callTool(await plain(), 'get_task_result', { task_id: id })).content[0].text, 'did delete_user');
+  assert.equal(upstream.calls.length, 1);
+  assert.match((await admin.task(id)).principal, /\(anonymous shared\)$/);
 });

@@ -103,7 +103,12 @@ struct config_auth {
 
 /* The owner of a task: the holder of the Authorization header; the session; or that holder and, in
  * the modern era, any client that names the task with credentials that the server accepts. */
-enum config_identity { IDENTITY_AUTHORIZATION, IDENTITY_SESSION, IDENTITY_BEARER_TASK };
+enum config_identity {
+    IDENTITY_AUTHORIZATION,
+    IDENTITY_SESSION,
+    IDENTITY_BEARER_TASK,
+    IDENTITY_ANONYMOUS,
+};
 
 /* The eras of the protocol that a source's server speaks: bits; none where it is to be found out.
  */

@@ -43,8 +43,9 @@ struct policy_verified {
 
 /* The caller. */
 struct policy_principal {
-    struct str
-        owner; /* "auth:<hex>", "sub:<hex>", "session:<hex>", "admin:<name>" or "anonymous" */
+    /* "auth:<hex>", "sub:<hex>", "session:<hex>", "admin:<name>", "anonymous" or
+     * "anonymous:shared" */
+    struct str owner;
     struct str client_name, client_version; /* as the client calls itself; nobody vouches for it */
 };
 

@@ -48,8 +48,8 @@ struct task {
     enum task_state state;
     /* Bound at creation, never changed. */
     char *source;         /* source id */
-    char *owner;          /* "auth:<hex>", "session:<hex>", "sub:<hex>", "admin:<person>" or
-                             "anonymous" */
+    char *owner;          /* "auth:<hex>", "session:<hex>", "sub:<hex>", "admin:<person>",
+                             "anonymous" or "anonymous:shared" */
     char owner_email[65]; /* digest of the owner's verified address (identity.h), or "" */
     char *maker;     /* of a call of an operator: the person's keys (person.h), a JSON array; or
                         "" */

@@ -29,7 +29,7 @@ struct session_lease {
 
 static bool is_anonymous(const struct call *call)
 {
-    return strcmp(call->owner, OWNER_ANONYMOUS) == 0;
+    return owner_is_anybody(call->owner);
 }
 
 bool session_pool_may_be_asked(const struct call *call)

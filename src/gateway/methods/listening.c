@@ -1,7 +1,6 @@
 /* A listen stream as a part of its call, and its place among those that are open. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "listen_internal.h"
 #include "state/quota.h"
@@ -15,7 +14,7 @@ bool listening_takes_place(const struct call *call, char address[LISTENING_ADDRE
 {
     const struct config_limits *limits = &call->snapshot->config->limits;
     struct gateway *gateway = call->worker->gateway;
-    bool is_anonymous = strcmp(call->owner, OWNER_ANONYMOUS) == 0;
+    bool is_anybody = owner_is_anybody(call->owner);
     *address = '\0';
     /* Clients without a token cannot be told apart, and tokens can be made up. */
     if (call_is_unknown(call)) {
@@ -26,7 +25,7 @@ bool listening_takes_place(const struct call *call, char address[LISTENING_ADDRE
     }
     bool is_free =
         quota_take(gateway->listens, holder_of(call),
-                   is_anonymous ? limits->listens : limits->listens_per_principal, limits->listens);
+                   is_anybody ? limits->listens : limits->listens_per_principal, limits->listens);
     if (*address && !is_free)
         quota_give_back(gateway->unknown_listens, str_from(address));
     return is_free;

@@ -2,6 +2,7 @@
 #include "authorization.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "taskgate/core/buffer.h"
 
@@ -49,12 +50,19 @@ void authorization_digest(struct str value, char hex[DIGEST_HEX_BYTES])
 }
 
 void owner_write(char owner[OWNER_BYTES], const char *token, const char *session,
-                 bool is_session_owner)
+                 enum config_identity identity)
 {
-    if (token[0] && !is_session_owner)
+    if (token[0] && identity != IDENTITY_SESSION)
         snprintf(owner, OWNER_BYTES, "auth:%s", token);
+    else if (identity == IDENTITY_ANONYMOUS)
+        snprintf(owner, OWNER_BYTES, OWNER_SHARED);
     else if (session[0])
         snprintf(owner, OWNER_BYTES, "session:%s", session);
     else
         snprintf(owner, OWNER_BYTES, OWNER_ANONYMOUS);
+}
+
+bool owner_is_anybody(const char *owner)
+{
+    return strcmp(owner, OWNER_ANONYMOUS) == 0 || strcmp(owner, OWNER_SHARED) == 0;
 }

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "taskgate/config/config.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/str.h"
 
@@ -10,6 +11,8 @@
 /* The owner of all requests with neither token nor session: its tasks are found by their ids
  * alone. */
 #define OWNER_ANONYMOUS "anonymous"
+/* The one owner of all requests without a token, where a source has `identity: anonymous`. */
+#define OWNER_SHARED OWNER_ANONYMOUS ":shared"
 
 /* The digest of the token. Spellings that a server reads alike have one digest: the scheme counts
  * in lower case (RFC 9110 §11.1), and white space inside counts as one blank. A value of one word
@@ -18,4 +21,7 @@ void authorization_digest(struct str value, char hex[DIGEST_HEX_BYTES]);
 
 /* Contract "Sessions, owners". `token` and `session` are digests, "" without one. */
 void owner_write(char owner[OWNER_BYTES], const char *token, const char *session,
-                 bool is_session_owner);
+                 enum config_identity identity);
+/* Whether any client may be the owner: OWNER_ANONYMOUS or OWNER_SHARED. Nobody vouches for it, and
+ * limits tell its clients apart by their addresses. */
+bool owner_is_anybody(const char *owner);

@@ -37,6 +37,14 @@ void call_digest_session(const struct call *call, struct str id, char digest[DIG
     buffer_finish(&text);
 }
 
+/* Without sessions a session owns nothing. */
+static enum config_identity identity_of(const struct call *call)
+{
+    enum config_identity identity = call->source->identity;
+    bool wants_session = identity == IDENTITY_SESSION;
+    return wants_session && !call->dialect->has_sessions ? IDENTITY_AUTHORIZATION : identity;
+}
+
 /* Without `auth` no claim inside a token is read: only its digest counts. */
 void call_identify(struct call *call)
 {
@@ -52,8 +60,7 @@ void call_identify(struct call *call)
     if (call->identity)
         snprintf(call->owner, sizeof call->owner, "%s", call->identity->owner);
     else
-        owner_write(call->owner, call->token, call->session,
-                    call->source->identity == IDENTITY_SESSION && call->dialect->has_sessions);
+        owner_write(call->owner, call->token, call->session, identity_of(call));
 }
 
 const struct policy_verified *call_verified(const struct call *call)
@@ -86,7 +93,7 @@ void call_note_acceptance(struct call *call, struct str session)
 void call_vouch(const struct call *call)
 {
     const char *owner = call->identity ? call->identity->owner : call->owner;
-    if (call->exchange && strcmp(owner, OWNER_ANONYMOUS) != 0)
+    if (call->exchange && !owner_is_anybody(owner))
         http_vouch(call->exchange, str_from(owner));
 }
 
@@ -100,7 +107,7 @@ bool call_is_stranger(const struct call *call)
 
 bool call_is_unknown(const struct call *call)
 {
-    return strcmp(call->owner, OWNER_ANONYMOUS) == 0 || call_is_stranger(call);
+    return owner_is_anybody(call->owner) || call_is_stranger(call);
 }
 
 /* The client has gone. A task that the call has become goes on without it. */

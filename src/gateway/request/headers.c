@@ -363,7 +363,7 @@ static void note_owner(struct headers *headers, const struct config_source *sour
         authorization_digest(authorization, token);
     if (session_id.length > 0)
         digest_sha256_hex(session_id, session);
-    owner_write(owner, token, session, source->identity == IDENTITY_SESSION);
+    owner_write(owner, token, session, source->identity);
     headers->owner = memory_copy_text(owner);
 }
 

@@ -100,6 +100,16 @@ static const struct finding {
      "unless they are meant for that server; write drop\n"
      "t.yaml:3:111: warning: sources[0].auth: with auth the token's subject owns, not the session; "
      "take `identity` out\n"},
+    /* identity */
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/', identity: anonymus}\n"
+          "  - {id: of, kind: mcp, url: 'http://h/', identity: [anonymous]}\n"
+          "  - {id: an, kind: mcp, url: 'http://h/', identity: anonymous}\n" GOVERNANCE,
+     "t.yaml:3:53: sources[0].identity: \"anonymus\" is not an identity; did you mean "
+     "\"anonymous\"?\n"
+     "t.yaml:4:53: sources[1].identity: must be authorization, session, bearer_task or anonymous, "
+     "but is a list\n"
+     "t.yaml:5:53: warning: sources[2].identity: all clients without credentials share tasks and "
+     "results\n"},
     /* principals */
     {RULES "    - {match: a, action: deny, principals: {}}\n",
      "t.yaml:7:44: governance.rules[0].principals: the mapping names nobody; name subjects or "
