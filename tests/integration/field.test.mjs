@@ -52,6 +52,23 @@ test('three equal calls in parallel, approved once: one execution, and its resul
   assert.equal((await admin.get('/api/v1/tasks')).json.tasks.length, 1);
 });
 
+test('one call by MCP, by execute_tool, as a task and at the control plane: the same rule and workflow hold each of them', async (t) => {
+  const CI = 'field-ci-token-00000000000001';
+  const { upstream, admin, connect } = await scene(t, { ...held, env: { CI_TOKEN: CI }, config: { ...held.config, pseudo_tools: { wait: '200ms' }, admin: { tokens: [{ name: 'ci', token_env: 'CI_TOKEN', roles: ['caller'] }] } } });
+  const client = await connect({ ...PLAIN, token: 'A' });
+  const ways = {
+    mcp: () => client.result('tools/call', DELETE),
+    execute_tool: () => client.result('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: DELETE.name, args: DELETE.arguments, timeout_ms: 200 } }),
+    task: () => client.createTask(DELETE.name, DELETE.arguments),
+    'control plane': () => admin.as(CI).post('/api/v1/calls', { tool: DELETE.name, arguments: DELETE.arguments }),
+  };
+  for (const call of Object.values(ways)) await call();
+  const { tasks } = await admin.list();
+  assert.equal(tasks.length, 3, 'execute_tool joins the call by MCP; a task and a call of another caller are their own');
+  for (const { state, tool: name, rule, workflow: by, arguments: args } of tasks) assert.deepEqual([state, name, rule, by, args], ['pending', DELETE.name, 'delete_*', 'default', DELETE.arguments]);
+  assert.equal(upstream.calls.length, 0);
+});
+
 test('GET and HEAD of paths that the gateway does not know never reach a server', async (t) => {
   const { upstream, gateway } = await scene(t, {});
   for (const method of ['GET', 'HEAD']) {
