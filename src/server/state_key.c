@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,16 +44,38 @@ static bool make_file(const char *path, struct error *error)
            error_set(error, "%s: the state key cannot be written: %s", path, strerror(failure));
 }
 
-/* Others could make states of their own if they could read it. */
-static bool is_private(int fd, const char *path, struct error *error)
+static bool is_in_group(gid_t group)
+{
+    gid_t groups[NGROUPS_MAX];
+    int count = getgroups(NGROUPS_MAX, groups);
+    bool is_member = getegid() == group;
+    for (int i = 0; i < count && !is_member; i++)
+        is_member = groups[i] == group;
+    return is_member;
+}
+
+/* Others could make states of their own if they could read it. A file of this user that its group
+ * may read is what a volume's mount makes of 0600 (fsGroup): nobody but the group could read it
+ * meanwhile. One of another owner, such as a Secret's file, is for a group of this process. */
+static bool make_private(int fd, const char *path, struct error *error)
 {
     struct stat status;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 077) == 0)
+    bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    if (is_file && (status.st_mode & 077) == 0)
         return true;
-    return error_set(error,
-                     "%s: the state key must be a file that its owner alone can read; "
-                     "chmod 600 it",
-                     path);
+    if (!is_file || (status.st_mode & 07) != 0 ||
+        (status.st_uid != geteuid() && !is_in_group(status.st_gid)))
+        return error_set(error,
+                         "%s: the state key must be a file that its owner alone can read; "
+                         "chmod 600 it",
+                         path);
+    if (status.st_uid != geteuid())
+        return true;
+    if (fchmod(fd, 0600) != 0)
+        return error_set(error, "%s: the state key cannot be made private: %s", path,
+                         strerror(errno));
+    log_info("The state key was made private again", LOG_TEXT("file", path));
+    return true;
 }
 
 static bool read_file(const char *path, struct state_keys *keys, struct error *error)
@@ -61,7 +84,7 @@ static bool read_file(const char *path, struct state_keys *keys, struct error *e
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return error_set(error, "%s: the state key cannot be opened: %s", path, strerror(errno));
-    bool good = is_private(fd, path, error);
+    bool good = make_private(fd, path, error);
     ssize_t got = good ? read(fd, text, sizeof text) : 0;
     close(fd);
     if (!good)
