@@ -267,6 +267,9 @@ const struct key config_keys[] = {
     {"store", "path", KEY_TEXT, AT(config, store_path), .check = check_not_empty, .default_text = "/var/lib/taskgate/taskgate.db",
      .help = "SQLite file, for one process. If the folder of the default is not writable, the default is `./taskgate.db`."},
 
+    {"store", "lock_wait", KEY_DURATION, AT(config, store_lock_wait_ms), RANGE(0, MS_MAX), .default_text = "60s",
+     .help = "The time that a start waits for another process to give the SQLite file free, its ports closed. `0s`: it ends at once."},
+
     {"store", "url", KEY_MAPPING, .is_hidden = true,
      .help = "A PostgreSQL database (version 15 or later) in place of the file. Any number of replicas may share it."},
     {"store.url", "env", KEY_TEXT, AT(config, store_url_env), .is_required = true, .check = check_variable_name,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@
 #define DRAIN_MOST_MS 25000 /* contract "Process" */
 #define DRAIN_LOOK_MS 20
 #define FLUSH_MOST_MS 5000
+#define LOCK_LOOK_MS 200
 #define UPTIME_EVERY_MS 15000
 
 struct server {
@@ -54,8 +56,9 @@ struct server {
     struct loop_timer drain;
     int64_t started_ms, drain_until_ms;
     bool draining;
-    bool finishing;  /* the loops run no more, but for messages */
-    bool has_failed; /* the exit code says so */
+    bool finishing;   /* the loops run no more, but for messages */
+    bool has_failed;  /* the exit code says so */
+    bool ended_early; /* by a signal, before it was up */
 };
 #define SERVER_MAGIC 0x53565301
 
@@ -200,20 +203,50 @@ static bool redact_ended(void *context, struct buffer *out, struct str value, co
     return is_redacted;
 }
 
+/* Whether a signal has asked the process to end before it was up; false after at most `for_ms`. */
+static bool is_ended_within(const struct server *server, int for_ms)
+{
+    struct pollfd signals = {.fd = server->signals, .events = POLLIN};
+    struct signalfd_siginfo info;
+    return poll(&signals, 1, for_ms) > 0 &&
+           read(server->signals, &info, sizeof info) == (ssize_t)sizeof info &&
+           info.ssi_signo != SIGHUP;
+}
+
+/* The file is one process's alone. A pod that replaces another starts before that one has ended,
+ * so the file is tried again for store.lock_wait. */
+static struct store *open_when_free(struct server *server, const struct config *config,
+                                    const char *place, struct error *error)
+{
+    int64_t until_ms = server->started_ms + config->store_lock_wait_ms;
+    bool is_said = false;
+    for (;;) {
+        struct store *store = store_open(store_choice_backend(config), place, config->replica.id,
+                                         &(struct store_redaction){.write = redact_ended}, error);
+        if (store || !store_is_in_use(error) || clock_monotonic_ms() >= until_ms)
+            return store;
+        if (!is_said)
+            log_warn("Waiting for the database", LOG_TEXT("reason", error->message),
+                     LOG_NUMBER("at_most_ms", config->store_lock_wait_ms));
+        is_said = true;
+        server->ended_early = is_ended_within(server, LOCK_LOOK_MS);
+        if (server->ended_early)
+            return NULL;
+    }
+}
+
 static bool open_store(struct server *server, const struct config *config,
                        struct admin_options *admin, struct error *error)
 {
     /* With a database elsewhere the folder is still that of the files that the process makes. */
     char *path = store_folder_path(config);
-    const struct store_backend *backend = store_choice_backend(config);
     bool good = (config->store_url || store_folder_check(path, error)) &&
                 store_folder_admin_token(config, path, admin->extra_token_sha256, error) &&
                 state_key_load(config, path, &server->state_keys, error);
     if (good) {
         digest_use_key(server->state_keys.keys[0]);
         server->store =
-            store_open(backend, config->store_url ? config->store_url : path, config->replica.id,
-                       &(struct store_redaction){.write = redact_ended}, error);
+            open_when_free(server, config, config->store_url ? config->store_url : path, error);
         good = server->store != NULL;
     }
     free(path);
@@ -408,9 +441,11 @@ int server_run(const char *config_path)
         log_info("taskgate is ready", LOG_TEXT("version", TASKGATE_VERSION));
         loop_run(workers_first_loop(server.workers));
         log_info("Stopped");
+    } else if (server.ended_early) {
+        log_info("Stopped before the database was free");
     } else {
         log_error("taskgate could not start", LOG_TEXT("error", error.message));
     }
     finish(&server);
-    return started && !server.has_failed ? 0 : 1;
+    return (started && !server.has_failed) || server.ended_early ? 0 : 1;
 }

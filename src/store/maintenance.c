@@ -4,6 +4,12 @@
 #include <string.h>
 
 #include "site_internal.h"
+#include "taskgate/store/store.h"
+
+bool store_is_in_use(const struct error *error)
+{
+    return strstr(error->message, BACKEND_IN_USE) != NULL;
+}
 
 struct database *site_open(const struct store_site *site, enum store_work *work,
                            struct error *error)
@@ -11,7 +17,7 @@ struct database *site_open(const struct store_site *site, enum store_work *work,
     *work = STORE_WORK_FAILED;
     struct database *database = site->backend->open(site->place, error);
     if (!database) {
-        if (strstr(error->message, BACKEND_IN_USE))
+        if (store_is_in_use(error))
             *work = STORE_WORK_CONFLICT;
         return NULL;
     }

@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { run } from './lib/child.mjs';
-import { BINARY, configuration, temporaryFolder, workflow } from './lib/gateway.mjs';
+import { AdminClient } from './lib/admin.mjs';
+import { Child } from './lib/child.mjs';
+import { ADMIN_TOKEN, BINARY, configuration, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { freePort } from './lib/ports.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
-import { until } from './lib/wait.mjs';
+import { until, within } from './lib/wait.mjs';
 import { toYaml } from './lib/yaml.mjs';
 
 const stage = (t) => scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('read')] } });
@@ -40,14 +41,41 @@ test('nobody asks, and the database is removed: /ready says so by itself', async
   await gateway.logged((entry) => /removed or replaced/.test(entry.error));
 });
 
+/** A second process on the gateway's file, which waits for it so long. */
+async function startSecond(t, gateway, lock_wait) {
+  const folder = temporaryFolder(t);
+  const file = path.join(folder, 'config.yaml');
+  fs.writeFileSync(file, toYaml(configuration({ upstream: gateway.options.upstream, config: { store: { path: gateway.storePath, ...(lock_wait && { lock_wait }) } } })));
+  const adminPort = await freePort();
+  const second = new Child(BINARY, ['serve', '--config', file], { cwd: folder, env: { THOUGHTGATE_OUTBOUND_PORT: String(await freePort()), THOUGHTGATE_ADMIN_PORT: String(adminPort), THOUGHTGATE_ADMIN_TOKEN: ADMIN_TOKEN }, name: 'second' });
+  t.after(() => second.stop());
+  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  return Object.assign(second, { adminUrl, health: () => fetch(`${adminUrl}/health`).then((answer) => answer.status, () => 0) });
+}
+const inUse = (gateway) => new RegExp(`in use by another taskgate process with id ${gateway.child.pid}`);
+
 test('a second process is kept out though every file beside the database is removed', async (t) => {
   const { gateway } = await stage(t);
   for (const name of fs.readdirSync(gateway.folder)) if (/\.lock$/.test(name)) fs.rmSync(path.join(gateway.folder, name));
-  const folder = temporaryFolder(t);
-  const file = path.join(folder, 'config.yaml');
-  fs.writeFileSync(file, toYaml(configuration({ upstream: 'http://127.0.0.1:9/', store: gateway.storePath })));
-  const env = { THOUGHTGATE_OUTBOUND_PORT: String(await freePort()), THOUGHTGATE_ADMIN_PORT: String(await freePort()) };
-  const second = await run('timeout', ['10', BINARY, 'serve', '--config', file], { cwd: folder, env });
-  assert.equal(second.code, 1, second.stderr);
-  assert.match(second.stderr, new RegExp(`in use by another taskgate process with id ${gateway.child.pid}`));
+  const second = await startSecond(t, gateway, '0s');
+  assert.equal((await within(second.exited, 'the second process to give up')).code, 1, second.stderr);
+  assert.match(second.stderr, inUse(gateway));
+});
+
+test('a second process waits for the file with its ports closed, ends at SIGTERM, and serves once the first has ended', async (t) => {
+  const { gateway, connect } = await stage(t);
+  const { taskId } = await (await connect()).createTask('delete_user');
+  const [ended, serves] = [await startSecond(t, gateway), await startSecond(t, gateway)];
+  for (const second of [ended, serves]) {
+    await until(() => inUse(gateway).test(second.stderr), 'the second process to say who has the file');
+    assert.equal(await second.health(), 0);
+  }
+  ended.signal('SIGHUP'); // nothing is there to load again
+  const { code, signal } = await ended.stop();
+  assert.deepEqual({ code, signal }, { code: 0, signal: null }, ended.stderr);
+  assert.match(ended.stderr, /Stopped before the database was free/);
+  assert.equal(ended.stderr.match(/Waiting for the database/g).length, 1, 'said once');
+  await gateway.child.stop();
+  await serves.ready(async () => (await serves.health()) === 200, 'the second process to serve');
+  assert.equal((await new AdminClient(serves.adminUrl, ADMIN_TOKEN).task(taskId)).state, 'pending', 'with what the first one kept');
 });

@@ -43,6 +43,8 @@ struct store_backend;
 struct store *store_open(const struct store_backend *backend, const char *place,
                          const char *replica, const struct store_redaction *redaction,
                          struct error *error);
+/* Whether store_open() failed because another process has the database. */
+bool store_is_in_use(const struct error *error);
 /* Finishes what is queued, then closes. No loop that has calls under way may be destroyed
  * before. NULL is allowed. */
 void store_close(struct store *store);
