@@ -42,6 +42,7 @@ const REPLICAS = {
   podDisruptionBudget: { enabled: true },
   networkPolicy: { egress: { enabled: true, database: [{ podSelector: { matchLabels: { app: 'postgres' } } }], rules: [{ to: [{ podSelector: { matchLabels: { app: 'mcp-server' } } }], ports: [{ port: 3000 }] }] } },
 };
+const KEY = { stateKey: { existingSecret: 'sealing' } };
 const COLLECTOR = { telemetry: { enabled: true, endpoint: 'http://collector:4318', sampleRate: 0.1, resource: { team: 'a' }, headersSecret: 'collector' } };
 
 function template(t, values, ...more) {
@@ -86,13 +87,17 @@ test('helm lint finds nothing', { skip: why }, (t) => {
 
 test('gateway: a pod of its own, one at a time, and its configuration', { skip }, (t) => {
   const objects = render(t, {});
-  assert.deepEqual([...objects.keys()].sort(), ['ConfigMap gate', 'Deployment gate', 'NetworkPolicy gate', 'PersistentVolumeClaim gate', 'Service gate']);
+  assert.deepEqual([...objects.keys()].sort(), ['ConfigMap gate', 'NetworkPolicy gate', 'PersistentVolumeClaim gate', 'Service gate', 'StatefulSet gate']);
   for (const object of objects.values()) assert.equal(object.metadata.namespace, 'agents');
-  const { spec } = objects.get('Deployment gate');
-  assert.deepEqual([spec.replicas, spec.strategy.type], [1, 'Recreate']);
+  const { spec } = objects.get('StatefulSet gate');
+  assert.deepEqual([spec.replicas, spec.podManagementPolicy, spec.serviceName, spec.volumeClaimTemplates], [1, 'Parallel', 'gate', undefined]);
   const pod = spec.template.spec;
   assert.equal(pod.initContainers, undefined);
+  assert.deepEqual(only(pod.volumes.filter(({ name }) => name === 'store')).persistentVolumeClaim, { claimName: 'gate' }, 'the claim that a Deployment of before had');
+  assert.deepEqual([pod.securityContext.fsGroup, pod.securityContext.fsGroupChangePolicy], [7467, 'OnRootMismatch']);
   const container = only(pod.containers);
+  // What the start may wait for the file (store.lock_wait), and 30 s.
+  assert.ok(container.startupProbe.periodSeconds * container.startupProbe.failureThreshold >= 60 + 30);
   assert.equal(container.image, 'example.org/taskgate:0.1.0');
   assert.equal(container.lifecycle.preStop.sleep.seconds, 5);
   // The sleep, and the 25 s that the gateway itself may take.
@@ -102,7 +107,7 @@ test('gateway: a pod of its own, one at a time, and its configuration', { skip }
 });
 
 test('sidecar: the gateway starts before the server and ends after it, and calls under way may end', { skip }, (t) => {
-  const pod = render(t, SIDECAR).get('Deployment gate').spec.template.spec;
+  const pod = render(t, SIDECAR).get('StatefulSet gate').spec.template.spec;
   const sidecar = only(pod.initContainers), server = only(pod.containers);
   assert.equal(sidecar.restartPolicy, 'Always');
   assert.equal(sidecar.startupProbe.httpGet.path, '/health');
@@ -114,13 +119,20 @@ test('sidecar: the gateway starts before the server and ends after it, and calls
 
 test('one token a person, from an existing Secret; no secret in the manifests', { skip }, (t) => {
   const objects = render(t, SIDECAR);
-  const { env } = only(objects.get('Deployment gate').spec.template.spec.initContainers);
+  const { env } = only(objects.get('StatefulSet gate').spec.template.spec.initContainers);
   const secrets = Object.fromEntries(env.filter(({ valueFrom }) => valueFrom).map(({ name, valueFrom: { secretKeyRef: { name: secret, key } } }) => [name, [secret, key]]));
   assert.deepEqual(secrets, { TASKGATE_TOKEN_ALICE: ['ops', 'alice'], TASKGATE_TOKEN_BOB_B: ['ops', 'bob'], CRM_KEY: ['crm', 'api-key'] });
   assert.ok(![...objects.keys()].some((name) => name.startsWith('Secret')));
 });
 
-for (const [name, values] of Object.entries({ gateway: {}, sidecar: SIDECAR, replicas: REPLICAS, telemetry: COLLECTOR })) {
+test('a state key from a Secret, for a store that is a file', { skip }, (t) => {
+  const objects = render(t, KEY);
+  const variables = only(objects.get('StatefulSet gate').spec.template.spec.containers).env.map(({ name, valueFrom }) => [name, valueFrom?.secretKeyRef]);
+  assert.deepEqual(Object.fromEntries(variables).TASKGATE_STATE_KEY, { name: 'sealing', key: 'state-key' });
+  assert.match(objects.get('ConfigMap gate').data['config.yaml'], /state_key:\n +env: TASKGATE_STATE_KEY/);
+});
+
+for (const [name, values] of Object.entries({ gateway: {}, 'a state key': KEY, sidecar: SIDECAR, replicas: REPLICAS, telemetry: COLLECTOR })) {
   test(`${name}: the gateway takes the configuration, without a warning`, { skip: skip || withoutGateway }, (t) => {
     const file = path.join(temporaryFolder(t), 'config.yaml');
     writeFileSync(file, render(t, values).get('ConfigMap gate').data['config.yaml']);
@@ -140,7 +152,7 @@ test('agents reach the MCP port alone; the admin port only who is named', { skip
 
 test('everything at once: TLS, monitoring, alarms, dashboard, disruption budget', { skip }, (t) => {
   const objects = render(t, EVERYTHING);
-  const pod = objects.get('Deployment gate').spec.template;
+  const pod = objects.get('StatefulSet gate').spec.template;
   const sidecar = only(pod.spec.initContainers);
   assert.equal(sidecar.readinessProbe.httpGet.scheme, 'HTTPS');
   assert.ok(sidecar.volumeMounts.some(({ mountPath }) => mountPath === '/etc/taskgate/tls/admin'));
@@ -159,7 +171,7 @@ test('everything at once: TLS, monitoring, alarms, dashboard, disruption budget'
   assert.equal(dashboard.metadata.labels.grafana_dashboard, '1');
   assert.equal(objects.get('PodDisruptionBudget gate').spec.maxUnavailable, 0);
   assert.deepEqual(objects.get('PersistentVolumeClaim gate').spec.storageClassName, 'fast');
-  for (const name of ['Deployment gate', 'Service gate', 'Service gate-admin', 'PodDisruptionBudget gate']) {
+  for (const name of ['StatefulSet gate', 'Service gate', 'Service gate-admin', 'PodDisruptionBudget gate']) {
     const { selector } = objects.get(name).spec;
     for (const [key, value] of Object.entries(selector.matchLabels ?? selector)) assert.equal(pod.metadata.labels[key], value, name);
   }
@@ -235,7 +247,7 @@ test('replicas: the gateway takes the configuration of the migration', { skip: s
 
 test('telemetry: endpoint and share in the configuration, headers from a Secret', { skip }, (t) => {
   const objects = render(t, COLLECTOR);
-  const { env } = only(objects.get('Deployment gate').spec.template.spec.containers);
+  const { env } = only(objects.get('StatefulSet gate').spec.template.spec.containers);
   assert.deepEqual(env.find(({ name }) => name === 'OTEL_EXPORTER_OTLP_HEADERS').valueFrom.secretKeyRef, { name: 'collector', key: 'headers' });
   const facts = env.flatMap(({ name, valueFrom }) => (valueFrom?.fieldRef ? [name] : []));
   assert.deepEqual(facts, ['POD_NAME', 'K8S_NAMESPACE', 'NODE_NAME']);
@@ -253,6 +265,7 @@ const refused = {
   'sidecars that know nothing of each other': [{ ...REPLICAS, ...SIDECAR }, /replicas: with mode sidecar there is one/],
   'PostgreSQL without the shared keys': [{ store: { postgres: { existingSecret: 'database' } } }, /replica\.existingSecret: with PostgreSQL it needs a Secret/],
   'a migration of a file': [{ store: { postgres: { migration: { existingSecret: 'owner' } } } }, /store\.postgres\.migration: it has no effect/],
+  'a state key beside that of the replicas': [{ ...REPLICAS, ...KEY }, /stateKey\.existingSecret: with store\.postgres/],
   'a volume beside PostgreSQL': [{ ...REPLICAS, store: { existingClaim: 'mine', postgres: { existingSecret: 'database' } } }, /store\.existingClaim: it has no effect/],
   'no way to the database': [{ ...REPLICAS, networkPolicy: { egress: { enabled: true } } }, /networkPolicy\.egress\.database: nothing is named/],
   'telemetry without a collector': [{ telemetry: { enabled: true } }, /telemetry\.endpoint: name the collector/],

@@ -9,7 +9,7 @@ const SIDECAR = inRoot('deploy/kubernetes/sidecar.yaml');
 const skip = manifestReader().why || false;
 
 test('sidecar.yaml: every field is one of Kubernetes; a misspelt one is found', { skip }, (t) => {
-  assert.deepEqual([...objectsOf(SIDECAR).keys()], ['ConfigMap taskgate', 'Deployment mcp-server', 'PersistentVolumeClaim taskgate-store', 'Service mcp-server', 'NetworkPolicy mcp-server']);
+  assert.deepEqual([...objectsOf(SIDECAR).keys()], ['ConfigMap taskgate', 'StatefulSet mcp-server', 'PersistentVolumeClaim taskgate-store', 'Service mcp-server', 'NetworkPolicy mcp-server']);
   const wrong = path.join(temporaryFolder(t), 'wrong.yaml');
   writeFileSync(wrong, read('deploy/kubernetes/sidecar.yaml').replace('restartPolicy: Always', 'restartPolcy: Always'));
   assert.throws(() => objectsOf(wrong), /restartPolcy/);
@@ -17,7 +17,7 @@ test('sidecar.yaml: every field is one of Kubernetes; a misspelt one is found', 
 
 test('sidecar.yaml: a native sidecar, one token a person, bounds for both, an admin port that no Service has', { skip }, () => {
   const objects = objectsOf(SIDECAR);
-  const pod = objects.get('Deployment mcp-server').spec.template.spec;
+  const pod = objects.get('StatefulSet mcp-server').spec.template.spec;
   const [sidecar, server] = [...pod.initContainers, ...pod.containers];
   assert.deepEqual([pod.initContainers.length, pod.containers.length, sidecar.restartPolicy], [1, 1, 'Always']);
   assert.equal(server.lifecycle.preStop.sleep.seconds, 30);

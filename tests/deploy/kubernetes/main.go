@@ -27,6 +27,7 @@ var kinds = map[string]func() meta.Object{
 	"v1 PersistentVolumeClaim":                func() meta.Object { return new(core.PersistentVolumeClaim) },
 	"v1 Service":                              func() meta.Object { return new(core.Service) },
 	"apps/v1 Deployment":                      func() meta.Object { return new(apps.Deployment) },
+	"apps/v1 StatefulSet":                     func() meta.Object { return new(apps.StatefulSet) },
 	"batch/v1 Job":                            func() meta.Object { return new(batch.Job) },
 	"networking.k8s.io/v1 NetworkPolicy":      func() meta.Object { return new(networking.NetworkPolicy) },
 	"policy/v1 PodDisruptionBudget":           func() meta.Object { return new(policy.PodDisruptionBudget) },

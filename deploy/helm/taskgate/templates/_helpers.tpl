@@ -27,6 +27,10 @@ TASKGATE_TOKEN_{{ .name | upper | replace "-" "_" | replace "." "_" }}
 {{- if .Values.store.postgres.existingSecret }}yes{{ end }}
 {{- end }}
 
+{{- define "taskgate.kind" -}}
+{{ ternary "Deployment" "StatefulSet" (ne (include "taskgate.hasDatabase" .) "") }}
+{{- end }}
+
 {{/* The variable with the URL of the database, for the gateway and for the migration. */}}
 {{- define "taskgate.storeVariable" -}}
 TASKGATE_STORE_URL
@@ -53,6 +57,9 @@ TASKGATE_STORE_URL
 {{- end }}
 {{- if and .Values.store.existingClaim $postgres.existingSecret }}
 {{- fail "store.existingClaim: it has no effect with store.postgres; take one of the two out" }}
+{{- end }}
+{{- if and .Values.stateKey.existingSecret $postgres.existingSecret }}
+{{- fail "stateKey.existingSecret: with store.postgres the key is that of replica.existingSecret; take one of the two out" }}
 {{- end }}
 {{- $egress := .Values.networkPolicy.egress }}
 {{- if and $egress.enabled $postgres.existingSecret (not $egress.database) }}
@@ -131,6 +138,9 @@ TASKGATE_STORE_URL
 {{- $_ := set $added "state_key" (dict "env" "TASKGATE_STATE_KEY") }}
 {{- else }}
 {{- $_ := set $added "store" (dict "path" "/var/lib/taskgate/taskgate.db") }}
+{{- if .Values.stateKey.existingSecret }}
+{{- $_ := set $added "state_key" (dict "env" "TASKGATE_STATE_KEY") }}
+{{- end }}
 {{- end }}
 {{- if .Values.telemetry.enabled }}
 {{- $_ := set $added "telemetry" (fromYaml (include "taskgate.telemetry" .)) }}
@@ -195,6 +205,8 @@ resource:
 {{ include "taskgate.secretVariable" (dict "name" "TASKGATE_REPLICA_KEY" "secret" $replica.existingSecret "key" $replica.signatureKey) }}
 {{ include "taskgate.secretVariable" (dict "name" "TASKGATE_STATE_KEY" "secret" $replica.existingSecret "key" $replica.stateKey) }}
 {{ include "taskgate.podVariable" (dict "name" "POD_IP" "path" "status.podIP") }}
+{{- else if .Values.stateKey.existingSecret }}
+{{ include "taskgate.secretVariable" (dict "name" "TASKGATE_STATE_KEY" "secret" .Values.stateKey.existingSecret "key" .Values.stateKey.key) }}
 {{- end }}
 {{- if or (include "taskgate.hasDatabase" .) .Values.telemetry.enabled }}
 {{ include "taskgate.podVariable" (dict "name" "POD_NAME" "path" "metadata.name") }}
@@ -246,7 +258,7 @@ ports:
 startupProbe:
   httpGet: {path: /health, port: admin, scheme: {{ $scheme }}}
   periodSeconds: 1
-  failureThreshold: 60
+  failureThreshold: 90  # store.lock_wait, and 30 s
 livenessProbe:
   httpGet: {path: /health, port: admin, scheme: {{ $scheme }}}
   periodSeconds: 10
