@@ -379,7 +379,7 @@ struct config {
     char *store_path;
     char *store_url; /* postgres://…, from the environment; may hold a password: never logged. NULL:
                         the store is the SQLite file at store_path */
-    char *store_url_env; /* the variable that it came from, for messages; NULL without one */
+    char *store_url_env;        /* the variable that it came from, for messages; NULL without one */
     int64_t store_lock_wait_ms; /* how long a start waits for the file that another process has */
     struct config_replica replica;
     char *state_key_env; /* the variable with the state keys, or NULL: the file beside the store */
