@@ -96,7 +96,7 @@ test('gateway: a pod of its own, one at a time, and its configuration', { skip }
   assert.deepEqual(only(pod.volumes.filter(({ name }) => name === 'store')).persistentVolumeClaim, { claimName: 'gate' }, 'the claim that a Deployment of before had');
   assert.deepEqual([pod.securityContext.fsGroup, pod.securityContext.fsGroupChangePolicy], [7467, 'OnRootMismatch']);
   const container = only(pod.containers);
-  // What the start may wait for the file (store.lock_wait), and 30 s.
+  // The time that the start may wait for the file (store.lock_wait), and 30 s.
   assert.ok(container.startupProbe.periodSeconds * container.startupProbe.failureThreshold >= 60 + 30);
   assert.equal(container.image, 'example.org/taskgate:0.1.0');
   assert.equal(container.lifecycle.preStop.sleep.seconds, 5);

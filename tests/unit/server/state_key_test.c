@@ -1,4 +1,4 @@
-/* Who may have rights to the file of the state keys. */
+/* The rights that the file of the state keys may have. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
