@@ -14,6 +14,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/upstream/curl_library.h"
 
+#include "local_gateway.h"
 #include "options.h"
 #include "saved_token.h"
 
@@ -38,6 +39,7 @@ struct admin_client {
     char *url;                   /* without a slash at its end */
     char *authorization;         /* header line, or NULL without a token */
     const char *variable;        /* that holds the token; NULL: it is one that was kept */
+    struct local_gateway local;  /* its token is used when no other is known */
     const char *ca, *cert, *key; /* of the environment; NULL each when not given */
 };
 
@@ -70,6 +72,17 @@ static void use_saved_token(struct admin_client *client)
     if (token && is_printable(token))
         admin_client_use_token(client, token);
     free(token);
+}
+
+/* Beside the gateway, as in its container, its own token does when nothing else is given. */
+static void use_local_gateway(struct admin_client *client)
+{
+    if (client->authorization || !local_gateway_find(&client->local, NULL) || !client->local.token)
+        return;
+    free(client->url);
+    client->url = memory_copy_text(client->local.url);
+    client->variable = client->local.token_file;
+    admin_client_use_token(client, client->local.token);
 }
 
 /* NULL when the variable is not set. */
@@ -120,7 +133,8 @@ struct admin_client *admin_client_create(void)
     const char *variable = TOKEN_VARIABLE, *token = getenv(variable);
     if (!token || !*token)
         token = getenv(variable = OLD_TOKEN_VARIABLE);
-    if (!url || !*url)
+    bool is_default = !url || !*url;
+    if (is_default)
         url = DEFAULT_URL;
     if (!check_url(url))
         return NULL;
@@ -147,6 +161,8 @@ struct admin_client *admin_client_create(void)
         admin_client_use_token(client, token);
     else
         use_saved_token(client);
+    if (is_default)
+        use_local_gateway(client);
     return client;
 }
 
@@ -159,6 +175,7 @@ void admin_client_destroy(struct admin_client *client)
 {
     if (!client)
         return;
+    local_gateway_finish(&client->local);
     free(client->url);
     free(client->authorization);
     free(client);

@@ -25,6 +25,9 @@ static const struct {
     {"login", "sign in at a running gateway's identity provider", cli_login},
     {"logout", "forget that sign-in", cli_logout},
     {"whoami", "say who you are to a running gateway, and what you may do", cli_whoami},
+    {"health", "say whether a running gateway is alive, or ready for calls", cli_health},
+    {"page", "print the address of the operators' page, with the local token", cli_page},
+    {"version", "print the version, and those of the libraries", cli_version},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 

@@ -6,7 +6,8 @@ import path from 'node:path';
 import net from 'node:net';
 import { test } from 'node:test';
 import { AdminClient, sample } from './lib/admin.mjs';
-import { ADMIN_TOKEN, BRIEF_DRAIN, startGateway, workflow } from './lib/gateway.mjs';
+import { run } from './lib/child.mjs';
+import { ADMIN_TOKEN, BINARY, BRIEF_DRAIN, startGateway, workflow } from './lib/gateway.mjs';
 import { exchange } from './lib/http.mjs';
 import { scene } from './lib/scene.mjs';
 import { startUpstream, tool } from './lib/upstream.mjs';
@@ -14,6 +15,10 @@ import { until } from './lib/wait.mjs';
 
 const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('read')] }, ...more });
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+const codeAndText = async (running) => {
+  const { code, stdout, stderr } = await running;
+  return [code, stdout + stderr];
+};
 const UNKNOWN = 'tg_00000000-0000-4000-8000-000000000000';
 
 test('a pending task has every member of the contract', async (t) => {
@@ -175,6 +180,28 @@ test('without any token one is generated into a file only its owner reads; the l
   for (const name of [file, key]) assert.equal(fs.statSync(name).mode & 0o777, 0o600);
   assert.deepEqual((await new AdminClient(gateway.adminUrl, fresh).list()).tasks, []);
   assert.deepEqual(fs.readdirSync(gateway.folder).filter((name) => /(admin-token|state\.key)\./.test(name)), [], 'nothing is left beside them');
+});
+
+test('beside the gateway commands need neither address nor token: tasks list, page, health; version names what is loaded', async (t) => {
+  const { gateway, connect } = await stage(t, { adminToken: null });
+  const { taskId } = await (await connect()).createTask('delete_user');
+  const env = { ...gateway.environment(), THOUGHTGATE_CONFIG: gateway.configPath, THOUGHTGATE_ADMIN_URL: '', TASKGATE_TOKEN: '' };
+  const taskgate = (...words) => run(BINARY, words, { env });
+  assert.deepEqual(JSON.parse((await taskgate('tasks', 'list', '--json')).stdout).tasks.map(({ id }) => id), [taskId]);
+  const page = (await taskgate('page')).stdout.trim();
+  const token = fs.readFileSync(path.join(gateway.folder, 'admin-token'), 'utf8').trim();
+  assert.equal(page, `${gateway.adminUrl}/#token=${token}`);
+  for (const words of [['health'], ['health', '--ready'], ['health', gateway.adminUrl]]) assert.deepEqual(await codeAndText(taskgate(...words)), [0, ''], words.join(' '));
+  const wrong = await taskgate('health', `${gateway.url.replace(/\/mcp$/, '')}/nothing`);
+  assert.deepEqual([wrong.code, /HTTP 404/.test(wrong.stderr)], [1, true], wrong.stderr);
+  const version = JSON.parse((await taskgate('version', '--json')).stdout);
+  assert.deepEqual(Object.keys(version), ['version', 'commit', 'arch', 'compiler', 'libraries']);
+  assert.deepEqual(Object.keys(version.libraries), ['h2o', 'openssl', 'sqlite', 'libpq', 'libcurl', 'cjose', 'libyaml']);
+  for (const [name, text] of Object.entries(version.libraries)) assert.match(text, /^\d+\.\d+/, name);
+  assert.match(version.commit ?? '0'.repeat(40), /^[0-9a-f]{40}$/);
+  await gateway.child.stop();
+  const stopped = await taskgate('health');
+  assert.deepEqual([stopped.code, /connect/.test(stopped.stderr)], [1, true], stopped.stderr);
 });
 
 test('a foreign Host, and a foreign Origin, are refused even with a good token', async (t) => {

@@ -1,5 +1,5 @@
 /*
- * The command line: taskgate serve|check|explain|policy|tasks|call|login|logout|whoami.
+ * The command line: taskgate COMMAND (src/cli/dispatch.c has the list).
  * Contract "Process".
  */
 #pragma once
@@ -32,3 +32,6 @@ int cli_completion(int argc, char **argv);
 int cli_login(int argc, char **argv);
 int cli_logout(int argc, char **argv);
 int cli_whoami(int argc, char **argv);
+int cli_health(int argc, char **argv);
+int cli_page(int argc, char **argv);
+int cli_version(int argc, char **argv);

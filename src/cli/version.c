@@ -1,0 +1,116 @@
+/* taskgate version: what this program is, and the libraries that it has loaded. */
+#include "taskgate/cli/cli.h"
+
+#include <cjose/cjose.h>
+#include <h2o/version.h>
+#include <libpq-fe.h>
+#include <openssl/crypto.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <yaml.h>
+
+#include "taskgate/upstream/curl_library.h"
+
+#include "options.h"
+#include "terminal.h"
+#include "version_commit.h"
+
+#if defined __x86_64__
+#define ARCH "amd64"
+#elif defined __aarch64__
+#define ARCH "arm64"
+#else
+#define ARCH "other"
+#endif
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "GCC " __VERSION__
+#endif
+
+enum { VERSION_BYTES = 32 };
+
+/* libcurl is loaded when it is first needed, and may not be there. */
+static const char *curl_loaded(void)
+{
+    struct error error = {""};
+    return curl_library_load(&error) ? curl_version_info(CURLVERSION_NOW)->version : NULL;
+}
+
+/* 150008 is 15.8 */
+static const char *libpq_loaded(char text[VERSION_BYTES])
+{
+    int number = PQlibVersion();
+    snprintf(text, VERSION_BYTES, "%d.%d", number / 10000, number % 10000);
+    return text;
+}
+
+struct part {
+    const char *name, *version; /* NULL: it cannot be loaded */
+};
+
+static void append_text(struct buffer *out, const char *text)
+{
+    if (text)
+        buffer_append_json_string(out, str_from(text));
+    else
+        buffer_append_text(out, "null");
+}
+
+static void append_json(struct buffer *out, const struct part *parts, size_t count)
+{
+    const char *commit = VERSION_COMMIT[0] ? VERSION_COMMIT : NULL;
+    buffer_append_text(out, "{\"version\":");
+    append_text(out, TASKGATE_VERSION);
+    buffer_append_text(out, ",\"commit\":");
+    append_text(out, commit);
+    buffer_append_text(out, ",\"arch\":");
+    append_text(out, ARCH);
+    buffer_append_text(out, ",\"compiler\":");
+    append_text(out, COMPILER);
+    buffer_append_text(out, ",\"libraries\":{");
+    for (size_t i = 0; i < count; i++) {
+        buffer_append_format(out, "%s\"%s\":", i > 0 ? "," : "", parts[i].name);
+        append_text(out, parts[i].version);
+    }
+    buffer_append_text(out, "}}\n");
+}
+
+static int show(bool json)
+{
+    char libpq[VERSION_BYTES];
+    const struct part parts[] = {
+        {"h2o", H2O_VERSION}, /* it has no function that says so */
+        {"openssl", OpenSSL_version(OPENSSL_VERSION_STRING)},
+        {"sqlite", sqlite3_libversion()},
+        {"libpq", libpq_loaded(libpq)},
+        {"libcurl", curl_loaded()},
+        {"cjose", cjose_version()},
+        {"libyaml", yaml_get_version_string()},
+    };
+    struct buffer text;
+    buffer_init(&text);
+    if (json)
+        append_json(&text, parts, sizeof parts / sizeof *parts);
+    else
+        buffer_append_text(&text, "taskgate " TASKGATE_VERSION "\n");
+    int code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
+    buffer_finish(&text);
+    return code;
+}
+
+int cli_version(int argc, char **argv)
+{
+    bool json = false;
+    const struct option options[] = {{"json", NULL, "print JSON", NULL, &json}};
+    const struct command command = {
+        .usage = "taskgate version [--json]",
+        .synopsis =
+            "Prints the version; with --json also the commit, the architecture, the compiler, and\n"
+            "the versions of the libraries that are loaded.",
+        .options = options,
+        .option_count = 1,
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
+    return outcome == OPTIONS_READ ? show(json) : options_exit_code(outcome);
+}
