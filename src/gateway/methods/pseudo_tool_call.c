@@ -41,5 +41,8 @@ static void run(struct call *call)
 void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool)
 {
     metrics_count(METRIC_PSEUDO_CALLS, str_from(config_pseudo_tool_name(tool->id)));
-    credential_check_then(call, run);
+    if (tool->id == PSEUDO_TOOL_EXECUTE_TOOL)
+        credential_check_then(call, run);
+    else
+        credential_check_owner_then(call, run);
 }

@@ -84,7 +84,7 @@ static void get(struct call *call)
 
 static void verify_get(struct call *call)
 {
-    credential_check_then(call, get);
+    credential_check_owner_then(call, get);
 }
 
 void tasks_get_handle(struct call *call)
@@ -126,7 +126,7 @@ static void result(struct call *call)
 
 static void verify_result(struct call *call)
 {
-    credential_check_then(call, result);
+    credential_check_owner_then(call, result);
 }
 
 void tasks_result_handle(struct call *call)
@@ -172,7 +172,7 @@ static void cancel(struct call *call)
 
 static void verify_cancel(struct call *call)
 {
-    credential_check_then(call, cancel);
+    credential_check_owner_then(call, cancel);
 }
 
 void tasks_cancel_handle(struct call *call)

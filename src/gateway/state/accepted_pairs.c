@@ -24,6 +24,13 @@ struct accepted_pairs {
     struct session_holders *holders; /* its lock comes after a shard's */
 };
 
+static void write_holder(struct buffer *holder, struct str source, struct str token)
+{
+    buffer_append(holder, source);
+    buffer_append_char(holder, '/');
+    buffer_append(holder, token);
+}
+
 /* "<source>/<session>/<token>" is a session of "<source>/<token>"; without one of the two it is
  * nobody's. */
 static bool read_holder(const char *key, struct buffer *holder, struct str *session)
@@ -33,9 +40,7 @@ static bool read_holder(const char *key, struct buffer *holder, struct str *sess
     str_cut(rest, '/', session, &token);
     if (session->length == 0 || token.length == 0)
         return false;
-    buffer_append(holder, source);
-    buffer_append_char(holder, '/');
-    buffer_append(holder, token);
+    write_holder(holder, source, token);
     return true;
 }
 
@@ -78,13 +83,15 @@ static void write_key(struct buffer *key, struct str source, struct str session,
 }
 
 /* The sessions of one principal make room for each other before those of others have to. */
-static char *note_holder(struct accepted_pairs *pairs, const char *key, int64_t most)
+static char *note_holder(struct accepted_pairs *pairs, const char *key, int64_t most,
+                         int64_t monotonic_ms)
 {
     struct buffer holder = {0};
     struct str session;
     char *oldest = NULL;
     if (read_holder(key, &holder, &session))
-        oldest = session_holders_see(pairs->holders, buffer_str(&holder), session, most);
+        oldest =
+            session_holders_see(pairs->holders, buffer_str(&holder), session, most, monotonic_ms);
     buffer_finish(&holder);
     return oldest;
 }
@@ -104,7 +111,8 @@ bool accepted_pairs_note(struct accepted_pairs *pairs, struct str source, struct
     if (is_news) {
         entry->is_accepted = true;
         entry->accepted_ms = monotonic_ms;
-        *forgotten = note_holder(pairs, entry->seen.key, limits->sessions_per_principal);
+        *forgotten =
+            note_holder(pairs, entry->seen.key, limits->sessions_per_principal, monotonic_ms);
     }
     seen_shard_unlock(shard);
     buffer_finish(&key);
@@ -125,6 +133,16 @@ int64_t accepted_pairs_ago_ms(struct accepted_pairs *pairs, struct str source, s
     int64_t ago_ms = entry ? monotonic_ms - entry->accepted_ms : INT64_MAX;
     seen_shard_unlock(shard);
     buffer_finish(&key);
+    return ago_ms;
+}
+
+int64_t accepted_pairs_token_ago_ms(struct accepted_pairs *pairs, struct str source,
+                                    struct str token, int64_t monotonic_ms)
+{
+    struct buffer holder = {0};
+    write_holder(&holder, source, token);
+    int64_t ago_ms = session_holders_ago_ms(pairs->holders, buffer_str(&holder), monotonic_ms);
+    buffer_finish(&holder);
     return ago_ms;
 }
 

@@ -27,6 +27,10 @@ bool accepted_pairs_note(struct accepted_pairs *pairs, struct str source, struct
  * when it never did. */
 int64_t accepted_pairs_ago_ms(struct accepted_pairs *pairs, struct str source, struct str session,
                               struct str token, int64_t monotonic_ms);
+/* How long ago the server last accepted the token in any session; INT64_MAX when it never did, or
+ * all its sessions have ended. */
+int64_t accepted_pairs_token_ago_ms(struct accepted_pairs *pairs, struct str source,
+                                    struct str token, int64_t monotonic_ms);
 /* The session has ended, or made room: the token is accepted in it no longer. */
 void accepted_pairs_remove(struct accepted_pairs *pairs, struct str source, struct str session,
                            struct str token);

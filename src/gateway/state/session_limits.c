@@ -16,6 +16,7 @@ struct held_session {
 struct holder {
     struct list sessions; /* the one not seen for longest first */
     int64_t count;
+    int64_t seen_ms; /* monotonic, in any of them */
 };
 
 struct session_holders {
@@ -94,16 +95,27 @@ static void see(struct holder *holder, struct str name)
 }
 
 char *session_holders_see(struct session_holders *holders, struct str holder_name,
-                          struct str session, int64_t most)
+                          struct str session, int64_t most, int64_t monotonic_ms)
 {
     char *oldest = NULL;
     pthread_mutex_lock(&holders->lock);
     struct holder *holder = obtain(holders, holder_name);
     see(holder, session);
+    holder->seen_ms = monotonic_ms;
     if (most > 0 && holder->count > most)
         oldest = drop(holder, LIST_ENTRY(holder->sessions.next, struct held_session, node));
     pthread_mutex_unlock(&holders->lock);
     return oldest;
+}
+
+int64_t session_holders_ago_ms(struct session_holders *holders, struct str holder_name,
+                               int64_t monotonic_ms)
+{
+    pthread_mutex_lock(&holders->lock);
+    const struct holder *holder = map_get(holders->by_name, holder_name);
+    int64_t ago_ms = holder ? monotonic_ms - holder->seen_ms : INT64_MAX;
+    pthread_mutex_unlock(&holders->lock);
+    return ago_ms;
 }
 
 void session_holders_leave(struct session_holders *holders, struct str holder_name,
