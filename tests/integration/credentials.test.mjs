@@ -49,26 +49,27 @@ test('after a restart a call with other headers lends no credentials, and status
 for (const status of [401, 403, 404]) {
   test(`HTTP ${status} again and again: once for each credentials, three times in all, then failed`, async (t) => {
     const { upstream, admin, connect } = await stage(t, { upstream: { authorize: (r) => (r.rpc?.method === 'tools/call' ? status : 0) } });
+    const each = status === 404 ? 2 : 1; // 404 may mean that the session has gone: the call is sent in a new one, too
     const client = await connect({ token: '1' });
     const { taskId } = await client.createTask('delete_user');
     await admin.approve(taskId);
     for (const [tries, token] of [[1, '1'], [2, '2']]) {
       client.headers.authorization = `Bearer ${token}`;
-      await until(async () => (await poll(client, taskId), upstream.calls.length === tries), `try ${tries}`);
+      await until(async () => (await poll(client, taskId), upstream.calls.length === tries * each), `try ${tries}`);
       await admin.inState(taskId, 'approved');
       for (let i = 0; i < 6; i++) assert.equal((await poll(client, taskId)).status, 'working');
-      assert.equal(upstream.calls.length, tries, 'not again with the same credentials');
+      assert.equal(upstream.calls.length, tries * each, 'not again with the same credentials');
     }
     client.headers.authorization = 'Bearer 1';
     for (let i = 0; i < 3; i++) await poll(client, taskId);
-    assert.equal(upstream.calls.length, 2, 'nor with earlier ones');
+    assert.equal(upstream.calls.length, 2 * each, 'nor with earlier ones');
     client.headers.authorization = 'Bearer 3';
     await until(async () => (await poll(client, taskId)).status === 'failed', 'the third try to be the last');
     client.headers.authorization = 'Bearer 4';
     const error = await client.error('tasks/result', { taskId });
     assert.deepEqual([error.code, error.data.error_type], [-32002, 'upstream_error']);
     assert.match((await admin.task(taskId)).statusMessage, /refused the credentials/);
-    assert.deepEqual(upstream.calls.map((c) => c.headers.authorization), ['Bearer 1', 'Bearer 2', 'Bearer 3']);
+    assert.deepEqual(upstream.calls.map((c) => c.headers.authorization), ['Bearer 1', 'Bearer 2', 'Bearer 3'].flatMap((one) => Array(each).fill(one)));
   });
 }
 

@@ -1,8 +1,8 @@
 // Faults that other gateways had in the field, and that no other file here is about.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fastClock, fastClockMissing } from './lib/fast_clock.mjs';
-import { workflow } from './lib/gateway.mjs';
+import { fastClock, fastClockMissing, LeapingClock } from './lib/fast_clock.mjs';
+import { temporaryFolder, workflow } from './lib/gateway.mjs';
 import { exchange } from './lib/http.mjs';
 import { modernClient } from './lib/modern_client.mjs';
 import { scene } from './lib/scene.mjs';
@@ -50,6 +50,48 @@ test('three equal calls in parallel, approved once: one execution, and its resul
   for (const { content } of await Promise.all(calls)) assert.equal(content[0].text, 'did delete_user');
   assert.equal(upstream.calls.length, 1);
   assert.equal((await admin.get('/api/v1/tasks')).json.tasks.length, 1);
+});
+
+test('the server forgets the session while a call waits for a human: the approved call runs once, in a new session', async (t) => {
+  const { upstream, admin, connect } = await scene(t, held);
+  const client = await connect({ ...PLAIN, token: 'A' });
+  const answer = client.result('tools/call', DELETE);
+  const { id } = await admin.pending();
+  // The owner alone can say what the tools are now, so that its forgotten session is asked for the list, too.
+  upstream.authorize = ({ headers }) => (headers.authorization === 'Bearer A' ? 0 : 401);
+  await (await connect({ ...PLAIN, token: 'A' })).listen();
+  await until(() => upstream.getStreams.size > 0, 'the stream');
+  upstream.push({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+  await upstream.received(({ rpc, headers }) => rpc?.method === 'initialize' && !headers.authorization, 2); // the gateway's own fetch has been refused
+  upstream.liveSessions.clear();
+  await admin.approve(id);
+  assert.equal((await answer).content[0].text, 'did delete_user');
+  const ran = upstream.calls.at(-1), { session } = client;
+  assert.notEqual(ran.headers['mcp-session-id'], session);
+  assert.deepEqual([ran.headers.authorization, ran.headers['mcp-protocol-version']], ['Bearer A', '2025-11-25']);
+  assert.deepEqual(upstream.calls.map(({ headers }) => headers['mcp-session-id'] === session), [true, false]);
+  assert.equal((await admin.task(id)).state, 'completed');
+  await until(() => upstream.liveSessions.size === 0, 'the new session to be ended');
+});
+
+test('a client that omits its session id fetches its result by its token, for five minutes after the server accepted that, and no other token does', { skip: fastClockMissing }, async (t) => {
+  const clock = new LeapingClock(temporaryFolder(t));
+  const { upstream, admin, connect, raw } = await scene(t, { ...held, env: clock.environment, config: { ...held.config, pseudo_tools: { wait: '200ms' } } });
+  const client = await connect({ ...PLAIN, token: 'A', keepAlive: false });
+  const { structuredContent } = await client.result('tools/call', DELETE);
+  const id = structuredContent.proxy_task.task_id;
+  const fetched = (token) => raw({ ...PLAIN, token, keepAlive: false }).send('tools/call', { name: 'get_task_result', arguments: { task_id: id, timeout_ms: 0 } });
+  assert.match((await fetched('A')).text, /is still working/);
+  await admin.approve(id);
+  await admin.inState(id, 'completed');
+  assert.equal(upstream.calls.at(-1).headers['mcp-session-id'], client.session, 'the approved call keeps the session that the fetch omitted');
+  assert.equal((await fetched('A')).message.result?.content[0].text, 'did delete_user');
+  const other = await fetched('B');
+  assert.deepEqual([other.status, /did delete_user/.test(other.text)], [404, false]);
+  // A token that has been revoked is good no longer than the server's last word on it.
+  upstream.authorize = () => 401;
+  clock.leap(301);
+  assert.equal((await fetched('A')).status, 401);
 });
 
 test('one call by MCP, by execute_tool, as a task and at the control plane: the same rule and workflow hold each of them', async (t) => {

@@ -117,6 +117,13 @@ void rpc_call_cancel_all(struct gateway_worker *worker)
     }
 }
 
+bool rpc_call_reply_forgets_session(const struct rpc_call_reply *reply,
+                                    const struct headers *request)
+{
+    return reply->status == 404 && headers_find(request, "mcp-session-id").length > 0 &&
+           json_type(json_member(reply->message, "id")) != JSON_STRING;
+}
+
 /* Tells the caller and ends. */
 static void conclude(struct rpc_call *rpc, enum upstream_result result, const char *detail)
 {

@@ -36,6 +36,12 @@ struct rpc_call_reply {
     const char *detail;
 };
 
+/* Whether the server does not know the session that the request named, and so has not looked at the
+ * request (MCP 2025-11-25, transports: 404). An answer with the request's id is one of its
+ * handler. */
+bool rpc_call_reply_forgets_session(const struct rpc_call_reply *reply,
+                                    const struct headers *request);
+
 struct rpc_call_callbacks {
     void (*reply)(void *context,
                   const struct rpc_call_reply *reply); /* once; the rpc call is freed then */

@@ -128,6 +128,15 @@ static void end(struct fetch *fetch, bool complete)
 
 static void rpc_call_page(struct fetch *fetch);
 
+static void fetch_in_own_session(struct fetch *fetch);
+
+/* The credentials may be good, although their session has gone. */
+static bool reopens(const struct fetch *fetch, const struct rpc_call_reply *reply)
+{
+    return fetch->walk.pages == 0 && fetch->done && !fetch->own_session && !fetch->is_modern &&
+           rpc_call_reply_forgets_session(reply, &fetch->headers);
+}
+
 /* A server without tools is not asked again. */
 static void give_up(struct fetch *fetch, const struct rpc_call_reply *reply)
 {
@@ -150,6 +159,8 @@ static void on_page(void *context, const struct rpc_call_reply *reply)
         catalog_page_destroy(page);
         if (page_walk_repeats(&fetch->walk, reply))
             rpc_call_page(fetch);
+        else if (reopens(fetch, reply))
+            fetch_in_own_session(fetch);
         else
             give_up(fetch, reply);
         return;
@@ -242,6 +253,15 @@ static void initialize(struct fetch *fetch)
     rpc(fetch, "initialize", str_slice(object.bytes + 1, object.length - 2), &callbacks);
 }
 
+/* For a modern call, for which a legacy server has no session, and a legacy one whose session it
+ * has forgotten. */
+static void fetch_in_own_session(struct fetch *fetch)
+{
+    headers_set_session(&fetch->headers, NULL);
+    fetch->is_modern = false;
+    initialize(fetch);
+}
+
 static void on_discovered(void *context, const struct rpc_call_reply *reply)
 {
     struct fetch *fetch = context;
@@ -331,14 +351,6 @@ void tools_fetch_for_gateway(struct gateway_worker *worker, struct snapshot *sna
 {
     rpc_call_with_own_session(
         create_for_call(worker, snapshot, source, CATALOG_GATEWAY, done, context));
-}
-
-/* A modern call, for which a legacy server has no session. */
-static void fetch_in_own_session(struct fetch *fetch)
-{
-    headers_set_session(&fetch->headers, NULL);
-    fetch->is_modern = false;
-    initialize(fetch);
 }
 
 void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,

@@ -99,7 +99,7 @@ void execution_answered(struct execution *execution, const struct rpc_call_reply
     base->rpc = NULL;
     if (reply->too_large)
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
-    if (execution_modern_takes(execution, reply))
+    if (execution_modern_takes(execution, reply) || execution_session_reopens(execution, reply))
         return;
     if (may_be_task && execution_task_follow(execution, json_member(reply->message, "result")))
         return;

@@ -12,6 +12,7 @@ struct execution {
     uint32_t magic;            /* EXECUTION_MAGIC */
     bool own_session;          /* the gateway's own, for the control plane */
     bool is_bridged_down;      /* a modern call at a legacy server: a session of its own, too */
+    bool is_reopened;          /* the server has forgotten the client's session: likewise */
     struct identity *identity; /* the holder of the credentials, by a verified token; or NULL */
     char *authorization;       /* of the client, where it is exchanged for the server's; or NULL */
     int64_t authorization_until_ms; /* its end, wall clock */
@@ -134,6 +135,9 @@ bool execution_session_is_needed(const struct execution *execution);
 /* Opens a session, then sends the call: with the source's static headers, or with the owner's in
  * the name of a modern client. */
 void execution_session_open(struct execution *execution);
+/* True when the server has not looked at the call because it has forgotten the client's session:
+ * the call is sent once more, with the same credentials in a session of its own. */
+bool execution_session_reopens(struct execution *execution, const struct rpc_call_reply *reply);
 void execution_session_close(struct execution *execution);
 /* Sends one more message and closes the session when upstream has taken it. */
 void execution_session_say_last(struct execution *execution,

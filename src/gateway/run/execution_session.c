@@ -1,10 +1,11 @@
 /* Calls of those that have no session at the server: of the control plane, with the source's static
- * headers, and of modern clients at a legacy server, with the owner's. Each call gets a session of
- * its own. */
+ * headers; of modern clients at a legacy server, with the owner's; and of clients whose session the
+ * server has forgotten, with the owner's, too. Each call gets a session of its own. */
 #include <stdlib.h>
 
 #include "execution_internal.h"
 #include "mcp_client/service_session.h"
+#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_server.h"
@@ -132,7 +133,7 @@ static void on_opened(void *context, const struct rpc_call_reply *reply)
 
 bool execution_session_is_needed(const struct execution *execution)
 {
-    return execution->own_session || execution->is_bridged_down;
+    return execution->own_session || execution->is_bridged_down || execution->is_reopened;
 }
 
 /* The client declares in each call what it can be asked. */
@@ -150,19 +151,40 @@ void execution_session_open(struct execution *execution)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_opened};
     struct buffer params = {0}, body = {0}, id = {0};
-    if (execution->is_bridged_down) {
-        headers_set_session(&execution->base.headers, NULL);
-        write_bridged_params(execution, &params);
-    } else {
+    if (execution->own_session) {
         headers_finish(&execution->base.headers);
         service_session_begin(&execution->base.headers, execution->base.source);
-        buffer_append(&params, service_session_params());
+    } else {
+        headers_set_session(&execution->base.headers, NULL);
     }
+    if (execution->is_bridged_down)
+        write_bridged_params(execution, &params);
+    else
+        buffer_append(&params, service_session_params());
     rpc_call_write_request(&body, &id, "initialize", buffer_str(&params));
     execution_start_rpc(execution, buffer_str(&body), buffer_str(&id), &callbacks);
     buffer_finish(&params);
     buffer_finish(&body);
     buffer_finish(&id);
+}
+
+/* The server's questions would come in a session that the client does not know: it is not declared
+ * that any can be asked. A later request of the call, as of a task of the server's, belongs to the
+ * session that has gone. */
+bool execution_session_reopens(struct execution *execution, const struct rpc_call_reply *reply)
+{
+    struct invocation *base = &execution->base;
+    bool is_first = invocation_where(base) == INVOCATION_RUNNING && !base->server_task &&
+                    !base->rounds.is_conversation;
+    if (!is_first || execution_session_is_needed(execution) ||
+        !rpc_call_reply_forgets_session(reply, &base->headers))
+        return false;
+    log_info("The server has forgotten the session of an approved call; it runs in a new one",
+             LOG_TEXT("task", base->id));
+    buffer_clear(&base->request_id);
+    execution->is_reopened = true;
+    execution_session_open(execution);
+    return true;
 }
 
 void execution_session_close(struct execution *execution)

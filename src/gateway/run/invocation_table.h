@@ -4,7 +4,9 @@
  *
  * MOVE(from, to, name, of): `of` says whose move it is: an EXECUTION's, a DETACHED call's, or of
  * BOTH. A move that is not listed is forbidden. No move leads from RUNNING, POLLING or STORING back
- * to a state of an execution before it: so nothing is sent twice (design invariant 4).
+ * to a state of an execution before it: so nothing is sent twice (design invariant 4),
+ * except, at RUNNING and once, a call that the server has not looked at because it had forgotten
+ * its session (execution_session.c).
  */
 #pragma once
 
