@@ -79,6 +79,8 @@ void decisions_approve(const struct request *request);
 void decisions_reject(const struct request *request);
 void decisions_withdraw(const struct request *request);
 void decisions_many(const struct request *request);
+void definitions_list(const struct request *request);
+void definitions_accept(const struct request *request);
 void grants_list(const struct request *request);
 void grants_revoke(const struct request *request);
 void cancel_task(const struct request *request);

@@ -21,6 +21,8 @@ ROUTE("POST", "/api/v1/decisions",              NO,    ALL,     NO,    NO,     d
 ROUTE("POST", "/api/v1/tasks/{id}/cancel",      NO,    ALL,     OWN,   NO,     cancel_task)
 ROUTE("GET",  "/api/v1/grants",                 ALL,   ALL,     NO,    ALL,    grants_list)
 ROUTE("POST", "/api/v1/grants/{id}/revoke",     NO,    ALL,     NO,    NO,     grants_revoke)
+ROUTE("GET",  "/api/v1/definitions",            ALL,   ALL,     NO,    ALL,    definitions_list)
+ROUTE("POST", "/api/v1/definitions/accept",     NO,    ALL,     NO,    NO,     definitions_accept)
 ROUTE("GET",  "/api/v1/audit",                  NO,    NO,      NO,    ALL,    audit_list)
 ROUTE("GET",  "/api/v1/events",                 ALL,   ALL,     NO,    ALL,    events_open)
 /* clang-format on */

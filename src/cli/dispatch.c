@@ -17,6 +17,7 @@ static const struct {
     {"policy", "try policies before they are in force", cli_policy},
     {"tasks", "list, show and decide the calls that wait for a human", cli_tasks},
     {"grants", "list and revoke grants: calls that run again without a question", cli_grants},
+    {"definitions", "list, show and accept what servers define and have changed", cli_definitions},
     {"audit", "list, show, export and verify the audit trail", cli_audit},
     {"backup", "copy the store while the gateway runs", cli_backup},
     {"store", "copy the store, bring its schema up, accept a timeline", cli_store},
@@ -39,7 +40,7 @@ static void write_usage(FILE *out)
           "approve them.\n\n",
           out);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+        fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
     fputs("\nEach command has its own --help, and --version. Exit codes: 0 done, 1 failure,\n"
           "2 usage or configuration, 3 admin endpoint unreachable or refused, 4 not found,\n"
           "5 conflict.\n",

@@ -314,6 +314,7 @@ void tasks_append_details(struct buffer *out, struct str task)
         {"Risk", "risk", false},
         {"Tool", "tool", false},
         {"Tool says", "toolDescription", false},
+        {"Changed", "toolDifference", false},
         {"Source", "source", false},
         {"Asked by", NULL, false},
         {"Rule", "rule", false},

@@ -16,6 +16,8 @@ CHOICES(kinds, "a kind of source that is supported", {"mcp", 0});
 CHOICES(identities, "an identity", {"authorization", IDENTITY_AUTHORIZATION},
         {"session", IDENTITY_SESSION}, {"bearer_task", IDENTITY_BEARER_TASK},
         {"anonymous", IDENTITY_ANONYMOUS});
+CHOICES(pins, "an answer to a change", {"off", PIN_OFF}, {"warn", PIN_WARN},
+        {"approve", PIN_APPROVE});
 CHOICES(eras, "an era of the protocol", {"auto", CONFIG_ERA_AUTO}, {"legacy", CONFIG_ERA_LEGACY},
         {"modern", CONFIG_ERA_MODERN}, {"both", CONFIG_ERA_LEGACY | CONFIG_ERA_MODERN});
 CHOICES(bridges, "a bridge", {"off", BRIDGE_OFF}, {"legacy", BRIDGE_LEGACY},

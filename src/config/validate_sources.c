@@ -191,6 +191,19 @@ static void check_identity(const struct source_view *view)
     free(path);
 }
 
+/* A changed tool waits for the workflow of its rule, or for `default`. */
+static void check_pin(const struct source_view *view)
+{
+    const struct node *tools = node_get(node_get(view->node, "pin"), "tools");
+    if (view->source->pins[DEFINITION_TOOL] != PIN_APPROVE ||
+        view->draft->config->workflow_count == 0 || config_workflow_of(view->draft->config, NULL))
+        return;
+    char *path = path_of(view, "pin.tools");
+    report_error(&view->draft->report, tools, path, "name one of them default",
+                 "there are several workflows, and a change has none that decides");
+    free(path);
+}
+
 void validate_sources(const struct draft *draft)
 {
     const struct node *sources = node_get(draft->root, "sources");
@@ -205,5 +218,6 @@ void validate_sources(const struct draft *draft)
         check_headers(&view);
         check_auth(&view);
         check_identity(&view);
+        check_pin(&view);
     }
 }

@@ -220,6 +220,7 @@ static void judge(struct control *control)
     struct error error = {""};
     catalog_find_tool(catalog, source, CATALOG_GATEWAY, tool_name, &tool);
     facts.hints = tool.hints;
+    request.definition = tool.definition;
     if (!control->source->enabled || !policy_is_visible(policy, control->source, tool_name)) {
         metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
         record(control, &request, &facts, NULL);

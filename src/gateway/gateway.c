@@ -38,6 +38,7 @@
 #include "run/task_rounds.h"
 #include "state/accepted_pairs.h"
 #include "state/bridged_sessions.h"
+#include "state/definition_watch.h"
 #include "state/quota.h"
 #include "state/server_status.h"
 #include "state/source_eras.h"
@@ -117,6 +118,12 @@ static void on_task_lost(struct gateway *gateway, struct task *task)
     loop_post(gateway->workers[0]->loop, tell_lost, lost);
 }
 
+static void on_pin_again(void *context, struct str source)
+{
+    struct gateway *gateway = gateway_from(context);
+    catalog_pin_again(gateway->catalog, source);
+}
+
 struct gateway *gateway_create(struct store *store, const struct state_keys *state_keys)
 {
     struct gateway *gateway = memory_alloc(sizeof *gateway);
@@ -128,6 +135,8 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->bridged_sessions = bridged_sessions_create();
     gateway->bridge_questions = bridge_questions_create();
     gateway->catalog = catalog_create();
+    gateway->definitions = definition_watch_create(store);
+    catalog_set_watch(gateway->catalog, gateway->definitions);
     server_status_observe(gateway->catalog, &(struct server_observer){on_server_changed, gateway});
     gateway->eras = source_eras_create();
     gateway->bridge_handles = bridge_handles_create();
@@ -183,6 +192,7 @@ void gateway_destroy(struct gateway *gateway)
     list_cache_destroy(gateway->list_cache);
     rewritten_lists_destroy(gateway->rewritten_lists);
     catalog_destroy(gateway->catalog);
+    definition_watch_destroy(gateway->definitions);
     bridge_questions_destroy(gateway->bridge_questions);
     bridged_sessions_destroy(gateway->bridged_sessions);
     accepted_pairs_destroy(gateway->accepted_pairs);
@@ -218,6 +228,7 @@ static void on_sweep(void *context)
     struct gateway_worker *worker = gateway_worker_from(context);
     struct snapshot *snapshot = snapshot_current();
     inbox_table_sweep(worker->gateway->inbox_table, clock_monotonic_ms());
+    definition_watch_retry(worker->gateway->definitions);
     loop_timer_start(&worker->sweep_timer, snapshot->config->pseudo.cleanup_interval_ms);
     snapshot_unref(snapshot);
 }
@@ -254,6 +265,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     gateway->workers[gateway->worker_count++] = worker;
     store_observe(gateway->store, loop, on_task, worker);
     if (gateway->worker_count == 1) {
+        definition_watch_start(gateway->definitions, loop, on_pin_again, gateway);
         control_resume(worker);
         loop_timer_start(&worker->sweep_timer, 0);
     }

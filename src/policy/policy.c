@@ -9,6 +9,7 @@
 #include "taskgate/config/glob.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/policy/pins.h"
 
 /* A list of patterns, compiled. */
 struct patterns {
@@ -185,6 +186,23 @@ static bool is_for_caller(const void *context, size_t rule)
     return principals_fit(filter->policy->principals, rule, filter->verified);
 }
 
+/* A call that would be forwarded waits for people. */
+static void hold_changed(const struct policy *policy, struct policy_decision *decision)
+{
+    const struct config_rule *rule = decision->rule;
+    if (!decision->is_changed || decision->action != ACTION_FORWARD)
+        return;
+    decision->workflow = config_workflow_of(policy->config, rule && rule->approval ? rule : NULL);
+    decision->action = decision->workflow ? ACTION_APPROVE : ACTION_DENY;
+}
+
+static bool is_changed(const struct config_source *source, const struct policy_request *request)
+{
+    const struct pin_name name = {str_from(source->id), DEFINITION_TOOL, request->name};
+    return !request->is_no_tool && source->pins[DEFINITION_TOOL] == PIN_APPROVE &&
+           pins_is_changed(&name, request->definition);
+}
+
 void policy_decide(const struct policy *policy, const struct policy_request *request,
                    struct policy_decision *decision)
 {
@@ -209,6 +227,8 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
     }
     if (decision->action == ACTION_APPROVE || decision->action == ACTION_POLICY)
         decision->workflow = config_workflow_of(config, decision->rule);
+    decision->is_changed = is_changed(&config->sources[source], request);
+    hold_changed(policy, decision);
 }
 
 bool policy_hangs_on_caller(const struct policy *policy, const struct policy_request *request)
@@ -234,6 +254,7 @@ void policy_consult(const struct policy *policy, const struct policy_request *re
     const struct inquiry inquiry = {.request = request, .facts = facts, .trace = trace};
     if (decision->action == ACTION_POLICY)
         engine_decide(policy->engine, &inquiry, decision);
+    hold_changed(policy, decision);
 }
 
 unsigned policy_rehearse(const struct policy *policy, const struct policy_request *request,
@@ -243,10 +264,12 @@ unsigned policy_rehearse(const struct policy *policy, const struct policy_reques
     const struct inquiry inquiry = {request, facts, trace, .is_rehearsal = true, unknown};
     if (decision->action != ACTION_POLICY)
         return 0;
-    return engine_decide(policy->engine, &inquiry, decision);
+    unsigned hangs_on = engine_decide(policy->engine, &inquiry, decision);
+    hold_changed(policy, decision);
+    return hangs_on;
 }
 
-bool policy_is_visible(const struct policy *policy, const struct config_source *source,
+bool policy_is_exposed(const struct policy *policy, const struct config_source *source,
                        struct str name)
 {
     size_t number = number_of(policy, source), position;
@@ -257,6 +280,31 @@ bool policy_is_visible(const struct policy *policy, const struct config_source *
         return true;
     bool is_listed = index_first(policy->sources[number].expose.index, name, NULL, &position);
     return is_listed == (mode == EXPOSE_ALLOWLIST);
+}
+
+/* Whether the definition is shown, which `expose` does not hide. */
+static bool is_shown(const struct policy *policy, const struct config_source *source,
+                     enum definition_kind kind, struct str name)
+{
+    const struct config_source *own = &policy->config->sources[number_of(policy, source)];
+    const struct pin_name pin = {str_from(own->id), kind, name};
+    bool must_be_accepted = kind != DEFINITION_TOOL && own->pins[kind] == PIN_APPROVE;
+    return !(own->hide_flagged && pins_flags(&pin) != 0) &&
+           !(must_be_accepted && pins_is_changed(&pin, NULL));
+}
+
+bool policy_is_visible(const struct policy *policy, const struct config_source *source,
+                       struct str tool)
+{
+    return policy_is_exposed(policy, source, tool) &&
+           is_shown(policy, source, DEFINITION_TOOL, tool);
+}
+
+bool policy_is_prompt_visible(const struct policy *policy, const struct config_source *source,
+                              struct str prompt)
+{
+    return policy_is_exposed(policy, source, prompt) &&
+           is_shown(policy, source, DEFINITION_PROMPT, prompt);
 }
 
 bool policy_allows_method(const struct policy *policy, struct str method)

@@ -8,8 +8,8 @@ bool policy_is_uri_visible(const struct policy *policy, const struct config_sour
     struct buffer normal;
     buffer_init(&normal);
     uri_normalize(&normal, uri);
-    bool is_visible = policy_is_visible(policy, source, uri) &&
-                      policy_is_visible(policy, source, buffer_str(&normal));
+    bool is_visible = policy_is_exposed(policy, source, uri) &&
+                      policy_is_exposed(policy, source, buffer_str(&normal));
     buffer_finish(&normal);
     return is_visible;
 }

@@ -210,6 +210,25 @@ bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *ent
     return insert(batch, &row, &end);
 }
 
+bool audit_append_definition(struct batch *batch, const struct store_definition *definition,
+                             const char *person)
+{
+    struct store_chain end;
+    char tool[RECORDED_NAME_BYTES], name[RECORDED_NAME_BYTES];
+    if (!find_end(batch, &end))
+        return false;
+    struct audit_row row = {.sequence = end.sequence + 1, .at_ms = batch->now_ms};
+    struct str *texts = row.texts;
+    texts[AUDIT_actor_kind] = STR("operator");
+    texts[AUDIT_actor_name] = texts[AUDIT_person] = recorded_name(str_from(person), name);
+    texts[AUDIT_definition_digest] = str_from(definition->digest);
+    texts[AUDIT_event] = STR("definition_accepted");
+    texts[AUDIT_reason] = str_from(definition->kind);
+    texts[AUDIT_source] = str_from(definition->source);
+    texts[AUDIT_tool] = recorded_name(str_from(definition->name), tool);
+    return insert(batch, &row, &end);
+}
+
 static bool run_note(struct batch *batch, struct operation *operation)
 {
     const struct store_audit_note note = {operation->source, operation->owner, operation->session,

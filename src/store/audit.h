@@ -32,6 +32,11 @@ struct audit_grant_entry {
 };
 bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *entry);
 
+/* A person has accepted a definition. */
+struct store_definition;
+bool audit_append_definition(struct batch *batch, const struct store_definition *definition,
+                             const char *person);
+
 /* Removes what the settings call too old: kept arguments, then rows, which leave an anchor. */
 bool audit_purge(struct batch *batch);
 /* Makes an anchor when one is due. */

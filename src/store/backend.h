@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "audit_row.h"
+#include "definition_list.h"
 #include "grant_list.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
@@ -479,6 +480,7 @@ struct store_backend {
     const struct outbox_rows *outbox;
     const struct reminder_rows *reminders;
     const struct grant_rows *grants;
+    const struct definition_rows *definitions;
     const struct replica_rows *replicas;
     const struct copy_rows *copy;
     const struct reading_rows *reading;

@@ -20,7 +20,7 @@ static bool any_writes(const struct operation *chain)
 
 /* The size of a batch before an operation, to come back to. */
 struct batch_mark {
-    size_t events, grants, anchors;
+    size_t events, changed, anchors;
     struct limited_change limited;
 };
 
@@ -46,7 +46,7 @@ static bool undo(struct store *store, struct operation *operation, struct batch 
     operation_clear_reply(operation);
     operation->reply.status = STORE_FAILED;
     batch_drop_events(batch, before->events);
-    batch->grants.count = before->grants;
+    batch->changed.count = before->changed;
     batch->anchor_count = before->anchors;
     batch->limited = before->limited;
     batch->knows_chain = false;
@@ -61,7 +61,7 @@ static void set_clock(const struct store *store, struct batch *batch)
 /* A failing operation must not undo the others, so each has a mark. */
 static bool run_operation(struct store *store, struct operation *operation, struct batch *batch)
 {
-    const struct batch_mark before = {batch->event_count, batch->grants.count, batch->anchor_count,
+    const struct batch_mark before = {batch->event_count, batch->changed.count, batch->anchor_count,
                                       batch->limited};
     if (!store->backend->mark(store->database))
         return false;
@@ -85,7 +85,7 @@ static void fail_all(struct store *store, struct operation *chain, struct batch 
 {
     store->backend->rollback(store->database);
     batch_drop_events(batch, 0);
-    batch->grants.count = 0;
+    batch->changed.count = 0;
     for (; chain; chain = chain->next) {
         operation_clear_reply(chain);
         chain->reply.status = STORE_FAILED;
@@ -119,7 +119,7 @@ static bool run_all(struct store *store, struct operation *chain, struct batch *
     *rest = NULL;
     set_clock(store, batch);
     done = done && (batch->replica->epoch > 0 || replica_join(batch)) && replica_catch_up(batch);
-    size_t own_events = batch->event_count, own_grants = batch->grants.count;
+    size_t own_events = batch->event_count, own_changed = batch->changed.count;
     for (struct operation *operation = chain; done && operation; operation = operation->next) {
         done = run_operation(store, operation, batch);
         if (done && is_enough(batch, &operation->reply)) {
@@ -127,7 +127,7 @@ static bool run_all(struct store *store, struct operation *chain, struct batch *
             operation->next = NULL;
         }
     }
-    return done && replica_tell(batch, own_events) && replica_tell_grants(batch, own_grants) &&
+    return done && replica_tell(batch, own_events) && replica_tell_changed(batch, own_changed) &&
            count_pending(batch);
 }
 
@@ -136,7 +136,7 @@ static void begin_anew(struct store *store, struct operation *chain, struct batc
 {
     store->backend->rollback(store->database);
     batch_drop_events(batch, 0);
-    batch->grants.count = 0;
+    batch->changed.count = 0;
     batch->anchor_count = 0;
     batch->may_write = true;
     batch->must_write = false;

@@ -24,9 +24,9 @@
 
 static void note_change(struct batch *batch, const char *id)
 {
-    size_t count = batch->grants.count;
-    if (count == 0 || strcmp(batch->grants.ids[count - 1], id) != 0)
-        id_list_add(&batch->grants, str_from(id));
+    size_t count = batch->changed.count;
+    if (count == 0 || strcmp(batch->changed.ids[count - 1], id) != 0)
+        id_list_add(&batch->changed, str_from(id));
 }
 
 static bool measure(struct batch *batch)

@@ -1,6 +1,7 @@
 /* Life of operations and of a batch's events. */
 #include "operation.h"
 
+#include "definition_list.h"
 #include "grant_list.h"
 
 #include <stdio.h>
@@ -73,6 +74,9 @@ void operation_clear_reply(struct operation *operation)
     free_deliveries(reply->deliveries, reply->delivery_count);
     struct grant_list grants = {(struct store_grant *)reply->grants, reply->grant_count};
     grant_list_finish(&grants);
+    struct definition_list definitions = {(struct store_definition *)reply->definitions,
+                                          reply->definition_count, 0};
+    definition_list_finish(&definitions);
     free_messages(reply->messages, reply->message_count);
     home_destroy((struct store_home *)reply->home);
     *reply = (struct store_reply){.status = STORE_OK};
@@ -116,6 +120,7 @@ void operation_destroy(struct operation *operation)
     free(operation->heir);
     session_destroy(operation->session_value);
     sign_in_destroy(operation->sign_in);
+    definition_list_finish(&operation->definitions);
     free(operation->targets);
     free(operation->reason);
     MAGIC_CLEAR(operation);

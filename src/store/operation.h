@@ -58,7 +58,7 @@ struct batch {
     int64_t sweep_again_ms;    /* when the next sweep has work; INT64_MAX: not known */
     struct task_event *events; /* in the order they took effect */
     size_t event_count, event_capacity;
-    struct id_list grants;          /* changed ones, also by others; one may stand twice */
+    struct id_list changed; /* grants and definitions, also by others; one may stand twice */
     struct store_anchor anchors[2]; /* made by a sweep: told once they are committed */
     size_t anchor_count;
     bool has_notices; /* something was noted for the outbox */
@@ -79,6 +79,8 @@ struct operation {
     struct store_vote *vote; /* a copy; it holds the electorate */
     struct store_electorate electorate;
     bool in_force_only;
+    bool changed_only, flagged_only;
+    struct definition_list definitions;
     struct store_task_query *query; /* a copy; its texts are views of the fields below */
     char *id, *owner, *session, *source, *tool, *workflow, *principal;
     char *token_digest;
@@ -119,10 +121,11 @@ extern const struct operation_kind operation_task_create, operation_task_get, op
     operation_audit_list, operation_audit_page, operation_audit_note, operation_outbox_configure,
     operation_outbox_due, operation_outbox_delivered, operation_outbox_postpone,
     operation_outbox_give_up, operation_outbox_messages, operation_outbox_messages_of,
-    operation_outbox_see, operation_grants_configure, operation_grant_list, operation_grant_get,
-    operation_grant_revoke, operation_sweep, operation_probe, operation_session_settle,
-    operation_task_settle, operation_join, operation_heartbeat, operation_catch_up, operation_leave,
-    operation_feed_after;
+    operation_outbox_see, operation_definitions_see, operation_definition_list,
+    operation_definition_get, operation_definition_accept, operation_grants_configure,
+    operation_grant_list, operation_grant_get, operation_grant_revoke, operation_sweep,
+    operation_probe, operation_session_settle, operation_task_settle, operation_join,
+    operation_heartbeat, operation_catch_up, operation_leave, operation_feed_after;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);

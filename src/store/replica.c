@@ -8,6 +8,7 @@
 
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/store/definitions.h"
 #include "taskgate/store/grants.h"
 
 #define FEED_LIMIT 256
@@ -148,9 +149,10 @@ static bool add_change(void *context, const struct feed_change *change)
     snprintf(reading->place.task_id, sizeof reading->place.task_id, "%.*s",
              STR_ARGS(change->task_id));
     bool is_own = str_equal(change->replica, str_from(batch->replica->id));
-    if (str_starts_with(change->task_id, STR(STORE_GRANT_ID_PREFIX))) {
+    if (str_starts_with(change->task_id, STR(STORE_GRANT_ID_PREFIX)) ||
+        str_starts_with(change->task_id, STR(STORE_DEFINITION_ID_PREFIX))) {
         if (!is_own) /* else it was told when it was done */
-            id_list_add(&batch->grants, change->task_id);
+            id_list_add(&batch->changed, change->task_id);
         return true;
     }
     enum row_result result = ROW_FOUND;
@@ -224,12 +226,12 @@ bool replica_tell(struct batch *batch, size_t first)
     return done;
 }
 
-bool replica_tell_grants(struct batch *batch, size_t first)
+bool replica_tell_changed(struct batch *batch, size_t first)
 {
     bool done = true;
-    for (size_t i = first; batch->backend->is_shared && done && i < batch->grants.count; i++) {
+    for (size_t i = first; batch->backend->is_shared && done && i < batch->changed.count; i++) {
         const struct feed_change change = {
-            .task_id = str_from(batch->grants.ids[i]),
+            .task_id = str_from(batch->changed.ids[i]),
             .replica = str_from(batch->replica->id),
         };
         done = batch->backend->replicas->feed_add(batch->database, &change, batch->now_ms);

@@ -99,8 +99,8 @@ bool replica_catch_up(struct batch *batch);
 void replica_keep_told(struct replica *replica, const struct batch *batch);
 /* Adds the batch's own events, from `first` on, to the feed, right before the commit. */
 bool replica_tell(struct batch *batch, size_t first);
-/* The same for the grants that the batch has changed. */
-bool replica_tell_grants(struct batch *batch, size_t first);
+/* The same for the grants and definitions that the batch has changed. */
+bool replica_tell_changed(struct batch *batch, size_t first);
 
 #define REPLICA_SILENCE_MS 20000 /* contract "Replicas" */
 #define REPLICA_HEARTBEAT_MS 5000

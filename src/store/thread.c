@@ -89,15 +89,21 @@ static void notify_of_grant(void *context)
     free(notice);
 }
 
-static void tell_of_grants(struct store *store, const struct id_list *grants)
+/* By their ids the changed ones are grants, or definitions. */
+static void tell_of_changed(struct store *store, const struct id_list *changed)
 {
     pthread_mutex_lock(&store->lock);
-    const struct grant_observer observer = store->grant_observer;
+    const struct grant_observer observers[] = {store->grant_observer, store->definition_observer};
     pthread_mutex_unlock(&store->lock);
-    for (size_t i = 0; observer.callback && i < grants->count; i++) {
+    for (size_t i = 0; i < changed->count; i++) {
+        struct str id = str_from(changed->ids[i]);
+        const struct grant_observer observer =
+            observers[str_starts_with(id, STR(STORE_DEFINITION_ID_PREFIX))];
+        if (!observer.callback)
+            continue;
         struct grant_notice *notice = memory_alloc(sizeof *notice);
         notice->observer = observer;
-        memcpy(notice->id, grants->ids[i], sizeof notice->id);
+        memcpy(notice->id, changed->ids[i], sizeof notice->id);
         loop_post(observer.loop, notify_of_grant, notice);
     }
 }
@@ -291,12 +297,12 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
     if (done && batch.has_notices)
         tell_of_notices(store);
     if (done)
-        tell_of_grants(store, &batch.grants);
+        tell_of_changed(store, &batch.changed);
     publish(store, chain, &batch);
     show_replica(store, &batch);
     batch_drop_events(&batch, 0);
     free(batch.events);
-    free(batch.grants.ids);
+    free(batch.changed.ids);
     peers_finish(&batch.peers);
     free(address);
     signature_key_unref(settings.key);

@@ -24,6 +24,7 @@ int cli_explain(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_tasks(int argc, char **argv);
 int cli_grants(int argc, char **argv);
+int cli_definitions(int argc, char **argv);
 int cli_audit(int argc, char **argv);
 int cli_backup(int argc, char **argv);
 int cli_store(int argc, char **argv);

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "taskgate/approval/terms.h"
+#include "taskgate/config/definitions.h"
 #include "taskgate/config/problem.h"
 #include "taskgate/config/telemetry.h"
 #include "taskgate/core/buffer.h"
@@ -121,11 +122,12 @@ struct config_source {
     char *url;         /* THOUGHTGATE_UPSTREAM already applied */
     char *prefix;      /* or NULL */
     char *description; /* or NULL */
-    bool enabled;
+    bool enabled, hide_flagged;
     enum config_identity identity;
-    bool connections_per_owner; /* `connections: per_owner` */
-    unsigned eras;              /* CONFIG_ERA_… bits */
-    unsigned bridge;            /* BRIDGE_… bits */
+    bool connections_per_owner;                 /* `connections: per_owner` */
+    unsigned eras;                              /* CONFIG_ERA_… bits */
+    unsigned bridge;                            /* BRIDGE_… bits */
+    enum definition_pin pins[DEFINITION_KINDS]; /* `pin` */
     enum config_expose_mode expose_mode;
     struct config_strings expose;                            /* globs */
     struct config_strings extensions_allow, extensions_deny; /* globs */

@@ -51,6 +51,8 @@ METRIC_ROW(TOOLS_BY_ANNOTATION, GAUGE, "tools_by_annotation", "annotation", "Vis
 METRIC_ROW(TASKS_PENDING, GAUGE, "tasks_pending", "task_type", "Tasks that wait for a decision.")
 METRIC_ROW(TASKS_OLDEST_PENDING, GAUGE, "tasks_oldest_pending_seconds", "workflow", "How long the oldest undecided task of a workflow has waited; without one, no value. Looked at every ten seconds.")
 METRIC_ROW(GRANTS_ACTIVE, GAUGE, "grants_active", "", "Grants in force.")
+METRIC_ROW(DEFINITIONS_CHANGED, COUNTER, "definitions_changed_total", "source,kind", "Definitions of servers that differ from those accepted, by kind: tool, prompt or skill. Each is counted once.")
+METRIC_ROW(DEFINITIONS_FLAGGED, COUNTER, "definitions_flagged_total", "source,reason", "Definitions of servers that look harmful, by reason. Each is counted once.")
 METRIC_ROW(STORE_BYTES, GAUGE, "store_bytes", "", "Bytes in use in the store, of `limits.store_bytes`. Looked at every ten seconds.")
 METRIC_ROW(CEDAR_POLICIES_LOADED, GAUGE, "cedar_policies_loaded", "", "Cedar policies in force.")
 METRIC_ROW(CONNECTIONS_ACTIVE, GAUGE, "connections_active", "transport", "Open client connections.")

@@ -70,6 +70,8 @@ struct policy_request {
     struct str name;      /* tool or prompt name, or resource URI */
     struct str arguments; /* JSON text that json_check() has accepted; empty counts as {} */
     const struct policy_verified *verified; /* the caller; NULL: no token was verified */
+    const char *definition; /* digest of the tool as the caller knows it; NULL or "": not known */
+    bool is_no_tool;        /* but a prompt or a resource */
 };
 
 struct policy_decision {
@@ -80,6 +82,9 @@ struct policy_decision {
     const struct config_workflow *workflow; /* for ACTION_APPROVE and ACTION_POLICY; else NULL */
     bool force_required;                    /* the name is in force_required */
     enum config_execution execution;
+    /* The tool is not the one that was accepted, and its source asks for approval then: what would
+     * be forwarded waits for the rule's own workflow, or for `default`. */
+    bool is_changed;
 };
 
 /* First matching rule of the source wins, else the default action. A rule with `principals` matches
@@ -123,9 +128,14 @@ unsigned policy_rehearse(const struct policy *policy, const struct policy_reques
                          const struct policy_facts *facts, unsigned unknown,
                          struct policy_trace *trace, struct policy_decision *decision);
 
-/* Whether `expose` and `enabled` of the source let clients see the name at all. */
-bool policy_is_visible(const struct policy *policy, const struct config_source *source,
+/* Whether `expose` and `enabled` of the source let clients see the name at all, and, of a tool or a
+ * prompt, `hide_flagged` and `pin.prompts`. */
+bool policy_is_exposed(const struct policy *policy, const struct config_source *source,
                        struct str name);
+bool policy_is_visible(const struct policy *policy, const struct config_source *source,
+                       struct str tool);
+bool policy_is_prompt_visible(const struct policy *policy, const struct config_source *source,
+                              struct str prompt);
 
 /* The same of a resource, whose URI may be spelled in several ways (taskgate/policy/uri.h): it is
  * looked at as it is written and as it is normalized, and the stricter outcome holds. From loose to

@@ -74,6 +74,7 @@ struct store_sign_in;
 struct store_audit_entry;
 struct store_audit_page;
 struct store_delivery;
+struct store_definition;
 struct store_grant;
 struct store_home;
 struct store_message;
@@ -102,6 +103,8 @@ struct store_reply {
     int64_t next_due_ms; /* outbox: when the next delivery is due; INT64_MAX: none waits */
     const struct store_grant *grants; /* grants.h */
     size_t grant_count;
+    const struct store_definition *definitions; /* definitions.h */
+    size_t definition_count;
     const struct store_home *home; /* homes.h */
 };
 typedef void (*store_callback)(void *context, const struct store_reply *reply);

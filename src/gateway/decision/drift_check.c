@@ -103,6 +103,7 @@ static bool is_allowed(const struct drift_check *drift, bool or_workflow)
         !policy_is_visible(policy, drift->source, request.name))
         return false;
     find_tool(drift, str_from(task->owner), &tool);
+    request.definition = tool.definition;
     policy_decide(policy, &request, &decision);
     if (policy_refuses_arguments(&request, &decision, NULL))
         return false; /* the rule that allowed it has gone */

@@ -2,6 +2,7 @@
 #include "task_shown.h"
 
 #include "taskgate/json/members.h"
+#include "taskgate/policy/pins.h"
 
 #include "task_marks.h"
 
@@ -49,6 +50,23 @@ static void add_risk(struct buffer *out, const struct config_rule *rule,
     json_add_text(out, "riskBy", by);
 }
 
+/* Of a tool that nobody has accepted as it is. */
+static void add_difference(struct buffer *out, const struct task_origin *origin,
+                           const struct catalog_tool *tool)
+{
+    const struct config_source *source = origin->source;
+    const struct pin_name name = {str_from(source->id), DEFINITION_TOOL,
+                                  origin->envelope->name.text};
+    struct buffer text;
+    if (source->pins[DEFINITION_TOOL] == PIN_OFF || !pins_is_changed(&name, tool->definition))
+        return;
+    buffer_init(&text);
+    pins_write_difference(&name, &text);
+    json_add_key(out, "toolDifference");
+    buffer_append_json_string(out, buffer_str(&text));
+    buffer_finish(&text);
+}
+
 void task_shown_write(struct buffer *out, const struct task *task, const struct task_origin *origin,
                       const struct config_rule *rule, const struct catalog_tool *tool)
 {
@@ -60,6 +78,7 @@ void task_shown_write(struct buffer *out, const struct task *task, const struct 
         add_text(out, "confirm", rule->confirm);
     }
     add_risk(out, rule, tool);
+    add_difference(out, origin, tool);
     if (origin->headers.length > 0) {
         json_add_key(out, "headers");
         buffer_append(out, origin->headers);

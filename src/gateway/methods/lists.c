@@ -5,6 +5,7 @@
 #include "list_cache.h"
 #include "lists_internal.h"
 #include "methods.h"
+#include "state/definition_watch.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
@@ -55,7 +56,7 @@ static void write_list(const struct call *call, struct str servers, struct buffe
 static bool judge_name(void *context, struct str name)
 {
     struct call *call = call_from(context);
-    return policy_is_visible(call->snapshot->policy, call->source, name);
+    return policy_is_prompt_visible(call->snapshot->policy, call->source, name);
 }
 
 /* A resource of ours is ours even where upstream has one of the same URI. */
@@ -100,9 +101,17 @@ static void rewrite_resources(struct call *call, const struct relay_reply *reply
     write_resources(call, reply->result, lists_most_ttl_ms(call), out);
 }
 
+static void pin_prompts(struct call *call, struct str result)
+{
+    bool is_whole = call->envelope.cursor.raw.length == 0 && mcp_next_cursor(result).length == 0;
+    definition_watch_see_entries(call->worker->gateway->definitions, call->source,
+                                 DEFINITION_PROMPT, json_member(result, "prompts"), is_whole);
+}
+
 static void rewrite_prompts(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
     lists_keep(call, reply->result);
+    pin_prompts(call, reply->result);
     write_prompts(call, reply->result, lists_most_ttl_ms(call), out);
 }
 
@@ -249,6 +258,7 @@ void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, s
     } else if (has_list(result, "resources")) {
         mcp_list_filter(out, result, "resources", "uri", judge_resource, call);
     } else if (has_list(result, "prompts")) {
+        pin_prompts(call, result);
         mcp_list_filter(out, result, "prompts", "name", judge_name, call);
     } else if (has_list(result, "skills") || json_member(result, "skill").length > 0) {
         extension_write_late(call, result, out);

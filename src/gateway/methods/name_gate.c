@@ -40,7 +40,7 @@ static bool may_know_no_resources(const struct call *call)
 /* A resource by its URI, or a prompt or tool by its name. */
 struct target {
     struct str name;
-    bool is_uri;
+    enum target_kind { TARGET_URI, TARGET_PROMPT, TARGET_TOOL } kind;
 };
 
 /* The targets of the call; all must pass. */
@@ -49,9 +49,9 @@ struct targets {
     size_t count;
 };
 
-static void add_target(struct targets *targets, struct str name, bool is_uri)
+static void add_target(struct targets *targets, struct str name, enum target_kind kind)
 {
-    targets->items[targets->count++] = (struct target){name, is_uri};
+    targets->items[targets->count++] = (struct target){name, kind};
 }
 
 static struct targets targets_of(const struct call *call)
@@ -60,26 +60,28 @@ static struct targets targets_of(const struct call *call)
     struct targets targets = {.count = 0};
     switch (call->method->treatment) {
     case MCP_GATED_URI:
-        add_target(&targets, envelope->uri.text, true);
+        add_target(&targets, envelope->uri.text, TARGET_URI);
         break;
     case MCP_EXTENSION:
         if (call->method->extension.parameter == MCP_PARAMETER_URI)
             add_target(&targets, envelope->uri.text, true);
         break;
     case MCP_GATED_NAME:
-        add_target(&targets, envelope->name.text, false);
+        add_target(&targets, envelope->name.text, TARGET_PROMPT);
         break;
     case MCP_GATED_REFERENCE:
         if (envelope->ref_uri.raw.length > 0)
-            add_target(&targets, envelope->ref_uri.text, true);
+            add_target(&targets, envelope->ref_uri.text, TARGET_URI);
         else
-            add_target(&targets, envelope->ref_name.text, false);
+            add_target(&targets, envelope->ref_name.text, TARGET_PROMPT);
         break;
     default: /* of a method that `methods.allow` lets pass */
         if (envelope->uri.raw.length > 0)
-            add_target(&targets, envelope->uri.text, true);
+            add_target(&targets, envelope->uri.text, TARGET_URI);
         if (envelope->name.raw.length > 0)
-            add_target(&targets, envelope->name.text, false);
+            add_target(&targets, envelope->name.text,
+                       str_starts_with(envelope->method, STR("prompts/")) ? TARGET_PROMPT
+                                                                          : TARGET_TOOL);
     }
     return targets;
 }
@@ -90,8 +92,17 @@ static bool is_visible(const struct policy *policy, const struct config_source *
     bool is_visible = true;
     for (size_t i = 0; is_visible && i < targets->count; i++) {
         struct str name = targets->items[i].name;
-        is_visible = targets->items[i].is_uri ? policy_is_uri_visible(policy, source, name)
-                                              : policy_is_visible(policy, source, name);
+        switch (targets->items[i].kind) {
+        case TARGET_URI:
+            is_visible = policy_is_uri_visible(policy, source, name);
+            break;
+        case TARGET_PROMPT:
+            is_visible = policy_is_prompt_visible(policy, source, name);
+            break;
+        case TARGET_TOOL:
+            is_visible = policy_is_visible(policy, source, name);
+            break;
+        }
     }
     return is_visible;
 }
@@ -110,8 +121,9 @@ static void decide_target(const struct call *call, const struct snapshot *snapsh
                           struct policy_decision *decision)
 {
     struct policy_request request = {source, target->name, call->envelope.arguments.raw,
-                                     call_verified(call)};
-    if (target->is_uri)
+                                     call_verified(call),
+                                     .is_no_tool = target->kind != TARGET_TOOL};
+    if (target->kind == TARGET_URI)
         policy_decide_uri(snapshot->policy, &request, decision);
     else
         policy_decide(snapshot->policy, &request, decision);

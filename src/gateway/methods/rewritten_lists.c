@@ -76,6 +76,7 @@ static void hash(const struct rewritten_key *key, uint64_t hashes[REWRITTEN_HASH
     hashes[2] = str_hash(key->source) + key->client;
     hashes[3] = key->snapshot;
     hashes[4] = key->principals;
+    hashes[5] = key->pins;
 }
 
 static struct str hashes_str(const uint64_t hashes[REWRITTEN_HASHES])

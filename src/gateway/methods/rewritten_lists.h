@@ -30,9 +30,10 @@ struct rewritten_key {
     uint64_t snapshot;   /* its number */
     unsigned client;     /* bits: the kind of client */
     uint64_t principals; /* policy_principal_bits() of the caller */
+    uint64_t pins;       /* pins_version(), where it matters; else 0 */
 };
 
-#define REWRITTEN_HASHES 5
+#define REWRITTEN_HASHES 6
 /* One of them, immutable. Spans point into `reply`. */
 struct rewritten_list {
     struct list node;

@@ -49,7 +49,8 @@ bool tool_judgement_is_plain(const struct call *call, struct policy_request *req
     const struct policy *policy = call->snapshot->policy;
     *request = (struct policy_request){call->source, call->envelope.name.text,
                                        call->envelope.arguments.raw, call_verified(call)};
-    if (!policy_is_visible(policy, call->source, request->name))
+    if (call->source->pins[DEFINITION_TOOL] == PIN_APPROVE ||
+        !policy_is_visible(policy, call->source, request->name))
         return false;
     policy_decide(policy, request, decision);
     return decision->action == ACTION_FORWARD && !decision->force_required &&
@@ -60,6 +61,7 @@ void tool_judgement_find_facts(struct call *call, struct tool_judgement *judgeme
 {
     judgement->request.verified = call_verified(call);
     call_find_tool(call, judgement->request.name, &judgement->tool);
+    judgement->request.definition = judgement->tool.definition;
     judgement->facts = (struct policy_facts){
         .principal = {str_from(call->owner), str_from(call->facts.client.name),
                       str_from(call->facts.client.version)},

@@ -14,6 +14,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/lists.h"
+#include "taskgate/policy/pins.h"
 
 /* A reply that is being read and written. */
 struct tools_reply {
@@ -21,6 +22,7 @@ struct tools_reply {
     struct mcp_list list;
     struct catalog_page *page; /* NULL: the catalogue knows it */
     bool is_first, is_last;    /* of the owner's list, for the catalogue */
+    bool is_learned;           /* it has read the page already */
     int64_t most_ttl_ms;       /* that the client may keep it */
     struct tool_names ours;    /* those that are written */
 };
@@ -34,7 +36,7 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
     const struct policy_request request = {call->source, tool->name, STR_EMPTY,
                                            call_verified(call)};
     struct policy_decision decision;
-    if (reply->page)
+    if (reply->page && !reply->is_learned)
         catalog_page_add(reply->page, tool, announce);
     if (!policy_is_visible(call->snapshot->policy, call->source, tool->name))
         return false;
@@ -76,7 +78,7 @@ static bool has_ours(const struct call *call, bool is_last_page)
 static void write_ours(void *context, struct buffer *out)
 {
     struct tools_reply *reply = context;
-    if (reply->page && json_type(reply->list.items) == JSON_ARRAY)
+    if (reply->page && !reply->is_learned && json_type(reply->list.items) == JSON_ARRAY)
         learn(reply, reply->page);
     if (!has_ours(reply->call, mcp_list_is_last(&reply->list)))
         return;
@@ -84,8 +86,26 @@ static void write_ours(void *context, struct buffer *out)
     pseudo_tools_write(reply->call, &reply->ours, out);
 }
 
+/* Whether what is pinned decides how tools are shown. */
+static bool hangs_on_pins(const struct config_source *source)
+{
+    return source->pins[DEFINITION_TOOL] == PIN_APPROVE || source->hide_flagged;
+}
+
+/* Then the page is pinned before it is judged. */
+static void learn_first(struct tools_reply *reply)
+{
+    if (!reply->page || !hangs_on_pins(reply->call->source) ||
+        json_type(reply->list.items) != JSON_ARRAY)
+        return;
+    mcp_tools_read(reply->list.result, catalog_page_add, reply->page);
+    learn(reply, reply->page);
+    reply->is_learned = true;
+}
+
 static void write_tools(struct tools_reply *reply, struct buffer *out)
 {
+    learn_first(reply);
     const struct dialect *dialect = reply->call->dialect;
     const struct mcp_tools_rewriting rewriting = {.judge = judge_tool,
                                                   .hides = hides_output,
@@ -134,7 +154,8 @@ static bool write_key(const struct call *call, struct str message, struct rewrit
 {
     *key = (struct rewritten_key){.source = str_from(call->source->id),
                                   .snapshot = call->snapshot->number,
-                                  .client = kind_of(call)};
+                                  .client = kind_of(call),
+                                  .pins = hangs_on_pins(call->source) ? pins_version() : 0};
     return policy_principal_bits(call->snapshot->policy, call_verified(call), &key->principals) &&
            reply_parts_find(&key->reply, message, call->envelope.id);
 }

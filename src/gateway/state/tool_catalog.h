@@ -47,9 +47,16 @@ struct catalog_tool {
     /* Canonical, of the definition. "" when it is unknown, or when only other owners got it: an
      * approval is not bound to a definition that somebody else can change. */
     char digest[DIGEST_HEX_BYTES];
+    /* Of the members that are pinned (mcp/definition.h); "" as above. */
+    char definition[DIGEST_HEX_BYTES];
 };
 
 struct catalog *catalog_create(void);
+/* Before there are lists: what is new in them is pinned (definition_watch.h). */
+struct definition_watch;
+void catalog_set_watch(struct catalog *catalog, struct definition_watch *watch);
+/* Gives the source's tools to it once more. */
+void catalog_pin_again(struct catalog *catalog, struct str source);
 void catalog_destroy(struct catalog *catalog); /* NULL is allowed */
 
 /* Allocates nothing. */

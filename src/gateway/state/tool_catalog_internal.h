@@ -59,6 +59,7 @@ struct catalog {
     struct map *sources;
     struct known_tools *tools;
     struct server_observer observer;
+    struct definition_watch *watch; /* or NULL */
     struct list recent; /* struct told.node, the longest unseen first */
     size_t told_count, told_bytes;
     long counts[3]; /* visible tools by annotation */
@@ -82,6 +83,11 @@ void catalog_source_changed(struct source_entry *entry);
 struct told *told_find(const struct source_entry *entry, struct str owner);
 /* Forgets the lists of all owners at the source. */
 void told_forget_all(struct catalog *catalog, struct source_entry *entry);
+
+/* ---- tool_pins.c ---- */
+/* Pins tools in the order of their list, or of a part of it. */
+void tool_pins_see(struct catalog *catalog, const struct config_source *source,
+                   struct known_tool *const *tools, size_t count, bool is_whole);
 
 /* ---- tools_over_owners.c: all that is known of each tool of a source, of all owners ---- */
 /* The first owner has got this list, or the last owner has lost it. */

@@ -10,12 +10,14 @@
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/definition.h"
 #include "taskgate/mcp/legacy_bridge.h"
 #include "taskgate/mcp/parameter_headers.h"
 
 #define KEY_TEXT_BYTES ((size_t)2048) /* the digest of a longer definition is its key */
 #define SCHEMA_BYTES_MAX ((size_t)64 * 1024)
 #define SLOTS_LEAST 8
+#define TEXT_BYTES ((size_t)16 * 1024)
 
 struct known_tools {
     struct map *tools; /* key -> struct known_tool */
@@ -118,7 +120,21 @@ static char *describe(struct str definition)
 size_t known_tool_bytes(const struct known_tool *tool)
 {
     return sizeof *tool + 2 * tool->key_length + strlen(tool->described) +
-           tool->input_schema_length;
+           tool->input_schema_length + (tool->text ? strlen(tool->text) : 0);
+}
+
+void known_tool_write_text(const struct known_tool *tool, struct buffer *out)
+{
+    struct mcp_definition definition;
+    size_t name = tool->name_length + 1;
+    if (tool->text) {
+        buffer_append_text(out, tool->text);
+        return;
+    }
+    mcp_definition_read(&definition, DEFINITION_TOOL,
+                        str_slice(tool->key + name, tool->key_length - name));
+    buffer_append(out, buffer_str(&definition.text));
+    mcp_definition_finish(&definition);
 }
 
 struct str known_tool_input_schema(const struct known_tool *tool)
@@ -154,7 +170,8 @@ struct known_tool *known_tool_find(struct known_tools *tools, struct str key)
 }
 
 struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
-                                     const struct mcp_tool *tool, const char *digest)
+                                     const struct mcp_tool *tool, const char *digest,
+                                     const struct mcp_definition *definition)
 {
     struct known_tool *known = known_tool_find(tools, key);
     if (known)
@@ -173,6 +190,10 @@ struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
         .wraps_output = legacy_bridge_wraps(json_member(tool->raw, "outputSchema")),
         .hints = tool->hints};
     memcpy(known->facts.digest, digest, sizeof known->facts.digest);
+    memcpy(known->facts.definition, definition->digest, sizeof known->facts.definition);
+    known->flags = definition->flags;
+    if (!has_text_as_key(tool->raw))
+        known->text = memory_copy_str(str_utf8_cut(buffer_str(&definition->text), TEXT_BYTES));
     known->parameters = read_parameters(tool);
     known->described = describe(tool->raw);
     keep_input_schema(known, tool);
@@ -192,6 +213,7 @@ void known_tool_unref(struct known_tools *tools, struct known_tool *tool)
     parameter_headers_destroy(tool->parameters);
     free(tool->described);
     free(tool->input_schema);
+    free(tool->text);
     free(tool);
 }
 

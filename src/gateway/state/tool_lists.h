@@ -21,6 +21,8 @@ struct known_tool {
     bool has_text;                        /* the key has the definition's text */
     char *input_schema; /* of a long definition; NULL when it is even longer than is kept */
     size_t input_schema_length;
+    unsigned flags; /* of its definition alone */
+    char *text;     /* of a long definition, for people; NULL */
     size_t name_length, key_length;
     char key[]; /* the name, a NUL, and the definition's text or, of a long one, its digest */
 };
@@ -41,8 +43,12 @@ struct str known_tool_input_schema(const struct known_tool *tool);
 struct known_tool *known_tool_find(struct known_tools *tools, struct str key);
 /* As known_tool_find(); makes it, with the canonical digest of its definition, if it is not
  * known. */
+struct mcp_definition;
 struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
-                                     const struct mcp_tool *tool, const char *digest);
+                                     const struct mcp_tool *tool, const char *digest,
+                                     const struct mcp_definition *definition);
+/* Appends what people are shown of its definition. */
+void known_tool_write_text(const struct known_tool *tool, struct buffer *out);
 /* Whether any tool of the process has arguments that headers repeat: hardly any server has such.
  * Any thread. */
 bool known_tools_have_parameters(void);

@@ -5,6 +5,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/canonical.h"
+#include "taskgate/mcp/definition.h"
 #include "tool_catalog_internal.h"
 #include "tools_found.h"
 
@@ -78,10 +79,13 @@ static struct known_tool *obtain(struct catalog_page *page, const struct mcp_too
     struct known_tool *known = known_tool_find(catalog->tools, key);
     pthread_mutex_unlock(&catalog->lock);
     if (!known) {
+        struct mcp_definition definition;
         canonical_digest(tool->raw, digest);
+        mcp_definition_read(&definition, DEFINITION_TOOL, tool->raw);
         pthread_mutex_lock(&catalog->lock);
-        known = known_tool_obtain(catalog->tools, key, tool, digest);
+        known = known_tool_obtain(catalog->tools, key, tool, digest, &definition);
         pthread_mutex_unlock(&catalog->lock);
+        mcp_definition_finish(&definition);
     }
     return known;
 }
@@ -257,6 +261,8 @@ static void put_list(struct catalog *catalog, const struct catalog_reader *reade
         views_add_list(entry, list);
     for (size_t i = 0; !is_whole && i < page->count; i++)
         views_see(catalog, entry, page->tools[i]);
+    if (!is_whole || list != entry->whole)
+        tool_pins_see(catalog, reader->source, page->tools, page->count, is_whole);
     if (is_whole && list != entry->whole)
         views_see_whole(catalog, entry, list);
     if (is_whole)

@@ -154,9 +154,11 @@ void views_find(const struct source_entry *entry, struct str name, struct catalo
     const struct known_tool *own = gateways(entry, name, view->hash);
     *tool = strictest_of(view);
     tool->word = own ? CATALOG_GATEWAYS : CATALOG_OTHERS;
-    tool->digest[0] = '\0';
-    if (own)
+    tool->digest[0] = tool->definition[0] = '\0';
+    if (own) {
         memcpy(tool->digest, own->facts.digest, sizeof tool->digest);
+        memcpy(tool->definition, own->facts.definition, sizeof tool->definition);
+    }
 }
 
 /* ---- announcing ---- */

@@ -114,6 +114,10 @@
 #define DUE_UNLESS_WAITING                                                                         \
     "CASE WHEN EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS earlier"                          \
     " WHERE earlier.target = key AND earlier.task_id = $1) THEN 9223372036854775807 ELSE $11 END"
+/* Of a definition, but for its texts. */
+#define DEFINITION_COLUMNS                                                                         \
+    "sequence, id, source, kind, name, digest, accepted, counted, difference, flags, is_changed,"  \
+    " at_ms"
 /* Of a grant. */
 #define GRANT_COLUMNS                                                                              \
     "sequence, id, task_id, owner, principal, source, tool, workflow, rule, rule_digest,"          \

@@ -258,6 +258,15 @@ static const struct {
 
     /* The person who made a call of the control plane. */
     {"ALTER TABLE taskgate_task ADD COLUMN maker TEXT NOT NULL DEFAULT '';", 1},
+
+    /* Definitions of servers, and which of them were accepted. */
+    {"CREATE TABLE taskgate_definition (sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+     " id TEXT NOT NULL UNIQUE, source TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,"
+     " digest TEXT NOT NULL, accepted TEXT NOT NULL, counted TEXT NOT NULL, text TEXT NOT NULL,"
+     " accepted_text TEXT NOT NULL, difference TEXT NOT NULL, flags BIGINT NOT NULL,"
+     " is_changed BIGINT NOT NULL, at_ms BIGINT NOT NULL);"
+     "CREATE INDEX taskgate_definition_of_source ON taskgate_definition (source, sequence);",
+     1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

@@ -421,6 +421,7 @@ const struct store_backend store_postgres = {
     .outbox = &postgres_outbox_rows,
     .reminders = &postgres_reminder_rows,
     .grants = &postgres_grant_rows,
+    .definitions = &postgres_definition_rows,
     .replicas = &postgres_replica_rows,
     .copy = &postgres_copy_rows,
     .reading = &postgres_reading_rows,

@@ -384,6 +384,20 @@ STATEMENT_ROW(HOLD_PUT,
     "INSERT INTO taskgate_hold (id, replica, at_ms) VALUES (1, $1, $2) ON CONFLICT (id) DO NOTHING")
 STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM taskgate_hold")
 STATEMENT_ROW(HOLD_DELETE, "DELETE FROM taskgate_hold")
+STATEMENT_ROW(DEFINITION_INSERT,
+    "INSERT INTO taskgate_definition (id, source, kind, name, digest, accepted, counted, difference, flags,"
+    " is_changed, at_ms, text, accepted_text)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)")
+STATEMENT_ROW(DEFINITION_UPDATE,
+    "UPDATE taskgate_definition SET digest = $2, accepted = $3, counted = $4, difference = $5, flags = $6,"
+    " is_changed = $7, at_ms = $8, text = $9, accepted_text = $10 WHERE id = $1")
+STATEMENT_ROW(DEFINITION_GET,
+    "SELECT " DEFINITION_COLUMNS ", text, accepted_text FROM taskgate_definition WHERE id = $1")
+STATEMENT_ROW(DEFINITION_PAGE,
+    "SELECT " DEFINITION_COLUMNS " FROM taskgate_definition WHERE sequence > $1 AND ($2 = '' OR source = $2)"
+    " AND ($3 = '' OR kind = $3) AND is_changed >= $4 AND ($5 = 0 OR flags <> 0)"
+    " AND ($7 = '' OR name = $7) ORDER BY sequence LIMIT $6")
+STATEMENT_ROW(DEFINITION_COUNT, "SELECT count(*) FROM taskgate_definition WHERE source = $1")
 STATEMENT_ROW(GRANT_INSERT,
     "INSERT INTO taskgate_grant (id, task_id, owner, principal, source, tool, workflow, rule,"
     " rule_digest, definition_digest, bound_digest, terms, arguments, votes, reason, calls, used,"

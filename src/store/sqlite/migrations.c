@@ -350,6 +350,14 @@ const char *const migration_scripts[] = {
 
     /* 28 -> 29: the person who made a call of the control plane */
     "ALTER TABLE task ADD COLUMN maker TEXT NOT NULL DEFAULT '';",
+
+    /* 29 -> 30: definitions of servers, and which of them were accepted */
+    "CREATE TABLE definition (sequence INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE, source TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,"
+    " digest TEXT NOT NULL, accepted TEXT NOT NULL, counted TEXT NOT NULL, text TEXT NOT NULL,"
+    " accepted_text TEXT NOT NULL, difference TEXT NOT NULL, flags INTEGER NOT NULL,"
+    " is_changed INTEGER NOT NULL, at_ms INTEGER NOT NULL);"
+    "CREATE INDEX definition_of_source ON definition (source, sequence);",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -210,6 +210,7 @@ const struct store_backend store_sqlite = {
     .outbox = &sqlite_outbox_rows,
     .reminders = &sqlite_reminder_rows,
     .grants = &sqlite_grant_rows,
+    .definitions = &sqlite_definition_rows,
     .replicas = &sqlite_replica_rows,
     .copy = &sqlite_copy_rows,
     .reading = &sqlite_reading_rows,

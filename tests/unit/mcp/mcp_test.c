@@ -88,6 +88,7 @@ int main(void)
     srunner_add_suite(runner, clients_suite());
     srunner_add_suite(runner, elicitation_suite());
     srunner_add_suite(runner, era_suite());
+    srunner_add_suite(runner, definition_suite());
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

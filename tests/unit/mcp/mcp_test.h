@@ -12,6 +12,7 @@ Suite *dialect_modern_suite(void);
 Suite *dialect_suite(void);
 Suite *elicitation_suite(void);
 Suite *era_suite(void);
+Suite *definition_suite(void);
 Suite *input_schema_suite(void);
 Suite *jsonrpc_suite(void);
 Suite *legacy_bridge_suite(void);

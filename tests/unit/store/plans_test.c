@@ -70,6 +70,7 @@ static const struct exception statements[] = {
     {"OUTBOX_DELIVERY_OTHERS", "as OUTBOX_DELIVERY_INSERT"},
     {"GRANT_OF_TOOL", "the grants of one owner for one tool that are in force"},
     {"GRANT_ACTIVE", "the grants that are in force; at a reload"},
+    {"DEFINITION_COUNT", "the definitions of one source, which are bounded"},
     {"GRANT_COUNT", "the grants that are in force"},
     {"REMINDER_DELETE", "the reminders of one task"},
 };

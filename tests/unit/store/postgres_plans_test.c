@@ -94,6 +94,7 @@ static const struct exception statements[] = {
     {"HOME_LOST_TASKS", "the failed tasks of one session"},
     {"GRANT_OF_TOOL", "the grants of one owner for one tool that are in force"},
     {"GRANT_ACTIVE", "the grants that are in force; at a reload"},
+    {"DEFINITION_COUNT", "the definitions of one source, which are bounded"},
     {"GRANT_COUNT", "the grants that are in force"},
     {"AUDIT_LIST", "the trail of one task"},
     {"REPLICA_LIST", "a small table"},

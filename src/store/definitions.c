@@ -1,0 +1,283 @@
+/* Seeing, listing and accepting definitions. */
+#include "definition_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit.h"
+#include "difference.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+/* Lines that one call writes; the others are summed up. */
+#define MOST_LINES 20
+
+/* ---- digests in a text ---- */
+
+static bool has_digest(const char *digests, const char *digest)
+{
+    return *digest && strstr(digests, digest) != NULL; /* all are as long as one another */
+}
+
+/* Puts it behind the others, and forgets the oldest ones. */
+static void add_digest(char **digests, const char *digest)
+{
+    char *all = memory_format("%s%s%s", *digests, **digests ? " " : "", digest);
+    size_t most = STORE_DEFINITION_DIGESTS * (strlen(digest) + 1) - 1, length = strlen(all);
+    free(*digests);
+    *digests = memory_copy_text(length > most ? all + length - most : all);
+    free(all);
+}
+
+static void set_text(char **text, struct str value)
+{
+    free(*text);
+    *text = memory_copy_str(value);
+}
+
+/* ---- telling ---- */
+
+static void count_flags(const struct store_definition *row, unsigned flags)
+{
+    for (unsigned i = 0; i < DEFINITION_FLAG_COUNT; i++) {
+        if (flags & 1U << i)
+            metrics_count(METRIC_DEFINITIONS_FLAGGED, str_from(row->source),
+                          str_from(definition_flag_name((enum definition_flag)i)));
+    }
+}
+
+static void write_flags(struct buffer *out, unsigned flags)
+{
+    for (unsigned i = 0; i < DEFINITION_FLAG_COUNT; i++) {
+        if (flags & 1U << i)
+            buffer_append_format(out, "%s%s", out->length > 0 ? "," : "",
+                                 definition_flag_name((enum definition_flag)i));
+    }
+}
+
+/* One call of store_definitions_see(). */
+struct sight {
+    struct batch *batch;
+    int64_t kept; /* rows of the source; -1: not yet counted */
+    size_t lines;
+};
+
+static void tell_flags(struct sight *sight, const struct store_definition *row, unsigned fresh)
+{
+    struct buffer reasons;
+    if (!fresh)
+        return;
+    count_flags(row, fresh);
+    buffer_init(&reasons);
+    write_flags(&reasons, fresh);
+    if (sight->lines++ < MOST_LINES)
+        log_warn("Definition flagged", LOG_TEXT("source", row->source), LOG_TEXT("kind", row->kind),
+                 LOG_TEXT("name", row->name), LOG_TEXT("digest", row->digest),
+                 LOG_STR("reasons", buffer_str(&reasons)));
+    buffer_finish(&reasons);
+}
+
+static void tell_change(struct sight *sight, struct store_definition *row)
+{
+    if (has_digest(row->counted, row->digest))
+        return;
+    add_digest(&row->counted, row->digest);
+    metrics_count(METRIC_DEFINITIONS_CHANGED, str_from(row->source), str_from(row->kind));
+    if (sight->lines++ < MOST_LINES)
+        log_warn("Definition changed", LOG_TEXT("source", row->source), LOG_TEXT("kind", row->kind),
+                 LOG_TEXT("name", row->name), LOG_TEXT("digest", row->digest),
+                 LOG_TEXT("difference", row->difference));
+}
+
+/* ---- seeing ---- */
+
+static void write_difference(struct store_definition *row)
+{
+    struct buffer text;
+    buffer_init(&text);
+    difference_write(&text, str_from(row->accepted_text), str_from(row->text),
+                     STORE_DEFINITION_DIFFERENCE_BYTES);
+    if (text.length == 0)
+        buffer_append_text(&text, "(the change is not in the part of the texts that is kept)");
+    set_text(&row->difference, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+/* Into the row what the server gives now. */
+static void take_present(struct sight *sight, struct store_definition *row,
+                         const struct store_definition *item)
+{
+    bool is_same = strcmp(row->digest, item->digest) == 0;
+    unsigned fresh = is_same ? item->flags & ~row->flags : item->flags;
+    row->flags = item->flags;
+    set_text(&row->digest, str_from(item->digest));
+    set_text(&row->text, str_utf8_cut(str_from(item->text), STORE_DEFINITION_TEXT_BYTES));
+    row->is_changed = !has_digest(row->accepted, row->digest);
+    if (row->is_changed) {
+        write_difference(row);
+        tell_change(sight, row);
+    } else {
+        set_text(&row->difference, STR_EMPTY);
+        set_text(&row->accepted_text, str_from(row->text));
+    }
+    tell_flags(sight, row, fresh);
+}
+
+/* Accepted, if there is room for it. */
+static bool insert(struct sight *sight, struct store_definition *row,
+                   const struct store_definition *item, const char *id)
+{
+    const struct definition_rows *rows = sight->batch->backend->definitions;
+    if (sight->kept < 0 && !rows->count(sight->batch->database, item->source, &sight->kept))
+        return false;
+    bool is_kept = sight->kept < DEFINITIONS_MOST;
+    *row = (struct store_definition){
+        .id = memory_copy_text(id),
+        .source = memory_copy_text(item->source),
+        .kind = memory_copy_text(item->kind),
+        .name = memory_copy_text(item->name),
+        .digest = memory_copy_text(item->digest),
+        .accepted = memory_copy_text(is_kept ? item->digest : ""),
+        .counted = memory_copy_text(""),
+        .text = memory_copy_text(""),
+        .accepted_text = memory_copy_text(""),
+        .difference = memory_copy_text(""),
+        .flags = item->flags,
+        .at_ms = sight->batch->now_ms,
+    };
+    if (!is_kept)
+        return true;
+    sight->kept++;
+    row->flags = 0; /* those of the item are fresh */
+    take_present(sight, row, item);
+    return rows->insert(sight->batch->database, row);
+}
+
+static bool is_news(const struct store_definition *row, const struct store_definition *item)
+{
+    return strcmp(row->digest, item->digest) != 0 || row->flags != item->flags;
+}
+
+/* The row behind it is appended to the reply. */
+static bool see(struct sight *sight, const struct store_definition *item,
+                struct definition_list *reply)
+{
+    struct batch *batch = sight->batch;
+    const struct definition_rows *rows = batch->backend->definitions;
+    char id[STORE_DEFINITION_ID_BYTES];
+    size_t before = reply->count;
+    bool is_told = false, done;
+    store_definition_id(str_from(item->source), str_from(item->kind), str_from(item->name), id);
+    if (!rows->get(batch->database, id, reply))
+        return false;
+    if (reply->count == before) {
+        done = insert(sight, definition_list_add(reply), item, id);
+    } else if (is_news(&reply->items[before], item)) {
+        take_present(sight, &reply->items[before], item);
+        reply->items[before].at_ms = batch->now_ms;
+        done = rows->update(batch->database, &reply->items[before]);
+        is_told = true; /* a first one all replicas see for themselves */
+    } else {
+        done = true;
+    }
+    if (done && is_told)
+        id_list_add(&batch->changed, str_from(id));
+    return done;
+}
+
+/* Answers are for memory, which has no room for texts. */
+static void drop_texts(struct definition_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].text);
+        free(list->items[i].accepted_text);
+        list->items[i].text = list->items[i].accepted_text = NULL;
+    }
+}
+
+static void give(struct operation *operation, struct definition_list *list)
+{
+    operation->reply.definitions = list->items;
+    operation->reply.definition_count = list->count;
+}
+
+static bool run_see(struct batch *batch, struct operation *operation)
+{
+    struct sight sight = {.batch = batch, .kept = -1};
+    struct definition_list list = {NULL, 0, 0};
+    bool done = true;
+    for (size_t i = 0; done && i < operation->definitions.count; i++)
+        done = see(&sight, &operation->definitions.items[i], &list);
+    drop_texts(&list);
+    give(operation, &list);
+    if (sight.lines > MOST_LINES)
+        log_warn("Definitions changed or flagged beyond those named",
+                 LOG_TEXT("source", operation->definitions.items[0].source),
+                 LOG_NUMBER("lines", (int64_t)(sight.lines - MOST_LINES)));
+    return done;
+}
+
+/* ---- the others ---- */
+
+static bool run_list(struct batch *batch, struct operation *operation)
+{
+    struct definition_list list = {NULL, 0, 0};
+    const struct store_definition_query query = {
+        .source = str_from(operation->source),
+        .kind = str_from(operation->workflow),
+        .name = str_from(operation->tool),
+        .changed_only = operation->changed_only,
+        .flagged_only = operation->flagged_only,
+        .after_sequence = operation->sequence,
+        .limit = operation->limit + 1,
+    };
+    bool done = batch->backend->definitions->page(batch->database, &query, &list);
+    operation->reply.has_more = list.count > operation->limit;
+    size_t count = operation->reply.has_more ? operation->limit : list.count;
+    operation->reply.last_sequence = count > 0 ? list.items[count - 1].sequence : 0;
+    give(operation, &list);
+    return done;
+}
+
+static bool load(struct batch *batch, struct operation *operation)
+{
+    struct definition_list list = {NULL, 0, 0};
+    bool done = batch->backend->definitions->get(batch->database, operation->id, &list);
+    give(operation, &list);
+    if (list.count == 0)
+        operation->reply.status = STORE_NOT_FOUND;
+    return done;
+}
+
+static bool accept(struct batch *batch, struct operation *operation, struct store_definition *row)
+{
+    add_digest(&row->accepted, row->digest);
+    set_text(&row->accepted_text, str_from(row->text));
+    set_text(&row->difference, STR_EMPTY);
+    row->is_changed = false;
+    row->at_ms = batch->now_ms;
+    id_list_add(&batch->changed, str_from(row->id));
+    log_info("Definition accepted", LOG_TEXT("source", row->source), LOG_TEXT("kind", row->kind),
+             LOG_TEXT("name", row->name), LOG_TEXT("digest", row->digest),
+             LOG_TEXT("by", operation->actor_name));
+    return batch->backend->definitions->update(batch->database, row) &&
+           audit_append_definition(batch, row, operation->actor_name);
+}
+
+static bool run_accept(struct batch *batch, struct operation *operation)
+{
+    if (!load(batch, operation) || operation->reply.status != STORE_OK)
+        return operation->reply.status == STORE_NOT_FOUND;
+    struct store_definition *row = (struct store_definition *)operation->reply.definitions;
+    if (strcmp(row->digest, operation->token_digest) != 0) {
+        operation->reply.status = STORE_CONFLICT;
+        return true;
+    }
+    return !row->is_changed || accept(batch, operation, row);
+}
+
+const struct operation_kind operation_definitions_see = {"definitions see", true, run_see};
+const struct operation_kind operation_definition_list = {"definition list", false, run_list};
+const struct operation_kind operation_definition_get = {"definition get", false, load};
+const struct operation_kind operation_definition_accept = {"definition accept", true, run_accept};
