@@ -67,13 +67,18 @@ static unsigned flag_of(unsigned before, unsigned c, struct str rest)
     return (c >= 0x7F && c <= 0x9F) ? FLAGGED(CONTROL) : 0;
 }
 
+static bool is_one_of(const char *characters, char c)
+{
+    return c != '\0' && strchr(characters, c) != NULL;
+}
+
 /* Of the canonical form's escapes, which are as few as can be: controls have one. */
 static unsigned flag_of_escape(struct str escape)
 {
     static const char sequence[] = "\\u001b";
     if (escape.length > 6 && memcmp(escape.bytes, sequence, 6) == 0)
-        return FLAGGED(CONTROL) | (memchr("[]()P_^", escape.bytes[6], 7) ? FLAGGED(ANSI) : 0);
-    return memchr("ubf", escape.bytes[1], 3) ? FLAGGED(CONTROL) : 0;
+        return FLAGGED(CONTROL) | (is_one_of("[]()P_^", escape.bytes[6]) ? FLAGGED(ANSI) : 0);
+    return is_one_of("ubf", escape.bytes[1]) ? FLAGGED(CONTROL) : 0;
 }
 
 static unsigned flags_of_characters(struct str text)
@@ -125,7 +130,9 @@ static void append_folded(struct buffer *out, struct str text)
 {
     while (text.length > 0) {
         struct str folded = fold_next(&text);
-        char latin = folded.length == 2 ? latin_of(folded) : '\0';
+        char latin = '\0';
+        if (folded.length == 2)
+            latin = latin_of(folded);
         if (latin)
             buffer_append_char(out, latin);
         else
@@ -157,7 +164,9 @@ static void write_words(struct buffer *out, struct str canonical)
         char c = folded.bytes[i];
         if (c == '\\' && i + 1 < folded.length) {
             char escaped = folded.bytes[++i];
-            c = memchr("nrt", escaped, 3) ? ' ' : escaped;
+            c = escaped;
+            if (is_one_of("nrt", escaped))
+                c = ' ';
         }
         if (c != ' ' || out->length == 0 || out->bytes[out->length - 1] != ' ')
             buffer_append_char(out, c);

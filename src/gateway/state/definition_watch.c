@@ -149,7 +149,8 @@ static struct watched *watched_of(struct definition_watch *watch, struct str sou
     struct watched *watched = map_get(watch->sources, source);
     if (!watched) {
         watched = memory_alloc(sizeof *watched + source.length + 1);
-        memcpy(watched->id, source.bytes, source.length);
+        if (source.length > 0)
+            memcpy(watched->id, source.bytes, source.length);
         map_put(watch->sources, source, watched);
     }
     return watched;

@@ -32,7 +32,7 @@ void catalog_set_watch(struct catalog *catalog, struct definition_watch *watch)
 static void see_again(struct catalog *catalog, const struct config_source *source,
                       const struct tool_list *list)
 {
-    struct known_tool **tools = memory_alloc_array(list->count + 1, sizeof *tools);
+    struct known_tool **tools = memory_alloc_array(list->count + 1, sizeof(struct known_tool *));
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++) {
         if (!list->items[i].gone)
