@@ -22,7 +22,7 @@ bool definition_kind_parse(struct str name, enum definition_kind *kind)
 const char *definition_flag_name(enum definition_flag flag)
 {
     static const char *const names[DEFINITION_FLAG_COUNT] = {
-#define FLAG_ROW(symbol, name, meaning) [FLAG_BIT_##symbol] = name,
+#define FLAG_ROW(symbol, name, meaning) [FLAG_BIT_##symbol] = (name),
         DEFINITION_FLAGS(FLAG_ROW)
 #undef FLAG_ROW
     };
