@@ -50,8 +50,8 @@ struct store {
     struct outbox_observer outbox_observer; /* its callback is NULL before there is one */
     struct grant_observer grant_observer;   /* the same */
     struct grant_observer definition_observer;
-    bool stopping;                          /* the thread ends once the queue is empty */
-    bool stopped;                           /* it has */
+    bool stopping; /* the thread ends once the queue is empty */
+    bool stopped;  /* it has */
     struct store_audit_settings audit;
     struct yield_observer yield_observer; /* its callback is NULL before there is one */
     bool has_yielded;

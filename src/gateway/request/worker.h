@@ -54,7 +54,7 @@ struct gateway {
     struct bridged_sessions *bridged_sessions; /* state/bridged_sessions.h */
     struct bridge_questions *bridge_questions; /* bridge/bridge_questions.h */
     struct catalog *catalog;
-    struct definition_watch *definitions; /* state/definition_watch.h */
+    struct definition_watch *definitions;  /* state/definition_watch.h */
     struct source_eras *eras;              /* state/source_eras.h */
     struct bridge_handles *bridge_handles; /* bridge_down/handles.h */
     struct list_cache *list_cache;

@@ -60,7 +60,7 @@ struct catalog {
     struct known_tools *tools;
     struct server_observer observer;
     struct definition_watch *watch; /* or NULL */
-    struct list recent; /* struct told.node, the longest unseen first */
+    struct list recent;             /* struct told.node, the longest unseen first */
     size_t told_count, told_bytes;
     long counts[3]; /* visible tools by annotation */
 };
