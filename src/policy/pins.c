@@ -59,14 +59,6 @@ void pins_begin(void)
     pthread_mutex_unlock(&pins.lock);
 }
 
-void pins_loaded(void)
-{
-    pthread_mutex_lock(&pins.lock);
-    pins.is_loading = false;
-    renew();
-    pthread_mutex_unlock(&pins.lock);
-}
-
 bool pins_can_keep(struct str name)
 {
     return name.length <= MOST_NAME_BYTES &&
@@ -144,6 +136,30 @@ static void set_text(char **text, const char *value)
 }
 
 /* ---- seeing ---- */
+
+/* The store has nothing of these: they were seen for the first time. */
+static void accept_first(const struct map *names)
+{
+    size_t position = 0;
+    void *value;
+    while (map_next(names, &position, NULL, &value)) {
+        struct pin *pin = value;
+        if (!pin->accepted && !*pin->stored)
+            set_text(&pin->accepted, pin->digest);
+    }
+}
+
+void pins_loaded(void)
+{
+    size_t position = 0;
+    void *names;
+    pthread_mutex_lock(&pins.lock);
+    pins.is_loading = false;
+    while (pins.sources && map_next(pins.sources, &position, NULL, &names))
+        accept_first(names);
+    renew();
+    pthread_mutex_unlock(&pins.lock);
+}
 
 static void take_digest(char present[DIGEST_HEX_BYTES], const char *digest)
 {
