@@ -11,6 +11,7 @@
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/loop/loop.h"
 #include "taskgate/mcp/definition.h"
 #include "taskgate/policy/pins.h"
 #include "taskgate/store/definitions.h"
@@ -18,6 +19,7 @@
 /* Definitions that one call tells the store of. */
 #define MOST_AT_ONCE 500
 #define PAGE 500
+#define LOADING_ROUND_MS 100
 
 /* A source's definitions of a kind are told to the store by one call at a time: a server that
  * changes all of its names each second makes no queue. */
@@ -37,6 +39,7 @@ struct definition_watch {
     definition_watch_again again;
     void *context;
     bool is_loaded;
+    bool has_failed; /* a page of it, since the process started */
     int64_t loaded_until; /* the last sequence */
     pthread_mutex_t lock;
     struct map *sources; /* id -> struct watched; those of the configurations */
@@ -86,8 +89,10 @@ static void load(struct definition_watch *watch);
 static void on_page(void *context, const struct store_reply *reply)
 {
     struct definition_watch *watch = watch_from(context);
-    if (reply->status != STORE_OK)
+    if (reply->status != STORE_OK) {
+        watch->has_failed = true;
         return; /* definition_watch_retry() goes on */
+    }
     for (size_t i = 0; i < reply->definition_count; i++)
         put(&reply->definitions[i], false);
     if (reply->definition_count > 0)
@@ -128,6 +133,9 @@ void definition_watch_start(struct definition_watch *watch, struct loop *loop,
     watch->context = context;
     store_observe_definitions(watch->store, loop, on_change, watch);
     load(watch);
+    /* The first call is to find what was accepted. The store answers each page, or fails it. */
+    while (!watch->is_loaded && !watch->has_failed)
+        loop_run_once(loop, LOADING_ROUND_MS);
 }
 
 /* ---- to the store ---- */

@@ -17,7 +17,8 @@ void definition_watch_destroy(struct definition_watch *watch); /* NULL is allowe
 
 /* Of this source, not all could be told to the store: its tools are to be given again. */
 typedef void (*definition_watch_again)(void *context, struct str source);
-/* Before the loops run. Answers come on `loop`, which begins with what the store has. */
+/* Before the loops run and the listeners open. Runs `loop` until what the store has was read, or
+ * could not be; answers come there from then on. */
 void definition_watch_start(struct definition_watch *watch, struct loop *loop,
                             definition_watch_again again, void *context);
 /* Tries again what has failed. On that loop, now and then. */
