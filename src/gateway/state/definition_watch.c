@@ -39,7 +39,7 @@ struct definition_watch {
     definition_watch_again again;
     void *context;
     bool is_loaded;
-    bool has_failed; /* a page of it, since the process started */
+    bool has_failed;      /* a page of it, since the process started */
     int64_t loaded_until; /* the last sequence */
     pthread_mutex_t lock;
     struct map *sources; /* id -> struct watched; those of the configurations */
