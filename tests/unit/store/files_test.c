@@ -323,7 +323,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
     ck_assert_int_eq(
         scratch_execute(&scratch, SCRATCH_WITHOUT_REPLICAS SCRATCH_BACK_TO_18
                         "DROP TABLE session; DROP TABLE pair; DROP TABLE outbox_target;"
-                        "DROP TABLE sign_in; DROP TABLE definition; DROP TABLE outbox_thread;"
+                        "DROP TABLE sign_in; DROP TABLE outbox_thread;"
                         "DROP TABLE outbox_delivery; DROP TABLE outbox_notice;"
                         "ALTER TABLE task DROP COLUMN client_name;"
                         "ALTER TABLE task DROP COLUMN client_version;"
