@@ -31,13 +31,15 @@ static unsigned strictness(enum config_action action)
 void policy_decide_uri(const struct policy *policy, const struct policy_request *request,
                        struct policy_decision *decision)
 {
-    struct policy_request normalized = *request;
+    struct policy_request written = *request, normalized;
     struct policy_decision other;
     struct buffer normal;
     buffer_init(&normal);
     uri_normalize(&normal, request->name);
+    written.is_no_tool = true;
+    normalized = written;
     normalized.name = buffer_str(&normal);
-    policy_decide(policy, request, decision);
+    policy_decide(policy, &written, decision);
     policy_decide(policy, &normalized, &other);
     if (strictness(other.action) > strictness(decision->action))
         *decision = other;

@@ -64,7 +64,7 @@ static struct targets targets_of(const struct call *call)
         break;
     case MCP_EXTENSION:
         if (call->method->extension.parameter == MCP_PARAMETER_URI)
-            add_target(&targets, envelope->uri.text, true);
+            add_target(&targets, envelope->uri.text, TARGET_URI);
         break;
     case MCP_GATED_NAME:
         add_target(&targets, envelope->name.text, TARGET_PROMPT);
