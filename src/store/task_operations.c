@@ -37,6 +37,24 @@ static bool end_request(struct batch *batch, struct task *task)
     return batch->backend->tasks->end_request(batch->database, task, is_redacted);
 }
 
+/* A call whose client's user was asked to confirm it, and never did, ends unconfirmed. Only a call
+ * that waits for its client can have been asked about. */
+static bool note_unanswered(struct batch *batch, const struct task *task, struct audit_actor actor)
+{
+    bool asked, confirmed = false, noted = false;
+    bool by_client =
+        task->state == TASK_CANCELLED && str_equal(str_from(actor.kind), STR("client"));
+    if (!task_state_is_terminal(task->state) || !task->on_result || by_client)
+        return true;
+    if (!audit_has(batch, task, STORE_EVENT_ASKED, &asked) ||
+        (asked && (!audit_has(batch, task, STORE_EVENT_CONFIRMED, &confirmed) ||
+                   !audit_has(batch, task, STORE_EVENT_UNANSWERED, &noted))))
+        return false;
+    return !asked || confirmed || noted ||
+           audit_append(batch, task, STORE_EVENT_UNANSWERED, task_state_name(task->state),
+                        AUDIT_GATEWAY, STORE_UNANSWERED_REASON);
+}
+
 /* All of a move but the event. */
 static enum row_result move(struct batch *batch, struct task *task,
                             const struct task_change *change, struct audit_actor actor,
@@ -56,7 +74,7 @@ static enum row_result move(struct batch *batch, struct task *task,
         reason = task->status_message;
     if (!audit_append(batch, task, task_move_name(from, task->state), task_state_name(from), actor,
                       reason) ||
-        !outbox_note_moved(batch, task, from))
+        !note_unanswered(batch, task, actor) || !outbox_note_moved(batch, task, from))
         return ROW_FAILED;
     if (!pending_note_moved(batch, task, from) ||
         (task->state == TASK_EXECUTING && !replica_claim(batch, task)))

@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { run } from './lib/child.mjs';
+import { fastClock, fastClockMissing } from './lib/fast_clock.mjs';
 import { BINARY, temporaryFolder } from './lib/gateway.mjs';
 import { answerOf } from './lib/modern_upstream.mjs';
 import { modernSdkClient } from './lib/modern_sdk.mjs';
@@ -16,24 +17,35 @@ const FORMS = { capabilities: { elicitation: {} }, token: 'owner' };
 const LINKS = { capabilities: { elicitation: { url: {} } }, token: 'owner' };
 const PUBLIC = 'https://gate.example/ops';
 
-const stage = (t, confirm, { wait = '300ms', ...config } = {}) =>
-  modernScene(t, {
+/** `times`: how fast the gateway's clock is. A fast one, so that a person takes little time of ours; a slow one, so that no answer of a test takes 200 ms of it. */
+async function stage(t, confirm, { wait = '3s', times = 10, ...config } = {}) {
+  const scene = await modernScene(t, {
+    env: fastClockMissing ? {} : fastClock(times),
     rules: [['delete_*', 'approve']],
     approval: { default: { timeout: '10m', confirm } },
     source: { era: 'modern' },
     config: { pseudo_tools: { wait }, admin: { public_url: PUBLIC }, ...config },
     upstream: { tools: [tool('delete_user'), tool('read')] },
   });
+  const think = () => new Promise((resolve) => setTimeout(resolve, times < 1 ? 0 : fastClockMissing ? 250 : 250 / times));
+  return { ...scene, modern: (options) => Object.assign(scene.modern(options), { think }) };
+}
+/** The audit trail's rows of one task. */
+async function trail(gateway, id) {
+  const { stdout } = await run(BINARY, ['audit', 'export', '--format', 'jsonl', '--config', gateway.configPath]);
+  return stdout.trim().split('\n').map((line) => JSON.parse(line)).filter(({ taskId }) => taskId === id);
+}
 const call = (client, args, more = {}, options) => client.send('tools/call', { name: 'delete_user', arguments: args, ...more }, options);
 const answered = (state, action, content) => ({ requestState: state, inputResponses: { confirm: { action, ...(content === undefined ? {} : { content }) } } });
 
-/** An answer that asks the user. */
+/** An answer that asks the user, who then takes a moment. */
 async function asked(t, client, args, more) {
   const { status, message } = await call(client, args, more);
   assert.equal(status, 200);
   assertSchema(t, 'InputRequiredResult', message.result, 'modern');
   assert.deepEqual(Object.keys(message.result.inputRequests), ['confirm']);
   assert.equal(message.result.inputRequests.confirm.method, 'elicitation/create');
+  await client.think();
   return { state: message.result.requestState, params: message.result.inputRequests.confirm.params };
 }
 /** The answer to a call that is held now. */
@@ -58,10 +70,10 @@ test('53. a form asks the user first; accepted it is audited as confirmed, and t
     assert.equal(upstream.calls.length, 0);
     await held(t, client, { id: 7 }, { requestState: next });
   }
-  const { stdout } = await run(BINARY, ['audit', 'export', '--format', 'jsonl', '--config', gateway.configPath]);
-  const rows = stdout.trim().split('\n').map((line) => JSON.parse(line)).filter(({ taskId }) => taskId === id);
+  const rows = await trail(gateway, id);
   const confirmed = rows.filter(({ event }) => event === 'confirmed');
   assert.equal(confirmed.length, 1, JSON.stringify(rows));
+  assert.deepEqual(rows.map(({ event }) => event), ['create', 'confirmation_asked', 'confirmed']);
   assert.deepEqual([confirmed[0].actorKind, confirmed[0].from, confirmed[0].to, confirmed[0].votes, confirmed[0].person], ['client', 'pending', 'pending', undefined, undefined]);
   assert.equal((await run(BINARY, ['audit', 'verify', '--config', gateway.configPath])).code, 0);
   await admin.approve(id);
@@ -85,6 +97,25 @@ test('53. declined, cancelled or answered with no: the approval is cancelled, an
       assert.equal(upstream.calls.length, 0);
     }
   }
+});
+
+test('53. an answer within 200 ms, or none at all, decides nothing and is recorded as not answered by a person', { skip: fastClockMissing }, async (t) => {
+  const { modern, admin, upstream, gateway } = await stage(t, 'form', { times: 0.02 });
+  const client = modern(FORMS);
+  const first = await asked(t, client, { id: 1 });
+  const { state } = await asked(t, client, { id: 1 }, answered(first.state, 'accept', { confirm: true }));
+  await asked(t, client, { id: 1 }, answered(state, 'decline'));
+  await asked(t, client, { id: 2 });
+  for (const { id, arguments: { id: number } } of (await admin.list()).tasks) {
+    assert.equal((await admin.task(id)).state, 'pending');
+    await admin.reject(id);
+    const rows = await trail(gateway, id);
+    assert.deepEqual(rows.map(({ event }) => event), number === 1 ? ['create', 'confirmation_asked', 'unconfirmed', 'reject'] : ['create', 'confirmation_asked', 'reject', 'unconfirmed']);
+    const { actorKind, reason, person, votes } = rows.find(({ event }) => event === 'unconfirmed');
+    assert.deepEqual([actorKind, reason, person], ['gateway', 'not answered by a person', undefined], JSON.stringify(votes));
+  }
+  assert.equal(upstream.calls.length, 0);
+  assert.equal((await run(BINARY, ['audit', 'verify', '--config', gateway.configPath])).code, 0);
 });
 
 test('53. an answer that is missing or unclear is asked for again', async (t) => {
@@ -158,14 +189,15 @@ test('53. a request that does not declare this kind of elicitation, or declares 
 });
 
 test('53. SDK 2.4: the user is asked by callTool, and the approval ends it', async (t) => {
-  const { gateway, admin } = await stage(t, 'form', { wait: '5s' });
+  const { gateway, admin } = await stage(t, 'form', { wait: '50s' });
   const questions = [];
   const client = await modernSdkClient(t, gateway.url, {
     capabilities: { elicitation: { form: {} } },
     headers: { authorization: 'Bearer owner' },
     prepare: (sdk) =>
-      sdk.setRequestHandler('elicitation/create', ({ params }) => {
+      sdk.setRequestHandler('elicitation/create', async ({ params }) => {
         questions.push(params.message);
+        await new Promise((resolve) => setTimeout(resolve, fastClockMissing ? 250 : 25)); // 250 ms of the gateway's clock
         return { action: 'accept', content: { confirm: true } };
       }),
   });

@@ -212,6 +212,13 @@ void store_task_set_upstream(struct store *store, struct str id, struct str upst
 void store_task_set_message(struct store *store, struct str id, struct str message,
                             struct store_call call);
 
+/* The entries about a question to the user of a client (`approval.NAME.confirm`). The store adds
+ * the last one when a task with the first alone ends otherwise than by its client's cancel. */
+#define STORE_EVENT_ASKED "confirmation_asked"
+#define STORE_EVENT_CONFIRMED "confirmed"
+#define STORE_EVENT_UNANSWERED "unconfirmed"
+#define STORE_UNANSWERED_REASON "not answered by a person"
+
 /* Adds an entry about an undecided or approved task to the audit trail: `event` (static text),
  * which moves the task nowhere. It is added once for a task. STORE_CONFLICT when the task runs or
  * has ended. Observers do not hear of it. */

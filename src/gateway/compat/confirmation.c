@@ -2,11 +2,13 @@
 #include "confirmation.h"
 
 #include "run/task_create.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 
 #define KEY "confirm"
-#define EVENT "confirmed"
+/* Nobody reads a question and answers it in less. */
+#define PERSON_TAKES_MS 200
 
 enum answer { ANSWER_MISSING, ANSWER_ACCEPTED, ANSWER_REFUSED };
 
@@ -71,6 +73,13 @@ static void ask(struct call *call, const struct plain_call *plain, enum config_c
 
 /* ---- the answer ---- */
 
+static enum config_confirm how_to_confirm(const struct call *call, const struct task *task)
+{
+    const struct config_workflow *workflow =
+        config_workflow_find(call->snapshot->config, str_from(task->workflow));
+    return call->dialect->has_sessions || !workflow ? CONFIRM_OFF : workflow->confirm;
+}
+
 static enum answer read_answer(const struct call *call, enum config_confirm how)
 {
     struct str response = json_member(call->envelope.input_responses, KEY);
@@ -85,17 +94,45 @@ static enum answer read_answer(const struct call *call, enum config_confirm how)
     return json_type(said) == JSON_FALSE ? ANSWER_REFUSED : ANSWER_MISSING;
 }
 
-static void on_noted(void *context, const struct store_reply *reply)
+/* false: the call has gone, or was answered. */
+static bool take_noted(struct call *call, const struct store_reply *reply)
+{
+    struct plain_call *plain = call->exchange ? plain_call_of(call) : NULL;
+    if (plain && reply->task)
+        plain_call_set_task(plain, reply->task); /* it may have been decided meanwhile */
+    else if (plain)
+        task_create_answer_refused(call, STORE_FAILED);
+    return plain && reply->task;
+}
+
+static void on_confirmed(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
-    struct plain_call *plain = call->exchange ? plain_call_of(call) : NULL;
-    if (plain && reply->task) {
-        plain_call_set_task(plain, reply->task); /* it may have been decided meanwhile */
-        plain->confirmed(call);
-    } else if (plain) {
-        task_create_answer_refused(call, STORE_FAILED);
+    if (take_noted(call, reply))
+        plain_call_of(call)->confirmed(call);
+    call_unref(call);
+}
+
+/* The wait that has begun answers the call if the task has ended. */
+static void on_asked(void *context, const struct store_reply *reply)
+{
+    struct call *call = call_from(context);
+    if (take_noted(call, reply)) {
+        const struct plain_call *plain = plain_call_of(call);
+        if (reply->status == STORE_CONFLICT)
+            plain->confirmed(call);
+        else
+            ask(call, plain, how_to_confirm(call, plain->task));
     }
     call_unref(call);
+}
+
+static void note_then_ask(struct call *call, const struct plain_call *plain, const char *event,
+                          const char *reason)
+{
+    static const struct store_actor actor = {"gateway", "taskgate"};
+    store_task_note(call->worker->gateway->store, str_from(plain->id), event, &actor,
+                    str_from(reason), call_to_store(call, on_asked));
 }
 
 /* A task that runs already is waited for; the end of one that was cancelled answers the call. */
@@ -110,26 +147,29 @@ static void on_cancelled(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-static void record(struct call *call, const struct plain_call *plain, enum answer answer)
+static void record(struct call *call, const struct plain_call *plain, enum config_confirm how,
+                   enum answer answer)
 {
+    static const char *const reasons[] = {
+        [CONFIRM_FORM] = "by a form that the client's side has answered; no approval",
+        [CONFIRM_URL] = "by a link that the client's side has opened; no approval"};
+    struct store *store = call->worker->gateway->store;
     const struct store_actor actor = {"client", call->owner};
     const struct task_change cancelled = {
         .to = TASK_CANCELLED, .by = "client", .reason = "the client's user has declined"};
-    struct store *store = call->worker->gateway->store;
     if (answer == ANSWER_REFUSED)
         store_task_change(store, str_from(plain->id), &cancelled, &actor,
                           call_to_store(call, on_cancelled));
     else
-        store_task_note(store, str_from(plain->id), EVENT, &actor,
-                        STR("by a form that the client's side has answered; no approval"),
-                        call_to_store(call, on_noted));
+        store_task_note(store, str_from(plain->id), STORE_EVENT_CONFIRMED, &actor,
+                        str_from(reasons[how]), call_to_store(call, on_confirmed));
 }
 
-static enum config_confirm how_to_confirm(const struct call *call, const struct task *task)
+/* By the client itself. It decides nothing. */
+static bool is_by_program(const struct call *call, const struct plain_call *plain)
 {
-    const struct config_workflow *workflow =
-        config_workflow_find(call->snapshot->config, str_from(task->workflow));
-    return call->dialect->has_sessions || !workflow ? CONFIRM_OFF : workflow->confirm;
+    int64_t ago_ms = loop_now_ms(call->worker->loop) - http_received_ms(call->exchange);
+    return clock_now_ms() - ago_ms - plain->state.given_ms <= PERSON_TAKES_MS;
 }
 
 bool confirmation_may_ask(const struct call *call, const struct task *task)
@@ -147,11 +187,13 @@ bool confirmation_takes(struct call *call, struct plain_call *plain, call_step h
     if (plain->has_state)
         answer = read_answer(call, how);
     plain->confirmed = hold;
-    if (answer == ANSWER_ACCEPTED && how == CONFIRM_URL)
-        return false;
-    if (answer == ANSWER_MISSING)
+    if (!plain->has_state)
+        note_then_ask(call, plain, STORE_EVENT_ASKED, "");
+    else if (answer == ANSWER_MISSING)
         ask(call, plain, how);
+    else if (is_by_program(call, plain))
+        note_then_ask(call, plain, STORE_EVENT_UNANSWERED, STORE_UNANSWERED_REASON);
     else
-        record(call, plain, answer);
+        record(call, plain, how, answer);
     return true;
 }

@@ -13,7 +13,7 @@
 #include "taskgate/json/text.h"
 
 #define PREFIX STR("tg1.")
-#define FIELD_COUNT 9 /* of an older state 7 */
+#define FIELD_COUNT 10 /* of an older state 7 or 9 */
 
 static const char *const kinds[REQUEST_STATE_KIND_COUNT] = {"hold", "confirm", "execute"};
 
@@ -57,9 +57,9 @@ void request_state_write(const struct call *call, const struct request_state *st
     buffer_append_format(&payload, "%s\n%" PRId64 "\n%" PRId64 "\n%s\n%s\n%s\n%s", state->id,
                          state->round, state->until_ms, binding.owner, binding.name,
                          binding.arguments, kinds[state->kind]);
-    if (is_shared)
-        buffer_append_format(&payload, "\n%s\n%" PRId64, store_replica_id(store),
-                             store_replica_epoch(store));
+    buffer_append_format(&payload, "\n%s\n%" PRId64 "\n%" PRId64,
+                         is_shared ? store_replica_id(store) : "",
+                         is_shared ? store_replica_epoch(store) : 0, clock_now_ms());
     if (!state_seal(call->worker->gateway->state_keys, PREFIX, buffer_str(&bound),
                     buffer_str(&payload), &sealed))
         log_error("A request state could not be sealed", LOG_TEXT("task", state->id));
@@ -93,16 +93,18 @@ static bool read_place(struct str replica, struct str epoch, struct request_stat
 static bool read_payload(struct str payload, struct str fields[FIELD_COUNT],
                          struct request_state *state)
 {
-    uint64_t round, until_ms;
+    uint64_t round, until_ms, given_ms = 0;
     for (size_t i = 0; i < FIELD_COUNT; i++)
         str_cut(payload, '\n', &fields[i], &payload);
     if (!str_to_u64(fields[1], &round) || !str_to_u64(fields[2], &until_ms) ||
         fields[0].length >= sizeof state->id || !read_kind(fields[6], &state->kind) ||
-        !read_place(fields[7], fields[8], state))
+        !read_place(fields[7], fields[8], state) ||
+        (fields[9].length > 0 && !str_to_u64(fields[9], &given_ms)))
         return false;
     snprintf(state->id, sizeof state->id, "%.*s", STR_ARGS(fields[0]));
     state->round = (int64_t)round;
     state->until_ms = (int64_t)until_ms;
+    state->given_ms = (int64_t)given_ms;
     return true;
 }
 

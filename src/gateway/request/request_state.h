@@ -12,6 +12,7 @@ struct request_state {
     char id[TASK_ID_BYTES];
     int64_t round;    /* how often the call has been answered with a state, this answer included */
     int64_t until_ms; /* wall clock */
+    int64_t given_ms; /* when the client was given it, wall clock; set by request_state_write() */
     enum request_state_kind {
         REQUEST_STATE_HOLD,    /* nothing was asked */
         REQUEST_STATE_CONFIRM, /* the client's user was asked to confirm the call */
