@@ -84,10 +84,12 @@ struct task_rows {
      * transaction. */
     bool (*add_limited_to)(struct database *database, const char *owner, int64_t limited,
                            int64_t pending);
-    /* Since when the longest waiting task of each workflow waits. */
-    bool (*find_oldest)(struct database *database,
-                        void (*visit)(void *context, struct str workflow, int64_t created_ms),
-                        void *context);
+    /* Of the undecided tasks of each workflow: since when the oldest waits, and the largest share
+     * of its time that one has used, in millionths (beyond 0 to 1,000,000 where a clock leapt). */
+    bool (*find_waits)(struct database *database, int64_t now_ms,
+                       void (*visit)(void *context, struct str workflow, int64_t created_ms,
+                                     int64_t used_millionths),
+                       void *context);
     /* At most `limit` tasks in the order that the query asks for, without request and outcome. The
      * visitor takes the reference over; false ends the list. */
     bool (*list)(struct database *database, const struct store_task_query *query, size_t limit,

@@ -56,7 +56,7 @@ struct replica {
     int64_t lease_until_ms[LEASE_COUNT]; /* the store's clock */
     int64_t notices_dropped; /* of endpoints that are gone, since the log has told of them */
     unsigned sessions_put, pairs_put; /* counts */
-    int64_t oldest_measured_ms;       /* when a sweep has looked for the oldest task that waits */
+    int64_t waits_measured_ms;        /* when a sweep has looked at the tasks that wait */
     struct feed_place seen;           /* the last change that observers were told of */
     struct rival rival;
     struct claims claims;

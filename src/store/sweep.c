@@ -65,31 +65,35 @@ bool task_operations_expire(struct batch *batch, bool *has_more)
     return done;
 }
 
-/* A gauge, for an alarm: the number of waiting tasks says nothing of a busy queue. */
+/* Gauges, for an alarm: the number of waiting tasks says nothing of a busy queue. */
 struct measuring {
     int64_t now_ms;
 };
 
-static void measure(void *context, struct str workflow, int64_t created_ms)
+static void measure(void *context, struct str workflow, int64_t created_ms, int64_t used_millionths)
 {
     const struct measuring *measuring = context;
     int64_t waited_ms = measuring->now_ms - created_ms;
+    double used = (double)used_millionths / 1e6;
+    used = used < 0 ? 0 : used > 1 ? 1 : used;
     metrics_set(METRIC_TASKS_OLDEST_PENDING, (double)waited_ms / 1000, METRIC_LABELS(workflow));
+    metrics_set(METRIC_TASKS_TIME_USED, used, METRIC_LABELS(workflow));
 }
 
 /* It looks at every task that waits. So where one sweep follows another, as long as a backlog
  * lasts, not each of them measures. */
 #define MEASURE_INTERVAL_MS 5000
 
-static bool measure_oldest(struct batch *batch, bool is_backlog)
+static bool measure_waits(struct batch *batch, bool is_backlog)
 {
-    int64_t *measured_ms = &batch->replica->oldest_measured_ms;
+    int64_t *measured_ms = &batch->replica->waits_measured_ms;
     if (is_backlog && batch->now_ms - *measured_ms < MEASURE_INTERVAL_MS)
         return true;
     *measured_ms = batch->now_ms;
     metrics_reset(METRIC_TASKS_OLDEST_PENDING);
-    return batch->backend->tasks->find_oldest(batch->database, measure,
-                                              &(struct measuring){batch->now_ms});
+    metrics_reset(METRIC_TASKS_TIME_USED);
+    return batch->backend->tasks->find_waits(batch->database, batch->now_ms, measure,
+                                             &(struct measuring){batch->now_ms});
 }
 
 /* Told once they are all gone. */
@@ -134,14 +138,14 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
     if (backend->used_bytes(batch->database, &used_bytes))
         metrics_set(METRIC_STORE_BYTES, (double)used_bytes, NULL);
     if (!replica_holds(batch, LEASE_SWEEP))
-        return measure_oldest(batch, false);
+        return measure_waits(batch, false);
     bool is_due = false, is_old = false;
     bool done = task_operations_expire(batch, &is_due) && purge(batch, &is_old) &&
                 outbox_give_up_overdue(batch, NOTICE_RETENTION_MS, OVERDUE_LIMIT, &is_old);
     bool has_expired = batch->event_count > events_before;
     bool is_backlog = (is_due && has_expired) || is_old;
     done = done && grants_sweep(batch) && audit_purge(batch) && audit_anchor(batch) &&
-           measure_oldest(batch, is_backlog);
+           measure_waits(batch, is_backlog);
     if (is_backlog)
         batch->sweep_again_ms = batch->now_ms;
     else

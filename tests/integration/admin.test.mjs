@@ -399,6 +399,11 @@ test('metrics say how long the oldest undecided task waits, and how long decisio
   await until(async () => (await value('thoughtgate_tasks_oldest_pending_seconds{workflow="a"}')) > 0, 'the age of the task', 60_000);
   assert.ok((await value('thoughtgate_tasks_oldest_pending_seconds{workflow="a"}')) <= (Date.now() - created) / 1000 + 1);
   assert.equal(await value('thoughtgate_tasks_oldest_pending_seconds{workflow="b"}'), undefined);
+  const task = await admin.task(taskId), samples = await admin.metrics();
+  const [waited, used] = ['oldest_pending_seconds', 'time_used_ratio'].map((name) => sample(samples, `thoughtgate_tasks_${name}`, { workflow: 'a' }));
+  const given = (Date.parse(task.decideBy) - Date.parse(task.createdAt)) / 1000;
+  assert.ok(used > 0 && Math.abs(used - waited / given) < 0.001, `${used} of ${given} s after ${waited} s`);
+  assert.equal(await value('thoughtgate_tasks_time_used_ratio{workflow="b"}'), undefined);
   await admin.reject(taskId, 'no');
   assert.equal(await value('thoughtgate_decision_seconds_count{workflow="a",verb="reject"}'), 1);
   assert.ok((await value('thoughtgate_decision_seconds_sum{workflow="a",verb="reject"}')) > 0);

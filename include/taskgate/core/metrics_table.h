@@ -50,6 +50,7 @@ METRIC_ROW(TLS_HANDSHAKES, COUNTER, "tls_handshakes_total", "port,outcome", "TLS
 METRIC_ROW(TOOLS_BY_ANNOTATION, GAUGE, "tools_by_annotation", "annotation", "Visible tools by announced taskSupport. Of each source the last complete list counts.")
 METRIC_ROW(TASKS_PENDING, GAUGE, "tasks_pending", "task_type", "Tasks that wait for a decision.")
 METRIC_ROW(TASKS_OLDEST_PENDING, GAUGE, "tasks_oldest_pending_seconds", "workflow", "How long the oldest undecided task of a workflow has waited; without one, no value. Looked at every ten seconds.")
+METRIC_ROW(TASKS_TIME_USED, GAUGE, "tasks_time_used_ratio", "workflow", "The largest share of its time for a decision, 0 to 1, that an undecided task of a workflow has used; without one, no value. Looked at every ten seconds.")
 METRIC_ROW(GRANTS_ACTIVE, GAUGE, "grants_active", "", "Grants in force.")
 METRIC_ROW(DEFINITIONS_CHANGED, COUNTER, "definitions_changed_total", "source,kind", "Definitions of servers that differ from those accepted, by kind: tool, prompt or skill. Each is counted once.")
 METRIC_ROW(DEFINITIONS_FLAGGED, COUNTER, "definitions_flagged_total", "source,reason", "Definitions of servers that look harmful, by reason. Each is counted once.")

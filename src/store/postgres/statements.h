@@ -92,8 +92,10 @@ STATEMENT_ROW(TASK_PURGE,
     "WITH gone AS (DELETE FROM taskgate_task WHERE ctid = ANY (ARRAY"
     " (SELECT ctid FROM taskgate_task WHERE purge_ms <= $1 ORDER BY purge_ms LIMIT $2))"
     " RETURNING bytes) SELECT coalesce(sum(bytes), 0)::bigint, count(*) FROM gone")
-STATEMENT_ROW(TASK_OLDEST,
-    "SELECT workflow, min(created_ms) FROM taskgate_task WHERE state = 0 GROUP BY workflow")
+STATEMENT_ROW(TASK_WAITS,
+    "SELECT workflow, min(created_ms),"
+    " max(($1 - created_ms) * 1000000 / greatest(decide_by_ms - created_ms, 1))"
+    " FROM taskgate_task WHERE state = 0 GROUP BY workflow")
 /* With those of a list of ids that are there. Each is a look at the index, whatever is known of
  * the size of the table. The planner would take a plain $2 for a constant, and plan each time anew. */
 STATEMENT_ROW(LIMITED_GET,

@@ -106,13 +106,14 @@ static bool add_limited_to(struct database *database, const char *owner, int64_t
     return true;
 }
 
-static bool find_oldest(struct database *database,
-                        void (*visit)(void *context, struct str workflow, int64_t created_ms),
-                        void *context)
+static bool find_waits(struct database *database, int64_t now_ms,
+                       void (*visit)(void *context, struct str workflow, int64_t created_ms,
+                                     int64_t used_millionths),
+                       void *context)
 {
-    PGresult *rows = connection_read(database, STATEMENT_TASK_OLDEST, NO_VALUES);
+    PGresult *rows = connection_read(database, STATEMENT_TASK_WAITS, VALUES(NUMBER(now_ms)));
     for (int i = 0; rows && i < PQntuples(rows); i++)
-        visit(context, row_bytes(rows, i, 0), row_number(rows, i, 1));
+        visit(context, row_bytes(rows, i, 0), row_number(rows, i, 1), row_number(rows, i, 2));
     PQclear(rows);
     return rows != NULL;
 }
@@ -134,6 +135,6 @@ const struct task_rows postgres_task_rows = {
     .expect_inserts = expect_inserts,
     .count_limited = count_limited,
     .add_limited_to = add_limited_to,
-    .find_oldest = find_oldest,
+    .find_waits = find_waits,
     .list = postgres_task_list,
 };

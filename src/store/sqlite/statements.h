@@ -71,8 +71,10 @@ STATEMENT_ROW(LIMITED_ADD,
     "INSERT INTO limited (owner, tasks, pending) VALUES (?1, ?2, ?3) ON CONFLICT (owner)"
     " DO UPDATE SET tasks = tasks + excluded.tasks, pending = pending + excluded.pending")
 STATEMENT_ROW(LIMITED_PURGE, "DELETE FROM limited WHERE tasks = 0 AND pending = 0 AND owner <> ''")
-STATEMENT_ROW(TASK_OLDEST,
-    "SELECT workflow, min(created_ms) FROM task WHERE state = 0 GROUP BY workflow")
+STATEMENT_ROW(TASK_WAITS,
+    "SELECT workflow, min(created_ms),"
+    " max((?1 - created_ms) * 1000000 / max(decide_by_ms - created_ms, 1))"
+    " FROM task WHERE state = 0 GROUP BY workflow")
 STATEMENT_ROW(PAGE_COUNT, "PRAGMA page_count")
 STATEMENT_ROW(FREE_PAGE_COUNT, "PRAGMA freelist_count")
 STATEMENT_ROW(PAGE_SIZE, "PRAGMA page_size")

@@ -60,14 +60,17 @@ static bool add_limited_to(struct database *database, const char *owner, int64_t
     return database_run(row);
 }
 
-static bool find_oldest(struct database *database,
-                        void (*visit)(void *context, struct str workflow, int64_t created_ms),
-                        void *context)
+static bool find_waits(struct database *database, int64_t now_ms,
+                       void (*visit)(void *context, struct str workflow, int64_t created_ms,
+                                     int64_t used_millionths),
+                       void *context)
 {
-    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_OLDEST);
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_WAITS);
+    sqlite3_bind_int64(row, 1, now_ms);
     int code;
     while ((code = sqlite3_step(row)) == SQLITE_ROW)
-        visit(context, database_column_bytes(row, 0), sqlite3_column_int64(row, 1));
+        visit(context, database_column_bytes(row, 0), sqlite3_column_int64(row, 1),
+              sqlite3_column_int64(row, 2));
     database_release(row);
     return code == SQLITE_DONE;
 }
@@ -89,6 +92,6 @@ const struct task_rows sqlite_task_rows = {
     .expect_inserts = expect_inserts,
     .count_limited = count_limited,
     .add_limited_to = add_limited_to,
-    .find_oldest = find_oldest,
+    .find_waits = find_waits,
     .list = task_rows_list,
 };

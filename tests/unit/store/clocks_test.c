@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "harness.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
 
 static struct scratch scratch;
 static struct bench bench;
@@ -159,6 +161,64 @@ START_TEST(a_task_past_its_retention_goes_and_its_audit_stays)
 }
 END_TEST
 
+/* ---- what the first sweep measures ---- */
+
+/* -1: it has none. */
+static double gauge(const char *name)
+{
+    struct buffer out = {0};
+    size_t length;
+    metrics_write(&out, false);
+    char *text = buffer_take(&out, &length);
+    const char *line = strstr(text, name);
+    double value = line ? strtod(line + strlen(name), NULL) : -1;
+    free(text);
+    return value;
+}
+
+static void set_times(const struct task *task, int64_t created_ms, int64_t decide_by_ms)
+{
+    char sql[160];
+    snprintf(sql, sizeof sql,
+             "UPDATE task SET created_ms = %lld, decide_by_ms = %lld WHERE id = '%s'",
+             (long long)created_ms, (long long)decide_by_ms, task->id);
+    ck_assert_int_eq(scratch_execute(&scratch, sql), SQLITE_OK);
+}
+
+#define TIME_USED "\nthoughtgate_tasks_time_used_ratio{workflow=\"\"} "
+#define OLDEST "\nthoughtgate_tasks_oldest_pending_seconds{workflow=\"\"} "
+
+/* The younger task has less time left than the older one. */
+START_TEST(the_largest_share_of_time_used_need_not_be_that_of_the_oldest_task)
+{
+    struct task *old = create_task(&bench, new_task("anonymous"));
+    struct task *young = create_task(&bench, new_task("anonymous"));
+    bench_close(&bench);
+    int64_t now_ms = clock_now_ms();
+    set_times(old, now_ms - 3600000, now_ms + 32400000);
+    set_times(young, now_ms - 1800000, now_ms + 600000);
+    bench_open(&bench, &scratch);
+    task_unref(get_task(&bench, old->id));
+    double used = gauge(TIME_USED), waited_s = gauge(OLDEST);
+    ck_assert_msg(used >= 0.749 && used < 0.8, "%f", used);
+    ck_assert_msg(waited_s >= 3599 && waited_s < 3720, "%f", waited_s);
+
+    task_unref(move_task(&bench, young->id, &cancel));
+    reopen();
+    task_unref(get_task(&bench, old->id));
+    used = gauge(TIME_USED);
+    ck_assert_msg(used >= 0.0999 && used < 0.104, "%f", used);
+
+    task_unref(move_task(&bench, old->id, &cancel));
+    reopen();
+    task_unref(get_task(&bench, old->id));
+    ck_assert_double_eq(gauge(TIME_USED), -1);
+    task_unref(old);
+    task_unref(young);
+    metrics_finish();
+}
+END_TEST
+
 /* ---- after a crash ---- */
 
 START_TEST(executions_of_a_dead_process_end_unknown)
@@ -272,6 +332,7 @@ int main(void)
     tcase_add_test(tests, deadlines_hold_on_decisions_and_are_kept);
     tcase_add_test(tests, deadlines_hold_on_reads_and_lists);
     tcase_add_test(tests, a_task_past_its_retention_goes_and_its_audit_stays);
+    tcase_add_test(tests, the_largest_share_of_time_used_need_not_be_that_of_the_oldest_task);
     tcase_add_test(tests, executions_of_a_dead_process_end_unknown);
     tcase_add_test(tests, a_damaged_row_is_left_alone_and_blocks_nobody);
     tcase_add_test(tests, calls_come_between_the_batches_of_a_backlog);
