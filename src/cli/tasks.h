@@ -5,7 +5,7 @@
 
 #include "admin_client.h"
 
-/* ---- tasks_show.c: from the API's JSON to text for people ---- */
+/* ---- tasks_table.c: from the API's JSON to text for people ---- */
 /* Tasks as a table. On a terminal the ids are cut to what tells them apart. */
 struct tasks_table {
     const struct str *tasks; /* JSON objects */
@@ -14,6 +14,11 @@ struct tasks_table {
     bool for_terminal;
 };
 void tasks_append_table(struct buffer *out, const struct tasks_table *tasks);
+
+/* ---- tasks_show.c ---- */
+/* A name may be as long as a body: a member that is a string, decoded and cut where others stand
+ * beside it. `show` has it whole. */
+void tasks_read_short(struct buffer *text, struct str task, const char *name);
 /* "4m 10s": the two largest units; "0s" from there on down. */
 void tasks_append_span(struct buffer *out, int64_t ms);
 /* One change as it is watched: time, task, state, tool, caller, and what the state comes of. */

@@ -1,4 +1,4 @@
-/* Tasks for people: a table, a page of details, a line per change. */
+/* Tasks for people: a page of details, a line per change. */
 #include <string.h>
 
 #include "tasks.h"
@@ -15,7 +15,7 @@
 #include "tasks_pages.h"
 #include "terminal.h"
 
-#define CELL_BYTES 128
+#define SHORT_BYTES 128
 
 void tasks_append_member(struct buffer *out, struct str task, const char *name)
 {
@@ -53,14 +53,12 @@ static void append_time(struct buffer *out, struct str task, const char *name)
     buffer_finish(&time);
 }
 
-/* A name may be as long as a body, and a column is as wide as its widest cell. So the table cuts
- * it; `show` has it whole. */
-static void read_short(struct buffer *text, struct str task, const char *name)
+void tasks_read_short(struct buffer *text, struct str task, const char *name)
 {
     json_decode_string(json_member(task, name), text);
-    if (text->length <= CELL_BYTES)
+    if (text->length <= SHORT_BYTES)
         return;
-    text->length = CELL_BYTES;
+    text->length = SHORT_BYTES;
     while (text->length > 0 && ((unsigned char)text->bytes[text->length] & 0xC0) == 0x80)
         text->length--; /* between two characters */
     buffer_append(text, STR("…"));
@@ -83,107 +81,6 @@ void tasks_append_span(struct buffer *out, int64_t ms)
     if (first < 3)
         buffer_append_format(out, " %lld%c", (long long)parts[first + 1].count,
                              parts[first + 1].unit);
-}
-
-/* ---- the table ---- */
-
-#define ID_SHOWN_MIN 11 /* "tg_" and eight digits */
-
-static size_t common_length(struct str left, struct str right)
-{
-    size_t length = 0;
-    while (length < left.length && length < right.length &&
-           left.bytes[length] == right.bytes[length])
-        length++;
-    return length;
-}
-
-/* How much of the ids tells all of these tasks apart. */
-static size_t id_length(const struct tasks_table *tasks)
-{
-    size_t length = ID_SHOWN_MIN;
-    if (!tasks->for_terminal)
-        return SIZE_MAX;
-    for (size_t i = 0; i < tasks->count; i++) {
-        for (size_t j = i + 1; j < tasks->count; j++) {
-            size_t common = common_length(json_member(tasks->tasks[i], "id"),
-                                          json_member(tasks->tasks[j], "id"));
-            if (common > length) /* one character of it is the quote */
-                length = common;
-        }
-    }
-    return length;
-}
-
-static void add_asker(struct buffer *cell, struct str task, int64_t now_ms)
-{
-    tasks_append_asker(cell, task);
-}
-
-static void add_left(struct buffer *cell, struct str task, int64_t now_ms)
-{
-    bool waits = json_string_equals(json_member(task, "state"), STR("pending"));
-    if (waits && tasks_time(task, "decideBy"))
-        tasks_append_span(cell, tasks_time(task, "decideBy") - now_ms);
-}
-
-static void add_age(struct buffer *cell, struct str task, int64_t now_ms)
-{
-    if (!tasks_time(task, "createdAt"))
-        return;
-    tasks_append_span(cell, now_ms - tasks_time(task, "createdAt"));
-    buffer_append(cell, STR(" ago"));
-}
-
-static const struct {
-    const char *heading, *member; /* member NULL: `add` writes it, as it is shown */
-    void (*add)(struct buffer *cell, struct str task, int64_t now_ms);
-    bool may_shrink;
-} columns[] = {
-    {"ID", "id", NULL, false},           {"STATE", "state", NULL, false},
-    {"LEFT", NULL, add_left, false},     {"TOOL", "tool", NULL, true},
-    {"ASKED BY", NULL, add_asker, true}, {"SOURCE", "source", NULL, true},
-    {"ASKED", NULL, add_age, false},
-};
-enum { COLUMNS = sizeof columns / sizeof *columns, ID_COLUMN = 0, STATE_COLUMN = 1 };
-
-static const char *paint(size_t row, size_t column, struct str cell)
-{
-    if (row == 0)
-        return colour_bold();
-    return column == STATE_COLUMN ? colour_of_state(cell) : "";
-}
-
-void tasks_append_table(struct buffer *out, const struct tasks_table *tasks)
-{
-    const char *headings[COLUMNS];
-    struct table table;
-    size_t length = id_length(tasks);
-    for (size_t i = 0; i < COLUMNS; i++)
-        headings[i] = columns[i].heading;
-    table_init(&table, COLUMNS, headings);
-    for (size_t i = 0; i < COLUMNS; i++)
-        table.may_shrink |= columns[i].may_shrink ? 1u << i : 0;
-    table.paint = paint;
-    for (size_t i = 0; i < tasks->count * COLUMNS; i++) {
-        struct buffer cell;
-        struct str task = tasks->tasks[i / COLUMNS];
-        size_t column = i % COLUMNS;
-        buffer_init(&cell);
-        if (columns[column].member)
-            read_short(&cell, task, columns[column].member);
-        else
-            columns[column].add(&cell, task, tasks->now_ms);
-        if (column == ID_COLUMN && cell.length > length)
-            cell.length = length;
-        if (columns[column].member)
-            table_add(&table, cell.length ? buffer_str(&cell) : STR("-"));
-        else
-            table_add_shown(&table, cell.length ? buffer_str(&cell) : STR("-"));
-        buffer_finish(&cell);
-    }
-    table_write(&table, out);
-    table_finish(&table);
 }
 
 void tasks_append_missing(struct buffer *out, struct str task)
@@ -386,7 +283,7 @@ void tasks_append_change(struct buffer *out, struct str task)
     struct buffer by, tool;
     buffer_init(&by);
     buffer_init(&tool);
-    read_short(&tool, task, "tool");
+    tasks_read_short(&tool, task, "tool");
     tasks_append_member(out, task, "id");
     buffer_append(out, STR("  "));
     append_state(out, task);
@@ -414,7 +311,7 @@ static void append_cause(struct buffer *out, struct str task)
     tasks_append_member(&cause, task, "reason");
     if (cause.length == 0 || json_string_equals(json_member(task, "state"), STR("failed"))) {
         buffer_clear(&cause);
-        read_short(&cause, task, "statusMessage");
+        tasks_read_short(&cause, task, "statusMessage");
     }
     if (cause.length > 0) {
         buffer_append(out, STR(": "));

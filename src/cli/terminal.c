@@ -136,8 +136,7 @@ bool terminal_write(const struct buffer *text)
 /* ---- tables ---- */
 
 #define COLUMN_GAP 2
-#define SHRUNK_MIN 8 /* of a column that is cut */
-#define INDENT 1     /* of the second line of a row and those behind it */
+#define INDENT 1 /* of the second line of a row and those behind it */
 
 static size_t width_of_terminal(void)
 {
@@ -196,7 +195,7 @@ struct place {
     size_t line, start, width;
 };
 
-/* Takes from the widest of the columns that may shrink, until a row fits or nothing is left to
+/* Takes from the widest of the columns that may be cut, until a row fits or nothing is left to
  * take. */
 static void shrink(const struct table *table, struct place *places)
 {
@@ -206,7 +205,7 @@ static void shrink(const struct table *table, struct place *places)
     while (total > table->room) {
         struct place *widest = NULL;
         for (size_t i = 0; i < table->columns; i++) {
-            bool may = (table->may_shrink & 1u << i) && places[i].width > SHRUNK_MIN;
+            bool may = table->least[i] > 0 && places[i].width > table->least[i];
             if (may && (!widest || places[i].width > widest->width))
                 widest = &places[i];
         }

@@ -14,12 +14,13 @@ bool terminal_write(const struct buffer *text);
 
 /* A table: rows of cells, columns as wide as their widest cell. A row that is wider than the
  * terminal goes on in indented lines, from the same column in each row, unless it fits when
- * columns that `may_shrink` are cut. */
+ * columns with a `least` are cut to no less than that. */
+#define TABLE_COLUMNS_MAX 16
 struct table {
     struct buffer *cells; /* row by row; the first row is the heading */
     size_t columns, count;
-    size_t room;         /* columns of the terminal; 0: it is none, and there is room for all */
-    unsigned may_shrink; /* bits of columns */
+    size_t room; /* columns of the terminal; 0: it is none, and there is room for all */
+    unsigned char least[TABLE_COLUMNS_MAX]; /* of each column; 0: it is not cut */
     /* The control sequence before a cell, colour_end() behind it; or NULL. */
     const char *(*paint)(size_t row, size_t column, struct str cell);
 };

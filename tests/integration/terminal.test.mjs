@@ -51,6 +51,8 @@ test('tasks list fits the terminal; its short ids are enough for the other comma
   assert.equal(lines.length, 4, output);
   for (const line of lines) assert.ok([...line].length <= 80, `${[...line].length}: ${line}`);
   assert.match(lines[2], /delete_e\S*…/, 'a long name is cut');
+  assert.match(lines[0], /TOOL +RISK +CALL +ASKED BY/);
+  assert.match(lines[1], / pay +medium +user: 1 /);
   const short = lines.slice(1).map((line) => line.split(' ')[0]);
   assert.deepEqual(short, ids.map((id, i) => id.slice(0, short[i].length)));
   assert.ok(short.every((id) => id.length < 20));
@@ -60,6 +62,24 @@ test('tasks list fits the terminal; its short ids are enough for the other comma
   assert.equal((await admin.task(ids[1])).state, 'rejected');
   const piped = await gateway.cli(['tasks', 'list']);
   for (const id of ids) assert.ok(piped.stdout.includes(id), 'a program gets whole ids');
+});
+
+test('tasks list has risk and call of each task, whole where no terminal cuts it and without what a terminal obeys', async (t) => {
+  const show = { summary: 'Deletes {name} for good', risk: 'high' };
+  const { gateway, connect } = await scene(t, {
+    rules: [{ match: 'drop', action: 'approve', show }, ['*', 'approve']],
+    approval: workflow('10m', { redact_fields: ['pin'] }),
+    upstream: { tools: [tool('drop'), { ...tool('read'), annotations: { readOnlyHint: true } }] },
+  });
+  const client = await connect();
+  await client.createTask('drop', { name: `${'é'.repeat(100)}\u001b[2J` });
+  await client.createTask('read', { 'k\u202e': `a\u001b[31m${'\n'.repeat(60)}DROP`, n: 12, list: [1, 2], empty: {}, pin: 4711 });
+  await client.createTask('read', { text: 'x'.repeat(500), more: 1 });
+  const lines = rows((await gateway.cli(['tasks', 'list'])).stdout);
+  assert.equal(lines.length, 3);
+  assert.ok(lines.some((line) => / drop +high +/.test(line) && line.includes(`Deletes "${'é'.repeat(100)}\\u001b[2J" for good  `)), lines.join('\n'));
+  assert.ok(lines.some((line) => / read +low +/.test(line) && line.includes('k\\u202e: a\\u001b[31m[60 line breaks]DROP · n: 12 · list: [2 items] · empty: {} · pin: [REDACTED]  ')), lines.join('\n'));
+  assert.ok(lines.some((line) => line.includes(`text: ${'x'.repeat(154)}…  `)), lines.join('\n'));
 });
 
 test('an id that begins several others is refused, and decides nothing; one of no task is not found', async (t) => {

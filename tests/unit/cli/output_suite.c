@@ -40,17 +40,20 @@ START_TEST(tasks_are_shown_whole_and_safe)
     static const char list[] =
         "{\"tasks\":[{\"id\":\"tg_1\",\"state\":\"pending\",\"tool\":\"x\xE2\x80\xAEy\",\"source\":"
         "\"up\",\"principal\":\"p\",\"createdAt\":\"2026-01-12T22:32:00.123Z\",\"decideBy\":"
-        "\"2026-01-12T22:42:00.000Z\","
+        "\"2026-01-12T22:42:00.000Z\",\"risk\":\"high\","
         "\"arguments\":{\"big\":9007199254740993},\"decidedBy\":null}],\"nextCursor\":\"c1f\"}";
     struct buffer out;
     buffer_init(&out);
     struct str task = str_slice(list + 10, strlen(list) - 10 - strlen("],\"nextCursor\":\"c1f\"}"));
     struct tasks_table table = {&task, 1, INT64_C(1768257130123), false};
     tasks_append_table(&out, &table);
-    expect_text(&out, "ID    STATE    LEFT    TOOL      ASKED BY        SOURCE  ASKED\n"
-                      "tg_1  pending  9m 49s  x\\u202ey  unverified \"p\"  up      10s ago\n");
+    expect_text(&out, "ID    STATE    LEFT    TOOL      RISK  CALL                   ASKED BY      "
+                      "  SOURCE  ASKED\n"
+                      "tg_1  pending  9m 49s  x\\u202ey  high  big: 9007199254740993  unverified "
+                      "\"p\"  up      10s ago\n");
     tasks_append_details(&out, task);
-    expect_text(&out, "Task       tg_1\nState      pending\nTool       x\\u202ey\nSource     up\n"
+    expect_text(&out, "Task       tg_1\nState      pending\nRisk       high\nTool       "
+                      "x\\u202ey\nSource     up\n"
                       "Asked by   unverified \"p\"\nCreated    2026-01-12 22:32:00Z\n"
                       "Decide by  2026-01-12 22:42:00Z\n"
                       "Arguments  {\n  \"big\": 9007199254740993\n}\n");
@@ -157,7 +160,7 @@ START_TEST(a_table_fits_where_columns_may_be_cut)
         for (size_t j = 0; j < sizeof cells / sizeof *cells; j++)
             table_add(&table, str_from(cells[j]));
         table.room = rows[i].room;
-        table.may_shrink = 6;
+        table.least[1] = table.least[2] = 8;
         table_write(&table, &out);
         table_finish(&table);
         expect_text(&out, rows[i].text);
