@@ -231,6 +231,15 @@ bool pins_is_changed(const struct pin_name *name, const char *digest)
     return is_changed;
 }
 
+bool pins_has_accepted(const struct pin_name *name, const char *digest)
+{
+    pthread_mutex_lock(&pins.lock);
+    const struct pin *pin = find(name);
+    bool has = pin && pin->accepted && strstr(pin->accepted, digest);
+    pthread_mutex_unlock(&pins.lock);
+    return has;
+}
+
 unsigned pins_flags(const struct pin_name *name)
 {
     pthread_mutex_lock(&pins.lock);

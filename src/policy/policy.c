@@ -307,6 +307,12 @@ bool policy_is_prompt_visible(const struct policy *policy, const struct config_s
            is_shown(policy, source, DEFINITION_PROMPT, prompt);
 }
 
+bool policy_is_skill_visible(const struct policy *policy, const struct config_source *source,
+                             struct str uri)
+{
+    return is_shown(policy, source, DEFINITION_SKILL, uri);
+}
+
 bool policy_allows_method(const struct policy *policy, struct str method)
 {
     size_t position;

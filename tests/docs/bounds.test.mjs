@@ -113,6 +113,8 @@ const MAPS = {
   'src/gateway/state/definition_watch.c first': { all: 'passing' },
   'src/gateway/state/definition_watch.c folded': { all: 'passing' },
   'src/gateway/state/definition_watch.c sources': { all: 'configured' },
+  'src/gateway/state/skill_files.c skills': { all: 'SKILL_FILES_MOST in src/gateway/state/skill_files.h' },
+  'src/gateway/state/skill_files.c sources': { all: 'configured' },
   'src/gateway/state/quota.c counts': { each: 'limits.share_percent', all: 'limits.pending_total' },
   'src/gateway/state/seen_table.c entries': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
   'src/gateway/state/session_limits.c by_name': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },

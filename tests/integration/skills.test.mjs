@@ -1,10 +1,12 @@
 // The skills extension: lists, entries and directories are judged by the URIs that they name, in both eras.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { stage as bridgedStage } from './lib/bridged_stage.mjs';
 import { key } from './lib/modern_client.mjs';
 import { modernScene } from './lib/modern_scene.mjs';
 import { scene } from './lib/scene.mjs';
+import { until } from './lib/wait.mjs';
 
 const file = (uri) => ({ uri, digest: `sha256:${'0'.repeat(64)}`, size: 1 });
 const skill = (path, resources = [`skill://${path}/SKILL.md`]) => ({ uri: `skill://${path}/SKILL.md`, frontmatter: { name: path.split('/').at(-1), description: 'd', 'x y': [1] }, resources: Array.isArray(resources) ? resources.map(file) : resources });
@@ -104,6 +106,74 @@ test('an extension that deny hides has no methods; modern clients before a legac
     for (const method of ['skills/list', 'skills/get', 'resources/directory/read']) {
       assert.equal((await client.error(method, { uri: GOOD.uri })).code, -32601, `${what} ${method}`);
       assert.equal(upstream.of(method).length, 0, what);
+    }
+  }
+});
+
+const LARGEST = 16 * 1024 * 1024;
+const digestOf = (bytes) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+/** A server's only skill: what it says of its files, and what it gives for each. */
+const pinned = (files, { resources = Object.entries(files), ...more } = {}) => ({
+  uri: 'skill://live/SKILL.md',
+  frontmatter: { name: 'live', description: 'd' },
+  resources: Array.isArray(resources) ? resources.map(([name, { bytes }]) => ({ uri: `skill://live/${name}`, digest: digestOf(bytes), size: Buffer.byteLength(bytes) })) : resources,
+  ...more,
+});
+const contentOf = (uri, { bytes, isBlob }) => (isBlob ? { uri, blob: Buffer.from(bytes).toString('base64') } : { uri, text: bytes });
+const serve = (upstream, skills, files) => {
+  Object.assign(upstream.handlers, {
+    'skills/list': ({ reply }) => reply.result({ resultType: 'complete', skills }),
+    'skills/get': ({ reply }) => reply.result({ resultType: 'complete', skill: skills[0] }),
+    'resources/read': ({ reply, params }) => reply.result({ resultType: 'complete', contents: [contentOf(params.uri, files[params.uri.split('/').at(-1).replace('%61', 'a')])] }),
+  });
+};
+
+test('pin.skills approve: a changed skill is absent until it is accepted, and files that are not those of an accepted skill do not go down', async (t) => {
+  const first = { 'SKILL.md': { bytes: 'Do “this”.\n' }, 'a.bin': { bytes: 'abcd', isBlob: true } }, second = { ...first, 'SKILL.md': { bytes: 'Do “that”.\n' }, 'new.md': { bytes: 'n' } };
+  for (const [what, { upstream, admin }, client] of await everywhere(t, { source: { pin: { skills: 'approve' } } })) {
+    const uris = async () => (await client.result('skills/list')).skills.map(({ uri }) => uri);
+    const read = async (name) => {
+      const { message } = await client.send('resources/read', { uri: `skill://live/${name}` });
+      return message.error ? [message.error.code, message.error.data.error_type] : message.result.contents[0].text ?? message.result.contents[0].blob;
+    };
+    const MISMATCH = [-32602, 'digest_mismatch'];
+    const skill = async (state) => until(async () => (await admin.get('/api/v1/definitions?kind=skill')).json.definitions.find((row) => row.state === state), `${what} ${state}`);
+    const accept = async () => {
+      const { source, kind, name, digest } = await skill('changed');
+      assert.equal((await admin.post('/api/v1/definitions/accept', { source, kind, name, digest })).status, 200, what);
+    };
+    serve(upstream, [pinned(first)], first);
+    assert.deepEqual(await read('SKILL.md'), MISMATCH, `${what}: nothing is known yet`);
+    assert.deepEqual(await uris(), ['skill://live/SKILL.md'], what);
+    assert.deepEqual([await read('SKILL.md'), await read('a.bin'), await read('%61.bin')], [first['SKILL.md'].bytes, 'YWJjZA==', 'YWJjZA=='], what);
+    serve(upstream, [pinned(first)], { ...second, 'a.bin': { bytes: 'abce', isBlob: true } });
+    assert.deepEqual([await read('SKILL.md'), await read('a.bin'), await read('%61.bin')], [MISMATCH, MISMATCH, MISMATCH], what);
+    await skill('accepted');
+    serve(upstream, [pinned(second)], second);
+    assert.deepEqual([await uris(), (await client.error('skills/get', { uri: 'skill://live/SKILL.md' })).code], [[], -32602], what);
+    assert.deepEqual([await read('SKILL.md'), await read('new.md'), await read('a.bin')], [MISMATCH, MISMATCH, 'YWJjZA=='], what);
+    await accept();
+    assert.deepEqual([await uris(), (await client.result('skills/get', { uri: 'skill://live/SKILL.md' })).skill], [['skill://live/SKILL.md'], pinned(second)], what);
+    assert.deepEqual([await read('SKILL.md'), await read('new.md')], [second['SKILL.md'].bytes, 'n'], what);
+    serve(upstream, [pinned({}, { resources: 'dynamic' })], { ...second, 'x.md': { bytes: 'x' } });
+    assert.deepEqual([await uris(), await read('x.md')], [[], MISMATCH], `${what}: an array that became "dynamic" is a change`);
+    await accept();
+    assert.deepEqual([await uris(), await read('x.md')], [['skill://live/SKILL.md'], 'x'], what);
+  }
+});
+
+test('pin.skills approve: files up to 16 MiB are compared, larger ones refused; warn reads nothing', async (t) => {
+  const largest = { bytes: Buffer.alloc(LARGEST, 7), isBlob: true }, tooLarge = { bytes: Buffer.alloc(LARGEST + 1, 7), isBlob: true };
+  const files = { 'SKILL.md': { bytes: 's' }, 'largest': largest, 'larger': tooLarge, 'both': { bytes: 's' } };
+  const upstream = { capabilities: capabilities(), handlers: handlers() };
+  for (const [pin, wanted] of [['approve', { largest: undefined, larger: 'digest_mismatch', both: 'digest_mismatch' }], ['warn', { both: undefined }]]) {
+    const { upstream: server, connect } = await scene(t, { upstream, source: { pin: { skills: pin } } });
+    const client = await connect();
+    serve(server, [pinned(files)], files);
+    await client.result('skills/list');
+    for (const [name, type] of Object.entries(wanted)) {
+      if (name === 'both') server.handlers['resources/read'] = ({ reply }) => reply.result({ contents: [{ uri: 'skill://live/both', text: 's', blob: 'cw==' }] });
+      assert.equal((await client.send('resources/read', { uri: `skill://live/${name}` })).message.error?.data.error_type, type, `${pin} ${name}`);
     }
   }
 });

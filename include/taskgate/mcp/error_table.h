@@ -26,6 +26,7 @@ ERROR_ROW(UPSTREAM_TIMEOUT, -32001, "upstream_timeout", "UpstreamTimeout", "The 
 ERROR_ROW(UPSTREAM_ERROR, -32002, "upstream_error", "Upstream error", "The reply of the server is not the response to the request, or could not be read.")
 ERROR_ROW(RESOURCE_NOT_FOUND, -32002, "resource_not_found", "Resource not found", "`resources/read` names a resource that is not the gateway's, and the server has no resources.")
 ERROR_ROW(RESOURCE_UNKNOWN, -32602, "resource_not_found", "Resource not found", "The same of a modern request; or `expose` hides the URI of an extension's method, or a file of the skill that it names.")
+ERROR_ROW(DIGEST_MISMATCH, -32602, "digest_mismatch", "The content is not that of the skill's digest", "Under `pin.skills: approve`: the content of a skill's file has another digest or size than the accepted skill says, or is larger than 16 MiB.")
 ERROR_ROW(POLICY_DENIED, -32003, "policy_denied", "Policy denied", "The policy engine rejected the call.")
 ERROR_ROW(TASK_EXPIRED, -32005, "task_expired", "Task expired", "The call was approved, but not run in time.")
 ERROR_ROW(TASK_CANCELLED, -32006, "task_cancelled", "Task cancelled", "`tasks/result` names a cancelled task.")

@@ -45,6 +45,8 @@ bool pins_put(const struct pin_name *name, const struct pin_row *row, bool is_an
 /* Whether the present definition, or the one with this digest ("" or NULL: none), is not accepted.
  */
 bool pins_is_changed(const struct pin_name *name, const char *digest);
+/* Whether the definition with this digest is accepted, whichever is present. */
+bool pins_has_accepted(const struct pin_name *name, const char *digest);
 unsigned pins_flags(const struct pin_name *name);
 /* Appends the difference of a changed one, if it is known. */
 void pins_write_difference(const struct pin_name *name, struct buffer *out);

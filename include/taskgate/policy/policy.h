@@ -128,14 +128,17 @@ unsigned policy_rehearse(const struct policy *policy, const struct policy_reques
                          const struct policy_facts *facts, unsigned unknown,
                          struct policy_trace *trace, struct policy_decision *decision);
 
-/* Whether `expose` and `enabled` of the source let clients see the name at all, and, of a tool or a
- * prompt, `hide_flagged` and `pin.prompts`. */
+/* Whether `expose` and `enabled` of the source let clients see the name at all, and, of a tool, a
+ * prompt or a skill, `hide_flagged`, `pin.prompts` and `pin.skills`. */
 bool policy_is_exposed(const struct policy *policy, const struct config_source *source,
                        struct str name);
 bool policy_is_visible(const struct policy *policy, const struct config_source *source,
                        struct str tool);
 bool policy_is_prompt_visible(const struct policy *policy, const struct config_source *source,
                               struct str prompt);
+/* Without `expose`, which judges URIs. */
+bool policy_is_skill_visible(const struct policy *policy, const struct config_source *source,
+                             struct str uri);
 
 /* The same of a resource, whose URI may be spelled in several ways (taskgate/policy/uri.h): it is
  * looked at as it is written and as it is normalized, and the stricter outcome holds. From loose to

@@ -6,6 +6,7 @@
 #include "mcp_client/era_probe.h"
 #include "methods.h"
 #include "name_gate.h"
+#include "state/definition_watch.h"
 #include "state/source_eras.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
@@ -17,12 +18,39 @@
 struct judgement {
     const struct call *call;
     enum name_gate_verdict verdict; /* on the last URI */
+    bool is_of_skills;
 };
 
+/* Before they are judged. */
+static void pin_skills(const struct call *call, struct str result)
+{
+    struct str skill = json_member(result, "skill"), skills = json_member(result, "skills");
+    struct definition_watch *watch = call->worker->gateway->definitions;
+    bool is_whole = call->envelope.cursor.raw.length == 0 && mcp_next_cursor(result).length == 0;
+    struct buffer entry;
+    buffer_init(&entry);
+    buffer_append_format(&entry, "[%.*s]", STR_ARGS(skill));
+    definition_watch_see_entries(watch, call->source, DEFINITION_SKILL, skills, is_whole);
+    definition_watch_see_entries(watch, call->source, DEFINITION_SKILL, buffer_str(&entry), false);
+    buffer_finish(&entry);
+}
+
+/* Whether the answer has skills themselves; these are pinned. */
+static bool has_skills(const struct call *call)
+{
+    return call->method->extension.of == MCP_EXTENSION_SKILLS &&
+           str_starts_with(str_from(call->method->extension.member), STR("skill"));
+}
+
+/* A skill that has changed, or is flagged, may be there as if it were not. */
 static bool judge(void *context, struct str uri)
 {
     struct judgement *judgement = context;
-    judgement->verdict = name_gate_judge_uri(judgement->call, uri);
+    const struct call *call = judgement->call;
+    judgement->verdict = name_gate_judge_uri(call, uri);
+    if (judgement->is_of_skills &&
+        !policy_is_skill_visible(call->snapshot->policy, call->source, uri))
+        judgement->verdict = NAME_GATE_HIDDEN;
     return judgement->verdict == NAME_GATE_FORWARD;
 }
 
@@ -45,10 +73,12 @@ static void write_cacheable(const struct call *call, struct str result, struct s
 static void rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
     const struct mcp_method *method = call->method;
-    struct judgement judgement = {.call = call};
+    struct judgement judgement = {.call = call, .is_of_skills = has_skills(call)};
     struct buffer list;
     size_t start = out->length;
     buffer_init(&list);
+    if (judgement.is_of_skills && method->extension.answer == MCP_ANSWER_LIST)
+        pin_skills(call, reply->result);
     if (method->extension.answer == MCP_ANSWER_LIST)
         mcp_entries_filter(&list, reply->result, method->extension.member, judge, &judgement);
     else
@@ -68,7 +98,10 @@ static bool refuse_entry(struct call *call, struct str result, struct buffer *me
     const struct jsonrpc_error_data unknown = {.details = call->envelope.uri.text},
                                     denied = {
                                         .gate = str_from(policy_gate_name(POLICY_GATE_GOVERNANCE))};
-    struct judgement judgement = {.call = call, .verdict = NAME_GATE_HIDDEN};
+    struct judgement judgement = {
+        .call = call, .verdict = NAME_GATE_HIDDEN, .is_of_skills = has_skills(call)};
+    if (judgement.is_of_skills)
+        pin_skills(call, result);
     if (mcp_entry_passes(json_member(result, call->method->extension.member), judge, &judgement))
         return false;
     bool is_denied = judgement.verdict == NAME_GATE_DENIED;
@@ -81,8 +114,9 @@ static bool refuse_entry(struct call *call, struct str result, struct buffer *me
 
 void extension_write_late(struct call *call, struct str result, struct buffer *out)
 {
-    struct judgement judgement = {.call = call};
+    struct judgement judgement = {.call = call, .is_of_skills = true};
     struct str skill = json_member(result, "skill");
+    pin_skills(call, result);
     if (skill.length == 0)
         mcp_entries_filter(out, result, "skills", judge, &judgement);
     else if (mcp_entry_passes(skill, judge, &judgement))

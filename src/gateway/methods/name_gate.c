@@ -7,6 +7,7 @@
 #include "doc_resources.h"
 #include "methods.h"
 #include "relay/relay.h"
+#include "skill_contents.h"
 
 #include "taskgate/core/metrics.h"
 #include "taskgate/policy/gate.h"
@@ -202,6 +203,7 @@ static void judge(struct call *call)
                                     .forbidden = name_gate_forbids_now};
     if (may_know_no_resources(call))
         options.replace_error = say_not_found;
+    skill_contents_check(call, &options);
     bridge_down_start(call, &options);
 }
 

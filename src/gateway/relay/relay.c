@@ -271,7 +271,7 @@ static void count_too_large(void)
 
 static void take_whole(struct relay *relay, struct str bytes)
 {
-    size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
+    size_t most = relay_most_held(relay);
     if (bytes.length > most || relay->kept.length > most - bytes.length) {
         count_too_large();
         relay_fail(relay, RELAY_UNREADABLE);
@@ -285,7 +285,7 @@ static void take_whole(struct relay *relay, struct str bytes)
 
 static void take_events(struct relay *relay, struct str bytes)
 {
-    size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
+    size_t most = relay_most_held(relay);
     bool is_anothers = false;
     if (relay->is_looked_at)
         bytes.length = reply_event_check_feed(&relay->reply, bytes, &is_anothers);

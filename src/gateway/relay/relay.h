@@ -63,6 +63,7 @@ struct relay_options {
     /* Of a bridged call, before it is sent once more: whether the rules in force now forbid it.
      * Then the call is answered. NULL: they are not asked. */
     bool (*forbidden)(struct call *call);
+    size_t most_bytes; /* that are held of a reply that is read, if more than limits.result_bytes */
     bool takes_responses; /* `take_message` sees the responses on the event stream, too */
     /* Whether the call goes on without the server. `reply` is its whole reply, or empty at the end
      * of its event stream. Then the relay lets go of the call, and `alone` goes on with it: on the

@@ -55,7 +55,7 @@ static bool rewrite_data(struct relay *relay, struct str data, struct buffer *me
 {
     if (!relay_rewrites(&relay->options) || data.length == 0)
         return false;
-    bool is_too_large = data.length > (size_t)relay->call->snapshot->config->limits.result_bytes;
+    bool is_too_large = data.length > relay_most_held(relay);
     if (is_too_large)
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
     if (!is_too_large && relay_rewrite(relay->call, &relay->options, data, message))

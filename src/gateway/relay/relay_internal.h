@@ -68,6 +68,8 @@ bool relay_is_of_request(const struct relay *relay);
 bool relay_lasts(const struct relay *relay);
 /* Whether a body of so many bytes is longer than an answer may be, which is counted. */
 bool relay_reply_is_too_large(const struct relay *relay, int64_t bytes);
+/* That are held of a reply that is read. */
+size_t relay_most_held(const struct relay *relay);
 /* The head has come. false: the reply must not be passed on. */
 bool relay_reply_begin(struct relay *relay, const struct headers *headers);
 /* HTTP errors that are no JSON-RPC go down as they are. Their connection is not kept. */

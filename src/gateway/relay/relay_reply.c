@@ -27,6 +27,12 @@ bool relay_reply_is_too_large(const struct relay *relay, int64_t bytes)
     return true;
 }
 
+size_t relay_most_held(const struct relay *relay)
+{
+    size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
+    return relay->options.most_bytes > most ? relay->options.most_bytes : most;
+}
+
 /* The client would follow it past the gateway. Metadata (options.url) is no message. */
 static bool is_redirect(const struct relay *relay)
 {

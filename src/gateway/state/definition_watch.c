@@ -16,6 +16,8 @@
 #include "taskgate/policy/pins.h"
 #include "taskgate/store/definitions.h"
 
+#include "skill_files.h"
+
 /* Definitions that one call tells the store of. */
 #define MOST_AT_ONCE 500
 #define PAGE 500
@@ -43,6 +45,7 @@ struct definition_watch {
     int64_t loaded_until; /* the last sequence */
     pthread_mutex_t lock;
     struct map *sources; /* id -> struct watched; those of the configurations */
+    struct skill_files *skill_files;
 };
 
 #define DEFINITION_WATCH_MAGIC 0x47444501
@@ -58,6 +61,7 @@ struct definition_watch *definition_watch_create(struct store *store)
     MAGIC_SET(watch, DEFINITION_WATCH_MAGIC);
     watch->store = store;
     watch->sources = map_create();
+    watch->skill_files = skill_files_create();
     pthread_mutex_init(&watch->lock, NULL);
     pins_begin();
     return watch;
@@ -69,9 +73,15 @@ void definition_watch_destroy(struct definition_watch *watch)
         return;
     pins_end();
     map_destroy(watch->sources, free);
+    skill_files_destroy(watch->skill_files);
     pthread_mutex_destroy(&watch->lock);
     MAGIC_CLEAR(watch);
     free(watch);
+}
+
+struct skill_files *definition_watch_skill_files(const struct definition_watch *watch)
+{
+    return watch->skill_files;
 }
 
 /* ---- from the store ---- */
@@ -404,6 +414,10 @@ static void see_all(struct definition_watch *watch, const struct config_source *
             items[count] =
                 (struct definition_item){str_slice(read[count].name, length), definition->digest,
                                          definition->flags, &read[count]};
+            if (watch && kind == DEFINITION_SKILL)
+                skill_files_put(watch->skill_files,
+                                &(struct skill_entry){str_from(source->id), items[count].name,
+                                                      definition->digest, entry});
             count++;
         }
         buffer_finish(&name);

@@ -15,6 +15,9 @@ struct definition_watch;
 struct definition_watch *definition_watch_create(struct store *store);
 void definition_watch_destroy(struct definition_watch *watch); /* NULL is allowed */
 
+/* The files of the skills that it has seen. */
+struct skill_files *definition_watch_skill_files(const struct definition_watch *watch);
+
 /* Of this source, not all could be told to the store: its tools are to be given again. */
 typedef void (*definition_watch_again)(void *context, struct str source);
 /* Before the loops run and the listeners open. Runs `loop` until what the store has was read, or

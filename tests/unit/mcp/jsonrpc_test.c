@@ -28,6 +28,7 @@ static const struct {
     {JSONRPC_UPSTREAM_ERROR, -32002, "upstream_error"},
     {JSONRPC_RESOURCE_NOT_FOUND, -32002, "resource_not_found"},
     {JSONRPC_RESOURCE_UNKNOWN, -32602, "resource_not_found"},
+    {JSONRPC_DIGEST_MISMATCH, -32602, "digest_mismatch"},
     {JSONRPC_POLICY_DENIED, -32003, "policy_denied"},
     {JSONRPC_TASK_EXPIRED, -32005, "task_expired"},
     {JSONRPC_TASK_CANCELLED, -32006, "task_cancelled"},

@@ -1,0 +1,130 @@
+/* Contents of files, compared with the digests of skills. */
+#include "skill_contents.h"
+
+#include <openssl/evp.h>
+#include <string.h>
+
+#include "state/definition_watch.h"
+#include "state/skill_files.h"
+#include "taskgate/core/log.h"
+#include "taskgate/json/text.h"
+
+/* A file of SKILL_FILE_BYTES in base64, or as a text with as many escapes. */
+#define MOST_BYTES ((size_t)SKILL_FILE_BYTES * 2)
+
+static bool is_compared(const struct call *call)
+{
+    return call->source->pins[DEFINITION_SKILL] == PIN_APPROVE;
+}
+
+static struct skill_files *files_of(const struct call *call)
+{
+    return definition_watch_skill_files(call->worker->gateway->definitions);
+}
+
+/* In place. Standard base64 with its padding. */
+static bool decode_blob(struct buffer *blob)
+{
+    size_t length = blob->length;
+    if (length % 4 != 0 || length > MOST_BYTES)
+        return false;
+    if (length == 0)
+        return true;
+    size_t padding = blob->bytes[length - 1] != '=' ? 0 : blob->bytes[length - 2] != '=' ? 1 : 2;
+    unsigned char *bytes = (unsigned char *)blob->bytes;
+    int decoded = EVP_DecodeBlock(bytes, bytes, (int)length);
+    if (decoded < 0)
+        return false;
+    blob->length = (size_t)decoded - padding; /* padding decodes to zero bytes */
+    return true;
+}
+
+/* One element of `contents`: its bytes are those of the text, or of the decoded blob. */
+static bool read_bytes(const struct str members[3], struct buffer *bytes)
+{
+    bool has_blob = members[0].length > 0, has_text = members[1].length > 0;
+    if (has_blob == has_text)
+        return false;
+    return has_text ? json_decode_string(members[1], bytes)
+                    : json_decode_string(members[0], bytes) && decode_blob(bytes);
+}
+
+/* By its own URI, and by that which was asked for, which may be empty. */
+static bool may_go_down(const struct call *call, struct str asked, const struct str members[3])
+{
+    struct str source = str_from(call->source->id);
+    struct buffer bytes, uri;
+    buffer_init(&bytes);
+    buffer_init(&uri);
+    bool may = read_bytes(members, &bytes) && json_decode_string(members[2], &uri);
+    if (may) {
+        enum skill_file own =
+            skill_files_judge(files_of(call), source, buffer_str(&uri), buffer_str(&bytes));
+        may = own != SKILL_FILE_MISFITS &&
+              (asked.length == 0 || skill_files_judge(files_of(call), source, asked,
+                                                      buffer_str(&bytes)) != SKILL_FILE_MISFITS);
+    }
+    buffer_finish(&uri);
+    buffer_finish(&bytes);
+    return may;
+}
+
+static bool all_may(const struct call *call, struct str asked, struct str contents)
+{
+    static const char *const keys[] = {"blob", "text", "uri"};
+    struct str item, members[3];
+    bool may = json_type(contents) == JSON_ARRAY;
+    for (size_t position = 0;
+         may && json_next_element_members(contents, &position, &item, keys, 3, members);)
+        may = may_go_down(call, asked, members);
+    if (!may)
+        log_warn("Content is not that of the skill's digest", LOG_TEXT("source", call->source->id),
+                 LOG_STR("uri", asked));
+    return may;
+}
+
+static struct jsonrpc_error_data data_of(const struct call *call)
+{
+    return (struct jsonrpc_error_data){.details = call->envelope.uri.text};
+}
+
+static bool refuse(struct call *call, struct str result, struct buffer *message)
+{
+    const struct jsonrpc_error_data data = data_of(call);
+    if (json_member(result, "inputRequests").length > 0 ||
+        all_may(call, call->envelope.uri.text, json_member(result, "contents")))
+        return false;
+    dialect_write_error(call->dialect, message, call->envelope.id, JSONRPC_DIGEST_MISMATCH,
+                        STR_EMPTY, &data);
+    call->outcome = "error";
+    return true;
+}
+
+static bool refuse_unread(struct call *call, enum relay_failure failure)
+{
+    const struct jsonrpc_error_data data = data_of(call);
+    if (failure != RELAY_UNREADABLE)
+        return false;
+    call_answer_error(call, JSONRPC_DIGEST_MISMATCH, STR_EMPTY, &data);
+    return true;
+}
+
+void skill_contents_check(struct call *call, struct relay_options *options)
+{
+    struct str uri = call->envelope.uri.text;
+    if (!is_compared(call) || call->method->treatment != MCP_GATED_URI ||
+        !str_equal(call->envelope.method, STR("resources/read")) ||
+        !skill_files_has(files_of(call), str_from(call->source->id), uri))
+        return;
+    options->replace_result = refuse;
+    options->failed = refuse_unread;
+    options->most_bytes = MOST_BYTES;
+}
+
+bool skill_contents_write_late(const struct call *call, struct str result, struct buffer *out)
+{
+    if (!is_compared(call) || all_may(call, STR_EMPTY, json_member(result, "contents")))
+        return false;
+    buffer_append_text(out, "{}"); /* the response has begun as one with a result */
+    return true;
+}

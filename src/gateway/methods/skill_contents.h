@@ -1,0 +1,13 @@
+/*
+ * Under `pin.skills: approve` the content of a skill's file goes down only if it is that of an
+ * accepted skill. Source: skills.mdx, "Verification on Read". On the worker's loop.
+ */
+#pragma once
+
+#include "relay/relay.h"
+
+/* Lets the answer of resources/read be read where that is due. `call` has a good `uri`. */
+void skill_contents_check(struct call *call, struct relay_options *options);
+/* Of one that comes late, by another exchange: appends an empty result in place of contents that
+ * may not go down. False: they may. */
+bool skill_contents_write_late(const struct call *call, struct str result, struct buffer *out);
