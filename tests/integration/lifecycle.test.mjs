@@ -80,20 +80,6 @@ test('connections that are open but ask nothing do not hold up the shutdown', as
   assert.ok(performance.now() - started < 10_000, `it took ${performance.now() - started} ms`);
 });
 
-test('a second process on the same store exits 1 and says why', async (t) => {
-  const { gateway } = await stage(t);
-  const second = new Child(BINARY, ['serve', '--config', gateway.configPath], {
-    cwd: gateway.folder,
-    env: { ...gateway.environment(), THOUGHTGATE_OUTBOUND_PORT: String(await freePort()), THOUGHTGATE_ADMIN_PORT: String(await freePort()) },
-    name: 'second taskgate',
-  });
-  const exit = await within(second.exited, 'the second process to give up', 15_000);
-  assert.equal(exit.code, 1, second.output());
-  assert.match(second.stderr, /taskgate\.db/);
-  second.assertNoSanitizerReport();
-  assert.equal((await gateway.admin.get('/health')).status, 200);
-});
-
 /** The result of a failed start: exit 1, and the one error in the log. */
 async function failedStart(gateway, name, { config = {}, port, adminPort, env = {} }) {
   const folder = path.join(gateway.folder, name);

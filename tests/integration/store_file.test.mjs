@@ -60,6 +60,9 @@ test('a second process is kept out though every file beside the database is remo
   const second = await startSecond(t, gateway, '0s');
   assert.equal((await within(second.exited, 'the second process to give up')).code, 1, second.stderr);
   assert.match(second.stderr, inUse(gateway));
+  assert.match(second.stderr, /taskgate\.db/);
+  second.assertNoSanitizerReport();
+  assert.equal((await gateway.admin.get('/health')).status, 200);
 });
 
 test('a second process waits for the file with its ports closed, ends at SIGTERM, and serves once the first has ended', async (t) => {
