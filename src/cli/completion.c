@@ -60,15 +60,36 @@ static const char zsh[] = "#compdef taskgate\n"
                           "    compdef _taskgate taskgate\n"
                           "fi\n";
 
+static const char fish[] = "# Completion for taskgate: taskgate completion fish | source\n"
+                           "function __taskgate_words\n"
+                           "    set -l words (commandline -opc)\n"
+                           "    set -l found\n"
+                           "    for line in ($words --complete 2>/dev/null)\n"
+                           "        set -l part (string split -m 2 '|' -- $line)\n"
+                           "        set -l is_value (test -n \"$part[1]\" -a \"$part[1]\" = "
+                           "\"$words[-1]\" -a -n \"$part[2]\"; and echo yes)\n"
+                           "        test -n \"$is_value\"; and set found\n"
+                           "        if test -n \"$is_value\" -o -z \"$part[1]\"\n"
+                           "            contains -- \"$part[2]\" FILE DIR; and set -a found "
+                           "(__fish_complete_path (commandline -ct))\n"
+                           "            test -n \"$is_value\"; and break\n"
+                           "        else\n"
+                           "            set -a found $part[1]\\t$part[3]\n"
+                           "        end\n"
+                           "    end\n"
+                           "    string join \\n -- $found\n"
+                           "end\n"
+                           "complete -c taskgate -f -a '(__taskgate_words)'\n";
+
 static const struct {
     const char *shell, *script;
-} scripts[] = {{"bash", bash}, {"zsh", zsh}};
+} scripts[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
 
 int cli_completion(int argc, char **argv)
 {
     const char *shell = NULL;
     const struct command command = {
-        .usage = "taskgate completion bash|zsh",
+        .usage = "taskgate completion bash|zsh|fish",
         .synopsis = "Prints the script that completes commands and options in this shell, as in\n"
                     "source <(taskgate completion bash).",
         .operands_min = 1,
@@ -82,6 +103,6 @@ int cli_completion(int argc, char **argv)
         if (strcmp(shell, scripts[i].shell) == 0)
             return fputs(scripts[i].script, stdout) < 0 ? CLI_FAILURE : CLI_DONE;
     }
-    return options_complain("there is no completion for %s; there is one for bash and one for zsh",
+    return options_complain("there is no completion for %s; there is one for bash, zsh and fish",
                             shell);
 }

@@ -265,6 +265,15 @@ test('bash completes commands, options and files', () => {
   }
 });
 
+test('fish completes commands, options and files', { skip: has('fish') ? false : 'fish is not here: apt-get install fish' }, () => {
+  for (const [line, expected] of CASES) {
+    const script = '$argv[1] completion fish | source; complete -C "$argv"';
+    const { stdout, stderr } = spawnSync('fish', ['--no-config', '-c', script, BINARY, ...line], { encoding: 'utf8', cwd: FOLDER });
+    assert.equal(stderr, '');
+    assert.deepEqual(stdout.split('\n').filter(Boolean).map((found) => found.split('\t')[0]).sort(), expected.toSorted(), line.join(' '));
+  }
+});
+
 test('zsh completes commands, options and files', { skip: has('zsh') ? false : 'zsh is not here: apt-get install zsh' }, () => {
   for (const [line, expected] of CASES) {
     // Prints the words that zsh's own functions would be given.
@@ -277,7 +286,7 @@ source <("$1" completion zsh); shift; words=("$@"); CURRENT=$#; _taskgate`;
 });
 
 test('another shell is refused', () => {
-  const { status, stderr } = spawnSync(BINARY, ['completion', 'fish'], { encoding: 'utf8' });
+  const { status, stderr } = spawnSync(BINARY, ['completion', 'tcsh'], { encoding: 'utf8' });
   assert.equal(status, 2);
-  assert.match(stderr, /no completion for fish; there is one for bash and one for zsh/);
+  assert.match(stderr, /no completion for tcsh; there is one for bash, zsh and fish/);
 });
