@@ -1,4 +1,4 @@
-// The manual page: it is well formed, and knows every command and option that the program knows.
+// The manual pages: they are well formed, and the first knows every command and option that the program knows.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
@@ -11,8 +11,8 @@ const skip = exists('build/taskgate') ? false : 'build/taskgate is not built';
 
 const run = (...words) => spawnSync(words[0], words.slice(1), { cwd: root, encoding: 'utf8', timeout: 20_000 });
 
-test('groff has nothing to say of it', { skip: run('groff', '--version').error ? 'groff is not installed' : false }, () => {
-  const { status, stderr } = run('groff', '-man', '-ww', '-Tutf8', '-z', page);
+for (const each of [page, 'docs/man/taskgate.yaml.5']) test(`groff has nothing to say of ${each}`, { skip: run('groff', '--version').error ? 'groff is not installed' : false }, () => {
+  const { status, stderr } = run('groff', '-k', '-man', '-ww', '-Tutf8', '-z', each);
   assert.deepEqual([status, stderr], [0, '']);
 });
 
