@@ -1,0 +1,100 @@
+// The Debian package: lintian finds nothing, and on small systems of Debian 12 and 13 it installs, runs, keeps a changed
+// configuration, and leaves nothing behind.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { before, after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Authority } from '../integration/lib/certificates.mjs';
+import { freePort } from '../integration/lib/ports.mjs';
+import { startUpstream, tool } from '../integration/lib/upstream.mjs';
+import { until } from '../integration/lib/wait.mjs';
+
+const root = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
+const has = (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
+const missing = ['dpkg-buildpackage', 'dh', 'lintian', 'hardening-check', 'openssl'].find((program) => !has(program));
+const skip = missing ? `${missing} is not here: apt-get install debhelper devscripts lintian openssl` : false;
+const skipRoots = skip || (process.getuid() !== 0 ? 'only root makes small systems' : !has('debootstrap') && 'debootstrap is not here: apt-get install debootstrap');
+
+let folder, deb;
+
+function run(command, ...words) {
+  const { status, stdout, stderr, error } = spawnSync(command, words, { encoding: 'utf8', timeout: 500_000, maxBuffer: 64 << 20, cwd: folder });
+  return { status: error ? -1 : status, stdout: stdout ?? '', stderr: error ? String(error) : stderr };
+}
+function good(command, ...words) {
+  const { status, stdout, stderr } = run(command, ...words);
+  assert.equal(status, 0, `${command} ${words.join(' ')}\n${stdout}${stderr}`);
+  return stdout;
+}
+
+before(() => {
+  if (skip) return;
+  folder = mkdtempSync(path.join(tmpdir(), 'taskgate-package-'));
+  good(path.join(root, 'scripts/package'), '--out', folder);
+  deb = path.join(folder, readdirSync(folder).find((name) => /^taskgate_.*\.deb$/.test(name)));
+});
+after(() => folder && rmSync(folder, { recursive: true, force: true }));
+
+test('lintian finds neither errors nor warnings', { skip }, () => {
+  const changes = readdirSync(folder).find((name) => name.endsWith('.changes'));
+  assert.equal(good('lintian', '--allow-root', '--fail-on', 'error,warning', changes).trim(), '');
+});
+
+test('the program is hardened, and carries its own libh2o', { skip }, () => {
+  good('dpkg-deb', '--extract', deb, path.join(folder, 'content'));
+  const program = path.join(folder, 'content/usr/bin/taskgate');
+  const found = run('hardening-check', program).stdout;
+  for (const what of ['Position Independent Executable', 'Stack protected', 'Fortify Source functions', 'Read-only relocations', 'Immediate binding', 'Stack clash protection']) assert.match(found, new RegExp(`${what}: yes`));
+  const machine = good('uname', '-m').trim();
+  if (machine === 'x86_64') assert.ok(good('objdump', '-d', program).split('endbr64').length > 1000);
+  assert.doesNotMatch(good('readelf', '-d', program), /libh2o/);
+  for (const file of ['usr/share/man/man5/taskgate.yaml.5.gz', 'usr/share/bash-completion/completions/taskgate', 'lib/systemd/system/taskgate.service', 'usr/lib/sysusers.d/taskgate.conf', 'usr/share/doc/taskgate/copyright']) assert.ok(existsSync(path.join(folder, 'content', file)), file);
+});
+
+for (const release of ['bookworm', 'trixie']) {
+  test(`${release}: install, a call to an https server, a changed configuration stays, purge leaves nothing`, { skip: skipRoots }, async (t) => {
+    const system = path.join(folder, release);
+    good('debootstrap', '--variant=minbase', release, system, 'http://deb.debian.org/debian');
+    const inside = (...words) => good('chroot', system, ...words);
+    t.after(() => run('umount', path.join(system, 'proc')));
+    good('mount', '-t', 'proc', 'proc', path.join(system, 'proc'));
+    const before = new Set(inside('find', '/', '-xdev', '(', '-path', '/proc', '-o', '-path', '/var/cache', '-o', '-path', '/var/log', '-o', '-path', '/var/lib/apt', '-o', '-path', '/var/lib/dpkg', ')', '-prune', '-o', '-print').split('\n'));
+    cpSync(deb, path.join(system, 'taskgate.deb'));
+    inside('apt-get', 'update', '-qq');
+    inside('env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', 'install', '-y', '-qq', '--no-install-recommends', '/taskgate.deb');
+    assert.equal(JSON.parse(inside('taskgate', 'version', '--json')).libraries.h2o, '2.2.5');
+    assert.match(inside('getent', 'passwd', 'taskgate'), /^taskgate:/);
+    inside('taskgate', 'check');
+
+    const authority = new Authority(folder, `Authority ${release}`);
+    const upstream = await startUpstream(t, { tls: authority.issue('far'), sessions: false, tools: [tool('get_time')] });
+    cpSync(authority.file, path.join(system, 'etc/thoughtgate/ca.pem'));
+    const config = path.join(system, 'etc/thoughtgate/config.yaml');
+    writeFileSync(config, `schema: 1\nsources:\n  - {id: far, kind: mcp, url: "${upstream.url}", tls: {ca: /etc/thoughtgate/ca.pem}}\ngovernance: {defaults: {action: forward}}\n`);
+    const [port, adminPort] = [await freePort(), await freePort()];
+    const gateway = spawn('chroot', ['--userspec=taskgate:taskgate', system, 'env', `THOUGHTGATE_OUTBOUND_PORT=${port}`, `THOUGHTGATE_ADMIN_PORT=${adminPort}`, 'THOUGHTGATE_STORE_PATH=/tmp/taskgate.db', 'taskgate', 'serve'], { stdio: ['ignore', 'ignore', 'pipe'] });
+    let log = '';
+    gateway.stderr.on('data', (bytes) => (log += bytes));
+    const ended = new Promise((resolve) => gateway.on('close', resolve));
+    t.after(() => gateway.kill());
+    await until(() => /taskgate is ready/.test(log), () => `the gateway to serve\n${log}`);
+    assert.equal(run('chroot', system, 'taskgate', 'health', `http://127.0.0.1:${adminPort}`).status, 0);
+    const answer = await fetch(`http://127.0.0.1:${port}/mcp`, { method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get_time', arguments: {} } }) });
+    assert.ok((await answer.json()).result.content, log);
+    assert.equal(upstream.calls.length, 1);
+    gateway.kill('SIGTERM');
+    assert.equal(await ended, 0, log);
+
+    const changed = readFileSync(config, 'utf8');
+    inside('dpkg', '--install', '--force-confdef', '--force-confold', '/taskgate.deb');
+    assert.equal(readFileSync(config, 'utf8'), changed);
+    rmSync(path.join(system, 'etc/thoughtgate/ca.pem'));
+    inside('sh', '-c', 'rm -f /tmp/taskgate.db* /tmp/state.key /tmp/admin-token; mkdir -p /var/lib/taskgate; touch /var/lib/taskgate/taskgate.db');
+    inside('dpkg', '--purge', 'taskgate');
+    const left = inside('find', '/', '-xdev', '(', '-path', '/proc', '-o', '-path', '/var/cache', '-o', '-path', '/var/log', '-o', '-path', '/var/lib/apt', '-o', '-path', '/var/lib/dpkg', ')', '-prune', '-o', '-print').split('\n');
+    assert.deepEqual(left.filter((name) => !before.has(name) && /taskgate|thoughtgate/.test(name)), ['/taskgate.deb']);
+  });
+}
