@@ -18,6 +18,7 @@
 #include "state_key.h"
 
 #include "store_folder.h"
+#include "supervisor.h"
 #include "taskgate/admin/admin.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -39,6 +40,7 @@
 #define DRAIN_LOOK_MS 20
 #define FLUSH_MOST_MS 5000
 #define LOCK_LOOK_MS 200
+#define AFTER_WAIT_MS 30000 /* for the rest of a start */
 #define UPTIME_EVERY_MS 15000
 
 struct server {
@@ -52,6 +54,7 @@ struct server {
     struct reload *reload;
     int signals; /* signalfd */
     struct loop_watch *signal_watch;
+    struct supervisor_watchdog watchdog;
     struct loop_timer uptime;
     struct loop_timer drain;
     int64_t started_ms, drain_until_ms;
@@ -154,6 +157,7 @@ static void begin_shutdown(struct server *server)
     int64_t most_ms = snapshot->config->times.drain_timeout_ms;
     snapshot_unref(snapshot);
     log_info("Shutting down");
+    supervisor_tell("STOPPING=1");
     server->drain_until_ms =
         clock_monotonic_ms() + (most_ms < DRAIN_MOST_MS ? most_ms : DRAIN_MOST_MS);
     admin_announce_shut_down(server->admin);
@@ -213,6 +217,16 @@ static bool is_ended_within(const struct server *server, int for_ms)
            info.ssi_signo != SIGHUP;
 }
 
+static void say_waiting(int64_t at_most_ms, const struct error *reason)
+{
+    char state[64];
+    log_warn("Waiting for the database", LOG_TEXT("reason", reason->message),
+             LOG_NUMBER("at_most_ms", at_most_ms));
+    snprintf(state, sizeof state, "EXTEND_TIMEOUT_USEC=%" PRId64,
+             (at_most_ms + AFTER_WAIT_MS) * 1000);
+    supervisor_tell(state);
+}
+
 /* The file is one process's alone. A pod that replaces another starts before that one has ended,
  * so the file is tried again for store.lock_wait. */
 static struct store *open_when_free(struct server *server, const struct config *config,
@@ -226,8 +240,7 @@ static struct store *open_when_free(struct server *server, const struct config *
         if (store || !store_is_in_use(error) || clock_monotonic_ms() >= until_ms)
             return store;
         if (!is_said)
-            log_warn("Waiting for the database", LOG_TEXT("reason", error->message),
-                     LOG_NUMBER("at_most_ms", config->store_lock_wait_ms));
+            say_waiting(config->store_lock_wait_ms, error);
         is_said = true;
         server->ended_early = is_ended_within(server, LOCK_LOOK_MS);
         if (server->ended_early)
@@ -341,6 +354,7 @@ static bool start(struct server *server, const char *config_path, struct config 
     loop_timer_init(&server->drain, first, on_drain_look, server);
     loop_timer_init(&server->uptime, first, on_uptime, server);
     loop_timer_start(&server->uptime, 0);
+    supervisor_watchdog_start(&server->watchdog, first);
     store_observe_yield(server->store, first, on_yield, server);
     return workers_start_threads(server->workers, error);
 }
@@ -361,6 +375,7 @@ static void finish(struct server *server)
     if (server->signal_watch) {
         loop_timer_stop(&server->drain);
         loop_timer_stop(&server->uptime);
+        supervisor_watchdog_stop(&server->watchdog);
         loop_watch_destroy(server->signal_watch); /* a signal from now on finds nothing to do */
     }
     reload_stop(server->reload);
@@ -439,6 +454,7 @@ int server_run(const char *config_path)
                     (double)(clock_monotonic_ms() - server.started_ms) / 1000, NULL);
         gateway_fetch_tools(workers_first_gateway(server.workers));
         log_info("taskgate is ready", LOG_TEXT("version", TASKGATE_VERSION));
+        supervisor_tell("READY=1");
         loop_run(workers_first_loop(server.workers));
         log_info("Stopped");
     } else if (server.ended_early) {

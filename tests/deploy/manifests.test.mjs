@@ -1,4 +1,5 @@
-// The plain manifests and the files of docker-compose.yaml: Kubernetes, kustomize, Prometheus and the gateway take them.
+// The plain manifests, the unit and the files of docker-compose.yaml: Kubernetes, kustomize, systemd, Prometheus and
+// the gateway take them.
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -87,4 +88,13 @@ test('docker-compose.yaml: the gateway takes its configuration', { skip: without
 test('docker-compose.yaml: Prometheus takes its configuration', { skip: missing('promtool', 'apt-get install prometheus') }, () => {
   const { status, stderr } = run('promtool', ['check', 'config', '--syntax-only', inRoot('deploy/compose/prometheus.yaml')]);
   assert.equal(status, 0, stderr);
+});
+
+test('the unit: systemd takes it, and finds an exposure of at most 1.1', { skip: missing('systemd-analyze', 'apt-get install systemd') }, (t) => {
+  const unit = path.join(temporaryFolder(t), 'taskgate.service');
+  writeFileSync(unit, read('deploy/taskgate.service').replace('/usr/local/bin/taskgate', '/bin/true'));
+  const verified = run('systemd-analyze', ['verify', '--man=no', unit]);
+  assert.deepEqual([verified.status, verified.stderr], [0, '']);
+  const { status, stdout, stderr } = run('systemd-analyze', ['security', '--offline=true', '--threshold=11', unit]);
+  assert.equal(status, 0, stdout + stderr);
 });

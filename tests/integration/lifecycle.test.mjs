@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { Child } from './lib/child.mjs';
-import { BINARY, configuration, workflow } from './lib/gateway.mjs';
+import { BINARY, configuration, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { socketTo } from './lib/http.mjs';
 import { defer } from './lib/lifetime.mjs';
 import { freePort } from './lib/ports.mjs';
@@ -78,6 +78,32 @@ test('connections that are open but ask nothing do not hold up the shutdown', as
   const started = performance.now();
   await gateway.stop();
   assert.ok(performance.now() - started < 10_000, `it took ${performance.now() - started} ms`);
+});
+
+// node has no datagrams of the local kind.
+const MANAGER = `
+import socket, sys
+manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+manager.bind(sys.argv[1])
+print("bound", flush=True)
+while True: print(manager.recv(4096).decode(), flush=True)
+`;
+
+test('the service manager is notified: ready, alive, waiting for the store, stopping', async (t) => {
+  const socket = path.join(temporaryFolder(t), 'notify');
+  const manager = new Child('python3', ['-c', MANAGER, socket], { name: 'service manager' });
+  defer(t, () => manager.stop('SIGKILL'));
+  await manager.ready(() => manager.stdout.includes('bound'), 'to be bound');
+  const words = () => manager.stdout.trim().split('\n').slice(1);
+  const { gateway } = await stage(t, { env: { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '100000' } });
+  await until(() => words().filter((word) => word === 'WATCHDOG=1').length >= 3, 'three signs of life');
+  assert.equal(words().filter((word) => word === 'READY=1').length, 1);
+  const second = new Child(BINARY, ['serve', '--config', gateway.configPath], { env: { ...gateway.environment(), WATCHDOG_USEC: '' }, name: 'second taskgate' });
+  await until(() => words().includes('EXTEND_TIMEOUT_USEC=90000000'), 'the second one to ask for time');
+  await second.stop();
+  assert.ok(!words().includes('STOPPING=1'));
+  await gateway.child.stop();
+  await until(() => words().includes('STOPPING=1'), 'the end to be announced');
 });
 
 /** The result of a failed start: exit 1, and the one error in the log. */
