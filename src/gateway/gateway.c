@@ -337,6 +337,7 @@ void gateway_fetch_tools(struct gateway_worker *worker)
 {
     struct snapshot *snapshot = snapshot_current();
     catalog_reconfigure(worker->gateway->catalog, snapshot->config);
+    server_status_show(worker->gateway->catalog);
     snapshot_unref(snapshot);
     token_check_prepare(worker);
     tools_fetch_missing(worker);

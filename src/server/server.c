@@ -92,6 +92,14 @@ static void show_certificates(const struct config *config)
     }
 }
 
+/* Of the configuration in force. */
+static void show_settings(const struct config *config)
+{
+    metrics_set(METRIC_CONFIG_RELOAD_TIMESTAMP, (double)clock_now_ms() / 1000, NULL);
+    metrics_set(METRIC_STORE_LIMIT, (double)config->limits.store_bytes, NULL);
+    show_certificates(config);
+}
+
 static void apply(struct server *server, struct config *config)
 {
     notifier_configure(server->notifier, config);
@@ -99,7 +107,7 @@ static void apply(struct server *server, struct config *config)
     admin_set_slack(server->admin, config);
     admin_set_tls(server->admin, config->admin_tls.server);
     admin_reloaded(server->admin);
-    show_certificates(config);
+    show_settings(config);
 }
 
 /* All workers have taken the configuration, so it is in force with the end of this. */
@@ -111,7 +119,6 @@ static void on_reload_news(void *context)
         struct snapshot *snapshot = snapshot_current();
         apply(server, snapshot->config);
         metrics_count(METRIC_CONFIG_LOADS, STR("success"));
-        metrics_set(METRIC_CONFIG_RELOAD_TIMESTAMP, (double)clock_now_ms() / 1000, NULL);
         log_info("Configuration reloaded", LOG_TEXT("file", snapshot->config->path));
         snapshot_unref(snapshot);
     }
@@ -445,8 +452,7 @@ int server_run(const char *config_path)
         return 2;
     snapshot_install(snapshot_ref(snapshot));
     metrics_count(METRIC_CONFIG_LOADS, STR("success"));
-    metrics_set(METRIC_CONFIG_RELOAD_TIMESTAMP, (double)clock_now_ms() / 1000, NULL);
-    show_certificates(snapshot->config);
+    show_settings(snapshot->config);
     bool started = start(&server, config_path, snapshot->config, &error);
     snapshot_unref(snapshot);
     if (started) {

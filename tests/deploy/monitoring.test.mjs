@@ -77,11 +77,13 @@ test('each alarm fires when it should, and keeps quiet otherwise', { skip }, () 
   assert.equal(status, 0, stdout + stderr);
 });
 
-test('each alarm has a case in which it fires, one in which it does not, and a line in docs/metrics.md', () => {
+test('each alarm has a case in which it fires, one in which it does not, and a place in docs/metrics.md that its runbook_url names', () => {
   const cases = read('tests/deploy/alerts.test.yaml'), document = read('docs/metrics.md');
   for (const [name] of rules) {
     assert.match(cases, new RegExp(`alertname: ${name}\\n +exp_alerts:`), name);
     assert.match(cases, new RegExp(`alertname: ${name}\\}`), name);
-    assert.ok(document.includes(`\`${name}\``), `docs/metrics.md does not say what to do about ${name}`);
+    assert.match(document, new RegExp(`^### \`${name}\`\\n\\n\\S`, 'm'), `docs/metrics.md does not say what to do about ${name}`);
+    const own = new RegExp(`- alert: ${name}\\n(?:(?!- alert:)[^])*?runbook_url: docs/metrics\\.md#${name.toLowerCase()}\\n`);
+    assert.match(read(ALERTS), own, `the runbook_url of ${name}`);
   }
 });

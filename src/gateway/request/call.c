@@ -166,9 +166,27 @@ struct str call_tool(const struct call *call)
     return has_tool ? call->envelope.name.text : STR_EMPTY;
 }
 
-static void count(const struct call *call)
+/* The gateway's own tools are listed, too. */
+static bool is_listed(void *context, struct str name)
 {
-    call_counters_answered(call->method, call_tool(call), call->outcome,
+    struct call *call = call_from(context);
+    struct str rest = name, prefix = str_from(call->snapshot->config->pseudo.prefix);
+    struct catalog_tool tool;
+    if (str_starts_with(name, prefix))
+        rest = str_slice(name.bytes + prefix.length, name.length - prefix.length);
+    if (config_pseudo_tool_find(rest) != PSEUDO_TOOL_COUNT)
+        return true;
+    if (!call->source)
+        return false;
+    catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id), CATALOG_GATEWAY,
+                      name, &tool);
+    return tool.known;
+}
+
+static void count(struct call *call)
+{
+    const struct counted_tool tool = {call_tool(call), is_listed, call};
+    call_counters_answered(call->method, &tool, call->outcome,
                            loop_now_ms(call->worker->loop) - http_received_ms(call->exchange));
 }
 

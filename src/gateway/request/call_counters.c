@@ -66,25 +66,44 @@ void call_counters_came(const struct mcp_method *method, size_t body_bytes)
                        METRIC_LABELS(STR("inbound"), str_from(method->name)));
 }
 
-void call_counters_answered(const struct mcp_method *method, struct str tool, const char *outcome,
-                            int64_t elapsed_ms)
+static struct str label_of(const struct counted_tool *tool)
+{
+    return tool->name.length == 0 || tool->is_listed(tool->context, tool->name)
+               ? tool->name
+               : STR("__unlisted__");
+}
+
+/* The slot of a listed name. NULL: there is none for such a name. */
+static struct tool_counters *slot_of(const struct mcp_method *method,
+                                     const struct counted_tool *tool)
+{
+    struct str name = tool->name;
+    struct tool_counters *counters = &of_tools[place_of(method, name) % SLOTS];
+    if (is_of(&counters->subject, method, name))
+        return counters;
+    if (name.length > TEXT_BYTES || !str_equal(label_of(tool), name))
+        return NULL;
+    memset(counters, 0, sizeof *counters);
+    set_subject(&counters->subject, method, name);
+    return counters;
+}
+
+void call_counters_answered(const struct mcp_method *method, const struct counted_tool *tool,
+                            const char *outcome, int64_t elapsed_ms)
 {
     struct str name = str_from(method ? method->name : "http"), word = str_from(outcome);
-    struct tool_counters *counters = &of_tools[place_of(method, tool) % SLOTS];
-    if (tool.length > TEXT_BYTES) {
-        metrics_count(METRIC_REQUESTS, name, tool, word);
-        metrics_observe(METRIC_REQUEST_DURATION, (double)elapsed_ms, METRIC_LABELS(name, tool));
+    struct tool_counters *counters = slot_of(method, tool);
+    if (!counters) {
+        struct str label = label_of(tool);
+        metrics_count(METRIC_REQUESTS, name, label, word);
+        metrics_observe(METRIC_REQUEST_DURATION, (double)elapsed_ms, METRIC_LABELS(name, label));
         return;
-    }
-    if (!is_of(&counters->subject, method, tool)) {
-        memset(counters, 0, sizeof *counters);
-        set_subject(&counters->subject, method, tool);
     }
     struct metrics_handle *requests =
         str_equal(word, STR("success")) ? &counters->successes : &counters->errors;
-    metrics_add_by(requests, METRIC_REQUESTS, 1, METRIC_LABELS(name, tool, word));
+    metrics_add_by(requests, METRIC_REQUESTS, 1, METRIC_LABELS(name, tool->name, word));
     metrics_observe_by(&counters->duration, METRIC_REQUEST_DURATION, (double)elapsed_ms,
-                       METRIC_LABELS(name, tool));
+                       METRIC_LABELS(name, tool->name));
 }
 
 void call_counters_upstream(struct str source, int status, int64_t elapsed_ms)

@@ -58,6 +58,27 @@ bool catalog_set_capabilities(struct catalog *catalog, const struct config_sourc
     return changed;
 }
 
+static void show_health(struct str source, const struct source_entry *entry)
+{
+    metrics_set(METRIC_UPSTREAM_HEALTH, entry->reachable, METRIC_LABELS(source, STR("healthy")));
+    metrics_set(METRIC_UPSTREAM_HEALTH, !entry->reachable, METRIC_LABELS(source, STR("unhealthy")));
+}
+
+void server_status_show(struct catalog *catalog)
+{
+    pthread_mutex_lock(&catalog->lock);
+    size_t position = 0;
+    struct str source;
+    void *value;
+    metrics_reset(METRIC_UPSTREAM_HEALTH);
+    while (map_next(catalog->sources, &position, &source, &value)) {
+        const struct source_entry *entry = value;
+        if (entry->tried && entry->url)
+            show_health(source, entry);
+    }
+    pthread_mutex_unlock(&catalog->lock);
+}
+
 static enum catalog_change change_of(struct source_entry *entry, bool reachable)
 {
     bool is_first = !entry->tried, was = entry->reachable, had = entry->was_reachable;
@@ -82,16 +103,9 @@ enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str so
     enum catalog_change change = change_of(entry, reachable);
     if (change == CATALOG_RECONNECTED)
         catalog_source_changed(entry);
-    bool all = true;
-    size_t position = 0;
-    void *value;
-    while (changed && map_next(catalog->sources, &position, NULL, &value))
-        all = all && ((struct source_entry *)value)->reachable;
+    if (changed && entry->url)
+        show_health(source, entry);
     pthread_mutex_unlock(&catalog->lock);
-    if (changed) {
-        metrics_set(METRIC_UPSTREAM_HEALTH, all, METRIC_LABELS(STR("healthy")));
-        metrics_set(METRIC_UPSTREAM_HEALTH, !all, METRIC_LABELS(STR("unhealthy")));
-    }
     return change;
 }
 

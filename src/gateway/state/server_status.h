@@ -14,5 +14,7 @@ struct server_observer {
 
 /* Set once, before the first note. */
 void server_status_observe(struct catalog *catalog, const struct server_observer *observer);
+/* Sets the gauge of every source of the configuration that was tried. */
+void server_status_show(struct catalog *catalog);
 /* A room has just seen whether the server answers. */
 void server_status_note(struct catalog *catalog, struct str source, bool reachable);

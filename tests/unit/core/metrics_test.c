@@ -148,7 +148,7 @@ static void *count_much(void *context)
             free(scrape(i % 2000 == 0));
         if (i % 20 == 0)
             metrics_reset(METRIC_UPSTREAM_HEALTH);
-        metrics_set(METRIC_UPSTREAM_HEALTH, 1, METRIC_LABELS(STR("healthy")));
+        metrics_set(METRIC_UPSTREAM_HEALTH, 1, METRIC_LABELS(STR("up"), STR("healthy")));
     }
     return NULL;
 }

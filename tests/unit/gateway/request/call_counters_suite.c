@@ -16,6 +16,22 @@ static void expect(const char *line)
     buffer_finish(&text);
 }
 
+/* Names that begin with "made" are nobody's. */
+static bool is_listed(void *context, struct str name)
+{
+    const bool *knows_all = context;
+    return *knows_all || !str_starts_with(name, STR("made"));
+}
+
+static bool knows_all;
+
+static void answered(const struct mcp_method *method, struct str name, const char *outcome,
+                     int64_t elapsed_ms)
+{
+    const struct counted_tool tool = {name, is_listed, &knows_all};
+    call_counters_answered(method, &tool, outcome, elapsed_ms);
+}
+
 /* More tools and sources than there are slots, so that they take them from each other. */
 START_TEST(each_tool_and_source_is_counted_as_its_own)
 {
@@ -24,10 +40,10 @@ START_TEST(each_tool_and_source_is_counted_as_its_own)
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 150; i++) {
             snprintf(name, sizeof name, "t%d", i);
-            call_counters_answered(call, str_from(name), i % 2 ? "error" : "success", i);
+            answered(call, str_from(name), i % 2 ? "error" : "success", i);
             call_counters_upstream(str_from(name), i % 2 ? 503 : 200, i);
         }
-        call_counters_answered(NULL, STR_EMPTY, "error", 1);
+        answered(NULL, STR_EMPTY, "error", 1);
         call_counters_came(call, 600);
         call_counters_came(mcp_method_find(STR("ping"), MCP_ERA_LEGACY), 50);
     }
@@ -50,9 +66,9 @@ START_TEST(a_tool_of_both_outcomes_has_one_duration)
     char name[300];
     memset(name, 'n', sizeof name); /* too long for a slot; a label is cut at 128 bytes */
     for (int i = 0; i < 2; i++) {
-        call_counters_answered(call, STR("read"), "success", 10);
-        call_counters_answered(call, STR("read"), "error", 5);
-        call_counters_answered(call, str_slice(name, sizeof name), "success", 7);
+        answered(call, STR("read"), "success", 10);
+        answered(call, STR("read"), "error", 5);
+        answered(call, str_slice(name, sizeof name), "success", 7);
         call_counters_upstream(str_slice(name, sizeof name), 200, 9);
     }
     expect("{method=\"tools/call\",tool_name=\"read\",status=\"success\"} 2\n");
@@ -64,10 +80,33 @@ START_TEST(a_tool_of_both_outcomes_has_one_duration)
 }
 END_TEST
 
+START_TEST(names_that_no_server_lists_are_one_and_displace_none)
+{
+    const struct mcp_method *call = mcp_method_find(STR("tools/call"), MCP_ERA_LEGACY);
+    char name[300];
+    for (int i = 0; i < 500; i++) {
+        int length = snprintf(name, sizeof name, "made%0*d", i % 2 ? 200 : 3, i);
+        answered(call, str_slice(name, (size_t)length), i % 2 ? "error" : "success", 1);
+    }
+    answered(call, STR("real"), "success", 1);
+    answered(call, STR("made up"), "error", 1);
+    knows_all = true; /* a server has listed it now */
+    answered(call, STR("made up"), "error", 1);
+    knows_all = false;
+    expect("tool_name=\"__unlisted__\",status=\"success\"} 250\n");
+    expect("tool_name=\"__unlisted__\",status=\"error\"} 251\n");
+    expect("duration_ms_count{method=\"tools/call\",tool_name=\"__unlisted__\"} 501\n");
+    expect("tool_name=\"real\",status=\"success\"} 1\n");
+    expect("tool_name=\"made up\",status=\"error\"} 1\n");
+    metrics_finish();
+}
+END_TEST
+
 TCase *call_counters_tests(void)
 {
     TCase *tests = tcase_create("call_counters");
     tcase_add_test(tests, each_tool_and_source_is_counted_as_its_own);
     tcase_add_test(tests, a_tool_of_both_outcomes_has_one_duration);
+    tcase_add_test(tests, names_that_no_server_lists_are_one_and_displace_none);
     return tests;
 }
