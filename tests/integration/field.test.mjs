@@ -94,7 +94,7 @@ test('a client that omits its session id fetches its result by its token, for fi
   assert.equal((await fetched('A')).status, 401);
 });
 
-test('one call by MCP, by execute_tool, as a task and at the control plane: the same rule and workflow hold each of them', async (t) => {
+test('one call by MCP, by execute_tool, as a task and at the control plane: the same rule and workflow hold each of them, and one decision is for all', async (t) => {
   const CI = 'field-ci-token-00000000000001';
   const { upstream, admin, connect } = await scene(t, { ...held, env: { CI_TOKEN: CI }, config: { ...held.config, pseudo_tools: { wait: '200ms' }, admin: { tokens: [{ name: 'ci', token_env: 'CI_TOKEN', roles: ['caller'] }] } } });
   const client = await connect({ ...PLAIN, token: 'A' });
@@ -109,6 +109,12 @@ test('one call by MCP, by execute_tool, as a task and at the control plane: the 
   assert.equal(tasks.length, 3, 'execute_tool joins the call by MCP; a task and a call of another caller are their own');
   for (const { state, tool: name, rule, workflow: by, arguments: args } of tasks) assert.deepEqual([state, name, rule, by, args], ['pending', DELETE.name, 'delete_*', 'default', DELETE.arguments]);
   assert.equal(upstream.calls.length, 0);
+  const digests = tasks.filter(({ principal }) => principal.startsWith('raw-client')).map(({ digest }) => digest);
+  assert.deepEqual(digests, [digests[0], digests[0]], 'operators see the two calls of the client as one group');
+  const { json } = await admin.post('/api/v1/decisions', { ids: tasks.map(({ id }) => id), verb: 'approve' });
+  assert.deepEqual(json.results.map(({ status }) => status), [200, 200, 200]);
+  for (const { id } of tasks) await admin.inState(id, 'completed');
+  assert.equal(upstream.calls.length, 3);
 });
 
 test('GET and HEAD of paths that the gateway does not know never reach a server', async (t) => {
