@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectedRaw } from './lib/client.mjs';
-import { fastClock, fastClockMissing } from './lib/fast_clock.mjs';
-import { ADMIN_TOKEN, workflow } from './lib/gateway.mjs';
+import { fastClock, fastClockMissing, LeapingClock } from './lib/fast_clock.mjs';
+import { ADMIN_TOKEN, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { open } from './lib/http.mjs';
 import { modernScene } from './lib/modern_scene.mjs';
 import { nginxMissing, startNginx } from './lib/nginx.mjs';
@@ -66,6 +66,24 @@ test('a held call has its first byte on the wire within 15 s, without a progress
   const stream = await within(client.stream('tools/call', DELETE), 'the head', 1500 + 500);
   await stream.next((event) => event.comment !== undefined, 'a comment', 500);
   await admin.reject((await admin.pending()).id);
+});
+
+test('a client that drops silent connections after 60 s gets, with `wait: 30m`, the outcome of a call decided after 20 minutes', timed, async (t) => {
+  const clock = new LeapingClock(temporaryFolder(t));
+  const { admin, connect } = await scene(t, { ...held, env: clock.environment, config: { ...config, pseudo_tools: { wait: '30m' } } });
+  const client = await connect({ ...PLAIN, keepAlive: false });
+  const head = client.stream('tools/call', DELETE);
+  const { id } = await admin.pending();
+  for (let minute = 0; minute < 20; minute++) {
+    for (const _ of [1, 2, 3]) {
+      clock.leap(20);
+      await admin.get('/health'); // timers are looked at
+      await (await head).next((event) => event.comment !== undefined, `a byte in minute ${minute}`);
+    }
+  }
+  await admin.approve(id);
+  const { result } = await (await head).message();
+  assert.equal(result.content[0].text, 'did delete_user');
 });
 
 test('a GET stream on which the server is silent has a comment every 15 s, none of them inside an event of the server\'s', timed, async (t) => {
