@@ -13,6 +13,7 @@
 #include "input/answer_gate.h"
 #include "input/input_events.h"
 #include "input/input_request.h"
+#include "mcp_client/parked_sessions.h"
 #include "mcp_client/rpc_call.h"
 #include "mcp_client/tools_fetch.h"
 #include "methods/entry.h"
@@ -249,6 +250,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     loop_timer_init(&worker->fetch_timer, loop, tools_fetch_missing, worker);
     loop_timer_init(&worker->sweep_timer, loop, on_sweep, worker);
     list_init(&worker->rpc_calls);
+    list_init(&worker->parked_sessions);
     bridge_down_worker_init(worker);
     list_init(&worker->streams);
     list_init(&worker->listens);
@@ -293,6 +295,7 @@ void gateway_worker_close(struct gateway_worker *worker)
     detached_calls_drop(worker);
     bridge_down_worker_close(worker);
     rpc_call_cancel_all(worker);
+    parked_sessions_finish(worker);
     decision_log_finish(worker);
     token_exchange_worker_close(worker);
     token_check_worker_close(worker);

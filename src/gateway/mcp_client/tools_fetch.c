@@ -7,6 +7,7 @@
 #include "era_probe.h"
 #include "modern_request.h"
 #include "page_walk.h"
+#include "parked_sessions.h"
 #include "service_session.h"
 #include "session_pool.h"
 #include "state/source_eras.h"
@@ -31,6 +32,7 @@ struct fetch {
     bool is_own;        /* the gateway's own; the catalogue knows that it has begun */
     bool is_modern;     /* its requests are: it has no session */
     bool own_session;   /* the session was opened here, and is closed here */
+    bool was_parked;    /* by an earlier fetch; the server may have forgotten it */
     loop_callback done; /* tells the call that waits; may be NULL */
     void *context;
     struct page_walk walk;
@@ -119,8 +121,10 @@ static void end(struct fetch *fetch, bool complete)
     struct catalog *catalog = fetch->worker->gateway->catalog;
     if (fetch->is_own)
         catalog_end_fetch(catalog, fetch->source, complete);
-    if (fetch->own_session)
+    if (fetch->own_session && *fetch->owner)
         service_session_end(fetch->worker, fetch->snapshot, fetch->source, &fetch->headers);
+    else if (fetch->own_session)
+        parked_sessions_end(fetch->worker, fetch->snapshot, fetch->source, &fetch->headers);
     tools_fetch_destroy(fetch);
 }
 
@@ -129,12 +133,24 @@ static void end(struct fetch *fetch, bool complete)
 static void rpc_call_page(struct fetch *fetch);
 
 static void fetch_in_own_session(struct fetch *fetch);
+static void rpc_call_with_own_session(struct fetch *fetch);
 
 /* The credentials may be good, although their session has gone. */
-static bool reopens(const struct fetch *fetch, const struct rpc_call_reply *reply)
+static bool reopens(struct fetch *fetch, const struct rpc_call_reply *reply)
 {
-    return fetch->walk.pages == 0 && fetch->done && !fetch->own_session && !fetch->is_modern &&
-           rpc_call_reply_forgets_session(reply, &fetch->headers);
+    if (fetch->walk.pages > 0 || fetch->is_modern)
+        return false;
+    if (fetch->was_parked && reply->status >= 400 && reply->status < 500) {
+        headers_finish(&fetch->headers);
+        fetch->was_parked = fetch->own_session = false;
+        rpc_call_with_own_session(fetch);
+        return true;
+    }
+    if (!fetch->done || fetch->own_session ||
+        !rpc_call_reply_forgets_session(reply, &fetch->headers))
+        return false;
+    fetch_in_own_session(fetch);
+    return true;
 }
 
 /* A server without tools is not asked again. */
@@ -157,10 +173,10 @@ static void on_page(void *context, const struct rpc_call_reply *reply)
     struct str result = json_member(reply->message, "result");
     if (!mcp_tools_read(result, catalog_page_add, page)) {
         catalog_page_destroy(page);
+        if (reopens(fetch, reply))
+            return;
         if (page_walk_repeats(&fetch->walk, reply))
             rpc_call_page(fetch);
-        else if (reopens(fetch, reply))
-            fetch_in_own_session(fetch);
         else
             give_up(fetch, reply);
         return;
@@ -276,6 +292,12 @@ static void rpc_call_with_own_session(struct fetch *fetch)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_discovered, .dropped = drop};
     unsigned served;
+    if (parked_sessions_take(fetch->worker, fetch->source, &fetch->headers)) {
+        fetch->own_session = fetch->was_parked = true;
+        fetch->is_modern = false;
+        rpc_call_page(fetch);
+        return;
+    }
     service_session_begin(&fetch->headers, fetch->source);
     bool is_known = source_eras_find(fetch->worker->gateway->eras, fetch->source,
                                      clock_monotonic_ms(), &served);

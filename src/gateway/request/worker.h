@@ -116,6 +116,8 @@ struct gateway_worker {
     struct log_aggregate *aggregate; /* calls that rules alone have decided; NULL until the first */
     struct loop_timer log_aggregate_timer; /* when what it has summed up is said; with `tally` */
     struct loop_timer sweep_timer; /* of the first worker: what has been idle too long goes */
+    struct list parked_sessions;   /* the gateway's own that servers refuse to end */
+    size_t parked_session_count;   /* (mcp_client/parked_sessions.c) */
     struct list legacy_sessions;   /* struct legacy_session.node: for modern clients */
     struct list bridge_legs;       /* struct leg.node: bridged calls whose client waits */
     struct list conversations;     /* struct conversation.node: bridged calls at their server */
