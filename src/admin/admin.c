@@ -40,7 +40,7 @@ static void judge_grants(struct admin *admin)
     struct snapshot *snapshot = snapshot_current();
     if (!snapshot)
         return;
-    const struct store_electorate electorate = voter_electorate(snapshot->config);
+    const struct store_electorate electorate = voter_electorate(snapshot->config, admin->worker);
     store_grants_configure(admin->store, &electorate);
     snapshot_unref(snapshot);
 }

@@ -74,6 +74,9 @@ static void refuse(struct http_exchange *exchange, const struct store_reply *rep
     else if (reply->refusal == BALLOT_CHANGED)
         message = memory_format("the request is not the one with this requestDigest; look at it "
                                 "again");
+    else if (reply->refusal == BALLOT_DEFINITION_CHANGED)
+        message = memory_format("the server has changed the tool since the call was made; the "
+                                "call can be rejected, and the agent has to make it again");
     else if (reply->refusal == BALLOT_REASON_REQUIRED)
         message = memory_format("this vote needs a reason");
     else if (reply->refusal == BALLOT_TYPED_REQUIRED)

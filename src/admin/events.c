@@ -78,7 +78,7 @@ static void client_gone(void *context)
 static void write_event(struct stream *stream, const struct feed_event *event,
                         struct config *config)
 {
-    const struct task_view view = {config, stream->who};
+    const struct task_view view = {config, stream->who, stream->admin->worker};
     struct buffer text;
     buffer_init(&text);
     buffer_append_format(&text, "event: task\nid: %" PRId64 "\ndata: ", event->number);

@@ -59,7 +59,7 @@ void pending_reply_unknown(struct http_exchange *exchange)
 
 struct task_view pending_reply_view(const struct pending_reply *pending)
 {
-    return (struct task_view){pending->snapshot->config, pending->who};
+    return (struct task_view){pending->snapshot->config, pending->who, pending->admin->worker};
 }
 
 void pending_reply_with_task(struct http_exchange *exchange, const struct store_reply *reply,

@@ -25,6 +25,7 @@ static const struct {
     [REPLY_METHOD_NOT_ALLOWED] = {405, "method_not_allowed"},
     [REPLY_CONFLICT] = {409, "conflict"},
     [REPLY_CHANGED] = {409, "changed"},
+    [REPLY_DEFINITION_CHANGED] = {409, "definition_changed"},
     [REPLY_ALREADY_VOTED] = {409, "already_voted"},
     [REPLY_NO_VOTE] = {409, "no_vote"},
     [REPLY_NOT_A_GRANTER] = {403, "not_a_granter"},

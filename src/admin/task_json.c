@@ -2,6 +2,7 @@
 #include "task_json.h"
 
 #include "taskgate/core/digest.h"
+#include "taskgate/gateway/gateway.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
@@ -96,6 +97,21 @@ static void add_answer_of(struct buffer *out, const struct task *task)
     buffer_append(out, task_is_answer(task) && call.length > 0 ? call : STR("null"));
 }
 
+/* What the server says of the tool now, if it is not that of the call. */
+static bool add_definition(struct buffer *out, const struct task *task,
+                           const struct task_view *view)
+{
+    struct buffer now;
+    buffer_init(&now);
+    bool has_changed = view->worker && gateway_definition_changed(view->worker, task, &now);
+    json_add_key(out, "definitionChanged");
+    buffer_append_text(out, has_changed ? "true" : "false");
+    json_add_key(out, "toolNow");
+    buffer_append(out, has_changed ? buffer_str(&now) : STR("null"));
+    buffer_finish(&now);
+    return has_changed;
+}
+
 void task_json_write(struct buffer *out, const struct task *task, const struct task_view *view)
 {
     const struct config *config = view->config;
@@ -135,6 +151,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     buffer_append_text(out, *task->grant ? task->grant : "null");
     shown_json_add(out, task, config, buffer_str(&arguments));
     buffer_finish(&arguments);
-    vote_json_add(out, task, view);
+    bool has_changed = add_definition(out, task, view);
+    vote_json_add(out, task, view, has_changed);
     buffer_append_char(out, '}');
 }

@@ -10,10 +10,12 @@
 
 #include "operator.h"
 
-/* The operator who looks, and the configuration; both borrowed. */
+/* The operator who looks, the configuration, and the gateway; borrowed. */
+struct gateway_worker;
 struct task_view {
     struct config *config;
     const struct operator_identity *who;
+    const struct gateway_worker *worker; /* or NULL */
 };
 
 void task_json_write(struct buffer *out, const struct task *task, const struct task_view *view);

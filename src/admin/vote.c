@@ -39,7 +39,8 @@ enum ballot_refusal vote_judge(const struct pending_reply *pending, const struct
     voter_read_ballot(pending->snapshot->config, task, &ballot);
     struct store_edit raw = {.arguments = pending->arguments};
     struct store_vote vote = vote_of(pending);
-    struct store_electorate electorate = voter_electorate(pending->snapshot->config);
+    struct store_electorate electorate =
+        voter_electorate(pending->snapshot->config, pending->admin->worker);
     vote.electorate = electorate;
     if (pending->arguments && !vote.edit)
         vote.edit = &raw;
@@ -68,7 +69,7 @@ bool vote_may_decide(const struct pending_reply *pending, const struct task *tas
 void vote_cast(const struct pending_reply *pending, struct str id, struct store_call call)
 {
     struct store_vote vote = vote_of(pending);
-    vote.electorate = voter_electorate(pending->snapshot->config);
+    vote.electorate = voter_electorate(pending->snapshot->config, pending->admin->worker);
     store_task_vote(pending->admin->store, id, &vote, call);
 }
 
@@ -117,6 +118,7 @@ enum reply_error vote_error(enum ballot_refusal refusal)
         [BALLOT_NOT_AN_APPROVER] = REPLY_NOT_AN_APPROVER,
         [BALLOT_NOT_PENDING] = REPLY_CONFLICT,
         [BALLOT_CHANGED] = REPLY_CHANGED,
+        [BALLOT_DEFINITION_CHANGED] = REPLY_DEFINITION_CHANGED,
         [BALLOT_REASON_REQUIRED] = REPLY_REASON_REQUIRED,
         [BALLOT_ALREADY_VOTED] = REPLY_ALREADY_VOTED,
         [BALLOT_TYPED_REQUIRED] = REPLY_TYPED_REQUIRED,

@@ -90,29 +90,45 @@ static void add_offer(struct buffer *out, const struct ballot_grants *grants)
     buffer_append_char(out, '}');
 }
 
+/* The question, and what is known already of its answer. */
+struct rights {
+    const struct ballot *ballot;
+    const struct task *task;
+    const struct operator_identity *who;
+    bool definition_changed;
+};
+
+static bool definition_changed(void *context, const struct task *task)
+{
+    const struct rights *rights = context;
+    (void)task;
+    return rights->definition_changed;
+}
+
 /* The ballot's answer to a vote with a reason. */
-static enum ballot_refusal judge(const struct ballot *ballot, const struct task *task,
-                                 const struct operator_identity *who, enum ballot_verb verb,
-                                 bool is_emergency)
+static enum ballot_refusal judge(struct rights *rights, enum ballot_verb verb, bool is_emergency)
 {
     const struct store_vote vote = {
-        .voter = who->person,
+        .voter = rights->who->person,
         .verb = verb,
         .reason = "given",
         .is_emergency = is_emergency,
+        .electorate = {.definition_changed = definition_changed, .context = rights},
     };
-    return store_vote_judge(ballot, &vote, task);
+    return store_vote_judge(rights->ballot, &vote, rights->task);
 }
 
 /* Without the role nobody decides anything, whatever the ballot says. */
-static void add_rights(struct buffer *out, const struct ballot *ballot, const struct task *task,
-                       const struct operator_identity *who)
+static void add_rights(struct buffer *out, struct rights *rights)
 {
+    const struct ballot *ballot = rights->ballot;
+    const struct task *task = rights->task;
+    const struct operator_identity *who = rights->who;
     bool has_role = rights_of(who, ROUTE_decisions_approve) == RIGHT_ALL;
     const struct ballot_vote *own = ballot_votes_of(&ballot->votes, &who->person);
-    enum ballot_refusal approve = judge(ballot, task, who, BALLOT_APPROVE, false);
-    enum ballot_refusal reject = judge(ballot, task, who, BALLOT_REJECT, false);
-    enum ballot_refusal alone = judge(ballot, task, who, BALLOT_APPROVE, true);
+    enum ballot_refusal approve = judge(rights, BALLOT_APPROVE, false);
+    enum ballot_refusal reject = judge(rights, BALLOT_REJECT, false);
+    enum ballot_refusal alone = judge(rights, BALLOT_APPROVE, true);
     json_add_key(out, "you");
     buffer_append_char(out, '{');
     add_flag(out, "approve", has_role && approve == BALLOT_ACCEPTED);
@@ -138,7 +154,8 @@ static bool was_emergency(const struct ballot_votes *votes)
     return false;
 }
 
-void vote_json_add(struct buffer *out, const struct task *task, const struct task_view *view)
+void vote_json_add(struct buffer *out, const struct task *task, const struct task_view *view,
+                   bool definition_changed)
 {
     struct ballot ballot;
     voter_read_ballot(view->config, task, &ballot);
@@ -148,7 +165,8 @@ void vote_json_add(struct buffer *out, const struct task *task, const struct tas
     add_offer(out, &ballot.terms.grants);
     json_add_key(out, "allowEdit");
     ballot_names_write(out, &ballot.terms.allow_edit);
+    struct rights rights = {&ballot, task, view->who, definition_changed};
     add_flag(out, "emergency", was_emergency(&ballot.votes));
-    add_rights(out, &ballot, task, view->who);
+    add_rights(out, &rights);
     ballot_finish(&ballot);
 }

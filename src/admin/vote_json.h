@@ -6,4 +6,5 @@
 
 #include "task_json.h"
 
-void vote_json_add(struct buffer *out, const struct task *task, const struct task_view *view);
+void vote_json_add(struct buffer *out, const struct task *task, const struct task_view *view,
+                   bool definition_changed);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/typed.h"
@@ -32,9 +33,27 @@ void voter_read_ballot(const struct config *config, const struct task *task, str
 
 /* ---- for the store ---- */
 
+struct asked {
+    uint32_t magic; /* ASKED_MAGIC */
+    struct config *config;
+    const struct gateway_worker *worker; /* or NULL */
+};
+#define ASKED_MAGIC 0x41444d56
+
+static struct config *config_of(void *context)
+{
+    return MAGIC_CAST(struct asked, ASKED_MAGIC, context)->config;
+}
+
+static bool definition_changed(void *context, const struct task *task)
+{
+    const struct asked *asked = MAGIC_CAST(struct asked, ASKED_MAGIC, context);
+    return asked->worker && gateway_definition_changed(asked->worker, task, NULL);
+}
+
 static void renew(void *context, struct ballot_vote *vote)
 {
-    voter_renew(context, vote);
+    voter_renew(config_of(context), vote);
 }
 
 static enum ballot_typed typed(void *context, const struct store_vote *vote,
@@ -45,7 +64,8 @@ static enum ballot_typed typed(void *context, const struct store_vote *vote,
     if (vote->withdraws || vote->verb != BALLOT_APPROVE)
         return BALLOT_TYPED_NOT_ASKED;
     buffer_init(&arguments);
-    redact_write(&arguments, str_from(own && *own ? own : "{}"), context, task->workflow);
+    redact_write(&arguments, str_from(own && *own ? own : "{}"), config_of(context),
+                 task->workflow);
     enum ballot_typed answer = typed_judge(task, buffer_str(&arguments), vote->typed);
     buffer_finish(&arguments);
     return answer;
@@ -53,28 +73,37 @@ static enum ballot_typed typed(void *context, const struct store_vote *vote,
 
 static int64_t valid_for_ms(void *context, const char *workflow)
 {
-    return config_approval_valid_ms(context, str_from(workflow));
+    return config_approval_valid_ms(config_of(context), str_from(workflow));
 }
 
 static const char *terms(void *context, const char *workflow)
 {
-    const struct config_workflow *found = config_workflow_find(context, str_from(workflow));
+    const struct config_workflow *found =
+        config_workflow_find(config_of(context), str_from(workflow));
     return found ? found->terms : NULL;
 }
 
 static void release(void *context)
 {
-    config_unref(context);
+    struct asked *asked = MAGIC_CAST(struct asked, ASKED_MAGIC, context);
+    config_unref(asked->config);
+    MAGIC_CLEAR(asked);
+    free(asked);
 }
 
-struct store_electorate voter_electorate(struct config *config)
+struct store_electorate voter_electorate(struct config *config, const struct gateway_worker *worker)
 {
+    struct asked *asked = memory_alloc(sizeof *asked);
+    MAGIC_SET(asked, ASKED_MAGIC);
+    asked->config = config_ref(config);
+    asked->worker = worker;
     return (struct store_electorate){
         .typed = typed,
+        .definition_changed = definition_changed,
         .renew = renew,
         .terms = terms,
         .valid_for_ms = valid_for_ms,
         .release = release,
-        .context = config_ref(config),
+        .context = asked,
     };
 }

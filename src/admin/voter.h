@@ -5,6 +5,7 @@
 #pragma once
 
 #include "taskgate/approval/ballot.h"
+#include "taskgate/gateway/gateway.h"
 #include "taskgate/store/store.h"
 
 #include "operator.h"
@@ -12,7 +13,9 @@
 /* Sets whether the vote stands: its person is still the same, and has the role approver. The
  * groups are those that the person has now. */
 void voter_renew(const struct config *config, struct ballot_vote *vote);
-/* The same for the store; it holds a reference of the configuration. */
-struct store_electorate voter_electorate(struct config *config);
+/* The same for the store; it holds a reference of the configuration. The worker (or NULL) outlives
+ * the store. */
+struct store_electorate voter_electorate(struct config *config,
+                                         const struct gateway_worker *worker);
 /* The ballot of a task as it is now. ballot_finish() frees it. */
 void voter_read_ballot(const struct config *config, const struct task *task, struct ballot *ballot);

@@ -32,6 +32,7 @@ const char *ballot_refusal_code(enum ballot_refusal refusal)
         [BALLOT_NOT_AN_APPROVER] = "not_an_approver",
         [BALLOT_NOT_PENDING] = "conflict",
         [BALLOT_CHANGED] = "changed",
+        [BALLOT_DEFINITION_CHANGED] = "definition_changed",
         [BALLOT_REASON_REQUIRED] = "reason_required",
         [BALLOT_ALREADY_VOTED] = "already_voted",
         [BALLOT_TYPED_REQUIRED] = "typed_required",
@@ -120,6 +121,8 @@ enum ballot_refusal ballot_judge(const struct ballot *ballot,
         return BALLOT_NOT_PENDING;
     if (was_shown_another(question))
         return BALLOT_CHANGED;
+    if (is_approval && question->definition_changed)
+        return BALLOT_DEFINITION_CHANGED;
     if (needs_reason && !question->has_reason)
         return BALLOT_REASON_REQUIRED;
     if (ballot_votes_of(&ballot->votes, question->voter))

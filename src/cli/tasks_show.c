@@ -162,6 +162,23 @@ static void append_hints(struct buffer *out, struct str task)
     buffer_append_char(out, '\n');
 }
 
+/* The tool is another one than that of the call. */
+static void append_definition(struct buffer *out, struct str task)
+{
+    struct str now = json_member(task, "toolNow");
+    if (json_type(json_member(task, "definitionChanged")) != JSON_TRUE)
+        return;
+    buffer_append_format(out, "%-11sthe server has changed the tool since: reject this call\n",
+                         "Outdated");
+    if (json_type(json_member(now, "description")) == JSON_STRING) {
+        buffer_append_format(out, "%-11s", "Tool now");
+        tasks_append_member(out, now, "description");
+        buffer_append_char(out, '\n');
+    }
+    if (json_count(json_member(now, "annotations")) > 0)
+        append_json(out, "Hints now", now, "annotations");
+}
+
 /* Names and texts that may be read as something else. */
 static void append_marks(struct buffer *out, struct str task)
 {
@@ -245,6 +262,7 @@ void tasks_append_details(struct buffer *out, struct str task)
     buffer_finish(&value);
     append_votes(out, task);
     append_hints(out, task);
+    append_definition(out, task);
     append_marks(out, task);
     append_json(out, "Arguments", task, "arguments");
     /* Most calls have none of these. */

@@ -28,6 +28,8 @@ enum ballot_refusal store_vote_judge(const struct ballot *ballot, const struct s
         .request_digest = task->request_digest,
         .shown_digest = vote->shown_digest,
         .verb = vote->verb,
+        .definition_changed = vote->electorate.definition_changed &&
+                              vote->electorate.definition_changed(vote->electorate.context, task),
         .has_reason = visible_has_content(str_from(vote->reason)),
         .is_emergency = vote->is_emergency,
         .typed = vote->electorate.typed

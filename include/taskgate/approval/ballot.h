@@ -25,7 +25,8 @@ enum ballot_refusal {
     BALLOT_OWN_CALL,
     BALLOT_NOT_AN_APPROVER,
     BALLOT_NOT_PENDING,
-    BALLOT_CHANGED, /* another request was shown to the voter */
+    BALLOT_CHANGED,            /* another request was shown to the voter */
+    BALLOT_DEFINITION_CHANGED, /* the tool is another one than that of the call */
     BALLOT_REASON_REQUIRED,
     BALLOT_ALREADY_VOTED,
     BALLOT_TYPED_REQUIRED,
@@ -56,6 +57,7 @@ struct ballot_question {
      * is not known: "" or NULL. */
     const char *request_digest, *shown_digest;
     enum ballot_verb verb;
+    bool definition_changed; /* an approval would fail; meaningless for other votes */
     bool has_reason;
     bool is_emergency; /* an approval by one alone */
     enum ballot_typed typed;

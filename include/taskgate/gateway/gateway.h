@@ -52,6 +52,13 @@ void gateway_reloaded(struct gateway *gateway);
 /* Whether the last attempt to reach each enabled source's upstream was answered. Any thread. */
 bool gateway_upstream_reachable(const struct gateway *gateway);
 
+/* Whether a call that waits for a decision is bound to another definition than its owner was told
+ * last. If so, appends that one to `now`, unless it is NULL: {"description", "annotations"}, each
+ * null where there is none. Not known, and false, after a restart and at another replica. Any
+ * thread. */
+bool gateway_definition_changed(const struct gateway_worker *worker, const struct task *task,
+                                struct buffer *now);
+
 /* From now on waiting clients are answered -32013, streams end, nothing new is begun.
  * Any thread. */
 void gateway_shut_down(struct gateway *gateway);

@@ -150,6 +150,9 @@ struct store_electorate {
      * asked for. */
     enum ballot_typed (*typed)(void *context, const struct store_vote *vote,
                                const struct task *task);
+    /* Whether the call is bound to another definition of its tool than the one of now; NULL: it is
+     * not known. */
+    bool (*definition_changed)(void *context, const struct task *task);
     /* Whether a vote that was given earlier counts now; sets vote->stands, and the groups that its
      * person has now. */
     void (*renew)(void *context, struct ballot_vote *vote);

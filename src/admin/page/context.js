@@ -1,4 +1,6 @@
 // The context of a call: the words of its rule, of its caller and of the server, each as what it is.
+import { changeElement } from './changes.js';
+import { differences } from './diff.js';
 import { JsonObject, jsonPieces } from './json.js';
 import { addMark } from './marks.js';
 import { askerText, make, putPieces, putText, timeElement } from './text.js';
@@ -58,6 +60,22 @@ function hintElements(annotations) {
   });
 }
 
+function objectOf(members) {
+  const object = new JsonObject();
+  object.members = Object.entries(members).filter(([, value]) => value !== null);
+  return object;
+}
+
+/* Of a tool that is another one now. */
+function putDefinition(box, { definitionChanged, toolDescription, toolAnnotations, toolNow }) {
+  box.hidden = !definitionChanged;
+  if (!definitionChanged) return;
+  const now = { description: toolNow.get('description'), annotations: toolNow.get('annotations') };
+  const { changes } = differences(objectOf({ description: toolDescription, annotations: toolAnnotations }), objectOf(now));
+  box.querySelector('.changes').replaceChildren(...changes.map(changeElement));
+  box.querySelector('.note').textContent = changes.length === 0 ? 'Its schema or its title has changed.' : '';
+}
+
 /** Fills the box with the sentence of the rule and the words of the server. */
 export function putContext(part, task) {
   part('.summary').hidden = !task.summary;
@@ -71,6 +89,7 @@ export function putContext(part, task) {
   const others = annotations?.members.filter(([name, value]) => !(name in HINTS && typeof value === 'boolean')) ?? [];
   const rest = new JsonObject();
   rest.members = others;
+  putDefinition(part('.definition-now'), task);
   part('.annotations').hidden = others.length === 0;
   putPieces(part('.annotations'), others.length > 0 ? jsonPieces(rest) : []);
 }

@@ -1,5 +1,5 @@
 // Deciding: a press of a button or a key, the dialog where one is needed, and what the gateway says.
-import { ApiError, decide, decideMany } from './api.js';
+import { ApiError, decide, decideMany, taskById } from './api.js';
 import { askDecision } from './dialog.js';
 import { plural } from './text.js';
 import { may, whyNot } from './votes.js';
@@ -11,6 +11,7 @@ const DONE = { approve: 'approved', reject: 'rejected' };
 const CODES = {
   conflict: 'Too late: it does not wait any more.',
   changed: 'The call has changed since it was shown: look at it again.',
+  definition_changed: 'The server has changed the tool since the call was made: the agent has to call again.',
   already_voted: 'You have voted already.',
   own_call: 'This is your own call: somebody else must approve it.',
   not_an_approver: 'You are not among those who decide this workflow.',
@@ -91,6 +92,16 @@ export class Decisions {
     } catch (error) {
       row.setBusy(false);
       this.explain(row, verb, error);
+      if (error.code === 'definition_changed') await this.look(row);
+    }
+  }
+
+  /* The gateway sends nothing when a tool has changed. */
+  async look(row) {
+    try {
+      this.host.changed(await taskById(row.task.id));
+    } catch {
+      // What was said stands.
     }
   }
 

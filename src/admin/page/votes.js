@@ -4,6 +4,7 @@
 const WHY_NOT = {
   own_call: 'This is your own call: somebody else must approve it.',
   not_an_approver: 'You are not among those who decide this workflow.',
+  definition_changed: 'The server has changed the tool since this call was made: the agent has to call again.',
 };
 
 export const VERBS = ['approve', 'reject', 'withdraw', 'emergency'];

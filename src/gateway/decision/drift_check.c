@@ -35,12 +35,17 @@ static bool request_is_intact(const struct task *task)
     return intact;
 }
 
+struct str drift_check_owner(const struct task *task)
+{
+    struct str owner = str_from(task->owner);
+    return str_starts_with(owner, STR(PERSON_OWNER)) ? CATALOG_GATEWAY : owner;
+}
+
 /* The owner's list bound the approval, so the call is compared with that list. */
 static void find_tool(const struct drift_check *drift, struct str owner, struct catalog_tool *tool)
 {
-    bool is_own = str_starts_with(owner, STR(PERSON_OWNER));
-    catalog_find_tool(drift->catalog, str_from(drift->task->source),
-                      is_own ? CATALOG_GATEWAY : owner, str_from(drift->task->tool), tool);
+    catalog_find_tool(drift->catalog, str_from(drift->task->source), owner,
+                      str_from(drift->task->tool), tool);
 }
 
 static bool is_bound(const struct drift_check *drift)
@@ -53,7 +58,7 @@ static bool is_bound(const struct drift_check *drift)
 bool drift_check_must_look(const struct drift_check *drift)
 {
     struct catalog_tool tool;
-    find_tool(drift, str_from(drift->task->owner), &tool);
+    find_tool(drift, drift_check_owner(drift->task), &tool);
     return is_bound(drift) && (tool.word != CATALOG_TOLD || !tool.is_current);
 }
 
@@ -69,7 +74,7 @@ static bool gateways_is_the_same(const struct drift_check *drift)
 bool drift_check_can_compare(const struct drift_check *drift)
 {
     struct catalog_tool tool;
-    find_tool(drift, str_from(drift->task->owner), &tool);
+    find_tool(drift, drift_check_owner(drift->task), &tool);
     return !is_bound(drift) || tool.is_current || gateways_is_the_same(drift);
 }
 
@@ -102,7 +107,7 @@ static bool is_allowed(const struct drift_check *drift, bool or_workflow)
     if (!drift->source || !drift->source->enabled ||
         !policy_is_visible(policy, drift->source, request.name))
         return false;
-    find_tool(drift, str_from(task->owner), &tool);
+    find_tool(drift, drift_check_owner(task), &tool);
     request.definition = tool.definition;
     policy_decide(policy, &request, &decision);
     if (policy_refuses_arguments(&request, &decision, NULL))
@@ -126,6 +131,6 @@ bool drift_check_passes(const struct drift_check *drift, enum jsonrpc_error *err
     if (!is_allowed(drift, true))
         return false;
     *error = JSONRPC_TRANSFORM_DRIFT;
-    find_tool(drift, str_from(drift->task->owner), &tool);
+    find_tool(drift, drift_check_owner(drift->task), &tool);
     return request_is_intact(drift->task) && definition_is_intact(drift, &tool);
 }

@@ -16,6 +16,8 @@ struct drift_check {
     bool was_compared; /* a moment ago, with a current list: one that is out of date is no change */
 };
 
+/* By whose list the call is judged: a person's is by that of the gateway's own session. */
+struct str drift_check_owner(const struct task *task);
 /* Whether the server must be asked for the tool first. */
 bool drift_check_must_look(const struct drift_check *drift);
 /* Whether the tool of now can be compared with the approved one. */

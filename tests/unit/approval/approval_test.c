@@ -162,6 +162,15 @@ START_TEST(refusals_come_in_their_order)
         ck_assert_int_eq(ask("mallory", question), BALLOT_NOT_AN_APPROVER);
         ck_assert_int_eq(ask("alice dba", question), BALLOT_NOT_PENDING);
         question.is_pending = true;
+        question.definition_changed = true;
+        question.request_digest = "a";
+        question.shown_digest = "b";
+        ck_assert_int_eq(ask("alice dba", question), BALLOT_CHANGED);
+        question.shown_digest = "a";
+        ck_assert_int_eq(ask("alice dba", question), verb == BALLOT_APPROVE
+                                                         ? BALLOT_DEFINITION_CHANGED
+                                                         : BALLOT_REASON_REQUIRED);
+        question.definition_changed = false;
         ck_assert_int_eq(ask("alice dba", question), BALLOT_REASON_REQUIRED);
         question.has_reason = true;
         ck_assert_int_eq(ask("alice dba", question), BALLOT_ALREADY_VOTED);
