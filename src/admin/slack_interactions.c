@@ -85,8 +85,8 @@ static const char *line_of(enum ballot_refusal refusal)
         [BALLOT_NOT_AN_APPROVER] = "You may not vote in this workflow.",
         [BALLOT_NOT_PENDING] = "This call does not wait for a decision any more.",
         [BALLOT_CHANGED] = "This call has changed since this message. Open the call to decide.",
-        [BALLOT_DEFINITION_CHANGED] = "The server has changed the tool since the call was made. "
-                                      "The agent has to call again.",
+        [BALLOT_DEFINITION_CHANGED] =
+            "The server has changed this tool since. The agent must call again.",
         [BALLOT_REASON_REQUIRED] = "This vote needs a reason.",
         [BALLOT_TYPED_REQUIRED] = "This approval needs a typed value.",
         [BALLOT_TYPED_WRONG] = "This is not the value that is asked for.",
