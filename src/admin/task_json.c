@@ -97,7 +97,7 @@ static void add_answer_of(struct buffer *out, const struct task *task)
     buffer_append(out, task_is_answer(task) && call.length > 0 ? call : STR("null"));
 }
 
-/* What the server says of the tool now, if it is not that of the call. */
+/* The server's words of now about the tool, if they are not those of the call. */
 static bool add_definition(struct buffer *out, const struct task *task,
                            const struct task_view *view)
 {

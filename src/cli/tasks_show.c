@@ -179,6 +179,12 @@ static void append_definition(struct buffer *out, struct str task)
         append_json(out, "Hints now", now, "annotations");
 }
 
+static void append_tool(struct buffer *out, struct str task)
+{
+    append_hints(out, task);
+    append_definition(out, task);
+}
+
 /* Names and texts that may be read as something else. */
 static void append_marks(struct buffer *out, struct str task)
 {
@@ -261,8 +267,7 @@ void tasks_append_details(struct buffer *out, struct str task)
     }
     buffer_finish(&value);
     append_votes(out, task);
-    append_hints(out, task);
-    append_definition(out, task);
+    append_tool(out, task);
     append_marks(out, task);
     append_json(out, "Arguments", task, "arguments");
     /* Most calls have none of these. */

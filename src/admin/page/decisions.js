@@ -101,7 +101,7 @@ export class Decisions {
     try {
       this.host.changed(await taskById(row.task.id));
     } catch {
-      // What was said stands.
+      // The connection, which the page speaks of elsewhere.
     }
   }
 
