@@ -140,6 +140,18 @@ export async function revokeGrant(id, reason) {
   await post(`api/v1/grants/${encodeURIComponent(id)}/revoke`, JSON.stringify(reason ? { reason } : {}));
 }
 
+/** Definitions that have changed, then others that are flagged: {definitions, hasMore}. */
+export async function watchedDefinitions() {
+  const of = async (state) => (await request(`api/v1/definitions?${new URLSearchParams({ state, limit: 100 })}`)).json();
+  const [changed, flagged] = await Promise.all([of('changed'), of('flagged')]);
+  const others = flagged.definitions.filter(({ state }) => state !== 'changed');
+  return { definitions: [...changed.definitions, ...others], hasMore: Boolean(changed.nextCursor ?? flagged.nextCursor) };
+}
+
+export async function acceptDefinition({ source, kind, name, digest }) {
+  await post('api/v1/definitions/accept', JSON.stringify({ source, kind, name, digest }));
+}
+
 // The gateway sends a comment at least every 15 s.
 const SILENCE_MS = 40_000;
 

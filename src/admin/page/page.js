@@ -3,6 +3,7 @@ import { keepTask, linkedTask, restoreTask, showTask, takeToken } from './addres
 import { hasSignIn, signOut, taskById, token, whoami } from './api.js';
 import { stayConnected } from './connection.js';
 import { Decisions } from './decisions.js';
+import { Definitions } from './definitions.js';
 import { dialogEnds } from './dialog.js';
 import { filter } from './filter.js';
 import { Grants } from './grants.js';
@@ -74,6 +75,7 @@ const selection = new Selection({
 const decisions = new Decisions({ changed, refused: refuse, announce, done: () => selection.clear() });
 
 let mayRevoke = false;
+const definitions = new Definitions(byId('definitions'), { mayAccept: () => mayRevoke, refused: refuse, announce });
 const grants = new Grants(byId('grants'), { mayRevoke: () => mayRevoke, refused: refuse, announce });
 
 function loaded(who, pending, decided) {
@@ -87,6 +89,7 @@ function loaded(who, pending, decided) {
   showCounts();
   showLink('live', 'Live');
   grants.refresh();
+  definitions.refresh();
   const linked = linkedTask();
   if (linked && (linked !== led || rows.get(linked)?.isOpen !== true)) reveal(linked);
 }
@@ -257,6 +260,7 @@ function showSignIn(problem = '') {
   inbox.clear();
   past.clear();
   grants.clear();
+  definitions.clear();
   trail.clear();
   filter.clear();
   selection.show();
