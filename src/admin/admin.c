@@ -70,6 +70,8 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
     admin->store = options->store;
     admin->state_keys = options->state_keys;
     admin->upstream_reachable = options->upstream_reachable;
+    admin->traffic = options->traffic;
+    admin->close_after_answers = options->close_after_answers;
     admin->context = options->context;
     admin->worker = options->worker;
     admin->started_ms = clock_monotonic_ms();
@@ -78,6 +80,7 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
     admin->refusals = refusals_create();
     list_init(&admin->streams);
     list_init(&admin->waits);
+    list_init(&admin->idle_waits);
     admin->provider = provider_create(loop);
     admin->server = http_server_create(loop, &server, error);
     if (!admin->server) {
@@ -125,6 +128,11 @@ void admin_set_config_error(struct admin *admin, const char *message)
 {
     free(admin->config_error);
     admin->config_error = memory_copy_text(message);
+}
+
+void admin_announce_leaving(struct admin *admin)
+{
+    admin->leaving = true;
 }
 
 void admin_announce_shut_down(struct admin *admin)

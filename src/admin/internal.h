@@ -23,6 +23,8 @@ struct admin {
     struct feed *feed;
     struct list streams; /* of events.c */
     struct list waits;   /* of results.c */
+    struct list idle_waits;
+    size_t idle_wait_count; /* of idle.c */
     struct gateway_worker *worker;
     struct provider *provider;
     struct slack *slack;
@@ -33,8 +35,11 @@ struct admin {
     char known_senders[KNOWN_SENDERS][65]; /* known_senders.c */
     size_t next_sender;
     bool (*upstream_reachable)(void *context);
+    struct admin_traffic (*traffic)(void *context);
+    void (*close_after_answers)(void *context, bool closes);
     void *context;
     char *config_error; /* or NULL */
+    bool leaving;       /* /ready says so, and all goes on */
     bool shutting_down;
     bool closed;        /* the store is going, or gone */
     int64_t started_ms; /* monotonic */
@@ -64,6 +69,7 @@ void router_handle(struct http_exchange *exchange, void *admin);
 /* ---- one handler per route, each in the file of its name ---- */
 void probes_health(const struct request *request);
 void probes_ready(const struct request *request);
+void idle_wait(const struct request *request);
 void probes_metrics(const struct request *request);
 void page_serve(const struct request *request);
 bool page_has(struct str path); /* whether a file of the page is served at `path` */

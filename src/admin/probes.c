@@ -34,7 +34,7 @@ void probes_health(const struct request *request)
  * would have nobody for the calls that go on without it. Contract "Replicas". */
 static const char *reason_of(const struct admin *admin)
 {
-    if (admin->shutting_down)
+    if (admin->leaving || admin->shutting_down)
         return "shutting_down";
     switch (store_condition(admin->store)) {
     case STORE_WORKS:

@@ -28,6 +28,7 @@ struct route {
     {method, path, handler, .id = ROUTE_##handler},
 static const struct route routes[] = {
     {"GET", "/health", probes_health, .any_host = true, .is_open = true},
+    {"GET", "/health/idle", idle_wait, .any_host = true, .is_open = true},
     {"GET", "/ready", probes_ready, .any_host = true, .is_open = true},
     {"GET", "/metrics", probes_metrics, .any_host = true, .is_open = true},
     {"GET", "/", page_serve, .is_open = true},
@@ -96,7 +97,8 @@ static bool has_token_in_query(struct str query)
 /* Probes have no certificate. */
 static bool any_client(const struct route *route)
 {
-    return route && (route->handle == probes_health || route->handle == probes_ready);
+    return route && (route->handle == probes_health || route->handle == probes_ready ||
+                     route->handle == idle_wait);
 }
 
 /* On this machine a page of any site could have a name lead to the port, and read what it answers.
@@ -104,8 +106,8 @@ static bool any_client(const struct route *route)
 static bool answers_any_host(const struct route *route, const struct http_exchange *exchange)
 {
     return route && route->any_host &&
-           (route->handle == probes_health || !http_is_loopback(exchange) ||
-            http_authority(exchange).length == 0);
+           (route->handle == probes_health || route->handle == idle_wait ||
+            !http_is_loopback(exchange) || http_authority(exchange).length == 0);
 }
 
 /* ---- who asks ---- */

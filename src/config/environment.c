@@ -8,8 +8,6 @@
 #include "checks.h"
 #include "taskgate/core/memory.h"
 
-#define MAX_DRAIN_MS INT64_C(25000)
-
 /* A variable counts as set if its value is not empty. */
 static const char *value_of(const struct draft *draft, const char *name)
 {
@@ -217,8 +215,6 @@ static void check_invariants(const struct draft *draft)
                  "must be below THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS");
     else if (times->drain_timeout_ms >= times->shutdown_timeout_ms)
         times->drain_timeout_ms = times->shutdown_timeout_ms - 1000;
-    if (times->drain_timeout_ms > MAX_DRAIN_MS)
-        times->drain_timeout_ms = MAX_DRAIN_MS;
     if (config->proxy_port == config->admin_port && config->proxy_port != 0)
         complain(draft, "THOUGHTGATE_ADMIN_PORT", NULL, NULL,
                  "must not be the proxy's port (THOUGHTGATE_OUTBOUND_PORT)");

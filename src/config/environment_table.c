@@ -45,7 +45,8 @@ const struct variable environment_table[] = {
     {VARIABLE_NUMBER, {{"THOUGHTGATE_MAX_REQUEST_BODY_BYTES", 1}}, AT(limits.body_bytes), RANGE(1, INT64_C(1) << 30), .sets = "limits.body_bytes", .help = "Size of a request."},
     {VARIABLE_NUMBER, {{"THOUGHTGATE_RATE_LIMIT_RPS", 1}}, AT(limits.requests_per_second), RANGE(0, INT32_MAX), .sets = "limits.requests_per_second", .help = "Requests per second from one client address; 0 means no limit."},
     {VARIABLE_NUMBER, {{"THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS", SECOND}}, AT(times.shutdown_timeout_ms), RANGE(SECOND, YEAR), .default_text = "30", .help = "Time within which the process ends after SIGTERM."},
-    {VARIABLE_NUMBER, {{"THOUGHTGATE_DRAIN_TIMEOUT_SECS", SECOND}}, AT(times.drain_timeout_ms), RANGE(0, YEAR), .default_text = "25", .help = "Part of that time in which requests under way may finish; at most 25."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_DRAIN_TIMEOUT_SECS", SECOND}}, AT(times.drain_timeout_ms), RANGE(0, YEAR), .default_text = "25", .help = "Part of that time in which requests under way may finish."},
+    {VARIABLE_NUMBER, {{"THOUGHTGATE_SHUTDOWN_LINGER_SECS", SECOND}}, AT(times.linger_ms), RANGE(0, YEAR), .default_text = "0", .help = "Time before these two, after SIGTERM, in which `/ready` is 503 and all is served as before, each connection up to its next answer. A second SIGTERM ends it."},
 
     {VARIABLE_ELSEWHERE, {{"THOUGHTGATE_SLACK_BOT_TOKEN", 0}}, .help = "Token of a `destination` of the type `slack` that names no variable."},
     {VARIABLE_TEXT, {{"THOUGHTGATE_SLACK_CHANNEL", 0}}, AT(slack.channel), .help = "Channel of such a destination that names none."},

@@ -395,3 +395,13 @@ long gateway_in_flight(const struct gateway *gateway)
 {
     return atomic_load(&gateway->in_flight);
 }
+
+long gateway_answering(const struct gateway *gateway)
+{
+    return atomic_load(&gateway->in_flight) - atomic_load(&gateway->listening);
+}
+
+uint64_t gateway_arrived(const struct gateway *gateway)
+{
+    return atomic_load(&gateway->arrived);
+}

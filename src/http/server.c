@@ -111,6 +111,12 @@ int http_server_connections(const struct http_server *server)
 
 /* ---- the graceful end ---- */
 
+void http_server_close_after_answers(struct http_server *server, bool closes)
+{
+    assert(server->drained == NULL);
+    server->h2o.shutdown_requested = closes;
+}
+
 /* Idle connections get no request any more: what has arrived is still read, then the end. */
 static int drain_request(h2o_req_t *request, void *context)
 {

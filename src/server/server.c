@@ -36,7 +36,6 @@
 #include "taskgate/telemetry/telemetry.h"
 #include "workers.h"
 
-#define DRAIN_MOST_MS 25000 /* contract "Process" */
 #define DRAIN_LOOK_MS 20
 #define FLUSH_MOST_MS 5000
 #define LOCK_LOOK_MS 200
@@ -56,12 +55,12 @@ struct server {
     struct loop_watch *signal_watch;
     struct supervisor_watchdog watchdog;
     struct loop_timer uptime;
-    struct loop_timer drain;
+    struct loop_timer linger, drain;
     int64_t started_ms, drain_until_ms;
-    bool draining;
-    bool finishing;   /* the loops run no more, but for messages */
-    bool has_failed;  /* the exit code says so */
-    bool ended_early; /* by a signal, before it was up */
+    bool is_lingering, draining; /* one after the other */
+    bool finishing;              /* the loops run no more, but for messages */
+    bool has_failed;             /* the exit code says so */
+    bool ended_early;            /* by a signal, before it was up */
 };
 #define SERVER_MAGIC 0x53565301
 
@@ -155,22 +154,43 @@ static void on_drain_look(void *context)
     }
 }
 
-static void begin_shutdown(struct server *server)
+static struct config_times times_now(void)
 {
-    if (server->draining)
-        return;
-    server->draining = true;
     struct snapshot *snapshot = snapshot_current();
-    int64_t most_ms = snapshot->config->times.drain_timeout_ms;
+    struct config_times times = snapshot->config->times;
     snapshot_unref(snapshot);
+    return times;
+}
+
+static void begin_drain(void *context)
+{
+    struct server *server = server_from(context);
+    loop_timer_stop(&server->linger);
+    server->draining = true;
     log_info("Shutting down");
-    supervisor_tell("STOPPING=1");
-    server->drain_until_ms =
-        clock_monotonic_ms() + (most_ms < DRAIN_MOST_MS ? most_ms : DRAIN_MOST_MS);
+    server->drain_until_ms = clock_monotonic_ms() + times_now().drain_timeout_ms;
     admin_announce_shut_down(server->admin);
     gateway_shut_down(server->gateway);
     workers_drain(server->workers);
     loop_timer_start(&server->drain, DRAIN_LOOK_MS);
+}
+
+/* For a while new requests still arrive, until nothing leads here any more. */
+static void begin_shutdown(struct server *server)
+{
+    int64_t linger_ms = times_now().linger_ms;
+    if (server->draining)
+        return;
+    supervisor_tell("STOPPING=1");
+    if (server->is_lingering || linger_ms == 0) {
+        begin_drain(server);
+        return;
+    }
+    server->is_lingering = true;
+    log_info("Serving on before the shutdown", LOG_NUMBER("for_ms", linger_ms));
+    admin_announce_leaving(server->admin);
+    workers_close_after_answers(server->workers, true);
+    loop_timer_start(&server->linger, linger_ms);
 }
 
 static void on_signal(void *context)
@@ -277,9 +297,22 @@ static bool open_store(struct server *server, const struct config *config,
     return good;
 }
 
-static bool upstream_reachable(void *gateway)
+static bool upstream_reachable(void *context)
 {
-    return gateway_upstream_reachable(gateway);
+    return gateway_upstream_reachable(server_from(context)->gateway);
+}
+
+static struct admin_traffic traffic(void *context)
+{
+    const struct gateway *gateway = server_from(context)->gateway;
+    return (struct admin_traffic){gateway_answering(gateway), gateway_arrived(gateway)};
+}
+
+static void close_after_answers(void *context, bool closes)
+{
+    struct server *server = server_from(context);
+    if (!server->is_lingering && !server->draining)
+        workers_close_after_answers(server->workers, closes);
 }
 
 static bool start_admin(struct server *server, const struct config *config,
@@ -289,7 +322,9 @@ static bool start_admin(struct server *server, const struct config *config,
     options->port = config->admin_port;
     options->tls = config->admin_tls.server;
     options->upstream_reachable = upstream_reachable;
-    options->context = server->gateway;
+    options->traffic = traffic;
+    options->close_after_answers = close_after_answers;
+    options->context = server;
     options->worker = workers_first_gateway(server->workers);
     options->budget = workers_budget(server->workers);
     server->admin = admin_create(workers_first_loop(server->workers), options, error);
@@ -358,6 +393,7 @@ static bool start(struct server *server, const char *config_path, struct config 
     if (!server->reload)
         return false;
     server->signal_watch = loop_watch_create(first, server->signals, on_signal, server);
+    loop_timer_init(&server->linger, first, begin_drain, server);
     loop_timer_init(&server->drain, first, on_drain_look, server);
     loop_timer_init(&server->uptime, first, on_uptime, server);
     loop_timer_start(&server->uptime, 0);
@@ -380,6 +416,7 @@ static void stop_telemetry(const struct server *server)
 static void finish(struct server *server)
 {
     if (server->signal_watch) {
+        loop_timer_stop(&server->linger);
         loop_timer_stop(&server->drain);
         loop_timer_stop(&server->uptime);
         supervisor_watchdog_stop(&server->watchdog);

@@ -263,6 +263,25 @@ void workers_take_settings(struct workers *workers, loop_callback taken, void *c
     }
 }
 
+static void close_after_answers(void *context)
+{
+    struct worker *worker = worker_from(context);
+    http_server_close_after_answers(worker->proxy, true);
+}
+
+static void keep_after_answers(void *context)
+{
+    struct worker *worker = worker_from(context);
+    http_server_close_after_answers(worker->proxy, false);
+}
+
+void workers_close_after_answers(struct workers *workers, bool closes)
+{
+    for (size_t i = 0; i < workers->count; i++)
+        loop_post(workers->list[i].loop, closes ? close_after_answers : keep_after_answers,
+                  &workers->list[i]);
+}
+
 static void on_drained(void *context)
 {
 }

@@ -26,6 +26,8 @@ struct gateway_worker *workers_first_gateway(const struct workers *workers);
 /* Each loop takes what a new snapshot sets for its listener. `taken` then comes once, on the first
  * loop, in the order of the calls. Any thread. */
 void workers_take_settings(struct workers *workers, loop_callback taken, void *context);
+/* http_server_close_after_answers() of the agents' port on each loop. Any thread. */
+void workers_close_after_answers(struct workers *workers, bool closes);
 /* Each listener closes, and each connection once its requests are answered. */
 void workers_drain(struct workers *workers);
 

@@ -99,9 +99,10 @@ test('gateway: a pod of its own, one at a time, and its configuration', { skip }
   // The time that the start may wait for the file (store.lock_wait), and 30 s.
   assert.ok(container.startupProbe.periodSeconds * container.startupProbe.failureThreshold >= 60 + 30);
   assert.equal(container.image, 'example.org/taskgate:0.1.0');
-  assert.equal(container.lifecycle.preStop.sleep.seconds, 5);
-  // The sleep, and the 25 s that the gateway itself may take.
-  assert.ok(pod.terminationGracePeriodSeconds > 5 + 25);
+  assert.equal(container.lifecycle, undefined, 'SIGTERM is the drain, and the only one');
+  assert.equal(container.env.find(({ name }) => name === 'THOUGHTGATE_SHUTDOWN_LINGER_SECS').value, '5');
+  // The linger, the 25 s of the drain, and some to spare.
+  assert.equal(pod.terminationGracePeriodSeconds, 5 + 25 + 5);
   assert.ok(container.resources.limits.memory && container.resources.requests.cpu);
   assert.deepEqual([container.securityContext.readOnlyRootFilesystem, pod.securityContext.runAsNonRoot, pod.automountServiceAccountToken], [true, true, false]);
 });
@@ -112,8 +113,9 @@ test('sidecar: the gateway starts before the server and ends after it, and calls
   assert.equal(sidecar.restartPolicy, 'Always');
   assert.equal(sidecar.startupProbe.httpGet.path, '/health');
   assert.equal(sidecar.lifecycle, undefined, 'the gateway stops last anyway');
-  assert.equal(server.lifecycle.preStop.sleep.seconds, 30);
-  assert.ok(pod.terminationGracePeriodSeconds > 30 + 30 + 25, `${pod.terminationGracePeriodSeconds}`);
+  assert.deepEqual(server.lifecycle.preStop.httpGet, { path: '/health/idle?wait=30', port: 7469, scheme: 'HTTP' });
+  assert.equal(pod.shareProcessNamespace, undefined);
+  assert.equal(pod.terminationGracePeriodSeconds, 30 + 10 + 5);
   for (const { resources } of [sidecar, server]) assert.ok(resources.limits.memory && resources.requests.cpu && resources.requests.memory);
 });
 
@@ -155,6 +157,7 @@ test('everything at once: TLS, monitoring, alarms, dashboard, disruption budget'
   const pod = objects.get('StatefulSet gate').spec.template;
   const sidecar = only(pod.spec.initContainers);
   assert.equal(sidecar.readinessProbe.httpGet.scheme, 'HTTPS');
+  assert.equal(only(pod.spec.containers).lifecycle.preStop.httpGet.scheme, 'HTTPS');
   assert.ok(sidecar.volumeMounts.some(({ mountPath }) => mountPath === '/etc/taskgate/tls/admin'));
   assert.match(objects.get('ConfigMap gate').data['config.yaml'], /cert: \/etc\/taskgate\/tls\/proxy\/tls\.crt/);
   const labels = objects.get('Service gate-admin').metadata.labels;
@@ -184,11 +187,12 @@ test('replicas: one database, keys from Secrets, names and addresses of the pods
   assert.deepEqual([spec.replicas, spec.strategy], [3, { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } }]);
   const pod = spec.template.spec, container = only(pod.containers);
   assert.deepEqual(only(pod.volumes.filter(({ name }) => name === 'store')).emptyDir, {});
-  assert.equal(container.lifecycle.preStop.sleep.seconds, 5);
+  assert.equal(container.lifecycle, undefined);
   assert.deepEqual(only(container.ports.filter(({ name }) => name === 'replica')).containerPort, 7471);
   const from = Object.fromEntries(container.env.map(({ name, valueFrom }) => [name, valueFrom?.secretKeyRef ? `${valueFrom.secretKeyRef.name}/${valueFrom.secretKeyRef.key}` : valueFrom?.fieldRef.fieldPath]));
   assert.deepEqual(from, {
     THOUGHTGATE_ADMIN_BIND: undefined,
+    THOUGHTGATE_SHUTDOWN_LINGER_SECS: undefined,
     TASKGATE_TOKEN_ALICE: 'taskgate-operators/alice',
     TASKGATE_STORE_URL: 'database/url',
     TASKGATE_REPLICA_KEY: 'between-us/replica-key',

@@ -21,8 +21,8 @@ test('sidecar.yaml: a native sidecar, one token a person, bounds for both, an ad
   const pod = objects.get('StatefulSet mcp-server').spec.template.spec;
   const [sidecar, server] = [...pod.initContainers, ...pod.containers];
   assert.deepEqual([pod.initContainers.length, pod.containers.length, sidecar.restartPolicy], [1, 1, 'Always']);
-  assert.equal(server.lifecycle.preStop.sleep.seconds, 30);
-  assert.ok(pod.terminationGracePeriodSeconds >= 30 + 30 + 25);
+  assert.deepEqual(server.lifecycle.preStop.httpGet, { path: '/health/idle?wait=30', port: 7469 });
+  assert.equal(pod.terminationGracePeriodSeconds, 30 + 10 + 5);
   for (const { resources } of [sidecar, server]) assert.ok(resources.limits.memory && resources.requests.cpu && resources.requests.memory);
   const keys = sidecar.env.flatMap(({ valueFrom }) => (valueFrom ? [valueFrom.secretKeyRef.key] : []));
   assert.deepEqual(keys, ['alice', 'bob']);

@@ -1,11 +1,12 @@
 // The process: shutdown that loses nothing, one process per store, crashes in every state of a task.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import { Agent } from 'node:http';
 import path from 'node:path';
 import { test } from 'node:test';
 import { Child } from './lib/child.mjs';
 import { BINARY, configuration, temporaryFolder, workflow } from './lib/gateway.mjs';
-import { socketTo } from './lib/http.mjs';
+import { exchange, socketTo } from './lib/http.mjs';
 import { defer } from './lib/lifetime.mjs';
 import { freePort } from './lib/ports.mjs';
 import { scene } from './lib/scene.mjs';
@@ -46,6 +47,48 @@ test('SIGTERM lets a call in flight finish', async (t) => {
   release();
   assert.equal((await flying).result.content[0].text, 'done');
   await gateway.stop();
+});
+
+test('SIGTERM with a linger: not ready, but served as before, each connection up to its next answer; a second SIGTERM ends it', async (t) => {
+  const { gateway, admin, connect } = await stage(t, { env: { THOUGHTGATE_SHUTDOWN_LINGER_SECS: '3600' } });
+  const client = await connect();
+  const { taskId } = await client.createTask('delete_user');
+  const agent = new Agent({ keepAlive: true });
+  const post = () => exchange(gateway.url, { method: 'POST', agent, headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-session-id': client.session, 'mcp-protocol-version': '2025-11-25' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'read' } }) });
+  assert.equal((await post()).headers.connection, 'keep-alive');
+  gateway.child.signal('SIGTERM');
+  await until(async () => (await gateway.admin.get('/ready')).status === 503, 'the gateway to stop being ready');
+  const last = await post();
+  assert.deepEqual([last.status, last.headers.connection, Boolean((await last.json()).result.content)], [200, 'close', true]);
+  await admin.approve(taskId);
+  assert.ok((await client.result('tasks/result', { taskId })).content, 'on a new connection, too');
+  assert.equal(gateway.child.exit, null);
+  gateway.child.signal('SIGTERM');
+  assert.equal((await within(gateway.child.exited, 'the end')).code, 0);
+  agent.destroy();
+});
+
+test('/health/idle answers once nothing is in flight and no request came for a second; streams that listen do not count', async (t) => {
+  const { upstream, gateway, connect } = await stage(t);
+  const client = await connect();
+  await client.listen();
+  let release;
+  upstream.handlers['tools/call'] = ({ reply }) => void (release = () => reply.result({ content: [] }));
+  const flying = client.call('tools/call', { name: 'read' });
+  await upstream.received('tools/call');
+  const idle = (query) => exchange(`${gateway.adminUrl}/health/idle${query}`, { headers: { host: 'pod-7.cluster' } });
+  assert.deepEqual(await (await idle('?wait=0')).json(), { idle: false }, 'at the latest after `wait`');
+  let answered = 0;
+  const waiting = Array.from({ length: 16 }, () => idle('?wait=3600').then((answer) => (answered++, answer)));
+  await until(async () => (await idle('?wait=0')).status === 503, 'sixteen to wait');
+  for (const query of ['?wait=x', '?wait=-1', '?wait=3601', '?for=1']) assert.equal((await idle(query)).status, 400, query);
+  const during = await exchange(gateway.url, { method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }) });
+  assert.equal(during.headers.connection, 'close');
+  assert.equal(answered, 0);
+  release();
+  await flying;
+  for (const answer of await Promise.all(waiting)) assert.deepEqual([answer.status, await answer.json()], [200, { idle: true }]);
+  await until(async () => (await exchange(gateway.url, { method: 'POST', agent: new Agent({ keepAlive: true }), headers: { 'content-type': 'application/json', accept: 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }) })).headers.connection === 'keep-alive', 'connections to stay open again');
 });
 
 test('calls that hang on every worker when the time to drain is over: cut, and exit 0', async (t) => {

@@ -22,6 +22,11 @@ struct admin;
 struct notifier;
 struct state_keys; /* taskgate/core/state_seal.h */
 
+struct admin_traffic {
+    long answering;   /* requests that have no whole answer yet, but for streams that only listen */
+    uint64_t arrived; /* requests, since the start */
+};
+
 struct admin_options {
     const char *bind;
     uint16_t port;
@@ -38,6 +43,10 @@ struct admin_options {
     /* Whether every upstream was reachable when last tried; /ready says so, and is 200 all the
      * same. NULL: it never is. */
     bool (*upstream_reachable)(void *context);
+    /* The agents' port, for /health/idle; NULL: it is idle. The second says whether connections
+     * close with their answers: while somebody waits there. */
+    struct admin_traffic (*traffic)(void *context);
+    void (*close_after_answers)(void *context, bool closes);
     void *context;
 };
 
@@ -57,6 +66,8 @@ void admin_set_tls(struct admin *admin, struct tls_server *tls);
 void admin_reloaded(struct admin *admin);
 /* The error of the last reload, for /ready: NULL after a good one. Copied. On the loop. */
 void admin_set_config_error(struct admin *admin, const char *message);
+/* From now on /ready is 503. On the loop. */
+void admin_announce_leaving(struct admin *admin);
 /* From now on /ready is 503 and event streams end; everything else is still answered, so that
  * probes and operators can look on while the proxy drains. On the loop. */
 void admin_announce_shut_down(struct admin *admin);

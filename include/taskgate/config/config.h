@@ -355,7 +355,8 @@ struct config_times {
     int64_t approval_validity_ms; /* of workflows that set none; already applied to them */
     int64_t tools_fetch_timeout_ms;
     int64_t tools_max_pages;
-    int64_t shutdown_timeout_ms, drain_timeout_ms; /* drain < shutdown, at most 25 s */
+    int64_t shutdown_timeout_ms, drain_timeout_ms; /* drain < shutdown */
+    int64_t linger_ms; /* after SIGTERM, in which all is served as before */
 };
 
 /* This process among those that share a database. Contract "Replicas". */

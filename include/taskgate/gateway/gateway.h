@@ -64,3 +64,8 @@ bool gateway_definition_changed(const struct gateway_worker *worker, const struc
 void gateway_shut_down(struct gateway *gateway);
 /* Requests and executions under way. Any thread. */
 long gateway_in_flight(const struct gateway *gateway);
+/* Those of them that are not streams which only listen: GET and subscriptions/listen. Any thread.
+ */
+long gateway_answering(const struct gateway *gateway);
+/* The requests of agents since the start. Any thread. */
+uint64_t gateway_arrived(const struct gateway *gateway);

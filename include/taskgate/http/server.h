@@ -78,6 +78,9 @@ void http_server_set_max_body(struct http_server *server, size_t max_body_bytes)
  * HTTP. If the clients that are let in change, connections from before end: idle ones at once, the
  * others after the response under way. Equal settings change nothing. */
 void http_server_set_tls(struct http_server *server, struct tls_server *tls);
+/* Whether each connection closes with its next response, which says so; idle ones stay. For a
+ * process that goes on to serve while its clients look for another. */
+void http_server_close_after_answers(struct http_server *server, bool closes);
 /* Stops accepting, closes idle connections; those with a request close when it is answered.
  * `idle` runs on the loop once no connection is left (in the next round when there is none)
  * and may destroy the server. */

@@ -38,6 +38,7 @@ static void drop(struct call *call, void *object)
     if (*listening->address)
         quota_give_back(call->worker->gateway->unknown_listens, str_from(listening->address));
     list_remove(&listening->node);
+    atomic_fetch_sub(&call->worker->gateway->listening, 1);
     loop_timer_stop(&listening->end);
     loop_timer_stop(&listening->life);
     for (size_t i = 0; i < listening->task_count; i++) {
@@ -54,6 +55,7 @@ static const struct call_part_kind listening_kind = CALL_PART_KIND(struct listen
 void listening_add(struct call *call, struct listening *listening)
 {
     list_append(&call->worker->listens, &listening->node);
+    atomic_fetch_add(&call->worker->gateway->listening, 1);
     call_part_add(call, &listening->part, &listening_kind);
 }
 

@@ -86,6 +86,7 @@ struct notification_stream *notification_stream_open(struct call *call, const bo
     loop_timer_init(&stream->life, call->worker->loop, on_sign_of_life, stream);
     loop_timer_start(&stream->life, SIGN_OF_LIFE_MS);
     list_append(&call->worker->streams, &stream->node);
+    atomic_fetch_add(&call->worker->gateway->listening, 1);
     offer(stream, NULL);
     return stream;
 }
@@ -96,6 +97,7 @@ void notification_stream_close(struct notification_stream *stream)
         return;
     loop_timer_stop(&stream->life);
     list_remove(&stream->node);
+    atomic_fetch_sub(&stream->call->worker->gateway->listening, 1);
     input_release(stream->call->worker, stream->claimant);
     buffer_finish(&stream->pending);
     MAGIC_CLEAR(stream);

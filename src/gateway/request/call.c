@@ -134,6 +134,7 @@ struct call *call_create(struct gateway_worker *worker, struct http_exchange *ex
     list_init(&call->parts);
     list_append(&worker->calls, &call->node);
     atomic_fetch_add(&worker->gateway->in_flight, 1);
+    atomic_fetch_add_explicit(&worker->gateway->arrived, 1, memory_order_relaxed);
     metrics_add_by(&worker->active_requests, METRIC_ACTIVE_REQUESTS, 1, NULL);
     http_on_gone(exchange, on_gone, call);
     return call;

@@ -89,7 +89,8 @@ struct gateway {
     size_t worker_count;
     _Atomic(int64_t) reloaded_ms; /* monotonic, when the configuration was changed last; 0: never */
     atomic_bool shutting_down;
-    atomic_long in_flight;
+    atomic_long in_flight, listening; /* of these: streams that answer nothing */
+    atomic_uint_fast64_t arrived;
 };
 #define GATEWAY_MAGIC 0x47574702
 

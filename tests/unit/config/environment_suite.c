@@ -51,7 +51,8 @@ static const struct {
     {"THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS=40", FIELD(times.shutdown_timeout_ms), 40000},
     {"THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS=10", FIELD(times.drain_timeout_ms), 9000},
     {"THOUGHTGATE_DRAIN_TIMEOUT_SECS=3", FIELD(times.drain_timeout_ms), 3000},
-    {"THOUGHTGATE_DRAIN_TIMEOUT_SECS=28", FIELD(times.drain_timeout_ms), 25000},
+    {"THOUGHTGATE_DRAIN_TIMEOUT_SECS=28", FIELD(times.drain_timeout_ms), 28000},
+    {"THOUGHTGATE_SHUTDOWN_LINGER_SECS=5", FIELD(times.linger_ms), 5000},
     /* if only one of a pair is set, the other's default gives way */
     {"THOUGHTGATE_TASK_MAX_TTL_MS=5000", FIELD(times.task_default_ttl_ms), 5000},
     {"THOUGHTGATE_TASK_DEFAULT_TTL_MS=90000000", FIELD(times.task_max_ttl_ms), 90000000},

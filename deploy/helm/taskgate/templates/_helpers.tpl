@@ -191,6 +191,10 @@ resource:
 # The kubelet's probes come from outside the pod's loopback.
 - name: THOUGHTGATE_ADMIN_BIND
   value: 0.0.0.0
+{{- if eq .Values.mode "gateway" }}
+- name: THOUGHTGATE_SHUTDOWN_LINGER_SECS
+  value: {{ .Values.gateway.lingerSeconds | quote }}
+{{- end }}
 {{- $secret := .Values.operators.existingSecret }}
 {{- range .Values.operators.people }}
 {{ include "taskgate.secretVariable" (dict "name" (include "taskgate.tokenVariable" .) "secret" $secret "key" (.key | default .name)) }}
@@ -267,12 +271,6 @@ readinessProbe:
   httpGet: {path: /ready, port: admin, scheme: {{ $scheme }}}
   periodSeconds: 5
   timeoutSeconds: 2
-{{- if eq .Values.mode "gateway" }}
-lifecycle:
-  preStop:
-    sleep:
-      seconds: {{ .Values.gateway.preStopSeconds }}
-{{- end }}
 securityContext:
   {{- include "taskgate.securityContext" . | nindent 2 }}
 resources:
