@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "state_key.h"
 
 #include "store_folder.h"
+#include "store_wait.h"
 #include "supervisor.h"
 #include "taskgate/admin/admin.h"
 #include "taskgate/core/clock.h"
@@ -30,7 +30,6 @@
 #include "taskgate/loop/loop.h"
 #include "taskgate/notify/notify.h"
 #include "taskgate/notify/redact.h"
-#include "taskgate/server/store_choice.h"
 #include "taskgate/store/replicas.h"
 #include "taskgate/store/store.h"
 #include "taskgate/telemetry/telemetry.h"
@@ -38,8 +37,6 @@
 
 #define DRAIN_LOOK_MS 20
 #define FLUSH_MOST_MS 5000
-#define LOCK_LOOK_MS 200
-#define AFTER_WAIT_MS 30000 /* for the rest of a start */
 #define UPTIME_EVERY_MS 15000
 
 struct server {
@@ -234,47 +231,6 @@ static bool redact_ended(void *context, struct buffer *out, struct str value, co
     return is_redacted;
 }
 
-/* Whether a signal has asked the process to end before it was up; false after at most `for_ms`. */
-static bool is_ended_within(const struct server *server, int for_ms)
-{
-    struct pollfd signals = {.fd = server->signals, .events = POLLIN};
-    struct signalfd_siginfo info;
-    return poll(&signals, 1, for_ms) > 0 &&
-           read(server->signals, &info, sizeof info) == (ssize_t)sizeof info &&
-           info.ssi_signo != SIGHUP;
-}
-
-static void say_waiting(int64_t at_most_ms, const struct error *reason)
-{
-    char state[64];
-    log_warn("Waiting for the database", LOG_TEXT("reason", reason->message),
-             LOG_NUMBER("at_most_ms", at_most_ms));
-    snprintf(state, sizeof state, "EXTEND_TIMEOUT_USEC=%" PRId64,
-             (at_most_ms + AFTER_WAIT_MS) * 1000);
-    supervisor_tell(state);
-}
-
-/* The file is one process's alone. A pod that replaces another starts before that one has ended,
- * so the file is tried again for store.lock_wait. */
-static struct store *open_when_free(struct server *server, const struct config *config,
-                                    const char *place, struct error *error)
-{
-    int64_t until_ms = server->started_ms + config->store_lock_wait_ms;
-    bool is_said = false;
-    for (;;) {
-        struct store *store = store_open(store_choice_backend(config), place, config->replica.id,
-                                         &(struct store_redaction){.write = redact_ended}, error);
-        if (store || !store_is_in_use(error) || clock_monotonic_ms() >= until_ms)
-            return store;
-        if (!is_said)
-            say_waiting(config->store_lock_wait_ms, error);
-        is_said = true;
-        server->ended_early = is_ended_within(server, LOCK_LOOK_MS);
-        if (server->ended_early)
-            return NULL;
-    }
-}
-
 static bool open_store(struct server *server, const struct config *config,
                        struct admin_options *admin, struct error *error)
 {
@@ -285,8 +241,10 @@ static bool open_store(struct server *server, const struct config *config,
                 state_key_load(config, path, &server->state_keys, error);
     if (good) {
         digest_use_key(server->state_keys.keys[0]);
+        const struct store_wait wait = {server->signals, config->store_lock_wait_ms};
         server->store =
-            open_when_free(server, config, config->store_url ? config->store_url : path, error);
+            store_wait_open(&wait, config, path, &(struct store_redaction){.write = redact_ended},
+                            &server->ended_early, error);
         good = server->store != NULL;
     }
     free(path);
