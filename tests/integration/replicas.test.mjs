@@ -5,6 +5,7 @@ import { Gateway, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { wholeFile } from './lib/lifetime.mjs';
 import { postgresMissing, startPostgres } from './lib/postgres.mjs';
 import { clientOf, onDatabase, replicas } from './lib/replicas.mjs';
+import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
 const options = { skip: postgresMissing };
@@ -242,4 +243,24 @@ describe('silence', { concurrency: true }, () => {
     assert.equal((await ready(a)).replica.epoch > 1, true);
     assert.equal(upstream.calls.length, 1);
   });
+});
+
+test('a definition that has changed at one holds the calls at the other, and what is accepted there passes here', options, async (t) => {
+  const add = (description) => tool('add', { description });
+  const { upstream, a, b } = await both(t, { source: { pin: { tools: 'approve' } }, upstream: { tools: [add('Adds.')] } });
+  const atA = await clientOf(t, a);
+  const atB = await clientOf(t, b);
+  const seen = async (gateway, state) => (await gateway.admin.get('/api/v1/definitions')).json.definitions.find((row) => row.state === state);
+  const call = async (client) => (await client.send('tools/call', { name: 'add', arguments: {} })).message.error?.code;
+  for (const client of [atA, atB]) await client.result('tools/list');
+  await until(() => seen(a, 'accepted'), 'the first one is accepted');
+  assert.deepEqual([await call(atA), await call(atB)], [undefined, undefined]);
+  upstream.tools = [add('Adds, and more.')];
+  await atA.result('tools/list');
+  assert.equal(await call(atA), -32009);
+  const { source, kind, name, digest } = await until(() => seen(a, 'changed'), 'the change is stored');
+  await until(async () => (await call(atB)) === -32009, 'the other one knows');
+  assert.equal((await b.admin.post('/api/v1/definitions/accept', { source, kind, name, digest })).status, 200);
+  assert.equal(await call(atB), undefined, 'at once where it was accepted');
+  await until(async () => (await call(atA)) === undefined, 'and at the other one');
 });

@@ -55,12 +55,14 @@ static bool get(struct database *database, const char *id, struct definition_lis
 static bool page(struct database *database, const struct store_definition_query *query,
                  struct definition_list *list)
 {
-    return take_rows(connection_read(database, STATEMENT_DEFINITION_PAGE,
-                                     VALUES(NUMBER(query->after_sequence), STRING(query->source),
-                                            STRING(query->kind), NUMBER(query->changed_only),
-                                            NUMBER(query->flagged_only),
-                                            NUMBER((int64_t)query->limit), STRING(query->name))),
-                     list, false);
+    bool is_watched = query->changed_only || query->flagged_only;
+    return take_rows(
+        connection_read(
+            database, is_watched ? STATEMENT_DEFINITION_PAGE_WATCHED : STATEMENT_DEFINITION_PAGE,
+            VALUES(NUMBER(query->after_sequence), STRING(query->source), STRING(query->kind),
+                   NUMBER(query->changed_only), NUMBER(query->flagged_only),
+                   NUMBER((int64_t)query->limit), STRING(query->name))),
+        list, false);
 }
 
 static bool count(struct database *database, const char *source, int64_t *count)

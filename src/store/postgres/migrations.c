@@ -265,7 +265,9 @@ static const struct {
      " digest TEXT NOT NULL, accepted TEXT NOT NULL, counted TEXT NOT NULL, text TEXT NOT NULL,"
      " accepted_text TEXT NOT NULL, difference TEXT NOT NULL, flags BIGINT NOT NULL,"
      " is_changed BIGINT NOT NULL, at_ms BIGINT NOT NULL);"
-     "CREATE INDEX taskgate_definition_of_source ON taskgate_definition (source, sequence);",
+     "CREATE INDEX taskgate_definition_of_source ON taskgate_definition (source, sequence);"
+     "CREATE INDEX taskgate_definition_watched ON taskgate_definition (sequence)"
+     " WHERE is_changed <> 0 OR flags <> 0;",
      1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;

@@ -399,6 +399,11 @@ STATEMENT_ROW(DEFINITION_PAGE,
     "SELECT " DEFINITION_COLUMNS " FROM taskgate_definition WHERE sequence > $1 AND ($2 = '' OR source = $2)"
     " AND ($3 = '' OR kind = $3) AND is_changed >= $4 AND ($5 = 0 OR flags <> 0)"
     " AND ($7 = '' OR name = $7) ORDER BY sequence LIMIT $6")
+STATEMENT_ROW(DEFINITION_PAGE_WATCHED,
+    "SELECT " DEFINITION_COLUMNS " FROM taskgate_definition WHERE (is_changed <> 0"
+    " OR flags <> 0) AND sequence > $1 AND ($2 = '' OR source = $2)"
+    " AND ($3 = '' OR kind = $3) AND is_changed >= $4 AND ($5 = 0 OR flags <> 0)"
+    " AND ($7 = '' OR name = $7) ORDER BY sequence LIMIT $6")
 STATEMENT_ROW(DEFINITION_COUNT, "SELECT count(*) FROM taskgate_definition WHERE source = $1")
 STATEMENT_ROW(GRANT_INSERT,
     "INSERT INTO taskgate_grant (id, task_id, owner, principal, source, tool, workflow, rule,"

@@ -75,7 +75,9 @@ static bool get(struct database *database, const char *id, struct definition_lis
 static bool page(struct database *database, const struct store_definition_query *query,
                  struct definition_list *list)
 {
-    sqlite3_stmt *row = database_statement(database, STATEMENT_DEFINITION_PAGE);
+    bool is_watched = query->changed_only || query->flagged_only;
+    sqlite3_stmt *row = database_statement(database, is_watched ? STATEMENT_DEFINITION_PAGE_WATCHED
+                                                                : STATEMENT_DEFINITION_PAGE);
     sqlite3_bind_int64(row, 1, query->after_sequence);
     database_bind_str(row, 2, query->source);
     database_bind_str(row, 3, query->kind);

@@ -357,7 +357,8 @@ const char *const migration_scripts[] = {
     " digest TEXT NOT NULL, accepted TEXT NOT NULL, counted TEXT NOT NULL, text TEXT NOT NULL,"
     " accepted_text TEXT NOT NULL, difference TEXT NOT NULL, flags INTEGER NOT NULL,"
     " is_changed INTEGER NOT NULL, at_ms INTEGER NOT NULL);"
-    "CREATE INDEX definition_of_source ON definition (source, sequence);",
+    "CREATE INDEX definition_of_source ON definition (source, sequence);"
+    "CREATE INDEX definition_watched ON definition (sequence) WHERE is_changed <> 0 OR flags <> 0;",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

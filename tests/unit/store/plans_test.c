@@ -196,6 +196,32 @@ START_TEST(no_statement_costs_more_as_the_tables_grow)
 }
 END_TEST
 
+/* Operators' pages ask for these again and again, and few definitions are among them. */
+START_TEST(the_definitions_to_look_at_have_an_index)
+{
+    static const struct {
+        const char *name, *sql;
+    } all[] = {
+#define STATEMENT_ROW(symbol, sql) {#symbol, "EXPLAIN QUERY PLAN " sql},
+#include "statements.h"
+#undef STATEMENT_ROW
+    };
+    for (size_t i = 0; i < COUNT(all); i++) {
+        sqlite3_stmt *plan = NULL;
+        if (strcmp(all[i].name, "DEFINITION_PAGE_WATCHED") != 0)
+            continue;
+        ck_assert_int_eq(sqlite3_prepare_v2(database->handle, all[i].sql, -1, &plan, NULL),
+                         SQLITE_OK);
+        ck_assert_int_eq(sqlite3_step(plan), SQLITE_ROW);
+        ck_assert_ptr_nonnull(
+            strstr((const char *)sqlite3_column_text(plan, 3), "definition_watched"));
+        sqlite3_finalize(plan);
+        return;
+    }
+    ck_abort_msg("no such statement");
+}
+END_TEST
+
 /* ---- lists, whose statements are built ---- */
 
 static int keep_sql(unsigned what, void *context, void *statement, void *text)
@@ -247,6 +273,7 @@ int main(void)
     TCase *tests = tcase_create("plans");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, no_statement_costs_more_as_the_tables_grow);
+    tcase_add_test(tests, the_definitions_to_look_at_have_an_index);
     tcase_add_test(tests, no_list_costs_more_as_the_tables_grow);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
