@@ -73,3 +73,52 @@ enum policy_route policy_route(const struct policy_decision *decision,
     bool upstream_owns = has_own && own != ANNOTATION_FORBIDDEN;
     return upstream_owns ? ROUTE_FORWARD : ROUTE_ACCELERATED;
 }
+
+/* Such a client can send `task`, and a plain call is refused in place of being held. */
+static bool must_send_task(const struct policy_caller *caller)
+{
+    return caller->knows_tasks && !caller->is_executed;
+}
+
+static bool lacks_extension(const struct policy_caller *caller,
+                            const struct policy_decision *decision)
+{
+    return policy_requires_tasks(decision) && !caller->knows_tasks;
+}
+
+bool policy_asks_policies(const struct policy_caller *caller,
+                          const struct policy_decision *decision)
+{
+    if (caller->is_modern)
+        return !lacks_extension(caller, decision);
+    return caller->has_task || !must_send_task(caller);
+}
+
+static enum policy_route modern_outcome(const struct policy_caller *caller,
+                                        const struct policy_decision *decision)
+{
+    if (decision->action == ACTION_DENY)
+        return decision->by_policies ? ROUTE_REJECTED : ROUTE_DENIED;
+    if (lacks_extension(caller, decision))
+        return ROUTE_LACKS_EXTENSION;
+    if (decision->action == ACTION_FORWARD)
+        return ROUTE_FORWARD;
+    return caller->knows_tasks ? ROUTE_APPROVAL : ROUTE_HELD;
+}
+
+enum policy_route policy_outcome(const struct policy_caller *caller,
+                                 const struct policy_decision *decision,
+                                 enum policy_annotation announced, bool has_own,
+                                 enum policy_annotation own)
+{
+    if (caller->is_modern)
+        return modern_outcome(caller, decision);
+    enum policy_route route = policy_route(decision, announced, caller->has_task, has_own, own);
+    bool may_be_held = caller->is_executed || !policy_requires_tasks(decision);
+    if (route == ROUTE_TASK_REQUIRED && !must_send_task(caller) && may_be_held)
+        return decision->action == ACTION_FORWARD ? ROUTE_HELD_ACCELERATED : ROUTE_HELD;
+    /* It was not announced that the tool takes none. */
+    if (route == ROUTE_TASK_FORBIDDEN && !caller->knows_tasks)
+        return ROUTE_ACCELERATED;
+    return route;
+}

@@ -56,8 +56,8 @@ test('for people it is two lines, and none for a tool that nobody sees', async (
   const { gateway, explain } = await stage(t);
   const lines = (text) => text.split('\n').filter((line) => /^(Legacy|Modern)/.test(line));
   assert.deepEqual(lines(await explain('delete_user')), [
-    'Legacy     with task: a task that waits for a human; plain: refused with -32009, or of a client without tasks held for 300ms, then told what is pending',
-    'Modern     a task that waits for a human, or of a client that declares no tasks held for 300ms, again after each of 2 repetitions, then told what is pending; tools/list has the tool as the server describes it',
+    'Legacy     with task: a task that waits for a human; plain: refused with -32009, or of a client without tasks held for 300ms, then answered with what is pending',
+    'Modern     a task that waits for a human, or of a client that declares no tasks held for 300ms, again after each of 2 repetitions, then answered with what is pending; tools/list has the tool as the server describes it',
   ]);
   gateway.writeConfig({ expose: { mode: 'blocklist', tools: ['delete_*'] } });
   assert.deepEqual(lines(await explain('delete_user')), []);

@@ -1,4 +1,4 @@
-// Approvals for modern clients (MCP 2026-07-28) that know no tasks: held, then repeated with a state, then told what is pending.
+// Approvals for modern clients (MCP 2026-07-28) that know no tasks: held, then repeated with a state, then answered with what is pending.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -161,19 +161,42 @@ enum policy_annotation policy_annotate(const struct policy_decision *decision, b
 enum policy_annotation policy_annotate_plain(const struct policy_decision *decision,
                                              enum policy_annotation announced);
 
-/* The outcome of a call, by the matrices of seed 002 F-004 and F-005. */
+/* The outcome of a call: policy_route() has those of the matrices of seed 002 F-004 and F-005,
+ * policy_outcome() any. */
 enum policy_route {
-    ROUTE_FORWARD,        /* the client's bytes go up as they are */
-    ROUTE_DENIED,         /* -32014 */
-    ROUTE_REJECTED,       /* -32003 */
-    ROUTE_APPROVAL,       /* a task that waits for a human */
-    ROUTE_ACCELERATED,    /* a task that starts approved */
-    ROUTE_TASK_REQUIRED,  /* -32009 */
-    ROUTE_TASK_FORBIDDEN, /* -32010 */
+    ROUTE_FORWARD,          /* the client's bytes go up as they are */
+    ROUTE_DENIED,           /* -32014 */
+    ROUTE_REJECTED,         /* -32003 */
+    ROUTE_APPROVAL,         /* a task that waits for a human */
+    ROUTE_ACCELERATED,      /* a task that starts approved */
+    ROUTE_TASK_REQUIRED,    /* -32009 */
+    ROUTE_TASK_FORBIDDEN,   /* -32010 */
+    ROUTE_HELD,             /* plain, and held: its task waits for a human */
+    ROUTE_HELD_ACCELERATED, /* plain, and held: its task starts approved */
+    ROUTE_LACKS_EXTENSION,  /* -32021 */
+    POLICY_ROUTE_COUNT
 };
 enum policy_route policy_route(const struct policy_decision *decision,
                                enum policy_annotation announced, bool has_task, bool has_own,
                                enum policy_annotation own);
+
+/* The traits of a client that the outcome of its call depends on. */
+struct policy_caller {
+    bool is_modern;
+    bool has_task;    /* legacy: the call has `task` */
+    bool knows_tasks; /* modern: it declares the tasks extension */
+    bool is_executed; /* legacy: execute_tool makes the call, and waits for it */
+};
+
+/* Whether policies are asked about the call. They are not where the call is refused before. */
+bool policy_asks_policies(const struct policy_caller *caller,
+                          const struct policy_decision *decision);
+
+/* The outcome of the call in either era. The gateway acts by it, and `explain` shows it. */
+enum policy_route policy_outcome(const struct policy_caller *caller,
+                                 const struct policy_decision *decision,
+                                 enum policy_annotation announced, bool has_own,
+                                 enum policy_annotation own);
 
 /* Why policies decided as they did, for people; the texts live as long as the policy. */
 enum policy_finding_kind {

@@ -92,19 +92,37 @@ static bool has_own_tasks(const struct call *call)
            last.tasks;
 }
 
-/* Its client waits for no human, and says so at once. */
-static bool lacks_tasks(const struct call *call, const struct policy_decision *decision)
-{
-    return policy_requires_tasks(decision) &&
-           !dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities);
-}
-
 static void refuse_without_tasks(struct call *call)
 {
     struct jsonrpc_error_data data = {.tool = call_tool(call),
                                       .required_capabilities = MODERN_REQUIRES_TASKS};
     metrics_count(METRIC_TASK_VALIDATION_ERRORS, STR("required"));
     call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &data);
+}
+
+static void answer_route(struct call *call, const struct tool_judgement *judgement,
+                         enum policy_route route)
+{
+    switch (route) {
+    case ROUTE_LACKS_EXTENSION: /* it waits for no human, and is answered at once */
+        refuse_without_tasks(call);
+        break;
+    case ROUTE_APPROVAL:
+    case ROUTE_HELD:
+        become_task(call, judgement, false);
+        break;
+    case ROUTE_ACCELERATED:
+        become_task(call, judgement, true);
+        break;
+    case ROUTE_FORWARD:
+        tool_judgement_record(call, judgement, false, false);
+        forward(call);
+        break;
+    default:
+        tool_judgement_record(call, judgement, false, false);
+        tool_judgement_refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
+        break;
+    }
 }
 
 static void judge(struct call *call)
@@ -123,30 +141,21 @@ static void judge(struct call *call)
         go_on(call);
         return;
     }
-    if (lacks_tasks(call, decision)) {
-        refuse_without_tasks(call);
-        return;
-    }
-    policy_check(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
-    if (decision->action != ACTION_FORWARD && is_open_upstream) {
+    const struct policy_caller caller = {
+        .is_modern = true,
+        .knows_tasks = dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities)};
+    if (policy_asks_policies(&caller, decision))
+        policy_check(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
+    enum policy_route route =
+        policy_outcome(&caller, decision, ANNOTATION_OPTIONAL, false, ANNOTATION_OPTIONAL);
+    if (is_open_upstream && route != ROUTE_LACKS_EXTENSION && route != ROUTE_FORWARD) {
         tool_judgement_record(call, &judgement, false, false);
         bridge_down_refuse_to_go_on(call);
         return;
     }
-    if (decision->action == ACTION_APPROVE) {
-        become_task(call, &judgement, false);
-        return;
-    }
-    if (decision->action == ACTION_FORWARD && !is_open_upstream &&
-        is_run_as_task(call, &judgement)) {
-        become_task(call, &judgement, true);
-        return;
-    }
-    tool_judgement_record(call, &judgement, false, false);
-    if (decision->action == ACTION_FORWARD)
-        forward(call);
-    else
-        tool_judgement_refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
+    bool is_accelerated =
+        route == ROUTE_FORWARD && !is_open_upstream && is_run_as_task(call, &judgement);
+    answer_route(call, &judgement, is_accelerated ? ROUTE_ACCELERATED : route);
 }
 
 /* A client is served the tools that it is shown. Any other tool of this name is the server's. */

@@ -45,12 +45,6 @@ static void forward(struct call *call, const struct policy_decision *decision)
         forward_anew(call);
 }
 
-/* Whether the client is told that it must send a task: what execute_tool calls waits for it. */
-static bool is_told_of_tasks(const struct call *call)
-{
-    return !call->is_executed && client_knows_tasks(call);
-}
-
 /* A client that cannot do as the error says can still have the tool called for it. */
 static void refuse_task(struct call *call, enum jsonrpc_error error, const char *which,
                         struct jsonrpc_error_data *data)
@@ -136,18 +130,21 @@ static void answer_route(struct call *call, const struct tool_judgement *judgeme
     case ROUTE_ACCELERATED:
         become_task(call, judgement, true, false);
         break;
+    case ROUTE_HELD:
+        become_task(call, judgement, false, true);
+        break;
+    case ROUTE_HELD_ACCELERATED:
+        become_task(call, judgement, true, true);
+        break;
     case ROUTE_TASK_REQUIRED:
-        if (is_told_of_tasks(call) || (policy_requires_tasks(decision) && !call->is_executed))
-            refuse_task_required(call, decision);
-        else
-            become_task(call, judgement, decision->action == ACTION_FORWARD, true);
+        refuse_task_required(call, decision);
         break;
     case ROUTE_TASK_FORBIDDEN:
-        if (client_knows_tasks(call))
-            refuse_task_forbidden(call);
-        else /* it was not announced that the tool takes none */
-            become_task(call, judgement, true, false);
+        refuse_task_forbidden(call);
         break;
+    case ROUTE_LACKS_EXTENSION: /* of the modern era */
+    case POLICY_ROUTE_COUNT:
+        abort();
     }
 }
 
@@ -159,21 +156,23 @@ static void judge_upstreams(struct call *call)
         .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
     const struct policy_decision *decision = &judgement.decision;
     const struct catalog_tool *tool = &judgement.tool;
-    bool has_task = call->envelope.task.raw.length > 0;
     bool upstream_tasks = call->facts.server.has_tasks;
     tool_judgement_find_facts(call, &judgement);
     if (tool_judgement_waits_for_list(call, &judgement, judge_upstreams))
         return;
+    const struct policy_caller caller = {.has_task = call->envelope.task.raw.length > 0,
+                                         .knows_tasks = client_knows_tasks(call),
+                                         .is_executed = call->is_executed};
     if (!passes_rules(call, &judgement))
         return;
     enum policy_annotation announced =
         policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
-    if (has_task || !is_told_of_tasks(call))
+    if (policy_asks_policies(&caller, decision))
         policy_check(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
-    if (decision->by_policies && !has_task) /* the client knows of no announcement */
+    if (decision->by_policies && !caller.has_task) /* the client knows of no announcement */
         announced = policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
     answer_route(call, &judgement,
-                 policy_route(decision, announced, has_task, tool->has_own, tool->own));
+                 policy_outcome(&caller, decision, announced, tool->has_own, tool->own));
 }
 
 void tools_call_execute(struct call *call, int64_t patience_ms)

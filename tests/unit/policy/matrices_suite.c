@@ -136,6 +136,109 @@ START_TEST(calls_follow_the_ownership_table)
 }
 END_TEST
 
+static const struct {
+    const char *row;
+    struct policy_caller caller;
+    enum config_action action;
+    bool requires_tasks, is_forced, is_asked;
+    enum policy_route expected;
+} outcomes[] = {
+    {"with task",
+     {.has_task = true, .knows_tasks = true},
+     ACTION_APPROVE,
+     false,
+     false,
+     true,
+     ROUTE_APPROVAL},
+    {"task to a tool that takes none",
+     {.has_task = true, .knows_tasks = true},
+     ACTION_FORWARD,
+     false,
+     false,
+     true,
+     ROUTE_TASK_FORBIDDEN},
+    {"the same, unannounced",
+     {.has_task = true},
+     ACTION_FORWARD,
+     false,
+     false,
+     true,
+     ROUTE_ACCELERATED},
+    {"plain, knows tasks",
+     {.knows_tasks = true},
+     ACTION_APPROVE,
+     false,
+     false,
+     false,
+     ROUTE_TASK_REQUIRED},
+    {"plain, knows tasks, executed",
+     {.knows_tasks = true, .is_executed = true},
+     ACTION_APPROVE,
+     true,
+     false,
+     true,
+     ROUTE_HELD},
+    {"plain, knows none", {.is_modern = false}, ACTION_APPROVE, false, false, true, ROUTE_HELD},
+    {"plain, knows none, required",
+     {.is_modern = false},
+     ACTION_APPROVE,
+     true,
+     false,
+     true,
+     ROUTE_TASK_REQUIRED},
+    {"plain, knows none, forced",
+     {.is_modern = false},
+     ACTION_FORWARD,
+     false,
+     true,
+     true,
+     ROUTE_HELD_ACCELERATED},
+    {"plain, knows tasks, forced",
+     {.knows_tasks = true},
+     ACTION_FORWARD,
+     false,
+     true,
+     false,
+     ROUTE_TASK_REQUIRED},
+    {"plain, denied", {.knows_tasks = true}, ACTION_DENY, true, true, false, ROUTE_DENIED},
+    {"modern, declares",
+     {.is_modern = true, .knows_tasks = true},
+     ACTION_APPROVE,
+     true,
+     false,
+     true,
+     ROUTE_APPROVAL},
+    {"modern, declares none", {.is_modern = true}, ACTION_APPROVE, false, false, true, ROUTE_HELD},
+    {"modern, declares none, required",
+     {.is_modern = true},
+     ACTION_POLICY,
+     true,
+     false,
+     false,
+     ROUTE_LACKS_EXTENSION},
+    {"modern, forced", {.is_modern = true}, ACTION_FORWARD, false, true, true, ROUTE_FORWARD},
+    {"modern, denied before the extension",
+     {.is_modern = true},
+     ACTION_DENY,
+     true,
+     false,
+     false,
+     ROUTE_DENIED},
+};
+
+START_TEST(each_caller_has_its_outcome)
+{
+    const struct config_rule rule = {.requires_tasks = outcomes[_i].requires_tasks};
+    struct policy_decision decision = {
+        .action = outcomes[_i].action, .rule = &rule, .force_required = outcomes[_i].is_forced};
+    enum policy_route route = policy_outcome(&outcomes[_i].caller, &decision,
+                                             policy_annotate(&decision, false, ABSENT), ABSENT);
+    ck_assert_msg(route == outcomes[_i].expected, "%s: %d", outcomes[_i].row, (int)route);
+    ck_assert_msg(policy_asks_policies(&outcomes[_i].caller, &decision) == outcomes[_i].is_asked,
+                  "%s: asked", outcomes[_i].row);
+}
+END_TEST
+
 START_TEST(annotations_have_names)
 {
     static const char *const names[] = {"forbidden", "optional", "required"};
@@ -155,6 +258,8 @@ TCase *matrices_case(void)
     TCase *tests = tcase_create("matrices");
     tcase_add_loop_test(tests, annotations_follow_the_decision_matrix, 0,
                         sizeof announcements / sizeof *announcements);
+    tcase_add_loop_test(tests, each_caller_has_its_outcome, 0,
+                        (int)(sizeof outcomes / sizeof *outcomes));
     tcase_add_loop_test(tests, calls_follow_the_ownership_table, 0, sizeof calls / sizeof *calls);
     tcase_add_test(tests, a_rule_that_requires_tasks_announces_them);
     tcase_add_test(tests, annotations_have_names);
