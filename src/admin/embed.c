@@ -1,6 +1,7 @@
 /*
  * Turns the page's files into C, at build time, so that the binary needs nothing beside it:
  * embed OUT.c FILE… writes assets[] (assets.h), each under "/" and its file name.
+ * embed OUT.c --text NAME FILE writes the file as the text NAME.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,37 +33,53 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void write_bytes(FILE *out, const char *path, int number)
+static void write_bytes(FILE *out, const char *path)
 {
     FILE *in = fopen(path, "rb");
     if (!in) {
         perror(path);
         exit(EXIT_FAILURE);
     }
-    fprintf(out, "static const char bytes_%d[] = {", number);
     int c;
     for (long count = 0; (c = getc(in)) != EOF; count++)
         fprintf(out, "%s%d,", count % 20 == 0 ? "\n" : "", c < 128 ? c : c - 256);
-    fprintf(out, "\n};\n");
     fclose(in);
+}
+
+static void write_text(FILE *out, const char *name, const char *path)
+{
+    fprintf(out, "extern const char %s[];\nconst char %s[] = {", name, name);
+    write_bytes(out, path);
+    fprintf(out, "\n0};\n");
+}
+
+static void write_assets(FILE *out, char *const *paths, int count)
+{
+    fprintf(out, "#include \"assets.h\"\n");
+    for (int i = 0; i < count; i++) {
+        fprintf(out, "static const char bytes_%d[] = {", i);
+        write_bytes(out, paths[i]);
+        fprintf(out, "\n};\n");
+    }
+    fprintf(out, "const struct asset assets[] = {\n");
+    for (int i = 0; i < count; i++) {
+        const char *name = base_name(paths[i]);
+        fprintf(out, "{\"/%s\", \"%s\", {bytes_%d, sizeof bytes_%d}},\n",
+                strcmp(name, "index.html") == 0 ? "" : name, content_type(name), i, i);
+    }
+    fprintf(out, "};\nconst size_t asset_count = sizeof assets / sizeof *assets;\n");
 }
 
 int main(int argc, char **argv)
 {
     FILE *out = argc > 2 ? fopen(argv[1], "w") : NULL;
     if (!out) {
-        fprintf(stderr, "usage: embed OUT.c FILE...\n");
+        fprintf(stderr, "usage: embed OUT.c FILE... | --text NAME FILE\n");
         return EXIT_FAILURE;
     }
-    fprintf(out, "#include \"assets.h\"\n");
-    for (int i = 2; i < argc; i++)
-        write_bytes(out, argv[i], i);
-    fprintf(out, "const struct asset assets[] = {\n");
-    for (int i = 2; i < argc; i++) {
-        const char *name = base_name(argv[i]);
-        fprintf(out, "{\"/%s\", \"%s\", {bytes_%d, sizeof bytes_%d}},\n",
-                strcmp(name, "index.html") == 0 ? "" : name, content_type(name), i, i);
-    }
-    fprintf(out, "};\nconst size_t asset_count = sizeof assets / sizeof *assets;\n");
+    if (argc == 5 && strcmp(argv[2], "--text") == 0)
+        write_text(out, argv[3], argv[4]);
+    else
+        write_assets(out, argv + 2, argc - 2);
     return fclose(out) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -14,6 +14,16 @@
 #define TOKEN_FILE "admin-token"
 #define TOKEN_MAX_BYTES 512
 
+char *local_gateway_folder(void)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    if (state && state[0] == '/')
+        return memory_format("%s/taskgate", state);
+    if (geteuid() == 0 || !home)
+        return memory_copy_text("/var/lib/taskgate");
+    return memory_format("%s/.local/state/taskgate", home);
+}
+
 /* A port that listens everywhere is asked on the loopback address. */
 static char *url_of(const struct config *config)
 {
@@ -29,16 +39,28 @@ static char *url_of(const struct config *config)
                          (int)config->admin_port);
 }
 
-/* Beside the store; with the default path that may be the folder in which the gateway started. */
+static char *beside(const char *file)
+{
+    char *copy = memory_copy_text(file);
+    char *path = memory_format("%s/" TOKEN_FILE, dirname(copy));
+    free(copy);
+    return path;
+}
+
+/* Beside the store; with the default path that may be the folder in which the gateway started, or
+ * that of the user's own state. */
 static char *token_file_of(const struct config *config)
 {
-    char *store = memory_copy_text(config->store_path);
-    char *path = memory_format("%s/" TOKEN_FILE, dirname(store));
-    free(store);
-    if (config->store_path_is_default && access(path, F_OK) != 0) {
-        free(path);
-        path = memory_copy_text("./" TOKEN_FILE);
+    char *path = beside(config->store_path), *folder = local_gateway_folder();
+    char *others[] = {memory_copy_text("./" TOKEN_FILE), memory_format("%s/" TOKEN_FILE, folder)};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        bool is_there = config->store_path_is_default && access(path, F_OK) != 0 &&
+                        access(others[i], F_OK) == 0;
+        char *unused = is_there ? path : others[i];
+        path = is_there ? others[i] : path;
+        free(unused);
     }
+    free(folder);
     return path;
 }
 
@@ -59,7 +81,14 @@ bool local_gateway_find(struct local_gateway *gateway, const char *path)
 {
     struct config_problems problems = {0};
     *gateway = (struct local_gateway){0};
-    struct config *config = config_find(path, NULL) ? config_load(path, NULL, &problems) : NULL;
+    char *folder = local_gateway_folder();
+    char *own = memory_format("%s/" LOCAL_GATEWAY_CONFIG, folder);
+    const char *found = config_find(path, NULL);
+    if (!found && access(own, R_OK) == 0)
+        found = own;
+    struct config *config = found ? config_load(found, NULL, &problems) : NULL;
+    free(own);
+    free(folder);
     config_problems_finish(&problems);
     if (!config)
         return false;

@@ -436,7 +436,7 @@ static void choose_log_level(void)
         log_set_level(level);
 }
 
-int server_run(const char *config_path)
+int server_run(const char *config_path, void (*ready)(void *context), void *context)
 {
     choose_log_level();
     struct server server = {
@@ -456,6 +456,8 @@ int server_run(const char *config_path)
         gateway_fetch_tools(workers_first_gateway(server.workers));
         log_info("taskgate is ready", LOG_TEXT("version", TASKGATE_VERSION));
         supervisor_tell("READY=1");
+        if (ready)
+            ready(context);
         loop_run(workers_first_loop(server.workers));
         log_info("Stopped");
     } else if (server.ended_early) {

@@ -5,11 +5,14 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { test } from 'node:test';
-import { run } from './lib/child.mjs';
+import { AdminClient } from './lib/admin.mjs';
+import { Child, run } from './lib/child.mjs';
+import { rawClient } from './lib/client.mjs';
 import { BINARY, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { freePort } from './lib/ports.mjs';
 import { scene } from './lib/scene.mjs';
-import { tool } from './lib/upstream.mjs';
+import { startUpstream, tool } from './lib/upstream.mjs';
+import { until } from './lib/wait.mjs';
 
 const GOOD = `schema: 1
 sources:
@@ -356,4 +359,39 @@ test('exit codes of tasks: 3 unreachable or refused, 4 not found, 5 conflict', a
   const dead = await gateway.cli(['tasks', 'list'], { env: { THOUGHTGATE_ADMIN_URL: `http://127.0.0.1:${await freePort()}` } });
   assert.equal(dead.code, 3);
   assert.notEqual(dead.stderr, '');
+});
+
+test('serve --upstream needs nothing else: a default configuration, state of the user, the page’s address; a server that comes late is noticed', { skip: fs.existsSync('/etc/thoughtgate/config.yaml') && '/etc/thoughtgate/config.yaml is there' }, async (t) => {
+  const folder = temporaryFolder(t), state = path.join(folder, 'state/taskgate');
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const upstream = await startUpstream(t, { tools: [tool('get_time'), tool('delete_user')], sessions: false });
+  await upstream.stop();
+  const env = { THOUGHTGATE_CONFIG: undefined, THOUGHTGATE_ADMIN_URL: undefined, THOUGHTGATE_ADMIN_TOKEN: undefined, TASKGATE_TOKEN: undefined, XDG_STATE_HOME: path.join(folder, 'state'), THOUGHTGATE_OUTBOUND_PORT: String(port), THOUGHTGATE_ADMIN_PORT: String(adminPort) };
+  const taskgate = (...words) => run(BINARY, words, { cwd: folder, env });
+  const start = () => new Child(BINARY, ['serve', '--upstream', upstream.url], { cwd: folder, env, name: 'taskgate' });
+
+  const early = start();
+  t.after(() => early.stop());
+  await early.ready(() => /cannot be asked for its tools yet/.test(early.stderr), 'it to say that the server is not there');
+  await upstream.listen();
+  await early.ready(() => /Upstream capabilities/.test(early.stderr), 'it to say that the server is there now');
+  assert.match(early.stdout, new RegExp(`http://127\\.0\\.0\\.1:${adminPort}/\\n`));
+  await early.stop();
+
+  fs.appendFileSync(path.join(state, 'config.yaml'), '# mine\n');
+  const gateway = start();
+  t.after(() => gateway.stop());
+  await gateway.ready(() => /Upstream capabilities/.test(gateway.stderr), 'it to have the tools');
+  assert.match(fs.readFileSync(path.join(state, 'config.yaml'), 'utf8'), /# mine\n$/, 'a changed file stays');
+  assert.deepEqual(fs.readdirSync(state).filter((name) => !/-(wal|shm)$/.test(name)).sort(), ['admin-token', 'config.yaml', 'state.key', 'taskgate.db']);
+  for (const name of ['config.yaml', 'taskgate.db']) assert.equal(fs.statSync(path.join(state, name)).mode & 0o777, 0o600);
+  const client = rawClient(t, `http://127.0.0.1:${port}/mcp`);
+  await client.connect();
+  assert.ok((await client.result('tools/call', { name: 'get_time' })).content);
+  const { taskId } = await client.createTask('delete_user');
+  const page = (await taskgate('page')).stdout.trim();
+  const [, token] = page.split('#token=');
+  assert.ok(page.startsWith(`http://127.0.0.1:${adminPort}/#token=`) && !gateway.stdout.includes(token), 'the token is for terminals alone');
+  assert.equal((await new AdminClient(`http://127.0.0.1:${adminPort}`, token).task(taskId)).state, 'pending');
+  assert.equal((await taskgate('tasks', 'reject', taskId, '--yes')).code, 0);
 });
