@@ -4,7 +4,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { run } from './lib/child.mjs';
-import { ADMIN_TOKEN, BINARY, temporaryFolder, workflow } from './lib/gateway.mjs';
+import { connectedRaw } from './lib/client.mjs';
+import { startEverything } from './lib/everything.mjs';
+import { exampleMissing, startExample } from './lib/example_server.mjs';
+import { ADMIN_TOKEN, BINARY, startGateway, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -214,6 +217,23 @@ test('each flag is listed and counted once; hide_flagged hides what has one', as
   upstream.tools = [...tools].reverse();
   await names();
   assert.equal(await count(admin, 'definitions_flagged_total', ['reason="long"']), 1);
+});
+
+test('ordinary servers are not flagged', { skip: exampleMissing }, async (t) => {
+  for (const start of [startExample, startEverything]) {
+    const gateway = await startGateway(t, { upstream: (await start(t)).url });
+    const client = await connectedRaw(t, gateway.url, { token: 'A' });
+    const { tools } = await client.result('tools/list');
+    const { message } = await client.send('prompts/list');
+    const OWN = ['list_tasks', 'get_task', 'get_task_result', 'cancel_task', 'await_activity', 'respond_to_elicitation'];
+    const theirs = [...tools, ...(message.result?.prompts ?? [])].map(({ name }) => name).filter((name) => !OWN.includes(name));
+    assert.ok(theirs.length > 2, start.name);
+    await until(async () => {
+      const known = new Set((await list(gateway.admin, { limit: 500 })).map(({ name }) => name));
+      return theirs.every((name) => known.has(name));
+    }, 'all are known');
+    assert.deepEqual(await list(gateway.admin, { state: 'flagged' }), [], start.name);
+  }
 });
 
 test('a server that changes thousands of names each time fills neither the store nor the memory', async (t) => {
