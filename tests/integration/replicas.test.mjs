@@ -1,6 +1,7 @@
 // Gateways that share one PostgreSQL database: any of them answers, decides, and is told.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Child } from './lib/child.mjs';
 import { Gateway, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { wholeFile } from './lib/lifetime.mjs';
 import { postgresMissing, startPostgres } from './lib/postgres.mjs';
@@ -263,4 +264,23 @@ test('a definition that has changed at one holds the calls at the other, and wha
   assert.equal((await b.admin.post('/api/v1/definitions/accept', { source, kind, name, digest })).status, 200);
   assert.equal(await call(atB), undefined, 'at once where it was accepted');
   await until(async () => (await call(atA)) === undefined, 'and at the other one');
+});
+
+test('while the database holds back what was accepted, the process starts and each definition counts as changed', options, async (t) => {
+  const own = await database();
+  const { gateways: [a] } = await replicas(t, own, ['a'], { source: { pin: { tools: 'approve' } }, config: { pseudo_tasks: { cleanupIntervalMs: 500 } } });
+  const call = async () => (await (await clientOf(t, a)).send('tools/call', { name: 'read', arguments: {} })).message.error?.code;
+  await (await clientOf(t, a)).result('tools/list');
+  await until(async () => (await a.admin.get('/api/v1/definitions')).json.definitions.length === 2, 'all are accepted');
+  assert.equal(await call(), undefined);
+  await a.stop();
+  const [, name] = /\/(gate_\d+)\?/.exec(own);
+  const lock = new Child('psql', ['-X', '-h', (await postgres).folder, '-U', 'postgres', '-d', name, '-c', 'BEGIN', '-c', 'LOCK TABLE taskgate_definition', '-c', "SELECT 'locked'", '-c', 'SELECT pg_sleep(60)'], { name: 'psql' });
+  await lock.ready(() => lock.stdout.includes('locked'), 'locked');
+  await a.launch();
+  assert.ok(a.logs.some(({ msg }) => /Definitions are not read yet/.test(msg)));
+  assert.equal(await call(), -32009);
+  (await postgres).query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'", 'postgres');
+  await lock.exited;
+  await until(async () => (await call()) === undefined, 'they are read');
 });

@@ -22,6 +22,7 @@
 #define MOST_AT_ONCE 500
 #define PAGE 500
 #define LOADING_ROUND_MS 100
+#define LOADING_MOST_MS 2000
 
 /* A source's definitions of a kind are told to the store by one call at a time: a server that
  * changes all of its names each second makes no queue. */
@@ -40,6 +41,7 @@ struct definition_watch {
     struct loop *loop; /* NULL before the start */
     definition_watch_again again;
     void *context;
+    bool is_asking; /* for a page */
     bool is_loaded;
     bool has_failed;      /* a page of it, since the process started */
     int64_t loaded_until; /* the last sequence */
@@ -99,6 +101,7 @@ static void load(struct definition_watch *watch);
 static void on_page(void *context, const struct store_reply *reply)
 {
     struct definition_watch *watch = watch_from(context);
+    watch->is_asking = false;
     if (reply->status != STORE_OK) {
         watch->has_failed = true;
         return; /* definition_watch_retry() goes on */
@@ -117,6 +120,9 @@ static void on_page(void *context, const struct store_reply *reply)
 
 static void load(struct definition_watch *watch)
 {
+    if (watch->is_asking)
+        return;
+    watch->is_asking = true;
     const struct store_definition_query query = {.after_sequence = watch->loaded_until,
                                                  .limit = PAGE};
     store_definition_list(watch->store, &query, (struct store_call){watch->loop, on_page, watch});
@@ -135,6 +141,17 @@ static void on_change(void *context, struct str id)
     store_definition_get(watch->store, id, (struct store_call){watch->loop, on_row, watch});
 }
 
+/* The first call is to find what was accepted. A database that hangs does not keep the process from
+ * its other work: what it has not told yet is not accepted. */
+static void wait_for_load(const struct definition_watch *watch)
+{
+    int64_t until_ms = clock_monotonic_ms() + LOADING_MOST_MS;
+    while (!watch->is_loaded && !watch->has_failed && clock_monotonic_ms() < until_ms)
+        loop_run_once(watch->loop, LOADING_ROUND_MS);
+    if (!watch->is_loaded)
+        log_warn("Definitions are not read yet: until they are, each counts as changed");
+}
+
 void definition_watch_start(struct definition_watch *watch, struct loop *loop,
                             definition_watch_again again, void *context)
 {
@@ -143,9 +160,7 @@ void definition_watch_start(struct definition_watch *watch, struct loop *loop,
     watch->context = context;
     store_observe_definitions(watch->store, loop, on_change, watch);
     load(watch);
-    /* The first call is to find what was accepted. The store answers each page, or fails it. */
-    while (!watch->is_loaded && !watch->has_failed)
-        loop_run_once(loop, LOADING_ROUND_MS);
+    wait_for_load(watch);
 }
 
 /* ---- to the store ---- */

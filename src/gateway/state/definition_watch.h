@@ -20,8 +20,8 @@ struct skill_files *definition_watch_skill_files(const struct definition_watch *
 
 /* Of this source, not all could be told to the store: its tools are to be given again. */
 typedef void (*definition_watch_again)(void *context, struct str source);
-/* Before the loops run and the listeners open. Runs `loop` until what the store has was read, or
- * could not be; answers come there from then on. */
+/* Before the loops run and the listeners open. Runs `loop` until what the store has was read,
+ * could not be, or takes too long; answers come there from then on. */
 void definition_watch_start(struct definition_watch *watch, struct loop *loop,
                             definition_watch_again again, void *context);
 /* Tries again what has failed. On that loop, now and then. */
