@@ -63,15 +63,6 @@ static bool path_matches(struct str pattern, struct str path, struct str *id)
     return more_pattern == more_path;
 }
 
-static const struct route *find_route(struct str path, struct str *id)
-{
-    for (size_t i = 0; i < ROUTE_COUNT; i++) {
-        if (path_matches(str_from(routes[i].path), path, id))
-            return &routes[i];
-    }
-    return page_has(path) ? &page_route : NULL;
-}
-
 static bool method_fits(const struct route *route, struct str method)
 {
     if (str_equal(method, str_from(route->method)))
@@ -79,6 +70,36 @@ static bool method_fits(const struct route *route, struct str method)
     /* HEAD is GET without the body, but an event stream would never end. */
     return str_equal(method, STR("HEAD")) && str_equal(str_from(route->method), STR("GET")) &&
            route->handle != events_open;
+}
+
+/* Of a path's routes the one of the method, else the first. */
+static const struct route *find_route(const struct http_exchange *exchange, struct str *id)
+{
+    const struct route *first = NULL;
+    struct str path = http_path(exchange);
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (!path_matches(str_from(routes[i].path), path, id))
+            continue;
+        if (method_fits(&routes[i], http_method(exchange)))
+            return &routes[i];
+        first = first ? first : &routes[i];
+    }
+    return first ? first : page_has(path) ? &page_route : NULL;
+}
+
+static void refuse_method(struct http_exchange *exchange, const struct route *route)
+{
+    struct buffer methods;
+    buffer_init(&methods);
+    buffer_append_text(&methods, route->method);
+    for (const struct route *other = route + 1;
+         route != &page_route && other < routes + ROUTE_COUNT; other++) {
+        if (str_equal(str_from(other->path), str_from(route->path)))
+            buffer_append_format(&methods, ", %s", other->method);
+    }
+    buffer_append_char(&methods, '\0');
+    reply_method_not_allowed(exchange, methods.bytes);
+    buffer_finish(&methods);
 }
 
 /* A token in a URL ends up in logs and histories; the answer says so. */
@@ -200,7 +221,7 @@ static void admit(const struct request *request, const struct route *route)
 
 static void route_request(struct request *request)
 {
-    const struct route *route = find_route(http_path(request->exchange), &request->id);
+    const struct route *route = find_route(request->exchange, &request->id);
     const struct config *config = request->snapshot->config;
     if (!any_client(route) && !client_certificate_suffices(request->exchange, config)) {
         reply_error(request->exchange, REPLY_FORBIDDEN,
@@ -212,7 +233,7 @@ static void route_request(struct request *request)
     if (!route)
         reply_error(request->exchange, REPLY_NOT_FOUND, "there is nothing at this path", NULL);
     else if (!method_fits(route, http_method(request->exchange)))
-        reply_method_not_allowed(request->exchange, route->method);
+        refuse_method(request->exchange, route);
     else
         admit(request, route);
 }
@@ -221,7 +242,7 @@ static void route_request(struct request *request)
 static bool is_probe(const struct http_exchange *exchange)
 {
     struct str id;
-    const struct route *route = find_route(http_path(exchange), &id);
+    const struct route *route = find_route(exchange, &id);
     return route && any_client(route);
 }
 

@@ -17,6 +17,8 @@ static const struct {
     {"policy", "try policies before they are in force", cli_policy},
     {"tasks", "list, show and decide the calls that wait for a human", cli_tasks},
     {"grants", "list and revoke grants: calls that run again without a question", cli_grants},
+    {"block", "stop a caller for a while: its calls are refused", cli_block},
+    {"blocks", "list and lift blocks", cli_blocks},
     {"definitions", "list, show and accept what servers define and have changed", cli_definitions},
     {"audit", "list, show, export and verify the audit trail", cli_audit},
     {"backup", "copy the store while the gateway runs", cli_backup},

@@ -17,6 +17,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/random.h"
+#include "taskgate/gateway/blocks.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/gate.h"
 
@@ -280,8 +281,28 @@ static void on_looked(void *context)
         judge(control);
 }
 
+/* An operator's calls have no client. */
+static bool is_blocked(struct control *control)
+{
+    const struct store_block_caller caller = {str_from(control->owner),
+                                              str_from(control->source->id), STR_EMPTY};
+    struct buffer reason;
+    if (!blocks_any())
+        return false;
+    buffer_init(&reason);
+    enum blocks_verdict verdict = blocks_judge(&caller, &reason);
+    buffer_finish(&reason);
+    if (verdict == BLOCKS_BLOCKED)
+        refuse_as(control, CONTROL_DENIED, JSONRPC_CALLER_BLOCKED);
+    else if (verdict == BLOCKS_UNKNOWN)
+        refuse_as(control, CONTROL_UNAVAILABLE, JSONRPC_UNAVAILABLE);
+    return verdict != BLOCKS_FREE;
+}
+
 static void look_and_judge(struct control *control)
 {
+    if (is_blocked(control))
+        return;
     if (telemetry_is_on)
         control->span = begin_span(control);
     if (control->source->enabled && must_look(control))

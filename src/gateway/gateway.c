@@ -47,6 +47,7 @@
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/gateway/blocks.h"
 #include "taskgate/gateway/control.h"
 #include "taskgate/gateway/gateway.h"
 
@@ -194,6 +195,7 @@ void gateway_destroy(struct gateway *gateway)
     rewritten_lists_destroy(gateway->rewritten_lists);
     catalog_destroy(gateway->catalog);
     definition_watch_destroy(gateway->definitions);
+    blocks_end();
     bridge_questions_destroy(gateway->bridge_questions);
     bridged_sessions_destroy(gateway->bridged_sessions);
     accepted_pairs_destroy(gateway->accepted_pairs);
@@ -268,6 +270,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     store_observe(gateway->store, loop, on_task, worker);
     if (gateway->worker_count == 1) {
         definition_watch_start(gateway->definitions, loop, on_pin_again, gateway);
+        blocks_start(gateway->store, loop);
         control_resume(worker);
         loop_timer_start(&worker->sweep_timer, 0);
     }

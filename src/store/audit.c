@@ -10,6 +10,7 @@
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
+#include "taskgate/store/blocks.h"
 #include "taskgate/store/chain.h"
 #include "taskgate/store/grants.h"
 #include "taskgate/task/recorded_name.h"
@@ -207,6 +208,27 @@ bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *ent
     texts[AUDIT_task_id] = str_from(grant->task_id);
     texts[AUDIT_tool] = recorded_name(str_from(grant->tool), tool);
     texts[AUDIT_workflow] = str_from(grant->workflow);
+    return insert(batch, &row, &end);
+}
+
+bool audit_append_block(struct batch *batch, const struct store_block *block, const char *event,
+                        struct audit_actor actor, const char *reason)
+{
+    struct store_chain end;
+    char principal[RECORDED_NAME_BYTES];
+    if (!find_end(batch, &end))
+        return false;
+    bool is_operator = strcmp(actor.kind, "operator") == 0;
+    struct audit_row row = {.sequence = end.sequence + 1, .at_ms = batch->now_ms};
+    struct str *texts = row.texts;
+    texts[AUDIT_actor_kind] = str_from(actor.kind);
+    texts[AUDIT_actor_name] = str_from(actor.name);
+    texts[AUDIT_event] = str_from(event);
+    texts[AUDIT_person] = is_operator ? str_from(actor.name) : STR_EMPTY;
+    texts[AUDIT_principal] = recorded_name(str_from(block->principal), principal);
+    texts[AUDIT_reason] = str_from(reason);
+    texts[AUDIT_source] = str_from(block->source);
+    texts[AUDIT_task_id] = str_from(block->task_id);
     return insert(batch, &row, &end);
 }
 

@@ -32,6 +32,11 @@ struct audit_grant_entry {
 };
 bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *entry);
 
+/* An entry about a block, which names the call that it was made with. It has no state. */
+struct store_block;
+bool audit_append_block(struct batch *batch, const struct store_block *block, const char *event,
+                        struct audit_actor actor, const char *reason);
+
 /* A person has accepted a definition. */
 struct store_definition;
 bool audit_append_definition(struct batch *batch, const struct store_definition *definition,

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "audit_row.h"
+#include "block_list.h"
 #include "definition_list.h"
 #include "grant_list.h"
 #include "taskgate/core/error.h"
@@ -395,6 +396,7 @@ enum purge {
     PURGE_SIGN_INS, /* over */
     PURGE_ATTEMPTS, /* of sign-ins that an older version has begun; over */
     PURGE_GRANTS,   /* ended */
+    PURGE_BLOCKS,   /* ended */
     PURGE_KEPT,     /* arguments beside the trail: kept until */
     PURGE_FEED,     /* told; but for the last change */
     /* Of targets that are no longer configured, whatever their age. One call takes one target. */
@@ -481,6 +483,7 @@ struct store_backend {
     const struct audit_rows *audit;
     const struct outbox_rows *outbox;
     const struct reminder_rows *reminders;
+    const struct block_rows *blocks;
     const struct grant_rows *grants;
     const struct definition_rows *definitions;
     const struct replica_rows *replicas;

@@ -15,6 +15,8 @@ COPY_ROW("sign_in", "sequence, digest, person, issuer, claims, created_ms, until
 COPY_ROW("approval_grant", "sequence, id, task_id, owner, principal, source, tool, workflow, rule, rule_digest,"
     " definition_digest, bound_digest, terms, arguments, votes, reason, calls, used, for_ms, created_ms, until_ms,"
     " ended_ms, end_cause, ended_by, end_reason")
+COPY_ROW("block", "sequence, id, task_id, scope, owner, source, client, principal, reason, person, created_ms,"
+    " until_ms, ended_ms, ended_by")
 COPY_ROW("definition", "sequence, id, source, kind, name, digest, accepted, counted, text, accepted_text, difference,"
     " flags, is_changed, at_ms")
 COPY_ROW("outbox_target", "key, events, with_arguments")

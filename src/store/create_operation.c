@@ -1,4 +1,5 @@
 /* Creating a task, within the limits; a grant may decide it at once. */
+#include "blocks.h"
 #include "grants.h"
 #include "outbox.h"
 #include "pending.h"
@@ -76,7 +77,7 @@ static bool run_create(struct batch *batch, struct operation *operation)
         return false;
     if (operation->reply.status != STORE_OK)
         return true;
-    bool is_granted, is_executing = task->state == TASK_EXECUTING;
+    bool is_granted = false, is_blocked, is_executing = task->state == TASK_EXECUTING;
     const struct keeper keeper = replica_keeper(batch);
     bool is_kept = batch->backend->is_shared && !is_executing;
     if (!batch->backend->tasks->insert(batch->database, task, is_kept ? &keeper : NULL) ||
@@ -85,9 +86,10 @@ static bool run_create(struct batch *batch, struct operation *operation)
         return false;
     if (!pending_note_created(batch, task) || (is_executing && !replica_claim(batch, task)))
         return false;
-    /* Nobody is asked about a call that a grant decides. */
-    if (!grants_apply(batch, task, &is_granted) ||
-        (!is_granted &&
+    /* Nobody is asked about a call that a block or a grant decides. */
+    if (!blocks_apply(batch, task, &is_blocked) ||
+        (!is_blocked && !grants_apply(batch, task, &is_granted)) ||
+        (!is_granted && !is_blocked &&
          (!outbox_note_created(batch, task) || !reminders_note_created(batch, task))))
         return false;
     batch_add_event(batch, task, true);

@@ -16,6 +16,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/members.h"
+#include "taskgate/store/blocks.h"
 
 #define END_LIMIT 64
 #define SHOWN_BYTES_MAX 65536
@@ -96,6 +97,30 @@ static bool end(struct batch *batch, const struct store_grant *grant, const char
 static bool end_by_itself(struct batch *batch, const struct store_grant *grant, const char *cause)
 {
     return end(batch, grant, cause, NULL, NULL);
+}
+
+/* A grant has no name of a client: its principal begins with it. One too many may end. */
+static bool is_of_blocked(const struct store_grant *grant, const struct store_block *block)
+{
+    char *beginning = memory_format("%s (", block->client);
+    struct str principal = str_from(grant->principal);
+    bool is_client = str_starts_with(principal, str_from(beginning));
+    const struct store_block_caller caller = {str_from(grant->owner), str_from(grant->source),
+                                              is_client ? str_from(block->client) : principal};
+    bool fits = store_block_fits(block, &caller);
+    free(beginning);
+    return fits;
+}
+
+bool grants_end_blocked(struct batch *batch, const struct store_block *block)
+{
+    struct grant_list list = {.count = 0};
+    bool done = batch->backend->grants->find_active(batch->database, &list);
+    for (size_t i = 0; done && i < list.count; i++)
+        done = !is_of_blocked(&list.items[i], block) ||
+               end(batch, &list.items[i], "blocked", block->person, block->reason);
+    grant_list_finish(&list);
+    return done;
 }
 
 /* ---- whether one is still good ---- */

@@ -11,6 +11,8 @@ bool grants_apply(struct batch *batch, struct task *task, bool *is_granted);
  * made, and the task says so. */
 bool grants_give(struct batch *batch, struct task *task, const struct ballot *ballot,
                  const struct store_vote *vote);
+/* The callers of its grants are blocked: they end, in the name of the person. */
+bool grants_end_blocked(struct batch *batch, const struct store_block *block);
 /* Whether a call of this kind can have a grant at all. */
 bool grants_fit(const struct task *task);
 /* Ends those whose time is over, and forgets those that ended long ago. */

@@ -1,6 +1,7 @@
 /* Life of operations and of a batch's events. */
 #include "operation.h"
 
+#include "block_list.h"
 #include "definition_list.h"
 #include "grant_list.h"
 
@@ -74,6 +75,8 @@ void operation_clear_reply(struct operation *operation)
     free_deliveries(reply->deliveries, reply->delivery_count);
     struct grant_list grants = {(struct store_grant *)reply->grants, reply->grant_count};
     grant_list_finish(&grants);
+    struct block_list blocks = {(struct store_block *)reply->blocks, reply->block_count};
+    block_list_finish(&blocks);
     struct definition_list definitions = {(struct store_definition *)reply->definitions,
                                           reply->definition_count, 0};
     definition_list_finish(&definitions);

@@ -8,6 +8,7 @@
 
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/store/blocks.h"
 #include "taskgate/store/definitions.h"
 #include "taskgate/store/grants.h"
 
@@ -30,7 +31,7 @@ void replica_init(struct replica *replica, const char *id)
         gethostname(host, sizeof host - 1);
         id = *host ? host : "taskgate";
     }
-    *replica = (struct replica){.id = memory_copy_text(id)};
+    *replica = (struct replica){.id = memory_copy_text(id), .has_blocks = true};
 }
 
 void replica_finish(struct replica *replica)
@@ -150,8 +151,10 @@ static bool add_change(void *context, const struct feed_change *change)
              STR_ARGS(change->task_id));
     bool is_own = str_equal(change->replica, str_from(batch->replica->id));
     if (str_starts_with(change->task_id, STR(STORE_GRANT_ID_PREFIX)) ||
-        str_starts_with(change->task_id, STR(STORE_DEFINITION_ID_PREFIX))) {
-        if (!is_own) /* else it was told when it was done */
+        str_starts_with(change->task_id, STR(STORE_DEFINITION_ID_PREFIX)) ||
+        str_starts_with(change->task_id, STR(STORE_BLOCK_ID_PREFIX))) {
+        batch->replica->has_blocks = true; /* maybe: the next look says it */
+        if (!is_own)                       /* else it was told when it was done */
             id_list_add(&batch->changed, change->task_id);
         return true;
     }

@@ -41,6 +41,7 @@ static void forget_observers(struct store *store)
     store->outbox_observer = (struct outbox_observer){.callback = NULL};
     store->yield_observer = (struct yield_observer){.callback = NULL};
     store->grant_observer = (struct grant_observer){.callback = NULL};
+    store->block_observer = (struct grant_observer){.callback = NULL};
     store->definition_observer = (struct grant_observer){.callback = NULL};
 }
 

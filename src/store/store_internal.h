@@ -49,7 +49,7 @@ struct store {
     struct observer *observers;
     struct outbox_observer outbox_observer; /* its callback is NULL before there is one */
     struct grant_observer grant_observer;   /* the same */
-    struct grant_observer definition_observer;
+    struct grant_observer definition_observer, block_observer;
     bool stopping; /* the thread ends once the queue is empty */
     bool stopped;  /* it has */
     struct store_audit_settings audit;

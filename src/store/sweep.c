@@ -1,6 +1,7 @@
 /* Work of the store that nobody asks for: deadlines, purging. */
 #include <stdlib.h>
 
+#include "blocks.h"
 #include "grants.h"
 #include "outbox.h"
 #include "reminders.h"
@@ -18,7 +19,7 @@
 #define OVERDUE_LIMIT 64
 /* How long sessions that nobody uses are remembered. */
 #define SESSION_RETENTION_MS INT64_C(2592000000)
-/* How long an ended grant can be listed; the audit trail has it for longer. */
+/* How long an ended grant or block can be listed; the audit trail has it for longer. */
 #define GRANT_RETENTION_MS INT64_C(604800000)
 /* An attempt that is under way in the last moment may have its end. */
 #define NOTICE_RETENTION_MS (STORE_NOTICE_LIFETIME_MS + 60000)
@@ -37,6 +38,7 @@ static const struct {
     {PURGE_SIGN_INS, 256, 0, false},
     {PURGE_ATTEMPTS, 256, 0, false},
     {PURGE_GRANTS, 256, GRANT_RETENTION_MS, false},
+    {PURGE_BLOCKS, 256, GRANT_RETENTION_MS, false},
     {PURGE_KEPT, 256, 0, false},
     {PURGE_FEED, 1024, REPLICA_FEED_RETENTION_MS, true},
     {PURGE_STRAY_DELIVERIES, 256, 0, false},
@@ -151,10 +153,12 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
     else
         done = done && backend->tasks->next_deadline(batch->database, batch->now_ms,
                                                      &batch->sweep_again_ms);
-    int64_t grant_ms = INT64_MAX;
-    done = done && grants_next_end(batch, &grant_ms);
+    int64_t grant_ms = INT64_MAX, block_ms = INT64_MAX;
+    done = done && grants_next_end(batch, &grant_ms) && blocks_sweep(batch, &block_ms);
     if (grant_ms < batch->sweep_again_ms)
         batch->sweep_again_ms = grant_ms;
+    if (block_ms < batch->sweep_again_ms)
+        batch->sweep_again_ms = block_ms;
     done = done && reminders_send(batch, REMIND_LIMIT);
     int64_t audit_ms = audit_sweep_again_ms(batch);
     if (audit_ms < batch->sweep_again_ms)

@@ -11,6 +11,8 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/store/blocks.h"
+#include "taskgate/store/definitions.h"
 
 #define BATCH_LIMIT 64
 #define SWEEP_INTERVAL_MS 10000
@@ -89,16 +91,24 @@ static void notify_of_grant(void *context)
     free(notice);
 }
 
-/* By their ids the changed ones are grants, or definitions. */
+/* By their ids the changed ones are grants, definitions, or blocks. */
 static void tell_of_changed(struct store *store, const struct id_list *changed)
 {
     pthread_mutex_lock(&store->lock);
-    const struct grant_observer observers[] = {store->grant_observer, store->definition_observer};
+    const struct {
+        struct grant_observer observer;
+        const char *prefix;
+    } kinds[] = {{store->grant_observer, STORE_GRANT_ID_PREFIX},
+                 {store->definition_observer, STORE_DEFINITION_ID_PREFIX},
+                 {store->block_observer, STORE_BLOCK_ID_PREFIX}};
     pthread_mutex_unlock(&store->lock);
     for (size_t i = 0; i < changed->count; i++) {
         struct str id = str_from(changed->ids[i]);
-        const struct grant_observer observer =
-            observers[str_starts_with(id, STR(STORE_DEFINITION_ID_PREFIX))];
+        size_t kind = 0;
+        while (kind + 1 < sizeof kinds / sizeof *kinds &&
+               !str_starts_with(id, str_from(kinds[kind].prefix)))
+            kind++;
+        const struct grant_observer observer = kinds[kind].observer;
         if (!observer.callback)
             continue;
         struct grant_notice *notice = memory_alloc(sizeof *notice);

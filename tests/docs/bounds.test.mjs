@@ -42,6 +42,7 @@ const TABLES = {
   outbox_target: { all: 'configured' },
   approval_grant: { all: 'operators' },
   grant: { all: 'operators' },
+  block: { all: 'operators' },
   definition: { all: 'DEFINITIONS_MOST in include/taskgate/config/definitions.h' },
   limited: { each: 'as task', all: 'as task' },
   totals: { all: 'once' },

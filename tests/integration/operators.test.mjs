@@ -208,8 +208,8 @@ test('every route does for every set of roles what the document says, with own c
   const { admin, gateway } = await stage(t, { env, ...people({ tokens }) });
   const as = (i) => admin.as(env[`T${i}`]);
   const nothing = 'tg_00000000-0000-4000-8000-000000000000';
-  /** With the right, on an unknown task or grant. */
-  const UNKNOWN = { 'POST /api/v1/calls': 400, 'POST /api/v1/decisions': 400, 'POST /api/v1/definitions/accept': 400 };
+  /** With the right, on an unknown task, block or grant. */
+  const UNKNOWN = { 'POST /api/v1/blocks': 400, 'POST /api/v1/calls': 400, 'POST /api/v1/decisions': 400, 'POST /api/v1/definitions/accept': 400 };
   const ask = async (who, route, id) => {
     const [method, path] = route.replace('{id}', id).split(' ');
     const headers = { ...who.authorization(), ...(method === 'POST' && { 'content-type': 'application/json' }) };

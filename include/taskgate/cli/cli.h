@@ -23,6 +23,8 @@ int cli_check(int argc, char **argv);
 int cli_explain(int argc, char **argv);
 int cli_policy(int argc, char **argv);
 int cli_tasks(int argc, char **argv);
+int cli_block(int argc, char **argv);
+int cli_blocks(int argc, char **argv);
 int cli_grants(int argc, char **argv);
 int cli_definitions(int argc, char **argv);
 int cli_audit(int argc, char **argv);

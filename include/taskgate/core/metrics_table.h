@@ -54,6 +54,7 @@ METRIC_ROW(TASKS_TIME_USED, GAUGE, "tasks_time_used_ratio", "workflow", "The lar
 METRIC_ROW(GRANTS_ACTIVE, GAUGE, "grants_active", "", "Grants in force.")
 METRIC_ROW(DEFINITIONS_CHANGED, COUNTER, "definitions_changed_total", "source,kind", "Definitions of servers that differ from those accepted, by kind: tool, prompt or skill. Each is counted once.")
 METRIC_ROW(DEFINITIONS_FLAGGED, COUNTER, "definitions_flagged_total", "source,reason", "Definitions of servers that look harmful, by reason. Each is counted once.")
+METRIC_ROW(BLOCKS_ACTIVE, GAUGE, "blocks_active", "", "Blocks in force.")
 METRIC_ROW(STORE_BYTES, GAUGE, "store_bytes", "", "Bytes in use in the store, of `limits.store_bytes`. Looked at every ten seconds.")
 METRIC_ROW(STORE_LIMIT, GAUGE, "store_limit_bytes", "", "`limits.store_bytes`.")
 METRIC_ROW(CEDAR_POLICIES_LOADED, GAUGE, "cedar_policies_loaded", "", "Cedar policies in force.")

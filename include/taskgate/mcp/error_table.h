@@ -40,6 +40,7 @@ ERROR_ROW(UNAVAILABLE, -32013, "service_unavailable", "Service unavailable", "Th
 ERROR_ROW(RATE_LIMITED, -32013, "rate_limited", "Too many requests or pending tasks", "A limit was reached. `retry_after` says after how many seconds to try again.")
 ERROR_ROW(TOO_MANY_WAITING, -32013, "rate_limited", "Too many requests or pending tasks", "Too many calls wait for a decision: a limit of `limits`. `retry_after` says after how many seconds to try again.")
 ERROR_ROW(RULE_DENIED, -32014, "governance_rule_denied", "Denied by a governance rule", "A rule says deny, or says approve for a request that cannot wait.")
+ERROR_ROW(CALLER_BLOCKED, -32014, "caller_blocked", "This caller is blocked", "An operator has blocked the caller for a while. `reason` says why.")
 ERROR_ROW(NOT_EXPOSED, -32015, "tool_not_exposed", "Not exposed", "`expose` or `enabled` hides it.")
 ERROR_ROW(HEADER_MISMATCH, -32020, "header_mismatch", "A header does not say what the body says", "`MCP-Protocol-Version`, `Mcp-Method`, `Mcp-Name` or an `Mcp-Param-*` header of a modern request is missing, is there twice, cannot be decoded, or differs from the body. With HTTP 400.")
 ERROR_ROW(MISSING_CAPABILITY, -32021, "missing_client_capability", "The request does not declare a capability that it needs", "A modern request needs what `data.requiredCapabilities` names. With HTTP 400.")

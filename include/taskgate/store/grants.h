@@ -26,7 +26,8 @@ struct store_grant {
     int64_t calls, used, for_ms;
     int64_t created_ms, until_ms;
     int64_t ended_ms; /* 0 while it is in force */
-    char *end_cause;  /* "time", "calls", "revoked", "tool_changed", "rule_changed", "giver_left" */
+    char *end_cause;  /* "time", "calls", "revoked", "tool_changed", "rule_changed", "giver_left",
+                         "blocked" */
     char *ended_by;   /* the person who has revoked it, or "" */
     char *end_reason; /* of that person, or "" */
 };

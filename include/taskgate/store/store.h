@@ -75,6 +75,7 @@ struct store_audit_entry;
 struct store_audit_page;
 struct store_delivery;
 struct store_definition;
+struct store_block;
 struct store_grant;
 struct store_home;
 struct store_message;
@@ -101,6 +102,8 @@ struct store_reply {
     const struct store_message *messages; /* outbox */
     size_t message_count;
     int64_t next_due_ms; /* outbox: when the next delivery is due; INT64_MAX: none waits */
+    const struct store_block *blocks; /* blocks.h */
+    size_t block_count;
     const struct store_grant *grants; /* grants.h */
     size_t grant_count;
     const struct store_definition *definitions; /* definitions.h */

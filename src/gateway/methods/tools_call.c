@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "block_check.h"
 #include "compat/plain_call.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
@@ -17,6 +18,7 @@
 #include "state/tool_catalog.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/gateway/blocks.h"
 #include "tool_judgement.h"
 
 /* As if nobody had made the same call before. */
@@ -254,14 +256,31 @@ static bool goes_straight_up(struct call *call)
     return true;
 }
 
-void tools_call_handle(struct call *call)
+/* The caller is not blocked. */
+static void handle(struct call *call)
 {
-    if (!tool_judgement_is_well_formed(call))
-        return;
     if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
         judge_silent(call);
     } else if (!goes_straight_up(call)) {
         call_identify(call);
         call_with_facts(call, judge);
+    }
+}
+
+static void check_and_handle(struct call *call)
+{
+    if (!block_check_refused(call))
+        handle(call);
+}
+
+void tools_call_handle(struct call *call)
+{
+    if (!tool_judgement_is_well_formed(call))
+        return;
+    if (!blocks_any()) {
+        handle(call);
+    } else {
+        call_identify(call);
+        call_with_facts(call, check_and_handle);
     }
 }

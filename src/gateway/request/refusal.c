@@ -22,6 +22,8 @@ static const struct refusal refusals[JSONRPC_ERROR_COUNT] = {
                              "Calling it again will be denied again."},
     [JSONRPC_POLICY_DENIED] = {"{tool} was not run: a policy denies this call.",
                                "The same call will be denied again."},
+    [JSONRPC_CALLER_BLOCKED] = {"{tool} was not run: this agent has been stopped{reason}.",
+                                "Tell the user."},
     [JSONRPC_NOT_EXPOSED] = {"{tool} was not run: it is not available here.",
                              "Calling it again does not help."},
     [JSONRPC_APPROVAL_REJECTED] = {"{tool} was not run: {person} rejected it{reason}.",

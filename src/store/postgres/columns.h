@@ -118,6 +118,10 @@
 #define DEFINITION_COLUMNS                                                                         \
     "sequence, id, source, kind, name, digest, accepted, counted, difference, flags, is_changed,"  \
     " at_ms"
+/* Of a block. */
+#define BLOCK_COLUMNS                                                                              \
+    "sequence, id, task_id, scope, owner, source, client, principal, reason, person, created_ms,"  \
+    " until_ms, ended_ms, ended_by"
 /* Of a grant. */
 #define GRANT_COLUMNS                                                                              \
     "sequence, id, task_id, owner, principal, source, tool, workflow, rule, rule_digest,"          \

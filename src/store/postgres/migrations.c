@@ -269,6 +269,16 @@ static const struct {
      "CREATE INDEX taskgate_definition_watched ON taskgate_definition (sequence)"
      " WHERE is_changed <> 0 OR flags <> 0;",
      1},
+
+    /* Callers that are blocked. */
+    {"CREATE TABLE taskgate_block (sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+     " id TEXT NOT NULL UNIQUE, task_id TEXT NOT NULL, scope TEXT NOT NULL, owner TEXT NOT NULL,"
+     " source TEXT NOT NULL, client TEXT NOT NULL, principal TEXT NOT NULL, reason TEXT NOT NULL,"
+     " person TEXT NOT NULL, created_ms BIGINT NOT NULL, until_ms BIGINT NOT NULL,"
+     " ended_ms BIGINT NOT NULL DEFAULT 0, ended_by TEXT NOT NULL DEFAULT '');"
+     "CREATE INDEX taskgate_block_active ON taskgate_block (sequence) WHERE ended_ms = 0;"
+     "CREATE INDEX taskgate_block_ended ON taskgate_block (ended_ms) WHERE ended_ms > 0;",
+     1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

@@ -8,6 +8,7 @@ extern const struct session_rows postgres_session_rows;
 extern const struct audit_rows postgres_audit_rows;
 extern const struct outbox_rows postgres_outbox_rows;
 extern const struct definition_rows postgres_definition_rows;
+extern const struct block_rows postgres_block_rows;
 extern const struct grant_rows postgres_grant_rows;
 extern const struct reminder_rows postgres_reminder_rows;
 extern const struct replica_rows postgres_replica_rows;

@@ -46,7 +46,7 @@ STATEMENT_ROW(BESIDE_BYTES,
     " + CASE WHEN reltoastrelid = 0 THEN 0 ELSE pg_relation_size(reltoastrelid) END), 0)::bigint"
     " FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
     " AND (starts_with(relname, 'taskgate_outbox') OR relname IN"
-    " ('taskgate_session', 'taskgate_pair', 'taskgate_sign_in', 'taskgate_sign_in_attempt', 'taskgate_grant'))")
+    " ('taskgate_session', 'taskgate_pair', 'taskgate_sign_in', 'taskgate_sign_in_attempt', 'taskgate_grant', 'taskgate_block'))")
 STATEMENT_ROW(TASK_INSERT,
     "INSERT INTO taskgate_task (deadline_ms, purge_ms, bytes" TASK_COLUMNS ", " TASK_BULK_COLUMNS ")"
     " VALUES (" TASK_PLACEHOLDERS ")")
@@ -438,6 +438,25 @@ STATEMENT_ROW(GRANT_END,
 STATEMENT_ROW(GRANT_PURGE,
     "WITH gone AS (DELETE FROM taskgate_grant WHERE sequence IN (SELECT sequence"
     " FROM taskgate_grant WHERE ended_ms > 0 AND ended_ms <= $1 ORDER BY ended_ms LIMIT $2)"
+    " RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
+STATEMENT_ROW(BLOCK_INSERT,
+    "INSERT INTO taskgate_block (id, task_id, scope, owner, source, client, principal, reason, person,"
+    " created_ms, until_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")
+STATEMENT_ROW(BLOCK_GET, "SELECT " BLOCK_COLUMNS " FROM taskgate_block WHERE id = $1")
+STATEMENT_ROW(BLOCK_ACTIVE,
+    "SELECT " BLOCK_COLUMNS " FROM taskgate_block WHERE ended_ms = 0 ORDER BY sequence")
+/* The newest first. */
+STATEMENT_ROW(BLOCK_PAGE,
+    "SELECT " BLOCK_COLUMNS " FROM taskgate_block WHERE sequence < $1 AND ($2 = 0 OR ended_ms = 0)"
+    " ORDER BY sequence DESC LIMIT $3")
+STATEMENT_ROW(BLOCK_END,
+    "UPDATE taskgate_block SET ended_ms = $2, ended_by = $3 WHERE id = $1 AND ended_ms = 0")
+STATEMENT_ROW(BLOCK_TASKS,
+    "SELECT id FROM taskgate_task WHERE state IN (0, 1) AND CASE $1 WHEN 'owner' THEN owner = $2"
+    " WHEN 'client' THEN source = $3 AND client_name = $4 ELSE source = $3 END ORDER BY sequence")
+STATEMENT_ROW(BLOCK_PURGE,
+    "WITH gone AS (DELETE FROM taskgate_block WHERE sequence IN (SELECT sequence"
+    " FROM taskgate_block WHERE ended_ms > 0 AND ended_ms <= $1 ORDER BY ended_ms LIMIT $2)"
     " RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(REMINDER_INSERT,
     "INSERT INTO taskgate_reminder (task, event, due_ms)"

@@ -359,6 +359,15 @@ const char *const migration_scripts[] = {
     " is_changed INTEGER NOT NULL, at_ms INTEGER NOT NULL);"
     "CREATE INDEX definition_of_source ON definition (source, sequence);"
     "CREATE INDEX definition_watched ON definition (sequence) WHERE is_changed <> 0 OR flags <> 0;",
+
+    /* 30 -> 31: callers that are blocked */
+    "CREATE TABLE block (sequence INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,"
+    " task_id TEXT NOT NULL, scope TEXT NOT NULL, owner TEXT NOT NULL, source TEXT NOT NULL,"
+    " client TEXT NOT NULL, principal TEXT NOT NULL, reason TEXT NOT NULL, person TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL DEFAULT 0,"
+    " ended_by TEXT NOT NULL DEFAULT '');"
+    "CREATE INDEX block_active ON block (sequence) WHERE ended_ms = 0;"
+    "CREATE INDEX block_ended ON block (ended_ms) WHERE ended_ms > 0;",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

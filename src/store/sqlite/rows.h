@@ -9,6 +9,7 @@ extern const struct session_rows sqlite_session_rows;
 extern const struct audit_rows sqlite_audit_rows;
 extern const struct outbox_rows sqlite_outbox_rows;
 extern const struct definition_rows sqlite_definition_rows;
+extern const struct block_rows sqlite_block_rows;
 extern const struct grant_rows sqlite_grant_rows;
 extern const struct reminder_rows sqlite_reminder_rows;
 extern const struct replica_rows sqlite_replica_rows;

@@ -368,6 +368,24 @@ STATEMENT_ROW(GRANT_END,
 STATEMENT_ROW(GRANT_PURGE,
     "DELETE FROM approval_grant WHERE sequence IN (SELECT sequence FROM approval_grant"
     " WHERE ended_ms > 0 AND ended_ms <= ?1 ORDER BY ended_ms LIMIT ?2)")
+STATEMENT_ROW(BLOCK_INSERT,
+    "INSERT INTO block (id, task_id, scope, owner, source, client, principal, reason, person,"
+    " created_ms, until_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
+STATEMENT_ROW(BLOCK_GET, "SELECT " BLOCK_COLUMNS " FROM block WHERE id = ?1")
+STATEMENT_ROW(BLOCK_ACTIVE,
+    "SELECT " BLOCK_COLUMNS " FROM block WHERE ended_ms = 0 ORDER BY sequence")
+/* The newest first. */
+STATEMENT_ROW(BLOCK_PAGE,
+    "SELECT " BLOCK_COLUMNS " FROM block WHERE sequence < ?1 AND (?2 = 0 OR ended_ms = 0)"
+    " ORDER BY sequence DESC LIMIT ?3")
+STATEMENT_ROW(BLOCK_END,
+    "UPDATE block SET ended_ms = ?2, ended_by = ?3 WHERE id = ?1 AND ended_ms = 0")
+STATEMENT_ROW(BLOCK_TASKS,
+    "SELECT id FROM task WHERE state IN (0, 1) AND CASE ?1 WHEN 'owner' THEN owner = ?2"
+    " WHEN 'client' THEN source = ?3 AND client_name = ?4 ELSE source = ?3 END ORDER BY sequence")
+STATEMENT_ROW(BLOCK_PURGE,
+    "DELETE FROM block WHERE sequence IN (SELECT sequence FROM block"
+    " WHERE ended_ms > 0 AND ended_ms <= ?1 ORDER BY ended_ms LIMIT ?2)")
 STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
 STATEMENT_ROW(REMINDER_INSERT,
     "INSERT INTO reminder (task, event, due_ms) SELECT sequence, ?2, ?3 FROM task WHERE id = ?1")

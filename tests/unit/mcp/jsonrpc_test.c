@@ -42,6 +42,7 @@ static const struct {
     {JSONRPC_RATE_LIMITED, -32013, "rate_limited"},
     {JSONRPC_TOO_MANY_WAITING, -32013, "rate_limited"},
     {JSONRPC_RULE_DENIED, -32014, "governance_rule_denied"},
+    {JSONRPC_CALLER_BLOCKED, -32014, "caller_blocked"},
     {JSONRPC_NOT_EXPOSED, -32015, "tool_not_exposed"},
     {JSONRPC_HEADER_MISMATCH, -32020, "header_mismatch"},
     {JSONRPC_MISSING_CAPABILITY, -32021, "missing_client_capability"},

@@ -61,7 +61,8 @@ int scratch_postgres_execute(const struct scratch *scratch, const char *sql);
     "ALTER TABLE task_request DROP COLUMN original_arguments;"                                     \
     "ALTER TABLE task_request DROP COLUMN shown; DROP INDEX task_by_decide_by;"                    \
     "DROP INDEX outbox_thread_by_task; ALTER TABLE outbox_thread DROP COLUMN seen;"                \
-    "DROP TABLE reminder; DROP TABLE definition; ALTER TABLE outbox_notice DROP COLUMN "           \
+    "DROP TABLE reminder; DROP TABLE definition; DROP TABLE block; ALTER TABLE outbox_notice "     \
+    "DROP COLUMN "                                                                                 \
     "is_emergency;"                                                                                \
     "ALTER TABLE outbox_notice DROP COLUMN anchor; ALTER TABLE task DROP COLUMN trace;"
 

@@ -68,6 +68,8 @@ static const struct exception statements[] = {
     {"AUDIT_LIST", "the trail of one task"},
     {"OUTBOX_DELIVERY_INSERT", "the first notice of a task, of those that wait"},
     {"OUTBOX_DELIVERY_OTHERS", "as OUTBOX_DELIVERY_INSERT"},
+    {"BLOCK_ACTIVE", "the blocks in force: STORE_BLOCKS_MOST"},
+    {"BLOCK_TASKS", "the tasks that wait: limits.pending_total"},
     {"GRANT_OF_TOOL", "the grants of one owner for one tool that are in force"},
     {"GRANT_ACTIVE", "the grants that are in force; at a reload"},
     {"DEFINITION_COUNT", "the definitions of one source, which are bounded"},

@@ -92,6 +92,8 @@ static const struct exception statements[] = {
     {"TASK_WAITS", "the tasks that wait: limits.pending_total; at most every 5 s"},
     {"CLAIM_LOST", "the tasks that are executed now"},
     {"HOME_LOST_TASKS", "the failed tasks of one session"},
+    {"BLOCK_ACTIVE", "the blocks in force: STORE_BLOCKS_MOST"},
+    {"BLOCK_TASKS", "the tasks that wait: limits.pending_total"},
     {"GRANT_OF_TOOL", "the grants of one owner for one tool that are in force"},
     {"GRANT_ACTIVE", "the grants that are in force; at a reload"},
     {"DEFINITION_COUNT", "the definitions of one source, which are bounded"},

@@ -1,0 +1,233 @@
+/* Blocks: the list of them, making one, and lifting it. */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/config/duration.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/visible.h"
+#include "taskgate/gateway/blocks.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+
+#include "body.h"
+#include "decision_body.h"
+#include "pending_reply.h"
+#include "query.h"
+#include "reply.h"
+
+#define LIMIT_DEFAULT 20
+#define LIMIT_MAX 100
+#define SHORTEST_MS INT64_C(60000)
+#define LONGEST_MS (INT64_C(30) * 86400000)
+
+static void write_block(struct buffer *out, const struct store_block *block)
+{
+    buffer_append_char(out, '{');
+    json_add_text(out, "id", block->id);
+    json_add_text(out, "scope", block->scope);
+    json_add_text(out, "source", block->source);
+    json_add_text(out, "principal", block->principal);
+    json_add_text(out, "task", block->task_id);
+    json_add_text(out, "reason", block->reason);
+    json_add_text(out, "by", block->person);
+    json_add_time(out, "createdAt", block->created_ms);
+    json_add_time(out, "until", block->until_ms);
+    json_add_time(out, "endedAt", block->ended_ms);
+    json_add_text_or_null(out, "endedBy", block->ended_by);
+    buffer_append_char(out, '}');
+}
+
+/* ---- the list ---- */
+
+static void answer_list(void *context, const struct store_reply *reply)
+{
+    struct pending_reply *pending = pending_reply_from(context);
+    struct http_exchange *exchange = pending_reply_take(pending);
+    struct buffer body;
+    buffer_init(&body);
+    buffer_append_text(&body, "{\"blocks\":[");
+    size_t count = reply->block_count - (reply->has_more ? 1 : 0);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buffer_append_char(&body, ',');
+        write_block(&body, &reply->blocks[i]);
+    }
+    buffer_append_text(&body, "],\"nextCursor\":");
+    if (reply->has_more) {
+        char cursor[QUERY_CURSOR_BYTES];
+        struct query_place last = {STORE_BY_CREATION, reply->last_sequence, 0};
+        query_cursor(&last, cursor);
+        buffer_append_format(&body, "\"%s\"}", cursor);
+    } else {
+        buffer_append_text(&body, "null}");
+    }
+    if (exchange && reply->status == STORE_OK)
+        reply_json(exchange, 200, &body);
+    else if (exchange)
+        pending_reply_with_task(exchange, reply, pending);
+    buffer_finish(&body);
+    pending_reply_destroy(pending);
+}
+
+struct list_query {
+    bool in_force_only;
+    int64_t before_sequence;
+    uint64_t limit;
+};
+
+static bool read_parameter(void *context, struct str key, struct str value, struct error *error)
+{
+    struct list_query *query = context;
+    struct query_place place;
+    if (str_equal(key, STR("state"))) {
+        query->in_force_only = str_equal(value, STR("active"));
+        return query->in_force_only || error_set(error, "state may be active alone");
+    }
+    if (str_equal(key, STR("limit")))
+        return (str_to_u64(value, &query->limit) && query->limit >= 1 &&
+                query->limit <= LIMIT_MAX) ||
+               error_set(error, "limit must be a whole number from 1 to %d", LIMIT_MAX);
+    if (!str_equal(key, STR("cursor")))
+        return error_set(error,
+                         "\"%.*s\" is not a parameter here; there are state, limit and cursor",
+                         STR_ARGS(key));
+    if (!query_read_cursor(value, &place, error))
+        return false;
+    query->before_sequence = place.sequence;
+    return place.order == STORE_BY_CREATION ||
+           error_set(error, "cursor does not come from a list of blocks");
+}
+
+void blocks_list(const struct request *request)
+{
+    struct list_query query = {.limit = LIMIT_DEFAULT};
+    struct error error = {""};
+    if (!query_each(http_query(request->exchange), read_parameter, &query, &error)) {
+        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
+        return;
+    }
+    struct pending_reply *pending = pending_reply_create(request);
+    store_block_list(request->admin->store, query.in_force_only, query.before_sequence,
+                     (size_t)query.limit,
+                     (struct store_call){request->admin->loop, answer_list, pending});
+}
+
+/* ---- making and lifting ---- */
+
+static void answer_block(struct pending_reply *pending, const struct store_reply *reply, int status,
+                         const char *unknown)
+{
+    struct http_exchange *exchange = pending_reply_take(pending);
+    struct buffer body;
+    if (reply->status == STORE_OK) /* calls are judged by it before the answer says so */
+        blocks_put(&reply->blocks[0]);
+    if (exchange && reply->status == STORE_OK) {
+        buffer_init(&body);
+        write_block(&body, &reply->blocks[0]);
+        reply_json(exchange, status, &body);
+        buffer_finish(&body);
+    } else if (exchange && reply->status == STORE_LIMIT_TOTAL) {
+        reply_error(exchange, REPLY_LIMITED, "there are too many blocks: lift some", NULL);
+    } else if (exchange && reply->status == STORE_CONFLICT) {
+        reply_error(exchange, REPLY_CONFLICT, "the block has ended already", "ended");
+    } else if (exchange && reply->status == STORE_NOT_FOUND) {
+        reply_error(exchange, REPLY_NOT_FOUND, unknown, NULL);
+    } else if (exchange) {
+        pending_reply_with_task(exchange, reply, pending);
+    }
+    pending_reply_destroy(pending);
+}
+
+static void answer_created(void *context, const struct store_reply *reply)
+{
+    answer_block(pending_reply_from(context), reply, 201, "there is no task with this id");
+}
+
+static void answer_lifted(void *context, const struct store_reply *reply)
+{
+    answer_block(pending_reply_from(context), reply, 200, "there is no block with this id");
+}
+
+/* Owned by the reader's caller, also where it fails. */
+struct block_body {
+    char *task, *scope, *duration, *reason;
+};
+
+static bool read_text(struct str value, const char *name, char **text, struct error *error)
+{
+    size_t length = 0;
+    free(*text);
+    *text = json_string_text(value, &length);
+    return (*text && strlen(*text) == length) || error_set(error, "%s must be a string", name);
+}
+
+static bool read_members(struct str body, struct block_body *read, struct error *error)
+{
+    size_t position = 0;
+    struct str key, value;
+    if (!json_check(body, NULL) || json_type(body) != JSON_OBJECT)
+        return error_set(error, "the body must be a JSON object");
+    while (json_next_member(body, &position, &key, &value)) {
+        bool is_good =
+            body_key_is(key, "task")    ? read_text(value, "task", &read->task, error)
+            : body_key_is(key, "scope") ? read_text(value, "scope", &read->scope, error)
+            : body_key_is(key, "for")   ? read_text(value, "for", &read->duration, error)
+            : body_key_is(key, "reason")
+                ? decision_body_read_reason(value, &read->reason, error)
+                : error_set(error, "the body may have task, scope, for and reason alone");
+        if (!is_good)
+            return false;
+    }
+    return (read->task && read->duration) || error_set(error, "task and for must be there");
+}
+
+static bool read_wish(const struct block_body *read, struct store_block_wish *wish,
+                      struct error *error)
+{
+    struct error ignored;
+    wish->task_id = str_from(read->task);
+    wish->reason = read->reason;
+    wish->scope = read->scope ? store_block_scope_of(str_from(read->scope)) : STORE_BLOCK_OWNER;
+    if (wish->scope == STORE_BLOCK_SCOPES)
+        return error_set(error, "scope may be owner, client or source");
+    return (duration_parse(str_from(read->duration), &wish->for_ms, &ignored) &&
+            wish->for_ms >= SHORTEST_MS && wish->for_ms <= LONGEST_MS) ||
+           error_set(error, "for must be a duration from 1m to 30d");
+}
+
+void blocks_create(const struct request *request)
+{
+    struct block_body read = {NULL};
+    struct store_block_wish wish = {.person = request->who->person.name};
+    struct error error = {""};
+    if (!body_is_json(request, false))
+        return;
+    if (!read_members(http_body(request->exchange), &read, &error) ||
+        !read_wish(&read, &wish, &error)) {
+        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
+    } else if (!read.reason || !visible_has_content(str_from(read.reason))) {
+        reply_error(request->exchange, REPLY_REASON_REQUIRED, "a block needs a reason", NULL);
+    } else {
+        struct pending_reply *pending = pending_reply_create(request);
+        store_block_create(request->admin->store, &wish,
+                           (struct store_call){request->admin->loop, answer_created, pending});
+    }
+    free(read.task);
+    free(read.scope);
+    free(read.duration);
+    free(read.reason);
+}
+
+void blocks_lift(const struct request *request)
+{
+    struct decision_body body;
+    if (!decision_body_read(request, false, &body))
+        return;
+    struct pending_reply *pending = pending_reply_create(request);
+    pending->reason = body.reason;
+    pending->shown_digest = body.shown_digest; /* it is of no use here */
+    store_block_lift(request->admin->store, request->id, request->who->person.name, pending->reason,
+                     (struct store_call){request->admin->loop, answer_lifted, pending});
+}

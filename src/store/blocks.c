@@ -1,0 +1,236 @@
+/* Making, listing and ending blocks. */
+#include "blocks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "audit.h"
+#include "block_list.h"
+#include "grants.h"
+#include "replica.h"
+#include "task_operations.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/random.h"
+
+/* ---- those in force ---- */
+
+static bool find_active(struct batch *batch, struct block_list *list)
+{
+    if (!batch->backend->blocks->find_active(batch->database, list))
+        return false;
+    batch->replica->has_blocks = list->count > 0;
+    return true;
+}
+
+static bool note(struct batch *batch, const struct store_block *block, const char *event,
+                 struct audit_actor actor, const char *reason)
+{
+    id_list_add(&batch->changed, str_from(block->id));
+    char *text = memory_format("%s: %s%s%s", block->id, block->scope, *reason ? "; " : "", reason);
+    bool done = audit_append_block(batch, block, event, actor, text);
+    free(text);
+    return done;
+}
+
+/* ---- its tasks ---- */
+
+static struct task_change change_of(const struct task *task, const struct store_block *block)
+{
+    if (task->state == TASK_PENDING)
+        return (struct task_change){
+            .to = TASK_REJECTED, .by = block->person, .reason = block->reason};
+    return (struct task_change){.to = TASK_CANCELLED,
+                                .status_message = "Cancelled: its caller is blocked"};
+}
+
+static bool stop(struct batch *batch, const char *id, const struct store_block *block)
+{
+    struct task *task = NULL;
+    struct error error;
+    const struct audit_actor actor = {"operator", block->person, NULL};
+    enum row_result result = task_operations_load(batch, str_from(id), &task);
+    bool is_open =
+        result == ROW_FOUND && (task->state == TASK_PENDING || task->state == TASK_APPROVED);
+    if (is_open) { /* one that has just expired stays expired */
+        const struct task_change change = change_of(task, block);
+        result = task_operations_move(batch, task, &change, actor, &error);
+    }
+    task_unref(task);
+    return result != ROW_FAILED;
+}
+
+static bool stop_all(struct batch *batch, const struct store_block *block)
+{
+    struct id_list list = {.count = 0};
+    bool done = batch->backend->blocks->find_tasks(batch->database, block, &list);
+    for (size_t i = 0; done && i < list.count; i++)
+        done = stop(batch, list.ids[i], block);
+    free(list.ids);
+    return done;
+}
+
+bool blocks_apply(struct batch *batch, struct task *task, bool *is_blocked)
+{
+    const struct store_block_caller caller = {str_from(task->owner), str_from(task->source),
+                                              str_from(task->client_name)};
+    struct block_list list = {NULL, 0};
+    *is_blocked = false;
+    if (!batch->replica->has_blocks)
+        return true;
+    bool done = find_active(batch, &list);
+    bool is_open = task->state == TASK_PENDING || task->state == TASK_APPROVED;
+    for (size_t i = 0; is_open && done && i < list.count && !*is_blocked; i++) {
+        const struct store_block *block = &list.items[i];
+        if (block->until_ms <= batch->now_ms || !store_block_fits(block, &caller))
+            continue;
+        const struct task_change change = change_of(task, block);
+        done = task_operations_decide_new(batch, task, &change,
+                                          (struct audit_actor){"operator", block->person, NULL});
+        *is_blocked = true;
+    }
+    block_list_finish(&list);
+    return done;
+}
+
+/* ---- ending ---- */
+
+static bool end(struct batch *batch, const struct store_block *block, const char *person,
+                const char *reason)
+{
+    const struct audit_actor actor =
+        person ? (struct audit_actor){"operator", person, NULL} : AUDIT_GATEWAY;
+    log_info("Block ended", LOG_TEXT("block", block->id), LOG_TEXT("scope", block->scope),
+             LOG_TEXT("by", person ? person : ""));
+    return batch->backend->blocks->end(batch->database, block->id, batch->now_ms,
+                                       person ? person : "") &&
+           note(batch, block, person ? "unblock" : "block_expired", actor, reason ? reason : "");
+}
+
+bool blocks_sweep(struct batch *batch, int64_t *next_ms)
+{
+    struct block_list list = {NULL, 0};
+    bool done = find_active(batch, &list);
+    *next_ms = INT64_MAX;
+    for (size_t i = 0; done && i < list.count; i++) {
+        int64_t until_ms = list.items[i].until_ms;
+        if (until_ms <= batch->now_ms) {
+            done = end(batch, &list.items[i], NULL, NULL);
+        } else if (until_ms < *next_ms) {
+            *next_ms = until_ms;
+        }
+    }
+    block_list_finish(&list);
+    return done;
+}
+
+/* ---- operations ---- */
+
+static void give(struct operation *operation, struct block_list *list)
+{
+    operation->reply.blocks = list->items;
+    operation->reply.block_count = list->count;
+}
+
+static bool load(struct batch *batch, struct operation *operation, const char *id)
+{
+    struct block_list list = {NULL, 0};
+    bool done = batch->backend->blocks->get(batch->database, id, &list);
+    give(operation, &list);
+    if (list.count == 0)
+        operation->reply.status = STORE_NOT_FOUND;
+    return done;
+}
+
+static bool insert(struct batch *batch, struct operation *operation, const struct task *task)
+{
+    char id[STORE_BLOCK_ID_BYTES], uuid[RANDOM_UUID_BYTES];
+    random_uuid(uuid);
+    snprintf(id, sizeof id, STORE_BLOCK_ID_PREFIX "%s", uuid);
+    const struct store_block block = {
+        .id = id,
+        .task_id = (char *)task->id,
+        .scope = operation->workflow,
+        .owner = task->owner,
+        .source = task->source,
+        .client = task->client_name,
+        .principal = task->principal,
+        .reason = operation->reason,
+        .person = operation->actor_name,
+        .created_ms = batch->now_ms,
+        .until_ms = batch->now_ms + operation->time_ms,
+    };
+    const struct audit_actor actor = {"operator", block.person, NULL};
+    log_warn("Caller blocked", LOG_TEXT("block", id), LOG_TEXT("scope", block.scope),
+             LOG_TEXT("task", task->id), LOG_TEXT("by", block.person));
+    batch->replica->has_blocks = true;
+    return batch->backend->blocks->insert(batch->database, &block) &&
+           note(batch, &block, "block", actor, block.reason) && stop_all(batch, &block) &&
+           grants_end_blocked(batch, &block) && load(batch, operation, id);
+}
+
+static bool run_create(struct batch *batch, struct operation *operation)
+{
+    struct block_list list = {NULL, 0};
+    struct task *task = NULL;
+    int64_t next_ms;
+    if (!blocks_sweep(batch, &next_ms) || !find_active(batch, &list))
+        return false;
+    bool has_room = list.count < STORE_BLOCKS_MOST;
+    block_list_finish(&list);
+    enum row_result result = task_operations_load(batch, str_from(operation->id), &task);
+    bool done = result != ROW_FAILED;
+    if (result != ROW_FOUND)
+        operation->reply.status = STORE_NOT_FOUND;
+    else if (!has_room)
+        operation->reply.status = STORE_LIMIT_TOTAL;
+    else
+        done = insert(batch, operation, task);
+    task_unref(task);
+    return done;
+}
+
+/* One that is over by time and was not swept yet has ended, too. */
+static bool run_list(struct batch *batch, struct operation *operation)
+{
+    struct store_reply *reply = &operation->reply;
+    struct block_list list = {NULL, 0};
+    int64_t next_ms;
+    if (!blocks_sweep(batch, &next_ms))
+        return false;
+    bool done = batch->backend->blocks->page(batch->database, operation->in_force_only,
+                                             operation->sequence, operation->limit + 1, &list);
+    reply->has_more = list.count > operation->limit;
+    size_t shown = reply->has_more ? operation->limit : list.count;
+    reply->last_sequence = shown > 0 ? list.items[shown - 1].sequence : 0;
+    give(operation, &list);
+    return done;
+}
+
+static bool run_get(struct batch *batch, struct operation *operation)
+{
+    return load(batch, operation, operation->id);
+}
+
+static bool run_lift(struct batch *batch, struct operation *operation)
+{
+    struct store_reply *reply = &operation->reply;
+    int64_t next_ms;
+    if (!blocks_sweep(batch, &next_ms) || !load(batch, operation, operation->id))
+        return false;
+    if (reply->block_count == 0)
+        return true;
+    if (reply->blocks[0].ended_ms > 0) {
+        reply->status = STORE_CONFLICT;
+        return true;
+    }
+    if (!end(batch, &reply->blocks[0], operation->actor_name, operation->reason))
+        return false;
+    operation_clear_reply(operation);
+    return load(batch, operation, operation->id);
+}
+
+const struct operation_kind operation_block_create = {"block", true, run_create};
+const struct operation_kind operation_block_list = {"block list", true, run_list};
+const struct operation_kind operation_block_get = {"block get", false, run_get};
+const struct operation_kind operation_block_lift = {"block lift", true, run_lift};
