@@ -42,6 +42,19 @@ once(path.join(CACHE, 'node'), packages.join(' '), () => {
   run('npm', ['install', '--silent', '--no-fund', '--no-audit', ...packages], path.join(CACHE, 'node'));
 });
 
+/** The public servers of servers.json, and what serves those that speak over pipes alone. */
+const servers = JSON.parse(fs.readFileSync(path.join(here, 'servers.json'), 'utf8'));
+const WRAPPERS = ['supergateway@4.0.0', 'mcp-proxy@6.7.19'];
+const ofNpm = [...servers.filter(({ from }) => from === 'npm').map((row) => `${row.package}@${row.version}`), ...WRAPPERS];
+const ofPyPi = servers.filter(({ from }) => from === 'PyPI').map((row) => `${row.package}==${row.version}`);
+const served = path.join(CACHE, 'servers');
+once(served, [...ofNpm, ...ofPyPi].join(' '), () => {
+  fs.writeFileSync(path.join(served, 'package.json'), '{"private": true}\n');
+  run('npm', ['install', '--silent', '--no-fund', '--no-audit', ...ofNpm], served);
+  run('python3', ['-m', 'venv', path.join(served, 'python')]);
+  run(path.join(served, 'python/bin/pip'), ['install', '--quiet', '--disable-pip-version-check', ...ofPyPi]);
+});
+
 const java = path.join(CACHE, 'java');
 const source = path.join(here, 'java/LibraryClient.java');
 once(java, fs.readFileSync(path.join(here, 'java/pom.xml'), 'utf8') + fs.readFileSync(source, 'utf8'), () => {

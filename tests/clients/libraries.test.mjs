@@ -15,7 +15,7 @@ import { isCheap, libraries, LONG, skipped, start } from './library.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const tried = libraries.filter((row) => LONG || isCheap(row));
-/** A refusal is told by the person's name and reason, and by an advice. */
+/** A refusal names the person and the reason, and has an advice. */
 const REFUSAL = 'delete_user was not run: admin rejected it: no. Do not repeat the call unless the user asks for it.';
 const OUTLIVING = [['openai_agents', 7], ['java', 25]].map(([library, seconds]) => ({ row: libraries.find((row) => row.library === library), seconds }));
 /** Beside each other, as many as leave time to the machine: the clocks of the libraries run. */
@@ -80,8 +80,8 @@ test('libraries: a call that a person approves after 2 s, and one that a person 
     assertForm(rejected.text ?? rejected.error, row.refusal);
     assert.deepEqual(upstream.calls.map(({ rpc }) => rpc.params.arguments?.id).filter((id) => id % 1000 === i), [yes]);
   })).concat(
-    OUTLIVING.filter(({ row }) => tried.includes(row)).map(({ row, seconds }) => t.test(`${row.library}: an approval that outlives its own limit of ${row.limit}`, { skip: skipped(row) }, async () => {
-      const outcomes = await attend(common, row, 3000, seconds);
+    OUTLIVING.filter(({ row }) => tried.includes(row)).map(({ row, seconds }, i) => t.test(`${row.library}: an approval that outlives its own limit of ${row.limit}`, { skip: skipped(row) }, async () => {
+      const outcomes = await attend(common, row, 3000 + i, seconds);
       assert.deepEqual(outcomes.slice(0, -1).map(({ text, error }) => text ?? error), [row.gave_up], 'the first call failed, and the second one got the outcome');
     })),
   ));
@@ -90,7 +90,11 @@ test('libraries: a call that a person approves after 2 s, and one that a person 
 for (const seconds of LONG ? [20, 70] : []) {
   test(`libraries: a call that a person approves after ${seconds} s, and that a model repeats until it has run`, { concurrency: 30 }, async (t) => {
     const common = await stage(t);
-    await Promise.all(tried.map((row, i) => t.test(row.library, { skip: skipped(row) }, async (own) => attend(row.source ? await stage(own, row.source) : common, row, 4000 + i, seconds))));
+    const able = tried.filter(({ longest }) => !longest || longest > seconds);
+    await Promise.all(able.map((row, i) => t.test(row.library, { skip: skipped(row) }, async (own) => {
+      const source = row.source ?? row.slow;
+      await attend(source ? await stage(own, source) : common, row, 4000 + i, seconds);
+    })));
   });
 }
 

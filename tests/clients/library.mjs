@@ -14,7 +14,7 @@ export const LONG = Boolean(process.env.TASKGATE_LONG_APPROVALS);
 
 export const libraries = JSON.parse(fs.readFileSync(path.join(here, 'libraries.json'), 'utf8'));
 
-/** Where the parts of a library lie, and the command that makes calls. */
+/** The place of the parts of a library, and the command that makes calls. */
 const kinds = {
   python: (row) => {
     const folder = row.in ? path.join(here, row.in) : path.join(CACHE, row.library);
@@ -53,7 +53,7 @@ export function start(row, url, calls, more = {}) {
   const { command: [program, ...words], env, mode } = kinds[row.by](row);
   const steps = mode ? [mode, JSON.stringify(calls.flatMap(([tool, args, again]) => Array(again || 1).fill(['call', tool, args])))] : [JSON.stringify(calls)];
   const child = new Child(program, [...words, url, ...steps], { name: row.library, env: { ...env, ...more, CREWAI_TRACING_ENABLED: 'false', CREWAI_DISABLE_TELEMETRY: 'true', MCP_USE_ANONYMIZED_TELEMETRY: 'false' } });
-  /** What each call gave: {text} or {error}. Some libraries write to the standard output themselves. */
+  /** Of each call: {text} or {error}. Some libraries write to the standard output themselves. */
   const outcomes = () => child.stdout.split('\n').filter((line) => /^\{"(text|error|failure|isError)/.test(line)).map((line) => JSON.parse(line));
   return { child, outcomes };
 }

@@ -4,7 +4,7 @@ import http from 'node:http';
 
 const RESULTS = {
   initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'silence', version: '1' } }),
-  'tools/list': () => ({ tools: [{ name: 'delete_user', inputSchema: { type: 'object', properties: { id: { type: 'integer' } } } }] }),
+  'tools/list': () => ({ tools: [{ name: 'delete_user', description: 'Deletes a user', inputSchema: { type: 'object', properties: { id: { type: 'integer' } } } }] }),
   ping: () => ({}),
 };
 

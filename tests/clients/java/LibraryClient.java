@@ -43,7 +43,7 @@ public class LibraryClient {
     var call = words[0].equals("java") ? sdk(words[1]) : langchain4j(words[1]);
     for (var one : JSON.readValue(words[2], List.class)) {
       var parts = (List<Object>) one;
-      for (int left = parts.get(2).equals(true) ? AT_MOST : 1; left > 0; left -= 1) {
+      for (int left = parts.get(2).equals(false) ? 1 : AT_MOST; left > 0; left -= 1) {
         Map<String, Object> outcome;
         try {
           outcome = Map.of("text", call.of((String) parts.get(0), (Map<String, Object>) parts.get(1)));
