@@ -88,7 +88,7 @@ test('libraries: a call that a person approves after 2 s, and one that a person 
 });
 
 for (const seconds of LONG ? [20, 70] : []) {
-  test(`libraries: a call that a person approves after ${seconds} s, and that a model repeats until it has run`, { concurrency: 30 }, async (t) => {
+  test(`libraries: a call that a person approves after ${seconds} s, and that a model repeats until it has run`, { concurrency: 12 }, async (t) => {
     const common = await stage(t);
     const able = tried.filter(({ longest }) => !longest || longest > seconds);
     await Promise.all(able.map((row, i) => t.test(row.library, { skip: skipped(row) }, async (own) => {
