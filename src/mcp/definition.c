@@ -113,8 +113,9 @@ void mcp_definition_read(struct mcp_definition *definition, enum definition_kind
     buffer_append_char(&object, '}');
     canonical_write(buffer_str(&object), &canonical);
     digest_sha256_hex(buffer_str(&canonical), definition->digest);
-    definition->flags =
-        mcp_definition_flags(buffer_str(&canonical), json_member(raw, "description"));
+    struct str description = kind == DEFINITION_SKILL ? json_path(raw, "frontmatter", "description")
+                                                      : json_member(raw, "description");
+    definition->flags = mcp_definition_flags(buffer_str(&canonical), description);
     break_lines(&definition->text, buffer_str(&canonical));
     buffer_finish(&object);
     buffer_finish(&canonical);

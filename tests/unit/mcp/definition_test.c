@@ -134,6 +134,19 @@ START_TEST(members_that_count)
 }
 END_TEST
 
+START_TEST(the_description_of_a_skill_is_in_its_frontmatter)
+{
+    struct mcp_definition definition;
+    struct buffer raw;
+    buffer_init(&raw);
+    buffer_append_format(&raw, "{\"frontmatter\":{\"description\":\"%09000d\"}}", 0);
+    mcp_definition_read(&definition, DEFINITION_SKILL, buffer_str(&raw));
+    ck_assert_uint_eq(definition.flags, FLAGGED(LONG));
+    mcp_definition_finish(&definition);
+    buffer_finish(&raw);
+}
+END_TEST
+
 static const struct {
     const char *one, *other;
     bool alike;
@@ -171,6 +184,7 @@ Suite *definition_suite(void)
     TCase *tests = tcase_create("definition");
     tcase_add_loop_test(tests, flags, 0, sizeof flagged / sizeof *flagged);
     tcase_add_test(tests, long_descriptions);
+    tcase_add_test(tests, the_description_of_a_skill_is_in_its_frontmatter);
     tcase_add_loop_test(tests, members_that_count, 0, sizeof pairs / sizeof *pairs);
     tcase_add_loop_test(tests, names_that_look_the_same, 0, sizeof names / sizeof *names);
     suite_add_tcase(suite, tests);
