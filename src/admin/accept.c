@@ -1,4 +1,4 @@
-/* The little of RFC 9110 §12.5.1 that two formats need: media types and their weights. */
+/* The little of RFC 9110 §12.5 that two formats and one coding need: names and their weights. */
 #include "accept.h"
 
 /* Thousandths: "1" is 1000, "0.25" is 250; a malformed weight counts as 1000. */
@@ -43,4 +43,20 @@ bool accept_open_metrics(struct str accept)
             text = weight > text ? weight : text;
     }
     return open_metrics > 0 && open_metrics >= text;
+}
+
+bool accept_gzip(struct str accept_encoding)
+{
+    bool is_named = false, is_allowed = false;
+    while (accept_encoding.length > 0) {
+        struct str item, coding, parameters;
+        str_cut(accept_encoding, ',', &item, &accept_encoding);
+        str_cut(item, ';', &coding, &parameters);
+        bool is_gzip = str_equal_ignore_case(str_trim(coding), STR("gzip"));
+        /* The asterisk means those that are not named. */
+        if (is_gzip || (!is_named && str_equal(str_trim(coding), STR("*"))))
+            is_allowed = weight_of(parameters) > 0;
+        is_named = is_named || is_gzip;
+    }
+    return is_allowed;
 }

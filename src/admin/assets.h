@@ -7,6 +7,9 @@ struct asset {
     const char *path; /* "/" for index.html */
     const char *content_type;
     struct str bytes;
+    struct str gzip; /* the same, compressed */
+    /* Strong validators of the two (RFC 9110 §8.8.3), with their quotes. */
+    struct str tag, gzip_tag;
 };
 extern const struct asset assets[];
 extern const size_t asset_count;

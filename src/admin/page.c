@@ -1,6 +1,7 @@
 /* The operators' page: static files, without a token and without data. */
 #include "internal.h"
 
+#include "accept.h"
 #include "assets.h"
 #include "reply.h"
 #include "site.h"
@@ -31,8 +32,15 @@ bool page_has(struct str path)
 void page_serve(const struct request *request)
 {
     const struct asset *asset = find(http_path(request->exchange));
-    if (asset)
-        reply_page(request->exchange, asset->content_type, asset->bytes, is_https_only(request));
-    else
+    if (!asset) {
         reply_error(request->exchange, REPLY_NOT_FOUND, "there is nothing at this path", NULL);
+        return;
+    }
+    bool is_gzip = accept_gzip(http_header_known(request->exchange, HTTP_NAME_ACCEPT_ENCODING));
+    struct reply_page page = {.content_type = asset->content_type,
+                              .body = is_gzip ? asset->gzip : asset->bytes,
+                              .tag = is_gzip ? asset->gzip_tag : asset->tag,
+                              .is_gzip = is_gzip,
+                              .is_https_only = is_https_only(request)};
+    reply_page(request->exchange, &page);
 }

@@ -46,24 +46,30 @@ static const struct {
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /* On every answer, not only the page: a browser may be led to open an answer of the API as a
- * document, and must not run or keep its content. */
+ * document, and must not run its content. Nor may it keep it, as it may the page's files. */
 static const struct http_header security_headers[] = {
     {{"content-security-policy", 23},
      {CONTENT_SECURITY_POLICY, sizeof CONTENT_SECURITY_POLICY - 1}},
     {{"x-content-type-options", 22}, {"nosniff", 7}},
     {{"referrer-policy", 15}, {"no-referrer", 11}},
     {{"cross-origin-opener-policy", 26}, {"same-origin", 11}},
-    {{"cache-control", 13}, {"no-store", 8}},
 };
 #define SECURITY_HEADER_COUNT (sizeof security_headers / sizeof *security_headers)
 
-size_t reply_headers(const char *content_type, struct http_header headers[REPLY_MAX_HEADERS])
+static size_t common_headers(const char *content_type, struct str cache_control,
+                             struct http_header headers[REPLY_MAX_HEADERS])
 {
     size_t count = 0;
     headers[count++] = (struct http_header){STR("content-type"), str_from(content_type)};
     for (size_t i = 0; i < SECURITY_HEADER_COUNT; i++)
         headers[count++] = security_headers[i];
+    headers[count++] = (struct http_header){STR("cache-control"), cache_control};
     return count;
+}
+
+size_t reply_headers(const char *content_type, struct http_header headers[REPLY_MAX_HEADERS])
+{
+    return common_headers(content_type, STR("no-store"), headers);
 }
 
 static void respond(struct http_exchange *exchange, int status, const char *content_type,
@@ -82,13 +88,34 @@ void reply_text(struct http_exchange *exchange, int status, const char *content_
     respond(exchange, status, content_type, body, (struct http_header){STR_EMPTY, STR_EMPTY});
 }
 
-void reply_page(struct http_exchange *exchange, const char *content_type, struct str body,
-                bool is_https_only)
+/* Whether If-None-Match has this tag, or any: compared weakly (RFC 9110 §13.1.2). */
+static bool is_known(struct str if_none_match, struct str tag)
 {
-    struct http_header extra = {STR_EMPTY, STR_EMPTY};
-    if (is_https_only)
-        extra = (struct http_header){STR("strict-transport-security"), STR("max-age=31536000")};
-    respond(exchange, 200, content_type, body, extra);
+    while (if_none_match.length > 0) {
+        struct str item;
+        str_cut(if_none_match, ',', &item, &if_none_match);
+        item = str_trim(item);
+        if (str_starts_with(item, STR("W/")))
+            item = str_slice(item.bytes + 2, item.length - 2);
+        if (str_equal(item, tag) || str_equal(item, STR("*")))
+            return true;
+    }
+    return false;
+}
+
+void reply_page(struct http_exchange *exchange, const struct reply_page *page)
+{
+    struct http_header headers[REPLY_MAX_HEADERS];
+    size_t count = common_headers(page->content_type, STR("no-cache"), headers);
+    headers[count++] = (struct http_header){STR("etag"), page->tag};
+    headers[count++] = (struct http_header){STR("vary"), STR("accept-encoding")};
+    if (page->is_gzip)
+        headers[count++] = (struct http_header){STR("content-encoding"), STR("gzip")};
+    if (page->is_https_only)
+        headers[count++] =
+            (struct http_header){STR("strict-transport-security"), STR("max-age=31536000")};
+    bool is_there = is_known(http_header(exchange, "if-none-match"), page->tag);
+    http_respond(exchange, is_there ? 304 : 200, headers, count, is_there ? STR_EMPTY : page->body);
 }
 
 void reply_json(struct http_exchange *exchange, int status, const struct buffer *body)

@@ -40,10 +40,15 @@ enum reply_error {
 size_t reply_headers(const char *content_type, struct http_header headers[REPLY_MAX_HEADERS]);
 void reply_text(struct http_exchange *exchange, int status, const char *content_type,
                 struct str body);
-/* A part of the page. `is_https_only`: the browser is told to come by TLS alone from now on
- * (RFC 6797). */
-void reply_page(struct http_exchange *exchange, const char *content_type, struct str body,
-                bool is_https_only);
+/* A file of the page, which a browser may keep but asks for each time: 304 without a body when it
+ * has this one. */
+struct reply_page {
+    const char *content_type;
+    struct str body, tag;
+    bool is_gzip;
+    bool is_https_only; /* the browser is to come by TLS alone from now on (RFC 6797) */
+};
+void reply_page(struct http_exchange *exchange, const struct reply_page *page);
 void reply_json(struct http_exchange *exchange, int status, const struct buffer *body);
 /* {"error": {"code", "message", "state"?}}; `state` may be NULL. */
 void reply_error(struct http_exchange *exchange, enum reply_error error, const char *message,

@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import net from 'node:net';
 import { test } from 'node:test';
+import zlib from 'node:zlib';
 import { AdminClient, sample } from './lib/admin.mjs';
 import { run } from './lib/child.mjs';
 import { ADMIN_TOKEN, BINARY, BRIEF_DRAIN, startGateway, workflow } from './lib/gateway.mjs';
@@ -424,6 +425,36 @@ test('the page at / needs no token, holds no data, and has a strict policy', asy
   assert.equal(page.headers['x-content-type-options'], 'nosniff');
   assert.doesNotMatch(text, /needle-in-page|tg_[0-9a-f]{8}/);
   assert.doesNotMatch(text, /(src|href)="https?:/);
+});
+
+test("the page's files come compressed where that is allowed, and not again where they are known", async (t) => {
+  const { admin } = await stage(t);
+  const get = (file, headers) => exchange(`${admin.url}${file}`, { headers });
+  const head = ({ status, headers }) => [status, headers['content-encoding'], headers['cache-control'], headers.vary];
+  let plainBytes = 0, gzipBytes = 0;
+  for (const file of ['/', '/page.js', '/page.css', '/icon.svg']) {
+    const plain = await get(file, {});
+    const gzip = await get(file, { 'accept-encoding': 'gzip, deflate, br' });
+    assert.deepEqual(head(plain), [200, undefined, 'no-cache', 'accept-encoding'], file);
+    assert.deepEqual(head(gzip), [200, 'gzip', 'no-cache', 'accept-encoding'], file);
+    assert.deepEqual(zlib.gunzipSync(await gzip.bytes()), await plain.bytes(), file);
+    assert.match(plain.headers.etag, /^"[0-9a-f]{32}"$/);
+    assert.equal(gzip.headers.etag, plain.headers.etag.replace(/"$/, '-gzip"'));
+    plainBytes += (await plain.bytes()).length;
+    gzipBytes += (await gzip.bytes()).length;
+    for (const [known, accepted, expected] of [
+      [gzip.headers.etag, 'gzip', [304, 0]], [`"other", W/${gzip.headers.etag}`, 'gzip', [304, 0]], ['*', 'gzip', [304, 0]],
+      [plain.headers.etag, '', [304, 0]], [plain.headers.etag, 'gzip', [200, (await gzip.bytes()).length]], ['"other"', '', [200, (await plain.bytes()).length]],
+    ]) {
+      const again = await get(file, { 'if-none-match': known, 'accept-encoding': accepted });
+      assert.deepEqual([again.status, (await again.bytes()).length], expected, `${file} with ${known} and ${accepted}`);
+      assert.equal(again.headers.etag, accepted ? gzip.headers.etag : plain.headers.etag);
+    }
+  }
+  assert.ok(gzipBytes < plainBytes / 2, `${gzipBytes} of ${plainBytes} bytes`);
+  for (const [accepted, coding] of [['*', 'gzip'], ['br, GZIP;q=0.5', 'gzip'], ['gzip;q=0', undefined], ['gzip;q=0, *', undefined], ['*, gzip;q=0.000', undefined], ['*;q=0', undefined], ['br, xgzip', undefined]])
+    assert.equal((await get('/page.js', { 'accept-encoding': accepted })).headers['content-encoding'], coding, accepted);
+  assert.deepEqual(head(await admin.request('GET', '/api/v1/tasks')).slice(0, 3), [200, undefined, 'no-store']);
 });
 
 test("warnings about the configuration are log entries, too: all that a running gateway writes is JSON", async (t) => {

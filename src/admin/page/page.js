@@ -301,6 +301,9 @@ byId('sign-out').addEventListener('click', async () => {
   }
 });
 
+/* Left and come back to: the browser shows what it kept in memory, of somebody who may have signed out since. */
+addEventListener('pageshow', (event) => event.persisted && location.reload());
+
 function showLink(state, text) {
   byId('link').dataset.state = state;
   byId('link-text').textContent = text;

@@ -44,6 +44,9 @@ test('a gateway without tasks says that nothing waits and nothing has been decid
   await page.locator('#pending-empty').waitFor();
   await page.locator('#decided-empty').waitFor();
   assert.match(await shown(page), /Nothing is waiting\.[^]*Nothing has been decided yet\./);
+  // Out of the browser's memory it is not shown: somebody may have signed out since.
+  await Promise.all([page.waitForEvent('load'), page.evaluate(() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })))]);
+  await page.locator('.link[data-state="live"]').waitFor();
 });
 
 test('decided by keyboard: the card stays until the list is arranged, then the focus goes on to the next call', { skip }, async (t) => {
