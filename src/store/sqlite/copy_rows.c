@@ -71,7 +71,7 @@ static bool reminders(struct database *database,
 {
     sqlite3_stmt *row =
         prepare(database, memory_copy_text("SELECT id, event, due_ms FROM reminder JOIN task ON"
-                                           " task.sequence = reminder.task ORDER BY due_ms"));
+                                           " task.sequence = reminder.task ORDER BY task, event"));
     int code = row ? SQLITE_ROW : SQLITE_ERROR;
     while (code == SQLITE_ROW && (code = sqlite3_step(row)) == SQLITE_ROW) {
         char *id = database_take_text(row, 0);
