@@ -2,7 +2,6 @@
 #include "taskgate/core/random.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -23,12 +22,16 @@ void random_bytes(void *bytes, size_t count)
 
 void random_uuid(char text[RANDOM_UUID_BYTES])
 {
+    static const char digits[] = "0123456789abcdef";
     unsigned char b[16];
     random_bytes(b, sizeof b);
     b[6] = (unsigned char)((b[6] & 0x0F) | 0x40); /* version 4 */
     b[8] = (unsigned char)((b[8] & 0x3F) | 0x80); /* RFC 4122 variant */
-    snprintf(text, RANDOM_UUID_BYTES,
-             "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
-             b[15]);
+    for (size_t i = 0; i < sizeof b; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *text++ = '-';
+        *text++ = digits[b[i] >> 4];
+        *text++ = digits[b[i] & 15];
+    }
+    *text = '\0';
 }

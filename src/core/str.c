@@ -115,6 +115,21 @@ struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES])
     return str_slice(digits + first, STR_U64_BYTES - first);
 }
 
+/* Returns the place behind it. */
+static char *copy(char *out, const char *end, struct str s)
+{
+    size_t room = (size_t)(end - out), length = s.length < room ? s.length : room;
+    if (length > 0)
+        memcpy(out, s.bytes, length);
+    return out + length;
+}
+
+void str_join(char *out, size_t size, struct str first, struct str second)
+{
+    const char *end = out + size - 1;
+    *copy(copy(out, end, first), end, second) = '\0';
+}
+
 /* Length of the well-formed sequence at `p`, or 0. Unicode 15, table 3-7. */
 static size_t utf8_sequence(const unsigned char *p, size_t left)
 {

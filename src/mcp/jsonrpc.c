@@ -46,6 +46,13 @@ void jsonrpc_write_error_reference(struct buffer *out)
     buffer_finish(&item);
 }
 
+static void append_key(struct buffer *out, const char *key)
+{
+    buffer_append_char(out, '"');
+    buffer_append_text(out, key);
+    buffer_append_text(out, "\":");
+}
+
 static void write_data(struct buffer *out, enum jsonrpc_error error,
                        const struct jsonrpc_error_data *data)
 {
@@ -70,7 +77,7 @@ static void write_data(struct buffer *out, enum jsonrpc_error error,
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i].value.length == 0)
             continue;
-        buffer_append_format(out, "\"%s\":", texts[i].key);
+        append_key(out, texts[i].key);
         if (texts[i].is_json)
             buffer_append(out, texts[i].value);
         else
@@ -83,15 +90,23 @@ static void write_data(struct buffer *out, enum jsonrpc_error error,
         buffer_append_text(out, "\"retryable\":true,");
     char correlation_id[RANDOM_UUID_BYTES];
     random_uuid(correlation_id);
-    buffer_append_format(out, "\"error_type\":\"%s\",\"correlation_id\":\"%s\"}",
-                         jsonrpc_error_type(error), correlation_id);
+    append_key(out, "error_type");
+    buffer_append_char(out, '"');
+    buffer_append_text(out, jsonrpc_error_type(error));
+    buffer_append_text(out, "\",\"correlation_id\":\"");
+    buffer_append_text(out, correlation_id);
+    buffer_append_text(out, "\"}");
 }
 
 void jsonrpc_write_error_object(struct buffer *out, enum jsonrpc_error error, struct str message,
                                 const struct jsonrpc_error_data *data)
 {
     struct str text = message.length ? message : str_from(jsonrpc_error_message(error));
-    buffer_append_format(out, "{\"code\":%d,\"message\":", jsonrpc_error_code(error));
+    /* Every code is negative. */
+    char digits[STR_U64_BYTES];
+    buffer_append_text(out, "{\"code\":-");
+    buffer_append(out, str_from_u64((uint64_t)-jsonrpc_error_code(error), digits));
+    buffer_append_text(out, ",\"message\":");
     buffer_append_json_string(out, mcp_text_cut(text));
     buffer_append_text(out, ",\"data\":");
     write_data(out, error, data);
@@ -107,7 +122,7 @@ static void write_head(struct buffer *out, struct str id, const char *member)
         buffer_append(out, id);
         buffer_append_char(out, ',');
     }
-    buffer_append_format(out, "\"%s\":", member);
+    append_key(out, member);
 }
 
 void jsonrpc_write_error(struct buffer *out, struct str id, enum jsonrpc_error error,

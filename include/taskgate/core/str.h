@@ -62,6 +62,8 @@ bool str_to_u64(struct str s, uint64_t *value);
 #define STR_U64_BYTES 20
 /* The decimal digits, in `digits`. */
 struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES]);
+/* Two texts in the `size` bytes at `out`, ended by a zero; what has no room is cut off. */
+void str_join(char *out, size_t size, struct str first, struct str second);
 bool str_is_utf8(struct str s);
 /* How many bytes of it are UTF-8, up to the first that is not. */
 size_t str_utf8_length(struct str s);

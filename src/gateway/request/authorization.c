@@ -1,7 +1,6 @@
 /* One spelling of an Authorization header, its digest, and the owner's name. */
 #include "authorization.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "taskgate/core/buffer.h"
@@ -53,13 +52,13 @@ void owner_write(char owner[OWNER_BYTES], const char *token, const char *session
                  enum config_identity identity)
 {
     if (token[0] && identity != IDENTITY_SESSION)
-        snprintf(owner, OWNER_BYTES, "auth:%s", token);
+        str_join(owner, OWNER_BYTES, STR("auth:"), str_from(token));
     else if (identity == IDENTITY_ANONYMOUS)
-        snprintf(owner, OWNER_BYTES, OWNER_SHARED);
+        str_join(owner, OWNER_BYTES, STR(OWNER_SHARED), STR_EMPTY);
     else if (session[0])
-        snprintf(owner, OWNER_BYTES, "session:%s", session);
+        str_join(owner, OWNER_BYTES, STR("session:"), str_from(session));
     else
-        snprintf(owner, OWNER_BYTES, OWNER_ANONYMOUS);
+        str_join(owner, OWNER_BYTES, STR(OWNER_ANONYMOUS), STR_EMPTY);
 }
 
 bool owner_is_anybody(const char *owner)

@@ -18,22 +18,24 @@ static void write_key(const char *source, const char *kind, const char *name, ch
         digest_sha256_hex(str_from(source), digest);
         source = digest;
     }
-    snprintf(key, CLIENT_KEY_BYTES, "%s/%s%s", source, kind, name);
+    char kind_and_name[CLIENT_KEY_BYTES];
+    str_join(kind_and_name, sizeof kind_and_name, str_from(kind), str_from(name));
+    str_join(key, CLIENT_KEY_BYTES, str_from(source), str_from(kind_and_name));
 }
 
 static void write_key_of(const char *source, const char *session, const char *owner, char key[])
 {
     if (session[0])
-        write_key(source, "session:", session, key);
+        write_key(source, "/session:", session, key);
     else if (strcmp(owner, OWNER_ANONYMOUS) != 0)
-        write_key(source, "", owner, key);
+        write_key(source, "/", owner, key);
     else
         key[0] = '\0';
 }
 
 void client_key_prefix(const char *source, char prefix[])
 {
-    write_key(source, "", "", prefix);
+    write_key(source, "/", "", prefix);
 }
 
 void client_key_of_session(const struct config_source *source, const char *session, char key[])

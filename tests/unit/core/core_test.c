@@ -49,6 +49,20 @@ START_TEST(numbers_are_digits_only)
 }
 END_TEST
 
+START_TEST(joined_texts_are_cut_to_their_room)
+{
+    char out[6];
+    str_join(out, sizeof out, STR("ab"), STR("cde"));
+    ck_assert_str_eq(out, "abcde");
+    str_join(out, sizeof out, STR("ab"), STR("cdef"));
+    ck_assert_str_eq(out, "abcde");
+    str_join(out, sizeof out, STR("abcdef"), STR("g"));
+    ck_assert_str_eq(out, "abcde");
+    str_join(out, sizeof out, STR_EMPTY, STR_EMPTY);
+    ck_assert_str_eq(out, "");
+}
+END_TEST
+
 START_TEST(cut_splits_at_the_first_separator)
 {
     struct str before, rest;
@@ -365,6 +379,7 @@ int main(void)
     tcase_add_test(tests, utf8_is_checked_strictly);
     tcase_add_test(tests, numbers_are_digits_only);
     tcase_add_test(tests, cut_splits_at_the_first_separator);
+    tcase_add_test(tests, joined_texts_are_cut_to_their_room);
     tcase_add_test(tests, json_strings_hide_nothing_and_mislead_nobody);
     tcase_add_test(tests, each_hidden_character_is_spelt_out);
     tcase_add_test(tests, letters_from_right_to_left_are_isolated);
