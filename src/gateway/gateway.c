@@ -291,6 +291,8 @@ void gateway_worker_close(struct gateway_worker *worker)
 {
     tools_fetch_stop(worker);
     loop_timer_stop(&worker->sweep_timer);
+    if (worker == worker->gateway->workers[0])
+        blocks_close();
     replica_news_worker_close(worker);
     drop_calls(worker);
     answer_gates_drop(worker);

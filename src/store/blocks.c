@@ -107,21 +107,29 @@ static bool end(struct batch *batch, const struct store_block *block, const char
            note(batch, block, person ? "unblock" : "block_expired", actor, reason ? reason : "");
 }
 
-bool blocks_sweep(struct batch *batch, int64_t *next_ms)
+static bool sweep(struct batch *batch, int64_t *next_ms, size_t *left)
 {
     struct block_list list = {NULL, 0};
     bool done = find_active(batch, &list);
     *next_ms = INT64_MAX;
+    *left = list.count;
     for (size_t i = 0; done && i < list.count; i++) {
         int64_t until_ms = list.items[i].until_ms;
         if (until_ms <= batch->now_ms) {
             done = end(batch, &list.items[i], NULL, NULL);
+            --*left;
         } else if (until_ms < *next_ms) {
             *next_ms = until_ms;
         }
     }
     block_list_finish(&list);
     return done;
+}
+
+bool blocks_sweep(struct batch *batch, int64_t *next_ms)
+{
+    size_t left;
+    return sweep(batch, next_ms, &left);
 }
 
 /* ---- operations ---- */
@@ -171,18 +179,16 @@ static bool insert(struct batch *batch, struct operation *operation, const struc
 
 static bool run_create(struct batch *batch, struct operation *operation)
 {
-    struct block_list list = {NULL, 0};
     struct task *task = NULL;
     int64_t next_ms;
-    if (!blocks_sweep(batch, &next_ms) || !find_active(batch, &list))
+    size_t count;
+    if (!sweep(batch, &next_ms, &count))
         return false;
-    bool has_room = list.count < STORE_BLOCKS_MOST;
-    block_list_finish(&list);
     enum row_result result = task_operations_load(batch, str_from(operation->id), &task);
     bool done = result != ROW_FAILED;
     if (result != ROW_FOUND)
         operation->reply.status = STORE_NOT_FOUND;
-    else if (!has_room)
+    else if (count >= STORE_BLOCKS_MOST)
         operation->reply.status = STORE_LIMIT_TOTAL;
     else
         done = insert(batch, operation, task);
@@ -190,14 +196,10 @@ static bool run_create(struct batch *batch, struct operation *operation)
     return done;
 }
 
-/* One that is over by time and was not swept yet has ended, too. */
 static bool run_list(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
     struct block_list list = {NULL, 0};
-    int64_t next_ms;
-    if (!blocks_sweep(batch, &next_ms))
-        return false;
     bool done = batch->backend->blocks->page(batch->database, operation->in_force_only,
                                              operation->sequence, operation->limit + 1, &list);
     reply->has_more = list.count > operation->limit;
@@ -231,6 +233,6 @@ static bool run_lift(struct batch *batch, struct operation *operation)
 }
 
 const struct operation_kind operation_block_create = {"block", true, run_create};
-const struct operation_kind operation_block_list = {"block list", true, run_list};
+const struct operation_kind operation_block_list = {"block list", false, run_list};
 const struct operation_kind operation_block_get = {"block get", false, run_get};
 const struct operation_kind operation_block_lift = {"block lift", true, run_lift};

@@ -1,7 +1,9 @@
 // Blocks: a caller is stopped for a while, what waits of theirs ends, and what runs goes on.
 import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { sample } from './lib/admin.mjs';
+import { fastClock, fastClockMissing } from './lib/fast_clock.mjs';
 import { workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
@@ -15,12 +17,14 @@ const tokens = [
 ];
 const admin = { people: [{ name: 'alice', groups: ['dba'] }, { name: 'vic' }], tokens };
 
+const noSqlite = spawnSync('sqlite3', ['--version']).status === 0 ? false : 'sqlite3 is not here: apt-get install sqlite3';
+
 async function stage(t, more = {}) {
   const all = await scene(t, {
     rules: [{ match: 'drop*', action: 'approve', execution: 'on_result' }],
     approval: workflow('10m', { grants: { max: '1h', max_calls: 20 }, ...more.workflow }),
     upstream: { tools: [tool('drop'), tool('read')] },
-    env,
+    env: more.env ?? env,
     config: { admin, ...more.config },
   });
   const [alice, vic] = NAMES.map((name) => all.admin.as(`token-of-${name}`));
@@ -150,4 +154,34 @@ test('taskgate block, blocks list and blocks lift do the same at a terminal', as
   assert.equal((await cli('blocks', 'list')).stdout, 'No blocks.\n');
   assert.match((await cli('blocks', 'list', '--all')).stdout, /lifted +\S+Z by alice/);
   assert.equal(await read(client), 'runs');
+});
+
+test('a block ends by its time: calls go on, and the trail says so', { skip: fastClockMissing }, async (t) => {
+  const { alice, block, audit, read, create, connect } = await stage(t, { env: { ...env, ...fastClock(60) } });
+  const client = await connect();
+  const { json } = await block(await create(client), { for: '1m' });
+  assert.equal(await read(client), -32014);
+  await until(async () => (await read(client)) === 'runs', 'the block has ended', { every: 100 });
+  await until(async () => (await audit('block_expired')).some(({ reason, person = '' }) => reason === `${json.id}: owner` && person === ''), 'the row of its end', { every: 100 });
+  assert.equal((await alice.post(`/api/v1/blocks/${json.id}/lift`, {})).status, 409);
+});
+
+test('at most 1,000 are in force: the next one is 429, and has room once one is lifted', { skip: noSqlite }, async (t) => {
+  const { alice, block, create, connect, vic, gateway, read } = await stage(t);
+  const task = await create(await connect());
+  const { json } = await block(task);
+  await gateway.stop();
+  const rows = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999)
+    INSERT INTO block (id, task_id, scope, owner, source, client, principal, reason, person, created_ms, until_ms)
+    SELECT 'bl_' || i, task_id, 'client', owner, source, 'c' || i, principal, reason, person, created_ms, until_ms FROM n, block`;
+  execFileSync('sqlite3', [gateway.storePath, rows]);
+  await gateway.launch();
+  const refused = await block(task);
+  assert.deepEqual([refused.status, refused.json.error.code], [429, 'rate_limited']);
+  assert.deepEqual([await read(await connect({ name: 'c999' })), await read(await connect({ name: 'c1000' }))], [-32014, 'runs']);
+  const first = (await vic.get('/api/v1/blocks?state=active&limit=100')).json;
+  const second = (await vic.get(`/api/v1/blocks?state=active&limit=100&cursor=${first.nextCursor}`)).json;
+  assert.equal(new Set([...first.blocks, ...second.blocks].map(({ id }) => id)).size, 200);
+  assert.equal((await alice.post(`/api/v1/blocks/${json.id}/lift`, {})).status, 200);
+  assert.equal((await block(task)).status, 201);
 });

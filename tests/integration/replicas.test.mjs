@@ -284,3 +284,20 @@ test('while the database holds back what was accepted, the process starts and ea
   await lock.exited;
   await until(async () => (await call()) === undefined, 'they are read');
 });
+
+test('a block made at one replica holds at the other within a second, and so does its end', options, async (t) => {
+  const { a, b } = await both(t);
+  const [atA, atB] = [await clientOf(t, a), await clientOf(t, b)];
+  const { taskId } = await atA.createTask('delete_user');
+  const read = async (client) => (await client.call('tools/call', { name: 'read', arguments: {} })).error?.code ?? 'runs';
+  assert.equal(await read(atB), 'runs');
+  const made = await a.admin.post('/api/v1/blocks', { task: taskId, for: '1h', reason: 'stop' });
+  assert.equal(made.status, 201, made.text);
+  await until(async () => (await read(atB)) === -32014, 'the block at the other', { deadline: 1000 });
+  assert.equal((await b.admin.task(taskId)).state, 'rejected');
+  await b.kill9();
+  await b.launch();
+  assert.equal(await read(await clientOf(t, b)), -32014);
+  assert.equal((await b.admin.post(`/api/v1/blocks/${made.json.id}/lift`, {})).status, 200);
+  await until(async () => (await read(atA)) === 'runs', 'its end at the other', { deadline: 1000 });
+});

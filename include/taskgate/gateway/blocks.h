@@ -11,9 +11,11 @@
 #include "taskgate/loop/loop.h"
 #include "taskgate/store/blocks.h"
 
-/* Runs `loop` until the blocks were read, or could not be: then no call is let through until they
+/* Runs `loop` until the blocks were read, for 2 s at most: no call is let through until they
  * were. `store` and `loop` outlive the table. */
 void blocks_start(struct store *store, struct loop *loop);
+/* Asks the store for nothing more; before the loop ends. */
+void blocks_close(void);
 void blocks_end(void);
 /* The block as the store has it now: calls are judged by it from here on. */
 void blocks_put(const struct store_block *block);

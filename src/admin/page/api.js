@@ -140,6 +140,11 @@ export async function revokeGrant(id, reason) {
   await post(`api/v1/grants/${encodeURIComponent(id)}/revoke`, JSON.stringify(reason ? { reason } : {}));
 }
 
+/** Stops the caller of a task: {task, scope, for, reason}. */
+export async function blockCaller(wish) {
+  return (await post('api/v1/blocks', JSON.stringify(wish))).json();
+}
+
 /** Definitions that have changed, then others that are flagged: {definitions, hasMore}. */
 export async function watchedDefinitions() {
   const of = async (state) => (await request(`api/v1/definitions?${new URLSearchParams({ state, limit: 100 })}`)).json();

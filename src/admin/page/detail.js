@@ -1,6 +1,7 @@
 // The details of one task: what surrounds the call, then the call itself, then the decision.
 import { lastApproved } from './api.js';
 import { linkOf } from './address.js';
+import { askBlock, blocks } from './block.js';
 import { changeElement } from './changes.js';
 import { putContext, putFacts } from './context.js';
 import { differences } from './diff.js';
@@ -27,6 +28,7 @@ export class Detail {
       this.part(`button.${verb}`).addEventListener('click', () => this.hasReason(verb) && this.hasTerms(verb) && decide(verb, this.reason));
     }
     this.part('.unfold').addEventListener('click', () => this.fold(!this.part('.arguments').classList.contains('folded')));
+    this.part('button.block').addEventListener('click', () => askBlock(this.task, (text) => this.row.setProblem(text)));
     this.part('.copy-link').addEventListener('click', () => this.copyLink());
     this.part('.reason').id = `reason-${task.id}`;
     this.part('.reason-label').htmlFor = `reason-${task.id}`;
@@ -84,6 +86,7 @@ export class Detail {
   /** Shows the task as it is now. */
   update(task) {
     this.task = task;
+    this.part('button.block').hidden = !blocks.mayBlock;
     putFacts(this.part('.facts'), task);
     putContext(this.part, task);
     this.putOriginal();

@@ -1,5 +1,6 @@
 // The operators' page: who is signed in, which calls wait, what became of the others.
 import { keepTask, linkedTask, restoreTask, showTask, takeToken } from './address.js';
+import { blocks } from './block.js';
 import { hasSignIn, signOut, taskById, token, whoami } from './api.js';
 import { stayConnected } from './connection.js';
 import { Decisions } from './decisions.js';
@@ -327,7 +328,7 @@ function showWho(who) {
   line.title = [`Roles: ${who.roles.join(', ')}`, who.groups.length > 0 ? `Groups: ${who.groups.join(', ')}` : ''].filter(Boolean).join('\n');
   line.hidden = false;
   byId('sign-out').hidden = who.via === 'certificate'; // the browser goes on to show it
-  mayRevoke = who.roles.includes('approver');
+  mayRevoke = blocks.mayBlock = who.roles.includes('approver');
   isAuditor = who.roles.includes('auditor');
   byId('may-not-decide').hidden = who.roles.includes('approver');
 }

@@ -12,6 +12,7 @@
 
 #define PAGE 100
 #define LOADING_ROUND_MS 100
+#define LOADING_MOST_MS 2000
 #define RETRY_MS 1000
 
 atomic_bool blocks_flag;
@@ -20,7 +21,7 @@ static struct {
     struct store *store;
     struct loop *loop;
     struct loop_timer retry;
-    bool is_started, has_failed;
+    bool is_started, is_closed, has_failed;
     int64_t loaded_before; /* the last sequence that was read */
     pthread_rwlock_t lock; /* guards what is below */
     bool is_unknown;
@@ -102,7 +103,8 @@ static void on_page(void *context, const struct store_reply *reply)
         if (!table.has_failed)
             log_error("The blocks could not be read; no tool is called until they were");
         table.has_failed = true;
-        loop_timer_start(&table.retry, RETRY_MS);
+        if (!table.is_closed)
+            loop_timer_start(&table.retry, RETRY_MS);
         return;
     }
     for (size_t i = 0; i < reply->block_count; i++)
@@ -139,6 +141,17 @@ static void on_change(void *context, struct str id)
         store_block_get(table.store, id, (struct store_call){table.loop, on_block, NULL});
 }
 
+/* The first call is to find them. A database that hangs does not keep the process from its other
+ * work. */
+static void wait_for_load(void)
+{
+    int64_t until_ms = clock_monotonic_ms() + LOADING_MOST_MS;
+    while (table.is_unknown && !table.has_failed && clock_monotonic_ms() < until_ms)
+        loop_run_once(table.loop, LOADING_ROUND_MS);
+    if (table.is_unknown && !table.has_failed)
+        log_error("The blocks are not read yet; no tool is called until they are");
+}
+
 void blocks_start(struct store *store, struct loop *loop)
 {
     table.store = store;
@@ -148,20 +161,25 @@ void blocks_start(struct store *store, struct loop *loop)
     loop_timer_init(&table.retry, loop, load, NULL);
     store_observe_blocks(store, loop, on_change, NULL);
     load(NULL);
-    while (table.is_unknown && !table.has_failed)
-        loop_run_once(loop, LOADING_ROUND_MS);
+    wait_for_load();
+}
+
+void blocks_close(void)
+{
+    table.is_closed = true;
+    if (table.is_started)
+        loop_timer_stop(&table.retry);
 }
 
 void blocks_end(void)
 {
     if (!table.is_started)
         return;
-    loop_timer_stop(&table.retry);
     while (table.count > 0)
         finish(&table.items[--table.count]);
     free(table.items);
     table.items = NULL;
-    table.is_started = table.is_unknown = table.has_failed = false;
+    table.is_started = table.is_closed = table.is_unknown = table.has_failed = false;
     table.loaded_before = 0;
     note_change();
 }
