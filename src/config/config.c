@@ -86,7 +86,7 @@ enum config_pseudo_tool config_pseudo_tool_find(struct str name)
 
 bool config_pseudo_offers(const struct config_pseudo *pseudo, enum config_pseudo_tool tool)
 {
-    bool is_chosen = pseudo->only == 0 || (pseudo->only & 1U << tool) != 0;
+    bool is_chosen = (pseudo->only & 1U << tool) != 0;
     return pseudo->mode != PSEUDO_NEVER && is_chosen;
 }
 

@@ -61,9 +61,12 @@ static const struct choice pseudo_tools_items[] = {
 #define PSEUDO_TOOL_ROW(symbol, name) {name, 1U << PSEUDO_TOOL_##symbol},
 #include "taskgate/config/pseudo_tools_table.h"
 #undef PSEUDO_TOOL_ROW
+    {"all", PSEUDO_TOOLS_ALL},
 };
 static const struct choices pseudo_tools = {"one of these tools", pseudo_tools_items,
-                                            PSEUDO_TOOL_COUNT};
+                                            PSEUDO_TOOL_COUNT + 1};
+CHOICES(pseudo_promotes, "a time", {"left", PROMOTE_LEFT}, {"wait", PROMOTE_WAIT},
+        {"never", PROMOTE_NEVER});
 CHOICES(tls_versions, "a version of TLS that is offered", {"1.2", TLS_VERSION_1_2},
         {"1.3", TLS_VERSION_1_3});
 CHOICES(protocols, "a protocol", {"http/protobuf", OTLP_PROTOBUF}, {"http/json", OTLP_JSON},

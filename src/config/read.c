@@ -163,10 +163,23 @@ static void read_texts(const struct entry *entry, void *target)
     free(strings.items);
 }
 
+/* A choice that means several others needs no list around it. */
+static bool names_several(const struct key *key, const struct node *node, unsigned *bits)
+{
+    const struct choice *choice =
+        node->kind == NODE_TEXT ? find_choice(key->choices, node->text) : NULL;
+    *bits = choice ? (unsigned)choice->value : 0;
+    return (*bits & (*bits - 1)) != 0;
+}
+
 static void read_choices(const struct entry *entry, void *target)
 {
     const struct node *node = entry->node;
     unsigned bits = 0;
+    if (names_several(entry->key, node, &bits)) {
+        scalar_store_number(entry->key, target, bits);
+        return;
+    }
     if (node->kind != NODE_LIST) {
         refuse_kind(entry, node);
         return;
@@ -268,6 +281,17 @@ static void read_value(const struct entry *entry, void *target)
     }
 }
 
+/* "one, two" */
+static void store_default_choices(const struct key *key, void *target)
+{
+    char *names = memory_copy_text(key->default_text), *rest = names, *name;
+    unsigned bits = 0;
+    while ((name = strtok_r(rest, ", ", &rest)))
+        bits |= (unsigned)find_choice(key->choices, name)->value;
+    free(names);
+    scalar_store_number(key, target, bits);
+}
+
 static void store_default(const struct report *report, const struct key *key, void *target)
 {
     if (key->type == KEY_MAPPING) {
@@ -276,6 +300,8 @@ static void store_default(const struct report *report, const struct key *key, vo
         free(pattern);
     } else if (key->default_text && key->size && key->type == KEY_CHOICE) {
         scalar_store_number(key, target, find_choice(key->choices, key->default_text)->value);
+    } else if (key->default_text && key->size && key->type == KEY_CHOICES) {
+        store_default_choices(key, target);
     } else if (key->default_text && key->size) {
         scalar_store(key, str_from(key->default_text), target, NULL);
     }

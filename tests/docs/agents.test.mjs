@@ -82,7 +82,7 @@ async function stage(t, rules, config) {
 const held = (admin) => until(async () => (await admin.metrics()).thoughtgate_active_requests >= 1, 'the held call');
 
 test('clients without tasks: each call is answered as the document says', { skip, timeout: 120_000 }, async (t) => {
-  const { admin, session } = await stage(t, [['delete_*', 'approve']], { pseudo_tools: { wait: '500ms', wait_max: '500ms' } });
+  const { admin, session } = await stage(t, [['delete_*', 'approve']], { pseudo_tools: { promote: 'wait', only: 'all', wait: '500ms', wait_max: '500ms' } });
   const names = new Names();
   const events = { said: [], actual: [] };
   for (const { line, note, value, answer } of examples.filter(({ value: { name } }) => name)) {

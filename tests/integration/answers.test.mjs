@@ -97,7 +97,7 @@ const ways = {
     return { ...set, client, taskId, say, told: () => sent(set.upstream)[0] };
   },
   'a client without tasks by the gateway\'s tool': async (t, options) => {
-    const set = await stage(t, { config: { pseudo_tools: { wait: '300ms', wait_max: '300ms' } }, ...options });
+    const set = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '300ms', wait_max: '300ms' } }, ...options });
     const client = await set.connect(kinds.old.client);
     const { structuredContent } = await callTool(client, 'book_dinner', { time: '19:00' });
     const taskId = structuredContent.proxy_task.task_id;

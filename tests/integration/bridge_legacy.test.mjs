@@ -419,7 +419,7 @@ test('a client with tasks: an approved call goes up as a modern request, also af
 });
 
 test('a client without tasks: its call waits for the approval, and execute_tool calls a tool for it', async (t) => {
-  const { connect, upstream, gateway } = await stage(t, { rules: [{ match: 'write', action: 'approve' }] });
+  const { connect, upstream, gateway } = await stage(t, { rules: [{ match: 'write', action: 'approve' }], config: { pseudo_tools: { only: 'all' } } });
   const client = await connect({ capabilities: {}, protocol: '2025-06-18' });
   assert.ok((await client.result('tools/list')).tools.some(({ name }) => name === 'execute_tool'));
   const answer = client.result('tools/call', { name: 'write' });

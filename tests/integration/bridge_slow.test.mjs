@@ -55,7 +55,7 @@ test('the same on an event stream, after progress; a wrapped output stays wrappe
 });
 
 test('a client that leaves: its call goes on, and the same call again gets the outcome', async (t) => {
-  const { upstream, admin, connect, held } = await stage(t, { config: { pseudo_tools: { wait: '30s' } } });
+  const { upstream, admin, connect, held } = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '30s' } } });
   const agent = await connect({ ...PLAIN, token: 'mine' });
   const gone = agent.stream('tools/call', { name: 'slow', arguments: {}, _meta: { progressToken: 'p' } });
   const theirs = (await until(() => held[0], 'the call')).reply.sse();

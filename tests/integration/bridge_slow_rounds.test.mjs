@@ -112,7 +112,7 @@ test('a task that is cancelled while its client is asked: nothing is sent again,
 });
 
 test('nobody answers: a form is cancelled and the call goes on; a model that is refused ends it', async (t) => {
-  const set = await stage(t, { config: { pseudo_tools: { wait: '400ms', wait_max: '400ms' }, pseudo_tasks: { elicitation_timeout: '600ms' } } });
+  const set = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '400ms', wait_max: '400ms' }, pseudo_tasks: { elicitation_timeout: '600ms' } } });
   const { admin, held } = set;
   const { agent, id } = await slow(set);
   held[0].reply.result(requires({ a: form }, 's'));

@@ -19,7 +19,7 @@ const stage = (t, { approval = { default: { timeout: '2h', valid_for: '1h' } }, 
     approval,
     upstream: { tools: [tool('delete_user')] },
     env: { CI_TOKEN: CI, ...env },
-    config: { pseudo_tools: { wait: '300ms' }, admin: { tokens: [{ name: 'ci', token_env: 'CI_TOKEN', roles: ['caller'] }] } },
+    config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '300ms' }, admin: { tokens: [{ name: 'ci', token_env: 'CI_TOKEN', roles: ['caller'] }] } },
     ...more,
   });
 

@@ -18,7 +18,7 @@ const answer = (client, { requestId }, content) => run(client, 'respond_to_elici
 
 async function stage(t, name, options = {}) {
   const server = await startSdkServer(t, name);
-  const gateway = await startGateway(t, { upstream: server.url, approval: workflow('10m'), ...options });
+  const gateway = await startGateway(t, { upstream: server.url, approval: workflow('10m'), config: { pseudo_tools: { promote: 'wait', only: 'all' } }, ...options });
   return { server, gateway, admin: gateway.admin, sdk: (more) => sdkClient(t, gateway.url, { awaitStream: true, ...more }) };
 }
 
@@ -63,7 +63,7 @@ for (const [tool, args, expected] of [
   for (const action of ['forward', 'approve']) {
     test(`server-everything asks for a task of the client's (${tool}, ${action}): ${action === 'forward' ? 'between the two' : 'from an approved call it gets the answer itself'}`, async (t) => {
       const server = await startEverything(t);
-      const gateway = await startGateway(t, { upstream: server.url, rules: [[tool, action]], approval: workflow('10m') });
+      const gateway = await startGateway(t, { upstream: server.url, rules: [[tool, action]], approval: workflow('10m'), config: { pseudo_tools: { promote: 'wait', only: 'all' } } });
       const seen = [];
       const client = await runsQuestionsAsTasks(t, gateway.url, seen);
       await until(async () => (await client.listTools()).tools.some((x) => x.name === tool), tool);

@@ -13,6 +13,7 @@ const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 const stage = (t, handler, more = {}) =>
   scene(t, {
     ...more,
+    config: { ...more.config, pseudo_tools: { promote: 'wait', only: 'all', ...more.config?.pseudo_tools } },
     upstream: { tools: [tool('book_dinner')], handlers: handler ? { 'tools/call': handler } : {}, ...more.upstream },
   });
 const plain = (s, more = {}) => s.connect({ capabilities: {}, ...more });
@@ -240,7 +241,7 @@ test('a client that can be asked the one is asked that itself, and the other by 
 test('the tools are taken away while a session lives: what is asked is declined at once', async (t) => {
   const s = await stage(t, asks(elicit('e-1'), sample('s-1')));
   const client = await plain(s);
-  s.gateway.writeConfig({ config: { pseudo_tools: { mode: 'never' } } });
+  s.gateway.writeConfig({ config: { pseudo_tools: { promote: 'wait', only: 'all', mode: 'never' } } });
   s.gateway.hangUp();
   await until(async () => !(await client.result('tools/list')).tools.some((x) => x.name === 'get_elicitations'), 'the tools to go');
   const answer = await client.send('tools/call', { name: 'book_dinner', arguments: {} });
@@ -387,7 +388,7 @@ for (const [how, call] of [
   ['a call by execute_tool', { name: 'execute_tool', arguments: { server: 'up', tool: 'book_dinner', args: {}, timeout_ms: 500 } }],
 ]) {
   test(`${how} that waits for a person becomes a task, which says what is asked`, async (t) => {
-    const s = await stage(t, asks(elicit('e-1'), sample('s-1')), { config: { pseudo_tools: { wait: '500ms', wait_max: '500ms' } } });
+    const s = await stage(t, asks(elicit('e-1'), sample('s-1')), { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '500ms', wait_max: '500ms' } } });
     const client = await plain(s);
     const promotion = await client.result('tools/call', call);
     const block = promotion.content.map((b) => b.text).filter((x) => x.startsWith('{')).map((x) => JSON.parse(x)).find((x) => x.proxy_task);
@@ -409,7 +410,7 @@ for (const [how, call] of [
     const s = await stage(t, ({ reply }) => {
       stream = reply.sse();
       stream.event({ jsonrpc: '2.0', ...elicit('e-1') });
-    }, { config: { pseudo_tools: { wait: '500ms', wait_max: '500ms' } } });
+    }, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '500ms', wait_max: '500ms' } } });
     const client = await plain(s);
     await client.result('tools/call', call);
     await listed(client);

@@ -8,7 +8,7 @@ import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
 /** Only execute_tool promotes here: plain calls wait for long. */
-const stage = (t, options = {}) => usual(t, { ...options, config: { pseudo_tools: { wait: '30s', wait_max: '30s' }, ...options.config } });
+const stage = (t, options = {}) => usual(t, { ...options, config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '30s', wait_max: '30s' }, ...options.config } });
 const execute = (client, name, { args, timeout_ms, server = 'up', ...more } = {}, options) => client.result('tools/call', { name: 'execute_tool', arguments: { server, tool: name, ...(args === undefined ? {} : { args }), ...(timeout_ms === undefined ? {} : { timeout_ms }) }, ...more }, options);
 
 test('seed 000, fast tool call: the result is the raw result, and there is no task', async (t) => {
@@ -52,7 +52,7 @@ test('without timeout_ms the configured patience counts', async (t) => {
 });
 
 test('without timeout_ms it waits as a plain call does, and for longer with a progress token', async (t) => {
-  const { connect } = await stage(t, { config: { pseudo_tools: { wait: '200ms', wait_max: '200ms' }, pseudo_tasks: { execute_timeout: '900ms' } } });
+  const { connect } = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', wait_max: '200ms' }, pseudo_tasks: { execute_timeout: '900ms' } } });
   const agent = await connect(PLAIN);
   const short = promoted(await execute(agent, 'slow'));
   assert.match(short.text, SENTENCE(200, short.id));

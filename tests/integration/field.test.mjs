@@ -76,7 +76,7 @@ test('the server forgets the session while a call waits for a human: the approve
 
 test('a client that omits its session id fetches its result by its token, for five minutes after the server accepted that, and no other token does', { skip: fastClockMissing }, async (t) => {
   const clock = new LeapingClock(temporaryFolder(t));
-  const { upstream, admin, connect, raw } = await scene(t, { ...held, env: clock.environment, config: { ...held.config, pseudo_tools: { wait: '200ms' } } });
+  const { upstream, admin, connect, raw } = await scene(t, { ...held, env: clock.environment, config: { ...held.config, pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms' } } });
   const client = await connect({ ...PLAIN, token: 'A', keepAlive: false });
   const { structuredContent } = await client.result('tools/call', DELETE);
   const id = structuredContent.proxy_task.task_id;
@@ -96,7 +96,7 @@ test('a client that omits its session id fetches its result by its token, for fi
 
 test('one call by MCP, by execute_tool, as a task and at the control plane: the same rule and workflow hold each of them, and one decision is for all', async (t) => {
   const CI = 'field-ci-token-00000000000001';
-  const { upstream, admin, connect } = await scene(t, { ...held, env: { CI_TOKEN: CI }, config: { ...held.config, pseudo_tools: { wait: '200ms' }, admin: { tokens: [{ name: 'ci', token_env: 'CI_TOKEN', roles: ['caller'] }] } } });
+  const { upstream, admin, connect } = await scene(t, { ...held, env: { CI_TOKEN: CI }, config: { ...held.config, pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms' }, admin: { tokens: [{ name: 'ci', token_env: 'CI_TOKEN', roles: ['caller'] }] } } });
   const client = await connect({ ...PLAIN, token: 'A' });
   const ways = {
     mcp: () => client.result('tools/call', DELETE),

@@ -413,7 +413,7 @@ test('a plain call of a client without tasks is answered with the result', async
 });
 
 test('a call of execute_tool uses it, too', async (t) => {
-  const { admin, ask, connect, grants, upstream } = await stage(t);
+  const { admin, ask, connect, grants, upstream } = await stage(t, undefined, { config: { admin: { people, tokens }, pseudo_tools: { only: 'all' } } });
   const plain = await connect(kinds.old.client);
   const first = plain.result('tools/call', { name: 'delete_user', arguments: DELETE });
   const { id } = await admin.pending();

@@ -155,7 +155,7 @@ test('of what a client declares, what is asked for later is known after a restar
     clients.push(await connect({ capabilities: { experimental: { long: 'x'.repeat(300_000) }, ...capabilities } }));
   }
   const before = await Promise.all(clients.map(names));
-  assert.ok(!before[0].includes('execute_tool') && before[1].includes('execute_tool'));
+  assert.ok(!before[0].includes('get_task_result') && before[1].includes('get_task_result'));
   assert.ok(written() - empty < 300_000, `${written()} bytes, and ${empty} before`);
   await gateway.restart();
   assert.deepEqual(await Promise.all(clients.map(names)), before);

@@ -91,7 +91,7 @@ for (const [how, params] of [
   ['a call by execute_tool', { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args: {}, timeout_ms: 2000 } }],
 ]) {
   test(`${how} that becomes a task: until then its own stream has them, then the GET stream, on the same token, with related-task`, async (t) => {
-    const { admin, connect, held } = await stage(t, { config: { pseudo_tools: { wait: '2s', wait_max: '2s' } } });
+    const { admin, connect, held } = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '2s', wait_max: '2s' } } });
     const client = await connect(PLAIN);
     const listening = await client.listen();
     const streaming = client.stream('tools/call', { ...params, _meta: { progressToken: 'theirs' } });

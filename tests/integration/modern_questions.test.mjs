@@ -17,7 +17,7 @@ const stage = (t, { wait = '30s', rules = [['delete_*', 'approve']], rounds, ...
     rules,
     approval: workflow('10m'),
     source: { era: 'modern' },
-    config: { pseudo_tools: { wait, ...(rounds === undefined ? {} : { rounds }) }, ...more.config },
+    config: { pseudo_tools: { promote: 'wait', only: 'all', wait, ...(rounds === undefined ? {} : { rounds }) }, ...more.config },
     upstream: { tools: [tool('delete_user'), tool('read')], ...more.upstream },
   });
 const call = (client, args = {}, more = {}, options) => client.send('tools/call', { name: 'delete_user', arguments: args, ...more }, options);
@@ -185,7 +185,7 @@ test('48. the tools are shown to those alone who need them', async (t) => {
   assert.equal(upstream.calls.length, 2);
   const open = await stage(t, { rules: [['delete_*', 'deny']] });
   assert.deepEqual(await names(open.modern({ capabilities: {} })), ['delete_user', 'read'], 'nothing is ever held');
-  const never = await modernScene(t, { rules: [['delete_*', 'approve']], source: { era: 'modern' }, config: { pseudo_tools: { mode: 'never' } }, upstream: { tools: [tool('read')] } });
+  const never = await modernScene(t, { rules: [['delete_*', 'approve']], source: { era: 'modern' }, config: { pseudo_tools: { promote: 'wait', only: 'all', mode: 'never' } }, upstream: { tools: [tool('read')] } });
   assert.deepEqual(await names(never.modern({ capabilities: {} })), ['read']);
   const taken = await stage(t, { upstream: { tools: [tool('get_task_result')] } });
   const client = taken.modern({ capabilities: {}, token: 'owner' });
@@ -228,7 +228,7 @@ test('a client without tasks cancels the call that its answer names', async (t) 
 });
 
 test('clients[].wait holds for modern clients of that name, too', async (t) => {
-  const { modern } = await stage(t, { wait: '40s', config: { pseudo_tools: { wait: '40s', rounds: 1 }, clients: [{ match: 'hasty*', wait: '300ms' }] } });
+  const { modern } = await stage(t, { wait: '40s', config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '40s', rounds: 1 }, clients: [{ match: 'hasty*', wait: '300ms' }] } });
   const client = modern({ capabilities: {}, token: 'owner', info: { name: 'hasty', version: '1' } });
   const held = (await call(client)).message.result;
   assert.deepEqual([held.resultType, held.inputRequests], ['input_required', {}]);

@@ -20,7 +20,7 @@ async function stage(t, { mode, server: serverOptions = {}, wait = '45s', rounds
     upstream: server.url,
     rules: [['delete_*', 'approve']],
     approval: workflow(timeout),
-    config: { pseudo_tools: { wait, rounds }, ...(mode === 'legacy' ? HELD : {}) },
+    config: { pseudo_tools: { promote: 'wait', only: 'all', wait, rounds }, ...(mode === 'legacy' ? HELD : {}) },
     ...more,
   });
   return { server, gateway, admin: gateway.admin, connect: (options) => modernSdkClient(t, gateway.url, { mode, headers: { authorization: 'Bearer owner' }, ...options }) };

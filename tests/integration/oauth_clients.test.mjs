@@ -24,7 +24,7 @@ const headOf = (token) => JSON.parse(Buffer.from(token.split('.')[0], 'base64url
 
 /** A gateway whose source asks for tokens of a real provider that are meant for it alone. */
 async function stage(t, { scopes = ['mcp:read'], issuer: issuerOptions } = {}) {
-  const all = await scene(t, { upstream: { tools: [tool('read'), tool('delete_user')] }, rules: [['delete_user', 'approve']], approval: workflow('10m') });
+  const all = await scene(t, { upstream: { tools: [tool('read'), tool('delete_user')] }, rules: [['delete_user', 'approve']], approval: workflow('10m'), config: { pseudo_tools: { only: 'all' } } });
   const { gateway, upstream } = all;
   const issuer = await startIssuer(t, forResources(issuerOptions));
   const reload = async (more) => {

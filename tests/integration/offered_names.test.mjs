@@ -21,7 +21,7 @@ async function stage(t, more = {}) {
     rules: [['delete_*', 'approve']],
     approval: workflow('10m'),
     upstream: { tools: THEIRS, handlers: { 'tools/call': ({ params, reply }) => (params.name === 'slow' ? held.push(reply) : reply.result({ content: [] })) }, ...more },
-    config: { pseudo_tools: { wait: '100ms', wait_max: '100ms', prefix: PREFIX } },
+    config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '100ms', wait_max: '100ms', prefix: PREFIX } },
   });
   return { ...on, finish: () => held.splice(0).forEach((reply) => reply.result({ content: [] })) };
 }
@@ -103,7 +103,7 @@ test('with every tool on, each text names what goes on from there', async (t) =>
 
 /** Reloads the configuration with those tools alone, and asserts of every text for a client that it fits. */
 async function assertFitWith(only, on, watcher) {
-  on.gateway.writeConfig({ config: { pseudo_tools: { wait: '100ms', wait_max: '100ms', prefix: PREFIX, only } } });
+  on.gateway.writeConfig({ config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '100ms', wait_max: '100ms', prefix: PREFIX, only } } });
   on.gateway.hangUp();
   const names = THEIRS.map((x) => x.name);
   await until(async () => [...(await offeredTo(watcher, names)).offered.keys()].join() === only.join(), `only ${only}`);

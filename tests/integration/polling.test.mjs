@@ -156,7 +156,7 @@ test('execute_tool comes back, too', async (t) => {
 
 test('a call that became a task while its stream was open goes on where the stream ends', async (t) => {
   let stream;
-  const set = await stage(t, { first: (opened) => (stream = opened), rests: [giveAnswer], config: { pseudo_tools: { wait: '300ms', wait_max: '300ms' } } });
+  const set = await stage(t, { first: (opened) => (stream = opened), rests: [giveAnswer], config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '300ms', wait_max: '300ms' } } });
   const client = await set.connect(kinds.old.client);
   const { id } = promoted(await callTool(client, 'slow'));
   stream.end();

@@ -178,7 +178,7 @@ test('-32042 stays an error of the protocol, after the promotion too', async (t)
   assert.deepEqual([error.code, error.data], [-32042, data]);
 });
 
-const patient = { config: { pseudo_tools: { wait: '30s', wait_max: '30s' } } };
+const patient = { config: { pseudo_tools: { wait: '30s' } } };
 
 /** The task of a call that its client has left. */
 const leftTask = (admin) => until(async () => (await admin.list()).tasks[0], 'the task of the call that was left');

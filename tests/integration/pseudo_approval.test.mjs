@@ -13,7 +13,7 @@ const stage = (t, { pseudo, clients, workers, ...more } = {}) =>
     rules: [['delete_*', 'approve']],
     approval: workflow('10m'),
     upstream: { tools: [tool('delete_user'), tool('read'), tool('delete_typed', { outputSchema: { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } })] },
-    config: { pseudo_tools: { wait: '300ms', ...pseudo }, ...(clients ? { clients } : {}), ...(workers ? { workers } : {}) },
+    config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '300ms', ...pseudo }, ...(clients ? { clients } : {}), ...(workers ? { workers } : {}) },
     ...more,
   });
 

@@ -12,7 +12,7 @@ const stage = (t, { approval = workflow('10m'), config, ...more } = {}) =>
     rules: [['delete_*', 'approve']],
     approval,
     upstream: { tools: [tool('delete_user'), tool('read')] },
-    config: { pseudo_tools: { wait: '200ms' }, ...config },
+    config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms' }, ...config },
     ...more,
   });
 
@@ -206,7 +206,7 @@ for (const workers of [1, 3]) {
 }
 
 test('a call that its client has given up takes no events with it', async (t) => {
-  const { sdk, admin } = await stage(t, { config: { pseudo_tools: { wait: '200ms' }, clients: [{ match: 'listed-*', tasks: 'no' }] } });
+  const { sdk, admin } = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms' }, clients: [{ match: 'listed-*', tasks: 'no' }] } });
   const client = await sdk({ name: 'listed-agent' });
   const { task_id: id } = (await client.callTool({ name: 'delete_user', arguments: {} })).structuredContent.proxy_task;
   await client.callTool({ name: 'list_servers', arguments: {} });

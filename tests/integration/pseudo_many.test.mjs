@@ -49,7 +49,7 @@ function answerAsAsked(upstream) {
 test(`${SESSIONS} sessions, each with a working task, a pending elicitation and an open await_activity: all are woken once, and nothing stays`, { timeout: 300_000 }, async (t) => {
   const { upstream, gateway, connect } = await scene(t, {
     upstream: { tools: [tool('ask')] },
-    config: { workers: 2, pseudo_tasks: { elicitation_timeout: '10m', defaultTtlMs: 1_800_000 } },
+    config: { workers: 2, pseudo_tools: { promote: 'wait', only: 'all' }, pseudo_tasks: { elicitation_timeout: '10m', defaultTtlMs: 1_800_000 } },
   });
   answerAsAsked(upstream);
   const { pid } = gateway.child.process;

@@ -109,7 +109,7 @@ const stage = (t, handler, more = {}) =>
     rules: [['delete_*', 'approve']],
     approval: workflow('10m'),
     upstream: { tools: [tool('delete_user'), tool('book'), tool('read')], handlers: handler ? { 'tools/call': handler } : {} },
-    config: { pseudo_tools: { wait: '300ms', wait_max: '300ms' } },
+    config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '300ms', wait_max: '300ms' } },
     ...more,
   });
 

@@ -12,7 +12,7 @@ const stage = (t, { tools = [tool('delete_user'), tool('read')], pseudo, clients
     rules: [['delete_*', 'approve']],
     approval: workflow('10m'),
     upstream: { tools, ...more.upstream },
-    config: { pseudo_tools: { wait: '200ms', ...pseudo }, ...(clients ? { clients } : {}), ...more.config },
+    config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', ...pseudo }, ...(clients ? { clients } : {}), ...more.config },
   });
 
 const client = kinds.old.client;
@@ -246,7 +246,7 @@ test('list_servers tells of the server of this path, and not its address', async
 });
 
 test('list_tools: all pages, what this client may see, by regular expressions', async (t) => {
-  const { connect } = await scene(t, { expose: { mode: 'blocklist', tools: ['hidden'] }, upstream: { pageSize: 1, tools: [tool('read_a'), tool('hidden'), tool('read_b'), tool('write')] } });
+  const { connect } = await scene(t, { config: { pseudo_tools: { only: 'all' } }, expose: { mode: 'blocklist', tools: ['hidden'] }, upstream: { pageSize: 1, tools: [tool('read_a'), tool('hidden'), tool('read_b'), tool('write')] } });
   const c = await connect(client);
   const names = async (args) => (await callTool(c, 'list_tools', args)).structuredContent.tools.map((x) => x.name);
   assert.deepEqual(await names({}), ['read_a', 'read_b', 'write']);
@@ -262,7 +262,7 @@ test('list_tools: an expression that a backtracking or table-making matcher neve
   let random = 7;
   const bit = () => ((random = (Math.imul(random, 1103515245) + 12345) >>> 0) >>> 16) & 1;
   const names = Array.from({ length: 50 }, () => Array.from({ length: 900 }, () => 'ab'[bit()]).join(''));
-  const { connect } = await scene(t, { upstream: { tools: [...names.map((name) => tool(name)), tool('last')] } });
+  const { connect } = await scene(t, { config: { pseudo_tools: { only: 'all' } }, upstream: { tools: [...names.map((name) => tool(name)), tool('last')] } });
   const c = await connect(client);
   const started = process.hrtime.bigint();
   assert.deepEqual(blocks(await callTool(c, 'list_tools', { tool: `(a|b)*a${'(a|b)'.repeat(25)}c` })), ['No tools available']);

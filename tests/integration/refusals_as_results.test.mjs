@@ -22,7 +22,7 @@ async function stage(t, { wait = '20s', config = {}, timeout = '10m', more = {},
     approval: workflow(timeout, more),
     expose: { mode: 'blocklist', tools: ['hidden'] },
     upstream: { tools: TOOLS.map((x) => ({ ...x })) },
-    config: { cedar: { policies: [file] }, pseudo_tools: { wait, wait_max: wait }, ...config },
+    config: { cedar: { policies: [file] }, pseudo_tools: { promote: 'wait', only: 'all', wait, wait_max: wait }, ...config },
     ...options,
   });
 }
@@ -86,7 +86,7 @@ test('-32008 names the whole seconds', async (t) => {
 });
 
 test('-32005: approved, and nobody came back', async (t) => {
-  const { connect, admin } = await stage(t, { wait: '200ms', more: { valid_for: '5s' }, config: { execution: 'on_result', pseudo_tools: { wait: '200ms', wait_max: '200ms' } } });
+  const { connect, admin } = await stage(t, { wait: '200ms', more: { valid_for: '5s' }, config: { execution: 'on_result', pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', wait_max: '200ms' } } });
   const client = await connect(PLAIN);
   const id = await pendingTask(client);
   await admin.decide('approve', id);

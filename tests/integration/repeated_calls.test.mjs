@@ -20,7 +20,7 @@ const FIRST = { _meta: { tenant: 'a' } };
 const SAME = { _meta: { progressToken: 'p-2', tenant: 'a' } };
 
 const stage = (t) =>
-  scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user')] }, config: { pseudo_tools: { wait: '200ms', wait_max: '200ms' } } });
+  scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user')] }, config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', wait_max: '200ms' } } });
 const joined = async (client, more) => (await callTool(client, 'delete_user', ARGUMENTS, more)).structuredContent;
 
 test('a call that waits for approval is joined by the same request alone', async (t) => {
@@ -56,7 +56,7 @@ test('after a restart, too, where the store alone knows of the first', async (t)
 });
 
 test('a forwarded call that was left is joined by the same request alone', async (t) => {
-  const { upstream, admin, connect, held } = await promotionStage(t, { config: { pseudo_tools: { wait: '30s', wait_max: '30s' } } });
+  const { upstream, admin, connect, held } = await promotionStage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '30s', wait_max: '30s' } } });
   const agent = await connect(PLAIN);
   agent.send('tools/call', { name: 'slow', arguments: ARGUMENTS, ...FIRST }).catch(() => {});
   await upstream.received('tools/call');
@@ -79,7 +79,7 @@ test('a forwarded call that was left is joined by the same request alone', async
 });
 
 test('a forwarded call that hangs is joined by no call while its client waits', async (t) => {
-  const { upstream, connect, held } = await promotionStage(t, { config: { pseudo_tools: { wait: '30s', wait_max: '30s' } } });
+  const { upstream, connect, held } = await promotionStage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '30s', wait_max: '30s' } } });
   const agent = await connect(PLAIN);
   const first = agent.send('tools/call', { name: 'slow', arguments: ARGUMENTS });
   await until(() => held.length === 1, 'the first call');

@@ -13,7 +13,7 @@ import { until } from './lib/wait.mjs';
 const options = { skip: postgresMissing };
 const file = wholeFile();
 const ASKABLE = { tasks: {}, elicitation: {} };
-const SETTINGS = { rules: [['*_approved', 'approve']], config: { pseudo_tools: { wait: '200ms', wait_max: '200ms' } } };
+const SETTINGS = { rules: [['*_approved', 'approve']], config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', wait_max: '200ms' } } };
 const OWN_ID = /^tg:[0-9A-Z]{26}\.[0-9a-f]{16}$/; // names the question and the replica that has asked
 const held = [];
 let postgres, upstream, shared, a, b;

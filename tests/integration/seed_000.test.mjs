@@ -10,7 +10,7 @@ import { until } from './lib/wait.mjs';
 
 /** Plain calls wait for long, so only timeout_ms promotes a call. */
 const stage = (t, { tools = ['slow'], ...more } = {}) =>
-  usual(t, { ...more, upstream: { tools: [...tools, 'read'].map((name) => tool(name)) }, config: { pseudo_tools: { wait: '30s', wait_max: '30s' } } });
+  usual(t, { ...more, upstream: { tools: [...tools, 'read'].map((name) => tool(name)) }, config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '30s', wait_max: '30s' } } });
 const execute = (client, name, timeout_ms, args = {}) => callTool(client, 'execute_tool', { server: 'up', tool: name, args, timeout_ms });
 const said = (text) => ({ content: [{ type: 'text', text }], isError: false });
 const accept = (client, requestId, partySize = 4) => callTool(client, 'respond_to_elicitation', { request_id: requestId, action: 'accept', content: { partySize } });

@@ -7,7 +7,7 @@ import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 
 const BOTH = asks(elicit('e-1'), sample('s-1'));
-const stage = (t, { handler = BOTH, ...more } = {}) => scene(t, { ...more, upstream: { sessions: false, tools: [tool('book_dinner')], handlers: { 'tools/call': handler }, ...more.upstream } });
+const stage = (t, { handler = BOTH, ...more } = {}) => scene(t, { config: { pseudo_tools: { promote: 'wait', only: 'all' } }, ...more, upstream: { sessions: false, tools: [tool('book_dinner')], handlers: { 'tools/call': handler }, ...more.upstream } });
 const declaredUpstream = (upstream, n = 1) => upstream.of('initialize', { own: false })[n - 1].rpc.params.capabilities;
 const DECLINED = [{ action: 'decline' }, -32601];
 const answersOf = (answer) => answer.message.result.structuredContent.answers.map((x) => x.error?.code ?? x);

@@ -13,7 +13,7 @@ import { until } from './lib/wait.mjs';
 
 const options = { skip: postgresMissing };
 const file = wholeFile();
-const SETTINGS = { rules: [['delete_*', 'approve']], approval: workflow('10m'), config: { pseudo_tools: { wait: '200ms', wait_max: '200ms' } } };
+const SETTINGS = { rules: [['delete_*', 'approve']], approval: workflow('10m'), config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', wait_max: '200ms' } } };
 const LOST = { promoted: 'upstream connection lost', approved: 'outcome unknown' };
 
 let postgres, upstream;

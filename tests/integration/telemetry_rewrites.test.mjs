@@ -48,7 +48,7 @@ for (const [index, meta] of METAS.entries()) {
   const where = index === 0 ? 'before the padding' : 'behind the padding';
 
   test(`\`initialize\` with capabilities of the gateway's own names its span in _meta: ${where}`, async (t) => {
-    const s = await stage(t, { config: { pseudo_tools: { mode: 'always' } } });
+    const s = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', mode: 'always' } } });
     const client = s.raw({ capabilities: {} });
     const { status, message } = await client.initialize({ _meta: meta });
     assert.equal(status, 200);
@@ -63,7 +63,7 @@ for (const [index, meta] of METAS.entries()) {
   });
 
   test(`lists, forwarded and executed calls, as tasks and by execute_tool: ${where}`, async (t) => {
-    const s = await stage(t, { config: { pseudo_tools: { mode: 'always' } } });
+    const s = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', mode: 'always' } } });
     const client = await s.connect({ capabilities: { tasks: {} } });
     const { tools } = await client.result('tools/list', { _meta: meta });
     assert.ok(tools.length > 2, 'the gateway has added its own');

@@ -335,7 +335,7 @@ test('after the end of its token a forwarded answer is delivered, as JSON and on
 });
 
 test('a held call is answered as pending two seconds before its token ends, and tools that wait answer then', async (t) => {
-  const { upstream, admin, connect } = await stage(t, { auth: { leeway: '0s' }, rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { sessions: true, tools: [tool('read'), tool('delete_user')] } });
+  const { upstream, admin, connect } = await stage(t, { auth: { leeway: '0s' }, rules: [['delete_*', 'approve']], approval: workflow('10m'), config: { pseudo_tools: { only: 'all' } }, upstream: { sessions: true, tools: [tool('read'), tool('delete_user')] } });
   upstream.handlers['tools/call'] = () => {};
   const call = (client, name, args = {}) => client.result('tools/call', { name, arguments: args });
   const client = await connect({ exp: now() + 6 }, { protocol: '2025-06-18', capabilities: {} });

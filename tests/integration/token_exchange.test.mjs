@@ -196,7 +196,7 @@ for (const [eras, [connectAs, options]] of Object.entries(ERAS)) {
 }
 
 test('a server that refuses the exchanged token of a call that has become a task is not sent it again', async (t) => {
-  const { issuer, upstream, admin, connect } = await stage(t, { config: { pseudo_tools: { wait: '100ms' } }, upstream: { sessions: true } });
+  const { issuer, upstream, admin, connect } = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '100ms' } }, upstream: { sessions: true } });
   let held;
   upstream.handlers['tools/call'] = (call) => void (held = call);
   const client = await connect({}, { capabilities: {} });
@@ -291,7 +291,7 @@ test('a client\'s token that has ended is not exchanged for an approved call', a
 });
 
 test('a call that goes on without its client has the exchanged token', async (t) => {
-  const { upstream, gateway, connect } = await stage(t, { config: { pseudo_tools: { wait: '100ms' } }, upstream: { sessions: true } });
+  const { upstream, gateway, connect } = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '100ms' } }, upstream: { sessions: true } });
   let held;
   upstream.handlers['tools/call'] = (call) => void (held = call);
   defer(t, () => held?.reply.response.writableEnded || held?.reply.cut());

@@ -228,6 +228,7 @@ for (const action of ['approve', 'forward']) {
     const { upstream, admin, connect } = await scene(t, {
       rules: [['delete_*', action]],
       approval: workflow('10m'),
+      config: { pseudo_tools: { only: 'all' } },
       upstream: { capabilities: { tools: {}, tasks: TASKS }, tools: [tool('delete_user', { support: 'required' })] },
     });
     upstream.handlers['tasks/get'] = ({ params, reply }) => reply.result({ ...upstream.tasks.get(params.taskId).task, status: 'completed' });

@@ -14,7 +14,7 @@ async function asking(t, question, { begin = () => {}, config = {} } = {}) {
   const answers = [];
   let refuse, stream, call;
   const on = await scene(t, {
-    config: { pseudo_tools: { wait: '200ms', wait_max: '200ms' }, ...config },
+    config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', wait_max: '200ms' }, ...config },
     upstream: {
       tools: [tool('book')],
       handlers: {

@@ -18,7 +18,7 @@ async function stage(t, { replyAs, wait = PATIENT } = {}) {
   const s = await scene(t, {
     rules: [['delete_*', 'approve']],
     approval: workflow('10m'),
-    config: { pseudo_tools: wait },
+    config: { pseudo_tools: { promote: 'wait', only: 'all', ...wait } },
     upstream: {
       replyAs,
       capabilities: { tools: {}, tasks: TASKS },

@@ -291,6 +291,10 @@ enum config_pseudo_tool {
 #undef PSEUDO_TOOL_ROW
     PSEUDO_TOOL_COUNT
 };
+#define PSEUDO_TOOLS_ALL ((1U << PSEUDO_TOOL_COUNT) - 1)
+/* When a forwarded call of a plain client becomes a task: when its client closes the connection,
+ * when its client has waited for so long, or never. */
+enum config_promote { PROMOTE_LEFT, PROMOTE_WAIT, PROMOTE_NEVER };
 /* "list_tasks" … */
 const char *config_pseudo_tool_name(enum config_pseudo_tool tool);
 /* PSEUDO_TOOL_COUNT: no tool has this name. */
@@ -300,7 +304,8 @@ enum config_pseudo_tool config_pseudo_tool_find(struct str name);
 struct config_pseudo {
     enum config_pseudo_mode mode;
     char *prefix;
-    unsigned only; /* bits of config_pseudo_tool; 0: all */
+    unsigned only; /* bits of config_pseudo_tool */
+    enum config_promote promote;
     int64_t wait_ms, wait_max_ms;
     int rounds; /* how often a modern client without tasks is asked to repeat a held call */
     int64_t default_ttl_ms, max_ttl_ms;

@@ -35,6 +35,16 @@ void bridge_call_repeat_slow(struct call *call, int64_t in_ms)
         loop_timer_start(&bridge->slow, in_ms);
 }
 
+void bridge_call_set_silence(struct call *call, int64_t silence_ms)
+{
+    struct bridge_call *bridge = bridge_call_of(call);
+    if (bridge->options.silence_ms == silence_ms)
+        return;
+    bridge->options.silence_ms = silence_ms;
+    if (bridge->rpc)
+        rpc_call_set_silence(bridge->rpc, silence_ms);
+}
+
 struct rpc_call *bridge_call_take(struct call *call)
 {
     struct bridge_call *bridge = bridge_call_of(call);

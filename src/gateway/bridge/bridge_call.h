@@ -37,6 +37,9 @@ bool bridge_call_is_under_way(const struct call *call);
 int64_t bridge_call_age_ms(const struct call *call);
 /* Calls options.slow() once more. */
 void bridge_call_repeat_slow(struct call *call, int64_t in_ms);
+/* Another limit of silence, in later rounds too; 0: none. A limit that holds already does not begin
+ * anew. */
+void bridge_call_set_silence(struct call *call, int64_t silence_ms);
 /* Takes the server's side off a call that is under way. The caller answers the call, whose response
  * stays deferred. */
 struct rpc_call *bridge_call_take(struct call *call);

@@ -39,13 +39,23 @@ bool input_is_asked_by(struct str method, enum input_kind *kind)
 
 bool input_has_tools(const struct call *call, enum input_kind kind)
 {
-    static const enum config_pseudo_tool needed[][2] = {
-        [INPUT_ELICITATION] = {PSEUDO_TOOL_GET_ELICITATIONS, PSEUDO_TOOL_RESPOND_TO_ELICITATION},
-        [INPUT_SAMPLING] = {PSEUDO_TOOL_GET_SAMPLING_REQUESTS, PSEUDO_TOOL_RESPOND_TO_SAMPLING},
+    /* A tool that answers, and those of which one shows what is to be answered. */
+    static const struct {
+        enum config_pseudo_tool answers, shows[3];
+    } needed[] = {
+        [INPUT_ELICITATION] = {PSEUDO_TOOL_RESPOND_TO_ELICITATION,
+                               {PSEUDO_TOOL_GET_ELICITATIONS, PSEUDO_TOOL_GET_TASK,
+                                PSEUDO_TOOL_GET_TASK_RESULT}},
+        [INPUT_SAMPLING] = {PSEUDO_TOOL_RESPOND_TO_SAMPLING,
+                            {PSEUDO_TOOL_GET_SAMPLING_REQUESTS, PSEUDO_TOOL_GET_SAMPLING_REQUESTS,
+                             PSEUDO_TOOL_GET_SAMPLING_REQUESTS}},
     };
     const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
-    return client_is_shown_tools(call) && config_pseudo_offers(pseudo, needed[kind][0]) &&
-           config_pseudo_offers(pseudo, needed[kind][1]);
+    bool is_shown = false;
+    for (size_t i = 0; i < 3; i++)
+        is_shown = is_shown || config_pseudo_offers(pseudo, needed[kind].shows[i]);
+    return client_is_shown_tools(call) && is_shown &&
+           config_pseudo_offers(pseudo, needed[kind].answers);
 }
 
 bool input_declares_roots(const struct call *call)

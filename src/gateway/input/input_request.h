@@ -124,7 +124,11 @@ void input_view(struct gateway *gateway, const struct task *task, struct dialect
                 struct buffer *elicitations);
 /* Whether the task's execution waits for an answer. */
 bool input_is_open(struct gateway *gateway, const struct task *task);
-/* The same, or an answer is on its way, perhaps past people. On the loop of the execution. */
+/* Whether a question of the server's to the call's client, outside any task, waits for an answer.
+ */
+bool input_is_open_without_task(const struct call *call);
+/* Whether the task's execution waits for an answer, or one is on its way, perhaps past people. On
+ * the loop of the execution. */
 bool input_keeps_server_waiting(struct gateway *gateway, const struct task *task);
 /* JSON arrays: [{requestId, server, message}] and [{requestId, server}], of the client `key` and
  * the source `server` (empty: any). Returns how many there are. */

@@ -100,6 +100,26 @@ bool input_is_open(struct gateway *gateway, const struct task *task)
     return view.is_asking;
 }
 
+static void look_for_open(void *context, struct input_request *input)
+{
+    bool *is_open = context;
+    *is_open = *is_open || (input->state == INPUT_OPEN && !input->task[0]);
+}
+
+bool input_is_open_without_task(const struct call *call)
+{
+    const struct input_match any = {0};
+    char key[INPUT_KEY_BYTES];
+    bool is_open = false;
+    if (input_table_count(call->worker->gateway->inputs) == 0)
+        return false;
+    client_key_of_call(call, key);
+    if (key[0])
+        input_table_visit(call->worker->gateway->inputs, str_from(key), &any, look_for_open,
+                          &is_open);
+    return is_open;
+}
+
 static void look_for_unsettled(void *context, struct input_request *input)
 {
     bool *waits = context;

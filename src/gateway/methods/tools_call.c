@@ -25,8 +25,10 @@
 static void forward_anew(struct call *call)
 {
     const struct config *config = call->snapshot->config;
+    bool is_kept_from_it =
+        config->pseudo.mode == PSEUDO_NEVER || config->pseudo.promote == PROMOTE_NEVER;
     bool may_be_promoted =
-        config->pseudo.mode != PSEUDO_NEVER && call->envelope.kind == ENVELOPE_REQUEST;
+        call->envelope.kind == ENVELOPE_REQUEST && (call->is_executed || !is_kept_from_it);
     struct relay_options options = {
         .silence_ms = config->times.sync_forward_timeout_ms,
         .slow_ms = may_be_promoted ? detached_call_first_look_ms(call) : 0,

@@ -115,6 +115,13 @@ bool client_is_shown_tools(const struct call *call)
     return !client_knows_tasks(call);
 }
 
+bool client_may_be_promoted(const struct call *call)
+{
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
+    return pseudo->mode != PSEUDO_NEVER && pseudo->promote != PROMOTE_NEVER &&
+           call->dialect->has_sessions && !client_knows_tasks(call);
+}
+
 /* In the place of a session's digest, which holds no ':'. */
 static struct str owner_as_session(const struct call *call, struct buffer *name)
 {

@@ -34,6 +34,9 @@ bool client_knows_tasks(const struct call *call);
 /* Whether the client is shown the gateway's own tools: it is a plain client, unless
  * `pseudo_tools.mode` says otherwise. */
 bool client_is_shown_tools(const struct call *call);
+/* Whether a call of the client's that no rule holds may become a task: it is a plain client of the
+ * legacy era, and `pseudo_tools.promote` lets it. */
+bool client_may_be_promoted(const struct call *call);
 /* A client without a session is known by its owner alone: any such client of the owner counts,
  * since the gateway started. */
 void client_remember_without_session(struct call *call); /* once its `initialize` was read */

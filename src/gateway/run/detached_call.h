@@ -27,9 +27,9 @@ struct detached_callbacks {
 /* When detached_call_of_slow() is to be called first. */
 int64_t detached_call_first_look_ms(const struct call *call);
 /* For relay_options.slow: makes a task of the call when its client has waited for
- * `pseudo_tools.wait` and is shown the tools for tasks. Else the relay keeps the call. */
+ * `pseudo_tools.wait` and `pseudo_tools.promote` says so. Else the relay keeps the call. */
 void detached_call_of_slow(struct call *call);
-/* For relay_options.left: makes a task of the call if its client is shown the tools for it and can
+/* For relay_options.left: makes a task of the call if client_may_be_promoted() and its client can
  * find it again by its session or token. The same call made again joins that task
  * (inbox/repeated_calls.h). */
 void detached_call_of_left(struct call *call);

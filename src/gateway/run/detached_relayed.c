@@ -3,13 +3,15 @@
 #include "bridge/bridge_call.h"
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
+#include "input/input_request.h"
 #include "relay/relay.h"
 #include "request/client_profile.h"
 #include "request/deferred_response.h"
 #include "request/token_clock.h"
 #include "state/quota.h"
 
-/* The first look reads the call's session. It is needed when the client leaves. */
+/* The first look reads the call's session. It is needed when the client leaves, and before the
+ * limit of silence of those who cannot wait as long. */
 #define FIRST_LOOK_MS 1000
 
 /* ---- the call, relayed or bridged ---- */
@@ -30,13 +32,35 @@ static void repeat_slow(struct call *call, int64_t in_ms)
 static bool may_promote(const struct call *call)
 {
     bool has_asked_for_task = call->envelope.task.raw.length > 0;
-    return is_under_way(call) && !has_asked_for_task && client_is_shown_tools(call);
+    return is_under_way(call) && !has_asked_for_task &&
+           (call->is_executed || client_may_be_promoted(call));
 }
 
 /* Its client's wait: of execute_tool, or of any other call. */
 static int64_t patience_ms(const struct call *call)
 {
-    return call->is_executed ? call->patience_ms : client_wait_ms(call, false);
+    bool hears = call->envelope.progress_token.length > 0 && deferred_response_may_stream(call);
+    return call->is_executed ? call->patience_ms : client_wait_ms(call, hears);
+}
+
+/* A call that its client would get byte for byte stays what it is, unless the server waits for an
+ * answer that the client can give by the tools alone. */
+static bool is_to_be_promoted(const struct call *call)
+{
+    return call->is_executed || call->snapshot->config->pseudo.promote == PROMOTE_WAIT ||
+           input_is_open_without_task(call);
+}
+
+/* Its client waits, and ends the call by closing the connection. */
+static void be_patient(struct call *call)
+{
+    int64_t limit_ms = call->snapshot->config->times.execution_timeout_ms;
+    if (call->snapshot->config->pseudo.promote != PROMOTE_LEFT || call->is_executed)
+        return;
+    if (call->is_bridged)
+        bridge_call_set_silence(call, limit_ms);
+    else
+        relay_set_silence(call, limit_ms);
 }
 
 /* The server's side, taken off the call: one of the two. */
@@ -103,8 +127,13 @@ static void promote(struct call *call)
     int64_t left_ms = patience_ms(call) - age_ms;
     if (call->is_executed)
         left_ms = token_clock_bound_ms(call, left_ms);
-    if (left_ms > 0 || !take(call, &taken)) {
-        repeat_slow(call, left_ms > 0 ? left_ms : DETACHED_CALL_AGAIN_MS);
+    if (left_ms > 0 || !is_to_be_promoted(call)) {
+        be_patient(call);
+        repeat_slow(call, left_ms > 0 ? left_ms : patience_ms(call));
+        return;
+    }
+    if (!take(call, &taken)) {
+        repeat_slow(call, DETACHED_CALL_AGAIN_MS);
         return;
     }
     struct detached_call *detached = detached_call_create(call, patience_ms(call));
@@ -116,7 +145,10 @@ static void promote(struct call *call)
 int64_t detached_call_first_look_ms(const struct call *call)
 {
     int64_t wait_ms = patience_ms(call);
-    return wait_ms < FIRST_LOOK_MS ? wait_ms : FIRST_LOOK_MS;
+    int64_t soon_ms = call->snapshot->config->times.sync_forward_timeout_ms / 2;
+    if (soon_ms > FIRST_LOOK_MS)
+        soon_ms = FIRST_LOOK_MS;
+    return wait_ms < soon_ms ? wait_ms : soon_ms;
 }
 
 void detached_call_of_slow(struct call *call)

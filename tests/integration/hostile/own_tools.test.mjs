@@ -20,7 +20,7 @@ const PLAIN = { capabilities: {} };
 const OLD = { capabilities: {}, protocol: '2025-06-18' };
 /** The prefix of a tool if upstream has one of the same name. */
 const PREFIX = 'taskgate_';
-const quick = { config: { pseudo_tools: { wait: '200ms', wait_max: '200ms' } } };
+const quick = { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', wait_max: '200ms' } } };
 const execute = (client, tool, more = {}) => client.send('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool, timeout_ms: 50, ...more } });
 
 test('execute_tool is no way past the human, the rules or what is hidden', async (t) => {
@@ -267,7 +267,7 @@ test("a server's questions are kept within bounds, and one too many is answered 
 test('slow calls that run as tasks are bounded in all, and one too many stays with its client', async (t) => {
   const held = [];
   const stage = await hostileScene(t, {
-    config: { pseudo_tools: { wait: '100ms', wait_max: '100ms' }, limits: { pending_total: 3 } },
+    config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '100ms', wait_max: '100ms' }, limits: { pending_total: 3 } },
     upstream: { tools: [...TOOLS, tool('slow')], handlers: { 'tools/call': (call) => (call.params.name === 'slow' ? held.push(call) : call.reply.result({ content: [] })) } },
   });
   defer(t, () => held.forEach(({ reply }) => reply.response.writableEnded || reply.cut()));
@@ -287,7 +287,7 @@ test(`clients that come and go in the middle of the tools, over servers that do 
   const open = [];
   const random = generator();
   const stage = await hostileScene(t, {
-    config: { workers: 2, pseudo_tools: { wait: '100ms', wait_max: '100ms' }, pseudo_tasks: { elicitation_timeout: '300ms' } },
+    config: { workers: 2, pseudo_tools: { promote: 'wait', only: 'all', wait: '100ms', wait_max: '100ms' }, pseudo_tasks: { elicitation_timeout: '300ms' } },
     upstream: {
       tools: [...TOOLS, tool('slow'), tool('ask_user')],
       handlers: {

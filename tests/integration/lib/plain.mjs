@@ -17,14 +17,14 @@ export async function twoPatiences(t, target, server) {
   return { patient: await plainGateway(t, target, server), hurried: await plainGateway(t, target, server, { pseudo_tools: HURRIED }) };
 }
 
-export const HURRIED = { wait: '500ms', wait_max: '500ms' };
+export const HURRIED = { promote: 'wait', only: 'all', wait: '500ms', wait_max: '500ms' };
 
 export const plainGateway = (t, target, server, config = {}) =>
   startGateway(t, {
     upstream: server.url,
     rules: [[target.dangerous.name, 'approve']],
     approval: workflow('10m'),
-    config: { clients: [{ match: 'listed-*', tasks: 'no' }], ...config },
+    config: { clients: [{ match: 'listed-*', tasks: 'no' }], pseudo_tools: { promote: 'wait', only: 'all' }, ...config },
   });
 
 export class PlainClient {

@@ -21,7 +21,7 @@ export async function stage(t, { mode, pseudoTasks, config = {}, upstream: upstr
     ...options,
     upstream: { tools: [tool('slow'), tool('read')], ...upstreamOptions },
     config: {
-      pseudo_tools: { wait: '400ms', wait_max: '400ms', ...(mode ? { mode } : {}) },
+      pseudo_tools: { promote: 'wait', only: 'all', wait: '400ms', wait_max: '400ms', ...(mode ? { mode } : {}) },
       ...(pseudoTasks ? { pseudo_tasks: pseudoTasks } : {}),
       ...config,
     },

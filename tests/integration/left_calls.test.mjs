@@ -1,0 +1,66 @@
+// Calls that no rule holds: by default a plain client gets what the server answers, and no task in its place.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asks, elicit, responseTo } from './lib/asking.mjs';
+import { PLAIN, promoted, stage } from './lib/promotion.mjs';
+import { until } from './lib/wait.mjs';
+
+const TASKS_CLIENT = { capabilities: { tasks: {} } };
+const SIX = ['list_tasks', 'get_task', 'get_task_result', 'cancel_task', 'await_activity', 'respond_to_elicitation'];
+const slow = (n) => ({ name: 'slow', arguments: { n } });
+const quick = (more = {}) => ({ config: { pseudo_tools: { wait: '300ms', ...more } } });
+const odd = (id) => `{ "result" : {"content":[{"type":"text","text":"\\u0068i"}] , "x":1.50} ,"id":${id}, "jsonrpc":"2.0" }\n`;
+
+test('a slow call stays one past its wait and the silence allowed to others, and its answer is the server’s byte for byte', async (t) => {
+  const env = { THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS: '1', THOUGHTGATE_EXECUTION_TIMEOUT_SECS: '4' };
+  const { upstream, admin, connect, held } = await stage(t, { ...quick(), env });
+  const agent = await connect(PLAIN), other = await connect(TASKS_CLIENT);
+  const answer = agent.send('tools/call', slow(1)), silent = agent.error('tools/call', slow(2));
+  await upstream.received('tools/call', 2);
+  const limited = await other.error('tools/call', slow(3)); // its limit ends after the wait of the two before
+  assert.deepEqual([limited.code, limited.data.error_type], [-32001, 'upstream_timeout']);
+  const first = held.find(({ params }) => params.arguments.n === 1);
+  first.reply.http(200, { 'content-type': 'application/json' }, odd(first.id));
+  const { text, id } = await answer;
+  assert.equal(text, odd(id));
+  assert.equal((await silent).code, -32001);
+  assert.deepEqual((await admin.list()).tasks, []);
+});
+
+test('a server asks what this client cannot be asked: the call is a task after its wait, whenever the question comes', async (t) => {
+  const { upstream, admin, connect } = await stage(t, { ...quick(), upstream: { handlers: { 'tools/call': asks(elicit('e-1')) } } });
+  const agent = await connect(PLAIN);
+  const { id, block } = promoted(await agent.result('tools/call', slow(1)));
+  assert.equal(block.pending_on_server.elicitations_for_server.length, 1);
+  const [{ requestId }] = block.pending_on_server.elicitations_for_server;
+  const shown = JSON.stringify(await agent.result('tools/call', { name: 'get_task', arguments: { task_id: id } }));
+  assert.ok(shown.includes(requestId), shown);
+  await agent.result('tools/call', { name: 'respond_to_elicitation', arguments: { request_id: requestId, action: 'decline' } });
+  assert.deepEqual((await responseTo(upstream, 'e-1')).result, { action: 'decline' });
+  await admin.inState(id, 'completed');
+});
+
+for (const more of [{ promote: 'never' }, { mode: 'never' }]) {
+  test(`${JSON.stringify(more)}: a client that closes takes the call with it`, async (t) => {
+    const { upstream, admin, connect } = await stage(t, quick(more));
+    const agent = await connect(PLAIN);
+    agent.send('tools/call', slow(1)).catch(() => {});
+    const call = await upstream.received('tools/call');
+    agent.close();
+    await call.gone;
+    assert.deepEqual([call.left, (await admin.list()).tasks], [true, []]);
+  });
+}
+
+test('six tools are listed in at most 4.5 KB, and sixteen with `only: all`; execute_tool makes a task at its timeout_ms', async (t) => {
+  const { connect } = await stage(t, quick());
+  const { tools } = await (await connect(PLAIN)).result('tools/list');
+  const own = tools.filter(({ name }) => !['slow', 'read'].includes(name));
+  assert.deepEqual(own.map(({ name }) => name), SIX);
+  const bytes = own.reduce((sum, entry) => sum + Buffer.byteLength(JSON.stringify(entry)) + 1, 0);
+  assert.ok(bytes <= 4608, `${bytes} bytes`);
+  const whole = await stage(t, quick({ only: 'all' }));
+  const agent = await whole.connect(PLAIN);
+  assert.equal((await agent.result('tools/list')).tools.length, 18);
+  promoted(await agent.result('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args: {}, timeout_ms: 200 } }));
+});
