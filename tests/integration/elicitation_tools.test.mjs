@@ -429,7 +429,7 @@ for (const [how, call] of [
 for (const target of targets) {
   test(`${target.name}: a plain SDK client answers through the tools`, { skip: target.skip }, async (t) => {
     const server = await target.start(t);
-    const gateway = await startGateway(t, { upstream: server.url });
+    const gateway = await startGateway(t, { upstream: server.url, config: { pseudo_tools: { promote: 'wait', only: 'all' } } });
     const client = await sdkClient(t, gateway.url);
     const { text, answer, ...asking } = target.elicits;
     await until(async () => (await client.listTools()).tools.some((x) => x.name === asking.name), 'the tool that asks');

@@ -147,7 +147,7 @@ test('a stream that never named a place has no rest', async (t) => {
 });
 
 test('execute_tool comes back, too', async (t) => {
-  const set = await stage(t, { rests: [giveNothing, giveAnswer] });
+  const set = await stage(t, { rests: [giveNothing, giveAnswer], config: { pseudo_tools: { only: 'all' } } });
   const client = await set.connect(kinds.old.client);
   const result = await callTool(client, 'execute_tool', { server: 'up', tool: 'slow' });
   assert.equal(blocks(result)[0], 'the rest');

@@ -367,7 +367,7 @@ test('promoted clients: those without tasks, as the mode and clients: say', asyn
     ['auto', { capabilities: {}, protocol: '2025-06-18' }, true],
     ['auto', { capabilities: {}, name: 'able' }, false],
     ['auto', { capabilities: { tasks: {} }, name: 'unable' }, true],
-    ['always', { capabilities: { tasks: {} } }, true],
+    ['always', { capabilities: { tasks: {} } }, false],
     ['never', { capabilities: {} }, false],
   ];
   const clients = [{ match: 'able', tasks: 'yes' }, { match: 'unable', tasks: 'no' }];
