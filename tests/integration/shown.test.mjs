@@ -239,3 +239,35 @@ test('marks of _meta and of further parameters have their places; at most 20, of
   assert.equal(marks.length, 20);
   assert.deepEqual(marks.slice(0, 3), [{ where: 'k0', what: 'bidi' }, { where: 'k0', what: 'invisible' }, { where: 'k1', what: 'bidi' }]);
 });
+
+test('emergencies, grants and edits need the typed value, of the arguments that run; a use of the grant needs none; at last it is the digest', async (t) => {
+  const name = 'dr\u043ep';
+  const { admin, connect } = await scene(t, {
+    rules: [{ match: '*', action: 'approve', show: { risk: 'high', confirm: 'db' } }],
+    approval: workflow('10m', { approvers: { groups: ['dba'] }, emergency: { groups: ['oncall'] }, grants: { max: '1h', max_calls: 5 }, allow_edit: ['db'] }),
+    upstream: { tools: [tool('drop'), tool(name)] },
+    env: { ALICE: 'token-of-alice' },
+    config: { admin: { people: [{ name: 'alice', groups: ['dba', 'oncall'] }], tokens: [{ name: 'cli', person: 'alice', token_env: 'ALICE', roles: ['approver'] }] } },
+  });
+  const client = await connect({ token: 'A' });
+  await client.result('tools/list');
+  const call = async (tool, args) => (await client.createTask(tool, args)).taskId;
+  const approve = async (id, body) => {
+    const { status, json } = await admin.as('token-of-alice').post(`/api/v1/tasks/${id}/approve`, body);
+    return [status, json.error?.code, json.error?.path];
+  };
+  const [alone, edited, granted] = [await call('drop', { db: 'one' }), await call('drop', { db: 'two' }), await call('drop', { db: 'three' })];
+  assert.deepEqual(await approve(alone, { emergency: true, reason: 'r' }), [422, 'typed_required', 'db']);
+  assert.deepEqual(await approve(alone, { emergency: true, reason: 'r', typed: 'one' }), [200, undefined, undefined]);
+  assert.deepEqual(await approve(edited, { arguments: { db: 'four' }, typed: 'two' }), [422, 'typed_wrong', 'db']);
+  assert.deepEqual(await approve(edited, { arguments: { db: 'four' }, typed: 'four' }), [200, undefined, undefined]);
+  const grant = { for: '1h', calls: 2 };
+  assert.deepEqual(await approve(granted, { grant }), [422, 'typed_required', 'db']);
+  assert.deepEqual(await approve(granted, { grant, typed: 'three' }), [200, undefined, undefined]);
+  assert.match((await admin.task(await call('drop', { db: 'three' }))).decidedBy, /^grant:/);
+  const marked = await call(name, {});
+  const { typed, requestDigest } = await admin.task(marked);
+  assert.deepEqual(typed, { path: '$digest' });
+  assert.deepEqual(await approve(marked, { typed: requestDigest.slice(0, 7) }), [422, 'typed_wrong', '$digest']);
+  assert.deepEqual(await approve(marked, { typed: requestDigest.slice(0, 8) }), [200, undefined, undefined]);
+});
