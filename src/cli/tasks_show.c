@@ -248,6 +248,7 @@ void tasks_append_details(struct buffer *out, struct str task)
         {"Reason", "reason", false},
         {"Digest", "argumentsDigest", false},
         {"Request", "requestDigest", false},
+        {"Agent says", "reasonOfAgent", false},
     };
     struct buffer value;
     buffer_init(&value);

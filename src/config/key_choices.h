@@ -38,6 +38,8 @@ CHOICES(rounds, "an answer", {"allow", ROUNDS_ALLOW}, {"reapprove", ROUNDS_REAPP
 CHOICES(risks, "a risk", {"low", RISK_LOW}, {"medium", RISK_MEDIUM}, {"high", RISK_HIGH});
 CHOICES(typings, "an answer", {"rule", BALLOT_TYPING_RULE}, {"high", BALLOT_TYPING_HIGH},
         {"off", BALLOT_TYPING_OFF});
+CHOICES(agent_reasons, "an answer", {"off", AGENT_REASON_OFF}, {"optional", AGENT_REASON_OPTIONAL},
+        {"required", AGENT_REASON_REQUIRED});
 CHOICES(reasons, "an answer", {"required", true}, {"optional", false});
 CHOICES(policy_errors, "an answer to an error", {"deny", ON_POLICY_ERROR_DENY},
         {"skip", ON_POLICY_ERROR_SKIP});

@@ -178,6 +178,8 @@ const struct key config_keys[] = {
      .help = "For calls that policies or people judge. If two keys of one object in the arguments differ only by case or look, such as `path` and `Path`, the call is refused with -32602 (`refuse`) or allowed (`allow`)."},
     {"governance.rules[]", "require_tasks", KEY_BOOL, AT(config_rule, requires_tasks), .default_text = "false",
      .help = "Refuses at once, instead of holding it, a call whose client does not take part in tasks: -32021 for a client of 2026-07-28 that does not declare the extension `io.modelcontextprotocol/tasks`, -32009 for an older call without `task`."},
+    {"governance.rules[]", "reason", KEY_CHOICE, AT(config_rule, agent_reason), .choices = &agent_reasons, .default_text = "off",
+     .help = "Whether the agent says why it makes a call, for those who decide. The tools that the rule holds are listed with a property `taskgate_reason` of 10 to 500 characters, which is `required` or `optional`; the server does not get it. A tool that has such a property itself, or whose schema is not that of an object, stays as it is. Without effect with `forward` and `deny`."},
     {"governance.rules[]", "show", KEY_MAPPING,
      .help = "The context of a call for the people who decide, beside the call itself."},
     {"governance.rules[].show", "summary", KEY_TEXT, AT(config_rule, summary), .check = summary_check,

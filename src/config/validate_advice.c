@@ -89,6 +89,22 @@ static bool needs_human(enum config_action action)
     return action == ACTION_APPROVE || action == ACTION_POLICY;
 }
 
+/* Nobody reads the reason of a call that is not held. */
+static void check_reasons(const struct draft *draft)
+{
+    const struct config *config = draft->config;
+    const struct node *rules = node_get(node_get(draft->root, "governance"), "rules");
+    for (size_t i = 0; i < config->rule_count; i++) {
+        const struct config_rule *rule = &config->rules[i];
+        if (rule->agent_reason == AGENT_REASON_OFF || needs_human(rule->action))
+            continue;
+        char *path = memory_format("governance.rules[%zu].reason", i);
+        report_warning(&draft->report, node_get(rules->values[i], "reason"), path, "take it out",
+                       "the key has no effect with action: %s", config_action_name(rule->action));
+        free(path);
+    }
+}
+
 static bool may_wait(const struct config *config)
 {
     bool waits = needs_human(config->default_action);
@@ -153,6 +169,7 @@ void validate_advice(const struct draft *draft)
     if (draft->is_shadow)
         return;
     check_reach(draft);
+    check_reasons(draft);
     check_state_key(draft);
     if (may_wait(draft->config) && !has_approver(draft) && !draft->needs_no_secrets)
         report_warning(&draft->report, node_get(admin, "tokens"), "admin.tokens",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decision/agent_reason.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "decision/task_binding.h"
@@ -28,8 +29,8 @@ struct control {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source;
-    char *owner, *maker; /* the task's */
-    struct buffer body;
+    char *owner, *maker;        /* the task's */
+    struct buffer body, reason; /* `reason`: the agent's, NUL-terminated; empty without */
     struct envelope envelope;
     control_callback callback;
     void *context;
@@ -41,6 +42,7 @@ static void finish(struct control *control)
     span_end(control->span);
     envelope_finish(&control->envelope);
     buffer_finish(&control->body);
+    buffer_finish(&control->reason);
     free(control->owner);
     free(control->maker);
     snapshot_unref(control->snapshot);
@@ -184,6 +186,7 @@ static void create(struct control *control, const struct policy_decision *decisi
         .session = "",
         .principal = control->owner,
         .maker = control->maker,
+        .agent_reason = control->reason.bytes,
         .span = control->span,
     };
     struct task *task =
@@ -204,6 +207,39 @@ static void record(const struct control *control, const struct policy_request *r
         .becomes_task = decision && decision->action != ACTION_DENY,
     };
     decision_log_write(control->worker, &entry);
+}
+
+/* The caller's reason is for people, and no part of the call. False when the call is refused. */
+static bool passes_reason(struct control *control, struct policy_request *request,
+                          const struct policy_decision *decision, const struct catalog_tool *tool)
+{
+    struct error error = {""};
+    struct buffer body;
+    const struct agent_reason_call asked = {
+        .catalog = control->worker->gateway->catalog,
+        .source = control->source->id,
+        .owner = "", /* CATALOG_GATEWAY */
+        .tool = tool,
+        .decision = decision,
+        .envelope = &control->envelope,
+    };
+    buffer_init(&body);
+    enum agent_reason verdict = agent_reason_take(&asked, &body, &control->reason, &error);
+    bool is_good = verdict == AGENT_REASON_NONE;
+    if (verdict == AGENT_REASON_TAKEN) {
+        buffer_append_char(&control->reason, '\0');
+        envelope_finish(&control->envelope);
+        buffer_finish(&control->body);
+        control->body = body;
+        is_good =
+            envelope_read(&control->envelope, buffer_str(&control->body), &error) == ENVELOPE_OK;
+        request->name = control->envelope.name.text;
+        request->arguments = control->envelope.arguments.raw;
+    }
+    if (!is_good)
+        refuse(control, CONTROL_INVALID, jsonrpc_error_code(JSONRPC_REASON_REQUIRED),
+               error.message);
+    return is_good;
 }
 
 /* The gates of methods/tools_call.c in their order. A call that may be forwarded runs as a task at
@@ -232,6 +268,8 @@ static void judge(struct control *control)
     struct str action = str_from(config_action_name(decision.action));
     metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_GOVERNANCE), action);
     metrics_count(METRIC_RULE_MATCHES, action);
+    if (!passes_reason(control, &request, &decision, &tool))
+        return;
     if (policy_refuses_arguments(&request, &decision, &error)) {
         error_prefix(&error, "arguments");
         refuse(control, CONTROL_INVALID, jsonrpc_error_code(JSONRPC_INVALID_PARAMS), error.message);

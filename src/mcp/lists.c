@@ -258,22 +258,42 @@ static void write_silent(struct buffer *out, const struct tool_text *text, struc
         buffer_append(out, item);
 }
 
-static void write_tool(struct buffer *out, const struct tool_walk *walk,
-                       enum mcp_announcing announcing, enum policy_annotation annotation,
-                       bool hides_output)
+static void write_announcement(struct buffer *out, const struct tool_walk *walk,
+                               enum mcp_announcing announcing, enum policy_annotation annotation)
 {
-    struct buffer room;
-    buffer_init(&room);
-    struct buffer *whole = hides_output ? &room : out;
     if (announcing == MCP_ANNOUNCE_TWICE)
-        write_announced(whole, &walk->text, walk->item, annotation);
+        write_announced(out, &walk->text, walk->item, annotation);
     else if (announcing == MCP_ANNOUNCE_ONCE && annotation != ANNOTATION_FORBIDDEN)
-        write_announced_once(whole, &walk->text, walk->item, annotation);
+        write_announced_once(out, &walk->text, walk->item, annotation);
     else
-        write_silent(whole, &walk->text, walk->item);
-    if (hides_output)
-        json_write_without_member(out, buffer_str(&room), tool_keys[TOOL_OUTPUT_SCHEMA]);
-    buffer_finish(&room);
+        write_silent(out, &walk->text, walk->item);
+}
+
+static void write_tool(struct buffer *out, const struct tool_walk *walk,
+                       const struct mcp_tools_rewriting *how, enum policy_annotation annotation)
+{
+    bool hides =
+        walk->tool.has_output_schema && how->hides && how->hides(how->context, &walk->tool);
+    struct buffer schema, announced, changed;
+    buffer_init(&schema);
+    bool changes = how->schema && how->schema(how->context, &walk->tool, &schema);
+    if (!hides && !changes) {
+        write_announcement(out, walk, how->announcing, annotation);
+        buffer_finish(&schema);
+        return;
+    }
+    buffer_init(&announced);
+    buffer_init(&changed);
+    write_announcement(&announced, walk, how->announcing, annotation);
+    if (changes)
+        json_write_with_member(hides ? &changed : out, buffer_str(&announced), "inputSchema",
+                               buffer_str(&schema));
+    if (hides)
+        json_write_without_member(out, buffer_str(changes ? &changed : &announced),
+                                  tool_keys[TOOL_OUTPUT_SCHEMA]);
+    buffer_finish(&changed);
+    buffer_finish(&announced);
+    buffer_finish(&schema);
 }
 
 struct tools_writing {
@@ -289,12 +309,10 @@ static void write_tools(void *context, struct buffer *out, struct str items)
         enum policy_annotation announce = ANNOTATION_FORBIDDEN;
         if (!rewriting->judge(rewriting->context, &walk.tool, &announce))
             continue;
-        bool hides = walk.tool.has_output_schema && rewriting->hides &&
-                     rewriting->hides(rewriting->context, &walk.tool);
         if (!is_first)
             buffer_append_char(out, ',');
         is_first = false;
-        write_tool(out, &walk, rewriting->announcing, announce, hides);
+        write_tool(out, &walk, rewriting, announce);
     }
     buffer_finish(&walk.name);
 }

@@ -46,6 +46,8 @@ enum config_pending_status {
 enum config_case_variants { CASE_VARIANTS_REFUSE, CASE_VARIANTS_ALLOW };
 /* How the user of a client is asked to confirm a call that then waits for approval. */
 enum config_confirm { CONFIRM_OFF, CONFIRM_FORM, CONFIRM_URL };
+/* Whether the agent says why it makes a call. */
+enum config_agent_reason { AGENT_REASON_OFF, AGENT_REASON_OPTIONAL, AGENT_REASON_REQUIRED };
 /* The fate of an answer that the client of an approved call gives the server inside it: as the
  * risk says (high by the rule: the people decide again), passed on, decided again, or not asked
  * for. */
@@ -155,6 +157,7 @@ struct config_rule {
     bool has_execution;
     enum config_execution execution;
     enum config_case_variants case_variants;
+    enum config_agent_reason agent_reason;
     bool requires_tasks; /* a client that does not know tasks is refused at once */
     /* The call as the people who decide see it: */
     char *summary;                   /* a text with {path} (summary.h), or NULL */

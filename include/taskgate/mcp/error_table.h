@@ -16,6 +16,7 @@ ERROR_ROW(TOO_LARGE, -32600, "request_too_large", "Request too large", "The body
 ERROR_ROW(METHOD_NOT_FOUND, -32601, "method_not_found", "Method not found", "The table of methods does not have the method.")
 ERROR_ROW(INVALID_PARAMS, -32602, "invalid_params", "Invalid params", "The params, the task field or the cursor are malformed.")
 ERROR_ROW(INCOMPLETE_ENVELOPE, -32602, "incomplete_envelope", "The request lacks a part of its envelope", "A modern request (2026-07-28) lacks a required key of `params._meta`, or a key has a wrong type or value. With HTTP 400.")
+ERROR_ROW(REASON_REQUIRED, -32602, "reason_required", "The call lacks its reason", "The rule asks for `taskgate_reason` in the arguments, and it is missing, no text, or has other than 10 to 500 characters.")
 ERROR_ROW(TASK_NOT_FOUND, -32602, "task_not_found", "Task not found", "The task does not exist, or belongs to another owner.")
 ERROR_ROW(TASK_TERMINAL, -32602, "invalid_params", "Task has already ended", "`tasks/cancel` names a task that has ended.")
 ERROR_ROW(INTERNAL, -32603, "internal", "Internal error", "The gateway has a fault.")

@@ -60,10 +60,13 @@ enum mcp_announcing {
 void mcp_tools_rewrite(struct buffer *out, struct str result, mcp_tool_judge judge, void *context);
 /* The same without the outputSchema of the tools of which `hides` says so, and with more at the end
  * of the list, which is begun where there is none. */
+/* Writes another inputSchema for the tool that was judged last; false: it stays as it is. */
+typedef bool (*mcp_schema_writer)(void *context, const struct mcp_tool *tool, struct buffer *out);
 struct mcp_tools_rewriting {
     mcp_tool_judge judge;
-    mcp_tool_hider hides;  /* or NULL */
-    mcp_items_writer more; /* or NULL */
+    mcp_tool_hider hides;     /* or NULL */
+    mcp_schema_writer schema; /* or NULL */
+    mcp_items_writer more;    /* or NULL */
     void *context;
     enum mcp_announcing announcing;
 };

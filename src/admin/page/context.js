@@ -80,6 +80,8 @@ function putDefinition(box, { definitionChanged, toolDescription, toolAnnotation
 export function putContext(part, task) {
   part('.summary').hidden = !task.summary;
   putText(part('.summary'), task.summary);
+  part('.agent-says').hidden = !task.reasonOfAgent;
+  putText(part('.reason-of-agent'), task.reasonOfAgent);
   part('.unlisted').hidden = task.listed !== false;
   const annotations = task.toolAnnotations instanceof JsonObject ? task.toolAnnotations : null;
   part('.server-says').hidden = !task.toolDescription && !annotations;

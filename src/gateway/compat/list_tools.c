@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "decision/agent_reason.h"
 #include "mcp_client/page_walk.h"
 #include "name_pattern.h"
 #include "request/call_part.h"
@@ -99,6 +100,30 @@ static void answer(struct call *call)
     buffer_finish(&list);
 }
 
+static void add_value(struct buffer *out, const char *key, struct str value)
+{
+    if (value.length == 0)
+        return;
+    json_add_key(out, key);
+    buffer_append(out, value);
+}
+
+/* As tools/list shows it. */
+static void add_schema(const struct call *call, const struct mcp_tool *tool, struct buffer *out)
+{
+    const struct policy_request request = {call->source, tool->name, STR_EMPTY,
+                                           call_verified(call)};
+    struct policy_decision decision;
+    struct buffer schema;
+    buffer_init(&schema);
+    policy_decide(call->snapshot->policy, &request, &decision);
+    bool changes =
+        agent_reason_write_schema(&schema, agent_reason_asked(&decision), call->source->id, tool);
+    add_value(out, "inputSchema",
+              changes ? buffer_str(&schema) : json_member(tool->raw, "inputSchema"));
+    buffer_finish(&schema);
+}
+
 static void add_tool(struct listing *listing, const struct mcp_tool *tool)
 {
     struct buffer *out = &listing->tools;
@@ -108,14 +133,8 @@ static void add_tool(struct listing *listing, const struct mcp_tool *tool)
     json_add_text(out, "server", listing->call->source->id);
     json_add_key(out, "name");
     buffer_append_json_string(out, tool->name);
-    static const char *const kept[] = {"description", "inputSchema"};
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-        struct str value = json_member(tool->raw, kept[i]);
-        if (value.length == 0)
-            continue;
-        json_add_key(out, kept[i]);
-        buffer_append(out, value);
-    }
+    add_value(out, "description", json_member(tool->raw, "description"));
+    add_schema(listing->call, tool, out);
     buffer_append_char(out, '}');
 }
 

@@ -49,6 +49,7 @@ static void origin_of_call(const struct call *call, struct task_origin *origin,
         .owner_email = call->identity ? call->identity->verified_email : NULL,
         .client_name = call->facts.client.name,
         .client_version = call->facts.client.version,
+        .agent_reason = call->agent_reason,
         .headers = buffer_str(&texts->headers),
         .span = call->span,
     };

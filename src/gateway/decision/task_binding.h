@@ -23,6 +23,7 @@ struct task_origin {
     const char *owner_email;   /* digest of the owner's verified address; "" or NULL: none */
     const char *maker;         /* keys of an operator; NULL: none */
     const char *client_name, *client_version; /* as the client calls itself; may be NULL */
+    const char *agent_reason;                 /* NULL: none */
     struct str headers;                       /* request_headers_show(); empty: none */
     char headers_digest[DIGEST_HEX_BYTES];
     struct span *span; /* of the request, which gets the task's id */

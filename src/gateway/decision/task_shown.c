@@ -77,6 +77,7 @@ void task_shown_write(struct buffer *out, const struct task *task, const struct 
         add_highlight(out, &rule->highlight);
         add_text(out, "confirm", rule->confirm);
     }
+    add_text(out, "reasonOfAgent", origin->agent_reason);
     add_risk(out, rule, tool);
     add_difference(out, origin, tool);
     if (origin->headers.length > 0) {

@@ -1,6 +1,9 @@
 /* The gates of a `tools/call`, in their order. */
 #include "tool_judgement.h"
 
+#include <stdlib.h>
+
+#include "decision/agent_reason.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "mcp_client/tools_fetch.h"
@@ -118,9 +121,52 @@ bool tool_judgement_passes_gates(struct call *call, struct tool_judgement *judge
     return false;
 }
 
-bool tool_judgement_passes_arguments(struct call *call, const struct tool_judgement *judgement)
+/* The bytes of the call are others afterwards. */
+static bool take_without_reason(struct call *call, struct tool_judgement *judgement,
+                                struct buffer *body, struct buffer *reason)
 {
     struct error error = {""};
+    free(call->agent_reason);
+    call->agent_reason = buffer_take(reason, NULL);
+    if (call_replace_body(call, body, &error) != ENVELOPE_OK) {
+        call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, NULL);
+        return false;
+    }
+    judgement->request.name = call->envelope.name.text;
+    judgement->request.arguments = call->envelope.arguments.raw;
+    return true;
+}
+
+static bool passes_reason(struct call *call, struct tool_judgement *judgement)
+{
+    struct error error = {""};
+    struct buffer body, reason;
+    const struct agent_reason_call asked = {
+        .catalog = call->worker->gateway->catalog,
+        .source = call->source->id,
+        .owner = call->owner,
+        .tool = &judgement->tool,
+        .decision = &judgement->decision,
+        .envelope = &call->envelope,
+    };
+    buffer_init(&body);
+    buffer_init(&reason);
+    enum agent_reason verdict = agent_reason_take(&asked, &body, &reason, &error);
+    bool passes = verdict == AGENT_REASON_NONE;
+    if (verdict == AGENT_REASON_TAKEN)
+        passes = take_without_reason(call, judgement, &body, &reason);
+    else if (verdict == AGENT_REASON_REFUSED)
+        call_answer_error(call, JSONRPC_REASON_REQUIRED, str_from(error.message), NULL);
+    buffer_finish(&reason);
+    buffer_finish(&body);
+    return passes;
+}
+
+bool tool_judgement_passes_arguments(struct call *call, struct tool_judgement *judgement)
+{
+    struct error error = {""};
+    if (!passes_reason(call, judgement))
+        return false;
     if (!policy_refuses_arguments(&judgement->request, &judgement->decision, &error))
         return true;
     error_prefix(&error, "params.arguments");

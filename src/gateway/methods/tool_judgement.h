@@ -27,8 +27,10 @@ bool tool_judgement_waits_for_list(struct call *call, const struct tool_judgemen
                                    call_step next);
 /* `expose`, then the rules. False when the call is answered. */
 bool tool_judgement_passes_gates(struct call *call, struct tool_judgement *judgement);
-/* Arguments that two readers could see differently. False when the call is answered. */
-bool tool_judgement_passes_arguments(struct call *call, const struct tool_judgement *judgement);
+/* Takes the agent's reason out of the call, so that judgement and call have the arguments of the
+ * server alone; then looks for arguments that two readers could see differently. After
+ * tool_judgement_passes_gates(). False when the call is answered. */
+bool tool_judgement_passes_arguments(struct call *call, struct tool_judgement *judgement);
 /* Whether the message has nothing that approvers are not shown. False when the call is answered. */
 bool tool_judgement_is_shown_whole(struct call *call);
 /* The record of the decision. */

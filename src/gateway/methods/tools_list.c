@@ -4,6 +4,7 @@
 
 #include "bridge_down/bridge_down.h"
 #include "compat/tools.h"
+#include "decision/agent_reason.h"
 #include "lists_internal.h"
 #include "mcp_client/tools_fetch.h"
 #include "methods.h"
@@ -20,18 +21,19 @@
 struct tools_reply {
     struct call *call;
     struct mcp_list list;
-    struct catalog_page *page; /* NULL: the catalogue knows it */
-    bool is_first, is_last;    /* of the owner's list, for the catalogue */
-    bool is_learned;           /* it has read the page already */
-    int64_t most_ttl_ms;       /* that the client may keep it */
-    struct tool_names ours;    /* those that are written */
+    struct catalog_page *page;      /* NULL: the catalogue knows it */
+    bool is_first, is_last;         /* of the owner's list, for the catalogue */
+    bool is_learned;                /* it has read the page already */
+    int64_t most_ttl_ms;            /* that the client may keep it */
+    struct tool_names ours;         /* those that are written */
+    enum config_agent_reason asked; /* for the tool that was judged last */
 };
 
 /* ---- reading ---- */
 
 static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_annotation *announce)
 {
-    const struct tools_reply *reply = context;
+    struct tools_reply *reply = context;
     const struct call *call = reply->call;
     const struct policy_request request = {call->source, tool->name, STR_EMPTY,
                                            call_verified(call)};
@@ -41,6 +43,7 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
     if (!policy_is_visible(call->snapshot->policy, call->source, tool->name))
         return false;
     policy_decide(call->snapshot->policy, &request, &decision);
+    reply->asked = agent_reason_asked(&decision);
     *announce = policy_annotate(&decision, call->facts.server.has_tasks,
                                 tool->has_own && !call->is_bridged, tool->own);
     if (!client_knows_tasks(call))
@@ -56,6 +59,12 @@ static bool hides_output(void *context, const struct mcp_tool *tool)
     struct policy_decision decision;
     policy_decide(call->snapshot->policy, &request, &decision);
     return pseudo_tools_hide_output(call, &decision);
+}
+
+static bool write_schema(void *context, const struct mcp_tool *tool, struct buffer *out)
+{
+    const struct tools_reply *reply = context;
+    return agent_reason_write_schema(out, reply->asked, reply->call->source->id, tool);
 }
 
 /* Remembers for its owner what the page says. */
@@ -109,6 +118,7 @@ static void write_tools(struct tools_reply *reply, struct buffer *out)
     const struct dialect *dialect = reply->call->dialect;
     const struct mcp_tools_rewriting rewriting = {.judge = judge_tool,
                                                   .hides = hides_output,
+                                                  .schema = write_schema,
                                                   .more = write_ours,
                                                   .context = reply,
                                                   .announcing =

@@ -153,6 +153,7 @@ void call_unref(struct call *call)
     envelope_finish(&call->envelope);
     call_memory_give(call, call->made_body);
     call_memory_give(call, call->arguments_digest);
+    free(call->agent_reason);
     identity_unref(call->identity);
     free(call->upstream_authorization);
     buffer_finish(&call->bridged);

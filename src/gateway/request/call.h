@@ -53,6 +53,7 @@ struct call {
                                else NULL */
     char *arguments_digest; /* call_memory.h: canonical, of a body that was forgotten; else
                                NULL */
+    char *agent_reason;     /* why the agent calls, in its own words; or NULL */
     struct call_spare spare;
     struct envelope envelope;      /* POST only: the message, and what a relay sends */
     const struct dialect *dialect; /* of its era; the legacy one until the envelope is read */

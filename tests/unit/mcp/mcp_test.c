@@ -77,6 +77,7 @@ int main(void)
     srunner_add_suite(runner, mirrored_header_suite());
     srunner_add_suite(runner, subscription_suite());
     srunner_add_suite(runner, parameter_headers_suite());
+    srunner_add_suite(runner, reason_property_suite());
     srunner_add_suite(runner, reply_check_suite());
     srunner_add_suite(runner, sse_suite());
     srunner_add_suite(runner, capabilities_suite());

@@ -22,6 +22,7 @@ Suite *method_suite(void);
 Suite *mirrored_header_suite(void);
 Suite *subscription_suite(void);
 Suite *parameter_headers_suite(void);
+Suite *reason_property_suite(void);
 Suite *reply_check_suite(void);
 Suite *sse_suite(void);
 

@@ -1,0 +1,102 @@
+// The agent's reason (`governance.rules[].reason`): asked for in the schemas of tools, shown to those who decide, and no part of the call.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { run } from './lib/child.mjs';
+import { call, stage as controlPlane } from './lib/control_plane.mjs';
+import { ADMIN_TOKEN, BINARY, workflow } from './lib/gateway.mjs';
+import { modernScene } from './lib/modern_scene.mjs';
+import { PLAIN } from './lib/promotion.mjs';
+import { scene } from './lib/scene.mjs';
+import { tool } from './lib/upstream.mjs';
+
+const PROPERTY = { type: 'string', minLength: 10, maxLength: 500, description: 'Why you make this call, for the person who decides on it.' };
+const WHY = 'the disk is full';
+const object = (properties, more = {}) => ({ inputSchema: { type: 'object', properties, ...more } });
+const own = object({ taskgate_reason: { type: 'number' } });
+const TOOLS = [tool('drop', object({ name: {} }, { required: ['name'] })), tool('ask', object({ name: {} })), tool('own', own), tool('read', object({ name: {} }))];
+const rules = [
+  { match: 'drop', action: 'approve', reason: 'required' },
+  { match: 'ask', action: 'approve', reason: 'optional' },
+  { match: 'own', action: 'approve', reason: 'required' },
+  { match: 'read', action: 'forward', reason: 'required' },
+];
+const schemas = (tools) => Object.fromEntries(tools.filter(({ name }) => TOOLS.some((mine) => mine.name === name)).map(({ name, inputSchema }) => [name, inputSchema]));
+const LISTED = {
+  drop: { type: 'object', properties: { name: {}, taskgate_reason: PROPERTY }, required: ['name', 'taskgate_reason'] },
+  ask: { type: 'object', properties: { name: {}, taskgate_reason: PROPERTY } },
+  own: own.inputSchema,
+  read: { type: 'object', properties: { name: {} } },
+};
+
+const stage = (t, more = {}) => scene(t, { rules, approval: workflow('10m'), upstream: { tools: TOOLS }, ...more });
+
+function refused({ error }) {
+  assert.deepEqual([error.code, error.data.error_type], [-32602, 'reason_required']);
+  assert.match(error.message, /arguments\.taskgate_reason must be a text of 10 to 500 characters/);
+}
+
+test('the property is in the schemas of tools that a rule holds, and the server gets the call without the member', async (t) => {
+  const { admin, connect, gateway, upstream } = await stage(t);
+  const client = await connect();
+  for (let i = 0; i < 2; i++) assert.deepEqual(schemas((await client.result('tools/list')).tools), LISTED);
+  const cannot = gateway.logs.filter(({ msg }) => msg === "A tool's schema cannot have the agent's reason");
+  assert.deepEqual(cannot.map((line) => [line.source, line.tool]), [['up', 'own']], 'once');
+  const plain = await admin.task((await client.createTask('ask', { name: 'x' })).taskId);
+  const { taskId } = await client.createTask('ask', { taskgate_reason: `  ${WHY}\n`, name: 'x' });
+  const task = await admin.task(taskId);
+  assert.deepEqual([plain.reasonOfAgent, task.reasonOfAgent, task.arguments], [null, WHY, { name: 'x' }]);
+  assert.deepEqual([task.argumentsDigest, task.requestDigest, task.digest], [plain.argumentsDigest, plain.requestDigest, plain.digest]);
+  const shown = await run(BINARY, ['tasks', 'show', taskId], { env: { THOUGHTGATE_ADMIN_URL: gateway.admin.url, TASKGATE_TOKEN: ADMIN_TOKEN } });
+  assert.match(shown.stdout, new RegExp(`^Agent says +${WHY}$`, 'm'));
+  await admin.approve(taskId);
+  await admin.inState(taskId, 'completed');
+  assert.deepEqual(upstream.calls.at(-1).rpc.params, { name: 'ask', arguments: { name: 'x' } });
+  const mine = await admin.task((await client.createTask('own', { taskgate_reason: 5 })).taskId);
+  assert.deepEqual([mine.reasonOfAgent, mine.arguments], [null, { taskgate_reason: 5 }]);
+  await client.result('tools/call', { name: 'read', arguments: { taskgate_reason: 1 } });
+  assert.deepEqual(upstream.calls.at(-1).rpc.params.arguments, { taskgate_reason: 1 }, 'a forwarded call is not changed');
+});
+
+test('a call without a good reason is refused, by whichever way it comes', async (t) => {
+  const { admin, ci, connect, gateway } = await controlPlane(t, { rules, upstream: { tools: TOOLS } });
+  const client = await connect();
+  for (const args of [{ name: 'x' }, { name: 'x', taskgate_reason: 'too short' }, { name: 'x', taskgate_reason: 7 }, { taskgate_reason: `${' '.repeat(20)}brief` }, undefined])
+    refused(await client.call('tools/call', { name: 'drop', arguments: args, task: {} }));
+  refused(await client.call('tools/call', { name: 'ask', arguments: { taskgate_reason: '' }, task: {} }));
+  const escaped = JSON.stringify({ jsonrpc: '2.0', id: 77, method: 'tools/call', params: { name: 'drop', arguments: { name: 'x', taskgate_reason: WHY }, task: {} } }).replace('taskgate_', 'taskgate\\u005f');
+  assert.deepEqual((await admin.list()).tasks, []);
+  await client.send('tools/call', undefined, { id: 77, body: escaped });
+  const [task] = (await admin.list()).tasks;
+  assert.deepEqual([task.reasonOfAgent, task.arguments], [WHY, { name: 'x' }]);
+  const post = (args) => call(ci, { source: 'up', tool: 'drop', arguments: args });
+  const bad = await post({ name: 'x' });
+  assert.equal(bad.status, 400);
+  assert.match(bad.json.error.message, /arguments\.taskgate_reason must be/);
+  const good = await post({ name: 'x', taskgate_reason: WHY });
+  assert.deepEqual([good.status, good.json.reasonOfAgent, good.json.arguments], [201, WHY, { name: 'x' }]);
+  const check = await run(BINARY, ['check', '--config', gateway.configPath], { env: gateway.environment() });
+  assert.match(check.stderr, /governance\.rules\[3\]\.reason: the key has no effect with action: forward/);
+});
+
+test('a modern client, a bridged one and execute_tool: the same', async (t) => {
+  const { admin, connect, modern, upstream } = await modernScene(t, { rules, approval: workflow('10m'), source: { era: 'modern' }, upstream: { tools: TOOLS } });
+  const client = modern({ token: 'owner' });
+  assert.deepEqual(schemas((await client.send('tools/list', {})).message.result.tools), LISTED);
+  refused((await client.send('tools/call', { name: 'drop', arguments: { name: 'x' } })).message);
+  await client.send('tools/call', { name: 'drop', arguments: { name: 'x', taskgate_reason: WHY } });
+  const { id } = await admin.pending();
+  const task = await admin.task(id);
+  assert.deepEqual([task.reasonOfAgent, task.arguments], [WHY, { name: 'x' }]);
+  await admin.approve(id);
+  await admin.inState(id, 'completed');
+  assert.deepEqual(upstream.calls.at(-1).rpc.params.arguments, { name: 'x' });
+  const bridged = await connect(PLAIN);
+  assert.deepEqual(schemas((await bridged.result('tools/list')).tools), LISTED);
+  const execute = (args) => bridged.call('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'drop', args, timeout_ms: 0 } });
+  refused(await execute({ name: 'y' }));
+  await execute({ taskgate_reason: WHY, name: 'y' });
+  const held = await admin.task((await admin.pending()).id);
+  assert.deepEqual([held.reasonOfAgent, held.arguments], [WHY, { name: 'y' }]);
+  const { structuredContent } = await bridged.result('tools/call', { name: 'list_tools', arguments: {} });
+  assert.deepEqual(schemas(structuredContent.tools), LISTED);
+});
