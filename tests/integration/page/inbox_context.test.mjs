@@ -8,7 +8,7 @@ import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
 
 const RULES = [
-  { match: 'drop_table', action: 'approve', description: 'Tables hold what customers wrote.', show: { summary: 'Drops {table.name} of {database}', highlight: ['table', 'force'], risk: 'high' } },
+  { match: 'drop_table', action: 'approve', reason: 'optional', description: 'Tables hold what customers wrote.', show: { summary: 'Drops {table.name} of {database}', highlight: ['table', 'force'], risk: 'high' } },
   { match: '*', action: 'approve' },
 ];
 const TOOLS = [
@@ -31,7 +31,7 @@ async function stage(t, options = { viewport: { width: 1280, height: 800 } }) {
 for (const [name, options] of [['desk', { viewport: { width: 1280, height: 800 } }], ['phone', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }]]) {
   test(`above the arguments: the rule, the server, the caller; what matters is marked (${name})`, { skip }, async (t) => {
     const { page, client, row } = await stage(t, options);
-    const { taskId } = await client.createTask('drop_table', { database: 'crm<b>', table: { name: 'people\u202e' }, note: 'x' });
+    const { taskId } = await client.createTask('drop_table', { database: 'crm<b>', table: { name: 'people\u202e' }, note: 'x', taskgate_reason: 'It is <b>stale</b>\u202e' });
     const box = row(taskId);
     await box.locator('.arguments').waitFor();
     const text = (selector) => box.locator(selector).textContent();
@@ -43,6 +43,8 @@ for (const [name, options] of [['desk', { viewport: { width: 1280, height: 800 }
     assert.deepEqual(await box.locator('.description .paragraph').allTextContents(), ['Drops a table.', '<b>Safe</b> to approve\\u202e']);
     assert.deepEqual(await box.locator('.hints li').allTextContents(), ['may change things', 'may destroy']);
     assert.deepEqual(JSON.parse(await text('.annotations')), { title: 'Drop <i>it</i>' });
+    assert.match(await text('.agent-says'), /its own words, which nobody has verified/);
+    assert.equal(await text('.reason-of-agent'), 'It is <b>stale</b>\\u202e');
     assert.equal(await box.locator('.unlisted').isVisible(), false);
     assert.equal((await box.locator('.arguments mark').allTextContents()).join(''), '{\n    "name": "people\\u202e"\n  }');
     const above = (selector) => box.locator(selector).boundingBox().then(({ y }) => y);
