@@ -220,6 +220,25 @@ static const struct {
     const char *label, *key;
 } further_parts[] = {{"Meta", "meta"}, {"Other", "otherParams"}, {"Headers", "headers"}};
 
+static void append_call(struct buffer *out, struct str task)
+{
+    if (json_type(json_member(task, "reasonOfAgent")) == JSON_STRING) {
+        buffer_append_format(out, "%-11s", "Agent says");
+        tasks_append_member(out, task, "reasonOfAgent");
+        buffer_append_char(out, '\n');
+    }
+    append_json(out, "Arguments", task, "arguments");
+    /* Most calls have none of these. */
+    if (json_type(json_member(task, "originalArguments")) == JSON_OBJECT)
+        append_json(out, "Original", task, "originalArguments");
+    if (json_type(json_member(task, "grant")) == JSON_OBJECT)
+        append_json(out, "Grant", task, "grant");
+    for (size_t i = 0; i < sizeof further_parts / sizeof *further_parts; i++) {
+        if (json_count(json_member(task, further_parts[i].key)) > 0)
+            append_json(out, further_parts[i].label, task, further_parts[i].key);
+    }
+}
+
 void tasks_append_details(struct buffer *out, struct str task)
 {
     static const struct {
@@ -248,7 +267,6 @@ void tasks_append_details(struct buffer *out, struct str task)
         {"Reason", "reason", false},
         {"Digest", "argumentsDigest", false},
         {"Request", "requestDigest", false},
-        {"Agent says", "reasonOfAgent", false},
     };
     struct buffer value;
     buffer_init(&value);
@@ -270,16 +288,7 @@ void tasks_append_details(struct buffer *out, struct str task)
     append_votes(out, task);
     append_tool(out, task);
     append_marks(out, task);
-    append_json(out, "Arguments", task, "arguments");
-    /* Most calls have none of these. */
-    if (json_type(json_member(task, "originalArguments")) == JSON_OBJECT)
-        append_json(out, "Original", task, "originalArguments");
-    if (json_type(json_member(task, "grant")) == JSON_OBJECT)
-        append_json(out, "Grant", task, "grant");
-    for (size_t i = 0; i < sizeof further_parts / sizeof *further_parts; i++) {
-        if (json_count(json_member(task, further_parts[i].key)) > 0)
-            append_json(out, further_parts[i].label, task, further_parts[i].key);
-    }
+    append_call(out, task);
 }
 
 /* Whether the present state is the decision's. An approved call goes on to other states, and

@@ -15,7 +15,7 @@ const signedIn = (authority, more = {}) => ({ user: 'gate', password_env: 'MAIL_
 
 /** A gateway whose `write` needs an approval, and that tells `notify`. */
 const stage = (t, notify, more = {}) => scene(t, {
-  rules: [{ match: 'write*', action: 'approve' }],
+  rules: [{ match: 'write*', action: 'approve', reason: 'optional' }],
   approval: workflow('10m', { redact_fields: ['password'] }),
   upstream: { tools: [tool('read'), tool('write')] },
   env: { MAIL_PASSWORD: PASSWORD },
@@ -35,7 +35,7 @@ test('a mail for each change, in one thread, with link and facts; STARTTLS and A
   const { authority, server } = await guarded(t);
   const { gateway, admin, connect } = await stage(t, [mailTo(server, signedIn(authority, { include_arguments: true, events: ['created', 'decided', 'ended'] }))]);
   const client = await connect();
-  const { taskId } = await client.createTask('write', { path: '/tmp', password: 'hunter2-argument' });
+  const { taskId } = await client.createTask('write', { path: '/tmp', password: 'hunter2-argument', taskgate_reason: 'tidying\nTool: read' });
   const asked = await server.received(1);
   assert.deepEqual([asked.from, asked.to, asked.tls, asked.user], ['taskgate@gate.example', ['dba@corp.example', 'lead@corp.example'], true, 'gate']);
   assert.ok(server.commands.indexOf('STARTTLS') < server.commands.findIndex((command) => command.startsWith('AUTH')), 'the password goes over TLS');
@@ -48,7 +48,7 @@ test('a mail for each change, in one thread, with link and facts; STARTTLS and A
   assert.ok(asked.body.includes(`\r\nhttps://gate.example/#task=${taskId}\r\n`), 'the link can be read in the raw mail');
   assert.match(asked.text, /^Approval needed: write\n/);
   assert.match(asked.text, /\nTool: write\nServer: up\nAsked by: .*\nWorkflow: default\nDecide by: \d{4}-/);
-  assert.ok(asked.text.includes('\nArguments: {"path":"/tmp","password":"[REDACTED]"}\n'), asked.text);
+  assert.ok(asked.text.includes('\nThe agent says: tidying\\nTool: read\nArguments: {"path":"/tmp","password":"[REDACTED]"}\n'), asked.text);
   await gateway.restart();
   await admin.approve(taskId, 'fine');
   const decided = await server.received(2);

@@ -179,7 +179,7 @@ const HIDDEN = {
 };
 
 test('a message that does not show the whole request has no buttons, counts no reaction and no press, and says so', async (t) => {
-  const { admin, slack, client, messageOf, press } = await stage(t, { keys: { quorum: 2 } });
+  const { admin, slack, client, messageOf, press } = await stage(t, { rules: [{ match: 'write', action: 'approve', reason: 'optional' }], keys: { quorum: 2 } });
   const created = async (params) => (await client.result('tools/call', { name: 'write', task: { ttl: 600_000 }, ...params })).task.taskId;
   const ids = [];
   for (const [name, params] of Object.entries(HIDDEN)) {
@@ -194,9 +194,9 @@ test('a message that does not show the whole request has no buttons, counts no r
     await press({ ...sent, blocks: [...sent.blocks, { type: 'actions', elements }] }, 'approve', 'U0BOB');
     await until(() => slack.whispers.at(-1)?.text === message.blocks[2].text.text && slack.whispers.length === ids.length, 'the press is refused');
   }
-  const whole = await created({ arguments: { n: 1 }, _meta: { note: 'm' }, extra: ['e'] });
+  const whole = await created({ arguments: { n: 1, taskgate_reason: 'tidying up' }, _meta: { note: 'm' }, extra: ['e'] });
   const message = await messageOf(whole);
-  assert.match(message.blocks[1].text.text, /\nArguments: \{"n":1\}\n_meta: \{"note":"m"\}\nFurther parameters: \{"extra":\["e"\]\}$/);
+  assert.match(message.blocks[1].text.text, /\nThe agent says: tidying up\nArguments: \{"n":1\}\n_meta: \{"note":"m"\}\nFurther parameters: \{"extra":\["e"\]\}$/);
   slack.react(message.ts, '+1', 'U0ALICE');
   await until(async () => (await admin.task(whole)).votes.length === 1, 'the reaction under a whole message', { deadline: 20_000 });
   for (const id of ids) assert.deepEqual((await admin.task(id)).votes, [], 'reactions of before that one');

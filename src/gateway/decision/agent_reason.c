@@ -47,8 +47,8 @@ bool agent_reason_write_schema(struct buffer *out, enum config_agent_reason aske
     return false;
 }
 
-/* What the tool was listed with. A tool that is not known is not known to have a property of its
- * own. */
+/* Whether the tool was listed with the property. A tool that is not known is not known to have a
+ * property of its own. */
 static bool fits(const struct agent_reason_call *call)
 {
     char *schema =

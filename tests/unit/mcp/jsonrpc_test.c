@@ -18,6 +18,7 @@ static const struct {
     {JSONRPC_METHOD_NOT_FOUND, -32601, "method_not_found"},
     {JSONRPC_INVALID_PARAMS, -32602, "invalid_params"},
     {JSONRPC_INCOMPLETE_ENVELOPE, -32602, "incomplete_envelope"},
+    {JSONRPC_REASON_REQUIRED, -32602, "reason_required"},
     {JSONRPC_TASK_NOT_FOUND, -32602, "task_not_found"},
     {JSONRPC_TASK_TERMINAL, -32602, "invalid_params"},
     {JSONRPC_INTERNAL, -32603, "internal"},
