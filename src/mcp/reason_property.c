@@ -65,6 +65,14 @@ void reason_property_write(struct buffer *out, struct str schema, bool is_requir
     buffer_finish(&property);
 }
 
+static size_t count_characters(struct str text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < text.length; i++)
+        count += ((unsigned char)text.bytes[i] & 0xC0) != 0x80;
+    return count;
+}
+
 enum reason_property reason_property_read(struct str arguments, struct buffer *reason)
 {
     struct str value = json_member(arguments, REASON_PROPERTY);
@@ -74,7 +82,7 @@ enum reason_property reason_property_read(struct str arguments, struct buffer *r
     buffer_init(&text);
     bool is_text = json_decode_string(value, &text);
     struct str trimmed = str_trim(buffer_str(&text));
-    size_t length = is_text ? str_utf8_length(trimmed) : 0;
+    size_t length = is_text ? count_characters(trimmed) : 0;
     bool has_nul = length > 0 && memchr(trimmed.bytes, 0, trimmed.length);
     bool is_good = !has_nul && length >= REASON_PROPERTY_LEAST && length <= REASON_PROPERTY_MOST;
     if (is_good)

@@ -15,12 +15,7 @@
 static bool is_logged(const char *source, struct str tool)
 {
     static _Atomic uint64_t logged[LOGGED_TOOLS];
-    uint64_t hash = UINT64_C(14695981039346656037);
-    struct str parts[] = {str_from(source), STR("/"), tool};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        for (size_t j = 0; j < parts[i].length; j++)
-            hash = (hash ^ (unsigned char)parts[i].bytes[j]) * UINT64_C(1099511628211);
-    }
+    uint64_t hash = str_hash(str_from(source)) * 31 + str_hash(tool);
     return atomic_exchange(&logged[hash % LOGGED_TOOLS], hash) == hash;
 }
 
