@@ -1,12 +1,16 @@
 /* The members of the operators' task, one row each where they are alike. */
 #include "task_json.h"
 
+#include <inttypes.h>
+
 #include "taskgate/core/digest.h"
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/shown.h"
+#include "taskgate/telemetry/task_trace.h"
+#include "taskgate/telemetry/trace_context.h"
 
 #include "shown_json.h"
 #include "task_filter.h"
@@ -112,6 +116,40 @@ static bool add_definition(struct buffer *out, const struct task *task,
     return has_changed;
 }
 
+static const char *execution_state(const struct task *task)
+{
+    if (task_state_is_terminal(task->state))
+        return "done";
+    return task->state == TASK_APPROVED ? "waiting_for_credentials" : "executing";
+}
+
+/* A call that was promoted runs from its begin on, and nobody approves it. */
+static void add_execution(struct buffer *out, const struct task *task)
+{
+    int64_t started_ms = task->promoted ? task->created_ms : task->started_ms;
+    bool has_run = started_ms > 0 && task->ended_ms > 0;
+    struct task_trace trace;
+    json_add_key(out, "execution");
+    if (task->execute_by_ms == 0 && !task->promoted) {
+        buffer_append_text(out, "null");
+        return;
+    }
+    buffer_append_format(out, "{\"state\":\"%s\"", execution_state(task));
+    json_add_time(out, "until", task->state == TASK_APPROVED ? task->execute_by_ms : 0);
+    json_add_time(out, "startedAt", started_ms);
+    json_add_time(out, "endedAt", has_run ? task->ended_ms : 0);
+    json_add_key(out, "durationMs");
+    if (has_run)
+        buffer_append_format(out, "%" PRId64, task->ended_ms - started_ms);
+    else
+        buffer_append_text(out, "null");
+    char trace_id[2 * TRACE_ID_BYTES + 1] = "";
+    if (task_trace_read(&trace, str_from(task->trace)))
+        trace_write_hex(trace.create.trace_id, TRACE_ID_BYTES, trace_id);
+    json_add_text_or_null(out, "traceId", trace_id);
+    buffer_append_char(out, '}');
+}
+
 void task_json_write(struct buffer *out, const struct task *task, const struct task_view *view)
 {
     const struct config *config = view->config;
@@ -140,6 +178,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_time(out, "createdAt", task->created_ms);
     json_add_time(out, "decideBy", task->decide_by_ms);
     json_add_time(out, "executeBy", task->execute_by_ms);
+    add_execution(out, task);
     json_add_time(out, "decidedAt", task->decided_ms);
     json_add_text_or_null(out, "decidedBy", task->decided_by);
     json_add_text_or_null(out, "reason", task->reason);

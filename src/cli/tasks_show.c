@@ -216,6 +216,44 @@ static bool shows_risk(struct str task)
            json_string_equals(json_member(task, "riskBy"), STR("rule"));
 }
 
+/* "done: 2026-…, 128 ms"; nothing before an approval. */
+static void append_execution(struct buffer *out, struct str task)
+{
+    struct str execution = json_member(task, "execution");
+    struct buffer state;
+    if (json_type(execution) != JSON_OBJECT)
+        return;
+    bool waits =
+        json_string_equals(json_member(execution, "state"), STR("waiting_for_credentials"));
+    bool has_begun = json_type(json_member(execution, "startedAt")) == JSON_STRING;
+    bool has_run = json_type(json_member(execution, "durationMs")) == JSON_NUMBER;
+    buffer_init(&state);
+    tasks_append_member(&state, execution, "state");
+    buffer_append_format(out, "%-11s", "Execution");
+    if (waits)
+        buffer_append_text(out, "waits for the caller's credentials, until ");
+    else if (has_begun)
+        buffer_append_format(out, "%.*s, begun ", STR_ARGS(buffer_str(&state)));
+    else
+        buffer_append_text(out, "never begun");
+    if (waits || has_begun)
+        append_time(out, execution, waits ? "until" : "startedAt");
+    if (has_run)
+        buffer_append_format(out, ", took %.*s ms", STR_ARGS(json_member(execution, "durationMs")));
+    if (json_type(json_member(execution, "traceId")) == JSON_STRING) {
+        buffer_append_text(out, ", trace ");
+        tasks_append_member(out, execution, "traceId");
+    }
+    buffer_append_char(out, '\n');
+    buffer_finish(&state);
+}
+
+static void append_decision(struct buffer *out, struct str task)
+{
+    append_votes(out, task);
+    append_execution(out, task);
+}
+
 static const struct {
     const char *label, *key;
 } further_parts[] = {{"Meta", "meta"}, {"Other", "otherParams"}, {"Headers", "headers"}};
@@ -285,7 +323,7 @@ void tasks_append_details(struct buffer *out, struct str task)
             buffer_append_format(out, "%-11s%.*s\n", rows[i].label, STR_ARGS(buffer_str(&value)));
     }
     buffer_finish(&value);
-    append_votes(out, task);
+    append_decision(out, task);
     append_tool(out, task);
     append_marks(out, task);
     append_call(out, task);

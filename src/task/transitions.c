@@ -30,6 +30,7 @@ enum move_flag {
     MOVE_ENDS = 1 << 2,    /* sets ended_ms; nothing follows */
     MOVE_OF_PROMOTED = 1 << 3,
     MOVE_OF_OTHERS = 1 << 4,
+    MOVE_STARTS = 1 << 5, /* sets started_ms */
 };
 
 struct move {
@@ -48,7 +49,7 @@ static const struct move moves[TASK_STATE_COUNT][TASK_STATE_COUNT] = {
         },
     [TASK_APPROVED] =
         {
-            [TASK_EXECUTING] = {"execute", 0},
+            [TASK_EXECUTING] = {"execute", MOVE_STARTS},
             [TASK_CANCELLED] = {"cancel", MOVE_ENDS},
             [TASK_EXPIRED] = {"expire", MOVE_ENDS},
             [TASK_FAILED] = {"fail", MOVE_ENDS},
@@ -267,6 +268,10 @@ static void set_clocks(struct task *task, const struct move *move, const struct 
         task->execute_by_ms = now_ms + TASK_EXECUTE_WITHIN_MS;
     if (move->flags & MOVE_DECIDES)
         task->decided_ms = now_ms;
+    if (move->flags & MOVE_STARTS)
+        task->started_ms = now_ms;
+    else if (change->to == TASK_APPROVED)
+        task->started_ms = 0;
     if (move->flags & MOVE_ENDS)
         task->ended_ms = now_ms;
 }

@@ -66,6 +66,37 @@ test('a decision is answered with the task, and kept with who, when and why', as
   assert.deepEqual([(await admin.cancel(cancelled, 'never mind')).state, (await admin.task(cancelled)).status], ['cancelled', 'cancelled']);
 });
 
+test('execution: null before an approval; then whether the call waits, runs, or is over, since when and how long', async (t) => {
+  const { upstream, admin, connect, gateway } = await stage(t, { config: { execution: 'on_result' } });
+  let release;
+  upstream.handlers['tools/call'] = ({ reply }) => void (release = () => reply.result({ content: [{ type: 'text', text: 'gone' }] }));
+  const client = await connect({ token: 'A' });
+  const { taskId } = await client.createTask('delete_user');
+  assert.equal((await admin.task(taskId)).execution, null);
+  const approved = await admin.approve(taskId);
+  const nothing = { until: null, startedAt: null, endedAt: null, durationMs: null, traceId: null };
+  assert.deepEqual(approved.execution, { ...nothing, state: 'waiting_for_credentials', until: approved.executeBy });
+  const fetched = client.call('tasks/result', { taskId });
+  await upstream.received('tools/call');
+  const running = (await admin.inState(taskId, 'executing')).execution;
+  assert.deepEqual(running, { ...nothing, state: 'executing', startedAt: running.startedAt });
+  assert.match(running.startedAt, RFC3339);
+  release();
+  await fetched;
+  const { execution } = await admin.inState(taskId, 'completed');
+  assert.deepEqual(execution, { ...running, state: 'done', endedAt: execution.endedAt, durationMs: Date.parse(execution.endedAt) - Date.parse(execution.startedAt) });
+  const stopped = (await client.createTask('delete_user')).taskId;
+  await admin.approve(stopped);
+  await admin.cancel(stopped, 'never mind');
+  assert.deepEqual((await admin.task(stopped)).execution, { ...nothing, state: 'done' });
+  const rejected = (await client.createTask('delete_user')).taskId;
+  assert.equal((await admin.reject(rejected)).execution, null);
+  await gateway.restart();
+  assert.deepEqual((await admin.task(taskId)).execution, execution, 'kept by the store');
+  const shown = await run(BINARY, ['tasks', 'show', taskId], { env: { ...gateway.environment(), THOUGHTGATE_ADMIN_URL: gateway.adminUrl, THOUGHTGATE_ADMIN_TOKEN: ADMIN_TOKEN } });
+  assert.match(shown.stdout, /^Execution +done, begun .+, took \d+ ms$/m);
+});
+
 test("a stop of a call after somebody else's approval is not taken for the decision", async (t) => {
   const { upstream, gateway, admin, connect } = await stage(t, {
     config: { admin: { tokens: [{ name: 'bob', token_env: 'BOB', roles: ['approver'] }] } },

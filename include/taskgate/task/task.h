@@ -101,6 +101,7 @@ struct task {
     int64_t updated_ms;
     int64_t execute_by_ms;     /* 0 until approved */
     int64_t decided_ms;        /* 0 until decided */
+    int64_t started_ms;        /* of the execution; 0 until then, and once it is given back */
     int64_t ended_ms;          /* 0 until terminal */
     char *decided_by;          /* or "" */
     char *reason;              /* or "" */

@@ -113,6 +113,16 @@ export async function decide({ id, requestDigest }, verb, reason, more = {}, new
   return taskOf(readJson(await (await post(`api/v1/tasks/${encodeURIComponent(id)}/${verb}`, body)).text()));
 }
 
+/** The outcome of an ended call: {result} or {error}. */
+export async function outcomeOfCall(id) {
+  return (await request(`api/v1/tasks/${encodeURIComponent(id)}/result`)).json();
+}
+
+/** Ends an approved call; a new state comes as an event. */
+export async function cancelCall(id) {
+  await post(`api/v1/tasks/${encodeURIComponent(id)}/cancel`, '{}');
+}
+
 /** The same decision on many tasks as they were shown: [{id, status, code?}] in their order. */
 export async function decideMany(tasks, verb, reason) {
   const items = tasks.map(({ id, requestDigest }) => ({ id, ...(requestDigest ? { requestDigest } : {}) }));

@@ -3,7 +3,7 @@ import { changeElement } from './changes.js';
 import { differences } from './diff.js';
 import { JsonObject, jsonPieces } from './json.js';
 import { addMark } from './marks.js';
-import { askerText, make, putPieces, putText, timeElement } from './text.js';
+import { askerText, make, putPieces, putText, timeElement, timeText } from './text.js';
 
 // The line above has a name as long as that whole.
 const LONG_NAME = 128;
@@ -42,8 +42,18 @@ export function putFacts(list, task) {
   addFact(list, 'Server', task.source);
   addFact(list, 'Workflow', task.workflow);
   addFact(list, 'Asked at', timeElement(task.createdAt));
+  if (task.execution) addFact(list, 'Execution', make('span', 'execution', executionText(task.execution)));
   if (task.grant) addFact(list, 'Grant', grantText(task.grant));
   addFact(list, 'Task', task.id, { title: `SHA-256 of the arguments: ${task.argumentsDigest}\nof the whole request: ${task.requestDigest ?? 'unknown'}` });
+}
+
+/* Of an approved call: what became of it. */
+function executionText(execution) {
+  const [state, until, started, took] = ['state', 'until', 'startedAt', 'durationMs'].map((name) => execution.get(name));
+  if (until) return `waits for the credentials of its caller, until ${timeText(until)}`;
+  if (!started) return 'never begun';
+  const trace = execution.get('traceId') ? ` · trace ${execution.get('traceId')}` : '';
+  return (state === 'executing' ? `runs since ${timeText(started)}` : `began ${timeText(started)}, took ${Number(took?.text ?? 0).toLocaleString('en')} ms`) + trace;
 }
 
 function grantText(grant) {

@@ -6,6 +6,7 @@ import { changeElement } from './changes.js';
 import { putContext, putFacts } from './context.js';
 import { differences } from './diff.js';
 import { Edit } from './edit.js';
+import { Execution } from './execution.js';
 import { GrantWish } from './grant_wish.js';
 import { JsonObject, jsonPieces } from './json.js';
 import { notesOf } from './marks.js';
@@ -34,6 +35,7 @@ export class Detail {
     this.part('.reason-label').htmlFor = `reason-${task.id}`;
     this.wish = new GrantWish(this.part('.grant-wish'));
     this.edit = new Edit(this.part('.edit'));
+    this.execution = new Execution(this.part, row);
     for (const button of this.element.querySelectorAll('button')) this.nameButton(button);
     this.part('.reason').setAttribute('aria-label', `Reason for ${row.name}`);
     this.controls = [...this.part('.decision').childNodes];
@@ -89,6 +91,7 @@ export class Detail {
     this.part('button.block').hidden = !blocks.mayBlock;
     putFacts(this.part('.facts'), task);
     putContext(this.part, task);
+    this.execution.update(task);
     this.putOriginal();
     this.putControls();
   }
@@ -96,6 +99,7 @@ export class Detail {
   /** Somebody looks at it: what must be asked of the gateway first is asked now. */
   shown() {
     this.seen.look();
+    this.execution.shown();
     if (this.isCompared) return;
     this.isCompared = true;
     if (isPending(this.task)) this.compare();

@@ -279,6 +279,9 @@ static const struct {
      "CREATE INDEX taskgate_block_active ON taskgate_block (sequence) WHERE ended_ms = 0;"
      "CREATE INDEX taskgate_block_ended ON taskgate_block (ended_ms) WHERE ended_ms > 0;",
      1},
+
+    /* The begin of the execution. */
+    {"ALTER TABLE taskgate_task ADD COLUMN started_ms BIGINT NOT NULL DEFAULT 0;", 1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

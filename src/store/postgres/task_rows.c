@@ -145,7 +145,7 @@ enum row_result postgres_task_move(struct database *database, const struct task 
                TEXT(task->decided_by), TEXT(task->reason), TEXT(task->status_message),
                TEXT(task->upstream_task), NUMBER(task->failure), NUMBER(task->outcome),
                TIME(task_next_deadline_ms(task)), TIME(task_purge_ms(task)),
-               TEXT(task->refused_credentials)),
+               TEXT(task->refused_credentials), NUMBER(task->started_ms)),
         NULL);
     if (result != ROW_FOUND || !with_outcome)
         return result;

@@ -368,6 +368,9 @@ const char *const migration_scripts[] = {
     " ended_by TEXT NOT NULL DEFAULT '');"
     "CREATE INDEX block_active ON block (sequence) WHERE ended_ms = 0;"
     "CREATE INDEX block_ended ON block (ended_ms) WHERE ended_ms > 0;",
+
+    /* 31 -> 32: the begin of the execution */
+    "ALTER TABLE task ADD COLUMN started_ms INTEGER NOT NULL DEFAULT 0;",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

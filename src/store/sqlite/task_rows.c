@@ -73,6 +73,7 @@ struct task *task_rows_read(sqlite3_stmt *row)
     copy_fixed(task->original_request_digest, sizeof task->original_request_digest, row, 47);
     take(&task->trace, row, 48);
     take(&task->maker, row, 49);
+    task->started_ms = sqlite3_column_int64(row, 50);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
@@ -271,6 +272,7 @@ enum row_result task_rows_move(struct database *database, const struct task *tas
     database_bind_time(row, 14, task_next_deadline_ms(task));
     database_bind_time(row, 15, task_purge_ms(task));
     database_bind_text(row, 16, task->refused_credentials);
+    sqlite3_bind_int64(row, 17, task->started_ms);
     if (!database_run(row))
         return ROW_FAILED;
     if (sqlite3_changes(database->handle) == 0)

@@ -15,8 +15,8 @@
     " task.request_digest, task.headers_digest, task.refused_credentials, task.rule,"              \
     " task.policy_digest, task.owner_email, task.terms, task.votes, task.rule_digest,"             \
     " task.bound_digest, task.grant_facts, task.original_digest,"                                  \
-    " task.original_request_digest, task.trace, task.maker"
-#define TASK_COLUMN_COUNT 50
+    " task.original_request_digest, task.trace, task.maker, task.started_ms"
+#define TASK_COLUMN_COUNT 51
 
 /* TASK_COLUMNS of a stepped statement, and arguments, meta, other_params, original_arguments
  * and shown, which must follow, as a task without its bulk: no request, no outcome text. */

@@ -55,6 +55,34 @@ for (const [name, options] of [['desk', { viewport: { width: 1280, height: 800 }
   });
 }
 
+test('after the decision: what became of the call, its first words, and a button that ends it while it runs', { skip }, async (t) => {
+  const { upstream, admin, page, client, row } = await stage(t);
+  const long = 'é'.repeat(1000);
+  upstream.handlers['tools/call'] = ({ rpc, reply }) => (rpc.params.arguments?.hangs ? undefined : reply.result({ content: [{ type: 'text', text: `<b>${long}` }] }));
+  const { taskId: done } = await client.createTask('plain', {});
+  await admin.approve(done);
+  await admin.inState(done, 'completed');
+  await row(done).locator('.line').click();
+  await row(done).locator('.outcome-box:not([hidden])').waitFor();
+  assert.match(await row(done).locator('.execution').textContent(), /^began .+, took [\d,]+ ms$/);
+  assert.equal(await row(done).locator('.outcome-title').textContent(), 'Result');
+  const words = await row(done).locator('.outcome-text').textContent();
+  assert.ok(words.startsWith('<b>é') && words.endsWith('é…') && Buffer.byteLength(words) <= 1024 + 3, `${words.length}`);
+  assert.equal(await row(done).locator('button.cancel').isVisible(), false);
+  const { taskId: hangs } = await client.createTask('plain', { hangs: true });
+  await admin.approve(hangs);
+  await admin.inState(hangs, 'executing');
+  await page.reload();
+  await row(hangs).locator('.line').click();
+  await row(hangs).locator('button.cancel').waitFor();
+  assert.match(await row(hangs).locator('.execution').textContent(), /^runs since /);
+  page.on('dialog', (dialog) => dialog.accept());
+  await row(hangs).locator('button.cancel').click();
+  await admin.inState(hangs, 'cancelled');
+  await row(hangs).locator('button.cancel').waitFor({ state: 'hidden' });
+  assert.deepEqual(await violations(page), []);
+});
+
 test('high risk: approved only by who types the name of the tool; rejected without', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const call = async () => (await client.createTask('drop_table', { database: 'crm', table: { name: 'people' } })).taskId;

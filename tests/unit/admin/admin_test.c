@@ -197,7 +197,8 @@ START_TEST(a_task_has_every_member)
     scene_has(&scene,
               "\"principal\":\"agent "
               "1f2e\",\"principalBy\":\"client\",\"workflow\":\"default\",\"createdAt\":\"20");
-    scene_has(&scene, "\"executeBy\":null,\"decidedAt\":null,\"decidedBy\":null,\"reason\":null,"
+    scene_has(&scene, "\"executeBy\":null,\"execution\":null,\"decidedAt\":null,\"decidedBy\":null,"
+                      "\"reason\":null,"
                       "\"statusMessage\":\"\",\"digest\":\"");
 }
 END_TEST

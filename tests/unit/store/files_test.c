@@ -336,6 +336,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
                         "ALTER TABLE task DROP COLUMN policy_digest;"
                         "ALTER TABLE task DROP COLUMN owner_email;"
                         "ALTER TABLE task DROP COLUMN maker;"
+                        "ALTER TABLE task DROP COLUMN started_ms;"
                         "DROP TABLE audit; DROP TABLE audit_kept;"
                         "DROP TABLE audit_anchor;"
                         "ALTER TABLE task DROP COLUMN request_digest;"
