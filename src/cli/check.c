@@ -2,8 +2,10 @@
 #include "taskgate/cli/cli.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "taskgate/config/duration.h"
+#include "taskgate/core/memory.h"
 #include "taskgate/core/visible.h"
 
 #include "judgement.h"
@@ -129,6 +131,30 @@ static void append_table(struct buffer *out, const struct snapshot *snapshot)
     buffer_append(out, STR(" judges calls as well, and decides nothing.\n"));
 }
 
+/* It is true of every source that says nothing of its owners, and so no mistake: the gateway does
+ * not log it, and --strict does not count it. */
+static void advise(const struct config *config)
+{
+    struct config_problems problems = {0};
+    struct buffer text;
+    buffer_init(&text);
+    for (size_t i = 0; i < config->source_count; i++) {
+        const struct config_source *source = &config->sources[i];
+        if (!source->enabled || source->auth.issuer || source->has_identity)
+            continue;
+        char *message = memory_format(
+            "sources[%zu]: a task outlives its owner's token, and a client with a new token does "
+            "not find it; add auth, or write `identity: authorization`",
+            i);
+        config_problems_add(&problems, true, config->path, source->line, source->column, message);
+        free(message);
+    }
+    config_problems_write(&problems, &text);
+    fwrite(text.bytes ? text.bytes : "", 1, text.length, stderr);
+    buffer_finish(&text);
+    config_problems_finish(&problems);
+}
+
 int cli_check(int argc, char **argv)
 {
     const char *path = NULL;
@@ -152,6 +178,7 @@ int cli_check(int argc, char **argv)
     struct snapshot *snapshot = judgement_load(path, &warnings);
     if (!snapshot)
         return CLI_USAGE;
+    advise(snapshot->config);
     if (strict && warnings > 0) {
         snapshot_unref(snapshot);
         return CLI_USAGE;

@@ -70,7 +70,7 @@ const struct key config_keys[] = {
     {"sources[]", "description", KEY_TEXT, AT(config_source, description), .help = "For people."},
     {"sources[]", "enabled", KEY_BOOL, AT(config_source, enabled), .default_text = "true",
      .help = "`false` hides everything of the source."},
-    {"sources[]", "identity", KEY_CHOICE, AT(config_source, identity), .choices = &identities, .default_text = "authorization",
+    {"sources[]", "identity", KEY_CHOICE, AT(config_source, identity), FLAG(config_source, has_identity), .choices = &identities, .default_text = "authorization",
      .help = "The owner of a task: the holder of the `Authorization` header, or always the session. With `bearer_task` the holder; but a modern client (2026-07-28) also reaches a task by its id with any credentials that the server accepts, such as a token that took the place of the first. With `anonymous` the holder; but all requests without `Authorization` have one owner, in all sessions and without one: these clients share their tasks and results."},
     {"sources[]", "connections", KEY_CHOICE, AT(config_source, connections_per_owner), .choices = &connections, .default_text = "shared",
      .help = "With `shared` all clients' calls use the same connections to the server. With `per_owner` a connection carries the calls of one owner alone (see `identity`)."},

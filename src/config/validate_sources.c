@@ -212,6 +212,9 @@ void validate_sources(const struct draft *draft)
                      "V-010 no sources are defined");
     for (size_t i = 0; sources && i < draft->config->source_count; i++) {
         struct source_view view = {draft, sources->values[i], &draft->config->sources[i], i};
+        struct place place = source_text_place(draft->report.source, view.node->start);
+        draft->config->sources[i].line = place.line;
+        draft->config->sources[i].column = place.column;
         check_names(&view);
         check_expose(&view);
         check_extensions(&view);

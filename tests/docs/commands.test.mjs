@@ -119,7 +119,7 @@ for (const document of documents) {
       const file = path.join(folder, 'example.yaml');
       writeFileSync(file, block.text);
       const secrets = 'export OPERATOR_TOKEN=a DASHBOARD_TOKEN=b SERVER_TOKEN=c\n';
-      await runToItsEnd(`${secrets}! build/taskgate check --config '${file}' | grep warning && build/taskgate check --config '${file}'`, 0);
+      await runToItsEnd(`${secrets}! build/taskgate check --config '${file}' | grep warning | grep -v 'a task outlives its owner' && build/taskgate check --config '${file}'`, 0);
     });
   }
 }

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { AdminClient } from './lib/admin.mjs';
 import { Child, run } from './lib/child.mjs';
 import { rawClient } from './lib/client.mjs';
-import { BINARY, temporaryFolder, workflow } from './lib/gateway.mjs';
+import { BINARY, temporaryFolder, withoutAdvice, workflow } from './lib/gateway.mjs';
 import { freePort } from './lib/ports.mjs';
 import { scene } from './lib/scene.mjs';
 import { startUpstream, tool } from './lib/upstream.mjs';
@@ -68,7 +68,11 @@ test('wrong usage is exit 2, on stderr', async (t) => {
 test('check of a good file: exit 0 and a table of the rules', async (t) => {
   const { file, taskgate } = configured(t);
   const { code, stdout, stderr } = await taskgate(['check', '--config', file]);
-  assert.deepEqual([code, stderr], [0, '']);
+  assert.deepEqual([code, withoutAdvice(stderr)], [0, '']);
+  assert.match(stderr, /config\.yaml:3:\d+: warning: sources\[0\]: a task outlives its owner's token, and a client with a new token does not find it; add auth, or write `identity: authorization`\n/);
+  const owned = configured(t, GOOD.replace('kind: mcp', 'kind: mcp\n    identity: authorization'));
+  assert.equal((await owned.taskgate(['check', '--config', owned.file])).stderr, '');
+  assert.equal((await taskgate(['check', '--strict', '--config', file])).code, 0);
   assert.match(stdout, /delete_\*.*approve/);
   assert.match(stdout, /drop_\*.*deny/);
 });
@@ -177,7 +181,7 @@ for (const [what, [text, pattern]] of Object.entries(warned)) {
     const { code, stderr } = await taskgate(['check', '--config', file], { env });
     assert.equal(code, 0, stderr);
     assert.match(stderr, pattern);
-    assert.equal(stderr.trimEnd().split('\n').length, 1, stderr);
+    assert.equal(withoutAdvice(stderr).trimEnd().split('\n').length, 1, stderr);
     assert.equal((await taskgate(['check', '--strict', '--config', file], { env })).code, 2);
   });
 }
@@ -189,7 +193,7 @@ test('rules that are asked are not warned of: some callers, some servers, anothe
     - match: "drop_*"`;
   const { file, taskgate } = configured(t, GOOD.replace('    - match: "drop_*"', rules).replace('governance:', "  - {id: two, kind: mcp, url: 'http://127.0.0.1:9/', auth: {issuer: 'https://i.example', audience: a}}\ngovernance:"));
   const { code, stderr } = await taskgate(['check', '--config', file]);
-  assert.deepEqual([code, stderr], [0, '']);
+  assert.deepEqual([code, withoutAdvice(stderr)], [0, '']);
 });
 
 test('policy test needs no token, secret or header of the environment', async (t) => {

@@ -126,6 +126,8 @@ struct config_source {
     char *description; /* or NULL */
     bool enabled, hide_flagged;
     enum config_identity identity;
+    bool has_identity;                          /* it is written */
+    int line, column;                           /* of the source in its file */
     bool connections_per_owner;                 /* `connections: per_owner` */
     unsigned eras;                              /* CONFIG_ERA_… bits */
     unsigned bridge;                            /* BRIDGE_… bits */

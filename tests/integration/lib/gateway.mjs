@@ -52,6 +52,9 @@ export function configuration({ upstream, store, defaultAction = 'forward', rule
 /** One workflow `default` with the given timeout. */
 export const workflow = (timeout, more = {}) => ({ default: { destination: { type: 'admin' }, timeout, ...more } });
 
+/** The problems that `check` prints, without the advice about each source that says nothing of its owners. */
+export const withoutAdvice = (stderr) => stderr.replace(/^.*: warning: sources\[\d+\]: a task outlives its owner's token, .*\n/gm, '');
+
 /** The environment of a gateway whose test leaves a call open: it waits for that call no longer than this at its end. */
 export const BRIEF_DRAIN = { THOUGHTGATE_DRAIN_TIMEOUT_SECS: '1' };
 
