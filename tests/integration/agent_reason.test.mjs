@@ -79,7 +79,7 @@ test('a call without a good reason is refused, by whichever way it comes', async
 });
 
 test('a modern client, a bridged one and execute_tool: the same', async (t) => {
-  const { admin, connect, modern, upstream } = await modernScene(t, { rules, approval: workflow('10m'), source: { era: 'modern' }, upstream: { tools: TOOLS } });
+  const { admin, connect, modern, upstream } = await modernScene(t, { rules, approval: workflow('10m'), source: { era: 'modern' }, config: { pseudo_tools: { only: 'all' } }, upstream: { tools: TOOLS } });
   const client = modern({ token: 'owner' });
   assert.deepEqual(schemas((await client.send('tools/list', {})).message.result.tools), LISTED);
   refused((await client.send('tools/call', { name: 'drop', arguments: { name: 'x' } })).message);
