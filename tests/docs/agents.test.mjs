@@ -154,7 +154,7 @@ test('modern clients: each request is answered as the document says', { skip, ti
 });
 
 test('the table of tools is theirs', { skip }, async (t) => {
-  const { session } = await stage(t, []);
+  const { session } = await stage(t, [], { pseudo_tools: { only: 'all' } });
   const client = await session({});
   const { tools } = (await client.send('tools/list')).result;
   const theirs = (await client.send('tools/call', { name: 'list_tools', arguments: {} })).result.structuredContent.tools.map(({ name }) => name);

@@ -16,6 +16,7 @@ async function running(t, connectOptions) {
   const s = await scene(t, {
     rules: [['slow', 'approve']],
     approval: workflow('10m'),
+    config: { pseudo_tools: { only: 'all' } },
     upstream: { tools: [tool('slow')], handlers: { 'tools/call': ({ reply, id, params }) => {
       const stream = reply.sse();
       held.push({ ...stream, token: params._meta?.progressToken, finish: () => (stream.event({ jsonrpc: '2.0', id, result: { content: [] } }), stream.end()) });
@@ -69,7 +70,7 @@ test('for a client that knows no tasks they are kept for get_logs and get_notifi
 });
 
 test('a message on its own GET stream is relayed as it is, and kept as well', async (t) => {
-  const s = await scene(t, { upstream: { tools: [tool('slow')] } });
+  const s = await scene(t, { upstream: { tools: [tool('slow')] }, config: { pseudo_tools: { only: 'all' } } });
   const client = await s.connect({ capabilities: {} });
   const run = (name, args = {}) => client.result('tools/call', { name, arguments: args });
   await run('get_logs');
