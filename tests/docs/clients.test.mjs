@@ -18,7 +18,7 @@ const pinned = {
 };
 
 test('each client that was tried has the version of the tests', () => {
-  const [, section] = /^### Clients that were tried\n([^]*?)^## /m.exec(document);
+  const [, section] = /^### Clients that were tried\n([^]*?)^###? /m.exec(document);
   const rows = [...section.matchAll(/^\| ([^|]+) \| ([\d.]+) \|/gm)].map(([, client, version]) => [client, version]);
   assert.deepEqual(new Set(rows.map(([client]) => client)), new Set(Object.keys(pinned)));
   for (const [client, version] of rows) assert.equal(version, pinned[client], client);
