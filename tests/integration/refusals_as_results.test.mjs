@@ -118,15 +118,14 @@ test('-32011: another rule', async (t) => {
 });
 
 test('-32012: another definition', async (t) => {
-  const { connect, admin, upstream } = await stage(t);
+  const { connect, admin, upstream } = await stage(t, { wait: '200ms', config: { execution: 'on_result' } });
   const client = await connect(PLAIN);
   await client.result('tools/list');
-  const waiting = call(client);
-  const { id } = await admin.pending();
+  const id = await pendingTask(client);
+  await admin.approve(id);
   upstream.tools[0] = tool('delete_user', { description: 'Now deletes everybody' });
   await client.result('tools/list');
-  await admin.decide('approve', id);
-  refused(await waiting, DRIFTED, -32012, { error_type: 'transform_drift' });
+  refused(await fetchOf(client, id), DRIFTED, -32012, { error_type: 'transform_drift' });
 });
 
 test('-32013 where too many calls wait', async (t) => {

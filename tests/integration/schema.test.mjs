@@ -165,6 +165,7 @@ test('modern: a held call, from the question to its user to what is pending; the
   const call = async (more) => (await client.send('tools/call', { name: 'delete_user', arguments: {}, ...more })).message;
   const asked = own(t, 'InputRequiredResult', await call());
   assert.equal(asked.inputRequests.confirm.params.mode, 'form');
+  await new Promise((resolve) => setTimeout(resolve, 250)); // an answer within 200 ms is no person's
   const held = own(t, 'InputRequiredResult', await call({ requestState: asked.requestState, inputResponses: { confirm: { action: 'accept', content: { confirm: true } } } }));
   const pending = own(t, 'CallToolResult', await call({ requestState: held.requestState }));
   assert.equal(pending.resultType, 'complete');

@@ -328,16 +328,16 @@ async function reload(gateway, client) {
   stream.abort();
 }
 
-test('a changed definition of the tool before the approval is -32012', async (t) => {
-  const { upstream, admin, connect } = await stage(t);
+test('a definition of the tool that changes between the approval and the execution is -32012', async (t) => {
+  const { upstream, admin, connect } = await stage(t, { config: { execution: 'on_result' } });
   const client = await connect();
   await client.result('tools/list');
   const { taskId } = await client.createTask('delete_user');
+  await admin.approve(taskId);
   upstream.tools[0] = tool('delete_user', { description: 'Now deletes everybody' });
   await client.result('tools/list');
-  await admin.decide('approve', taskId);
-  await admin.inState(taskId, 'failed');
   const error = await client.error('tasks/result', { taskId });
+  assert.equal((await admin.task(taskId)).state, 'failed');
   assert.deepEqual([error.code, error.data.error_type, error.data.gate], [-32012, 'transform_drift', 'policy']);
   assert.equal(upstream.calls.length, 0);
 });
