@@ -29,7 +29,7 @@ async function diagrams(client, uri) {
 }
 
 test("the seed's five diagrams are its own, literally", async (t) => {
-  const { connect } = await scene(t, { upstream: withResources });
+  const { connect } = await scene(t, { upstream: withResources, config: { pseudo_tools: { only: 'all' } } });
   const client = await connect(plain);
   const seed = await diagrams(client, SEED);
   assert.deepEqual(seed.diagrams.map((d) => d.name), ['proxy_task_states', 'pending_elicitation_states', 'pending_sampling_states', 'tool_call_lifecycle', 'entity_relationships']);
