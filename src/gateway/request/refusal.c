@@ -154,7 +154,8 @@ void refusal_write_result(struct buffer *out, const struct call *call, enum json
     refusal_write_text(&text, call, error, object, task);
     buffer_append_text(out, "{\"content\":[{\"type\":\"text\",\"text\":");
     buffer_append_json_string(out, buffer_str(&text));
-    buffer_append_format(out, "}],\"isError\":true,\"_meta\":{\"" REFUSAL_ERROR "\":%.*s}}",
-                         STR_ARGS(object));
+    buffer_append_text(out, "}],\"isError\":true,\"_meta\":{\"" REFUSAL_ERROR "\":");
+    buffer_append(out, object);
+    buffer_append_text(out, "}}");
     buffer_finish(&text);
 }
