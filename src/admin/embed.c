@@ -65,7 +65,8 @@ static unsigned char *read_file(const char *path, size_t *length)
 static void write_bytes(FILE *out, const unsigned char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++)
-        fprintf(out, "%s%d,", i % 20 == 0 ? "\n" : "", bytes[i] < 128 ? bytes[i] : bytes[i] - 256);
+        /* A byte above 127 is no char where that is signed, and a negative one none where not. */
+        fprintf(out, bytes[i] < 128 ? "%s%d," : "%s(char)%d,", i % 20 == 0 ? "\n" : "", bytes[i]);
 }
 
 static void write_text(FILE *out, const char *name, const char *path)

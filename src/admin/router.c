@@ -243,7 +243,7 @@ static bool is_probe(const struct http_exchange *exchange)
 {
     struct str id;
     const struct route *route = find_route(exchange, &id);
-    return route && any_client(route);
+    return route && any_client(route) && route->handle != idle_wait;
 }
 
 void router_handle(struct http_exchange *exchange, void *context)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/str.h"
 #include "taskgate/upstream/curl_library.h"
 
 #include "local_gateway.h"
@@ -74,7 +75,10 @@ int cli_health(int argc, char **argv)
     if (!given)
         local_gateway_find(&local, path);
     const char *base = given ? given : local.url ? local.url : DEFAULT_URL;
-    char *url = memory_format("%s/%s", base, ready ? "ready" : "health");
+    struct str trimmed = str_from(base);
+    while (str_ends_with(trimmed, STR("/")))
+        trimmed.length--;
+    char *url = memory_format("%.*s/%s", STR_ARGS(trimmed), ready ? "ready" : "health");
     int code = ask(url);
     free(url);
     local_gateway_finish(&local);

@@ -44,7 +44,10 @@ static bool write_default(const char *path)
         return errno == EEXIST;
     size_t length = strlen(serve_default_policy);
     bool good = write(fd, serve_default_policy, length) == (ssize_t)length;
-    return close(fd) == 0 && good;
+    good = close(fd) == 0 && good;
+    if (!good)
+        unlink(path); /* the next start is not to take half of it */
+    return good;
 }
 
 static bool uses_default_store(const char *path)

@@ -28,7 +28,10 @@
 #define COMPILER "GCC " __VERSION__
 #endif
 
-enum { VERSION_BYTES = 32 };
+enum {
+    VERSION_BYTES = 32,
+    COMMIT_CHARACTERS = 40 /* a build outside a repository has another word */
+};
 
 /* libcurl is loaded when it is first needed, and may not be there. */
 static const char *curl_loaded(void)
@@ -59,7 +62,7 @@ static void append_text(struct buffer *out, const char *text)
 
 static void append_json(struct buffer *out, const struct part *parts, size_t count)
 {
-    const char *commit = VERSION_COMMIT[0] ? VERSION_COMMIT : NULL;
+    const char *commit = sizeof VERSION_COMMIT - 1 == COMMIT_CHARACTERS ? VERSION_COMMIT : NULL;
     buffer_append_text(out, "{\"version\":");
     append_text(out, TASKGATE_VERSION);
     buffer_append_text(out, ",\"commit\":");

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { sample } from './lib/admin.mjs';
 import { fastClock, fastClockMissing } from './lib/fast_clock.mjs';
 import { workflow } from './lib/gateway.mjs';
+import { modernScene } from './lib/modern_scene.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
@@ -184,4 +185,21 @@ test('at most 1,000 are in force: the next one is 429, and has room once one is 
   assert.equal(new Set([...first.blocks, ...second.blocks].map(({ id }) => id)).size, 200);
   assert.equal((await alice.post(`/api/v1/blocks/${json.id}/lift`, {})).status, 200);
   assert.equal((await block(task)).status, 201);
+});
+
+test('a client of the modern era is blocked, too: plain calls, held ones, and their rounds', async (t) => {
+  const { modern, admin: approver, upstream } = await modernScene(t, { rules: [{ match: 'drop*', action: 'approve' }], approval: workflow('10m'), upstream: { tools: [tool('drop'), tool('read')] } });
+  const client = modern({ capabilities: {}, token: 'A' });
+  const call = async (name, more) => (await client.send('tools/call', { name, arguments: {}, ...more })).message;
+  assert.ok((await call('read')).result.content);
+  const { taskId } = await modern({ token: 'A' }).create('drop');
+  const made = await approver.post('/api/v1/blocks', { task: taskId, for: '1h', reason: 'it runs wild' });
+  assert.equal(made.status, 201, made.text);
+  const before = upstream.calls.length;
+  for (const name of ['read', 'drop']) {
+    const { error } = await call(name);
+    assert.deepEqual([error.code, error.data.error_type, error.data.reason], [-32014, 'caller_blocked', 'it runs wild'], name);
+  }
+  assert.equal(upstream.calls.length, before, 'nothing reached the server');
+  assert.ok((await modern({ capabilities: {}, token: 'B' }).send('tools/call', { name: 'read', arguments: {} })).message.result.content);
 });

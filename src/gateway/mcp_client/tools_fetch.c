@@ -140,7 +140,7 @@ static bool reopens(struct fetch *fetch, const struct rpc_call_reply *reply)
 {
     if (fetch->walk.pages > 0 || fetch->is_modern)
         return false;
-    if (fetch->was_parked && reply->status >= 400 && reply->status < 500) {
+    if (fetch->was_parked && reply->status > 0) {
         headers_finish(&fetch->headers);
         fetch->was_parked = fetch->own_session = false;
         rpc_call_with_own_session(fetch);

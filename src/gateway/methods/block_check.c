@@ -27,6 +27,9 @@ bool block_check_refused(struct call *call)
     struct buffer reason;
     buffer_init(&reason);
     enum blocks_verdict verdict = blocks_judge(&caller, &reason);
+    /* The name of the client is not known, and may be that of a block. */
+    if (verdict == BLOCKS_FREE && call->facts_failed)
+        verdict = BLOCKS_UNKNOWN;
     if (verdict == BLOCKS_BLOCKED)
         refuse(call, buffer_str(&reason));
     else if (verdict == BLOCKS_UNKNOWN)

@@ -31,7 +31,9 @@ static void pin_skills(const struct call *call, struct str result)
     buffer_init(&entry);
     buffer_append_format(&entry, "[%.*s]", STR_ARGS(skill));
     definition_watch_see_entries(watch, call->source, DEFINITION_SKILL, skills, is_whole);
-    definition_watch_see_entries(watch, call->source, DEFINITION_SKILL, buffer_str(&entry), false);
+    if (skill.length > 0)
+        definition_watch_see_entries(watch, call->source, DEFINITION_SKILL, buffer_str(&entry),
+                                     false);
     buffer_finish(&entry);
 }
 

@@ -1,6 +1,7 @@
 /* `tools/call` of a modern client: the gates of every call, then it goes up, or is refused. Each
  * round of a conversation with the server is a whole call, which is judged anew. `params.task`
  * means nothing in this era. */
+#include "block_check.h"
 #include "bridge_down/bridge_down.h"
 #include "compat/plain_call.h"
 #include "decision/decision_log.h"
@@ -14,6 +15,7 @@
 #include "run/task_create.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/gateway/blocks.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 #include "tool_judgement.h"
@@ -168,13 +170,11 @@ static void judge_or_run(struct call *call)
         judge(call);
 }
 
-void modern_call_handle(struct call *call)
+/* The caller is not blocked. */
+static void handle(struct call *call)
 {
     struct policy_request request;
     struct policy_decision decision;
-    if (!tool_judgement_is_well_formed(call) || !modern_has_good_rounds(call) ||
-        !parameter_check_passes(call))
-        return;
     if (!request_state_is_ours(call) && !has_own_tasks(call) &&
         tool_judgement_is_plain(call, &request, &decision) && !pseudo_tool_called(call)) {
         const struct decision_log_entry entry = {.snapshot = call->snapshot,
@@ -188,4 +188,23 @@ void modern_call_handle(struct call *call)
     }
     call_identify(call);
     call_with_facts(call, judge_or_run);
+}
+
+static void check_and_handle(struct call *call)
+{
+    if (!block_check_refused(call))
+        handle(call);
+}
+
+void modern_call_handle(struct call *call)
+{
+    if (!tool_judgement_is_well_formed(call) || !modern_has_good_rounds(call) ||
+        !parameter_check_passes(call))
+        return;
+    if (!blocks_any()) {
+        handle(call);
+    } else {
+        call_identify(call);
+        call_with_facts(call, check_and_handle);
+    }
 }

@@ -91,8 +91,9 @@ static struct jsonrpc_error_data data_of(const struct call *call)
 static bool refuse(struct call *call, struct str result, struct buffer *message)
 {
     const struct jsonrpc_error_data data = data_of(call);
-    if (json_member(result, "inputRequests").length > 0 ||
-        all_may(call, call->envelope.uri.text, json_member(result, "contents")))
+    struct str contents = json_member(result, "contents");
+    bool only_asks = contents.length == 0 && json_member(result, "inputRequests").length > 0;
+    if (only_asks || all_may(call, call->envelope.uri.text, contents))
         return false;
     dialect_write_error(call->dialect, message, call->envelope.id, JSONRPC_DIGEST_MISMATCH,
                         STR_EMPTY, &data);

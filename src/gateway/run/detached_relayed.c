@@ -55,8 +55,6 @@ static bool is_to_be_promoted(const struct call *call)
 static void be_patient(struct call *call)
 {
     int64_t limit_ms = call->snapshot->config->times.execution_timeout_ms;
-    if (call->snapshot->config->pseudo.promote != PROMOTE_LEFT || call->is_executed)
-        return;
     if (call->is_bridged)
         bridge_call_set_silence(call, limit_ms);
     else

@@ -114,11 +114,13 @@ static struct execution *obtain(struct gateway_worker *worker, const struct task
 }
 
 /* An owner by token may omit the session, in which the call is to run all the same. */
-static void keep_session(struct headers *headers, const struct execution *execution)
+static bool keep_session(struct headers *headers, const struct execution *execution)
 {
     struct str session = headers_find(&execution->base.headers, "mcp-session-id");
-    if (session.length > 0)
-        headers_add(headers, STR("mcp-session-id"), session);
+    if (session.length == 0)
+        return false;
+    headers_add(headers, STR("mcp-session-id"), session);
+    return true;
 }
 
 /* NULL: the call's headers differ from those of the approved call, so its credentials are not used.
@@ -136,16 +138,19 @@ static struct execution *hold(const struct call *call, const struct task *task)
     if (!request_headers_take(call->worker->gateway->request_headers, id, str_from(audience.key),
                               task->headers_digest, call->exchange, &headers))
         return NULL;
-    if (execution && headers_find(&headers, "mcp-session-id").length == 0)
-        keep_session(&headers, execution);
+    bool keeps_session = execution && headers_find(&headers, "mcp-session-id").length == 0 &&
+                         keep_session(&headers, execution);
     headers_fit(&headers);
     execution = obtain(call->worker, task);
     headers_finish(&execution->base.headers);
     execution->base.headers = headers;
     execution->has_all_headers = false;
     execution_token_take(execution, call);
-    execution->base.audience = audience;
-    memcpy(execution->base.session, call->session, sizeof execution->base.session);
+    /* The questions of the call go to those who can be asked in its session. */
+    if (!keeps_session) {
+        execution->base.audience = audience;
+        memcpy(execution->base.session, call->session, sizeof execution->base.session);
+    }
     return execution;
 }
 

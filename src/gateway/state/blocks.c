@@ -127,11 +127,31 @@ static void load(void *context)
                      (struct store_call){table.loop, on_page, NULL});
 }
 
+/* A change is not announced again, so all of them are read anew. */
+static void lose(void)
+{
+    log_error("A change of the blocks could not be read; no tool is called until all were read");
+    pthread_rwlock_wrlock(&table.lock);
+    while (table.count > 0)
+        finish(&table.items[--table.count]);
+    table.is_unknown = true;
+    note_change();
+    pthread_rwlock_unlock(&table.lock);
+    table.has_failed = true;
+    table.loaded_before = 0;
+    if (!table.is_closed)
+        loop_timer_start(&table.retry, RETRY_MS);
+}
+
 static void on_block(void *context, const struct store_reply *reply)
 {
     (void)context;
-    if (reply->status == STORE_OK && table.is_started)
+    if (!table.is_started)
+        return;
+    if (reply->status == STORE_OK)
         blocks_put(&reply->blocks[0]);
+    else if (reply->status == STORE_FAILED)
+        lose();
 }
 
 static void on_change(void *context, struct str id)

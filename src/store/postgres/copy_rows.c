@@ -128,8 +128,8 @@ static bool number_behind(struct database *database, const char *table)
 static bool finish(struct database *database)
 {
     return number_behind(database, "sign_in") && number_behind(database, "grant") &&
-           number_behind(database, "block") && number_behind(database, "outbox_notice") &&
-           number_behind(database, "outbox_delivery");
+           number_behind(database, "block") && number_behind(database, "definition") &&
+           number_behind(database, "outbox_notice") && number_behind(database, "outbox_delivery");
 }
 
 const struct copy_rows postgres_copy_rows = {
