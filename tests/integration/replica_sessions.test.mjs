@@ -16,7 +16,7 @@ const file = wholeFile();
 const PENDING = 'io.modelcontextprotocol/pending-elicitations';
 const RESPONSE = 'io.modelcontextprotocol/elicitation-response';
 const ASKABLE = { tasks: {}, elicitation: {} };
-const SETTINGS = { rules: [['delete_*', 'approve'], ['book_*', 'approve']], config: { pseudo_tools: { wait: '200ms', wait_max: '200ms' } } };
+const SETTINGS = { rules: [['delete_*', 'approve'], ['book_*', 'approve']], config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', wait_max: '200ms' } } };
 
 let postgres, upstream, a, b;
 const held = [];
