@@ -55,7 +55,7 @@ async function startReplica(t, place, number) {
       state_key: { env: 'STATE_KEY' },
       replica: { id: `replica-${number}`, address: `http://${host}:${await freePort()}`, key_env: 'REPLICA_KEY' },
       // Held calls and questions end before the patience of their clients, and before a leg is over.
-      pseudo_tools: { wait: '2s', wait_max: '2s', rounds: 9 },
+      pseudo_tools: { promote: 'wait', only: 'all', wait: '2s', wait_max: '2s', rounds: 9 },
       pseudo_tasks: { elicitation_timeout: '15s' },
       limits: { pending_per_principal: 100_000, pending_total: 100_000 },
     },
