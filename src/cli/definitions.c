@@ -139,7 +139,7 @@ static int find(struct admin_client *client, const struct wanted *wanted, struct
     return CLI_DONE;
 }
 
-static int accept(struct admin_client *client, struct str definition, bool json)
+static int accept_one(struct admin_client *client, struct str definition, bool json)
 {
     static const char *const members[] = {"source", "kind", "name", "digest"};
     struct buffer body, answer;
@@ -173,7 +173,7 @@ static int with_one(const struct wanted *wanted, bool accepts)
     buffer_init(&answer);
     int code = find(client, wanted, &answer, &definition);
     if (code == CLI_DONE)
-        code = accepts ? accept(client, definition, wanted->json)
+        code = accepts ? accept_one(client, definition, wanted->json)
                        : print(definition, wanted->json, append_definition);
     buffer_finish(&answer);
     admin_client_destroy(client);

@@ -192,9 +192,9 @@ static char *statement_of(struct database *lists, const struct store_task_query 
     ck_assert(store_postgres.tasks->list(lists, query, 10, visit, NULL));
     PQuntrace(lists->handle);
     fclose(messages);
-    char *sql = strstr(text, "\"SELECT sequence"), *end = sql ? strchr(sql + 1, '"') : NULL;
-    ck_assert_msg(end != NULL, "%s", text);
-    sql = memory_format("%.*s", (int)(end - sql - 1), sql + 1);
+    const char *quoted = strstr(text, "\"SELECT sequence");
+    ck_assert_msg(quoted != NULL, "%s", text);
+    char *sql = memory_format("%.*s", (int)strcspn(quoted + 1, "\""), quoted + 1);
     free(text);
     return sql;
 }
