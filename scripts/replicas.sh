@@ -5,7 +5,7 @@
 
 replica_count=3
 database_folder='' balancer_pid=''
-replica_pids=() replica_ports=() replica_admin_ports=()
+replica_pids=() replica_ports=() replica_admin_ports=() own_ports=()
 
 # The folder with the programs of the newest PostgreSQL; those that Debian installs are not on PATH.
 postgres_programs() {
@@ -29,16 +29,18 @@ need_replica_programs() {
         fail "--postgres brings a store of its own; take store, replica and state_key out of $policy"
 }
 
-# Below the ports that the kernel gives to outgoing connections.
+# Below the ports that the kernel gives to outgoing connections, and none that something here will listen on later.
 free_port() {
     local port tries=0
+    local meant=" $proxy_port $admin_port $example_port ${replica_ports[*]} ${replica_admin_ports[*]} ${own_ports[*]} "
     while [ "$tries" -lt 50 ]; do
+        tries=$((tries + 1))
         port=$((10240 + RANDOM % 22000))
+        case $meant in *" $port "*) continue ;; esac
         (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null || {
             printf '%s\n' "$port"
             return
         }
-        tries=$((tries + 1))
     done
     fail 'no free port between 10240 and 32240'
 }
@@ -147,7 +149,8 @@ start_replicas() {
     TASKGATE_REPLICA_KEY=$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')
     export TASKGATE_STORE_URL TASKGATE_STATE_KEY TASKGATE_REPLICA_KEY
     for ((number = 1; number <= replica_count; number++)); do
-        start_replica "$number" "$(free_port)"
+        own_ports+=("$(free_port)")
+        start_replica "$number" "${own_ports[-1]}"
     done
     start_balancer
 }
