@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The table of libraries in docs/clients.md, made from the file that their tests read. --write puts it there.
+// The tables of libraries and servers in docs/clients.md, made from the files that their tests read. --write puts them
+// there.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,13 +13,34 @@ const line = (cells) => `| ${cells.join(' | ')} |`;
 
 export const tables = { libraries, servers };
 
+const table = (heads, rows) => [line(heads), line(Array(heads.length).fill('---')), ...rows.map(line)].join('\n');
+
+/* Two tables and a list, because a row of a table cannot be wrapped. */
 function libraries() {
   const rows = rowsOf('libraries');
   return [
-    line(['Library', 'Package', 'Version', 'Era', 'Tried', 'Own limit of a call', 'Sends when it gives up', 'Its model sees of a refusal', 'Configuration']),
-    line(Array(9).fill('---')),
-    ...rows.map((row) => line([row.name, code(row.package), row.version, row.era, row.tried, row.limit, sent(row), code(row.refusal), configured(row)])),
-  ].join('\n');
+    table(['Library', 'Package', 'Version', 'Era', 'Tried', 'Own limit of a call'], rows.map((row) => [row.name, code(row.package), row.version, row.era, row.tried, row.limit])),
+    table(['Library', 'Sends when it gives up', 'Configuration'], rows.map((row) => [row.name, sent(row), configured(row)])),
+    'Its model sees of a refusal:',
+    seen(rows).join('\n'),
+  ].join('\n\n');
+}
+
+/** The words that models see, with the libraries that show it so: an item each, in lines of 120 columns. */
+function seen(rows) {
+  const names = new Map();
+  for (const { refusal, name } of rows) names.set(refusal, [...(names.get(refusal) ?? []), name]);
+  return [...names].map(([refusal, by]) => wrapped(`- ${code(refusal)}: ${by.join(', ')}`));
+}
+
+function wrapped(text) {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const longer = lines.at(-1) === '' ? word : `${lines.at(-1)} ${word}`;
+    if (longer.length <= 120) lines[lines.length - 1] = longer;
+    else lines.push(`  ${word}`);
+  }
+  return lines.join('\n');
 }
 
 const code = (text) => `\`${text.replaceAll('|', '\\|')}\``;
@@ -33,11 +55,8 @@ function configured({ set, source, slow }) {
 }
 
 function servers() {
-  return [
-    line(['Package', 'Version', 'From', 'Tried', 'Serves HTTP']),
-    line(Array(5).fill('---')),
-    ...rowsOf('servers').map((row) => line([code(row.package), row.version, row.from, row.tried, row.wrapper ? `by ${code(row.wrapper)}` : 'itself'])),
-  ].join('\n');
+  const rows = rowsOf('servers');
+  return table(['Package', 'Version', 'From', 'Tried', 'Serves HTTP'], rows.map((row) => [code(row.package), row.version, row.from, row.tried, row.wrapper ? `by ${code(row.wrapper)}` : 'itself']));
 }
 
 /** The page with each table put between its marks. */
