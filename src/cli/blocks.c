@@ -5,14 +5,13 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
-#include "taskgate/json/visible.h"
 
 #include "admin_client.h"
+#include "listing.h"
 #include "options.h"
 #include "subcommands.h"
 #include "tasks.h"
 #include "tasks_pages.h"
-#include "terminal.h"
 
 /* ---- as text ---- */
 
@@ -48,42 +47,7 @@ static void append_block(struct buffer *out, struct str block)
 
 static void append_list(struct buffer *out, struct str list)
 {
-    struct str block;
-    size_t position = 0;
-    bool is_empty = true;
-    while (json_next_element(json_member(list, "blocks"), &position, &block)) {
-        append_block(out, block);
-        is_empty = false;
-    }
-    if (is_empty)
-        buffer_append_text(out, "No blocks.\n");
-    if (json_type(json_member(list, "nextCursor")) == JSON_STRING) {
-        buffer_append_text(out, "More: --cursor ");
-        tasks_append_member(out, list, "nextCursor");
-        buffer_append_char(out, '\n');
-    }
-}
-
-/* ---- asking ---- */
-
-static int ask(struct admin_client *client, const struct admin_request *request, bool json,
-               void (*append)(struct buffer *out, struct str answer))
-{
-    struct buffer body, text;
-    buffer_init(&body);
-    buffer_init(&text);
-    int code = admin_client_send(client, request, &body);
-    if (code == CLI_DONE && json) {
-        visible_append_json(&text, buffer_str(&body));
-        buffer_append_char(&text, '\n');
-    } else if (code == CLI_DONE) {
-        append(&text, buffer_str(&body));
-    }
-    if (code == CLI_DONE && !terminal_write(&text))
-        code = CLI_FAILURE;
-    buffer_finish(&text);
-    buffer_finish(&body);
-    return code;
+    listing_append_page(out, list, "blocks", append_block);
 }
 
 /* ---- taskgate block ---- */
@@ -110,7 +74,7 @@ static int make(struct admin_client *client, const struct wish *wish)
     buffer_append_char(&body, '}');
     const struct admin_request request = {
         .method = "POST", .path = "/api/v1/blocks", .body = buffer_str(&body)};
-    code = ask(client, &request, wish->json, append_block);
+    code = listing_ask(client, &request, wish->json, append_block);
     buffer_finish(&body);
     free(task);
     return code;
@@ -177,7 +141,7 @@ static int run_list(int argc, char **argv)
     char *path = memory_format("/api/v1/blocks?limit=100%s%s%s", all ? "" : "&state=active",
                                place ? "&cursor=" : "", place ? place : "");
     const struct admin_request request = {.method = "GET", .path = path};
-    int code = ask(client, &request, json, append_list);
+    int code = listing_ask(client, &request, json, append_list);
     free(path);
     free(place);
     admin_client_destroy(client);
@@ -210,7 +174,7 @@ static int run_lift(int argc, char **argv)
     char *encoded = admin_client_encode(client, id);
     char *path = memory_format("/api/v1/blocks/%s/lift", encoded);
     const struct admin_request request = {.method = "POST", .path = path, .body = STR("{}")};
-    int code = ask(client, &request, json, append_block);
+    int code = listing_ask(client, &request, json, append_block);
     free(path);
     free(encoded);
     admin_client_destroy(client);

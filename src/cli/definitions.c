@@ -9,10 +9,10 @@
 #include "taskgate/json/visible.h"
 
 #include "admin_client.h"
+#include "listing.h"
 #include "options.h"
 #include "subcommands.h"
 #include "tasks.h"
-#include "terminal.h"
 
 /* The definitions that are asked for; NULL: any. */
 struct wanted {
@@ -62,20 +62,7 @@ static void append_definition(struct buffer *out, struct str definition)
 
 static void append_list(struct buffer *out, struct str list)
 {
-    struct str definition;
-    size_t position = 0;
-    bool is_empty = true;
-    while (json_next_element(json_member(list, "definitions"), &position, &definition)) {
-        append_head(out, definition);
-        is_empty = false;
-    }
-    if (is_empty)
-        buffer_append_text(out, "No definitions.\n");
-    if (json_type(json_member(list, "nextCursor")) == JSON_STRING) {
-        buffer_append_text(out, "More: --cursor ");
-        tasks_append_member(out, list, "nextCursor");
-        buffer_append_char(out, '\n');
-    }
+    listing_append_page(out, list, "definitions", append_head);
 }
 
 /* ---- asking ---- */
@@ -107,21 +94,6 @@ static int fetch(struct admin_client *client, const struct wanted *wanted, struc
     return code;
 }
 
-static int print(struct str answer, bool json, void (*append)(struct buffer *out, struct str text))
-{
-    struct buffer text;
-    buffer_init(&text);
-    if (json) {
-        visible_append_json(&text, answer);
-        buffer_append_char(&text, '\n');
-    } else {
-        append(&text, answer);
-    }
-    int code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
-    buffer_finish(&text);
-    return code;
-}
-
 /* The one definition of the name. */
 static int find(struct admin_client *client, const struct wanted *wanted, struct buffer *answer,
                 struct str *definition)
@@ -142,9 +114,8 @@ static int find(struct admin_client *client, const struct wanted *wanted, struct
 static int accept_one(struct admin_client *client, struct str definition, bool json)
 {
     static const char *const members[] = {"source", "kind", "name", "digest"};
-    struct buffer body, answer;
+    struct buffer body;
     buffer_init(&body);
-    buffer_init(&answer);
     buffer_append_char(&body, '{');
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         json_add_key(&body, members[i]);
@@ -153,11 +124,8 @@ static int accept_one(struct admin_client *client, struct str definition, bool j
     buffer_append_char(&body, '}');
     const struct admin_request request = {
         .method = "POST", .path = "/api/v1/definitions/accept", .body = buffer_str(&body)};
-    int code = admin_client_send(client, &request, &answer);
-    if (code == CLI_DONE)
-        code = print(buffer_str(&answer), json, append_definition);
+    int code = listing_ask(client, &request, json, append_definition);
     buffer_finish(&body);
-    buffer_finish(&answer);
     return code;
 }
 
@@ -174,7 +142,7 @@ static int with_one(const struct wanted *wanted, bool accepts)
     int code = find(client, wanted, &answer, &definition);
     if (code == CLI_DONE)
         code = accepts ? accept_one(client, definition, wanted->json)
-                       : print(definition, wanted->json, append_definition);
+                       : listing_print(definition, wanted->json, append_definition);
     buffer_finish(&answer);
     admin_client_destroy(client);
     return code;
@@ -244,7 +212,7 @@ static int run_list(int argc, char **argv)
     buffer_init(&answer);
     int code = fetch(client, &wanted, &answer);
     if (code == CLI_DONE)
-        code = print(buffer_str(&answer), wanted.json, append_list);
+        code = listing_print(buffer_str(&answer), wanted.json, append_list);
     buffer_finish(&answer);
     admin_client_destroy(client);
     return code;

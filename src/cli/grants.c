@@ -8,10 +8,10 @@
 #include "taskgate/json/visible.h"
 
 #include "admin_client.h"
+#include "listing.h"
 #include "options.h"
 #include "subcommands.h"
 #include "tasks.h"
-#include "terminal.h"
 
 /* ---- as text ---- */
 
@@ -50,44 +50,15 @@ static void append_grant(struct buffer *out, struct str grant)
 
 static void append_list(struct buffer *out, struct str list)
 {
-    struct str grant;
-    size_t position = 0;
-    bool is_empty = true;
-    while (json_next_element(json_member(list, "grants"), &position, &grant)) {
-        append_grant(out, grant);
-        is_empty = false;
-    }
-    if (is_empty)
-        buffer_append_text(out, "No grants.\n");
-    if (json_type(json_member(list, "nextCursor")) == JSON_STRING) {
-        buffer_append_text(out, "More: --cursor ");
-        tasks_append_member(out, list, "nextCursor");
-        buffer_append_char(out, '\n');
-    }
+    listing_append_page(out, list, "grants", append_grant);
 }
 
 /* ---- the subcommands ---- */
 
-static int ask(const struct admin_request *request, bool json,
-               void (*append)(struct buffer *out, struct str answer))
+static int ask(const struct admin_request *request, bool json, listing_append append)
 {
-    struct buffer body, text;
     struct admin_client *client = admin_client_create();
-    if (!client)
-        return CLI_USAGE;
-    buffer_init(&body);
-    buffer_init(&text);
-    int code = admin_client_send(client, request, &body);
-    if (code == CLI_DONE && json) {
-        visible_append_json(&text, buffer_str(&body));
-        buffer_append_char(&text, '\n');
-    } else if (code == CLI_DONE) {
-        append(&text, buffer_str(&body));
-    }
-    if (code == CLI_DONE && !terminal_write(&text))
-        code = CLI_FAILURE;
-    buffer_finish(&text);
-    buffer_finish(&body);
+    int code = client ? listing_ask(client, request, json, append) : CLI_USAGE;
     admin_client_destroy(client);
     return code;
 }

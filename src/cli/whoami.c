@@ -4,9 +4,9 @@
 #include "taskgate/json/visible.h"
 
 #include "admin_client.h"
+#include "listing.h"
 #include "options.h"
 #include "tasks.h"
-#include "terminal.h"
 
 /* "groups:  dba, it"; nothing for an empty list. */
 static void append_list(struct buffer *out, const char *label, struct str list)
@@ -43,26 +43,6 @@ static void append_who(struct buffer *out, struct str who)
     append_member(out, "via:", who, "via");
 }
 
-static int ask(struct admin_client *client, bool json)
-{
-    struct buffer body, text;
-    const struct admin_request request = {.method = "GET", .path = "/api/v1/whoami"};
-    buffer_init(&body);
-    buffer_init(&text);
-    int code = admin_client_send(client, &request, &body);
-    if (code == CLI_DONE && json) {
-        visible_append_json(&text, buffer_str(&body));
-        buffer_append_char(&text, '\n');
-    } else if (code == CLI_DONE) {
-        append_who(&text, buffer_str(&body));
-    }
-    if (code == CLI_DONE && !terminal_write(&text))
-        code = CLI_FAILURE;
-    buffer_finish(&text);
-    buffer_finish(&body);
-    return code;
-}
-
 int cli_whoami(int argc, char **argv)
 {
     bool json = false;
@@ -78,7 +58,8 @@ int cli_whoami(int argc, char **argv)
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
     struct admin_client *client = admin_client_create();
-    int code = client ? ask(client, json) : CLI_USAGE;
+    const struct admin_request request = {.method = "GET", .path = "/api/v1/whoami"};
+    int code = client ? listing_ask(client, &request, json, append_who) : CLI_USAGE;
     admin_client_destroy(client);
     return code;
 }
