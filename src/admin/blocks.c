@@ -17,8 +17,6 @@
 #include "query.h"
 #include "reply.h"
 
-#define LIMIT_DEFAULT 20
-#define LIMIT_MAX 100
 #define SHORTEST_MS INT64_C(60000)
 #define LONGEST_MS (INT64_C(30) * 86400000)
 
@@ -41,70 +39,25 @@ static void write_block(struct buffer *out, const struct store_block *block)
 
 /* ---- the list ---- */
 
-static void answer_list(void *context, const struct store_reply *reply)
+static void write_one(struct buffer *out, const struct store_reply *reply, size_t i,
+                      const struct pending_reply *pending)
 {
-    struct pending_reply *pending = pending_reply_from(context);
-    struct http_exchange *exchange = pending_reply_take(pending);
-    struct buffer body;
-    buffer_init(&body);
-    buffer_append_text(&body, "{\"blocks\":[");
-    size_t count = reply->block_count - (reply->has_more ? 1 : 0);
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            buffer_append_char(&body, ',');
-        write_block(&body, &reply->blocks[i]);
-    }
-    buffer_append_text(&body, "],\"nextCursor\":");
-    if (reply->has_more) {
-        char cursor[QUERY_CURSOR_BYTES];
-        struct query_place last = {STORE_BY_CREATION, reply->last_sequence, 0};
-        query_cursor(&last, cursor);
-        buffer_append_format(&body, "\"%s\"}", cursor);
-    } else {
-        buffer_append_text(&body, "null}");
-    }
-    if (exchange && reply->status == STORE_OK)
-        reply_json(exchange, 200, &body);
-    else if (exchange)
-        pending_reply_with_task(exchange, reply, pending);
-    buffer_finish(&body);
-    pending_reply_destroy(pending);
+    (void)pending;
+    write_block(out, &reply->blocks[i]);
 }
 
-struct list_query {
-    bool in_force_only;
-    int64_t before_sequence;
-    uint64_t limit;
-};
-
-static bool read_parameter(void *context, struct str key, struct str value, struct error *error)
+static void answer_list(void *context, const struct store_reply *reply)
 {
-    struct list_query *query = context;
-    struct query_place place;
-    if (str_equal(key, STR("state"))) {
-        query->in_force_only = str_equal(value, STR("active"));
-        return query->in_force_only || error_set(error, "state may be active alone");
-    }
-    if (str_equal(key, STR("limit")))
-        return (str_to_u64(value, &query->limit) && query->limit >= 1 &&
-                query->limit <= LIMIT_MAX) ||
-               error_set(error, "limit must be a whole number from 1 to %d", LIMIT_MAX);
-    if (!str_equal(key, STR("cursor")))
-        return error_set(error,
-                         "\"%.*s\" is not a parameter here; there are state, limit and cursor",
-                         STR_ARGS(key));
-    if (!query_read_cursor(value, &place, error))
-        return false;
-    query->before_sequence = place.sequence;
-    return place.order == STORE_BY_CREATION ||
-           error_set(error, "cursor does not come from a list of blocks");
+    size_t count = reply->block_count - (reply->has_more ? 1 : 0);
+    pending_reply_with_page(pending_reply_from(context), reply,
+                            &(struct pending_page){"blocks", count, write_one});
 }
 
 void blocks_list(const struct request *request)
 {
-    struct list_query query = {.limit = LIMIT_DEFAULT};
+    struct query_lasting query = {.what = "blocks"};
     struct error error = {""};
-    if (!query_each(http_query(request->exchange), read_parameter, &query, &error)) {
+    if (!query_parse_lasting(&query, http_query(request->exchange), &error)) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
         return;
     }

@@ -43,34 +43,18 @@ static void write_definition(struct buffer *out, const struct store_definition *
 
 /* ---- the list ---- */
 
+static void write_one(struct buffer *out, const struct store_reply *reply, size_t i,
+                      const struct pending_reply *pending)
+{
+    (void)pending;
+    write_definition(out, &reply->definitions[i]);
+}
+
 static void answer_list(void *context, const struct store_reply *reply)
 {
-    struct pending_reply *pending = pending_reply_from(context);
-    struct http_exchange *exchange = pending_reply_take(pending);
-    struct buffer body;
-    buffer_init(&body);
-    buffer_append_text(&body, "{\"definitions\":[");
     size_t count = reply->definition_count - (reply->has_more ? 1 : 0);
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            buffer_append_char(&body, ',');
-        write_definition(&body, &reply->definitions[i]);
-    }
-    buffer_append_text(&body, "],\"nextCursor\":");
-    if (reply->has_more) {
-        char cursor[QUERY_CURSOR_BYTES];
-        struct query_place last = {STORE_BY_CREATION, reply->last_sequence, 0};
-        query_cursor(&last, cursor);
-        buffer_append_format(&body, "\"%s\"}", cursor);
-    } else {
-        buffer_append_text(&body, "null}");
-    }
-    if (exchange && reply->status == STORE_OK)
-        reply_json(exchange, 200, &body);
-    else if (exchange)
-        pending_reply_with_task(exchange, reply, pending);
-    buffer_finish(&body);
-    pending_reply_destroy(pending);
+    pending_reply_with_page(pending_reply_from(context), reply,
+                            &(struct pending_page){"definitions", count, write_one});
 }
 
 struct list_query {
@@ -100,16 +84,9 @@ static bool read_parameter(void *context, struct str key, struct str value, stru
     if (str_equal(key, STR("state")))
         return read_state(list, value, error);
     if (str_equal(key, STR("limit")))
-        return (str_to_u64(value, &list->limit) && list->limit >= 1 && list->limit <= LIMIT_MAX) ||
-               error_set(error, "limit must be a whole number from 1 to %d", LIMIT_MAX);
-    if (str_equal(key, STR("cursor"))) {
-        struct query_place place;
-        if (!query_read_cursor(value, &place, error))
-            return false;
-        list->query.after_sequence = place.sequence;
-        return place.order == STORE_BY_CREATION ||
-               error_set(error, "cursor does not come from a list of definitions");
-    }
+        return query_read_limit(value, LIMIT_MAX, &list->limit, error);
+    if (str_equal(key, STR("cursor")))
+        return query_read_creation_cursor(value, "definitions", &list->query.after_sequence, error);
     return error_set(error,
                      "\"%.*s\" is not a parameter here; there are source, kind, name, state, limit "
                      "and cursor",

@@ -5,6 +5,7 @@
 
 #include "taskgate/core/memory.h"
 
+#include "query.h"
 #include "reply.h"
 
 static void forget_exchange(void *context)
@@ -106,4 +107,33 @@ void pending_reply_with_task_as(struct http_exchange *exchange, int status,
                     NULL);
         break;
     }
+}
+
+void pending_reply_with_page(struct pending_reply *pending, const struct store_reply *reply,
+                             const struct pending_page *page)
+{
+    struct http_exchange *exchange = pending_reply_take(pending);
+    struct buffer body;
+    buffer_init(&body);
+    buffer_append_format(&body, "{\"%s\":[", page->name);
+    for (size_t i = 0; i < page->count; i++) {
+        if (i > 0)
+            buffer_append_char(&body, ',');
+        page->write(&body, reply, i, pending);
+    }
+    buffer_append_text(&body, "],\"nextCursor\":");
+    if (reply->has_more) {
+        char cursor[QUERY_CURSOR_BYTES];
+        struct query_place last = {STORE_BY_CREATION, reply->last_sequence, 0};
+        query_cursor(&last, cursor);
+        buffer_append_format(&body, "\"%s\"}", cursor);
+    } else {
+        buffer_append_text(&body, "null}");
+    }
+    if (exchange && reply->status == STORE_OK)
+        reply_json(exchange, 200, &body);
+    else if (exchange)
+        pending_reply_with_task(exchange, reply, pending);
+    buffer_finish(&body);
+    pending_reply_destroy(pending);
 }

@@ -55,3 +55,15 @@ void pending_reply_with_task(struct http_exchange *exchange, const struct store_
 void pending_reply_with_task_as(struct http_exchange *exchange, int status,
                                 const struct store_reply *reply,
                                 const struct pending_reply *pending);
+
+/* A page of a list of other things than tasks. */
+struct pending_page {
+    const char *name; /* of the list's member */
+    size_t count;
+    void (*write)(struct buffer *out, const struct store_reply *reply, size_t i,
+                  const struct pending_reply *pending);
+};
+/* Answers with the page and the cursor of the next one, or with the error of the store's status,
+ * and destroys `pending`. */
+void pending_reply_with_page(struct pending_reply *pending, const struct store_reply *reply,
+                             const struct pending_page *page);

@@ -285,3 +285,48 @@ void query_finish(struct task_list_query *query)
 {
     buffer_finish(&query->decoded);
 }
+
+/* ---- lists of other rows ---- */
+
+bool query_read_limit(struct str value, uint64_t most, uint64_t *limit, struct error *error)
+{
+    return (str_to_u64(value, limit) && *limit >= 1 && *limit <= most) ||
+           error_set(error, "limit must be a whole number from 1 to %" PRIu64, most);
+}
+
+bool query_read_creation_cursor(struct str value, const char *what, int64_t *sequence,
+                                struct error *error)
+{
+    struct query_place place;
+    if (!query_read_cursor(value, &place, error))
+        return false;
+    *sequence = place.sequence;
+    return place.order == STORE_BY_CREATION ||
+           error_set(error, "cursor does not come from a list of %s", what);
+}
+
+struct lasting_reading {
+    struct query_lasting *query;
+};
+
+static bool read_lasting(void *context, struct str key, struct str value, struct error *error)
+{
+    const struct lasting_reading *reading = context;
+    struct query_lasting *query = reading->query;
+    if (str_equal(key, STR("limit")))
+        return query_read_limit(value, LIMIT_MAX, &query->limit, error);
+    if (str_equal(key, STR("cursor")))
+        return query_read_creation_cursor(value, query->what, &query->before_sequence, error);
+    if (!str_equal(key, STR("state")))
+        return error_set(error,
+                         "\"%.*s\" is not a parameter here; there are state, limit and cursor",
+                         STR_ARGS(key));
+    query->in_force_only = str_equal(value, STR("active"));
+    return query->in_force_only || error_set(error, "state may be active alone");
+}
+
+bool query_parse_lasting(struct query_lasting *query, struct str text, struct error *error)
+{
+    query->limit = LIMIT_DEFAULT;
+    return query_each(text, read_lasting, &(struct lasting_reading){query}, error);
+}

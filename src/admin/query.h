@@ -46,3 +46,20 @@ struct query_place {
 void query_cursor(const struct query_place *place, char cursor[QUERY_CURSOR_BYTES]);
 /* The row that such a cursor stands for. */
 bool query_read_cursor(struct str value, struct query_place *place, struct error *error);
+
+/* "limit=20", at most `most`. */
+bool query_read_limit(struct str value, uint64_t most, uint64_t *limit, struct error *error);
+/* The sequence of a cursor of a list in the order of creation; `what` are its rows. */
+bool query_read_creation_cursor(struct str value, const char *what, int64_t *sequence,
+                                struct error *error);
+
+/* The query of a list of what lasts for a while: grants, blocks. */
+struct query_lasting {
+    const char *what; /* "grants" */
+    bool in_force_only;
+    int64_t before_sequence; /* 0: from the newest on */
+    uint64_t limit;
+};
+/* Reads "state=active&limit=20&cursor=…" over the defaults. false with `error` for anything else.
+ */
+bool query_parse_lasting(struct query_lasting *query, struct str text, struct error *error);
