@@ -33,7 +33,7 @@ static bool is_kept(struct str key, mcp_name_judge judge, void *context)
     struct buffer name;
     struct str quoted = str_slice(key.bytes - 1, key.length + 2);
     buffer_init(&name);
-    bool keeps = json_decode_string(quoted, &name) && judge(context, buffer_str(&name));
+    bool keeps = json_decode_string(quoted, &name) && judge(context, buffer_str(&name), STR_EMPTY);
     buffer_finish(&name);
     return keeps;
 }

@@ -369,7 +369,7 @@ static void write_named(void *context, struct buffer *out, struct str items)
          json_next_element_members(items, &position, &item, &judgement->key, 1, &value);) {
         buffer_clear(&name);
         if (!json_decode_string(value, &name) ||
-            !judgement->judge(judgement->context, buffer_str(&name)))
+            !judgement->judge(judgement->context, buffer_str(&name), item))
             continue;
         if (out->length > start)
             buffer_append_char(out, ',');
@@ -393,25 +393,25 @@ struct entry_judgement {
     struct buffer uri; /* room for one */
 };
 
-static bool passes_uri(struct entry_judgement *judgement, struct str value)
+static bool passes_uri(struct entry_judgement *judgement, struct str value, struct str entry)
 {
     buffer_clear(&judgement->uri);
     return json_decode_string(value, &judgement->uri) &&
-           judgement->judge(judgement->context, buffer_str(&judgement->uri));
+           judgement->judge(judgement->context, buffer_str(&judgement->uri), entry);
 }
 
 /* In the order resources, uri. */
-static bool passes(struct entry_judgement *judgement, const struct str members[2])
+static bool passes(struct entry_judgement *judgement, struct str entry, const struct str members[2])
 {
     static const char *const key = "uri";
     struct str item, value;
     enum json_type type = json_type(members[0]);
-    bool passes = passes_uri(judgement, members[1]) &&
+    bool passes = passes_uri(judgement, members[1], entry) &&
                   (type == JSON_NONE || type == JSON_ARRAY || type == JSON_STRING);
     for (size_t position = 0;
          passes && type == JSON_ARRAY &&
          json_next_element_members(members[0], &position, &item, &key, 1, &value);)
-        passes = passes_uri(judgement, value);
+        passes = passes_uri(judgement, value, STR_EMPTY);
     return passes;
 }
 
@@ -422,7 +422,7 @@ bool mcp_entry_passes(struct str entry, mcp_name_judge judge, void *context)
     struct entry_judgement judgement = {.judge = judge, .context = context};
     struct str members[2];
     json_members(entry, entry_keys, 2, members);
-    bool is_good = passes(&judgement, members);
+    bool is_good = passes(&judgement, entry, members);
     buffer_finish(&judgement.uri);
     return is_good;
 }
@@ -433,7 +433,7 @@ static void write_entries(void *context, struct buffer *out, struct str items)
     size_t start = out->length;
     for (size_t position = 0;
          json_next_element_members(items, &position, &item, entry_keys, 2, members);) {
-        if (!passes(context, members))
+        if (!passes(context, item, members))
             continue;
         if (out->length > start)
             buffer_append_char(out, ',');

@@ -284,33 +284,34 @@ bool policy_is_exposed(const struct policy *policy, const struct config_source *
 
 /* Whether the definition is shown, which `expose` does not hide. */
 static bool is_shown(const struct policy *policy, const struct config_source *source,
-                     enum definition_kind kind, struct str name)
+                     enum definition_kind kind, struct str name, const struct policy_entry *entry)
 {
     const struct config_source *own = &policy->config->sources[number_of(policy, source)];
     const struct pin_name pin = {str_from(own->id), kind, name};
     bool must_be_accepted = kind != DEFINITION_TOOL && own->pins[kind] == PIN_APPROVE;
-    return !(own->hide_flagged && pins_flags(&pin) != 0) &&
-           !(must_be_accepted && pins_is_changed(&pin, NULL));
+    bool is_flagged = own->hide_flagged && (pins_flags(&pin) | (entry ? entry->flags : 0)) != 0;
+    return !is_flagged &&
+           !(must_be_accepted && pins_is_changed(&pin, entry ? entry->digest : NULL));
 }
 
 bool policy_is_visible(const struct policy *policy, const struct config_source *source,
                        struct str tool)
 {
     return policy_is_exposed(policy, source, tool) &&
-           is_shown(policy, source, DEFINITION_TOOL, tool);
+           is_shown(policy, source, DEFINITION_TOOL, tool, NULL);
 }
 
 bool policy_is_prompt_visible(const struct policy *policy, const struct config_source *source,
-                              struct str prompt)
+                              struct str prompt, const struct policy_entry *entry)
 {
     return policy_is_exposed(policy, source, prompt) &&
-           is_shown(policy, source, DEFINITION_PROMPT, prompt);
+           is_shown(policy, source, DEFINITION_PROMPT, prompt, entry);
 }
 
 bool policy_is_skill_visible(const struct policy *policy, const struct config_source *source,
-                             struct str uri)
+                             struct str uri, const struct policy_entry *entry)
 {
-    return is_shown(policy, source, DEFINITION_SKILL, uri);
+    return is_shown(policy, source, DEFINITION_SKILL, uri, entry);
 }
 
 bool policy_allows_method(const struct policy *policy, struct str method)

@@ -39,7 +39,7 @@ static bool judge(void *context, const struct mcp_tool *tool, enum policy_annota
     return !is_hidden(tool->name);
 }
 
-static bool judge_name(void *context, struct str name)
+static bool judge_name(void *context, struct str name, struct str entry)
 {
     return !is_hidden(name);
 }

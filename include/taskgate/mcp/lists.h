@@ -29,7 +29,8 @@ typedef bool (*mcp_tool_judge)(void *context, const struct mcp_tool *tool,
                                enum policy_annotation *announce);
 /* Asked of each tool with an outputSchema that is shown. */
 typedef bool (*mcp_tool_hider)(void *context, const struct mcp_tool *tool);
-typedef bool (*mcp_name_judge)(void *context, struct str name);
+/* `entry` is the one that has the name itself; empty: a name below it. */
+typedef bool (*mcp_name_judge)(void *context, struct str name, struct str entry);
 
 /* Writes entries that come behind the last one: JSON values with commas between them, or nothing.
  * Called once, when each item has been judged. */

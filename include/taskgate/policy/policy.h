@@ -134,11 +134,17 @@ bool policy_is_exposed(const struct policy *policy, const struct config_source *
                        struct str name);
 bool policy_is_visible(const struct policy *policy, const struct config_source *source,
                        struct str tool);
+/* A definition that is on its way to a client: two servers' answers at once may define a name
+ * differently, so it is judged by itself as well. NULL below: the last one alone. */
+struct policy_entry {
+    const char *digest;
+    unsigned flags;
+};
 bool policy_is_prompt_visible(const struct policy *policy, const struct config_source *source,
-                              struct str prompt);
+                              struct str prompt, const struct policy_entry *entry);
 /* Without `expose`, which judges URIs. */
 bool policy_is_skill_visible(const struct policy *policy, const struct config_source *source,
-                             struct str uri);
+                             struct str uri, const struct policy_entry *entry);
 
 /* The same of a resource, whose URI may be spelled in several ways (taskgate/policy/uri.h): it is
  * looked at as it is written and as it is normalized, and the stricter outcome holds. From loose to

@@ -45,13 +45,12 @@ static bool has_skills(const struct call *call)
 }
 
 /* A skill that has changed, or is flagged, may be there as if it were not. */
-static bool judge(void *context, struct str uri)
+static bool judge(void *context, struct str uri, struct str entry)
 {
     struct judgement *judgement = context;
     const struct call *call = judgement->call;
     judgement->verdict = name_gate_judge_uri(call, uri);
-    if (judgement->is_of_skills &&
-        !policy_is_skill_visible(call->snapshot->policy, call->source, uri))
+    if (judgement->is_of_skills && !lists_may_show(call, DEFINITION_SKILL, uri, entry))
         judgement->verdict = NAME_GATE_HIDDEN;
     return judgement->verdict == NAME_GATE_FORWARD;
 }

@@ -10,6 +10,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
+#include "taskgate/mcp/definition.h"
 #include "taskgate/mcp/legacy_bridge.h"
 
 /* ---- what owners have fetched ---- */
@@ -54,14 +55,32 @@ static void write_list(const struct call *call, struct str servers, struct buffe
 
 /* ---- resources and prompts ---- */
 
-static bool judge_name(void *context, struct str name)
+bool lists_may_show(const struct call *call, enum definition_kind kind, struct str name,
+                    struct str entry)
 {
-    struct call *call = call_from(context);
-    return policy_is_prompt_visible(call->snapshot->policy, call->source, name);
+    const struct policy *policy = call->snapshot->policy;
+    const struct config_source *source = call->source;
+    bool is_judged = source->hide_flagged || source->pins[kind] == PIN_APPROVE;
+    struct policy_entry seen = {NULL};
+    struct mcp_definition definition;
+    if (is_judged && entry.length > 0) {
+        mcp_definition_read(&definition, kind, entry);
+        seen = (struct policy_entry){definition.digest, definition.flags};
+    }
+    bool may = kind == DEFINITION_PROMPT ? policy_is_prompt_visible(policy, source, name, &seen)
+                                         : policy_is_skill_visible(policy, source, name, &seen);
+    if (seen.digest)
+        mcp_definition_finish(&definition);
+    return may;
+}
+
+static bool judge_name(void *context, struct str name, struct str entry)
+{
+    return lists_may_show(call_from(context), DEFINITION_PROMPT, name, entry);
 }
 
 /* A resource of ours is ours even where upstream has one of the same URI. */
-static bool judge_resource(void *context, struct str uri)
+static bool judge_resource(void *context, struct str uri, struct str entry)
 {
     struct call *call = call_from(context);
     return policy_is_uri_visible(call->snapshot->policy, call->source, uri) &&

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "relay/relay.h"
+#include "taskgate/config/definitions.h"
 
 /* ---- lists.c ---- */
 /* The key of the list in the cache: who may be answered from what was fetched before is the one who
@@ -14,6 +15,11 @@ struct relay_options lists_relay_options(const struct call *call);
 void lists_keep(const struct call *call, struct str result);
 /* How long a client may keep a list that is made now: not at all for a minute after a reload. */
 int64_t lists_most_ttl_ms(const struct call *call);
+
+/* Whether a client may see the prompt or skill, by its last definition and by that of `entry`,
+ * which may be empty: two answers at once may define it differently. */
+bool lists_may_show(const struct call *call, enum definition_kind kind, struct str name,
+                    struct str entry);
 
 /* ---- tools_list.c ---- */
 /* Writes a reply's result for the client. */

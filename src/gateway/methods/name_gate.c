@@ -98,7 +98,7 @@ static bool is_visible(const struct policy *policy, const struct config_source *
             is_visible = policy_is_uri_visible(policy, source, name);
             break;
         case TARGET_PROMPT:
-            is_visible = policy_is_prompt_visible(policy, source, name);
+            is_visible = policy_is_prompt_visible(policy, source, name, NULL);
             break;
         case TARGET_TOOL:
             is_visible = policy_is_visible(policy, source, name);

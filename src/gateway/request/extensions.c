@@ -45,7 +45,7 @@ static void note_hidden(const struct call *call, struct str name)
 
 /* ---- the judgement ---- */
 
-static bool judge(void *context, struct str name)
+static bool judge(void *context, struct str name, struct str entry)
 {
     const struct call *call = call_from(context);
     const struct mcp_extension *known = mcp_extension_find(name);

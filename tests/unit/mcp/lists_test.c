@@ -105,7 +105,7 @@ START_TEST(readers_get_the_tools_own_bytes)
 }
 END_TEST
 
-static bool judge_name(void *context, struct str name)
+static bool judge_name(void *context, struct str name, struct str entry)
 {
     buffer_append(context, name);
     return !str_starts_with(name, STR("h"));
