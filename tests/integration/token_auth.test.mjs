@@ -232,6 +232,24 @@ test('a refreshed token keeps its tasks; another subject sees nothing, even with
   assert.ok((await again.result('tasks/result', { taskId })).content);
 });
 
+test('after a restart a client that omits its session id has its approved call run, in a session that the gateway opens and ends', async (t) => {
+  const { upstream, gateway, admin, token } = await stage(t, { auth: { upstream: 'pass' }, upstream: { sessions: true, tools: [tool('delete_user')] }, rules: [['delete_*', 'approve']], approval: workflow('1h') });
+  const client = await connectedRaw(t, gateway.url, { token: token(), keepAlive: false });
+  const { taskId } = await client.createTask('delete_user');
+  // The owner alone learns what the tools are, and whether the server has sessions.
+  upstream.authorize = ({ headers }) => (headers.authorization ? 0 : 401);
+  await gateway.restart();
+  // As the protocol asks of servers, and as the official ones answer.
+  upstream.onHttp = ({ rpc, headers }, reply) => rpc?.id !== undefined && rpc.method !== 'initialize' && !headers['mcp-session-id'] && (reply.http(400, {}, 'Bad Request: Mcp-Session-Id header is required'), true);
+  const poll = rawClient(t, gateway.url, { token: token(), keepAlive: false });
+  assert.equal((await poll.result('tasks/get', { taskId })).status, 'input_required');
+  await admin.approve(taskId);
+  await admin.inState(taskId, 'completed');
+  assert.deepEqual(upstream.calls.map(({ headers }) => [headers['mcp-session-id'] === client.session, headers['mcp-protocol-version']]), [[false, '2025-11-25']]);
+  assert.equal((await poll.result('tasks/result', { taskId })).content[0].text, 'did delete_user');
+  await until(() => !upstream.liveSessions.has(upstream.calls[0].headers['mcp-session-id']), 'the new session to be ended');
+});
+
 test('keys rotate: an unknown one is fetched at once, then not for a while; the old one goes', async (t) => {
   const { gateway, issuer, token } = await stage(t);
   assert.equal((await ask(gateway, bearer(token()))).status, 200);

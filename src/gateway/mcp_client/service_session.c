@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "state/tool_catalog.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/capabilities.h"
 
 struct str service_session_params(void)
 {
@@ -14,6 +16,14 @@ struct str service_session_params(void)
 struct str service_session_initialized(void)
 {
     return STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+}
+
+bool service_session_is_wanted(struct gateway_worker *worker, const struct config_source *source,
+                               const struct headers *headers)
+{
+    struct mcp_capabilities server;
+    catalog_capabilities(worker->gateway->catalog, str_from(source->id), &server);
+    return headers_find(headers, "mcp-session-id").length == 0 && !server.lacks_sessions;
 }
 
 void service_session_begin(struct headers *headers, const struct config_source *source)

@@ -10,6 +10,10 @@
 struct str service_session_params(void);
 /* The message that follows the server's answer. */
 struct str service_session_initialized(void);
+/* Whether a request of a legacy client needs one: its headers name no session, as a client with a
+ * token may leave it out, and it is not known that the server has none. */
+bool service_session_is_wanted(struct gateway_worker *worker, const struct config_source *source,
+                               const struct headers *headers);
 /* Sets the source's static headers, which every request of the session has. */
 void service_session_begin(struct headers *headers, const struct config_source *source);
 /* The server has answered `initialize` with a result: takes the session's id and version from it.

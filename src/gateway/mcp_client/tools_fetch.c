@@ -269,8 +269,8 @@ static void initialize(struct fetch *fetch)
     rpc(fetch, "initialize", str_slice(object.bytes + 1, object.length - 2), &callbacks);
 }
 
-/* For a modern call, for which a legacy server has no session, and a legacy one whose session it
- * has forgotten. */
+/* For a modern call, for which a legacy server has no session, and a legacy one whose session is
+ * not known, or which the server has forgotten. */
 static void fetch_in_own_session(struct fetch *fetch)
 {
     headers_set_session(&fetch->headers, NULL);
@@ -397,6 +397,15 @@ static void on_looked(void *context)
     if (call->exchange)
         call->next(call);
     call_unref(call);
+}
+
+void tools_fetch_in_session_with(struct gateway_worker *worker, struct snapshot *snapshot,
+                                 const struct config_source *source, struct str owner,
+                                 const struct headers *headers, loop_callback done, void *context)
+{
+    struct fetch *fetch = create_for_call(worker, snapshot, source, owner, done, context);
+    headers_add_all(&fetch->headers, headers);
+    fetch_in_own_session(fetch);
 }
 
 static void fetch_for_call(struct call *call)

@@ -25,6 +25,10 @@ bool tools_fetch_is_due(struct call *call);
 void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
                       const struct config_source *source, struct str owner,
                       const struct headers *headers, loop_callback done, void *context);
+/* The same in a session that is opened for it, and ended: the headers name none. */
+void tools_fetch_in_session_with(struct gateway_worker *worker, struct snapshot *snapshot,
+                                 const struct config_source *source, struct str owner,
+                                 const struct headers *headers, loop_callback done, void *context);
 /* The same for the control plane, with a session of the gateway's own. */
 void tools_fetch_for_gateway(struct gateway_worker *worker, struct snapshot *snapshot,
                              const struct config_source *source, loop_callback done, void *context);

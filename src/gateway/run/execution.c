@@ -144,7 +144,7 @@ static struct execution *hold(const struct call *call, const struct task *task)
     execution = obtain(call->worker, task);
     headers_finish(&execution->base.headers);
     execution->base.headers = headers;
-    execution->has_all_headers = false;
+    execution->has_all_headers = execution->lacks_session = false;
     execution_token_take(execution, call);
     /* The questions of the call go to those who can be asked in its session. */
     if (!keeps_session) {

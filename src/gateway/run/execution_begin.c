@@ -2,6 +2,7 @@
  * first byte goes to the server after the commit (design invariants 4 and 5). */
 #include "decision/drift_check.h"
 #include "execution_internal.h"
+#include "mcp_client/service_session.h"
 #include "mcp_client/tools_fetch.h"
 #include "request/request_headers.h"
 #include "state/source_eras.h"
@@ -164,6 +165,12 @@ bool execution_take_rules(struct execution *execution)
         *execution->base.task->mirrored_headers && execution->base.source &&
         source_eras_bridge_down(execution->base.worker->gateway->eras, execution->base.source,
                                 clock_monotonic_ms());
+    execution->lacks_session =
+        execution->lacks_session ||
+        (!execution->own_session && !*execution->base.task->mirrored_headers &&
+         execution->base.source &&
+         service_session_is_wanted(execution->base.worker, execution->base.source,
+                                   &execution->base.headers));
     bool has_token = execution_token_find(execution);
     request_headers_digest_credentials(&execution->base.headers, execution->base.source,
                                        execution->credentials_digest);
@@ -194,6 +201,10 @@ static void look(struct execution *execution)
     invocation_ref(base);
     if (execution->own_session)
         tools_fetch_for_gateway(base->worker, base->snapshot, base->source, on_looked, execution);
+    else if (execution->lacks_session)
+        tools_fetch_in_session_with(base->worker, base->snapshot, base->source,
+                                    str_from(base->task->owner), &base->headers, on_looked,
+                                    execution);
     else
         tools_fetch_with(base->worker, base->snapshot, base->source, str_from(base->task->owner),
                          &base->headers, on_looked, execution);

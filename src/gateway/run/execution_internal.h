@@ -8,11 +8,12 @@
 #include "taskgate/core/magic.h"
 
 struct execution {
-    struct invocation base;    /* first; its request's credentials are `headers` */
-    uint32_t magic;            /* EXECUTION_MAGIC */
-    bool own_session;          /* the gateway's own, for the control plane */
-    bool is_bridged_down;      /* a modern call at a legacy server: a session of its own, too */
-    bool is_reopened;          /* the server has forgotten the client's session: likewise */
+    struct invocation base; /* first; its request's credentials are `headers` */
+    uint32_t magic;         /* EXECUTION_MAGIC */
+    bool own_session;       /* the gateway's own, for the control plane */
+    bool is_bridged_down;   /* a modern call at a legacy server: a session of its own, too */
+    bool lacks_session; /* the client's is not known here, or the server has forgotten it: likewise
+                         */
     struct identity *identity; /* the holder of the credentials, by a verified token; or NULL */
     char *authorization;       /* of the client, where it is exchanged for the server's; or NULL */
     int64_t authorization_until_ms; /* its end, wall clock */

@@ -1,6 +1,7 @@
 /* Calls of those that have no session at the server: of the control plane, with the source's static
- * headers; of modern clients at a legacy server, with the owner's; and of clients whose session the
- * server has forgotten, with the owner's, too. Each call gets a session of its own. */
+ * headers; of modern clients at a legacy server, with the owner's; and of clients whose session is
+ * not known here, or which the server has forgotten, with the owner's, too. Each call gets a
+ * session of its own. */
 #include <stdlib.h>
 
 #include "execution_internal.h"
@@ -133,7 +134,7 @@ static void on_opened(void *context, const struct rpc_call_reply *reply)
 
 bool execution_session_is_needed(const struct execution *execution)
 {
-    return execution->own_session || execution->is_bridged_down || execution->is_reopened;
+    return execution->own_session || execution->is_bridged_down || execution->lacks_session;
 }
 
 /* The client declares in each call what it can be asked. */
@@ -182,7 +183,7 @@ bool execution_session_reopens(struct execution *execution, const struct rpc_cal
     log_info("The server has forgotten the session of an approved call; it runs in a new one",
              LOG_TEXT("task", base->id));
     buffer_clear(&base->request_id);
-    execution->is_reopened = true;
+    execution->lacks_session = true;
     execution_session_open(execution);
     return true;
 }
