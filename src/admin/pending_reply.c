@@ -96,6 +96,7 @@ void pending_reply_with_task_as(struct http_exchange *exchange, int status,
     }
     case STORE_REFUSED: /* a vote, which has answers of its own */
     case STORE_LIMIT_PRINCIPAL:
+    case STORE_LIMIT_PRINCIPAL_BYTES:
     case STORE_LIMIT_TOTAL:
     case STORE_LIMIT_BYTES:
     case STORE_FAILED:

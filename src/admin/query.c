@@ -7,7 +7,6 @@
 
 #define LIMIT_DEFAULT 20
 #define LIMIT_MAX 100
-#define PAGE_BYTES_MAX ((size_t)16 * 1024 * 1024) /* of text of clients; at least one task */
 #define CREATION_PREFIX "c"
 #define DEADLINE_PREFIX "d"
 
@@ -266,7 +265,7 @@ bool query_parse(struct task_list_query *query, struct str text, struct error *e
 {
     *query = (struct task_list_query){.filter = {.limit = LIMIT_DEFAULT,
                                                  .most_argument_bytes = SIZE_MAX,
-                                                 .most_bytes = PAGE_BYTES_MAX}};
+                                                 .most_bytes = QUERY_PAGE_BYTES_MAX}};
     buffer_init(&query->decoded);
     /* Decoding only shortens: reserved once, the buffer never moves under the values. */
     buffer_reserve(&query->decoded, text.length);

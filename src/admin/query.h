@@ -5,6 +5,9 @@
 #include "taskgate/core/error.h"
 #include "taskgate/store/store.h"
 
+/* Of a page of tasks; a longer task is alone on its page. */
+#define QUERY_PAGE_BYTES_MAX ((size_t)4 * 1024 * 1024)
+
 struct task_list_query {
     struct store_task_query filter; /* its texts point into `decoded`, as those below */
     struct str text;                /* q: part of what operators see of the task; empty: any */

@@ -7,6 +7,8 @@
 #include "task_filter.h"
 #include "task_json.h"
 
+#define TAIL_BYTES 128 /* behind the tasks of a page */
+
 static void answer_task(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = pending_reply_from(context);
@@ -25,19 +27,45 @@ void tasks_get(const struct request *request)
                    (struct store_call){request->admin->loop, answer_task, pending});
 }
 
+/* The tasks that fit. Returns how many these are. */
+static size_t write_tasks(struct buffer *body, const struct store_reply *reply,
+                          const struct task_view *view)
+{
+    size_t count = 0;
+    for (; count < reply->task_count; count++) {
+        size_t start = body->length;
+        if (count > 0)
+            buffer_append_char(body, ',');
+        task_json_write(body, reply->tasks[count], view);
+        if (count > 0 && body->length + TAIL_BYTES > QUERY_PAGE_BYTES_MAX) {
+            body->length = start;
+            break;
+        }
+    }
+    return count;
+}
+
+static struct query_place place_of(const struct store_reply *reply, size_t i)
+{
+    int64_t decide_by_ms = reply->tasks[i]->decide_by_ms;
+    return (struct query_place){.sequence = reply->sequences[i],
+                                .decide_by_ms = decide_by_ms > 0 ? decide_by_ms : INT64_MAX};
+}
+
 static void write_list(struct buffer *body, const struct store_reply *reply,
                        const struct task_view *view, enum store_task_order order)
 {
     buffer_append(body, STR("{\"tasks\":["));
-    for (size_t i = 0; i < reply->task_count; i++) {
-        if (i > 0)
-            buffer_append_char(body, ',');
-        task_json_write(body, reply->tasks[i], view);
-    }
+    size_t count = write_tasks(body, reply, view);
     buffer_append(body, STR("],\"nextCursor\":"));
-    if (reply->has_more) {
+    bool is_cut = count < reply->task_count;
+    if (reply->has_more || is_cut) {
         char cursor[QUERY_CURSOR_BYTES];
-        struct query_place last = {order, reply->last_sequence, reply->last_decide_by_ms};
+        struct query_place last = {.sequence = reply->last_sequence,
+                                   .decide_by_ms = reply->last_decide_by_ms};
+        if (is_cut)
+            last = place_of(reply, count - 1);
+        last.order = order;
         query_cursor(&last, cursor);
         buffer_append_format(body, "\"%s\"}", cursor);
     } else {

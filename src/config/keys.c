@@ -447,6 +447,7 @@ const struct key config_keys[] = {
      .help = "Endpoints that get each anchor, by their ids in `notify`."},
 
     {"limits", "pending_per_principal", KEY_INTEGER, AT(config, limits.pending_per_principal), RANGE(1, INT32_MAX), .default_text = "100", .help = "Tasks of one owner that are undecided, or run without a decision."},
+    {"limits", "pending_bytes_per_principal", KEY_BYTES, AT(config, limits.pending_bytes_per_principal), RANGE(1, INT64_MAX), .default_text = "64MiB", .help = "The size of the requests of these tasks together."},
     {"limits", "pending_total", KEY_INTEGER, AT(config, limits.pending_total), RANGE(1, INT32_MAX), .default_text = "10000", .help = "The same for all owners together. Of clients without `auth`, whose tokens can be made up, those of one address share `share_percent` of it, or twice `pending_per_principal` where that is more."},
     {"limits", "body_bytes", KEY_BYTES, AT(config, limits.body_bytes), RANGE(1, 1024 * MIB), .default_text = "4MiB", .help = "Size of a request."},
     {"limits", "bodies_bytes", KEY_BYTES, AT(config, limits.bodies_bytes), RANGE(1, INT64_MAX), .default_text = "256MiB", .help = "Memory for all that clients make the gateway hold: requests, and responses that they do not read. Beyond it the one who holds most loses a request, the slowest or the oldest."},

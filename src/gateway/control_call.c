@@ -136,6 +136,10 @@ static void on_stored(void *context, const struct store_reply *reply)
         refuse(control, CONTROL_LIMITED, jsonrpc_error_code(JSONRPC_RATE_LIMITED),
                "too many pending tasks of this token");
         break;
+    case STORE_LIMIT_PRINCIPAL_BYTES:
+        refuse(control, CONTROL_LIMITED, jsonrpc_error_code(JSONRPC_RATE_LIMITED),
+               "the pending tasks of this token are too large");
+        break;
     case STORE_LIMIT_TOTAL:
         refuse(control, CONTROL_LIMITED, jsonrpc_error_code(JSONRPC_RATE_LIMITED),
                "too many pending tasks");
@@ -175,7 +179,7 @@ static void create(struct control *control, const struct policy_decision *decisi
     struct gateway *gateway = control->worker->gateway;
     const struct config_limits *limits = &control->snapshot->config->limits;
     struct store_limits pending = {limits->pending_per_principal, limits->pending_total,
-                                   limits->store_bytes};
+                                   limits->store_bytes, limits->pending_bytes_per_principal};
     const struct task_origin origin = {
         .snapshot = control->snapshot,
         .source = control->source,

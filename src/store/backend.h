@@ -34,9 +34,14 @@ struct id_list {
 };
 void id_list_add(struct id_list *list, struct str id);
 
-/* Tasks that limits count: of one owner, of all, and those of all that wait for a decision. */
+/* Tasks that limits count: of one owner, with the bytes of their requests; of all; and those of all
+ * that wait for a decision. */
 struct limited_counts {
-    int64_t of_owner, of_all, pending;
+    int64_t of_owner, bytes, of_all, pending;
+};
+/* By how much they change. */
+struct limited_change {
+    int64_t tasks, pending, bytes;
 };
 
 /* A replica that a task lives with, in one of its epochs. */
@@ -83,8 +88,8 @@ struct task_rows {
                           struct limited_counts *counts);
     /* Adds to the row of an owner alone; "": to that of all, which the store writes once a
      * transaction. */
-    bool (*add_limited_to)(struct database *database, const char *owner, int64_t limited,
-                           int64_t pending);
+    bool (*add_limited_to)(struct database *database, const char *owner,
+                           const struct limited_change *change);
     /* Of the undecided tasks of each workflow: since when the oldest waits, and the largest share
      * of its time that one has used, in millionths (beyond 0 to 1,000,000 where a clock leapt). */
     bool (*find_waits)(struct database *database, int64_t now_ms,

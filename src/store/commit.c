@@ -141,7 +141,7 @@ static void begin_anew(struct store *store, struct operation *chain, struct batc
     batch->may_write = true;
     batch->must_write = false;
     batch->reply_bytes = 0;
-    batch->limited = (struct limited_change){0, 0};
+    batch->limited = (struct limited_change){0, 0, 0};
     batch->knows_chain = false;
     batch->used_bytes_most = 0;
     batch->seen = store->replica.seen;

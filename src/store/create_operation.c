@@ -45,6 +45,8 @@ static bool check_limits(struct batch *batch, const struct operation *operation,
     *status = STORE_OK;
     if (counts.of_owner >= limits->pending_per_principal)
         *status = refuse(STORE_LIMIT_PRINCIPAL, "pending_per_principal");
+    else if ((int64_t)task->request_length > limits->pending_bytes_per_principal - counts.bytes)
+        *status = refuse(STORE_LIMIT_PRINCIPAL_BYTES, "pending_bytes_per_principal");
     else if (counts.of_all >= limits->pending_total)
         *status = refuse(STORE_LIMIT_TOTAL, "pending_total");
     else if (!has_room)

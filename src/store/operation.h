@@ -26,11 +26,6 @@ struct feed_place {
     int64_t at_ms; /* the store's clock: when it was the last one */
 };
 
-/* By how much this batch has changed the counts of all tasks, which it writes at its end. */
-struct limited_change {
-    int64_t tasks, pending;
-};
-
 /* The state of one batch: the database, and the effects that hold once it is committed. */
 struct batch {
     const struct store_backend *backend;
@@ -49,8 +44,8 @@ struct batch {
     bool may_write;       /* the transaction; one of a shared database that only reads need not */
     bool must_write;      /* it only reads, and there is something to write: once more */
     int64_t now_ms;
-    int64_t pending_total; /* tasks that wait for a decision, once this is committed */
-    struct limited_change limited;
+    int64_t pending_total;         /* tasks that wait for a decision, once this is committed */
+    struct limited_change limited; /* of the counts of all tasks, which it writes at its end */
     struct store_chain chain; /* the end of the audit trail with what this batch has appended */
     bool knows_chain;
     int64_t used_bytes_most;   /* the most that store_bytes can count; 0: not known */

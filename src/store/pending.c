@@ -14,7 +14,9 @@ static bool add(struct batch *batch, const struct task *task, int64_t limited, i
         return true;
     batch->limited.tasks += limited;
     batch->limited.pending += pending;
-    return batch->backend->tasks->add_limited_to(batch->database, task->owner, limited, pending);
+    const struct limited_change change = {limited, pending,
+                                          limited * (int64_t)task->request_length};
+    return batch->backend->tasks->add_limited_to(batch->database, task->owner, &change);
 }
 
 bool pending_note_created(struct batch *batch, const struct task *task)
@@ -26,6 +28,14 @@ bool pending_note_moved(struct batch *batch, const struct task *task, enum task_
 {
     return add(batch, task, is_limited(task, task->state) - is_limited(task, from),
                (task->state == TASK_PENDING) - (from == TASK_PENDING));
+}
+
+bool pending_note_edited(struct batch *batch, const struct task *task, size_t bytes_before)
+{
+    const struct limited_change change = {0, 0,
+                                          (int64_t)task->request_length - (int64_t)bytes_before};
+    return !is_limited(task, task->state) ||
+           batch->backend->tasks->add_limited_to(batch->database, task->owner, &change);
 }
 
 bool pending_count(struct batch *batch, const char *owner, struct limited_counts *counts)
@@ -40,7 +50,7 @@ bool pending_count(struct batch *batch, const char *owner, struct limited_counts
 bool pending_write(struct batch *batch)
 {
     const struct limited_change change = batch->limited;
-    batch->limited = (struct limited_change){0, 0};
+    batch->limited = (struct limited_change){0, 0, 0};
     return (change.tasks == 0 && change.pending == 0) ||
-           batch->backend->tasks->add_limited_to(batch->database, "", change.tasks, change.pending);
+           batch->backend->tasks->add_limited_to(batch->database, "", &change);
 }

@@ -65,6 +65,8 @@ static enum row_result move(struct batch *batch, struct task *task,
         return ROW_ABSENT;
     enum row_result moved = batch->backend->tasks->move(batch->database, task, from,
                                                         change->outcome != TASK_OUTCOME_NONE);
+    if (moved == ROW_FOUND && !pending_note_moved(batch, task, from))
+        return ROW_FAILED;
     if (moved == ROW_FOUND && task_state_is_terminal(task->state))
         moved = end_request(batch, task) ? ROW_FOUND : ROW_FAILED;
     if (moved != ROW_FOUND)
@@ -76,10 +78,7 @@ static enum row_result move(struct batch *batch, struct task *task,
                       reason) ||
         !note_unanswered(batch, task, actor) || !outbox_note_moved(batch, task, from))
         return ROW_FAILED;
-    if (!pending_note_moved(batch, task, from) ||
-        (task->state == TASK_EXECUTING && !replica_claim(batch, task)))
-        return ROW_FAILED;
-    return ROW_FOUND;
+    return task->state == TASK_EXECUTING && !replica_claim(batch, task) ? ROW_FAILED : ROW_FOUND;
 }
 
 enum row_result task_operations_move(struct batch *batch, struct task *task,

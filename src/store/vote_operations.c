@@ -4,6 +4,7 @@
 
 #include "grants.h"
 #include "outbox.h"
+#include "pending.h"
 #include "replica.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
@@ -109,6 +110,7 @@ static bool edit(struct batch *batch, struct task *task, const struct store_vote
 {
     const struct store_edit *made = vote->edit;
     const struct audit_actor actor = {"operator", vote->voter.name};
+    size_t bytes_before = task->request_length;
     task_set_text(&task->original_arguments, str_from(task->arguments));
     memcpy(task->original_digest, task->arguments_digest, sizeof task->original_digest);
     memcpy(task->original_request_digest, task->request_digest,
@@ -119,6 +121,7 @@ static bool edit(struct batch *batch, struct task *task, const struct store_vote
     memcpy(task->request_digest, made->request_digest, sizeof task->request_digest);
     char *reason = memory_format("the arguments were those of digest %s", task->original_digest);
     bool done = batch->backend->tasks->edit(batch->database, task) &&
+                pending_note_edited(batch, task, bytes_before) &&
                 audit_append(batch, task, AUDIT_EDIT, task_state_name(task->state), actor, reason);
     free(reason);
     return done;

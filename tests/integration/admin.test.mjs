@@ -281,6 +281,20 @@ test('lists are filtered by state, source and tool, and paged without loss', asy
     cursor = page.nextCursor;
   } while (cursor);
   assert.deepEqual(seen, ids);
+  /* Each of these is more than a third of a page; the last one, of which every character is escaped, more than a page. */
+  const large = [];
+  for (const note of [...Array(4).fill('x'.repeat(1_500_000)), '\u0001'.repeat(690_000)]) large.unshift((await client.createTask('large', { note })).taskId);
+  for (const sort of ['created', 'decideBy']) {
+    const pages = [];
+    do {
+      const { text, json } = await admin.get(`/api/v1/tasks?tool=large&sort=${sort}&limit=100${cursor ? `&cursor=${cursor}` : ''}`);
+      assert.ok(text.length < 4 * 2 ** 20 || json.tasks.length === 1, `${text.length} bytes of ${json.tasks.length} tasks`);
+      pages.push(json.tasks.map((x) => x.id));
+      cursor = json.nextCursor;
+    } while (cursor);
+    assert.deepEqual(pages.flat(), sort === 'created' ? large : large.toReversed());
+    assert.equal(pages.length, 3, `${sort}: ${pages.map((page) => page.length)}`);
+  }
   for (const query of ['limit=0', 'limit=x', 'cursor=nonsense', 'state=nonsense']) assert.equal((await admin.get(`/api/v1/tasks?${query}`)).status, 400, query);
 });
 

@@ -29,6 +29,19 @@ test('pending_per_principal: the next create is -32013 with retry_after; others 
   assert.ok(await one.result('tools/call', { name: 'read' }), 'forwarded calls are not limited');
 });
 
+test('pending_bytes_per_principal: requests of one owner beyond it are -32013; a decision makes room', async (t) => {
+  const { gateway, admin, connect } = await stage(t, { config: { limits: { pending_bytes_per_principal: '10KiB' } } });
+  const [one, two] = [await connect({ token: 'A' }), await connect({ token: 'B' })];
+  const create = (client, size) => client.call('tools/call', { name: 'delete_user', arguments: { note: 'x'.repeat(size) }, task: {} });
+  const first = (await create(one, 8000)).result;
+  assertBusy((await create(one, 3000)).error);
+  assert.equal((await gateway.logged(({ msg }) => msg === 'Task refused')).reason, 'limits.pending_bytes_per_principal');
+  assert.ok((await create(two, 3000)).result);
+  await admin.reject(first.task.taskId);
+  assert.ok((await create(one, 8000)).result);
+  assertBusy((await create(one, 3000)).error);
+});
+
 test('pending_total counts all owners', async (t) => {
   const { connect } = await stage(t, { config: { limits: { pending_total: 2 } } });
   const clients = [await connect({ token: 'A' }), await connect({ token: 'B' }), await connect({ token: 'C' })];

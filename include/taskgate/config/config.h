@@ -338,7 +338,7 @@ struct config_file {
 };
 
 struct config_limits {
-    int64_t pending_per_principal, pending_total;
+    int64_t pending_per_principal, pending_bytes_per_principal, pending_total;
     int64_t body_bytes, bodies_bytes, result_bytes, store_bytes;
     int64_t reply_bytes; /* 0: none */
     int64_t sessions, sessions_per_principal, connections;

@@ -60,9 +60,10 @@ bool store_is_healthy(const struct store *store);
 enum store_status {
     STORE_OK,
     STORE_NOT_FOUND,
-    STORE_CONFLICT,        /* the task is in a state that does not allow the change */
-    STORE_REFUSED,         /* the vote is refused: see `refusal` */
-    STORE_LIMIT_PRINCIPAL, /* pending tasks of one owner */
+    STORE_CONFLICT,              /* the task is in a state that does not allow the change */
+    STORE_REFUSED,               /* the vote is refused: see `refusal` */
+    STORE_LIMIT_PRINCIPAL,       /* pending tasks of one owner */
+    STORE_LIMIT_PRINCIPAL_BYTES, /* bytes of their requests */
     STORE_LIMIT_TOTAL,
     STORE_LIMIT_BYTES, /* bytes in the store */
     STORE_FAILED,      /* the database, or a call that cannot be carried out; nothing was changed,
@@ -128,13 +129,14 @@ struct store_actor {
 struct store_limits {
     int64_t pending_per_principal, pending_total;
     int64_t store_bytes;
+    int64_t pending_bytes_per_principal; /* of requests */
 };
 
 /* Inserts `task` (one reference is taken over) unless a limit is reached: on tasks that are
  * undecided (pending, or approved and not yet executing) or run without a decision (accelerated and
- * promoted ones), or on the bytes that the store holds. At the end of a task its request is deleted
- * and its values are redacted. A task that task_check() refuses is logged and answered
- * STORE_FAILED. */
+ * promoted ones), on the bytes of their requests, or on the bytes that the store holds. At the end
+ * of a task its request is deleted and its values are redacted. A task that task_check() refuses is
+ * logged and answered STORE_FAILED. */
 void store_task_create(struct store *store, struct task *task, const struct store_limits *limits,
                        struct store_call call);
 /* Reads one task, whole. A deadline that has passed is applied first, and durably. */

@@ -193,7 +193,8 @@ static void create(struct gate *gate)
 {
     /* Their number is bounded by that of the questions. */
     struct snapshot *snapshot = snapshot_current();
-    const struct store_limits limits = {INT64_MAX, INT64_MAX, snapshot->config->limits.store_bytes};
+    const struct store_limits limits = {INT64_MAX, INT64_MAX, snapshot->config->limits.store_bytes,
+                                        INT64_MAX};
     gate->state = GATE_CREATING;
     gate->tries++;
     store_task_create(gate->worker->gateway->store, task_copy(gate->task), &limits, to_store(gate));

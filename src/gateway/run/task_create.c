@@ -65,6 +65,8 @@ void task_create_answer_refused(struct call *call, enum store_status status)
                                       .retry_after = 5};
     if (status == STORE_LIMIT_PRINCIPAL)
         answer_limit(call, "too many pending tasks of this client");
+    else if (status == STORE_LIMIT_PRINCIPAL_BYTES)
+        answer_limit(call, "the pending tasks of this client are too large");
     else if (status == STORE_LIMIT_TOTAL)
         answer_limit(call, "too many pending tasks");
     else if (status == STORE_LIMIT_BYTES)
@@ -75,10 +77,14 @@ void task_create_answer_refused(struct call *call, enum store_status status)
 
 void task_create_log_refused(const struct call *call, enum store_status status)
 {
-    const char *reason = status == STORE_LIMIT_PRINCIPAL ? "limits.pending_per_principal"
-                         : status == STORE_LIMIT_TOTAL   ? "limits.pending_total"
-                         : status == STORE_LIMIT_BYTES   ? "limits.store_bytes"
-                                                         : "the store has failed";
+    static const char *const limits[] = {
+        [STORE_LIMIT_PRINCIPAL] = "limits.pending_per_principal",
+        [STORE_LIMIT_PRINCIPAL_BYTES] = "limits.pending_bytes_per_principal",
+        [STORE_LIMIT_TOTAL] = "limits.pending_total",
+        [STORE_LIMIT_BYTES] = "limits.store_bytes",
+    };
+    const char *limit = status < sizeof limits / sizeof *limits ? limits[status] : NULL;
+    const char *reason = limit ? limit : "the store has failed";
     log_warn("Task refused", LOG_TEXT("source", call->source->id), LOG_TEXT("reason", reason));
 }
 

@@ -29,6 +29,7 @@ struct store_limits task_room_take(const struct call *call, const char *id)
         .pending_per_principal = limits->pending_per_principal,
         .pending_total = has_room(call, id) ? limits->pending_total : 0,
         .store_bytes = limits->store_bytes,
+        .pending_bytes_per_principal = limits->pending_bytes_per_principal,
     };
 }
 

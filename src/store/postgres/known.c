@@ -26,7 +26,7 @@ const struct known_owner *known_find_owner(const struct known *known, struct str
     return NULL;
 }
 
-static void add_owner(struct known *known, struct str owner, int64_t tasks)
+static void add_owner(struct known *known, struct str owner, int64_t tasks, int64_t bytes)
 {
     if (known_find_owner(known, owner))
         return;
@@ -35,7 +35,8 @@ static void add_owner(struct known *known, struct str owner, int64_t tasks)
         known->owners =
             memory_grow_array(known->owners, known->owner_capacity, sizeof *known->owners);
     }
-    known->owners[known->owner_count++] = (struct known_owner){memory_copy_str(owner), tasks};
+    known->owners[known->owner_count++] =
+        (struct known_owner){memory_copy_str(owner), tasks, bytes};
 }
 
 bool known_has_id(const struct known *known, const char *id)
@@ -49,8 +50,8 @@ bool known_has_id(const struct known *known, const char *id)
 
 static void take_owner(struct known *known, const PGresult *rows)
 {
-    add_owner(known, row_bytes(rows, 0, 0), row_number(rows, 0, 1));
-    struct str ids = row_bytes(rows, 0, 2);
+    add_owner(known, row_bytes(rows, 0, 0), row_number(rows, 0, 1), row_number(rows, 0, 2));
+    struct str ids = row_bytes(rows, 0, 3);
     while (ids.length > 0) {
         const char *comma = memchr(ids.bytes, ',', ids.length);
         size_t length = comma ? (size_t)(comma - ids.bytes) : ids.length;

@@ -20,7 +20,7 @@ struct known {
     struct store_chain end;
     struct known_owner {
         char *owner;
-        int64_t tasks;
+        int64_t tasks, bytes;
     } * owners;
     size_t owner_count, owner_capacity;
     struct id_list ids;                     /* of tasks that are there */

@@ -282,6 +282,14 @@ static const struct {
 
     /* The begin of the execution. */
     {"ALTER TABLE taskgate_task ADD COLUMN started_ms BIGINT NOT NULL DEFAULT 0;", 1},
+
+    /* The bytes of the requests of tasks that limits count, by owner. A process of an older version
+     * does not take them back; they go with the row, once the owner has no such task. */
+    {"ALTER TABLE taskgate_limited ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0;"
+     "UPDATE taskgate_limited AS counted SET bytes = (SELECT coalesce(sum(length(body)), 0)"
+     " FROM taskgate_task AS task WHERE task.owner = counted.owner AND (state IN (0, 1)"
+     " OR (state = 2 AND (accelerated <> 0 OR promoted <> 0))));",
+     1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

@@ -35,17 +35,18 @@ static struct owed_owner *find(const struct owed *owed, struct str owner)
     return NULL;
 }
 
-int64_t owed_tasks(const struct owed *owed, struct str owner)
+struct limited_change owed_of(const struct owed *owed, struct str owner)
 {
     const struct owed_owner *found = find(owed, owner);
-    return found ? found->tasks : 0;
+    return found ? found->change : (struct limited_change){0, 0, 0};
 }
 
-void owed_add_tasks(struct owed *owed, struct str owner, int64_t tasks)
+void owed_add(struct owed *owed, struct str owner, const struct limited_change *change)
 {
     struct owed_owner *found = find(owed, owner);
     if (found) {
-        found->tasks += tasks;
+        found->change.tasks += change->tasks;
+        found->change.bytes += change->bytes;
         return;
     }
     if (owed->owner_count == owed->owner_capacity) {
@@ -53,19 +54,19 @@ void owed_add_tasks(struct owed *owed, struct str owner, int64_t tasks)
         owed->owners = memory_grow_array(owed->owners, owed->owner_capacity, sizeof *owed->owners);
     }
     owed->owners[owed->owner_count++] =
-        (struct owed_owner){.owner = memory_copy_str(owner), .tasks = tasks};
+        (struct owed_owner){.owner = memory_copy_str(owner), .change = *change};
 }
 
 void owed_mark(struct owed *owed)
 {
     for (size_t i = 0; i < owed->owner_count; i++)
-        owed->owners[i].tasks_at_mark = owed->owners[i].tasks;
+        owed->owners[i].at_mark = owed->owners[i].change;
 }
 
 void owed_return_to_mark(struct owed *owed)
 {
     for (size_t i = 0; i < owed->owner_count; i++)
-        owed->owners[i].tasks = owed->owners[i].tasks_at_mark;
+        owed->owners[i].change = owed->owners[i].at_mark;
 }
 
 static bool write_owners(struct database *database)
@@ -73,9 +74,11 @@ static bool write_owners(struct database *database)
     const struct owed *owed = &database->owed;
     for (size_t i = 0; i < owed->owner_count; i++) {
         const struct owed_owner *owner = &owed->owners[i];
-        if (owner->tasks != 0 &&
-            !connection_write(database, STATEMENT_LIMITED_ADD,
-                              VALUES(TEXT(owner->owner), NUMBER(owner->tasks))))
+        const struct limited_change *change = &owner->change;
+        if ((change->tasks != 0 || change->bytes != 0) &&
+            !connection_write(
+                database, STATEMENT_LIMITED_ADD,
+                VALUES(TEXT(owner->owner), NUMBER(change->tasks), NUMBER(change->bytes))))
             return false;
     }
     return true;

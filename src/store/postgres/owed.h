@@ -14,7 +14,7 @@
 struct owed {
     struct owed_owner {
         char *owner;
-        int64_t tasks, tasks_at_mark; /* to be added to what limits count of him */
+        struct limited_change change, at_mark; /* of what limits count of him */
     } * owners;
     size_t owner_count, owner_capacity;
     struct buffer feed_ids, feed_created; /* lists with commas */
@@ -26,8 +26,8 @@ struct owed {
 void owed_init(struct owed *owed);
 /* Forgets everything, as a new transaction does. */
 void owed_finish(struct owed *owed);
-int64_t owed_tasks(const struct owed *owed, struct str owner);
-void owed_add_tasks(struct owed *owed, struct str owner, int64_t tasks);
+struct limited_change owed_of(const struct owed *owed, struct str owner);
+void owed_add(struct owed *owed, struct str owner, const struct limited_change *change);
 /* Counts that are added after the mark can be taken back. */
 void owed_mark(struct owed *owed);
 void owed_return_to_mark(struct owed *owed);

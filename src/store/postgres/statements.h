@@ -100,11 +100,13 @@ STATEMENT_ROW(TASK_WAITS,
  * the size of the table. The planner would take a plain $2 for a constant, and plan each time anew. */
 STATEMENT_ROW(LIMITED_GET,
     "SELECT $1::text, coalesce((SELECT tasks FROM taskgate_limited WHERE owner = $1), 0),"
+    " coalesce((SELECT bytes FROM taskgate_limited WHERE owner = $1), 0),"
     " (SELECT string_agg((SELECT id FROM taskgate_task AS task WHERE task.id = asked.id), ',')"
     " FROM unnest(string_to_array((SELECT $2::text), ',')) AS asked (id))")
 STATEMENT_ROW(LIMITED_ADD,
-    "INSERT INTO taskgate_limited AS counted (owner, tasks) VALUES ($1, $2)"
-    " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks")
+    "INSERT INTO taskgate_limited AS counted (owner, tasks, bytes) VALUES ($1, $2, $3)"
+    " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks,"
+    " bytes = counted.bytes + excluded.bytes")
 STATEMENT_ROW(LIMITED_PURGE, "DELETE FROM taskgate_limited WHERE tasks = 0")
 STATEMENT_ROW(SESSION_PUT,
     "INSERT INTO taskgate_session (source, id_digest, version, client_name, client_version,"

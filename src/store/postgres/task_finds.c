@@ -85,24 +85,25 @@ static bool count_limited(struct database *database, const char *owner,
     if (*owner && !known)
         return false;
     const struct totals *totals = &database->known.totals, *counted = &database->counted;
+    const struct limited_change owed = owed_of(&database->owed, str_from(owner));
     *counts = (struct limited_counts){
-        .of_owner = known ? known->tasks + owed_tasks(&database->owed, str_from(owner)) : 0,
+        .of_owner = known ? known->tasks + owed.tasks : 0,
+        .bytes = known ? known->bytes + owed.bytes : 0,
         .of_all = totals->tasks + counted->tasks,
         .pending = totals->pending + counted->pending,
     };
     return true;
 }
 
-static bool add_limited_to(struct database *database, const char *owner, int64_t limited,
-                           int64_t pending)
+static bool add_limited_to(struct database *database, const char *owner,
+                           const struct limited_change *change)
 {
     if (!*owner) {
-        database->counted.tasks += limited;
-        database->counted.pending += pending;
-        return true;
+        database->counted.tasks += change->tasks;
+        database->counted.pending += change->pending;
+    } else if (change->tasks != 0 || change->bytes != 0) {
+        owed_add(&database->owed, str_from(owner), change);
     }
-    if (limited != 0)
-        owed_add_tasks(&database->owed, str_from(owner), limited);
     return true;
 }
 

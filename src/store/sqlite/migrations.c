@@ -371,6 +371,12 @@ const char *const migration_scripts[] = {
 
     /* 31 -> 32: the begin of the execution */
     "ALTER TABLE task ADD COLUMN started_ms INTEGER NOT NULL DEFAULT 0;",
+
+    /* 32 -> 33: the bytes of the requests of tasks that limits count, by owner */
+    "ALTER TABLE limited ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE limited SET bytes = (SELECT coalesce(sum(length(body)), 0) FROM task"
+    " JOIN task_request ON task_request.task = task.sequence WHERE task.owner = limited.owner"
+    " AND (state IN (0, 1) OR (state = 2 AND (accelerated OR promoted)))) WHERE owner <> '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 

@@ -65,11 +65,13 @@ STATEMENT_ROW(TASK_PURGE,
     " (SELECT sequence FROM task WHERE purge_ms <= ?1 ORDER BY purge_ms LIMIT ?2)")
 STATEMENT_ROW(LIMITED_COUNT,
     "SELECT coalesce((SELECT tasks FROM limited WHERE owner = ?1), 0),"
+    " coalesce((SELECT bytes FROM limited WHERE owner = ?1), 0),"
     " coalesce((SELECT tasks FROM limited WHERE owner = ''), 0),"
     " coalesce((SELECT pending FROM limited WHERE owner = ''), 0)")
 STATEMENT_ROW(LIMITED_ADD,
-    "INSERT INTO limited (owner, tasks, pending) VALUES (?1, ?2, ?3) ON CONFLICT (owner)"
-    " DO UPDATE SET tasks = tasks + excluded.tasks, pending = pending + excluded.pending")
+    "INSERT INTO limited (owner, tasks, pending, bytes) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (owner)"
+    " DO UPDATE SET tasks = tasks + excluded.tasks, pending = pending + excluded.pending,"
+    " bytes = bytes + excluded.bytes")
 STATEMENT_ROW(LIMITED_PURGE, "DELETE FROM limited WHERE tasks = 0 AND pending = 0 AND owner <> ''")
 STATEMENT_ROW(TASK_WAITS,
     "SELECT workflow, min(created_ms),"

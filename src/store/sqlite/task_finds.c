@@ -45,18 +45,19 @@ static bool count_limited(struct database *database, const char *owner,
     if (read)
         *counts =
             (struct limited_counts){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
-                                    sqlite3_column_int64(row, 2)};
+                                    sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3)};
     database_release(row);
     return read;
 }
 
-static bool add_limited_to(struct database *database, const char *owner, int64_t limited,
-                           int64_t pending)
+static bool add_limited_to(struct database *database, const char *owner,
+                           const struct limited_change *change)
 {
     sqlite3_stmt *row = database_statement(database, STATEMENT_LIMITED_ADD);
     database_bind_text(row, 1, owner);
-    sqlite3_bind_int64(row, 2, limited);
-    sqlite3_bind_int64(row, 3, pending);
+    sqlite3_bind_int64(row, 2, change->tasks);
+    sqlite3_bind_int64(row, 3, change->pending);
+    sqlite3_bind_int64(row, 4, change->bytes);
     return database_run(row);
 }
 

@@ -135,7 +135,7 @@ void scene_create(struct scene *scene, const char *tool, const char *arguments)
     task->ttl_ms = 600000;
     task->decide_by_ms = task->created_ms + 600000;
     snprintf(scene->id, sizeof scene->id, "%s", task->id);
-    struct store_limits limits = {100, 100, INT64_MAX};
+    struct store_limits limits = {100, 100, INT64_MAX, INT64_MAX};
     store_task_create(scene->store, task, &limits,
                       (struct store_call){scene->loop, store_answered, scene});
     await_store(scene);

@@ -32,6 +32,7 @@ START_TEST(minimal_file_gets_the_defaults)
     ck_assert_int_eq(config->execution, EXECUTION_ON_APPROVAL);
     ck_assert_int_eq(config->pending_status, PENDING_STATUS_AUTO);
     ck_assert_int_eq(config->limits.pending_per_principal, 100);
+    ck_assert_int_eq(config->limits.pending_bytes_per_principal, 64 << 20);
     ck_assert_int_eq(config->limits.pending_total, 10000);
     ck_assert_int_eq(config->limits.body_bytes, 4 << 20);
     ck_assert_int_eq(config->limits.result_bytes, 16 << 20);

@@ -95,7 +95,7 @@ END_TEST
 
 START_TEST(limits_stay_exact_through_a_failure)
 {
-    const struct store_limits limits = {2, 100, INT64_MAX};
+    const struct store_limits limits = {2, 100, INT64_MAX, INT64_MAX};
     ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_OK);
     fault_vfs_set(FAULT_SYNC, 0);
     for (unsigned i = 0; i < 5; i++)

@@ -11,7 +11,7 @@
 
 #define PATIENCE_MS 20000
 
-const struct store_limits no_limits = {INT64_MAX, INT64_MAX, INT64_MAX};
+const struct store_limits no_limits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
 const struct store_actor alice = {"operator", "alice"};
 
 static char *join_session(const struct store_session *session)

@@ -333,7 +333,7 @@ static int64_t count_both(struct answer answers[2][CALLS], enum store_status sta
 START_TEST(two_who_create_at_once_stay_within_the_limit)
 {
     static struct answer answers[2][CALLS];
-    const struct store_limits limits = {CALLS / 2, INT64_MAX, INT64_MAX};
+    const struct store_limits limits = {CALLS / 2, INT64_MAX, INT64_MAX, INT64_MAX};
     join_other();
     for (int i = 0; i < CALLS; i++) {
         store_task_create(bench.store, new_task("a"), &limits,

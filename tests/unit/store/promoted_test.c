@@ -109,7 +109,7 @@ END_TEST
 
 START_TEST(they_wait_for_nobody_and_count_while_they_run)
 {
-    const struct store_limits limits = {2, 3, INT64_MAX};
+    const struct store_limits limits = {2, 3, INT64_MAX, INT64_MAX};
     struct task *task = create_task(&bench, new_promoted("a"));
     ck_assert_int_eq(create_status(&bench, new_task("a"), &limits), STORE_OK);
     ck_assert_int_eq(store_pending_count(bench.store), 1);

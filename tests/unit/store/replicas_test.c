@@ -396,7 +396,7 @@ END_TEST
 
 START_TEST(limits_count_the_tasks_of_all)
 {
-    const struct store_limits limits = {2, INT64_MAX, INT64_MAX};
+    const struct store_limits limits = {2, INT64_MAX, INT64_MAX, INT64_MAX};
     task_unref(create_task(&one, new_task("a")));
     ck_assert_int_eq(create_status(&two, new_task("a"), &limits), STORE_OK);
     ck_assert_int_eq(create_status(&one, new_task("a"), &limits), STORE_LIMIT_PRINCIPAL);

@@ -353,7 +353,7 @@ END_TEST
 
 START_TEST(limits_count_the_undecided)
 {
-    const struct store_limits limits = {2, 3, INT64_MAX};
+    const struct store_limits limits = {2, 3, INT64_MAX, INT64_MAX};
     struct task *a = new_task("a");
     task_ref(a);
     ck_assert_int_eq(create_status(&bench, a, &limits), STORE_OK);
@@ -382,7 +382,7 @@ END_TEST
 
 START_TEST(accelerated_ones_count_while_they_run)
 {
-    const struct store_limits limits = {1, 10, INT64_MAX};
+    const struct store_limits limits = {1, 10, INT64_MAX, INT64_MAX};
     struct task *task = create_task(&bench, new_accelerated("a"));
     task_unref(move_task(&bench, task->id, &execute));
     ck_assert_int_eq(create_status(&bench, new_accelerated("a"), &limits), STORE_LIMIT_PRINCIPAL);
@@ -402,10 +402,35 @@ static struct task *new_bulky(size_t bytes)
     return task;
 }
 
+START_TEST(limits_count_the_bytes_of_the_undecided)
+{
+    enum { BYTES = 1000 };
+    const struct store_limits limits = {100, 100, INT64_MAX, 2 * BYTES};
+    struct task *first = new_bulky(BYTES);
+    task_ref(first);
+    ck_assert_int_eq(create_status(&bench, first, &limits), STORE_OK);
+    ck_assert_int_eq(create_status(&bench, new_bulky(BYTES + 1), &limits),
+                     STORE_LIMIT_PRINCIPAL_BYTES);
+    ck_assert_int_eq(create_status(&bench, new_bulky(BYTES), &limits), STORE_OK);
+    ck_assert_int_eq(create_status(&bench, new_bulky(1), &limits), STORE_LIMIT_PRINCIPAL_BYTES);
+    reopen();
+    ck_assert_int_eq(create_status(&bench, new_bulky(1), &limits), STORE_LIMIT_PRINCIPAL_BYTES);
+    ck_assert_int_eq(create_status(&bench, new_task("b"), &limits), STORE_OK);
+
+    ck_assert_int_eq(change_status(&bench, first->id, &approve), STORE_OK);
+    ck_assert_int_eq(create_status(&bench, new_bulky(1), &limits), STORE_LIMIT_PRINCIPAL_BYTES);
+    ck_assert_int_eq(change_status(&bench, first->id, &execute), STORE_OK);
+    ck_assert_int_eq(create_status(&bench, new_bulky(BYTES), &limits), STORE_OK);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT bytes FROM limited WHERE owner = 'a'"),
+                     2 * BYTES);
+    task_unref(first);
+}
+END_TEST
+
 START_TEST(the_request_goes_at_the_end_and_its_room_is_used_again)
 {
     enum { BYTES = 1 << 20, ROUNDS = 10 };
-    const struct store_limits limits = {100, 100, 3 * (int64_t)BYTES};
+    const struct store_limits limits = {100, 100, 3 * (int64_t)BYTES, INT64_MAX};
     char ids[2][TASK_ID_BYTES];
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < 2; i++) {
@@ -510,6 +535,7 @@ int main(void)
     tcase_add_test(tests, calls_that_nobody_waits_for_are_carried_out);
     tcase_add_test(tests, limits_count_the_undecided);
     tcase_add_test(tests, accelerated_ones_count_while_they_run);
+    tcase_add_test(tests, limits_count_the_bytes_of_the_undecided);
     tcase_add_test(tests, the_request_goes_at_the_end_and_its_room_is_used_again);
     tcase_add_test(tests, observers_hear_every_change_in_order);
     tcase_add_test(tests, answers_and_notices_share_one_order);

@@ -172,7 +172,7 @@ struct creator {
 
 static void *create_many(void *context)
 {
-    static const struct store_limits limits = {50, 1000, INT64_MAX};
+    static const struct store_limits limits = {50, 1000, INT64_MAX, INT64_MAX};
     struct creator *creator = context;
     struct bench bench = {&scratch, store, loop_create(NULL)};
     for (unsigned i = 0; i < ROUNDS; i++) {

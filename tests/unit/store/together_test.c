@@ -68,7 +68,7 @@ static void expect_whole_trail(void)
 
 START_TEST(the_limit_of_all_holds_among_them)
 {
-    const struct store_limits limits = {4, 9, INT64_MAX};
+    const struct store_limits limits = {4, 9, INT64_MAX, INT64_MAX};
     struct task *tasks[TOGETHER];
     enum store_status statuses[TOGETHER];
     for (unsigned i = 0; i < TOGETHER; i++)
@@ -87,7 +87,7 @@ END_TEST
 
 START_TEST(the_limit_of_an_owner_holds_among_them)
 {
-    const struct store_limits limits = {4, 100, INT64_MAX};
+    const struct store_limits limits = {4, 100, INT64_MAX, INT64_MAX};
     struct task *tasks[TOGETHER];
     enum store_status statuses[TOGETHER];
     for (unsigned i = 0; i < TOGETHER; i++)
@@ -101,7 +101,7 @@ END_TEST
 START_TEST(the_bytes_of_those_before_count)
 {
     enum { BYTES = 1 << 18, FIT = 10 };
-    const struct store_limits limits = {100, 100, (int64_t)FIT * BYTES};
+    const struct store_limits limits = {100, 100, (int64_t)FIT * BYTES, INT64_MAX};
     struct task *tasks[TOGETHER];
     enum store_status statuses[TOGETHER];
     char *body = memory_alloc(BYTES);
