@@ -1,6 +1,7 @@
 /* The schema, and how an older database gets it. */
 #include "migrations.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "taskgate/core/log.h"
@@ -8,7 +9,7 @@
 
 /* Rowid tables with unique indexes are twice as fast here as WITHOUT ROWID. The large parts of a
  * task stand in tables of their own, because SQLite rewrites a whole row at every change. Never
- * edit a released script; append one. */
+ * edit a released script; append one, and write what it leaves behind into schema.c. */
 const char *const migration_scripts[] = {
     /* 0 -> 1: tasks */
     "CREATE TABLE task ("
@@ -395,13 +396,14 @@ static bool read_number(struct database *database, const char *sql, int64_t *num
 }
 
 /* A new file is empty; anything else must carry our mark. */
-static bool check_ours(struct database *database, struct error *error)
+static bool check_ours(struct database *database, bool *is_new, struct error *error)
 {
     int64_t application, tables;
     if (!read_number(database, "PRAGMA application_id", &application, error) ||
         !read_number(database, "SELECT count(*) FROM sqlite_schema", &tables, error))
         return false;
-    if (application == MIGRATIONS_APPLICATION_ID || (application == 0 && tables == 0))
+    *is_new = tables == 0;
+    if (application == MIGRATIONS_APPLICATION_ID || (application == 0 && *is_new))
         return true;
     return error_set(error,
                      "%s is an SQLite database of another program; name another file in "
@@ -409,27 +411,50 @@ static bool check_ours(struct database *database, struct error *error)
                      database->path);
 }
 
-static bool apply_script(struct database *database, int version, struct error *error)
+static bool run(struct database *database, const char *sql)
 {
-    char *sql = memory_format("BEGIN IMMEDIATE;%s;PRAGMA application_id = %d;"
-                              "PRAGMA user_version = %d;COMMIT;",
-                              migration_scripts[version], MIGRATIONS_APPLICATION_ID, version + 1);
-    bool applied = sqlite3_exec(database->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
-    free(sql);
-    if (applied)
+    return sqlite3_exec(database->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+/* Sets *version to the one that the last script has led to. */
+static bool run_scripts(struct database *database, bool is_new, int *version)
+{
+    if (is_new && *version == 0) {
+        if (!run(database, migration_schema))
+            return false;
+        *version = migration_count;
+    }
+    for (; *version < migration_count; ++*version) {
+        if (!run(database, migration_scripts[*version]))
+            return false;
+    }
+    return true;
+}
+
+/* In one transaction: a process that is killed in it leaves the file as it was. */
+static bool migrate(struct database *database, bool is_new, int version, struct error *error)
+{
+    char marks[96];
+    snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
+             MIGRATIONS_APPLICATION_ID, migration_count);
+    if (run(database, "BEGIN IMMEDIATE") && run_scripts(database, is_new, &version) &&
+        run(database, marks))
         return true;
     char *what =
-        memory_format("cannot bring the schema from version %d to %d", version, version + 1);
+        version < migration_count
+            ? memory_format("cannot bring the schema from version %d to %d", version, version + 1)
+            : memory_format("cannot write the schema of version %d", version);
     database_error(database, what, error);
     free(what);
-    sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
+    run(database, "ROLLBACK");
     return false;
 }
 
 bool migrations_apply(struct database *database, struct error *error)
 {
     int64_t version;
-    if (!check_ours(database, error) ||
+    bool is_new;
+    if (!check_ours(database, &is_new, error) ||
         !read_number(database, "PRAGMA user_version", &version, error))
         return false;
     if (version > migration_count || version < 0)
@@ -437,10 +462,11 @@ bool migrations_apply(struct database *database, struct error *error)
                          "%s has schema version %d, and this taskgate knows versions up to %d; "
                          "run the newer taskgate that wrote it",
                          database->path, (int)version, migration_count);
-    for (int from = (int)version; from < migration_count; from++) {
-        if (!apply_script(database, from, error))
-            return false;
-        log_debug("Database schema migrated", LOG_NUMBER("version", from + 1));
-    }
+    if (version == migration_count)
+        return true;
+    if (!migrate(database, is_new, (int)version, error))
+        return false;
+    log_debug("Database schema migrated", LOG_NUMBER("from", version),
+              LOG_NUMBER("version", migration_count));
     return true;
 }

@@ -1,4 +1,5 @@
-/* The database's schema as a list of scripts; script n leads from user_version n to n + 1. */
+/* The database's schema as a list of scripts; script n leads from user_version n to n + 1. A new
+ * file gets one script, which has what all of them have. */
 #pragma once
 
 #include "database.h"
@@ -8,7 +9,8 @@
 
 extern const char *const migration_scripts[];
 extern const int migration_count; /* the user_version of this program */
+extern const char migration_schema[];
 
-/* Brings the database to migration_count. false: nothing of the failed script remains, or the
- * database is not ours or from a newer program. */
+/* Brings the database to migration_count, in one transaction. false: it is as it was. It may not be
+ * ours, or from a newer program. */
 bool migrations_apply(struct database *database, struct error *error);
