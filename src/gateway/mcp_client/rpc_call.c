@@ -120,7 +120,8 @@ void rpc_call_cancel_all(struct gateway_worker *worker)
 bool rpc_call_reply_forgets_session(const struct rpc_call_reply *reply,
                                     const struct headers *request)
 {
-    return reply->status == 404 && headers_find(request, "mcp-session-id").length > 0 &&
+    return reply->result == UPSTREAM_DONE && reply->status == 404 &&
+           headers_find(request, "mcp-session-id").length > 0 &&
            json_type(json_member(reply->message, "id")) != JSON_STRING;
 }
 

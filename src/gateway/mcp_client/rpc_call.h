@@ -38,7 +38,7 @@ struct rpc_call_reply {
 
 /* Whether the server does not know the session that the request named, and so has not looked at the
  * request (MCP 2025-11-25, transports: 404). An answer with the request's id is one of its
- * handler. */
+ * handler, and a reply that breaks off may have been to be one. */
 bool rpc_call_reply_forgets_session(const struct rpc_call_reply *reply,
                                     const struct headers *request);
 

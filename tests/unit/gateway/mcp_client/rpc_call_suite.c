@@ -44,10 +44,42 @@ START_TEST(no_two_requests_have_one_id)
 }
 END_TEST
 
+START_TEST(a_session_is_forgotten_by_a_whole_404_alone)
+{
+    static const struct {
+        enum upstream_result result;
+        int status;
+        const char *session, *message;
+        bool forgets;
+    } cases[] = {
+        {UPSTREAM_DONE, 404, "s", "", true},
+        {UPSTREAM_DONE, 404, "s", "{\"id\":null,\"error\":{}}", true},
+        {UPSTREAM_DONE, 404, "s", "{\"id\":\"tg:1\",\"error\":{}}", false},
+        {UPSTREAM_DONE, 404, NULL, "", false},
+        {UPSTREAM_DONE, 400, "s", "", false},
+        {UPSTREAM_GONE, 404, "s", "", false},
+        {UPSTREAM_SILENT, 404, "s", "", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct rpc_call_reply reply = {.result = cases[i].result,
+                                             .status = cases[i].status,
+                                             .message = str_from(cases[i].message)};
+        struct headers request;
+        headers_init(&request, true);
+        if (cases[i].session)
+            headers_add(&request, STR("mcp-session-id"), str_from(cases[i].session));
+        ck_assert_msg(rpc_call_reply_forgets_session(&reply, &request) == cases[i].forgets,
+                      "case %zu", i);
+        headers_finish(&request);
+    }
+}
+END_TEST
+
 TCase *rpc_call_tests(void)
 {
     TCase *tests = tcase_create("rpc_call");
     tcase_add_test(tests, a_request_has_the_id_that_it_tells);
     tcase_add_test(tests, no_two_requests_have_one_id);
+    tcase_add_test(tests, a_session_is_forgotten_by_a_whole_404_alone);
     return tests;
 }
