@@ -13,24 +13,43 @@ const odd = (id) => `{ "result" : {"content":[{"type":"text","text":"\\u0068i"}]
 
 test('a slow call stays one past its wait and the silence allowed to others, and its answer is the server’s byte for byte', async (t) => {
   const env = { THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS: '1', THOUGHTGATE_EXECUTION_TIMEOUT_SECS: '4' };
-  const { upstream, admin, connect, held } = await stage(t, { ...quick(), env });
-  const agent = await connect(PLAIN), other = await connect(TASKS_CLIENT);
+  const { upstream, admin, connect, held } = await stage(t, { config: { ...quick({ only: 'all' }).config, clients: [{ match: 'patient', wait: '60s' }] }, env });
+  const agent = await connect(PLAIN), other = await connect(TASKS_CLIENT), patient = await connect({ ...PLAIN, name: 'patient' });
+  // A question that is refused, or has been answered, keeps no limit away.
+  const keep = upstream.handlers['tools/call'];
+  upstream.handlers['tools/call'] = (call) => {
+    const question = { 4: elicit('bad', { message: 5 }), 5: elicit('good') }[call.params.arguments.n];
+    if (question) call.reply.sse().event({ jsonrpc: '2.0', ...question });
+    else keep(call);
+  };
+  const asked = [4, 5].map((n) => patient.error('tools/call', slow(n), { deadline: 15_000 }));
+  const own = async (name, args) => (await patient.result('tools/call', { name, arguments: args })).structuredContent;
+  const [{ requestId }] = await until(async () => { const { elicitations: [...open] } = await own('get_elicitations', {}); return open.length > 0 && open; }, 'the question');
+  await own('respond_to_elicitation', { request_id: requestId, action: 'decline' });
+  assert.equal((await responseTo(upstream, 'bad')).error.code, -32602);
   const answer = agent.send('tools/call', slow(1)), silent = agent.error('tools/call', slow(2));
-  await upstream.received('tools/call', 2);
+  await upstream.received('tools/call', 4);
   const limited = await other.error('tools/call', slow(3)); // its limit ends after the wait of the two before
   assert.deepEqual([limited.code, limited.data.error_type], [-32001, 'upstream_timeout']);
   const first = held.find(({ params }) => params.arguments.n === 1);
   first.reply.http(200, { 'content-type': 'application/json' }, odd(first.id));
   const { text, id } = await answer;
   assert.equal(text, odd(id));
-  assert.equal((await silent).code, -32001);
+  for (const { code } of await Promise.all([silent, ...asked])) assert.equal(code, -32001);
   assert.deepEqual((await admin.list()).tasks, []);
 });
 
 test('a server asks what this client cannot be asked: the call is a task after its wait, whenever the question comes', async (t) => {
-  const { upstream, admin, connect } = await stage(t, { ...quick(), upstream: { handlers: { 'tools/call': asks(elicit('e-1')) } } });
+  const ask = asks(elicit('e-1')), other = [];
+  const { upstream, admin, connect } = await stage(t, { ...quick(), upstream: { handlers: { 'tools/call': (call) => (call.params.arguments.n === 1 ? ask(call) : other.push(call)) } } });
   const agent = await connect(PLAIN);
+  const answer = agent.send('tools/call', slow(2));
+  await until(() => other.length > 0, 'a call that waits for nobody');
   const { id, block } = promoted(await agent.result('tools/call', slow(1)));
+  assert.equal((await admin.list()).tasks.length, 1, 'the question of one call makes no task of another');
+  other[0].reply.http(200, { 'content-type': 'application/json' }, odd(other[0].id));
+  const { text, id: own } = await answer;
+  assert.equal(text, odd(own));
   assert.equal(block.pending_on_server.elicitations_for_server.length, 1);
   const [{ requestId }] = block.pending_on_server.elicitations_for_server;
   const shown = JSON.stringify(await agent.result('tools/call', { name: 'get_task', arguments: { task_id: id } }));

@@ -99,17 +99,18 @@ static void decline(const struct input_origin *origin, enum input_kind kind, str
 
 /* ---- taking ---- */
 
-static void take(const struct input_origin *origin, enum input_kind kind, struct str message)
+static bool take(const struct input_origin *origin, enum input_kind kind, struct str message)
 {
     struct kept_input *kept = kept_input_create(origin, kind, message);
-    switch (input_table_add(origin->worker->gateway->inputs, &kept->input)) {
+    enum input_added added = input_table_add(origin->worker->gateway->inputs, &kept->input);
+    switch (added) {
     case INPUT_ADDED:
         log_info("Upstream asks", LOG_TEXT("source", origin->source->id),
                  LOG_TEXT("method", methods[kind]), LOG_TEXT("question", kept->input.id),
                  LOG_TEXT("task", kept->input.task));
         loop_timer_start(&kept->timer, origin->snapshot->config->pseudo.elicitation_timeout_ms);
         input_announce(kept);
-        return;
+        return true;
     case INPUT_TOO_MANY:
         input_respond(origin->worker, kept,
                       &(struct input_response){
@@ -120,6 +121,7 @@ static void take(const struct input_origin *origin, enum input_kind kind, struct
         break;
     }
     kept_input_destroy(kept);
+    return added == INPUT_REPEATED;
 }
 
 static bool is_well_formed(enum input_kind kind, struct str params, struct error *error)
@@ -138,7 +140,7 @@ static void refuse(const struct input_origin *origin, struct str id, struct str 
                                  .error_message = why});
 }
 
-void input_take(const struct input_origin *origin, struct str message)
+bool input_take(const struct input_origin *origin, struct str message)
 {
     struct error error = {""};
     enum input_kind kind = INPUT_ELICITATION;
@@ -155,7 +157,8 @@ void input_take(const struct input_origin *origin, struct str message)
     else if (!is_well_formed(kind, json_member(message, "params"), &error))
         refuse(origin, id, str_from(error.message));
     else
-        take(origin, kind, message);
+        return take(origin, kind, message);
+    return false;
 }
 
 /* ---- ends ---- */

@@ -43,6 +43,7 @@ struct input_origin {
     const struct input_audience *audience;
     struct task *task; /* its execution asks; NULL: a client's own stream */
     uint64_t call;     /* input_end_call() ends it; 0: the session does */
+    bool is_on_stream; /* of the session: of no call that is known */
     /* The server has asked in an answer, and gets the response in a request: with a task. NULL: it
      * is sent to the server. */
     input_answer_taker take_answer;
@@ -60,8 +61,9 @@ struct input_response {
 /* Whether the method is one of the two that a legacy server's client answers in a task. */
 bool input_is_asked_by(struct str method, enum input_kind *kind);
 /* Takes a request of the server: offers it to the audience, or declines at once when nobody can
- * answer. `message` is whole and json_check() has accepted it. */
-void input_take(const struct input_origin *origin, struct str message);
+ * answer. `message` is whole and json_check() has accepted it. Whether it waits for an answer now.
+ */
+bool input_take(const struct input_origin *origin, struct str message);
 /* Upstream's notifications/cancelled: true when it was about a question that was taken. */
 bool input_take_cancel(const struct input_origin *origin, struct str message);
 
@@ -124,9 +126,11 @@ void input_view(struct gateway *gateway, const struct task *task, struct dialect
                 struct buffer *elicitations);
 /* Whether the task's execution waits for an answer. */
 bool input_is_open(struct gateway *gateway, const struct task *task);
-/* Whether a question of the server's to the call's client, outside any task, waits for an answer.
- */
+/* Whether a question that was taken from the call's own stream waits for an answer, or one from the
+ * session's, which may be any call's. */
 bool input_is_open_without_task(const struct call *call);
+/* The same by the number of the call's questions; 0: it brought none. */
+bool input_is_open_in(const struct call *call, uint64_t number);
 /* Whether the task's execution waits for an answer, or one is on its way, perhaps past people. On
  * the loop of the execution. */
 bool input_keeps_server_waiting(struct gateway *gateway, const struct task *task);

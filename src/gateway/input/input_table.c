@@ -73,6 +73,8 @@ static bool is_meant(const struct input_request *input, const struct input_match
         return false;
     if (match->task.length > 0 && !str_equal(match->task, str_from(input->task)))
         return false;
+    if (match->is_on_stream && !input->is_on_stream)
+        return false;
     return match->call == 0 || match->call == input->call;
 }
 

@@ -53,6 +53,7 @@ struct input_request {
     char *upstream_id;              /* JSON text of the request's id */
     char *message;                  /* the whole request */
     uint64_t call;                  /* the relayed call that it belongs to; 0: none */
+    bool is_on_stream;              /* it came on the session's own stream */
     int64_t asked_ms;               /* wall clock */
     void *owner;                    /* the object on the loop that took it */
     /* Under the lock. */
@@ -74,6 +75,7 @@ struct input_match {
     struct str session;     /* with upstream_id */
     struct str task;
     uint64_t call;
+    bool is_on_stream;
 };
 
 struct input_table;

@@ -106,16 +106,19 @@ static void look_for_open(void *context, struct input_request *input)
     *is_open = *is_open || (input->state == INPUT_OPEN && !input->task[0]);
 }
 
-bool input_is_open_without_task(const struct call *call)
+bool input_is_open_in(const struct call *call, uint64_t number)
 {
-    const struct input_match any = {0};
     char key[INPUT_KEY_BYTES];
+    const struct input_match in_call = {.call = number}, on_stream = {.is_on_stream = true};
     bool is_open = false;
     if (input_table_count(call->worker->gateway->inputs) == 0)
         return false;
     client_key_of_call(call, key);
+    if (key[0] && number != 0)
+        input_table_visit(call->worker->gateway->inputs, str_from(key), &in_call, look_for_open,
+                          &is_open);
     if (key[0])
-        input_table_visit(call->worker->gateway->inputs, str_from(key), &any, look_for_open,
+        input_table_visit(call->worker->gateway->inputs, str_from(key), &on_stream, look_for_open,
                           &is_open);
     return is_open;
 }

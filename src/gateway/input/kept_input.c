@@ -61,6 +61,7 @@ struct kept_input *kept_input_create(const struct input_origin *origin, enum inp
     input->upstream_id = memory_copy_str(json_member(message, "id"));
     input->message = copy_without_task(message);
     input->call = origin->call;
+    input->is_on_stream = origin->is_on_stream;
     input->asked_ms = clock_now_ms();
     return kept;
 }

@@ -92,11 +92,10 @@ void relay_show_life(struct call *call);
 /* Answers the call with `message` in place of the server, whose side is dropped: on the event
  * stream that has begun, between two events of it, or as JSON. */
 void relay_end_with(struct call *call, struct str message);
-/* Another limit of silence, unless a person is asked in this call; 0: none. A limit that holds
- * already does not begin anew. */
+/* Another limit of silence; 0: none. A limit that holds already does not begin anew. */
 void relay_set_silence(struct call *call, int64_t silence_ms);
-/* A person is asked in this call, so the server may be silent as long as that takes. options.slow()
- * is called once more. Nothing happens without a relay. */
+/* A person is asked in this call, so the server may be silent: without a limit, until
+ * options.slow(), which is called once more, sets one. Nothing happens without a relay. */
 void relay_wait_for_person(struct call *call);
 /* The process ends: answers 503 to the worker's GET requests whose stream the server has not opened
  * yet. */

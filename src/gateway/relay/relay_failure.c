@@ -110,8 +110,7 @@ void relay_end_with(struct call *call, struct str message)
 void relay_set_silence(struct call *call, int64_t silence_ms)
 {
     struct relay *relay = relay_find(call);
-    if (!relay || !relay->upstream || relay->waits_for_person ||
-        relay->options.silence_ms == silence_ms)
+    if (!relay || !relay->upstream || relay->options.silence_ms == silence_ms)
         return;
     relay->options.silence_ms = silence_ms;
     upstream_call_set_silence(relay->upstream, silence_ms);
@@ -123,7 +122,6 @@ void relay_wait_for_person(struct call *call)
     if (!relay)
         return;
     relay_set_silence(call, 0);
-    relay->waits_for_person = true;
     if (relay->options.slow_ms > 0)
         loop_timer_start(&relay->slow, 0);
 }

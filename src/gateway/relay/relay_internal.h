@@ -44,7 +44,6 @@ struct relay {
     struct buffer glimpse;     /* first and last bytes of what went down last */
     int64_t content_length;    /* of the response; -1 when it is not announced */
     bool is_encoded;           /* the body has an encoding, so it cannot be read */
-    bool waits_for_person;     /* so it has no limit of silence */
     bool is_looked_at;         /* the reply must be the request's: `reply` tells */
     struct loop_timer slow;    /* only with options.slow_ms */
     struct relay_trace *trace; /* relay_span.c; NULL without telemetry */

@@ -11,8 +11,8 @@
 #include "state/quota.h"
 
 /* The first look reads the call's session. It is needed when the client leaves, and before the
- * limit of silence of those who cannot wait as long. */
-#define FIRST_LOOK_MS 1000
+ * limit of silence of those who cannot wait as long. Later ones see that a question is answered. */
+#define LOOK_MS 1000
 
 /* ---- the call, relayed or bridged ---- */
 
@@ -51,14 +51,17 @@ static bool is_to_be_promoted(const struct call *call)
            input_is_open_without_task(call);
 }
 
-/* Its client waits, and ends the call by closing the connection. */
-static void be_patient(struct call *call)
+/* Its client waits, and ends the call by closing the connection. The server may be silent while a
+ * person has its question. */
+static void be_patient(struct call *call, int64_t next_ms)
 {
-    int64_t limit_ms = call->snapshot->config->times.execution_timeout_ms;
+    bool is_open = input_is_open_without_task(call);
+    int64_t limit_ms = is_open ? 0 : call->snapshot->config->times.execution_timeout_ms;
     if (call->is_bridged)
         bridge_call_set_silence(call, limit_ms);
     else
         relay_set_silence(call, limit_ms);
+    repeat_slow(call, is_open && next_ms > LOOK_MS ? LOOK_MS : next_ms);
 }
 
 /* The server's side, taken off the call: one of the two. */
@@ -126,8 +129,7 @@ static void promote(struct call *call)
     if (call->is_executed)
         left_ms = token_clock_bound_ms(call, left_ms);
     if (left_ms > 0 || !is_to_be_promoted(call)) {
-        be_patient(call);
-        repeat_slow(call, left_ms > 0 ? left_ms : patience_ms(call));
+        be_patient(call, left_ms > 0 ? left_ms : patience_ms(call));
         return;
     }
     if (!take(call, &taken)) {
@@ -144,8 +146,8 @@ int64_t detached_call_first_look_ms(const struct call *call)
 {
     int64_t wait_ms = patience_ms(call);
     int64_t soon_ms = call->snapshot->config->times.sync_forward_timeout_ms / 2;
-    if (soon_ms > FIRST_LOOK_MS)
-        soon_ms = FIRST_LOOK_MS;
+    if (soon_ms > LOOK_MS)
+        soon_ms = LOOK_MS;
     return wait_ms < soon_ms ? wait_ms : soon_ms;
 }
 

@@ -78,6 +78,12 @@ uint64_t input_take_number(struct call *call)
     return number;
 }
 
+bool input_is_open_without_task(const struct call *call)
+{
+    const struct asked *asked = call_part_find(call, &asked_kind);
+    return input_is_open_in(call, asked ? asked->number : 0);
+}
+
 /* Takes a message about a server's own task that an execution follows. The client knows only the
  * gateway's task. */
 static bool take_of_task(struct call *call, struct str method, struct str message)
@@ -135,12 +141,13 @@ static void take(struct call *call, struct str message, bool is_cancel, bool *ta
         .session = call->session,
         .audience = &audience,
         .call = number_of(call),
+        .is_on_stream = is_get_stream(call),
     };
     if (is_cancel) {
         *taken = input_take_cancel(&origin, message);
     } else {
-        input_take(&origin, message);
-        relay_wait_for_person(call);
+        if (input_take(&origin, message))
+            relay_wait_for_person(call);
         *taken = true;
     }
     headers_finish(&headers);
