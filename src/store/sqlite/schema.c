@@ -156,7 +156,7 @@ const char migration_schema[] =
     " NULL, created INTEGER NOT NULL, at_ms INTEGER NOT NULL);"
 
     "CREATE TABLE limited (owner TEXT PRIMARY KEY, tasks INTEGER NOT NULL, pending INTEGER NOT"
-    " NULL);"
+    " NULL, bytes INTEGER NOT NULL DEFAULT 0);"
 
     "CREATE TABLE hold (id INTEGER PRIMARY KEY CHECK (id = 1), replica TEXT NOT NULL, at_ms"
     " INTEGER NOT NULL);"
@@ -186,4 +186,4 @@ const char migration_schema[] =
     "CREATE INDEX block_active ON block (sequence) WHERE ended_ms = 0;"
     "CREATE INDEX block_ended ON block (ended_ms) WHERE ended_ms > 0;"
 
-    "INSERT INTO limited VALUES ('', 0, 0)";
+    "INSERT INTO limited VALUES ('', 0, 0, 0)";
