@@ -380,6 +380,8 @@ const char *const migration_scripts[] = {
     " AND (state IN (0, 1) OR (state = 2 AND (accelerated OR promoted)))) WHERE owner <> '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
+_Static_assert(sizeof migration_scripts / sizeof *migration_scripts == MIGRATIONS_SCHEMA_VERSION,
+               "write what the new migration leaves behind into schema.c, too");
 
 static bool read_number(struct database *database, const char *sql, int64_t *number,
                         struct error *error)

@@ -186,4 +186,4 @@ const char migration_schema[] =
     "CREATE INDEX block_active ON block (sequence) WHERE ended_ms = 0;"
     "CREATE INDEX block_ended ON block (ended_ms) WHERE ended_ms > 0;"
 
-    "INSERT INTO limited VALUES ('', 0, 0, 0)";
+    "INSERT INTO limited (owner, tasks, pending) VALUES ('', 0, 0)";
