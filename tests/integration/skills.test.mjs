@@ -162,6 +162,39 @@ test('pin.skills approve: a changed skill is absent until it is accepted, and fi
   }
 });
 
+test('pin.skills approve: contents that come late, on another stream, are those of the URI that was asked for', async (t) => {
+  const files = { 'SKILL.md': { bytes: 'good' }, 'b.md': { bytes: 'other' } };
+  const { upstream, connect } = await scene(t, { upstream: { capabilities: capabilities(), handlers: handlers() }, source: { pin: { skills: 'approve' } } });
+  const client = await connect();
+  serve(upstream, [pinned(files)], files);
+  await client.result('skills/list');
+  let late;
+  upstream.onHttp = ({ method, headers }, reply) => {
+    if (method !== 'GET' || headers['last-event-id'] !== 'e-1') return false;
+    const stream = reply.sse();
+    stream.event(late);
+    stream.end();
+    return true;
+  };
+  /** The server breaks the stream of the read off, and goes on with `contents` where the client resumes it. */
+  const resumed = async (uri, contents, more = {}) => {
+    upstream.handlers['resources/read'] = ({ reply, id }) => {
+      late = { jsonrpc: '2.0', id, result: { contents }, ...more };
+      const stream = reply.sse();
+      stream.raw('id: e-1\ndata: \n\n');
+      stream.end();
+    };
+    await client.send('resources/read', { uri });
+    const stream = await client.listen({ headers: { 'last-event-id': 'e-1' } });
+    return (await stream.message((m) => m.id === late.id)).result;
+  };
+  const good = contentOf('skill://live/SKILL.md', files['SKILL.md']), other = contentOf('skill://live/b.md', files['b.md']), free = { uri: 'file:///notes', text: 'evil' };
+  assert.deepEqual(await resumed('skill://live/SKILL.md', [good]), { contents: [good] });
+  assert.deepEqual(await resumed('file:///notes', [free]), { contents: [free] });
+  for (const contents of [[free], [other], [good, free]]) assert.deepEqual(await resumed('skill://live/SKILL.md', contents), {}, JSON.stringify(contents));
+  assert.deepEqual(await resumed('file:///notes', [free], { id: 99_999 }), {}, 'a request that nobody has made here');
+});
+
 test('pin.skills approve: files up to 16 MiB are compared, larger ones refused; warn reads nothing', async (t) => {
   const largest = { bytes: Buffer.alloc(LARGEST, 7), isBlob: true }, tooLarge = { bytes: Buffer.alloc(LARGEST + 1, 7), isBlob: true };
   const files = { 'SKILL.md': { bytes: 's' }, 'largest': largest, 'larger': tooLarge, 'both': { bytes: 's' } };

@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 #include <string.h>
 
+#include "request/client_profile.h"
 #include "state/definition_watch.h"
 #include "state/skill_files.h"
 #include "taskgate/core/log.h"
@@ -49,7 +50,7 @@ static bool read_bytes(const struct str members[3], struct buffer *bytes)
                     : json_decode_string(members[0], bytes) && decode_blob(bytes);
 }
 
-/* By its own URI, and by that which was asked for, which may be empty. */
+/* By its own URI, and by that which was asked for. */
 static bool may_go_down(const struct call *call, struct str asked, const struct str members[3])
 {
     struct str source = str_from(call->source->id);
@@ -61,8 +62,8 @@ static bool may_go_down(const struct call *call, struct str asked, const struct 
         enum skill_file own =
             skill_files_judge(files_of(call), source, buffer_str(&uri), buffer_str(&bytes));
         may = own != SKILL_FILE_MISFITS &&
-              (asked.length == 0 || skill_files_judge(files_of(call), source, asked,
-                                                      buffer_str(&bytes)) != SKILL_FILE_MISFITS);
+              skill_files_judge(files_of(call), source, asked, buffer_str(&bytes)) !=
+                  SKILL_FILE_MISFITS;
     }
     buffer_finish(&uri);
     buffer_finish(&bytes);
@@ -113,19 +114,34 @@ static bool refuse_unread(struct call *call, enum relay_failure failure)
 void skill_contents_check(struct call *call, struct relay_options *options)
 {
     struct str uri = call->envelope.uri.text;
+    char key[CLIENT_KEY_BYTES];
     if (!is_compared(call) || call->method->treatment != MCP_GATED_URI ||
-        !str_equal(call->envelope.method, STR("resources/read")) ||
-        !skill_files_has(files_of(call), str_from(call->source->id), uri))
+        !str_equal(call->envelope.method, STR("resources/read")))
+        return;
+    client_key_of_call(call, key);
+    skill_files_note_read(files_of(call), &(struct skill_read){str_from(key), call->envelope.id},
+                          uri);
+    if (!skill_files_has(files_of(call), str_from(call->source->id), uri))
         return;
     options->replace_result = refuse;
     options->failed = refuse_unread;
     options->most_bytes = MOST_BYTES;
 }
 
-bool skill_contents_write_late(const struct call *call, struct str result, struct buffer *out)
+bool skill_contents_write_late(const struct call *call, const struct relay_reply *reply,
+                               struct buffer *out)
 {
-    if (!is_compared(call) || all_may(call, STR_EMPTY, json_member(result, "contents")))
+    char key[CLIENT_KEY_BYTES];
+    struct buffer asked;
+    if (!is_compared(call))
         return false;
-    buffer_append_text(out, "{}"); /* the response has begun as one with a result */
-    return true;
+    buffer_init(&asked);
+    client_key_of_call(call, key);
+    const struct skill_read read = {str_from(key), reply->id};
+    bool may = skill_files_find_read(files_of(call), &read, &asked) &&
+               all_may(call, buffer_str(&asked), json_member(reply->result, "contents"));
+    buffer_finish(&asked);
+    if (!may)
+        buffer_append_text(out, "{}"); /* the response has begun as one with a result */
+    return !may;
 }

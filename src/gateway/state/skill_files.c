@@ -43,9 +43,14 @@ struct source_skills {
     size_t count;       /* of versions and their files */
 };
 
+struct read_uri {
+    char *name, *uri;
+};
+
 struct skill_files {
     pthread_mutex_t lock;
-    struct map *sources; /* id -> struct source_skills */
+    struct map *sources;                     /* id -> struct source_skills */
+    struct read_uri reads[SKILL_READS_MOST]; /* at the place that the name hashes to */
 };
 
 static void destroy_version(struct source_skills *source, struct skill_version *version)
@@ -89,6 +94,10 @@ void skill_files_destroy(struct skill_files *files)
     if (!files)
         return;
     map_destroy(files->sources, destroy_source);
+    for (size_t i = 0; i < SKILL_READS_MOST; i++) {
+        free(files->reads[i].name);
+        free(files->reads[i].uri);
+    }
     pthread_mutex_destroy(&files->lock);
     free(files);
 }
@@ -298,4 +307,46 @@ bool skill_files_has(struct skill_files *files, struct str source, struct str ur
 {
     /* Nothing fits that is larger than all files, and nothing is read of it. */
     return skill_files_judge(files, source, uri, str_slice(NULL, SIZE_MAX)) == SKILL_FILE_MISFITS;
+}
+
+/* ---- reads ---- */
+
+/* A key has no line break. */
+static char *name_of(const struct skill_read *read)
+{
+    return memory_format("%.*s\n%.*s", STR_ARGS(read->client), STR_ARGS(read->id));
+}
+
+static struct read_uri *place_of(struct skill_files *files, const char *name)
+{
+    return &files->reads[str_hash(str_from(name)) % SKILL_READS_MOST];
+}
+
+void skill_files_note_read(struct skill_files *files, const struct skill_read *read, struct str uri)
+{
+    char *name = name_of(read), *asked = memory_copy_str(uri);
+    if (uri.length <= SKILL_READ_URI_BYTES && read->id.length <= SKILL_READ_URI_BYTES) {
+        pthread_mutex_lock(&files->lock);
+        struct read_uri *place = place_of(files, name), before = *place;
+        *place = (struct read_uri){name, asked};
+        pthread_mutex_unlock(&files->lock);
+        name = before.name;
+        asked = before.uri;
+    }
+    free(name);
+    free(asked);
+}
+
+bool skill_files_find_read(struct skill_files *files, const struct skill_read *read,
+                           struct buffer *uri)
+{
+    char *name = name_of(read);
+    pthread_mutex_lock(&files->lock);
+    const struct read_uri *place = place_of(files, name);
+    bool is_known = place->name && strcmp(place->name, name) == 0;
+    if (is_known)
+        buffer_append_text(uri, place->uri);
+    pthread_mutex_unlock(&files->lock);
+    free(name);
+    return is_known;
 }

@@ -5,10 +5,14 @@
  */
 #pragma once
 
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/str.h"
 
 #define SKILL_FILES_MOST 20000
+/* Reads whose URIs are known, and the longest of these. */
+#define SKILL_READS_MOST 4096
+#define SKILL_READ_URI_BYTES 2048
 /* Larger files cannot be compared. */
 #define SKILL_FILE_BYTES ((int64_t)16 * 1024 * 1024)
 
@@ -32,5 +36,16 @@ enum skill_file {
 /* Spellings of a URI that are equivalent are one. A `skill:` URI that is not known misfits. */
 enum skill_file skill_files_judge(struct skill_files *files, struct str source, struct str uri,
                                   struct str content);
+/* The URIs that clients have asked for last, by the request: its client's key and its id as it is
+ * written. An answer may come on another exchange than the request's. A later request takes the
+ * place of an earlier one, sooner or later. */
+struct skill_read {
+    struct str client, id;
+};
+void skill_files_note_read(struct skill_files *files, const struct skill_read *read,
+                           struct str uri);
+/* Appends what it asked for. false: it is not known. */
+bool skill_files_find_read(struct skill_files *files, const struct skill_read *read,
+                           struct buffer *uri);
 /* Whether the content of this URI is to be compared. */
 bool skill_files_has(struct skill_files *files, struct str source, struct str uri);
