@@ -3,12 +3,12 @@
 
 #include <cjose/cjose.h>
 #include <h2o/version.h>
-#include <libpq-fe.h>
 #include <openssl/crypto.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <yaml.h>
 
+#include "taskgate/store/postgres_library.h"
 #include "taskgate/upstream/curl_library.h"
 
 #include "options.h"
@@ -33,7 +33,7 @@ enum {
     COMMIT_CHARACTERS = 40 /* a build outside a repository has another word */
 };
 
-/* libcurl is loaded when it is first needed, and may not be there. */
+/* libcurl and libpq are loaded when they are first needed, and may not be there. */
 static const char *curl_loaded(void)
 {
     struct error error = {""};
@@ -43,6 +43,9 @@ static const char *curl_loaded(void)
 /* 150008 is 15.8 */
 static const char *libpq_loaded(char text[VERSION_BYTES])
 {
+    struct error error = {""};
+    if (!postgres_library_load(&error))
+        return NULL;
     int number = PQlibVersion();
     snprintf(text, VERSION_BYTES, "%d.%d", number / 10000, number % 10000);
     return text;

@@ -4,39 +4,26 @@
  */
 #include "taskgate/upstream/curl_library.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 
-/* The ABI of curl/curl.h: no other has had another number since 2006. */
-#define FILE_NAME "libcurl.so.4"
+#include "taskgate/core/library.h"
 
 struct curl_library curl_library;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct error fault; /* empty: it is loaded */
 
-static bool find(void *library, const char *name, void *function)
-{
-    /* As POSIX has it: a pointer to a function in the place of one to data. */
-    *(void **)function = dlsym(library, name);
-    if (*(void **)function == NULL)
-        error_set(&fault, "libcurl is too old: it has no %s()", name);
-    return *(void **)function != NULL;
-}
-
 static void load(void)
 {
-    void *library = dlopen(FILE_NAME, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        error_set(&fault, "cannot load libcurl: %s", dlerror());
-        return;
-    }
-#define CURL_FUNCTION(name)                                                                        \
-    if (!find(library, "curl_" #name, &curl_library.name))                                         \
-        return;
-    CURL_FUNCTIONS(CURL_FUNCTION)
+    static const struct library_function functions[] = {
+#define CURL_FUNCTION(name) {"curl_" #name, &curl_library.name},
+        CURL_FUNCTIONS(CURL_FUNCTION)
 #undef CURL_FUNCTION
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+    };
+    /* The ABI of curl/curl.h: no other has had another number since 2006. */
+    if (library_load("libcurl", "libcurl.so.4", functions, sizeof functions / sizeof *functions,
+                     &fault) &&
+        curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         error_set(&fault, "libcurl could not be started");
 }
 

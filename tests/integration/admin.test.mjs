@@ -230,6 +230,8 @@ test('beside the gateway commands need neither address nor token: tasks list, pa
   assert.deepEqual(Object.keys(version), ['version', 'commit', 'arch', 'compiler', 'libraries']);
   assert.deepEqual(Object.keys(version.libraries), ['h2o', 'openssl', 'sqlite', 'libpq', 'libcurl', 'cjose', 'libyaml']);
   for (const [name, text] of Object.entries(version.libraries)) assert.match(text, /^\d+\.\d+/, name);
+  const loaded = fs.readFileSync(`/proc/${gateway.child.pid}/maps`, 'utf8');
+  assert.deepEqual([/libsqlite3/.test(loaded), /libpq|libcurl/.test(loaded)], [true, false], 'libraries that this store and this server do not need');
   assert.match(version.commit ?? '0'.repeat(40), /^[0-9a-f]{40}$/);
   await gateway.child.stop();
   const stopped = await taskgate('health');

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,6 +14,7 @@
 #include "taskgate/core/error.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/str.h"
+#include "taskgate/store/postgres_library.h"
 
 /* Every statement with fixed text: STATEMENT_ROW(symbol, SQL), in statements.h. */
 enum statement {

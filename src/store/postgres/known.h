@@ -4,10 +4,10 @@
  */
 #pragma once
 
-#include <libpq-fe.h>
 #include <stdint.h>
 
 #include "backend.h"
+#include "taskgate/store/postgres_library.h"
 
 /* Tasks that limits count, of all owners, and the bytes of tasks and of the trail. */
 struct totals {

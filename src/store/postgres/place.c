@@ -1,12 +1,12 @@
 /* Reading the URL. libpq's own words of a bad one may repeat a part of the password. */
 #include "place.h"
 
-#include <libpq-fe.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "taskgate/core/memory.h"
 #include "taskgate/core/str.h"
+#include "taskgate/store/postgres_library.h"
 
 #define HIDDEN '*'
 
@@ -37,6 +37,8 @@ static char *title_of(const PQconninfoOption *options)
 
 struct place *place_create(const char *url, struct error *error)
 {
+    if (!postgres_library_load(error))
+        return NULL;
     struct place *place = NULL;
     struct str whole = str_from(url);
     bool is_url =

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fault_vfs.h"
 #include "harness.h"
@@ -171,6 +172,19 @@ START_TEST(a_fault_at_every_write_and_sync_leaves_all_or_nothing)
     ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM pragma_integrity_check"
                                              " WHERE integrity_check = 'ok'"),
                      1);
+}
+END_TEST
+
+/* ---- a start ---- */
+
+START_TEST(a_new_store_waits_for_the_disk_only_a_few_times)
+{
+    bench_close(&bench);
+    unlink(scratch.path);
+    fault_vfs_set(FAULT_NONE, 0);
+    bench_open(&bench, &scratch);
+    ck_assert_int_gt(fault_vfs_syncs(), 0);
+    ck_assert_int_le(fault_vfs_syncs(), 12);
 }
 END_TEST
 
@@ -437,6 +451,7 @@ int main(void)
     tcase_add_test(tests, limits_stay_exact_through_a_failure);
     tcase_add_test(tests, deadlines_that_pass_while_the_disk_fails_are_applied_after);
     tcase_add_loop_test(tests, a_fault_at_every_write_and_sync_leaves_all_or_nothing, 0, 3);
+    tcase_add_test(tests, a_new_store_waits_for_the_disk_only_a_few_times);
     tcase_add_test(tests, nothing_is_in_the_log_of_a_change_that_was_answered_as_none);
     tcase_add_test(tests, a_commit_of_which_nothing_is_known_is_said_to_be_such);
     tcase_add_test(tests, files_that_are_replaced_during_the_sync_are_missed);
