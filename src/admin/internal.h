@@ -79,6 +79,7 @@ void sign_in_describe(const struct request *request);
 void sign_out(const struct request *request);
 void whoami_get(const struct request *request);
 void audit_list(const struct request *request);
+void inbox_list(const struct request *request);
 void tasks_list(const struct request *request);
 void tasks_get(const struct request *request);
 void decisions_approve(const struct request *request);

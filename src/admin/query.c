@@ -107,17 +107,17 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* 0 for what is no number that a cursor may have. */
-static int64_t read_hex(struct str digits)
+bool query_read_hex(struct str digits, int64_t *number)
 {
-    uint64_t number = 0;
+    uint64_t read = 0;
     for (size_t i = 0; i < digits.length; i++) {
         int digit = hex_digit(digits.bytes[i]);
         if (digit < 0 || i == 16)
-            return 0;
-        number = number << 4 | (uint64_t)digit;
+            return false;
+        read = read << 4 | (uint64_t)digit;
     }
-    return number <= INT64_MAX ? (int64_t)number : 0;
+    *number = (int64_t)(read & INT64_MAX);
+    return digits.length > 0 && read > 0 && read <= INT64_MAX;
 }
 
 bool query_read_cursor(struct str value, struct query_place *place, struct error *error)
@@ -130,12 +130,12 @@ bool query_read_cursor(struct str value, struct query_place *place, struct error
     if (is_by_deadline)
         str_cut(digits, '.', &key, &digits);
     place->order = is_by_deadline ? STORE_BY_DECIDE_BY : STORE_BY_CREATION;
-    place->sequence = read_hex(digits);
-    place->decide_by_ms = read_hex(key);
+    place->sequence = place->decide_by_ms = 0;
+    bool is_read = query_read_hex(digits, &place->sequence) &&
+                   (!is_by_deadline || query_read_hex(key, &place->decide_by_ms));
     /* Only the output of query_cursor(): no second spelling of the same place. */
     query_cursor(place, canonical);
-    if (place->sequence == 0 || (is_by_deadline && place->decide_by_ms == 0) ||
-        !str_equal(value, str_from(canonical)))
+    if (!is_read || !str_equal(value, str_from(canonical)))
         return error_set(error, "cursor does not come from a list");
     return true;
 }
@@ -163,8 +163,7 @@ static const struct {
 };
 #define PARAMETER_COUNT (sizeof parameters / sizeof *parameters)
 
-/* Appends the decoded text; false for a broken "%xx". */
-static bool append_decoded(struct buffer *out, struct str text)
+bool query_decode(struct buffer *out, struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
         char c = text.bytes[i];
@@ -210,7 +209,7 @@ bool query_parse_single(struct buffer *value, struct str text, const char *name,
             return error_set(error, "\"%.*s\" is not a parameter here; there is %s", STR_ARGS(key),
                              name);
         buffer_clear(value);
-        if (!append_decoded(value, raw))
+        if (!query_decode(value, raw))
             return error_set(error, "the query is not well encoded");
     }
     return true;
@@ -225,7 +224,7 @@ bool query_read(struct buffer *value, struct str text, const char *name)
         str_cut(parameter, '=', &key, &raw);
         if (!str_equal(key, str_from(name)))
             continue;
-        if (count++ > 0 || !append_decoded(value, raw))
+        if (count++ > 0 || !query_decode(value, raw))
             return false;
     }
     return true;
@@ -248,7 +247,7 @@ static bool parse_parameter(struct task_list_query *query, struct str name, stru
                             struct error *error)
 {
     size_t start = query->decoded.length;
-    if (!append_decoded(&query->decoded, raw))
+    if (!query_decode(&query->decoded, raw))
         return error_set(error, "the query is not well encoded");
     struct str value = str_slice(query->decoded.bytes + start, query->decoded.length - start);
     for (size_t i = 0; i < PARAMETER_COUNT; i++) {

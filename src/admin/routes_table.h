@@ -11,6 +11,7 @@
 /*                                              viewer approver caller auditor */
 ROUTE("GET",  "/api/v1/whoami",                 ALL,   ALL,     ALL,   ALL,    whoami_get)
 ROUTE("POST", "/api/v1/calls",                  NO,    NO,      ALL,   NO,     calls_create)
+ROUTE("GET",  "/api/v1/inbox",                  ALL,   ALL,     NO,    ALL,    inbox_list)
 ROUTE("GET",  "/api/v1/tasks",                  ALL,   ALL,     NO,    ALL,    tasks_list)
 ROUTE("GET",  "/api/v1/tasks/{id}",             ALL,   ALL,     OWN,   ALL,    tasks_get)
 ROUTE("GET",  "/api/v1/tasks/{id}/result",      ALL,   ALL,     OWN,   ALL,    results_get)

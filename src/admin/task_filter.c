@@ -78,18 +78,34 @@ static bool is_of_group(const struct filter *filter, const struct task *task)
     return strcmp(digest, filter->digest) == 0;
 }
 
-static bool waits_for_me(const struct filter *filter, const struct task *task)
+static bool waits_for(const struct task *task, const struct config *config,
+                      const struct person *voter)
 {
     const struct store_vote vote = {
-        .voter = filter->voter,
+        .voter = *voter,
         .verb = BALLOT_APPROVE,
         .reason = "given",
     };
     struct ballot ballot;
-    voter_read_ballot(filter->config, task, &ballot);
-    bool waits = filter->may_decide && store_vote_judge(&ballot, &vote, task) == BALLOT_ACCEPTED;
+    voter_read_ballot(config, task, &ballot);
+    bool waits = store_vote_judge(&ballot, &vote, task) == BALLOT_ACCEPTED;
     ballot_finish(&ballot);
     return waits;
+}
+
+static bool may_decide(const struct operator_identity *who)
+{
+    return rights_of(who, ROUTE_decisions_approve) == RIGHT_ALL;
+}
+
+bool task_filter_waits_for(const struct task *task, const struct task_view *view)
+{
+    return may_decide(view->who) && waits_for(task, view->config, &view->who->person);
+}
+
+static bool waits_for_me(const struct filter *filter, const struct task *task)
+{
+    return filter->may_decide && waits_for(task, filter->config, &filter->voter);
 }
 
 static bool accepts(void *context, const struct task *task)
@@ -120,7 +136,7 @@ void task_filter_add(struct task_list_query *query, const struct task_view *view
     filter->text = memory_copy_str(query->text);
     filter->digest = memory_copy_str(query->digest);
     filter->is_mine = query->is_mine;
-    filter->may_decide = rights_of(view->who, ROUTE_decisions_approve) == RIGHT_ALL;
+    filter->may_decide = may_decide(view->who);
     filter->config = config_ref(view->config);
     person_copy(&filter->voter, &view->who->person);
     if (query->is_mine && query->filter.states == 0)

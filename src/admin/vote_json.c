@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "taskgate/config/duration.h"
+#include "taskgate/gateway/gateway.h"
 #include "taskgate/json/members.h"
 
 #include "rights.h"
@@ -167,6 +168,18 @@ void vote_json_add(struct buffer *out, const struct task *task, const struct tas
     ballot_names_write(out, &ballot.terms.allow_edit);
     struct rights rights = {&ballot, task, view->who, definition_changed};
     add_flag(out, "emergency", was_emergency(&ballot.votes));
+    add_rights(out, &rights);
+    ballot_finish(&ballot);
+}
+
+void vote_json_add_row(struct buffer *out, const struct task *task, const struct task_view *view)
+{
+    struct ballot ballot;
+    voter_read_ballot(view->config, task, &ballot);
+    add_votes(out, &ballot.votes);
+    add_missing(out, &ballot, task->state == TASK_PENDING);
+    bool has_changed = view->worker && gateway_definition_changed(view->worker, task, NULL);
+    struct rights rights = {&ballot, task, view->who, has_changed};
     add_rights(out, &rights);
     ballot_finish(&ballot);
 }

@@ -6,5 +6,7 @@
 
 #include "task_json.h"
 
+/* `votes`, `missing` and `you` alone, for a row. */
+void vote_json_add_row(struct buffer *out, const struct task *task, const struct task_view *view);
 void vote_json_add(struct buffer *out, const struct task *task, const struct task_view *view,
                    bool definition_changed);

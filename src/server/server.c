@@ -28,6 +28,7 @@
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/loop/loop.h"
+#include "taskgate/notify/brief.h"
 #include "taskgate/notify/notify.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/store/replicas.h"
@@ -231,6 +232,13 @@ static bool redact_ended(void *context, struct buffer *out, struct str value, co
     return is_redacted;
 }
 
+static void write_brief(void *context, struct buffer *out, const struct task *task)
+{
+    struct snapshot *snapshot = snapshot_current();
+    brief_write(out, task, snapshot->config);
+    snapshot_unref(snapshot);
+}
+
 static bool open_store(struct server *server, const struct config *config,
                        struct admin_options *admin, struct error *error)
 {
@@ -242,9 +250,9 @@ static bool open_store(struct server *server, const struct config *config,
     if (good) {
         digest_use_key(server->state_keys.keys[0]);
         const struct store_wait wait = {server->signals, config->store_lock_wait_ms};
-        server->store =
-            store_wait_open(&wait, config, path, &(struct store_redaction){.write = redact_ended},
-                            &server->ended_early, error);
+        server->store = store_wait_open(&wait, config, path,
+                                        &(struct store_redaction){redact_ended, write_brief, NULL},
+                                        &server->ended_early, error);
         good = server->store != NULL;
     }
     free(path);

@@ -50,6 +50,8 @@ struct keeper {
     int64_t epoch;
 };
 
+/* Takes the reference over; false ends the list. */
+typedef bool (*task_visitor)(void *context, struct task *task, int64_t sequence);
 struct task_rows {
     /* The whole task with request and outcome; the caller owns the reference. */
     enum row_result (*get)(struct database *database, struct str id, struct task **task);
@@ -96,10 +98,11 @@ struct task_rows {
                        void (*visit)(void *context, struct str workflow, int64_t created_ms,
                                      int64_t used_millionths),
                        void *context);
-    /* At most `limit` tasks in the order that the query asks for, without request and outcome. The
-     * visitor takes the reference over; false ends the list. */
+    /* At most `limit` tasks in the order that the query asks for, without request and outcome. */
     bool (*list)(struct database *database, const struct store_task_query *query, size_t limit,
-                 bool (*visit)(void *context, struct task *task, int64_t sequence), void *context);
+                 task_visitor visit, void *context);
+    /* All that wait for a decision, in no order, without any long text. */
+    bool (*list_waiting)(struct database *database, task_visitor visit, void *context);
 };
 
 struct session_rows {

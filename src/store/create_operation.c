@@ -65,6 +65,17 @@ static void set_ahead(struct task *task, int64_t ahead_ms)
     }
 }
 
+static void write_brief(const struct store_redaction *redaction, struct task *task)
+{
+    struct buffer brief;
+    if (task->state != TASK_PENDING || !redaction->write_brief)
+        return;
+    buffer_init(&brief);
+    redaction->write_brief(redaction->context, &brief, task);
+    task_set_text(&task->brief, buffer_str(&brief));
+    buffer_finish(&brief);
+}
+
 static bool run_create(struct batch *batch, struct operation *operation)
 {
     struct task *task = operation->task;
@@ -79,6 +90,7 @@ static bool run_create(struct batch *batch, struct operation *operation)
         return false;
     if (operation->reply.status != STORE_OK)
         return true;
+    write_brief(batch->redaction, task);
     bool is_granted = false, is_blocked, is_executing = task->state == TASK_EXECUTING;
     const struct keeper keeper = replica_keeper(batch);
     bool is_kept = batch->backend->is_shared && !is_executing;

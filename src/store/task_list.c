@@ -75,6 +75,8 @@ static bool run_list(struct batch *batch, struct operation *operation)
         return false;
     reply->tasks = memory_alloc_array(query->limit + 1, sizeof(struct task *));
     reply->sequences = memory_alloc_array(query->limit + 1, sizeof *reply->sequences);
+    if (query->is_of_waiting)
+        return batch->backend->tasks->list_waiting(batch->database, look, &page);
     /* One more: has_more. */
     size_t limit = query->accepts ? MOST_ROWS : query->limit + 1;
     if (!batch->backend->tasks->list(batch->database, query, limit, look, &page) ||

@@ -46,6 +46,7 @@ static const size_t texts[] = {
     offsetof(struct task, mirrored_headers),
     offsetof(struct task, trace),
     offsetof(struct task, shown),
+    offsetof(struct task, brief),
 };
 #define TEXT_COUNT (sizeof texts / sizeof *texts)
 

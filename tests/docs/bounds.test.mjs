@@ -89,6 +89,7 @@ const MAPS = {
   'src/gateway/bridge_down/handles.c rounds': { each: 'limits.share_percent', all: 'SESSION_POOL_MOST in src/gateway/mcp_client/session_pool.h' },
   'src/gateway/decision/log_aggregate.c kinds': { all: 'LOG_AGGREGATE_FIELDS_MAX in src/gateway/decision/log_aggregate.c' },
   'src/gateway/decision/log_aggregate.c fresh': { all: 'passing' },
+  'src/admin/inbox.c stacks': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
   'src/gateway/gateway.c waiters': { each: 'limits.pending_per_principal', all: 'limits.connections' },
   'src/gateway/gateway.c executions': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
   'src/gateway/gateway.c answers': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },

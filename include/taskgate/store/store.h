@@ -24,11 +24,13 @@
 
 struct store;
 
-/* Says how the values of a task are kept once it has ended. Writes `value` (JSON text: arguments,
- * meta, other params) as it is to be kept for a task of `workflow`. Returns whether it hid
- * something. Runs on the store's thread. */
+/* Says how the values of a task are kept. Runs on the store's thread. */
 struct store_redaction {
+    /* Once it has ended. Writes `value` (JSON text: arguments, meta, other params) as it is to be
+     * kept for a task of `workflow`. Returns whether it hid something. */
     bool (*write)(void *context, struct buffer *out, struct str value, const char *workflow);
+    /* Writes task->brief of one that begins to wait; NULL: it has none. */
+    void (*write_brief)(void *context, struct buffer *out, const struct task *task);
     void *context;
 };
 
@@ -248,6 +250,9 @@ struct store_task_query {
     /* In the order below only rows behind this one; 0: from the first. */
     int64_t behind_sequence, behind_decide_by_ms;
     enum store_task_order order;
+    /* All that wait for a decision, in no order, whatever the members above say, and without any
+     * long text: for a filter that counts them. There are limits.pending_total of them at most. */
+    bool is_of_waiting;
     size_t limit;
     /* Arguments longer than this are left out: "" in the answer, which no arguments are. So are
      * meta and other_params. */

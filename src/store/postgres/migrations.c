@@ -290,6 +290,9 @@ static const struct {
      " FROM taskgate_task AS task WHERE task.owner = counted.owner AND (state IN (0, 1)"
      " OR (state = 2 AND (accelerated <> 0 OR promoted <> 0))));",
      1},
+
+    /* The row of a call that waits, so that its arguments need not be read for it. */
+    {"ALTER TABLE taskgate_task ADD COLUMN brief TEXT NOT NULL DEFAULT '';", 1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

@@ -34,12 +34,11 @@ bool postgres_task_insert(struct database *database, const struct task *task,
 enum row_result postgres_task_move(struct database *database, const struct task *task,
                                    enum task_state from, bool with_outcome);
 bool postgres_task_end_request(struct database *database, struct task *task, bool is_redacted);
+bool postgres_task_list_waiting(struct database *database, task_visitor visit, void *context);
 bool postgres_task_edit(struct database *database, const struct task *task);
 bool postgres_task_set_votes(struct database *database, const struct task *task);
 bool postgres_task_set_grant(struct database *database, const struct task *task);
 bool postgres_task_set_upstream(struct database *database, const struct task *task);
 bool postgres_task_set_message(struct database *database, const struct task *task);
 bool postgres_task_list(struct database *database, const struct store_task_query *query,
-                        size_t limit,
-                        bool (*visit)(void *context, struct task *task, int64_t sequence),
-                        void *context);
+                        size_t limit, task_visitor visit, void *context);

@@ -55,7 +55,7 @@ STATEMENT_ROW(TASK_INSERT_KEPT,
     "WITH made AS (INSERT INTO taskgate_task (deadline_ms, purge_ms, bytes" TASK_COLUMNS ", "
     TASK_BULK_COLUMNS ") VALUES (" TASK_PLACEHOLDERS ") RETURNING sequence)"
     " INSERT INTO taskgate_task_claim (task, replica, epoch)"
-    " SELECT sequence, $62::text, $63::bigint FROM made")
+    " SELECT sequence, $63::text, $64::bigint FROM made")
 STATEMENT_ROW(TASK_GET,
     "SELECT sequence" TASK_COLUMNS ", " TASK_BULK_COLUMNS " FROM taskgate_task WHERE id = $1")
 /* Compare-and-set: no row changes unless the task is still in the state it was read in. */
@@ -63,7 +63,7 @@ STATEMENT_ROW(TASK_MOVE,
     "UPDATE taskgate_task SET state = $3, updated_ms = $4, execute_by_ms = $5, decided_ms = $6,"
     " ended_ms = $7, decided_by = $8, reason = $9, status_message = $10, upstream_task = $11,"
     " failure = $12, outcome = $13, deadline_ms = $14, purge_ms = $15, refused_credentials = $16,"
-    " started_ms = $17 WHERE id = $1 AND state = $2")
+    " started_ms = $17, brief = '' WHERE id = $1 AND state = $2")
 STATEMENT_ROW(TASK_SET_OUTCOME, 
     "UPDATE taskgate_task SET outcome_body = $2, bytes = bytes + $3 WHERE id = $1")
 STATEMENT_ROW(TASK_SET_VOTES, "UPDATE taskgate_task SET votes = $2, updated_ms = $3 WHERE id = $1")
@@ -92,6 +92,8 @@ STATEMENT_ROW(TASK_PURGE,
     "WITH gone AS (DELETE FROM taskgate_task WHERE ctid = ANY (ARRAY"
     " (SELECT ctid FROM taskgate_task WHERE purge_ms <= $1 ORDER BY purge_ms LIMIT $2))"
     " RETURNING bytes) SELECT coalesce(sum(bytes), 0)::bigint, count(*) FROM gone")
+STATEMENT_ROW(TASK_WAITING,
+    "SELECT sequence" TASK_COLUMNS ", '', '', '', '', '' FROM taskgate_task WHERE state = 0")
 STATEMENT_ROW(TASK_WAITS,
     "SELECT workflow, min(created_ms),"
     " max(($1 - created_ms) * 1000000 / greatest(decide_by_ms - created_ms, 1))"

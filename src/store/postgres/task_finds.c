@@ -138,4 +138,5 @@ const struct task_rows postgres_task_rows = {
     .add_limited_to = add_limited_to,
     .find_waits = find_waits,
     .list = postgres_task_list,
+    .list_waiting = postgres_task_list_waiting,
 };

@@ -146,19 +146,29 @@ static void build(struct listing *list)
     buffer_append_char(&list->sql, '\0');
 }
 
+/* `rows` is cleared. */
+static bool visit_all(PGresult *rows, task_visitor visit, void *context)
+{
+    bool is_read = rows != NULL, goes_on = is_read;
+    for (int i = 0; goes_on && i < PQntuples(rows); i++)
+        goes_on = visit(context, task_row_read(rows, i), row_number(rows, i, 0));
+    PQclear(rows);
+    return is_read;
+}
+
+bool postgres_task_list_waiting(struct database *database, task_visitor visit, void *context)
+{
+    return visit_all(connection_read(database, STATEMENT_TASK_WAITING, NO_VALUES), visit, context);
+}
+
 bool postgres_task_list(struct database *database, const struct store_task_query *query,
-                        size_t limit,
-                        bool (*visit)(void *context, struct task *task, int64_t sequence),
-                        void *context)
+                        size_t limit, task_visitor visit, void *context)
 {
     struct listing list = {.query = query, .limit = limit};
     buffer_init(&list.sql);
     build(&list);
     PGresult *rows = connection_read_text(database, list.sql.bytes, list.values, list.count);
-    bool is_read = rows != NULL, goes_on = is_read;
-    for (int i = 0; goes_on && i < PQntuples(rows); i++)
-        goes_on = visit(context, task_row_read(rows, i), row_number(rows, i, 0));
-    PQclear(rows);
+    bool is_read = visit_all(rows, visit, context);
     buffer_finish(&list.sql);
     return is_read;
 }

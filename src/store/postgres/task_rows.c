@@ -103,7 +103,7 @@ static int64_t bytes_of(const struct task *task)
 {
     size_t bytes = ROW_BYTES + task->request_length + strlen(task->arguments) + strlen(task->meta) +
                    strlen(task->other_params) + strlen(task->shown) + strlen(task->terms) +
-                   strlen(task->mirrored_headers);
+                   strlen(task->mirrored_headers) + strlen(task->brief);
     return (int64_t)bytes;
 }
 

@@ -378,6 +378,9 @@ const char *const migration_scripts[] = {
     "UPDATE limited SET bytes = (SELECT coalesce(sum(length(body)), 0) FROM task"
     " JOIN task_request ON task_request.task = task.sequence WHERE task.owner = limited.owner"
     " AND (state IN (0, 1) OR (state = 2 AND (accelerated OR promoted)))) WHERE owner <> '';",
+
+    /* 33 -> 34: the row of a call that waits, so that its arguments need not be read for it */
+    "ALTER TABLE task ADD COLUMN brief TEXT NOT NULL DEFAULT '';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 _Static_assert(sizeof migration_scripts / sizeof *migration_scripts == MIGRATIONS_SCHEMA_VERSION,

@@ -26,7 +26,7 @@ const char migration_schema[] =
     " TEXT NOT NULL DEFAULT '', bound_digest TEXT NOT NULL DEFAULT '', grant_facts TEXT NOT NULL"
     " DEFAULT '', original_digest TEXT NOT NULL DEFAULT '', original_request_digest TEXT NOT NULL"
     " DEFAULT '', trace TEXT NOT NULL DEFAULT '', maker TEXT NOT NULL DEFAULT '', started_ms"
-    " INTEGER NOT NULL DEFAULT 0);"
+    " INTEGER NOT NULL DEFAULT 0, brief TEXT NOT NULL DEFAULT '');"
     "CREATE INDEX task_by_state ON task (state);"
     "CREATE INDEX task_by_deadline ON task (deadline_ms) WHERE deadline_ms IS NOT NULL;"
     "CREATE INDEX task_by_purge ON task (purge_ms) WHERE purge_ms IS NOT NULL;"

@@ -22,10 +22,10 @@ STATEMENT_ROW(TASK_INSERT,
     " ended_ms, decided_by, reason, status_message, upstream_task, failure, outcome, deadline_ms,"
     " purge_ms, client_name, client_version, promoted, retention_ms, expired_retention_ms,"
     " request_digest, headers_digest, rule, policy_digest, owner_email, terms, rule_digest,"
-    " bound_digest, trace, maker)"
+    " bound_digest, trace, maker, brief)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"
     " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38,"
-    " ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46)")
+    " ?39, ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47)")
 STATEMENT_ROW(REQUEST_INSERT,
     "INSERT INTO task_request (task, arguments, body, meta, other_params, mirrored_headers, shown)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
@@ -41,7 +41,7 @@ STATEMENT_ROW(TASK_MOVE,
     "UPDATE task SET state = ?3, updated_ms = ?4, execute_by_ms = ?5, decided_ms = ?6,"
     " ended_ms = ?7, decided_by = ?8, reason = ?9, status_message = ?10, upstream_task = ?11,"
     " failure = ?12, outcome = ?13, deadline_ms = ?14, purge_ms = ?15, refused_credentials = ?16,"
-    " started_ms = ?17 WHERE id = ?1 AND state = ?2")
+    " started_ms = ?17, brief = '' WHERE id = ?1 AND state = ?2")
 STATEMENT_ROW(TASK_SEQUENCE, "SELECT sequence FROM task WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_VOTES, "UPDATE task SET votes = ?2, updated_ms = ?3 WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_GRANT, "UPDATE task SET grant_facts = ?2 WHERE id = ?1")
@@ -59,6 +59,7 @@ STATEMENT_ROW(TASK_NEXT_DEADLINE, "SELECT min(deadline_ms) FROM task WHERE deadl
 STATEMENT_ROW(TASK_OF_SESSION,
     "SELECT id FROM task WHERE owner = ?1 AND state IN (0, 1, 2) AND source = ?2"
     " AND (state < 2 OR promoted) ORDER BY sequence")
+STATEMENT_ROW(TASK_WAITING, "SELECT " TASK_COLUMNS ", '', '', '', '', '' FROM task WHERE state = 0")
 /* The purges: ?1 is the time, ?2 the most rows. */
 STATEMENT_ROW(TASK_PURGE,
     "DELETE FROM task WHERE sequence IN"

@@ -95,4 +95,5 @@ const struct task_rows sqlite_task_rows = {
     .add_limited_to = add_limited_to,
     .find_waits = find_waits,
     .list = task_rows_list,
+    .list_waiting = task_rows_list_waiting,
 };

@@ -143,16 +143,29 @@ static sqlite3_stmt *prepare(struct database *database, const struct store_task_
     return statement;
 }
 
-bool task_rows_list(struct database *database, const struct store_task_query *query, size_t limit,
-                    bool (*visit)(void *context, struct task *task, int64_t sequence),
-                    void *context)
+static bool visit_all(sqlite3_stmt *row, task_visitor visit, void *context)
 {
-    sqlite3_stmt *row = prepare(database, query, limit);
     int code = row ? SQLITE_ROW : SQLITE_ERROR;
     while (code == SQLITE_ROW && (code = sqlite3_step(row)) == SQLITE_ROW) {
         if (!visit(context, task_rows_read(row), sqlite3_column_int64(row, 0)))
             code = SQLITE_DONE;
     }
-    sqlite3_finalize(row);
     return code == SQLITE_DONE;
+}
+
+bool task_rows_list_waiting(struct database *database, task_visitor visit, void *context)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_WAITING);
+    bool done = visit_all(row, visit, context);
+    database_release(row);
+    return done;
+}
+
+bool task_rows_list(struct database *database, const struct store_task_query *query, size_t limit,
+                    task_visitor visit, void *context)
+{
+    sqlite3_stmt *row = prepare(database, query, limit);
+    bool done = visit_all(row, visit, context);
+    sqlite3_finalize(row);
+    return done;
 }

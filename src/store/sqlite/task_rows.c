@@ -74,6 +74,7 @@ struct task *task_rows_read(sqlite3_stmt *row)
     take(&task->trace, row, 48);
     take(&task->maker, row, 49);
     task->started_ms = sqlite3_column_int64(row, 50);
+    take(&task->brief, row, 51);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
@@ -168,7 +169,8 @@ static bool insert_task(struct database *database, const struct task *task)
     database_bind_text(row, index++, task->rule_digest);
     database_bind_text(row, index++, task->bound_digest);
     database_bind_text(row, index++, task->trace);
-    database_bind_text(row, index, task->maker);
+    database_bind_text(row, index++, task->maker);
+    database_bind_text(row, index, task->brief);
     return database_run(row);
 }
 

@@ -29,7 +29,7 @@ static bool hide(void *context, struct buffer *out, struct str value, const char
 }
 
 static int redactions;
-static const struct store_redaction redaction = {hide, &redactions};
+static const struct store_redaction redaction = {hide, NULL, &redactions};
 
 static void set_up(void)
 {

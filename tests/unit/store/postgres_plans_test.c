@@ -89,6 +89,7 @@ static const struct exception small_tables[] = {
 
 static const struct exception statements[] = {
     {"TASK_OF_SESSION", "the tasks of one owner that wait or run: limits.pending_per_principal"},
+    {"TASK_WAITING", "the tasks that wait: limits.pending_total"},
     {"TASK_WAITS", "the tasks that wait: limits.pending_total; at most every 5 s"},
     {"CLAIM_LOST", "the tasks that are executed now"},
     {"HOME_LOST_TASKS", "the failed tasks of one session"},

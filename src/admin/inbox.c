@@ -1,0 +1,311 @@
+/*
+ * GET /api/v1/inbox: the calls that wait, those that are alike in one row. The store's thread hands
+ * each of them, without its long texts, to look(); the page is made from what was kept here.
+ */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/clock.h"
+#include "taskgate/core/digest.h"
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/notify/brief.h"
+
+#include "inbox_query.h"
+#include "pending_reply.h"
+#include "reply.h"
+#include "row_json.h"
+#include "task_filter.h"
+
+/* A row: the calls of one key, or one call of the stack that is asked for. */
+struct entry {
+    struct task *first; /* one reference: the one that runs out first */
+    int64_t key;        /* its place in the order that is asked for */
+    struct row_stack stack;
+};
+
+struct inbox {
+    uint32_t magic; /* INBOX_LIST_MAGIC */
+    struct pending_reply *pending;
+    struct inbox_query query;
+    struct task_view view;
+    struct entry **entries;
+    size_t count, capacity;
+    struct map *stacks; /* entries by their keys; borrowed */
+    size_t waiting, matching;
+    size_t start, end; /* the page */
+    size_t checked;    /* so many of its rows can be written */
+};
+#define INBOX_LIST_MAGIC 0x1b0c5ac4
+
+static struct inbox *inbox_from(void *context)
+{
+    return MAGIC_CAST(struct inbox, INBOX_LIST_MAGIC, context);
+}
+
+static void destroy(struct inbox *inbox)
+{
+    for (size_t i = 0; i < inbox->count; i++) {
+        task_unref(inbox->entries[i]->first);
+        free(inbox->entries[i]);
+    }
+    free(inbox->entries);
+    map_destroy(inbox->stacks, NULL);
+    inbox_query_finish(&inbox->query);
+    pending_reply_destroy(inbox->pending);
+    MAGIC_CLEAR(inbox);
+    free(inbox);
+}
+
+/* ---- which calls ---- */
+
+static bool has_text(const struct inbox *inbox, const struct task *task)
+{
+    const char *const texts[] = {task->id,        task->tool, task->source,
+                                 task->principal, task->rule, task->workflow};
+    struct buffer all;
+    struct brief brief;
+    buffer_init(&all);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        buffer_append_text(&all, texts[i]);
+        buffer_append_char(&all, '\n');
+    }
+    if (brief_is_current(task, inbox->view.config)) {
+        brief_read(&brief, str_from(task->brief));
+        json_decode_string(brief.summary, &all);
+        buffer_append_char(&all, '\n');
+        buffer_append(&all, brief.arguments);
+    }
+    buffer_append_char(&all, '\0');
+    char *text = memory_copy_str(inbox->query.text);
+    bool has = strcasestr(all.bytes, text) != NULL;
+    free(text);
+    buffer_finish(&all);
+    return has;
+}
+
+static bool fits(struct str wanted, struct str value)
+{
+    return wanted.length == 0 || str_equal(wanted, value);
+}
+
+static bool matches(const struct inbox *inbox, const struct task *task, const char *key)
+{
+    const struct inbox_query *query = &inbox->query;
+    return fits(query->source, str_from(task->source)) && fits(query->tool, str_from(task->tool)) &&
+           fits(query->workflow, str_from(task->workflow)) &&
+           fits(query->principal, str_from(task->principal)) &&
+           fits(query->risk, brief_risk(task).risk) && fits(query->stack, str_from(key)) &&
+           (!query->is_mine || task_filter_waits_for(task, &inbox->view)) &&
+           (query->text.length == 0 || has_text(inbox, task));
+}
+
+/* ---- rows ---- */
+
+#define RISK_STEP (INT64_C(1) << 61)
+
+static int64_t key_of(enum inbox_order order, const struct task *task)
+{
+    int64_t until_ms = task->decide_by_ms > 0 ? task->decide_by_ms : RISK_STEP - 1;
+    if (order == INBOX_BY_AGE)
+        return task->created_ms;
+    if (order == INBOX_BY_EXPIRY)
+        return until_ms;
+    struct str risk = brief_risk(task).risk;
+    int64_t rank = str_equal(risk, STR("high")) ? 0 : str_equal(risk, STR("medium")) ? 1 : 2;
+    return rank * RISK_STEP + until_ms;
+}
+
+static int compare(int64_t key, const char *id, int64_t other_key, const char *other_id)
+{
+    return key != other_key ? (key < other_key ? -1 : 1) : strcmp(id, other_id);
+}
+
+static int compare_entries(const void *one, const void *other)
+{
+    const struct entry *a = *(struct entry *const *)one, *b = *(struct entry *const *)other;
+    return compare(a->key, a->first->id, b->key, b->first->id);
+}
+
+static struct entry *add_entry(struct inbox *inbox, const char *key)
+{
+    struct entry *entry = memory_alloc(sizeof *entry);
+    if (inbox->count == inbox->capacity) {
+        inbox->capacity = inbox->capacity ? 2 * inbox->capacity : 64;
+        inbox->entries = memory_grow_array(inbox->entries, inbox->capacity, sizeof(struct entry *));
+    }
+    memcpy(entry->stack.key, key, sizeof entry->stack.key);
+    return inbox->entries[inbox->count++] = entry;
+}
+
+static void take(struct inbox *inbox, struct task *task, const char *key)
+{
+    bool is_stacked = inbox->query.stack.length == 0;
+    struct entry *entry = is_stacked ? map_get(inbox->stacks, str_from(key)) : NULL;
+    if (!entry) {
+        entry = add_entry(inbox, key);
+        if (is_stacked)
+            map_put(inbox->stacks, str_from(key), entry);
+    }
+    entry->stack.count++;
+    if (entry->first && compare(key_of(INBOX_BY_EXPIRY, entry->first), entry->first->id,
+                                key_of(INBOX_BY_EXPIRY, task), task->id) < 0)
+        return;
+    task_unref(entry->first);
+    entry->first = task_ref(task);
+    entry->key = key_of(inbox->query.order, task);
+}
+
+/* On the store's thread. */
+static bool look(void *context, const struct task *task)
+{
+    struct inbox *inbox = inbox_from(context);
+    struct task_change due;
+    char key[DIGEST_HEX_BYTES];
+    if (task_due(task, clock_now_ms(), &due))
+        return false;
+    inbox->waiting++;
+    row_json_key(task, key);
+    if (matches(inbox, task, key)) {
+        inbox->matching++;
+        take(inbox, (struct task *)task, key);
+    }
+    return false; /* the store keeps none */
+}
+
+/* ---- the page ---- */
+
+static void choose_page(struct inbox *inbox)
+{
+    const struct inbox_place *behind = &inbox->query.behind;
+    if (inbox->count > 0)
+        qsort(inbox->entries, inbox->count, sizeof(struct entry *), compare_entries);
+    while (*behind->id && inbox->start < inbox->count &&
+           compare(inbox->entries[inbox->start]->key, inbox->entries[inbox->start]->first->id,
+                   behind->key, behind->id) <= 0)
+        inbox->start++;
+    size_t left = inbox->count - inbox->start;
+    inbox->end = inbox->start + (left < inbox->query.limit ? left : inbox->query.limit);
+    inbox->checked = inbox->start;
+}
+
+static void write_page(const struct inbox *inbox, struct buffer *body)
+{
+    buffer_append(body, STR("{\"rows\":["));
+    for (size_t i = inbox->start; i < inbox->end; i++) {
+        const struct entry *entry = inbox->entries[i];
+        if (i > inbox->start)
+            buffer_append_char(body, ',');
+        row_json_write(body, entry->first, &entry->stack, &inbox->view);
+    }
+    buffer_append_format(body, "],\"waiting\":%zu,\"matching\":%zu,\"nextCursor\":", inbox->waiting,
+                         inbox->matching);
+    if (inbox->end < inbox->count) {
+        const struct entry *last = inbox->entries[inbox->end - 1];
+        struct inbox_place place = {.order = inbox->query.order, .key = last->key};
+        char cursor[INBOX_CURSOR_BYTES];
+        memcpy(place.id, last->first->id, sizeof place.id);
+        inbox_cursor(&place, cursor);
+        buffer_append_format(body, "\"%s\"}", cursor);
+    } else {
+        buffer_append(body, STR("null}"));
+    }
+}
+
+static void answer_page(struct inbox *inbox)
+{
+    struct http_exchange *exchange = pending_reply_take(inbox->pending);
+    struct buffer body;
+    buffer_init(&body);
+    write_page(inbox, &body);
+    if (exchange)
+        reply_json(exchange, 200, &body);
+    buffer_finish(&body);
+    destroy(inbox);
+}
+
+static void answer_failed(struct inbox *inbox, const struct store_reply *reply)
+{
+    struct http_exchange *exchange = pending_reply_take(inbox->pending);
+    if (exchange)
+        pending_reply_with_task(exchange, reply, inbox->pending);
+    destroy(inbox);
+}
+
+static void check_rows(struct inbox *inbox);
+
+/* Only the brief stays: a page of whole tasks could fill the memory. One that has gone meanwhile
+ * has an empty row. */
+static void take_whole(void *context, const struct store_reply *reply)
+{
+    struct inbox *inbox = inbox_from(context);
+    if (reply->status == STORE_FAILED) {
+        answer_failed(inbox, reply);
+        return;
+    }
+    if (reply->status == STORE_OK) {
+        struct task *listed = inbox->entries[inbox->checked]->first;
+        struct buffer brief;
+        buffer_init(&brief);
+        brief_write(&brief, reply->task, inbox->view.config);
+        task_set_text(&listed->brief, buffer_str(&brief));
+        buffer_finish(&brief);
+    }
+    inbox->checked++;
+    check_rows(inbox);
+}
+
+/* A task of an older version has no brief, and that of another hides what was hidden then: such
+ * ones are read whole, one after the other. */
+static void check_rows(struct inbox *inbox)
+{
+    const struct admin *admin = inbox->pending->admin;
+    while (inbox->checked < inbox->end) {
+        const struct task *task = inbox->entries[inbox->checked]->first;
+        if (!brief_is_current(task, inbox->view.config)) {
+            store_task_get(admin->store, str_from(task->id),
+                           (struct store_call){admin->loop, take_whole, inbox});
+            return;
+        }
+        inbox->checked++;
+    }
+    answer_page(inbox);
+}
+
+static void answer_list(void *context, const struct store_reply *reply)
+{
+    struct inbox *inbox = inbox_from(context);
+    if (reply->status != STORE_OK) {
+        answer_failed(inbox, reply);
+        return;
+    }
+    choose_page(inbox);
+    check_rows(inbox);
+}
+
+void inbox_list(const struct request *request)
+{
+    struct inbox_query query;
+    struct error error = {""};
+    if (!inbox_query_parse(&query, http_query(request->exchange), &error)) {
+        reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
+        inbox_query_finish(&query);
+        return;
+    }
+    struct inbox *inbox = memory_alloc(sizeof *inbox);
+    MAGIC_SET(inbox, INBOX_LIST_MAGIC);
+    inbox->query = query;
+    inbox->pending = pending_reply_create(request);
+    inbox->view = pending_reply_view(inbox->pending);
+    inbox->stacks = map_create();
+    const struct store_task_query all = {.is_of_waiting = true,
+                                         .limit = 1,
+                                         .most_bytes = SIZE_MAX,
+                                         .accepts = look,
+                                         .context = inbox};
+    store_task_list(request->admin->store, &all,
+                    (struct store_call){request->admin->loop, answer_list, inbox});
+}

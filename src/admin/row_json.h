@@ -1,0 +1,21 @@
+/*
+ * A call as a row of the inbox: what a list shows of it, however long its arguments are.
+ */
+#pragma once
+
+#include "task_json.h"
+
+/* Calls that are one row. */
+struct row_stack {
+    char key[DIGEST_HEX_BYTES];
+    size_t count;
+};
+/* Calls of one owner, source, tool, workflow and risk have one key. */
+void row_json_key(const struct task *task, char key[DIGEST_HEX_BYTES]);
+
+/* The task has a current brief, or is whole. */
+void row_json_write(struct buffer *out, const struct task *task, const struct row_stack *stack,
+                    const struct task_view *view);
+/* The same of one call, with its state and decision. */
+void row_json_write_event(struct buffer *out, const struct task *task,
+                          const struct task_view *view);
