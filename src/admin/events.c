@@ -1,5 +1,6 @@
 /*
- * The live stream of changes: `event: task`, `id: n`, data a task. A client that comes back with
+ * The live stream of changes: `event: task`, `id: n`, data a task; or `event: row`, data a row of
+ * the inbox. A client that comes back with
  * Last-Event-ID gets the missed changes of tasks that are still kept. grant_events.c has the other
  * events, which have no number.
  */
@@ -17,7 +18,9 @@
 
 #include "client_certificate.h"
 #include "feed.h"
+#include "query.h"
 #include "reply.h"
+#include "row_json.h"
 #include "task_json.h"
 
 /* A reader that is so far behind is cut off; it may come back with Last-Event-ID. */
@@ -39,6 +42,7 @@ struct stream {
     int64_t sent;          /* number of the last event */
     struct asking *asking; /* the store, for what was missed; NULL: nothing is awaited */
     struct operator_identity *who;
+    bool has_rows; /* in place of tasks */
 };
 #define STREAM_MAGIC 0x5e7a11c3
 
@@ -81,8 +85,13 @@ static void write_event(struct stream *stream, const struct feed_event *event,
     const struct task_view view = {config, stream->who, stream->admin->worker};
     struct buffer text;
     buffer_init(&text);
-    buffer_append_format(&text, "event: task\nid: %" PRId64 "\ndata: ", event->number);
-    task_json_write(&text, event->task, &view);
+    buffer_append_format(&text,
+                         "event: %s\nid: %" PRId64 "\ndata: ", stream->has_rows ? "row" : "task",
+                         event->number);
+    if (stream->has_rows)
+        row_json_write_event(&text, event->task, &view);
+    else
+        task_json_write(&text, event->task, &view);
     buffer_append(&text, STR("\n\n"));
     http_stream_write(stream->exchange, buffer_str(&text));
     buffer_finish(&text);
@@ -216,9 +225,25 @@ static void end_excess(struct admin *admin, const struct operator_identity *who)
     end_stream(oldest);
 }
 
+static bool read_query(const struct request *request, bool *has_rows)
+{
+    struct buffer rows = {0};
+    bool is_read = query_read(&rows, http_query(request->exchange), "rows");
+    struct str value = buffer_str(&rows);
+    *has_rows = str_equal(value, STR("true"));
+    is_read = is_read && (*has_rows || value.length == 0 || str_equal(value, STR("false")));
+    buffer_finish(&rows);
+    if (!is_read)
+        reply_error(request->exchange, REPLY_INVALID_REQUEST, "rows must be true or false", NULL);
+    return is_read;
+}
+
 void events_open(const struct request *request)
 {
     struct admin *admin = request->admin;
+    bool has_rows;
+    if (!read_query(request, &has_rows))
+        return;
     if (admin->shutting_down) {
         reply_error(request->exchange, REPLY_UNAVAILABLE, "the gateway is shutting down", NULL);
         return;
@@ -229,6 +254,7 @@ void events_open(const struct request *request)
     stream->admin = admin;
     stream->exchange = request->exchange;
     stream->listener.changed = feed_changed;
+    stream->has_rows = has_rows;
     bool is_missing;
     stream->sent = first_number(request, &is_missing);
     stream->who = operator_ref(request->who);

@@ -81,7 +81,15 @@ for (const database of ['SQLite', 'PostgreSQL']) {
     const { nextCursor } = await inbox({ limit: 1 });
     for (const query of ['limit=0', 'limit=201', 'limit=x', 'sort=created', 'risk=huge', 'mine=yes', 'state=pending', 'q=%zz', 'cursor=x', `cursor=${nextCursor}x0.`, `cursor=${nextCursor}&sort=age`]) assert.equal((await alice.get(`/api/v1/inbox?${query}`)).status, 400, query);
 
-    await admin.reject(ids.run[0]);
+    const events = { rows: await admin.events({}, '?rows=true'), tasks: await admin.events() };
+    assert.equal((await admin.get('/api/v1/events?rows=x')).status, 400);
+    await admin.reject(ids.run[0], 'not now');
+    const [row, task] = [await events.rows.next(({ event }) => event === 'row'), await events.tasks.next(({ event }) => event === 'task')];
+    assert.equal(row.id, task.id);
+    const [said, full] = [JSON.parse(row.data), JSON.parse(task.data)];
+    assert.deepEqual(Object.keys(said).toSorted(), [...MEMBERS, 'state', 'decidedBy', 'decidedAt', 'reason', 'statusMessage'].toSorted());
+    assert.deepEqual([said.stack, said.count, said.state, said.reason, said.arguments], [all.rows[2].stack, 1, 'rejected', 'not now', { i: 0, note: 'Needle' }]);
+    for (const member of ['id', 'decidedBy', 'decidedAt', 'statusMessage', 'requestDigest', 'you']) assert.deepEqual(said[member], full[member], member);
     const [after] = (await inbox({ tool: 'run' })).rows;
     assert.deepEqual([after.id, after.count, after.stack], [ids.run[1], 2, all.rows[2].stack]);
     /* A field that a reload hides is hidden in rows of before, too. */

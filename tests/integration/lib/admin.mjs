@@ -97,8 +97,8 @@ export class AdminClient {
   }
 
   /** The live stream of task events as an SseReader. */
-  async events(headers = {}) {
-    const response = await open(`${this.url}/api/v1/events`, { headers: { ...this.authorization(), accept: 'text/event-stream', ...headers } });
+  async events(headers = {}, query = '') {
+    const response = await open(`${this.url}/api/v1/events${query}`, { headers: { ...this.authorization(), accept: 'text/event-stream', ...headers } });
     if (response.status !== 200) throw new Error(`events: HTTP ${response.status}`);
     return response.sse();
   }
