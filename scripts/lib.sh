@@ -82,15 +82,18 @@ configure_in() {
     }
 }
 
-# And brings it up to date: build_in FOLDER [MESON OPTION…]
+# And brings it up to date: build_in FOLDER [MESON OPTION…]. Two that begin together build one after the other.
 build_in() {
     local folder=$1
-    configure_in "$@" || return 1
-    say "building ${folder#"$root"/}"
-    ninja -C "$folder" >&2 || {
-        printf '%s\n' "the build in $folder failed; the compiler's message is above" >&2
-        return 1
-    }
+    (
+        flock 9
+        configure_in "$@" || return 1
+        say "building ${folder#"$root"/}"
+        ninja -C "$folder" >&2 || {
+            printf '%s\n' "the build in $folder failed; the compiler's message is above" >&2
+            return 1
+        }
+    ) 9<"$root/scripts"
 }
 
 # The programs as a user runs them: optimised, with symbols, without the unit tests.
