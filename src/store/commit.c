@@ -50,6 +50,7 @@ static bool undo(struct store *store, struct operation *operation, struct batch 
     batch->anchor_count = before->anchors;
     batch->limited = before->limited;
     batch->knows_chain = false;
+    batch->replica->has_blocks = true; /* maybe: what it has ended is in force again */
     return store->backend->return_to_mark(store->database);
 }
 
@@ -86,6 +87,7 @@ static void fail_all(struct store *store, struct operation *chain, struct batch 
     store->backend->rollback(store->database);
     batch_drop_events(batch, 0);
     batch->changed.count = 0;
+    batch->replica->has_blocks = true;
     for (; chain; chain = chain->next) {
         operation_clear_reply(chain);
         chain->reply.status = STORE_FAILED;
@@ -138,6 +140,7 @@ static void begin_anew(struct store *store, struct operation *chain, struct batc
     batch_drop_events(batch, 0);
     batch->changed.count = 0;
     batch->anchor_count = 0;
+    batch->replica->has_blocks = true;
     batch->may_write = true;
     batch->must_write = false;
     batch->reply_bytes = 0;

@@ -99,6 +99,7 @@ struct reading {
     struct feed_place place;
     bool is_there; /* the change read last is */
     bool has_failed;
+    size_t count;
 };
 
 static bool is_same(const struct feed_place *place, const struct feed_change *change)
@@ -142,6 +143,7 @@ static bool add_change(void *context, const struct feed_change *change)
     struct reading *reading = context;
     struct batch *batch = reading->batch;
     struct task *task = NULL;
+    reading->count++;
     if (change->sequence <= reading->place.sequence) {
         reading->is_there = is_same(&reading->place, change);
         return reading->is_there;
@@ -175,6 +177,14 @@ static bool add_change(void *context, const struct feed_change *change)
     return result != ROW_FAILED;
 }
 
+/* Changes are missing that nobody was told of: rows that are kept in memory are to be read anew. */
+static void tell_of_gap(struct batch *batch)
+{
+    batch->replica->has_blocks = true;
+    id_list_add(&batch->changed, STR(STORE_BLOCK_ID_PREFIX));
+    id_list_add(&batch->changed, STR(STORE_DEFINITION_ID_PREFIX));
+}
+
 /* A change that was read before is not there: the database is another one, such as a standby that
  * lacked the last commits when it took over. */
 static bool lose(struct batch *batch)
@@ -187,6 +197,7 @@ static bool lose(struct batch *batch)
     self->has_lost = self->is_held = true;
     batch->told_read = self->told.count; /* the feed does not have them any more */
     batch->seen = (struct feed_place){.at_ms = batch->now_ms};
+    tell_of_gap(batch);
     return batch->backend->replicas->feed_end(batch->database, &batch->seen.sequence);
 }
 
@@ -209,6 +220,10 @@ bool replica_catch_up(struct batch *batch)
     bool has_read = reading.place.sequence > batch->seen.sequence;
     if (!reading.is_there && !(may_be_purged && has_read))
         return lose(batch);
+    if (!reading.is_there)
+        tell_of_gap(batch);
+    if (reading.count >= FEED_LIMIT)
+        batch->replica->has_blocks = true; /* maybe: there is more to read */
     batch->seen = reading.place;
     batch->seen.at_ms = batch->now_ms;
     return true;

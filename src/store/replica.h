@@ -58,7 +58,7 @@ struct replica {
     unsigned sessions_put, pairs_put; /* counts */
     int64_t waits_measured_ms;        /* when a sweep has looked at the tasks that wait */
     struct feed_place seen;           /* the last change that observers were told of */
-    bool has_blocks;                  /* callers may be blocked */
+    bool has_blocks;                  /* callers may be blocked: false only if none is */
     struct rival rival;
     struct claims claims;
     struct told told;

@@ -62,7 +62,8 @@ void store_block_get(struct store *store, struct str id, struct store_call call)
 void store_block_lift(struct store *store, struct str id, const char *person, const char *reason,
                       struct store_call call);
 
-/* A block was made, or it has ended. */
+/* A block was made, or it has ended. STORE_BLOCK_ID_PREFIX alone: changes were missed, so all are
+ * to be read anew. */
 typedef void (*store_block_observer)(void *context, struct str id);
 /* As store_observe_grants(), also of commits of other replicas. There is one such observer. */
 void store_observe_blocks(struct store *store, struct loop *loop, store_block_observer observer,

@@ -130,7 +130,7 @@ static void load(void *context)
 /* A change is not announced again, so all of them are read anew. */
 static void lose(void)
 {
-    log_error("A change of the blocks could not be read; no tool is called until all were read");
+    log_error("Changes of the blocks could not be read; no tool is called until all were read");
     pthread_rwlock_wrlock(&table.lock);
     while (table.count > 0)
         finish(&table.items[--table.count]);
@@ -157,7 +157,9 @@ static void on_block(void *context, const struct store_reply *reply)
 static void on_change(void *context, struct str id)
 {
     (void)context;
-    if (table.is_started)
+    if (table.is_started && str_equal(id, STR(STORE_BLOCK_ID_PREFIX)))
+        lose();
+    else if (table.is_started)
         store_block_get(table.store, id, (struct store_call){table.loop, on_block, NULL});
 }
 

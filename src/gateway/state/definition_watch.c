@@ -43,6 +43,7 @@ struct definition_watch {
     void *context;
     bool is_asking; /* for a page */
     bool is_loaded;
+    bool is_stale;        /* changes were missed: what was loaded is to be read anew */
     bool has_failed;      /* a page of it, since the process started */
     int64_t loaded_until; /* the last sequence */
     pthread_mutex_t lock;
@@ -110,7 +111,10 @@ static void on_page(void *context, const struct store_reply *reply)
         put(&reply->definitions[i], false);
     if (reply->definition_count > 0)
         watch->loaded_until = reply->definitions[reply->definition_count - 1].sequence;
-    if (reply->has_more) {
+    if (watch->is_stale)
+        watch->loaded_until = 0;
+    if (reply->has_more || watch->is_stale) {
+        watch->is_stale = false;
         load(watch);
         return;
     }
@@ -138,6 +142,13 @@ static void on_row(void *context, const struct store_reply *reply)
 static void on_change(void *context, struct str id)
 {
     struct definition_watch *watch = watch_from(context);
+    if (str_equal(id, STR(STORE_DEFINITION_ID_PREFIX))) {
+        watch->is_loaded = false; /* definition_watch_retry() goes on if it fails */
+        watch->is_stale = watch->is_asking;
+        watch->loaded_until = 0;
+        load(watch);
+        return;
+    }
     store_definition_get(watch->store, id, (struct store_call){watch->loop, on_row, watch});
 }
 

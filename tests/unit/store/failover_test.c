@@ -1,5 +1,6 @@
 /* Replicas that come, go, have one name, or find their database without commits that it had. Two
  * stores stand on one SQLite file, without its lock for one process. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "harness.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/store/blocks.h"
 #include "taskgate/store/replicas.h"
 
 /* In the place of the C library's: both stores may open the file. */
@@ -28,9 +30,23 @@ static int64_t ahead_ms(const struct database *database)
     return atomic_load(&ahead);
 }
 
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held: no transaction begins */
+
 static bool begin(struct database *database, bool writes)
 {
+    pthread_mutex_lock(&gate);
+    pthread_mutex_unlock(&gate);
     return !atomic_load(&is_down) && store_sqlite.begin(database, writes);
+}
+
+static atomic_bool commits_fail;
+
+static enum commit_result commit(struct database *database, struct error *error)
+{
+    if (!atomic_load(&commits_fail))
+        return store_sqlite.commit(database, error);
+    error_set(error, "the disk is full");
+    return COMMIT_NOTHING;
 }
 
 static struct store_backend shared;
@@ -53,8 +69,10 @@ static void set_up(void)
     shared.is_shared = true;
     shared.ahead_ms = ahead_ms;
     shared.begin = begin;
+    shared.commit = commit;
     atomic_store(&ahead, 0);
     atomic_store(&is_down, false);
+    atomic_store(&commits_fail, false);
     scratch_init(&scratch);
     one = join_as("one");
     two = join_as("two");
@@ -288,6 +306,114 @@ START_TEST(nobody_decides_while_commits_are_missing)
 }
 END_TEST
 
+/* ---- blocks ---- */
+
+static char block_id[STORE_BLOCK_ID_BYTES];
+
+static void keep_block(void *context, const struct store_reply *reply)
+{
+    if (reply->block_count > 0)
+        snprintf(block_id, sizeof block_id, "%s", reply->blocks[0].id);
+    *(bool *)context = true;
+}
+
+static void wait_until(const bool *arrived)
+{
+    while (!*arrived)
+        loop_run_once(one.loop, 10);
+}
+
+static void ask_for_block(const char *task, bool *arrived)
+{
+    store_block_create(
+        one.store, &(struct store_block_wish){str_from(task), STORE_BLOCK_SOURCE, 600000, "", "a"},
+        (struct store_call){one.loop, keep_block, arrived});
+}
+
+static void block_with(const char *task)
+{
+    bool arrived = false;
+    ask_for_block(task, &arrived);
+    wait_until(&arrived);
+}
+
+/* The state of a task that is created now. */
+static enum task_state created_by(struct bench *bench)
+{
+    struct task *task = create_task(bench, new_task("a"));
+    enum task_state state = task->state;
+    task_unref(task);
+    return state;
+}
+
+START_TEST(a_block_whose_end_was_not_committed_is_in_force)
+{
+    bool is_read = false, is_lifted = false, is_made = false;
+    struct task *task = create_task(&one, new_task("a"));
+    block_with(task->id);
+    ck_assert_int_eq(created_by(&one), TASK_REJECTED);
+    /* The two behind the first are one transaction: the second finds no block. */
+    pthread_mutex_lock(&gate);
+    store_block_get(one.store, STR("bl_none"), (struct store_call){one.loop, keep_block, &is_read});
+    store_block_lift(one.store, str_from(block_id), "a", "",
+                     (struct store_call){one.loop, keep_block, &is_lifted});
+    ask_for_block("tg_none", &is_made);
+    atomic_store(&commits_fail, true);
+    pthread_mutex_unlock(&gate);
+    wait_until(&is_made);
+    ck_assert(is_read && is_lifted);
+    atomic_store(&commits_fail, false);
+    ck_assert_int_eq(created_by(&one), TASK_REJECTED);
+    task_unref(task);
+}
+END_TEST
+
+#define BACKLOG                                                                                    \
+    "INSERT INTO feed (sequence, task_id, replica, created, at_ms) WITH RECURSIVE n(i) AS "        \
+    "(SELECT 1 UNION "                                                                             \
+    "ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT i + 1000, 'tg_none' || i, 'x', 0, 0 FROM n"
+
+START_TEST(a_block_of_another_replica_holds_before_its_change_was_read)
+{
+    struct task *task = create_task(&one, new_task("a"));
+    ck_assert_int_eq(created_by(&two), TASK_PENDING);
+    ck_assert_int_eq(scratch_execute(&scratch, BACKLOG), SQLITE_OK);
+    block_with(task->id);
+    ck_assert_int_eq(created_by(&two), TASK_REJECTED);
+    task_unref(task);
+}
+END_TEST
+
+static void count_notice(void *context, struct task *task, bool created)
+{
+    (void)task, (void)created;
+    ++*(size_t *)context;
+}
+
+static void count_whole(void *context, struct str id)
+{
+    size_t *count = context;
+    if (str_equal(id, STR(STORE_BLOCK_ID_PREFIX)))
+        ++*count;
+}
+
+START_TEST(a_replica_that_missed_changes_has_all_blocks_read_anew)
+{
+    size_t count = 0, read = 0;
+    store_observe(two.store, two.loop, count_notice, &read);
+    task_unref(create_task(&one, new_task("a")));
+    bench_wait_count(two.loop, &read, 1);
+    store_observe_blocks(two.store, two.loop, count_whole, &count);
+    pthread_mutex_lock(&gate);
+    atomic_store(&ahead, 2 * 3600000);
+    scratch_execute(&scratch, "DELETE FROM feed; INSERT INTO feed (sequence, task_id, replica, "
+                              "created, at_ms) VALUES (1000, 'tg_none', 'x', 0, 0)");
+    pthread_mutex_unlock(&gate);
+    bench_wait_count(two.loop, &count, 1);
+    ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM hold"), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store failover");
@@ -301,6 +427,9 @@ int main(void)
     tcase_add_test(tests, one_that_leaves_tells_no_loop_of_the_others);
     tcase_add_test(tests, a_database_that_is_not_reached_at_the_start_is_tried_again);
     tcase_add_test(tests, nobody_decides_while_commits_are_missing);
+    tcase_add_test(tests, a_block_whose_end_was_not_committed_is_in_force);
+    tcase_add_test(tests, a_block_of_another_replica_holds_before_its_change_was_read);
+    tcase_add_test(tests, a_replica_that_missed_changes_has_all_blocks_read_anew);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
