@@ -29,8 +29,9 @@
 struct watched {
     struct {
         bool is_under_way;
-        bool again;    /* something was left out, or has failed */
-        uint64_t seen; /* hash of the last entries; 0: none, or they are to be given again */
+        bool again;           /* something was left out, or has failed */
+        uint64_t seen;        /* hash of the last entries; 0: none, or they are to be given again */
+        uint64_t given_again; /* how often `seen` was cleared */
     } kinds[DEFINITION_KINDS];
     char id[];
 };
@@ -248,6 +249,7 @@ static void note_again(struct watched *watched, enum definition_kind kind)
 {
     watched->kinds[kind].again = true;
     watched->kinds[kind].seen = 0;
+    watched->kinds[kind].given_again++;
 }
 
 static void on_told(void *context, const struct store_reply *reply)
@@ -458,24 +460,28 @@ static void see_all(struct definition_watch *watch, const struct config_source *
     free(items);
 }
 
-/* Whether it is another list than the last one, or that one is still to be told. */
-static bool is_new(struct definition_watch *watch, struct str source, enum definition_kind kind,
-                   uint64_t hash)
-{
-    pthread_mutex_lock(&watch->lock);
-    struct watched *watched = watched_of(watch, source);
-    bool is_new = watched->kinds[kind].seen != hash;
-    watched->kinds[kind].seen = hash;
-    pthread_mutex_unlock(&watch->lock);
-    return is_new;
-}
-
 void definition_watch_see_entries(struct definition_watch *watch,
                                   const struct config_source *source, enum definition_kind kind,
                                   struct str entries, bool is_whole)
 {
     if (source->pins[kind] == PIN_OFF || json_type(entries) != JSON_ARRAY)
         return;
-    if (!watch || is_new(watch, str_from(source->id), kind, str_hash(entries)))
+    if (!watch) {
         see_all(watch, source, kind, entries, is_whole);
+        return;
+    }
+    uint64_t hash = str_hash(entries);
+    pthread_mutex_lock(&watch->lock);
+    struct watched *watched = watched_of(watch, str_from(source->id));
+    bool is_new = watched->kinds[kind].seen != hash;
+    uint64_t given_again = watched->kinds[kind].given_again;
+    pthread_mutex_unlock(&watch->lock);
+    if (!is_new)
+        return;
+    see_all(watch, source, kind, entries, is_whole);
+    /* Not before: another worker takes what was seen as pinned. */
+    pthread_mutex_lock(&watch->lock);
+    if (watched->kinds[kind].given_again == given_again)
+        watched->kinds[kind].seen = hash;
+    pthread_mutex_unlock(&watch->lock);
 }
