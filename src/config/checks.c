@@ -342,18 +342,20 @@ bool check_variable_name(struct str text, struct error *error)
            error_set(error, "this is no name of an environment variable");
 }
 
-#define SHOWN_ALONE_MOST 8
 #define SHOWN_WORD_MOST 15
 
-/* Words of capitals, each with a number of at most three digits behind it, joined by "_". A secret
- * may be of capitals alone, so a single word is a short one, and others are shorter than a token.
+/* Two words of capitals or more, each with a number of at most three digits after it, joined by
+ * "_". A secret may be of capitals alone, so a single word is not shown, and each of several is
+ * shorter than a token.
  */
 const char *check_shown_variable(const char *name)
 {
-    size_t letters = 0, digits = 0, most = strchr(name, '_') ? SHOWN_WORD_MOST : SHOWN_ALONE_MOST;
+    size_t letters = 0, digits = 0;
+    if (!strchr(name, '_'))
+        return "named here";
     for (const char *c = name; *c; c++) {
         bool is_letter = *c >= 'A' && *c <= 'Z', is_digit = *c >= '0' && *c <= '9';
-        bool is_good = is_letter  ? digits == 0 && letters < most
+        bool is_good = is_letter  ? digits == 0 && letters < SHOWN_WORD_MOST
                        : is_digit ? letters > 0 && digits < 3
                                   : *c == '_' && letters > 0;
         if (!is_good)

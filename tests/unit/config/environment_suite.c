@@ -289,7 +289,8 @@ START_TEST(secrets_come_from_variables_and_stay_out_of_messages)
     load_in(tokens, "A=abc\n", "B=", NULL,
             "t.yaml:11:28: admin.tokens[0].token_env: the token in A holds white space or control "
             "characters\n"
-            "t.yaml:12:28: admin.tokens[1].token_env: V-014 the environment variable B is not set; "
+            "t.yaml:12:28: admin.tokens[1].token_env: V-014 the environment variable named here is "
+            "not set; "
             "set it to the token\n");
 }
 END_TEST
@@ -313,7 +314,8 @@ START_TEST(those_who_are_told_have_a_secret_and_their_events)
     load_in(notify, "A=abc\n", "B=", NULL,
             "t.yaml:10:44: notify[0].secret_env: in the environment variable A: the value holds a "
             "line break or another control character\n"
-            "t.yaml:11:37: notify[1].secret_env: V-014 the environment variable B is not set; set "
+            "t.yaml:11:37: notify[1].secret_env: V-014 the environment variable named here is not "
+            "set; set "
             "it to the secret\n");
     load_in("notify:\n"
             "  - {url: 'http://h/', secret_env: A, events: [created]}\n"

@@ -123,7 +123,8 @@ static const struct finding {
     {"admin: {tokens: [{name: a, roles: [viewer]}]}\n",
      "t.yaml:9:18: admin.tokens[0]: needs either token_env or token_sha256\n"},
     {"admin: {tokens: [{name: a, token_env: UNSET, roles: []}]}\n",
-     "t.yaml:9:39: admin.tokens[0].token_env: V-014 the environment variable UNSET is not set; set "
+     "t.yaml:9:39: admin.tokens[0].token_env: V-014 the environment variable named here is not "
+     "set; set "
      "it to the token\n"
      "t.yaml:9:53: admin.tokens[0].roles: the list is empty\n"},
     {"admin: {tokens: [{name: a, token_sha256: abc, roles: [vewer]}]}\n",
@@ -167,17 +168,20 @@ static const struct finding {
      "{approver: [GROUP]}\n"
      "t.yaml:9:24: admin.oidc.issuer: \"http://id.example\": plain http is for this machine alone; "
      "the URL needs https\n"
-     "t.yaml:9:64: admin.oidc.client_secret_env: V-014 the environment variable UNSET is not set; "
+     "t.yaml:9:64: admin.oidc.client_secret_env: V-014 the environment variable named here is not "
+     "set; "
      "set it to the secret\n"
      "t.yaml:9:79: admin.oidc.scopes: openid is missing\n"},
     /* those who are told */
     {"notify: [{secret_env: UNSET}, {url: 'ftp://u:pw@h/', secret_env: UNSET}, {url: "
      "'http://h/'}]\n",
      "t.yaml:9:10: notify[0].url: V-008 the key is missing\n"
-     "t.yaml:9:23: notify[0].secret_env: V-014 the environment variable UNSET is not set; set it "
+     "t.yaml:9:23: notify[0].secret_env: V-014 the environment variable named here is not set; set "
+     "it "
      "to the secret\n"
      "t.yaml:9:37: notify[1].url: V-008 the URL must begin with http:// or https://\n"
-     "t.yaml:9:66: notify[1].secret_env: V-014 the environment variable UNSET is not set; set it "
+     "t.yaml:9:66: notify[1].secret_env: V-014 the environment variable named here is not set; set "
+     "it "
      "to the secret\n"
      "t.yaml:9:74: notify[2].secret_env: the key is missing\n"},
     {"notify: [{url: 'http://h/', secret_env: 'a b', events: [create, decided], arguments: "
@@ -188,7 +192,8 @@ static const struct finding {
      "token_env, signing_secret_env, channel, mention, routing_key_env, from, to, user, "
      "password_env, tls, workflows, events, include_arguments, blind_votes\n"},
     {"notify: [{url: 'http://h/', secret_env: UNSET, events: []}]\n",
-     "t.yaml:9:41: notify[0].secret_env: V-014 the environment variable UNSET is not set; set it "
+     "t.yaml:9:41: notify[0].secret_env: V-014 the environment variable named here is not set; set "
+     "it "
      "to the secret\n"
      "t.yaml:9:56: notify[0].events: the list is empty\n"},
     {"notify: {url: x}\n", "t.yaml:9:9: notify: must be a list of mappings, but is a mapping\n"},

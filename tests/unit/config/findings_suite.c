@@ -84,7 +84,7 @@ static const struct finding {
      "t.yaml:3:117: sources[0].auth.exchange.token_url: \"http://i/t\": plain http is for this "
      "machine alone; the URL needs https\n"
      "t.yaml:3:164: sources[0].auth.exchange.client_secret_env: V-014 the environment variable "
-     "UNSET is not set; set it to the secret\n"
+     "named here is not set; set it to the secret\n"
      "t.yaml:3:171: sources[0].auth.exchange.scopes: unknown key; did you mean \"scope\"?\n"},
     {AUTH("issuer: 'https://i', audience: a, upstream: {exchange: {token_url: 'https://i/t', "
           "client_id: c}, more: x}"),
@@ -253,7 +253,8 @@ static const struct finding {
      "t.yaml:3:48: V-014 the environment variable ALSO_UNSET is not set; set it, or write a "
      "default as ${NAME:-default}\n"},
     {HEAD "  - {id: up, kind: mcp, url: 'http://h/', headers: {X-Key: {env: UNSET}}}\n" GOVERNANCE,
-     "t.yaml:3:66: sources[0].headers.X-Key: V-014 the environment variable UNSET is not set; set "
+     "t.yaml:3:66: sources[0].headers.X-Key: V-014 the environment variable named here is not set; "
+     "set "
      "it to the header's value\n"},
     /* V-015 */
     {HEAD UP GOVERNANCE "approval: {ops: {timeout: 4999ms}}\n",

@@ -42,7 +42,8 @@ static const struct {
      "unset it, or take store.url out\n"},
     {"store: {url: {env: DB}}\n",
      {NULL},
-     "t.yaml:9:20: store.url.env: V-014 the environment variable DB is not set; set it to the "
+     "t.yaml:9:20: store.url.env: V-014 the environment variable named here is not set; set it to "
+     "the "
      "secret\n"},
     {"store: {url: {env: DB}}\n",
      {"DB=mysql://gate:s3cret@h/gate"},
@@ -59,7 +60,8 @@ static const struct {
      "name a variable that holds it in replica.key_env\n"},
     {"store: {url: {env: DB}}\n" STATE_KEY "replica: {address: 'http://a:1', key_env: K}\n",
      {"DB=" URL},
-     "t.yaml:11:43: replica.key_env: V-014 the environment variable K is not set; set it to the "
+     "t.yaml:11:43: replica.key_env: V-014 the environment variable named here is not set; set it "
+     "to the "
      "secret\n"},
     {"replica: {id: 'a b', address: 'https://a:1', bind: host, key_env: K}\n",
      {"K=" KEY},
