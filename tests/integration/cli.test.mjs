@@ -197,15 +197,15 @@ test('rules that are asked are not warned of: some callers, some servers, anothe
 });
 
 test('policy test needs no token, secret or header of the environment', async (t) => {
-  const { file, folder, taskgate } = configured(t, `${GOOD.replace('url: http', 'headers: {X-Key: {env: KEY}}\n    url: http')}admin: {tokens: [{name: a, token_env: TOKEN_A, roles: [approver]}]}
-notify: [{url: 'http://127.0.0.1:9/', secret_env: SECRET}]
+  const { file, folder, taskgate } = configured(t, `${GOOD.replace('url: http', 'headers: {X-Key: {env: X_KEY}}\n    url: http')}admin: {tokens: [{name: a, token_env: TOKEN_A, roles: [approver]}]}
+notify: [{url: 'http://127.0.0.1:9/', secret_env: HOOK_SECRET}]
 `);
   fs.writeFileSync(path.join(folder, 'config.test.yaml'), 'cases:\n  - {name: x, request: {tool: drop_x}, expect: {decision: deny}}\n');
   const { code, stdout, stderr } = await taskgate(['policy', 'test', path.join(folder, 'config.test.yaml')]);
   assert.deepEqual([code, stderr], [0, ''], stdout);
   const checked = await taskgate(['check', '--config', file]);
   assert.equal(checked.code, 2);
-  for (const name of ['KEY', 'TOKEN_A', 'SECRET']) assert.match(checked.stderr, new RegExp(`V-014 the environment variable ${name} is not set`));
+  for (const name of ['X_KEY', 'TOKEN_A', 'HOOK_SECRET']) assert.match(checked.stderr, new RegExp(`V-014 the environment variable ${name} is not set`));
 });
 
 test('THOUGHTGATE_STORE_PATH wins over store.path', async (t) => {
