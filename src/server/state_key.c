@@ -109,6 +109,8 @@ bool state_key_load(const struct config *config, const char *store_path, struct 
 {
     if (config->state_key_env) {
         const char *value = getenv(config->state_key_env);
+        if (!value) /* the name may be a secret that was written in its place */
+            return error_set(error, "state_key.env: the variable is not set");
         if (state_keys_read(keys, str_from(value), error))
             return true;
         return error_prefix(error, config->state_key_env) || error_prefix(error, "state_key.env");

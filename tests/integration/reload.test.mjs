@@ -113,7 +113,7 @@ test('a bad file leaves the old rules in force, says why in /ready and the log, 
 });
 
 test('a secret in the place of its variable is repeated nowhere; /ready tells places alone', async (t) => {
-  const SECRETS = ['xoxb-1234-secret', 'R0123456789ABCDEF0123456789ABCDEF', 'sk_live_0123456789', '*fromtheenvironment', 'CAPITALSALONE'];
+  const SECRETS = ['xoxb-1234-secret', 'R0123456789ABCDEF0123456789ABCDEF', 'sk_live_0123456789', '*fromtheenvironment', 'ALONE'];
   const { gateway, admin } = await scene(t, { rules: [], env: { STARRED: SECRETS[3] } });
   const bad = (lines) => `schema: 1\nsources:\n  - id: up\n    kind: mcp\n    url: http://127.0.0.1:9/mcp\n${lines.join('\n')}\n`;
   const files = [

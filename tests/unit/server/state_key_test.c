@@ -52,12 +52,24 @@ START_TEST(a_key_is_loaded_when_nobody_else_can_read_it)
 }
 END_TEST
 
+START_TEST(the_name_of_a_variable_that_is_not_set_is_not_repeated)
+{
+    char secret[] = "AKIAIOSFODNN7EXAMPLE";
+    const struct config config = {.state_key_env = secret};
+    struct state_keys keys;
+    struct error error = {""};
+    ck_assert(!state_key_load(&config, "/nowhere/tasks.db", &keys, &error));
+    ck_assert_str_eq(error.message, "state_key.env: the variable is not set");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("server");
     TCase *keys = tcase_create("state key");
     tcase_add_loop_test(keys, a_key_is_loaded_when_nobody_else_can_read_it, 0,
                         sizeof files / sizeof files[0]);
+    tcase_add_test(keys, the_name_of_a_variable_that_is_not_set_is_not_repeated);
     suite_add_tcase(suite, keys);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
