@@ -1,7 +1,6 @@
 /* The plan of every statement of SQLite's: none may cost more as the tables grow. Without ANALYZE,
  * which nothing here runs, the planner knows nothing of sizes: an empty database has the plans of a
  * full one. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include "columns.h"
 #include "database.h"
 #include "harness.h"
-#include "rows.h"
+#include "plans.h"
 #include "task_rows.h"
 #include "taskgate/core/memory.h"
 
@@ -36,12 +35,8 @@ static void tear_down(void)
 
 /* ---- the exceptions ---- */
 
-struct exception {
-    const char *name, *bound;
-};
-
 /* Tables that stay small, which may be read whole. */
-static const struct exception small_tables[] = {
+static const struct plans_row small_tables[] = {
     {"outbox_target", "a row for each endpoint of the configuration"},
     {"replica", "a row for each process that was there within a day"},
     {"hold", "one row"},
@@ -53,7 +48,7 @@ static const struct exception small_tables[] = {
 
 /* Statements that read more than one row and have no limit, or one that is not in their text; or
  * that begin to read a table and end after the first rows. */
-static const struct exception statements[] = {
+static const struct plans_row statements[] = {
     {"TASK_OF_SESSION", "the tasks of one owner that wait or run: limits.pending_per_principal"},
     {"TASK_WAITING", "the tasks that wait: limits.pending_total"},
     {"TASK_WAITS", "the tasks that wait: limits.pending_total; at most every 5 s"},
@@ -87,28 +82,25 @@ static const struct exception statements[] = {
     {"outbox_next_is_due", "the first notice of a task, of those that wait"},
     {"outbox_thread_is_over", "the messages about one task: one for each endpoint"},
 };
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-static bool is_used[COUNT(statements)];
+static bool is_used[PLANS_COUNT(statements)];
 
 static bool is_small(const char *table)
 {
-    for (size_t i = 0; i < COUNT(small_tables); i++) {
-        size_t length = strlen(small_tables[i].name);
-        if (strncmp(table, small_tables[i].name, length) == 0 && !isalnum(table[length]) &&
-            table[length] != '_')
-            return true;
-    }
-    return false;
+    size_t count = PLANS_COUNT(small_tables);
+    return plans_find(small_tables, count, table) < count;
 }
 
 static bool is_excepted(const char *name)
 {
-    for (size_t i = 0; i < COUNT(statements); i++) {
-        if (strcmp(name, statements[i].name) == 0)
-            return is_used[i] = true;
-    }
-    return false;
+    size_t count = PLANS_COUNT(statements), i = plans_find(statements, count, name);
+    return i < count && (is_used[i] = true);
 }
+
+static const struct plans_row all[] = {
+#define STATEMENT_ROW(symbol, sql) {#symbol, sql},
+#include "statements.h"
+#undef STATEMENT_ROW
+};
 
 /* ---- one plan ---- */
 
@@ -192,27 +184,15 @@ static void judge(const char *name, const char *sql, bool sorts_a_page)
     free(text);
 }
 
+static void judge_statement(const char *name, const char *sql)
+{
+    judge(name, sql, false);
+}
+
 START_TEST(no_statement_costs_more_as_the_tables_grow)
 {
-    static const struct {
-        const char *name, *sql;
-    } all[] = {
-#define STATEMENT_ROW(symbol, sql) {#symbol, sql},
-#include "statements.h"
-#undef STATEMENT_ROW
-    };
-    static const char *const plain[] = {"SELECT", "INSERT", "UPDATE", "DELETE", "WITH"};
-    size_t judged = 0;
-    for (size_t i = 0; i < COUNT(all); i++) {
-        for (size_t k = 0; k < COUNT(plain); k++) {
-            if (!begins_with(all[i].sql, plain[k]))
-                continue;
-            judge(all[i].name, all[i].sql, false);
-            judged++;
-        }
-    }
-    ck_assert_uint_gt(judged, 100);
-    for (size_t i = 0; i < COUNT(statements); i++)
+    plans_of_statements(all, PLANS_COUNT(all), judge_statement);
+    for (size_t i = 0; i < PLANS_COUNT(statements); i++)
         ck_assert_msg(is_used[i], "%s needs no exception", statements[i].name);
 }
 END_TEST
@@ -220,71 +200,46 @@ END_TEST
 /* Operators' pages ask for these again and again, and few definitions are among them. */
 START_TEST(the_definitions_to_look_at_have_an_index)
 {
-    static const struct {
-        const char *name, *sql;
-    } all[] = {
-#define STATEMENT_ROW(symbol, sql) {#symbol, "EXPLAIN QUERY PLAN " sql},
-#include "statements.h"
-#undef STATEMENT_ROW
-    };
-    for (size_t i = 0; i < COUNT(all); i++) {
-        sqlite3_stmt *plan = NULL;
-        if (strcmp(all[i].name, "DEFINITION_PAGE_WATCHED") != 0)
-            continue;
-        ck_assert_int_eq(sqlite3_prepare_v2(database->handle, all[i].sql, -1, &plan, NULL),
-                         SQLITE_OK);
-        ck_assert_int_eq(sqlite3_step(plan), SQLITE_ROW);
-        ck_assert_ptr_nonnull(
-            strstr((const char *)sqlite3_column_text(plan, 3), "definition_watched"));
-        sqlite3_finalize(plan);
-        return;
-    }
-    ck_abort_msg("no such statement");
+    size_t i = plans_find(all, PLANS_COUNT(all), "DEFINITION_PAGE_WATCHED");
+    ck_assert_uint_lt(i, PLANS_COUNT(all));
+    char *sql = memory_format("EXPLAIN QUERY PLAN %s", all[i].text);
+    sqlite3_stmt *plan = NULL;
+    ck_assert_int_eq(sqlite3_prepare_v2(database->handle, sql, -1, &plan, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(plan), SQLITE_ROW);
+    ck_assert_ptr_nonnull(strstr((const char *)sqlite3_column_text(plan, 3), "definition_watched"));
+    sqlite3_finalize(plan);
+    free(sql);
 }
 END_TEST
 
 /* ---- lists, whose statements are built ---- */
 
+static char *last_sql;
+
 static int keep_sql(unsigned what, void *context, void *statement, void *text)
 {
-    char **sql = context;
-    (void)what, (void)text;
-    free(*sql);
-    *sql = memory_copy_text(sqlite3_sql(statement));
+    (void)what, (void)context, (void)text;
+    free(last_sql);
+    last_sql = memory_copy_text(sqlite3_sql(statement));
     return 0;
 }
 
-static bool visit(void *context, struct task *task, int64_t sequence)
+/* A page of each state is sorted at its end. */
+static void judge_list(const char *name)
 {
-    (void)context, (void)sequence;
-    task_unref(task);
-    return true;
+    char *sql = last_sql;
+    last_sql = NULL; /* its own statements are kept, too */
+    judge(name, sql, true);
+    free(sql);
 }
 
-/* All combinations of holder, states, order and place. A page of each state is sorted at its end.
- */
 START_TEST(no_list_costs_more_as_the_tables_grow)
 {
-    for (unsigned bits = 0; bits < 64; bits++) {
-        char *sql = NULL;
-        const struct store_task_query query = {
-            .owner = bits & 1 ? STR("a") : STR_EMPTY,
-            .session = bits & 2 ? STR("s") : STR_EMPTY,
-            .states = bits & 4 ? 5 : 0,
-            .order = bits & 8 ? STORE_BY_DECIDE_BY : 0,
-            .behind_sequence = bits & 16 ? 7 : 0,
-            .behind_decide_by_ms = bits & 16 ? 7 : 0,
-            .tool = bits & 32 ? STR("t") : STR_EMPTY,
-            .without_promoted = bits & 32,
-        };
-        if ((bits & 8) && (bits & 3)) /* nobody asks for these */
-            continue;
-        sqlite3_trace_v2(database->handle, SQLITE_TRACE_STMT, keep_sql, &sql);
-        ck_assert(sqlite_task_rows.list(database, &query, 10, visit, NULL));
-        sqlite3_trace_v2(database->handle, 0, NULL, NULL);
-        judge("a list", sql, true);
-        free(sql);
-    }
+    sqlite3_trace_v2(database->handle, SQLITE_TRACE_STMT, keep_sql, NULL);
+    plans_run_lists(&store_sqlite, database, judge_list);
+    sqlite3_trace_v2(database->handle, 0, NULL, NULL);
+    free(last_sql);
+    last_sql = NULL;
 }
 END_TEST
 
@@ -308,34 +263,17 @@ static int judge_command(unsigned what, void *context, void *statement, void *te
     return 0;
 }
 
-static bool visit_kept(void *context, int64_t sequence, struct str digest, struct str arguments)
+/* Each was judged as it began. */
+static void ran_command(const char *name)
 {
-    (void)context, (void)sequence, (void)digest, (void)arguments;
-    return true;
-}
-
-static bool visit_call(void *context, const struct store_history_call *call)
-{
-    (void)context, (void)call;
-    return true;
-}
-
-static bool visit_reminder(void *context, const char *task_id, unsigned event, int64_t due_ms)
-{
-    (void)context, (void)task_id, (void)event, (void)due_ms;
-    return true;
+    (void)name;
 }
 
 START_TEST(no_command_sorts_what_grows)
 {
-    int64_t sequence;
     int count = 0;
     sqlite3_trace_v2(database->handle, SQLITE_TRACE_STMT, judge_command, &count);
-    ck_assert(sqlite_reading_rows.first_since(database, 1, &sequence));
-    ck_assert(sqlite_reading_rows.last_given(database, &sequence));
-    ck_assert(sqlite_reading_rows.kept(database, visit_kept, NULL));
-    ck_assert(sqlite_reading_rows.calls(database, 1, visit_call, NULL));
-    ck_assert(sqlite_copy_rows.reminders(database, visit_reminder, NULL));
+    plans_run_commands(&store_sqlite, database, ran_command);
     sqlite3_trace_v2(database->handle, 0, NULL, NULL);
     ck_assert_int_eq(count, 5);
 }

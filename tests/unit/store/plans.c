@@ -1,0 +1,97 @@
+#include "plans.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "harness.h"
+
+size_t plans_find(const struct plans_row *rows, size_t count, const char *text)
+{
+    size_t i = 0;
+    for (; i < count; i++) {
+        size_t length = strlen(rows[i].name);
+        if (strncmp(text, rows[i].name, length) == 0 && !isalnum((unsigned char)text[length]) &&
+            text[length] != '_')
+            break;
+    }
+    return i;
+}
+
+void plans_of_statements(const struct plans_row *rows, size_t count,
+                         void (*judge)(const char *name, const char *sql))
+{
+    static const char *const plain[] = {"SELECT", "INSERT", "UPDATE", "DELETE", "WITH"};
+    size_t judged = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < PLANS_COUNT(plain); k++) {
+            if (strncmp(rows[i].text, plain[k], strlen(plain[k])) != 0)
+                continue;
+            judge(rows[i].name, rows[i].text);
+            judged++;
+        }
+    }
+    ck_assert_uint_gt(judged, 100);
+}
+
+/* ---- lists, whose statements are built ---- */
+
+static bool visit(void *context, struct task *task, int64_t sequence)
+{
+    (void)context, (void)sequence;
+    task_unref(task);
+    return true;
+}
+
+void plans_run_lists(const struct store_backend *backend, struct database *database,
+                     void (*ran)(const char *name))
+{
+    for (unsigned bits = 0; bits < 64; bits++) {
+        const struct store_task_query query = {
+            .owner = bits & 1 ? STR("a") : STR_EMPTY,
+            .session = bits & 2 ? STR("s") : STR_EMPTY,
+            .states = bits & 4 ? 5 : 0,
+            .order = bits & 8 ? STORE_BY_DECIDE_BY : 0,
+            .behind_sequence = bits & 16 ? 7 : 0,
+            .behind_decide_by_ms = bits & 16 ? 7 : 0,
+            .tool = bits & 32 ? STR("t") : STR_EMPTY,
+            .without_promoted = bits & 32,
+        };
+        if ((bits & 8) && (bits & 3)) /* nobody asks for these */
+            continue;
+        ck_assert(backend->tasks->list(database, &query, 10, visit, NULL));
+        ran("a list");
+    }
+}
+
+/* ---- commands ---- */
+
+static bool visit_kept(void *context, int64_t sequence, struct str digest, struct str arguments)
+{
+    (void)context, (void)sequence, (void)digest, (void)arguments;
+    return true;
+}
+
+static bool visit_call(void *context, const struct store_history_call *call)
+{
+    (void)context, (void)call;
+    return true;
+}
+
+static bool visit_reminder(void *context, const char *task_id, unsigned event, int64_t due_ms)
+{
+    (void)context, (void)task_id, (void)event, (void)due_ms;
+    return true;
+}
+
+void plans_run_commands(const struct store_backend *backend, struct database *database,
+                        void (*ran)(const char *name))
+{
+    int64_t sequence;
+    ck_assert(backend->reading->first_since(database, 1, &sequence));
+    ck_assert(backend->reading->last_given(database, &sequence));
+    ck_assert(backend->reading->kept(database, visit_kept, NULL));
+    ck_assert(backend->reading->calls(database, 1, visit_call, NULL));
+    ran("a command");
+    ck_assert(backend->copy->reminders(database, visit_reminder, NULL));
+    ran("the copy of reminders");
+}
