@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "compat/repeated_news.h"
 #include "input/input_request.h"
 #include "methods/cancelled.h"
 #include "methods/listen.h"
@@ -102,7 +103,7 @@ static void take_asks(struct gateway_worker *worker, const struct news *news)
     struct told_task *told = memory_alloc(sizeof *told);
     told->worker = worker;
     told->news = *news;
-    told->news.requests = told->news.wait = STR_EMPTY;
+    told->news.requests = told->news.wait = told->news.call = STR_EMPTY;
     told->news.questions = broadcast_copy(news->questions);
     store_task_get(worker->gateway->store, str_from(told->news.task),
                    (struct store_call){worker->loop, on_told_task, told});
@@ -128,10 +129,9 @@ void replica_news_take(struct gateway_worker *worker, const struct news *news)
 {
     static void (*const takers[NEWS_COUNT])(struct gateway_worker * worker,
                                             const struct news *news) = {
-        [NEWS_TOOLS_CHANGED] = take_tools,
-        [NEWS_TASK_ASKS] = take_asks,
-        [NEWS_TASK_WANTED] = take_wanted,
-        [NEWS_WAIT_OVER] = cancelled_take_news,
+        [NEWS_TOOLS_CHANGED] = take_tools,         [NEWS_TASK_ASKS] = take_asks,
+        [NEWS_TASK_WANTED] = take_wanted,          [NEWS_WAIT_OVER] = cancelled_take_news,
+        [NEWS_REPEATED_CALL] = repeated_news_take,
     };
     takers[news->kind](worker, news);
 }

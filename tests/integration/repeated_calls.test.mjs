@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
+import { modernClient } from './lib/modern_client.mjs';
 import { PLAIN, stage as promotionStage } from './lib/promotion.mjs';
 import { callTool, kinds } from './lib/pseudo.mjs';
 import { scene } from './lib/scene.mjs';
@@ -112,23 +113,29 @@ test('with a token the same call joins across sessions, also when it was approve
 });
 
 test('an outcome that came after four seconds goes once more to the next equal call, unless it was fetched', async (t) => {
-  const { connect, admin, upstream } = await scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user')] } });
+  const { connect, admin, gateway, upstream } = await scene(t, { rules: [['delete_*', 'approve']], source: { bridge: 'modern' }, approval: workflow('10m'), upstream: { tools: [tool('delete_user')] } });
   const session = () => connect({ ...kinds.old.client, token: 'A' });
   const texts = async (waiting) => (await waiting).content.map(({ text }) => text);
   const ask = async (user, client) => callTool(client ?? (await session()), 'delete_user', { user });
   const calls = [0, 1, 2].map((user) => ask(user));
-  await until(async () => (await admin.list()).tasks.length === 3, 'three tasks');
+  const modern = (user) => modernClient(t, gateway.url, { capabilities: {}, token: 'A' }).send('tools/call', { name: 'delete_user', arguments: { user } });
+  const modernCalls = ['modern', 'rejected'].map((user) => modern(user));
+  await until(async () => (await admin.list()).tasks.length === 5, 'five tasks');
   await new Promise((resolve) => setTimeout(resolve, 4100)); // the contract's time, which a client gives up after
-  for (const task of (await admin.list()).tasks) await admin.approve(task.id);
+  for (const task of (await admin.list()).tasks) await (task.arguments.user === 'rejected' ? admin.reject(task.id, 'no') : admin.approve(task.id));
   for (const call of calls) assert.equal((await texts(call))[0], 'did delete_user');
   const tasks = (await admin.list()).tasks;
   const id = (user) => tasks.find((task) => task.arguments.user === user).id;
   assert.deepEqual(await texts(ask(0)), ['did delete_user', `This is the outcome of your earlier call, task ${id(0)}. It was not run again for this one.`]);
+  const [done, rejected] = (await Promise.all(modernCalls)).map(({ message }) => message), again = [await modern('modern'), await modern('rejected')].map(({ message }) => message);
+  assert.deepEqual([done.result.resultType, done.result.content.map(({ text }) => text)], ['complete', ['did delete_user']]);
+  assert.deepEqual(again[0].result, { ...done.result, content: [...done.result.content, { type: 'text', text: `This is the outcome of your earlier call, task ${id('modern')}. It was not run again for this one.` }] });
+  assert.deepEqual([again[1].error.code, again[1].error.message, again[1].error.data.taskId], [-32007, rejected.error.message, id('rejected')]);
   await callTool(await session(), 'get_task_result', { task_id: id(1) });
-  assert.equal(upstream.calls.length, 3);
+  assert.equal(upstream.calls.length, 4);
   const fresh = [ask(0), ask(1)];
-  await until(async () => (await admin.list()).tasks.length === 5, 'two new tasks');
+  await until(async () => (await admin.list()).tasks.length === 7, 'two new tasks');
   for (const { id: task, state } of (await admin.list()).tasks) if (state === 'pending') await admin.approve(task);
   for (const call of fresh) assert.equal((await texts(call)).length, 1);
-  assert.equal(upstream.calls.length, 5);
+  assert.equal(upstream.calls.length, 6);
 });

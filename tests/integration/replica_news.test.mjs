@@ -109,6 +109,28 @@ test('a task of one session asks: a session of the same owner at another replica
   assert.deepEqual(strange.events.filter((event) => event.json?.params?.taskId === taskId), [], 'nobody hears of another\'s task');
 });
 
+test('an outcome that nobody got at one goes to the same call made again at another, once', options, async (t) => {
+  const plain = { capabilities: {} };
+  const call = (gateway) => at(t, gateway, plain).send('tools/call', { name: 'ask_user', arguments: { id: 9 } });
+  const counts = () => Promise.all([a, b].map((gateway) => news(gateway, 'repeated_call', 'taken')));
+  const [fromB, fromA] = await counts();
+  const stream = await at(t, a, plain).stream('tools/call', { name: 'ask_user', arguments: { id: 9 } }, { meta: { progressToken: 'p' } });
+  await stream.message();
+  const { id } = await a.admin.pending((task) => task.arguments.id === 9);
+  stream.abort();
+  await until(async () => (await counts())[1] > fromA, 'the other to know of the call that was given up');
+  await a.admin.reject(id, 'no');
+  await b.admin.inState(id, 'rejected');
+  const { error } = (await call(b)).message;
+  assert.deepEqual([error.code, error.data.taskId], [-32007, id]);
+  await until(async () => (await counts())[0] > fromB, 'the first to know that it was told');
+  const fresh = call(a);
+  const next = await a.admin.pending((task) => task.arguments.id === 9);
+  assert.notEqual(next.id, id, 'a new call');
+  await a.admin.reject(next.id, 'no');
+  assert.equal((await fresh).message.error.data?.taskId, undefined);
+});
+
 test('news are taken from replicas alone, and only those that are understood', options, async () => {
   const send = (body, change = {}) => {
     const headers = [['content-type', 'application/json']];

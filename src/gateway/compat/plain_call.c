@@ -15,6 +15,7 @@
 #include "inbox/inbox.h"
 #include "inbox/task_summary.h"
 #include "plain_call_internal.h"
+#include "repeated_news.h"
 #include "request/call_memory.h"
 #include "request/client_profile.h"
 #include "request/deferred_response.h"
@@ -39,10 +40,12 @@ static void on_ended(struct call *call, struct task *task)
     struct plain_call *plain = plain_call_of(call);
     struct repeated_call join = plain_call_join(plain);
     plain->is_told = true;
-    if (loop_now_ms(call->worker->loop) - plain->began_ms < LONG_WAIT_MS)
-        repeated_call_forget(plain->gateway, &join);
-    else
-        repeated_call_doubt(plain->gateway, &join);
+    if (loop_now_ms(call->worker->loop) - plain->began_ms < LONG_WAIT_MS) {
+        if (repeated_call_forget(plain->gateway, &join))
+            repeated_news_send_end(call->worker, &join);
+    } else if (repeated_call_doubt(plain->gateway, &join)) {
+        repeated_news_send(call->worker, &join, REPEATED_CALL_DOUBT_MS);
+    }
     plain_call_answer_outcome(call, plain, task);
 }
 
@@ -77,8 +80,7 @@ static void on_read_again(void *context, const struct store_reply *reply)
 static void on_timed_out(struct call *call)
 {
     const struct plain_call *plain = plain_call_of(call);
-    struct repeated_call join = plain_call_join(plain);
-    repeated_call_set_undelivered(call->worker->gateway, &join);
+    plain_call_leave(call, plain);
     if (is_modern(call) && plain->state.round < call->snapshot->config->pseudo.rounds)
         plain_call_answer_state(call, plain);
     else
@@ -254,11 +256,17 @@ static void create(struct call *call)
 
 /* A call joins a task that has not ended. Later the outcome goes once to a call whose earlier wait
  * ended without it, or too late for its client. */
-static bool may_join(const struct plain_call *plain, const struct task *task)
+static bool may_join(const struct call *call, const struct plain_call *plain,
+                     const struct task *task)
 {
     struct repeated_call join = plain_call_join(plain);
-    return !task_state_is_terminal(task->state) || plain->has_state ||
-           repeated_call_take(plain->gateway, &join);
+    bool was_shared;
+    if (!task_state_is_terminal(task->state) || plain->has_state)
+        return true;
+    bool may = repeated_call_take(plain->gateway, &join, &was_shared);
+    if (may && was_shared)
+        repeated_news_send_end(call->worker, &join);
+    return may;
 }
 
 /* Of the request as its client made it. */
@@ -270,7 +278,9 @@ static const char *asked_digest(const struct task *task)
 static void join_task(struct call *call, struct task *task)
 {
     struct plain_call *plain = plain_call_of(call);
-    plain->is_late = task->state != TASK_PENDING;
+    /* A modern call that comes back runs its task, or goes on with the state that it was given. */
+    plain->is_late = is_modern(call) ? task_state_is_terminal(task->state) && !plain->has_state
+                                     : task->state != TASK_PENDING;
     plain_call_set_task(plain, task);
     if (plain->has_state) /* the call that made it was the same but for the state */
         repeated_call_digest(task->definition_digest, asked_digest(task), plain->digest);
@@ -292,7 +302,7 @@ static void on_read(void *context, const struct store_reply *reply)
     struct repeated_call earlier = plain_call_join(plain);
     if (reply->status == STORE_FAILED || plain->attempts >= MOST_ATTEMPTS) {
         task_create_answer_refused(call, STORE_FAILED);
-    } else if (reply->task && call_owns(call, reply->task) && may_join(plain, reply->task)) {
+    } else if (reply->task && call_owns(call, reply->task) && may_join(call, plain, reply->task)) {
         join_task(call, reply->task);
     } else if (plain->has_state) {
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR(REQUEST_STATE_REFUSAL), NULL);

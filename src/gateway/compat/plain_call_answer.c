@@ -57,11 +57,13 @@ static void append_late(struct buffer *result, const struct task *task, struct s
     buffer_finish(&text);
 }
 
-/* `message` is the whole answer with related-task _meta. */
+/* `message` is the whole answer with related-task _meta, which is of the legacy era. */
 static void answer_late_result(struct call *call, const struct task *task, struct str message)
 {
     struct buffer result = {0};
-    append_late(&result, task, json_member(message, "result"));
+    append_late(&result, task,
+                call->dialect->has_sessions ? json_member(message, "result")
+                                            : str_slice(task->outcome_text, task->outcome_length));
     answer_result(call, buffer_str(&result));
     buffer_finish(&result);
 }
@@ -108,9 +110,8 @@ void plain_call_answer_outcome(struct call *call, const struct plain_call *plain
 {
     struct buffer message;
     buffer_init(&message);
-    bool is_modern =
-        !call->dialect->has_sessions; /* its answer is the outcome, whenever it comes */
-    bool is_late = plain->is_late && !is_modern, is_result = has_result(task);
+    bool is_modern = !call->dialect->has_sessions;
+    bool is_late = plain->is_late, is_result = has_result(task);
     count_wait(is_late ? "late" : "in_time");
     if (is_modern && !is_result)
         dialect_modern_write_error_answer(&message, call->envelope.id, task);

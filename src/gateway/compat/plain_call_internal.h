@@ -38,6 +38,8 @@ extern const struct call_part_kind plain_call_kind;
 struct plain_call *plain_call_of(const struct call *call);
 /* Shows the task as it is now; takes a reference. */
 void plain_call_set_task(struct plain_call *plain, struct task *task);
+/* Its wait has ended without the outcome, which the same call made again gets. */
+void plain_call_leave(const struct call *call, const struct plain_call *plain);
 /* As which it can be joined by the same call made again. */
 struct repeated_call plain_call_join(const struct plain_call *plain);
 

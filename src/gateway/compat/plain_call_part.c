@@ -1,5 +1,6 @@
 /* A plain call that is a task, as a part of its call. */
 #include "plain_call_internal.h"
+#include "repeated_news.h"
 #include "request/call_memory.h"
 
 struct repeated_call plain_call_join(const struct plain_call *plain)
@@ -15,13 +16,19 @@ void plain_call_set_task(struct plain_call *plain, struct task *task)
     plain->decide_by_ms = task->decide_by_ms;
 }
 
+void plain_call_leave(const struct call *call, const struct plain_call *plain)
+{
+    struct repeated_call join = plain_call_join(plain);
+    if (repeated_call_set_undelivered(plain->gateway, &join))
+        repeated_news_send(call->worker, &join, 0);
+}
+
 /* The next call of the kind gets the outcome that this one did not get. */
 static void drop(struct call *call, void *object)
 {
     struct plain_call *plain = object;
-    struct repeated_call join = plain_call_join(plain);
     if (plain->id[0] && !plain->is_told)
-        repeated_call_set_undelivered(plain->gateway, &join);
+        plain_call_leave(call, plain);
     task_unref(plain->task);
     call_memory_give(call, plain->key);
     call_memory_give(call, plain);

@@ -11,14 +11,13 @@
 #include "taskgate/core/memory.h"
 
 #define MOST_JOINS 200
-/* A client that asks again asks so soon. */
-#define DOUBT_MS 60000
 
 struct join {
     struct list node;
     char digest[DIGEST_HEX_BYTES];
     char id[TASK_ID_BYTES];
     bool is_undelivered;
+    bool is_shared;         /* other replicas have it, or are to have it */
     int64_t until_ms;       /* monotonic: the outcome may be given out until then; 0: always */
     atomic_size_t *counted; /* its counter while it is there, or NULL */
 };
@@ -144,54 +143,81 @@ bool repeated_call_claim(struct gateway *gateway, const struct repeated_call *jo
     return !found;
 }
 
-void repeated_call_forget(struct gateway *gateway, const struct repeated_call *join)
+bool repeated_call_forget(struct gateway *gateway, const struct repeated_call *join)
 {
     struct inbox *client = lock(gateway, join->key);
     struct join *found = find_same(client, join);
+    bool was_shared = found && found->is_shared;
     if (found)
         drop(client, found);
     unlock(gateway);
+    return was_shared;
 }
 
-void repeated_call_set_undelivered(struct gateway *gateway, const struct repeated_call *join)
+bool repeated_call_set_undelivered(struct gateway *gateway, const struct repeated_call *join)
+{
+    struct join *found = find_same(lock(gateway, join->key), join);
+    bool is_news = found && !found->is_shared;
+    if (found)
+        found->is_undelivered = found->is_shared = true;
+    unlock(gateway);
+    return is_news;
+}
+
+static void doubt(struct join *found, int64_t for_ms)
+{
+    found->is_undelivered = found->is_shared = true;
+    found->until_ms = for_ms > 0 ? clock_monotonic_ms() + for_ms : 0;
+}
+
+bool repeated_call_doubt(struct gateway *gateway, const struct repeated_call *join)
 {
     struct join *found = find_same(lock(gateway, join->key), join);
     if (found)
-        found->is_undelivered = true;
+        doubt(found, REPEATED_CALL_DOUBT_MS);
     unlock(gateway);
+    return found != NULL;
 }
 
-void repeated_call_doubt(struct gateway *gateway, const struct repeated_call *join)
+void repeated_call_learn(struct gateway *gateway, const struct repeated_call *join, int64_t for_ms)
 {
-    struct join *found = find_same(lock(gateway, join->key), join);
-    if (found) {
-        found->is_undelivered = true;
-        found->until_ms = clock_monotonic_ms() + DOUBT_MS;
-    }
+    struct inbox *client = lock(gateway, join->key);
+    struct join *found = find(client, join->digest);
+    if (client && !found)
+        found = add(client, join);
+    if (found && strcmp(found->id, join->id) == 0)
+        doubt(found, for_ms);
     unlock(gateway);
 }
 
-bool repeated_call_take(struct gateway *gateway, const struct repeated_call *join)
+bool repeated_call_take(struct gateway *gateway, const struct repeated_call *join, bool *was_shared)
 {
     struct inbox *client = lock(gateway, join->key);
     struct join *found = find_same(client, join);
     bool may_tell = found && found->is_undelivered &&
                     (found->until_ms == 0 || clock_monotonic_ms() < found->until_ms);
+    *was_shared = may_tell && found->is_shared;
     if (may_tell)
         drop(client, found);
     unlock(gateway);
     return may_tell;
 }
 
-void repeated_call_forget_task(struct gateway *gateway, struct str key, const char *id)
+bool repeated_call_forget_task(struct gateway *gateway, struct str key, const char *id,
+                               char digest[DIGEST_HEX_BYTES])
 {
     struct inbox *client = lock(gateway, key);
+    bool was_shared = false;
     if (client) {
         LIST_FOR_EACH_SAFE (node, next, &client->joins) {
             struct join *join = LIST_ENTRY(node, struct join, node);
-            if (strcmp(join->id, id) == 0)
-                drop(client, join);
+            if (strcmp(join->id, id) != 0)
+                continue;
+            was_shared = was_shared || join->is_shared;
+            memcpy(digest, join->digest, sizeof join->digest);
+            drop(client, join);
         }
     }
     unlock(gateway);
+    return was_shared;
 }

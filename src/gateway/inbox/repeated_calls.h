@@ -33,15 +33,22 @@ bool repeated_call_find(struct gateway *gateway, struct str key, const char *dig
 bool repeated_call_claim(struct gateway *gateway, const struct repeated_call *join,
                          loop_callback commit, void *context, char other[TASK_ID_BYTES]);
 
-/* Each of these does nothing when the call is another task's meanwhile. */
-void repeated_call_forget(struct gateway *gateway, const struct repeated_call *join);
+/* Each of these does nothing when the call is another task's meanwhile. Those that return a bool
+ * say whether other replicas are to be told (compat/repeated_news.h). */
+bool repeated_call_forget(struct gateway *gateway, const struct repeated_call *join);
 /* A wait has ended without the outcome. */
-void repeated_call_set_undelivered(struct gateway *gateway, const struct repeated_call *join);
+bool repeated_call_set_undelivered(struct gateway *gateway, const struct repeated_call *join);
 /* The outcome was given out, but only to calls that had waited for so long that their clients may
- * have given up. It is undelivered for a minute. */
-void repeated_call_doubt(struct gateway *gateway, const struct repeated_call *join);
+ * have given up. It is undelivered for so long: a client that asks again asks soon. */
+#define REPEATED_CALL_DOUBT_MS 60000
+bool repeated_call_doubt(struct gateway *gateway, const struct repeated_call *join);
+/* Another replica has such an outcome; 0 ms: for as long as it takes. */
+void repeated_call_learn(struct gateway *gateway, const struct repeated_call *join, int64_t for_ms);
 /* True when the caller may give out an outcome that the client has not got. Such a call is a new
  * one from then on. */
-bool repeated_call_take(struct gateway *gateway, const struct repeated_call *join);
-/* The client has been told the outcome by other means. */
-void repeated_call_forget_task(struct gateway *gateway, struct str key, const char *id);
+bool repeated_call_take(struct gateway *gateway, const struct repeated_call *join,
+                        bool *was_shared);
+/* The client has been told the outcome by other means. Writes the digest of the call where it
+ * returns true. */
+bool repeated_call_forget_task(struct gateway *gateway, struct str key, const char *id,
+                               char digest[DIGEST_HEX_BYTES]);

@@ -191,6 +191,7 @@ static void own(void *message)
 {
     struct news *news = message;
     news->wait = broadcast_copy(news->wait);
+    news->call = broadcast_copy(news->call);
     news->requests = broadcast_copy(news->requests);
     news->questions = broadcast_copy(news->questions);
 }
@@ -199,6 +200,7 @@ static void finish(void *message)
 {
     struct news *news = message;
     broadcast_release(news->wait);
+    broadcast_release(news->call);
     broadcast_release(news->requests);
     broadcast_release(news->questions);
 }

@@ -20,7 +20,8 @@
     NEWS_ROW(TOOLS_CHANGED, "tools_changed") /* the lists are others, with the configuration */    \
     NEWS_ROW(TASK_ASKS, "task_asks")         /* the server's questions in a call there */          \
     NEWS_ROW(TASK_WANTED, "task_wanted")     /* somebody listens to a task: asks for TASK_ASKS */  \
-    NEWS_ROW(WAIT_OVER, "wait_over")         /* a client has given up a wait */
+    NEWS_ROW(WAIT_OVER, "wait_over")         /* a client has given up a wait */                    \
+    NEWS_ROW(REPEATED_CALL, "repeated_call") /* an outcome that the same call made again gets */
 
 enum news_kind {
 #define NEWS_ROW(symbol, name) NEWS_##symbol,
@@ -33,6 +34,7 @@ struct news {
     enum news_kind kind;
     char task[TASK_ID_BYTES]; /* "" for news of no task */
     struct str wait; /* of WAIT_OVER: its owner and id (methods/cancelled.c); JSON object */
+    struct str call; /* of REPEATED_CALL (compat/repeated_news.c); JSON object */
     /* Of TASK_ASKS; the texts are borrowed. */
     struct str requests;  /* the open requests to a modern client: JSON object, or empty */
     struct str questions; /* seed 001's pending elicitations: JSON array, or empty */

@@ -40,6 +40,7 @@ void news_write(struct buffer *out, const struct news *news)
     if (*news->task)
         json_add_text(out, "task", news->task);
     add_json(out, "wait", news->wait);
+    add_json(out, "call", news->call);
     if (news->kind == NEWS_TASK_ASKS) {
         add_json(out, "requests", news->requests);
         add_json(out, "questions", news->questions);
@@ -108,6 +109,10 @@ bool news_read(struct str text, struct news *news)
     if (news->kind == NEWS_WAIT_OVER) {
         news->wait = json_member(text, "wait");
         return json_type(news->wait) == JSON_OBJECT;
+    }
+    if (news->kind == NEWS_REPEATED_CALL) {
+        news->call = json_member(text, "call");
+        return json_type(news->call) == JSON_OBJECT;
     }
     return read_task(json_member(text, "task"), news->task) &&
            (news->kind != NEWS_TASK_ASKS || read_asks(text, news));

@@ -398,8 +398,9 @@ START_TEST(one_claims_a_call_and_one_takes_its_outcome)
 {
     struct repeated_call first = {KEY, "digest", "tg_1"}, second = {KEY, "digest", "tg_2"};
     char id[TASK_ID_BYTES];
+    char digest[DIGEST_HEX_BYTES];
     int committed = 0;
-    bool is_undelivered = true;
+    bool is_undelivered = true, was_shared;
     ck_assert(!repeated_call_find(&gateway, KEY, "digest", id, &is_undelivered));
     ck_assert(repeated_call_claim(&gateway, &first, count_one, &committed, id));
     ck_assert(!repeated_call_claim(&gateway, &second, count_one, &committed, id));
@@ -408,17 +409,37 @@ START_TEST(one_claims_a_call_and_one_takes_its_outcome)
     ck_assert(repeated_call_find(&gateway, KEY, "digest", id, &is_undelivered));
     ck_assert(!is_undelivered);
     ck_assert(!repeated_call_find(&gateway, OTHER, "digest", id, &is_undelivered));
-    ck_assert(!repeated_call_take(&gateway, &first));
+    ck_assert(!repeated_call_take(&gateway, &first, &was_shared));
     repeated_call_set_undelivered(&gateway, &second); /* not the call's task */
-    ck_assert(!repeated_call_take(&gateway, &first));
-    repeated_call_set_undelivered(&gateway, &first);
-    ck_assert(repeated_call_take(&gateway, &first));
-    ck_assert(!repeated_call_take(&gateway, &first));
+    ck_assert(!repeated_call_take(&gateway, &first, &was_shared));
+    ck_assert(repeated_call_set_undelivered(&gateway, &first));
+    ck_assert(!repeated_call_set_undelivered(&gateway, &first)); /* others know */
+    ck_assert(repeated_call_take(&gateway, &first, &was_shared) && was_shared);
+    ck_assert(!repeated_call_take(&gateway, &first, &was_shared));
     ck_assert(repeated_call_claim(&gateway, &second, NULL, NULL, id));
     repeated_call_forget(&gateway, &first);
     ck_assert(repeated_call_find(&gateway, KEY, "digest", id, &is_undelivered));
-    repeated_call_forget_task(&gateway, KEY, "tg_2");
+    ck_assert(!repeated_call_forget_task(&gateway, KEY, "tg_2", digest));
     ck_assert(!repeated_call_find(&gateway, KEY, "digest", id, &is_undelivered));
+}
+END_TEST
+
+START_TEST(an_outcome_of_another_replica_is_given_out_once)
+{
+    const struct repeated_call there = {KEY, "digest", "tg_1"}, other = {KEY, "digest", "tg_2"};
+    char id[TASK_ID_BYTES], digest[DIGEST_HEX_BYTES];
+    bool was_shared;
+    repeated_call_learn(&gateway, &there, REPEATED_CALL_DOUBT_MS);
+    repeated_call_learn(&gateway, &other, 0); /* the first stays */
+    ck_assert(!repeated_call_take(&gateway, &other, &was_shared));
+    ck_assert(repeated_call_take(&gateway, &there, &was_shared) && was_shared);
+    ck_assert(!repeated_call_take(&gateway, &there, &was_shared));
+    repeated_call_learn(&gateway, &there, 0);
+    ck_assert(repeated_call_forget_task(&gateway, KEY, "tg_1", digest));
+    ck_assert_str_eq(digest, "digest");
+    ck_assert(repeated_call_claim(&gateway, &other, NULL, NULL, id));
+    repeated_call_learn(&gateway, &there, 0); /* nor does it take the place of an own one */
+    ck_assert(!repeated_call_forget(&gateway, &there));
 }
 END_TEST
 
@@ -443,5 +464,6 @@ TCase *inbox_tests(void)
     tcase_add_test(tests, a_waiting_client_is_neither_swept_nor_pushed_out);
     tcase_add_test(tests, the_same_call_has_the_same_digest);
     tcase_add_test(tests, one_claims_a_call_and_one_takes_its_outcome);
+    tcase_add_test(tests, an_outcome_of_another_replica_is_given_out_once);
     return tests;
 }

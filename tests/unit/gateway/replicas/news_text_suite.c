@@ -19,6 +19,7 @@ static const struct news all[] = {
      .changed_ms = INT64_C(1700000000000),
      .sequence = 4},
     {.kind = NEWS_WAIT_OVER, .wait = {"{\"source\":\"up\",\"requestId\":7}", 29}, .sequence = 5},
+    {.kind = NEWS_REPEATED_CALL, .call = {"{\"client\":\"up/o\"}", 17}, .sequence = 6},
 };
 
 START_TEST(written_news_is_read)
@@ -35,6 +36,7 @@ START_TEST(written_news_is_read)
     ck_assert_int_eq(read.changed_ms, news->changed_ms);
     ck_assert_int_eq(read.is_asking, news->is_asking);
     ck_assert(str_equal(read.wait, news->wait));
+    ck_assert(str_equal(read.call, news->call));
     ck_assert(str_equal(read.requests, news->requests));
     ck_assert(str_equal(read.questions, news->questions));
     buffer_finish(&text);
@@ -57,6 +59,7 @@ static const char *const bad[] = {
     "{\"kind\":\"task_asks\",\"sequence\":1,\"task\":\"" TASK "\"}",
     "{\"kind\":\"task_asks\",\"sequence\":1,\"task\":\"" TASK "\",\"changedMs\":1,\"requests\":[]}",
     "{\"kind\":\"task_asks\",\"sequence\":1,\"task\":\"" TASK "\",\"changedMs\":1,\"questions\":1}",
+    "{\"kind\":\"repeated_call\",\"sequence\":1,\"call\":[]}",
     "{\"kind\":\"wait_over\",\"sequence\":1}",
     "{\"kind\":\"wait_over\",\"sequence\":1,\"wait\":7}",
 };

@@ -1,0 +1,66 @@
+/* The calls of one client that have an outcome to get, on their way to other replicas. */
+#include "repeated_news.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "inbox/inbox.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+
+static void send(struct gateway_worker *worker, const struct repeated_call *join, const char *more)
+{
+    struct buffer text;
+    if (!worker->gateway->replicas || join->key.length == 0)
+        return;
+    buffer_init(&text);
+    buffer_append_text(&text, "{\"client\":");
+    buffer_append_json_string(&text, join->key);
+    json_add_text(&text, "digest", join->digest);
+    json_add_text(&text, "task", join->id);
+    buffer_append_text(&text, more);
+    buffer_append_char(&text, '}');
+    news_send(worker, &(struct news){.kind = NEWS_REPEATED_CALL, .call = buffer_str(&text)});
+    buffer_finish(&text);
+}
+
+void repeated_news_send(struct gateway_worker *worker, const struct repeated_call *join,
+                        int64_t for_ms)
+{
+    char more[48];
+    snprintf(more, sizeof more, ",\"forMs\":%" PRId64, for_ms);
+    send(worker, join, more);
+}
+
+void repeated_news_send_end(struct gateway_worker *worker, const struct repeated_call *join)
+{
+    send(worker, join, "");
+}
+
+/* The table is all workers'. */
+void repeated_news_take(struct gateway_worker *worker, const struct news *news)
+{
+    static const char *const keys[] = {"client", "digest", "task"};
+    static const size_t most[] = {CLIENT_KEY_BYTES, DIGEST_HEX_BYTES, TASK_ID_BYTES};
+    struct str for_ms = json_member(news->call, "forMs");
+    struct buffer texts[3];
+    uint64_t ms = 0;
+    bool is_whole = for_ms.length == 0 || (str_to_u64(for_ms, &ms) && ms <= REPEATED_CALL_DOUBT_MS);
+    if (worker != worker->gateway->workers[0])
+        return;
+    for (size_t i = 0; i < 3; i++) {
+        buffer_init(&texts[i]);
+        is_whole = json_decode_string(json_member(news->call, keys[i]), &texts[i]) &&
+                   texts[i].length > 0 && texts[i].length < most[i] && is_whole;
+        buffer_append_char(&texts[i], '\0');
+    }
+    const struct repeated_call join = {str_from(texts[0].bytes), texts[1].bytes, texts[2].bytes};
+    if (is_whole && for_ms.length > 0) {
+        inbox_touch(worker->gateway, join.key);
+        repeated_call_learn(worker->gateway, &join, (int64_t)ms);
+    } else if (is_whole) {
+        repeated_call_forget(worker->gateway, &join);
+    }
+    for (size_t i = 0; i < 3; i++)
+        buffer_finish(&texts[i]);
+}

@@ -1,0 +1,15 @@
+/*
+ * News to other replicas of outcomes that nobody got: the same call made again, which may arrive
+ * there, gets them (inbox/repeated_calls.h). A courtesy, as all news.
+ */
+#pragma once
+
+#include "inbox/repeated_calls.h"
+#include "replicas/news.h"
+
+/* `for_ms`: as repeated_call_learn(). */
+void repeated_news_send(struct gateway_worker *worker, const struct repeated_call *join,
+                        int64_t for_ms);
+/* It is so no more. */
+void repeated_news_send_end(struct gateway_worker *worker, const struct repeated_call *join);
+void repeated_news_take(struct gateway_worker *worker, const struct news *news);
