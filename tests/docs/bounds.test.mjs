@@ -126,8 +126,112 @@ const MAPS = {
   'src/gateway/state/tool_lists.c tools': { each: 'LIST_TOOLS_MOST in src/gateway/state/tool_lists.h', all: 'limits.sessions' },
 };
 
+const CONNECTIONS = { all: 'limits.connections' };
+const OPERATORS = { all: 'MAX_CONNECTIONS in src/admin/admin.c' };
+const PASSES = { all: 'passing' };
+const CONFIGURED = { all: 'configured' };
+
+/** Lists and arrays, by the file that adds to one, and the list as it is written there. */
+const LISTS = {
+  'src/admin/events.c admin->streams': OPERATORS,
+  'src/admin/feed.c feed->listeners': OPERATORS,
+  'src/admin/idle.c admin->idle_waits': { all: 'WAITS_MOST in src/admin/idle.c' },
+  'src/admin/inbox.c inbox->entries': PASSES,
+  'src/admin/provider.c provider->inquiries': OPERATORS,
+  'src/admin/results.c admin->waits': OPERATORS,
+  'src/approval/terms.c names->items': CONFIGURED,
+  'src/approval/terms.c terms->needs': CONFIGURED,
+  'src/approval/votes.c votes->items': CONFIGURED,
+  'src/core/budget.c budget->chosen': PASSES,
+  'src/core/budget.c share->claims': { each: 'limits.share_percent', all: 'limits.bodies_bytes' },
+  'src/core/metrics.c scrape->copies': PASSES,
+  'src/gateway/bridge_down/conversation.c call->worker->conversations': { each: 'limits.share_percent', all: 'SESSION_POOL_MOST in src/gateway/mcp_client/session_pool.h' },
+  'src/gateway/bridge_down/conversation.c conversation->held': { each: 'CONVERSATION_HELD_BYTES in src/gateway/bridge_down/conversation_internal.h', all: 'SESSION_POOL_MOST in src/gateway/mcp_client/session_pool.h' },
+  'src/gateway/bridge_down/conversation_questions.c conversation->questions': { each: 'CONVERSATION_MOST_QUESTIONS in src/gateway/bridge_down/conversation_internal.h', all: 'SESSION_POOL_MOST in src/gateway/mcp_client/session_pool.h' },
+  'src/gateway/bridge_down/leg.c call->worker->bridge_legs': CONNECTIONS,
+  'src/gateway/decision/shadow.c shadow->queue': { all: 'QUEUE_BYTES_MAX in src/gateway/decision/shadow.c' },
+  'src/gateway/gateway.c gateway->workers': CONFIGURED,
+  'src/gateway/inbox/inbox_lookup.c client->waiter_count > 0 ? &clients->busy : &clients->idle': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
+  'src/gateway/inbox/repeated_calls.c client->joins': { each: 'MOST_JOINS in src/gateway/inbox/repeated_calls.c', all: 'limits.sessions' },
+  'src/gateway/inbox/ring.c ring->entries': { each: 'MOST_BYTES in src/gateway/inbox/inbox.c', all: 'ALL_CLIENTS_BYTES in src/gateway/inbox/inbox.c' },
+  'src/gateway/inbox/ring.c entries': PASSES,
+  'src/gateway/inbox/waiters.c client->waiters': { each: 'INBOX_MOST_WAITERS in src/gateway/inbox/inbox.h', all: 'limits.connections' },
+  'src/gateway/input/answer_gate.c ended': PASSES,
+  'src/gateway/input/answer_gate.c family->gates': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
+  'src/gateway/input/input_stream.c releasing->tasks': PASSES,
+  'src/gateway/input/input_table.c bucket->inputs': { each: `INPUTS_PER_KEY in ${INPUTS}`, all: `INPUTS_MOST in ${INPUTS}` },
+  'src/gateway/mcp_client/legacy_session.c call->worker->legacy_sessions': { each: 'limits.share_percent', all: 'SESSION_POOL_MOST in src/gateway/mcp_client/session_pool.h' },
+  'src/gateway/mcp_client/parked_sessions.c worker->parked_sessions': { all: 'MOST_PARKED in src/gateway/mcp_client/parked_sessions.c' },
+  'src/gateway/mcp_client/rpc_call.c worker->rpc_calls': { each: 'limits.pending_per_principal', all: 'limits.connections' },
+  'src/gateway/methods/list_cache.c lists->recent': { all: 'MOST_LISTS in src/gateway/methods/list_cache.c' },
+  'src/gateway/methods/listen_tasks.c listening->tasks': { each: 'MCP_SUBSCRIPTION_MOST_TASKS in include/taskgate/mcp/subscription.h', all: 'limits.listens' },
+  'src/gateway/methods/listening.c call->worker->listens': { each: 'limits.listens_per_principal', all: 'limits.listens' },
+  'src/gateway/methods/rewritten_lists.c lists->recent': { all: 'MOST_LISTS in src/gateway/methods/rewritten_lists.c' },
+  'src/gateway/methods/rewritten_lists.c gone': PASSES,
+  'src/gateway/relay/notification_stream.c call->worker->streams': CONNECTIONS,
+  'src/gateway/replicas/news.c recipients->items': PASSES,
+  'src/gateway/replicas/news.c worker->news': { all: 'SENDING_MOST in src/gateway/replicas/news.c' },
+  'src/gateway/replicas/pulse.c listener->pulse->listeners': CONNECTIONS,
+  'src/gateway/replicas/pulse.c worker->pulses': { all: 'as replica' },
+  'src/gateway/request/call.c worker->calls': CONNECTIONS,
+  'src/gateway/request/call_part.c call->parts': PASSES,
+  'src/gateway/request/headers.c headers->items': PASSES,
+  'src/gateway/request/token_exchange.c table->traders': CONFIGURED,
+  'src/gateway/run/detached_cancel.c detached->base.worker->detached': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
+  'src/gateway/run/execution_asks.c asks->open': { each: 'MOST_ASKS in src/gateway/run/execution_asks.c', all: 'limits.pending_total' },
+  'src/gateway/run/result_wait.c others': CONNECTIONS,
+  'src/gateway/state/blocks.c table.items': { all: 'operators' },
+  'src/gateway/state/seen_table.c shard->recent': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
+  'src/gateway/state/session_limits.c holder->sessions': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },
+  'src/gateway/state/tool_catalog.c catalog->recent': { all: 'MOST_BYTES in src/gateway/state/tools_by_owner.c' },
+  'src/gateway/state/tools_by_owner.c catalog->recent': { all: 'MOST_BYTES in src/gateway/state/tools_by_owner.c' },
+  'src/gateway/state/tools_by_owner.c page->tools': { each: 'LIST_TOOLS_MOST in src/gateway/state/tool_lists.h', all: 'passing' },
+  'src/gateway/state/tools_over_owners.c view->variants': { all: 'MOST_BYTES in src/gateway/state/tools_by_owner.c' },
+  'src/http/connection.c server->idle[rank]': CONNECTIONS,
+  'src/http/connection_life.c server->connections': CONNECTIONS,
+  'src/http/departures.c server->departed': CONNECTIONS,
+  'src/http/intake.c server->resting': CONNECTIONS,
+  'src/http/port.c port->called': CONFIGURED,
+  'src/http/port.c port->waiting': CONFIGURED,
+  'src/http/response.c server->finished': CONNECTIONS,
+  'src/identity/exchange.c trade->waits': CONNECTIONS,
+  'src/identity/fetch.c fetch->fetcher->fetches': CONNECTIONS,
+  'src/identity/identity.c list->items': PASSES,
+  'src/identity/issuer.c issuers->list': CONFIGURED,
+  'src/identity/issuer_wait.c issuer->waits': CONNECTIONS,
+  'src/loop/edge.c edges->ready': CONNECTIONS,
+  'src/loop/loop.c loop->posted': CONNECTIONS,
+  'src/loop/round_end.c end->loop->round_ends': CONFIGURED,
+  'src/loop/round_end.c loop->round_ends': CONFIGURED,
+  'src/loop/timer.c heap->timers': CONNECTIONS,
+  'src/mcp/parameter_headers.c headers->items': PASSES,
+  'src/notify/delivery.c target->deliveries': { all: 'TARGET_DELIVERIES in src/notify/notifier_internal.h' },
+  'src/notify/notifier.c notifier->targets': CONFIGURED,
+  'src/notify/smtp.c client->calls': { all: 'TARGET_DELIVERIES in src/notify/notifier_internal.h' },
+  'src/slack/account.c account->channels': CONFIGURED,
+  'src/slack/account.c account->slack->leaving': CONFIGURED,
+  'src/slack/account.c slack->accounts': CONFIGURED,
+  'src/slack/poll.c account->messages': { each: 'MOST_MESSAGES in src/slack/poll.c', all: 'configured' },
+  'src/slack/slack.c before': PASSES,
+  'src/telemetry/exporter.c exporter->queue': CONFIGURED,
+  'src/telemetry/exporter.c batch': PASSES,
+  'src/telemetry/resource.c resource->items': CONFIGURED,
+  'src/upstream/curl_call.c client->calls': CONNECTIONS,
+  'src/upstream/curl_client.c client->deferred': CONNECTIONS,
+  'src/upstream/curl_client.c client->idle_pools': { all: 'max_idle_pools in src/upstream/curl_client.c' },
+  'src/upstream/curl_head.c head->spans': { each: 'MAX_HEADERS in src/upstream/curl_head.c', all: 'passing' },
+  'src/upstream/http1_call.c client->calls': CONNECTIONS,
+  'src/upstream/http1_client.c client->deferred': CONNECTIONS,
+  'src/upstream/http1_client.c host->waiting': CONNECTIONS,
+  'src/upstream/http1_connection.c client->idle': CONNECTIONS,
+  'src/upstream/http1_connection.c connection->host->idle.next': CONNECTIONS,
+  'src/upstream/http1_outgoing.c client->outgoing': CONNECTIONS,
+};
+
 /** Of these two layers nothing outlives a load or a command. */
 const PASSING = /^src\/(cli|config)\//;
+/** In these, arrays are of one text, decision or batch of a transaction. */
+const PASSING_ARRAYS = /^src\/(json|policy|store|core\/(buffer|memory))/;
 
 const found = (expression, files, name) => new Set(files.flatMap((file) => [...read(file).matchAll(expression)].map((match) => name(file, match))));
 
@@ -147,11 +251,19 @@ test('every map of the process is listed with its bound, and no other', () => {
   assert.equal(named, calls, 'a map has a name');
 });
 
+test('every list and array of the process is listed with its bound, and no other', () => {
+  const files = filesBelow('src').filter((file) => !PASSING.test(file));
+  const name = (file, [, list]) => `${file} ${list.replace(/^&/, '')}`;
+  const lists = found(/(?<!\w)list_append\(([^;]*?), &?[\w>()*-]+\);/g, files, name);
+  const arrays = found(/([\w>.[\]-]+) =\s+memory_grow_array\((?!NULL)/g, files.filter((file) => !PASSING_ARRAYS.test(file)), name);
+  assert.deepEqual([...lists, ...arrays].sort(), Object.keys(LISTS).sort());
+});
+
 test('every bound is a key of the configuration, a constant of the sources, or said to be none', () => {
-  const listed = { ...TABLES, ...MAPS, ...Object.fromEntries(Object.keys(MAPS).map((map) => [map.split(' ')[0], {}])) };
+  const listed = { ...TABLES, ...MAPS, ...LISTS, ...Object.fromEntries(Object.keys(MAPS).map((map) => [map.split(' ')[0], {}])) };
   for (const [name, { each, all }] of Object.entries(listed)) {
     if (each !== undefined) assert.ok(isBound(each, listed), `${name}: "${each}" is no bound of each`);
-    if (name in TABLES || name in MAPS) assert.ok(isBound(all, listed), `${name}: "${all}" is no bound in all`);
+    if (name in TABLES || name in MAPS || name in LISTS) assert.ok(isBound(all, listed), `${name}: "${all}" is no bound in all`);
   }
 });
 
