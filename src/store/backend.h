@@ -72,13 +72,20 @@ struct task_rows {
     bool (*set_grant)(struct database *database, const struct task *task);
     bool (*set_upstream)(struct database *database, const struct task *task);
     bool (*set_message)(struct database *database, const struct task *task);
+    /* Writes its owner, whether a pending answer has named it, and on_result. */
+    bool (*set_reach)(struct database *database, const struct task *task);
     /* Those with a deadline that has passed, the oldest first. */
     bool (*find_due)(struct database *database, int64_t now_ms, size_t limit, struct id_list *list);
     /* The nearest deadline behind `now_ms`; INT64_MAX: there is none. */
     bool (*next_deadline)(struct database *database, int64_t now_ms, int64_t *deadline_ms);
-    /* The undecided and promoted ones of an owner at a source. */
+    /* Of an owner at a source, those that have not ended: the undecided and promoted ones, and
+     * those that a pending answer has named. */
     bool (*find_of_session)(struct database *database, const char *owner, const char *source,
                             struct id_list *list);
+    /* Makes `heir` the owner of at most `most` that a pending answer has named and that have ended.
+     * ROW_ABSENT: there is none. */
+    enum row_result (*hand_over_ended)(struct database *database, const char *owner,
+                                       const char *source, const char *heir, size_t most);
     /* Forgets the counts of owners without such tasks. */
     bool (*forget_limited)(struct database *database);
     /* Says early that these tasks will be inserted, and those of their owners be counted. */

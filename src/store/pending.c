@@ -24,6 +24,11 @@ bool pending_note_created(struct batch *batch, const struct task *task)
     return add(batch, task, is_limited(task, task->state), task->state == TASK_PENDING);
 }
 
+bool pending_note_left(struct batch *batch, const struct task *task)
+{
+    return add(batch, task, -is_limited(task, task->state), -(task->state == TASK_PENDING));
+}
+
 bool pending_note_moved(struct batch *batch, const struct task *task, enum task_state from)
 {
     return add(batch, task, is_limited(task, task->state) - is_limited(task, from),

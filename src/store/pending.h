@@ -11,6 +11,7 @@
 /* A task has come into being, or left `from`; its request is still there. false: the database has
  * failed. */
 bool pending_note_created(struct batch *batch, const struct task *task);
+bool pending_note_left(struct batch *batch, const struct task *task); /* its owner */
 bool pending_note_moved(struct batch *batch, const struct task *task, enum task_state from);
 /* Its request was as long before. */
 bool pending_note_edited(struct batch *batch, const struct task *task, size_t bytes_before);

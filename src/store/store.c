@@ -277,6 +277,20 @@ void store_task_set_message(struct store *store, struct str id, struct str messa
     store_queue(store, operation);
 }
 
+void store_task_promise(struct store *store, struct str id, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_promise, call);
+    operation->id = memory_copy_str(id);
+    store_queue(store, operation);
+}
+
+void store_task_leave(struct store *store, struct str id, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_leave, call);
+    operation->id = memory_copy_str(id);
+    store_queue(store, operation);
+}
+
 static struct str keep(char **field, struct str text)
 {
     *field = memory_copy_str(text);
@@ -299,9 +313,10 @@ void store_task_list(struct store *store, const struct store_task_query *query,
 }
 
 void store_task_cancel_session(struct store *store, struct str source, struct str session,
-                               struct store_call call)
+                               struct str heir, struct store_call call)
 {
     struct operation *operation = operation_create(&operation_task_cancel_session, call);
+    operation->heir = memory_copy_str(heir);
     operation->source = memory_copy_str(source);
     operation->owner = memory_format("session:%.*s", STR_ARGS(session));
     store_queue(store, operation);

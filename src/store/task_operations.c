@@ -268,37 +268,95 @@ static bool run_note(struct batch *batch, struct operation *operation)
     return done;
 }
 
+/* ---- whom it reaches, and when it runs ---- */
+
+static bool run_promise(struct batch *batch, struct operation *operation)
+{
+    bool done;
+    if (!load(batch, operation, &done))
+        return done;
+    struct task *task = operation->reply.task;
+    if (task->promised)
+        return true;
+    task->promised = true;
+    return batch->backend->tasks->set_reach(batch->database, task);
+}
+
+static bool run_leave(struct batch *batch, struct operation *operation)
+{
+    bool done;
+    if (!load(batch, operation, &done))
+        return done;
+    struct task *task = operation->reply.task;
+    if (task->state != TASK_PENDING)
+        operation->reply.status = STORE_CONFLICT;
+    if (task->state != TASK_PENDING || task->on_result)
+        return true;
+    task->on_result = true;
+    return batch->backend->tasks->set_reach(batch->database, task);
+}
+
 /* ---- the end of a session ---- */
 
-static bool cancel(struct batch *batch, const char *id, struct audit_actor actor)
+#define MOST_ENDED 1000 /* that one session hands over */
+
+/* Its limits count for the heir, too. */
+static bool hand_over(struct batch *batch, struct task *task, const char *heir)
 {
-    struct task *task = NULL;
-    enum row_result result = task_operations_load(batch, str_from(id), &task);
+    if (!pending_note_left(batch, task))
+        return false;
+    task_set_text(&task->owner, str_from(heir));
+    task->on_result |= task->state == TASK_PENDING || task->state == TASK_APPROVED;
+    return pending_note_created(batch, task) &&
+           batch->backend->tasks->set_reach(batch->database, task);
+}
+
+static enum row_result cancel(struct batch *batch, struct task *task, const char *owner)
+{
+    const struct audit_actor actor = {"client", owner, NULL};
     const struct task_change change = {.to = TASK_CANCELLED,
                                        .status_message = "Cancelled: the session has ended"};
     struct error error;
-    /* A task that has just expired stays expired. */
-    if (result == ROW_FOUND && task_can_move(task->state, change.to))
-        result = task_operations_move(batch, task, &change, actor, &error);
+    return task_operations_move(batch, task, &change, actor, &error);
+}
+
+static bool end_with_session(struct batch *batch, struct operation *operation, const char *id)
+{
+    struct task *task = NULL;
+    enum row_result result = task_operations_load(batch, str_from(id), &task);
+    if (result == ROW_FOUND && task->promised) {
+        operation->reply.has_promised = true;
+        result = hand_over(batch, task, operation->heir) ? ROW_FOUND : ROW_FAILED;
+    } else if (result == ROW_FOUND && task_can_move(task->state, TASK_CANCELLED)) {
+        result = cancel(batch, task, operation->owner); /* one that has just expired stays so */
+    }
     task_unref(task);
     return result != ROW_FAILED;
 }
 
 static bool run_cancel_session(struct batch *batch, struct operation *operation)
 {
+    const struct task_rows *tasks = batch->backend->tasks;
     struct id_list list = {.count = 0};
-    bool done = batch->backend->tasks->find_of_session(batch->database, operation->owner,
-                                                       operation->source, &list);
+    bool done =
+        tasks->find_of_session(batch->database, operation->owner, operation->source, &list);
     for (size_t i = 0; done && i < list.count; i++)
-        done = cancel(batch, list.ids[i], (struct audit_actor){"client", operation->owner, NULL});
+        done = end_with_session(batch, operation, list.ids[i]);
     free(list.ids);
-    return done;
+    enum row_result ended =
+        done ? tasks->hand_over_ended(batch->database, operation->owner, operation->source,
+                                      operation->heir, MOST_ENDED)
+             : ROW_FAILED;
+    operation->reply.has_promised |= ended == ROW_FOUND;
+    return ended != ROW_FAILED;
 }
 
 const struct operation_kind operation_task_get = {"get", false, run_get};
 const struct operation_kind operation_task_change = {"change", true, run_change};
 const struct operation_kind operation_task_set_upstream = {"set upstream", true, run_set_upstream};
 const struct operation_kind operation_task_set_message = {"set message", true, run_set_message};
+const struct operation_kind operation_task_promise = {"promise", true, run_promise};
+const struct operation_kind operation_task_leave = {"leave", true, run_leave};
 const struct operation_kind operation_task_note = {"note", true, run_note};
 const struct operation_kind operation_task_cancel_session = {"cancel session", true,
                                                              run_cancel_session};

@@ -112,6 +112,8 @@ bool task_can_change(const struct task *task, const struct task_change *change)
         return false;
     if (gives_back && task_refusal_count(task) + 1 >= TASK_MOST_TRIES)
         return false;
+    if (change->unless_promised && task->promised)
+        return false;
     return !is_too_late && !(gives_back && change->by);
 }
 

@@ -112,6 +112,7 @@ struct store_reply {
     const struct store_definition *definitions; /* definitions.h */
     size_t definition_count;
     const struct store_home *home; /* homes.h */
+    bool has_promised;             /* cancel session: some tasks have a new owner */
 };
 typedef void (*store_callback)(void *context, const struct store_reply *reply);
 
@@ -222,6 +223,12 @@ void store_task_set_upstream(struct store *store, struct str id, struct str upst
 void store_task_set_message(struct store *store, struct str id, struct str message,
                             struct store_call call);
 
+/* A pending answer is about to name the task to its client. Answers with the task as it is now. */
+void store_task_promise(struct store *store, struct str id, struct store_call call);
+/* Its client has given up waiting: it executes when the owner comes back. STORE_CONFLICT when it is
+ * not pending. */
+void store_task_leave(struct store *store, struct str id, struct store_call call);
+
 /* The entries about a question to the user of a client (`approval.NAME.confirm`). The store adds
  * the last one when a task with the first alone ends otherwise than by its client's cancel. */
 #define STORE_EVENT_ASKED "confirmation_asked"
@@ -267,10 +274,12 @@ struct store_task_query {
 };
 void store_task_list(struct store *store, const struct store_task_query *query,
                      struct store_call call);
-/* Cancels every undecided (pending or approved) or promoted task that this session's digest owns
- * (owner "session:<digest>"); tasks owned by an Authorization stay. Contract "Sessions, owners". */
+/* Of the tasks that this session's digest owns (owner "session:<digest>"): those that are promised
+ * get the owner `heir`, and execute at a tasks/result only unless they have begun; the answer has
+ * has_promised. The other undecided (pending or approved) and promoted ones are cancelled. Tasks
+ * owned by an Authorization stay. Contract "Sessions, owners". */
 void store_task_cancel_session(struct store *store, struct str source, struct str session,
-                               struct store_call call);
+                               struct str heir, struct store_call call);
 
 /* ---- changes, as they are committed ---- */
 typedef void (*store_observer)(void *context, struct task *task, bool created);

@@ -87,6 +87,7 @@ struct task {
     char *progress_token;    /* JSON text of the create's token, or "" */
     char *trace;             /* of the create, as task_trace_write() has it; "" without */
     bool on_result;          /* executes at the owner's tasks/result only */
+    bool promised;           /* a pending answer has named it to its client */
     bool accelerated;        /* started approved */
     bool keep_task;          /* upstream's own annotation is required: execute with `task` */
     bool promoted;           /* was a plain call; began executing, and ends when its ttl is over */
@@ -188,6 +189,7 @@ struct task_change {
     /* The request is still that of this digest. NULL: whichever it is. */
     const char *request_digest;
     bool unless_begun; /* not of a task that is executing: somebody else has begun it */
+    bool unless_promised;
     size_t claim;      /* of an outcome: task_claim() of the execution that it is of */
 };
 

@@ -27,7 +27,7 @@ void session_end_forget(struct call *call)
     bridged_sessions_remove(gateway->bridged_sessions, source, session);
     accepted_pairs_remove(gateway->accepted_pairs, source, session, str_from(call->token));
     store_session_delete(gateway->store, source, session, nobody);
-    store_task_cancel_session(gateway->store, source, session, nobody);
+    store_task_cancel_session(gateway->store, source, session, STR(OWNER_ANONYMOUS), nobody);
     client_key_of_session(call->source, call->session, key);
     execution_forget_session(gateway, str_from(key));
     input_end_key(call->worker, str_from(key));

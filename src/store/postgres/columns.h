@@ -56,7 +56,8 @@
     COLUMN(TEXT, trace, trace)                                                                     \
     COLUMN(TEXT, maker, maker)                                                                     \
     COLUMN(NUMBER, started_ms, started_ms)                                                         \
-    COLUMN(TEXT, brief, brief)
+    COLUMN(TEXT, brief, brief)                                                                     \
+    COLUMN(FLAG, promised, promised)
 
 #define TASK_COLUMN_NAME(kind, column, field) ", " #column
 /* Behind the first column of a list. */
@@ -73,8 +74,8 @@
     "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,"   \
     " $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38,"   \
     " $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56,"   \
-    " $57, $58, $59, $60, $61, $62"
-#define TASK_PLACEHOLDER_COUNT 62
+    " $57, $58, $59, $60, $61, $62, $63"
+#define TASK_PLACEHOLDER_COUNT 63
 
 /* Of the audit trail: as enum audit_column. */
 #define AUDIT_COLUMNS                                                                              \

@@ -89,7 +89,7 @@ struct value {
     struct str text;
     int64_t number;
 };
-#define VALUES_MAX 64
+#define VALUES_MAX 65
 #define TEXT(given) ((struct value){.kind = VALUE_TEXT, .text = str_from(given)})
 #define STRING(given) ((struct value){.kind = VALUE_TEXT, .text = (given)})
 #define BYTES(given) ((struct value){.kind = VALUE_BYTES, .text = (given)})

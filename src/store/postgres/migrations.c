@@ -293,6 +293,9 @@ static const struct {
 
     /* The row of a call that waits, so that its arguments need not be read for it. */
     {"ALTER TABLE taskgate_task ADD COLUMN brief TEXT NOT NULL DEFAULT '';", 1},
+
+    /* Tasks that a pending answer has named. */
+    {"ALTER TABLE taskgate_task ADD COLUMN promised BIGINT NOT NULL DEFAULT 0;", 1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

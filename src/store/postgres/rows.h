@@ -40,5 +40,6 @@ bool postgres_task_set_votes(struct database *database, const struct task *task)
 bool postgres_task_set_grant(struct database *database, const struct task *task);
 bool postgres_task_set_upstream(struct database *database, const struct task *task);
 bool postgres_task_set_message(struct database *database, const struct task *task);
+bool postgres_task_set_reach(struct database *database, const struct task *task);
 bool postgres_task_list(struct database *database, const struct store_task_query *query,
                         size_t limit, task_visitor visit, void *context);

@@ -55,7 +55,7 @@ STATEMENT_ROW(TASK_INSERT_KEPT,
     "WITH made AS (INSERT INTO taskgate_task (deadline_ms, purge_ms, bytes" TASK_COLUMNS ", "
     TASK_BULK_COLUMNS ") VALUES (" TASK_PLACEHOLDERS ") RETURNING sequence)"
     " INSERT INTO taskgate_task_claim (task, replica, epoch)"
-    " SELECT sequence, $63::text, $64::bigint FROM made")
+    " SELECT sequence, $64::text, $65::bigint FROM made")
 STATEMENT_ROW(TASK_GET,
     "SELECT sequence" TASK_COLUMNS ", " TASK_BULK_COLUMNS " FROM taskgate_task WHERE id = $1")
 /* Compare-and-set: no row changes unless the task is still in the state it was read in. */
@@ -70,6 +70,8 @@ STATEMENT_ROW(TASK_SET_VOTES, "UPDATE taskgate_task SET votes = $2, updated_ms =
 STATEMENT_ROW(TASK_SET_GRANT, "UPDATE taskgate_task SET grant_facts = $2 WHERE id = $1")
 STATEMENT_ROW(TASK_SET_UPSTREAM, "UPDATE taskgate_task SET upstream_task = $2 WHERE id = $1")
 STATEMENT_ROW(TASK_SET_MESSAGE, "UPDATE taskgate_task SET status_message = $2 WHERE id = $1")
+STATEMENT_ROW(TASK_SET_REACH,
+    "UPDATE taskgate_task SET owner = $2, promised = $3, on_result = $4 WHERE id = $1")
 STATEMENT_ROW(TASK_EDIT,
     "UPDATE taskgate_task SET arguments_digest = $2, request_digest = $3, original_digest = $4,"
     " original_request_digest = $5, arguments = $6, original_arguments = $7, body = $8"
@@ -84,7 +86,11 @@ STATEMENT_ROW(TASK_NEXT_DEADLINE,
     "SELECT min(deadline_ms) FROM taskgate_task WHERE deadline_ms > $1")
 STATEMENT_ROW(TASK_OF_SESSION,
     "SELECT id FROM taskgate_task WHERE owner = $1 AND state IN (0, 1, 2) AND source = $2"
-    " AND (state < 2 OR promoted <> 0) ORDER BY sequence")
+    " AND (state < 2 OR promoted <> 0 OR promised <> 0) ORDER BY sequence")
+STATEMENT_ROW(TASK_HAND_OVER_ENDED,
+    "UPDATE taskgate_task SET owner = $3 WHERE ctid = ANY (ARRAY"
+    " (SELECT ctid FROM taskgate_task WHERE owner = $1 AND state > 2 AND source = $2"
+    " AND promised <> 0 LIMIT $4))")
 /* The purges: $1 is the time, $2 the most rows. They give the bytes of what went, where these are
  * counted, and how many rows. An array of places is read first, whatever the planner thinks of the
  * limit. */

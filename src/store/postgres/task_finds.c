@@ -26,6 +26,14 @@ static bool find_of_session(struct database *database, const char *owner, const 
         list);
 }
 
+static enum row_result hand_over_ended(struct database *database, const char *owner,
+                                       const char *source, const char *heir, size_t most)
+{
+    return connection_change(database, STATEMENT_TASK_HAND_OVER_ENDED,
+                             VALUES(TEXT(owner), TEXT(source), TEXT(heir), NUMBER((int64_t)most)),
+                             NULL);
+}
+
 static bool forget_limited(struct database *database)
 {
     return connection_write(database, STATEMENT_LIMITED_PURGE, NO_VALUES);
@@ -129,9 +137,11 @@ const struct task_rows postgres_task_rows = {
     .set_grant = postgres_task_set_grant,
     .set_upstream = postgres_task_set_upstream,
     .set_message = postgres_task_set_message,
+    .set_reach = postgres_task_set_reach,
     .find_due = find_due,
     .next_deadline = next_deadline,
     .find_of_session = find_of_session,
+    .hand_over_ended = hand_over_ended,
     .forget_limited = forget_limited,
     .expect_inserts = expect_inserts,
     .count_limited = count_limited,

@@ -202,3 +202,10 @@ bool postgres_task_set_message(struct database *database, const struct task *tas
     return connection_write(database, STATEMENT_TASK_SET_MESSAGE,
                             VALUES(TEXT(task->id), TEXT(task->status_message)));
 }
+
+bool postgres_task_set_reach(struct database *database, const struct task *task)
+{
+    return connection_write(database, STATEMENT_TASK_SET_REACH,
+                            VALUES(TEXT(task->id), TEXT(task->owner), NUMBER(task->promised),
+                                   NUMBER(task->on_result)));
+}

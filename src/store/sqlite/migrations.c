@@ -381,6 +381,9 @@ const char *const migration_scripts[] = {
 
     /* 33 -> 34: the row of a call that waits, so that its arguments need not be read for it */
     "ALTER TABLE task ADD COLUMN brief TEXT NOT NULL DEFAULT '';",
+
+    /* 34 -> 35: tasks that a pending answer has named */
+    "ALTER TABLE task ADD COLUMN promised INTEGER NOT NULL DEFAULT 0;",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 _Static_assert(sizeof migration_scripts / sizeof *migration_scripts == MIGRATIONS_SCHEMA_VERSION,

@@ -53,12 +53,17 @@ STATEMENT_ROW(REQUEST_EDIT,
     " WHERE task = (SELECT sequence FROM task WHERE id = ?1)")
 STATEMENT_ROW(TASK_SET_UPSTREAM, "UPDATE task SET upstream_task = ?2 WHERE id = ?1")
 STATEMENT_ROW(TASK_SET_MESSAGE, "UPDATE task SET status_message = ?2 WHERE id = ?1")
+STATEMENT_ROW(TASK_SET_REACH,
+    "UPDATE task SET owner = ?2, promised = ?3, on_result = ?4 WHERE id = ?1")
 STATEMENT_ROW(TASK_DUE,
     "SELECT id FROM task WHERE deadline_ms <= ?1 ORDER BY deadline_ms LIMIT ?2")
 STATEMENT_ROW(TASK_NEXT_DEADLINE, "SELECT min(deadline_ms) FROM task WHERE deadline_ms > ?1")
 STATEMENT_ROW(TASK_OF_SESSION,
     "SELECT id FROM task WHERE owner = ?1 AND state IN (0, 1, 2) AND source = ?2"
-    " AND (state < 2 OR promoted) ORDER BY sequence")
+    " AND (state < 2 OR promoted OR promised) ORDER BY sequence")
+STATEMENT_ROW(TASK_HAND_OVER_ENDED,
+    "UPDATE task SET owner = ?3 WHERE sequence IN (SELECT sequence FROM task WHERE owner = ?1"
+    " AND state > 2 AND source = ?2 AND promised LIMIT ?4)")
 STATEMENT_ROW(TASK_WAITING, "SELECT " TASK_COLUMNS ", '', '', '', '', '' FROM task WHERE state = 0")
 /* The purges: ?1 is the time, ?2 the most rows. */
 STATEMENT_ROW(TASK_PURGE,

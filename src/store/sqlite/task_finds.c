@@ -25,6 +25,19 @@ static bool find_of_session(struct database *database, const char *owner, const 
     return rows_read_ids(statement, list);
 }
 
+static enum row_result hand_over_ended(struct database *database, const char *owner,
+                                       const char *source, const char *heir, size_t most)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_HAND_OVER_ENDED);
+    database_bind_text(row, 1, owner);
+    database_bind_text(row, 2, source);
+    database_bind_text(row, 3, heir);
+    sqlite3_bind_int64(row, 4, (int64_t)most);
+    if (!database_run(row))
+        return ROW_FAILED;
+    return sqlite3_changes(database->handle) > 0 ? ROW_FOUND : ROW_ABSENT;
+}
+
 static bool forget_limited(struct database *database)
 {
     return database_simple(database, STATEMENT_LIMITED_PURGE);
@@ -86,9 +99,11 @@ const struct task_rows sqlite_task_rows = {
     .set_grant = task_rows_set_grant,
     .set_upstream = task_rows_set_upstream,
     .set_message = task_rows_set_message,
+    .set_reach = task_rows_set_reach,
     .find_due = find_due,
     .next_deadline = next_deadline,
     .find_of_session = find_of_session,
+    .hand_over_ended = hand_over_ended,
     .forget_limited = forget_limited,
     .expect_inserts = expect_inserts,
     .count_limited = count_limited,

@@ -75,6 +75,7 @@ struct task *task_rows_read(sqlite3_stmt *row)
     take(&task->maker, row, 49);
     task->started_ms = sqlite3_column_int64(row, 50);
     take(&task->brief, row, 51);
+    task->promised = flag(row, 52);
     take(&task->arguments, row, TASK_COLUMN_COUNT);
     take(&task->meta, row, TASK_COLUMN_COUNT + 1);
     take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
@@ -319,4 +320,14 @@ bool task_rows_set_upstream(struct database *database, const struct task *task)
 bool task_rows_set_message(struct database *database, const struct task *task)
 {
     return set_text(database, STATEMENT_TASK_SET_MESSAGE, task, task->status_message);
+}
+
+bool task_rows_set_reach(struct database *database, const struct task *task)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_SET_REACH);
+    database_bind_text(row, 1, task->id);
+    database_bind_text(row, 2, task->owner);
+    sqlite3_bind_int(row, 3, task->promised);
+    sqlite3_bind_int(row, 4, task->on_result);
+    return database_run(row);
 }

@@ -15,8 +15,9 @@
     " task.request_digest, task.headers_digest, task.refused_credentials, task.rule,"              \
     " task.policy_digest, task.owner_email, task.terms, task.votes, task.rule_digest,"             \
     " task.bound_digest, task.grant_facts, task.original_digest,"                                  \
-    " task.original_request_digest, task.trace, task.maker, task.started_ms, task.brief"
-#define TASK_COLUMN_COUNT 52
+    " task.original_request_digest, task.trace, task.maker, task.started_ms, task.brief,"          \
+    " task.promised"
+#define TASK_COLUMN_COUNT 53
 
 /* TASK_COLUMNS of a stepped statement, and arguments, meta, other_params, original_arguments
  * and shown, which must follow, as a task without its bulk: no request, no outcome text. */
@@ -35,5 +36,6 @@ bool task_rows_set_grant(struct database *database, const struct task *task);
 bool task_rows_set_upstream(struct database *database, const struct task *task);
 bool task_rows_set_message(struct database *database, const struct task *task);
 bool task_rows_list_waiting(struct database *database, task_visitor visit, void *context);
+bool task_rows_set_reach(struct database *database, const struct task *task);
 bool task_rows_list(struct database *database, const struct store_task_query *query, size_t limit,
                     task_visitor visit, void *context);

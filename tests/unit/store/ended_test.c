@@ -117,7 +117,7 @@ static void end_by_operator(const struct task *task)
 static void end_by_session(const struct task *task)
 {
     struct answer answer = {0};
-    store_task_cancel_session(bench.store, STR("files"), STR("ab"),
+    store_task_cancel_session(bench.store, STR("files"), STR("ab"), STR("anonymous"),
                               bench_call(bench.loop, &answer));
     bench_wait(bench.loop, &answer);
     ck_assert_int_eq(answer.status, STORE_OK);

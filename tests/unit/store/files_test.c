@@ -338,6 +338,7 @@ START_TEST(tasks_of_an_older_version_are_kept)
                         "ALTER TABLE task DROP COLUMN maker;"
                         "ALTER TABLE task DROP COLUMN started_ms;"
                         "ALTER TABLE task DROP COLUMN brief;"
+                        "ALTER TABLE task DROP COLUMN promised;"
                         "DROP TABLE audit; DROP TABLE audit_kept;"
                         "DROP TABLE audit_anchor;"
                         "ALTER TABLE task DROP COLUMN request_digest;"

@@ -76,7 +76,7 @@ struct answer {
     struct task *tasks[64];
     int64_t sequences[64];
     size_t task_count;
-    bool has_more;
+    bool has_more, has_promised;
     int64_t last_sequence, last_decide_by_ms;
     char *session_text; /* the session's fields, joined by '|' */
     char *audit_text;   /* one line per entry: event from>to kind name reason */

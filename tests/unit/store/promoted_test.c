@@ -150,14 +150,27 @@ START_TEST(lists_can_leave_them_out)
 }
 END_TEST
 
+static void write_reach(struct store *store, const struct task *task,
+                        void (*write)(struct store *store, struct str id, struct store_call call),
+                        enum store_status expected)
+{
+    struct answer answer = {0};
+    write(store, str_from(task->id), bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, expected);
+    answer_finish(&answer);
+}
+
 START_TEST(the_end_of_their_session_cancels_them)
 {
     struct task *own = create_task(&bench, new_promoted("session:5e55"));
+    struct task *promised = create_task(&bench, new_promoted("session:5e55"));
+    write_reach(bench.store, promised, store_task_promise, STORE_OK);
     struct task *of_token = new_promoted("auth:70ce");
     task_set_text(&of_token->session, STR("5e55"));
     of_token = create_task(&bench, of_token);
     struct answer answer = {0};
-    store_task_cancel_session(bench.store, STR("files"), STR("5e55"),
+    store_task_cancel_session(bench.store, STR("files"), STR("5e55"), STR("anonymous"),
                               bench_call(bench.loop, &answer));
     bench_wait(bench.loop, &answer);
     answer_finish(&answer);
@@ -166,9 +179,72 @@ START_TEST(the_end_of_their_session_cancels_them)
     task_unref(read);
     read = get_task(&bench, of_token->id);
     ck_assert_int_eq(read->state, TASK_EXECUTING);
+    ck_assert_str_eq(read->owner, "auth:70ce");
     task_unref(read);
+    read = get_task(&bench, promised->id);
+    ck_assert_int_eq(read->state, TASK_EXECUTING);
+    ck_assert_str_eq(read->owner, "anonymous");
+    const struct task_change cancel = {.to = TASK_CANCELLED, .unless_promised = true};
+    ck_assert_int_eq(change_status(&bench, promised->id, &cancel), STORE_CONFLICT);
+    task_unref(read);
+    task_unref(promised);
     task_unref(own);
     task_unref(of_token);
+}
+END_TEST
+
+static void check_reach(const struct task *task, const char *owner, enum task_state state,
+                        bool on_result)
+{
+    struct task *read = get_task(&bench, task->id);
+    ck_assert_str_eq(read->owner, owner);
+    ck_assert_int_eq(read->state, state);
+    ck_assert_int_eq(read->on_result, on_result);
+    task_unref(read);
+}
+
+static const struct task_change approve = {.to = TASK_APPROVED, .by = "alice"};
+static const struct task_change execute = {.to = TASK_EXECUTING};
+
+/* Promised: one that waits, one that runs and one that has ended, with the owner's count. */
+START_TEST(the_end_of_a_session_hands_over_what_is_promised)
+{
+    const struct store_limits one = {1, 10, INT64_MAX};
+    struct task *tasks[4];
+    for (size_t i = 0; i < 4; i++) {
+        tasks[i] = create_task(&bench, new_task("session:5e55"));
+        write_reach(bench.store, tasks[i], store_task_promise, STORE_OK);
+    }
+    task_unref(move_task(&bench, tasks[1]->id, &approve));
+    task_unref(move_task(&bench, tasks[1]->id, &execute));
+    task_unref(move_task(&bench, tasks[2]->id, &(struct task_change){.to = TASK_REJECTED}));
+    task_unref(move_task(&bench, tasks[3]->id, &approve));
+    struct answer answer = {0};
+    store_task_cancel_session(bench.store, STR("files"), STR("5e55"), STR("anonymous"),
+                              bench_call(bench.loop, &answer));
+    bench_wait(bench.loop, &answer);
+    ck_assert_int_eq(answer.status, STORE_OK);
+    ck_assert(answer.has_promised);
+    answer_finish(&answer);
+    check_reach(tasks[0], "anonymous", TASK_PENDING, true);
+    check_reach(tasks[1], "anonymous", TASK_EXECUTING, false);
+    check_reach(tasks[2], "anonymous", TASK_REJECTED, false);
+    check_reach(tasks[3], "anonymous", TASK_APPROVED, true);
+    ck_assert_int_eq(create_status(&bench, new_task("session:5e55"), &one), STORE_OK);
+    ck_assert_int_eq(create_status(&bench, new_task("anonymous"), &one), STORE_LIMIT_PRINCIPAL);
+    for (size_t i = 0; i < 4; i++)
+        task_unref(tasks[i]);
+}
+END_TEST
+
+START_TEST(a_task_that_is_left_runs_for_its_owner_alone)
+{
+    struct task *task = create_task(&bench, new_task("auth:70ce"));
+    write_reach(bench.store, task, store_task_leave, STORE_OK);
+    check_reach(task, "auth:70ce", TASK_PENDING, true);
+    task_unref(move_task(&bench, task->id, &approve));
+    write_reach(bench.store, task, store_task_leave, STORE_CONFLICT);
+    task_unref(task);
 }
 END_TEST
 
@@ -185,6 +261,8 @@ int main(void)
     tcase_add_test(tests, nobody_can_approve_or_give_them_back);
     tcase_add_test(tests, lists_can_leave_them_out);
     tcase_add_test(tests, the_end_of_their_session_cancels_them);
+    tcase_add_test(tests, the_end_of_a_session_hands_over_what_is_promised);
+    tcase_add_test(tests, a_task_that_is_left_runs_for_its_owner_alone);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

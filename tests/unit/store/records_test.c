@@ -385,7 +385,7 @@ START_TEST(the_end_of_a_session_cancels_what_it_owns)
     task_unref(move_task(&bench, running->id, &approve));
     task_unref(move_task(&bench, running->id, &execute));
     struct answer answer = {0};
-    store_task_cancel_session(bench.store, STR("files"), STR("5e55"),
+    store_task_cancel_session(bench.store, STR("files"), STR("5e55"), STR("anonymous"),
                               bench_call(bench.loop, &answer));
     bench_wait(bench.loop, &answer);
     ck_assert_int_eq(answer.status, STORE_OK);

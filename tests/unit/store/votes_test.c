@@ -296,6 +296,7 @@ START_TEST(a_task_of_before_is_decided_by_one)
                     "ALTER TABLE task DROP COLUMN maker;"
                     "ALTER TABLE task DROP COLUMN started_ms;"
                     "ALTER TABLE task DROP COLUMN brief;"
+                    "ALTER TABLE task DROP COLUMN promised;"
                     "ALTER TABLE task DROP COLUMN votes; PRAGMA user_version = 17");
     bench_open(&bench, &scratch);
     ck_assert_str_eq(vote("alice", VOTE(0)), "approved");
