@@ -244,29 +244,25 @@ test('a tool that needs approval, approved in time: its own result', async (t) =
 });
 
 for (const workers of [1, 3]) {
-  test(`a client that gives up, as SDK clients do after a minute, ends only the wait (${workers} workers)`, async (t) => {
+  test(`a client that gives up ends the call at the server (${workers} workers)`, async (t) => {
     const { upstream, admin, connect, held } = await stage(t, { config: { workers } });
     const agent = await connect({ ...PLAIN, keepAlive: false });
-    const waiting = execute(agent, 'slow', { timeout_ms: 60_000 });
-    const call = await until(() => held[0], 'the call');
     const cancel = (requestId) => agent.notify('notifications/cancelled', { requestId, reason: 'McpError: MCP error -32001: Request timed out' });
+    const cancelled = () => upstream.of('notifications/cancelled').map((r) => r.rpc.params.requestId);
+    const waiting = agent.send('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args: {}, timeout_ms: 60_000 } });
+    const call = await until(() => held[0], 'the call');
     assert.equal((await cancel(call.id)).status, 202);
-    const { id } = promoted(await waiting);
-    // The event may have to come from another worker.
-    const told = await until(async () => {
-      const events = eventsOf(await agent.result('tools/call', { name: 'list_servers', arguments: {} }));
-      return events.length > 0 && events;
-    }, 'the event');
-    assert.deepEqual(told.map((e) => [e.type, e.data.taskId]), [['task_created', id]], 'an answer that nobody reads has told nothing');
-    await cancel(call.id); // of an answered request: nothing to do with its task
-    assert.equal((await admin.task(id)).state, 'executing');
-    await cancel(4711); // of another: upstream's own business
-    await upstream.received('notifications/cancelled');
-    assert.deepEqual(upstream.of('notifications/cancelled').map((r) => r.rpc.params.requestId), [4711]);
-    call.reply.result({ content: [{ type: 'text', text: 'worth it' }] });
-    await admin.inState(id, 'completed');
-    // After its end a question is upstream's business again.
-    await cancel(call.id);
-    await upstream.received('notifications/cancelled', 2);
+    assert.deepEqual([(await waiting).status, (await waiting).text], [202, '']);
+    await call.recorded.gone;
+    await until(() => cancelled().length === 1, 'the server to be notified');
+    assert.deepEqual([cancelled(), (await admin.list()).tasks], [[call.id], []]);
+    // A pending answer has named this one: its client may cancel the task.
+    const { id } = promoted(await execute(agent, 'slow', { timeout_ms: 200 }));
+    await cancel(held[1].id);
+    await cancel(4711); // of another: the server's own business
+    await until(() => cancelled().length === 2, 'the other notification');
+    assert.deepEqual(cancelled(), [call.id, 4711]);
+    held[1].reply.result({ content: [{ type: 'text', text: 'worth it' }] });
+    assert.equal((await admin.inState(id, 'completed', 'cancelled')).state, 'completed');
   });
 }

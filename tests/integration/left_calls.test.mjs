@@ -83,3 +83,36 @@ test('six tools are listed in at most 4.5 KB, and sixteen with `only: all`; exec
   assert.equal((await agent.result('tools/list')).tools.length, 18);
   promoted(await agent.result('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args: {}, timeout_ms: 200 } }));
 });
+
+test('notifications/cancelled ends the call at the server: open, left before, or left after it', async (t) => {
+  const { upstream, admin, connect, held } = await stage(t, { ...quick(), config: { workers: 2, pseudo_tools: { wait: '30s' } } });
+  const [agent, other] = [await connect(PLAIN), await connect({ ...PLAIN, keepAlive: false })];
+  const leave = async (n) => {
+    agent.send('tools/call', slow(n)).catch(() => {});
+    return until(() => held.find(({ params }) => params.arguments.n === n), `call ${n}`);
+  };
+  const cancel = async (session, { id }) => {
+    other.session = session;
+    assert.equal((await other.notify('notifications/cancelled', { requestId: id, reason: 'given up' })).status, 202);
+  };
+  const told = () => upstream.of('notifications/cancelled').map((r) => r.rpc.params.requestId);
+  const stranger = other.session;
+  // Its client closes the connection first (go-sdk, mcp-go, rmcp).
+  const left = await leave(1);
+  agent.close();
+  const task = await until(async () => (await admin.list()).tasks[0], 'the task');
+  await cancel(stranger, left); // another session's request, which the server may know
+  await until(() => told().length === 1, 'the stranger’s');
+  await cancel(agent.session, left);
+  await until(() => told().length === 2, 'the notification');
+  await left.recorded.gone;
+  assert.equal((await admin.inState(task.id, 'cancelled', 'completed', 'failed')).state, 'cancelled');
+  // It sends the notification first, and leaves the call that the server goes on with.
+  const open = await leave(2);
+  await cancel(agent.session, open);
+  await until(() => told().length === 3, 'the notification');
+  agent.close();
+  await open.recorded.gone;
+  assert.deepEqual(told(), [left.id, left.id, open.id]);
+  assert.deepEqual((await admin.list()).tasks.map(({ id }) => id), [task.id]);
+});

@@ -173,7 +173,7 @@ test('a client that left before the outcome gets it with its next such call', as
 });
 
 for (const workers of [1, 3]) {
-  test(`a call that its client has given up, as SDK clients do by their own clock, tells its outcome to the next one (${workers} workers)`, async (t) => {
+  test(`a call that its client has given up, as SDK clients do by their own clock, runs when its client comes back (${workers} workers)`, async (t) => {
     const { admin, connect, sdk, upstream } = await stage(t, { pseudo: { wait: '45s' }, clients: [{ match: 'listed-*', tasks: 'no' }], workers });
     const client = await sdk({ name: 'listed-agent' });
     const call = { name: 'delete_user', arguments: args };
@@ -181,10 +181,10 @@ for (const workers of [1, 3]) {
     await until(async () => (await admin.metrics())['thoughtgate_active_requests'] === 1, 'its GET stream alone is left');
     const { id } = await admin.pending();
     await admin.approve(id);
-    await admin.inState(id, 'completed');
+    assert.deepEqual([(await admin.task(id)).state, upstream.calls.length], ['approved', 0]);
     const told = await client.callTool(call);
     assert.deepEqual(told._meta['io.modelcontextprotocol/related-task'], { taskId: id });
-    assert.equal(upstream.calls.length, 1, 'it was not run again');
+    assert.equal(upstream.calls.length, 1);
     // No other client ends it: not another session, and not another id.
     const own = await connect(kinds.old.client), other = await connect(kinds.old.client);
     const waiting = own.call('tools/call', { name: 'delete_user', arguments: { user: 8 } }, { id: 77, deadline: 60_000 });
@@ -194,6 +194,14 @@ for (const workers of [1, 3]) {
     await own.notify('notifications/cancelled', { requestId: '77' });
     await admin.approve(second.id);
     assert.deepEqual((await waiting).result.structuredContent.arguments, { user: 8 });
+    // get_task_result runs it as well.
+    const given = own.send('tools/call', { name: 'delete_user', arguments: { user: 9 } }, { id: 79 });
+    const third = await admin.pending();
+    await own.notify('notifications/cancelled', { requestId: 79 });
+    assert.deepEqual([(await given).status, (await given).text], [202, '']);
+    await admin.approve(third.id);
+    assert.deepEqual([(await admin.task(third.id)).state, upstream.calls.length], ['approved', 2]);
+    assert.deepEqual((await callTool(own, 'get_task_result', { task_id: third.id })).structuredContent.arguments, { user: 9 });
   });
 }
 

@@ -11,7 +11,7 @@ import { until } from './lib/wait.mjs';
 
 const PLAIN = { capabilities: {} };
 const RULES = [['delete_*', 'approve'], ['drop_*', 'deny'], { match: 'wipe_*', action: 'approve', require_tasks: true }, { match: 'pay_*', action: 'policy', policy_id: 'all' }];
-const TOOLS = ['delete_user', 'drop_table', 'wipe_all', 'pay_bill', 'hidden', 'read'].map((name) => tool(name));
+const TOOLS = ['delete_user', 'delete_account', 'drop_table', 'wipe_all', 'pay_bill', 'hidden', 'read'].map((name) => tool(name));
 
 /** A gateway whose held calls wait for `wait`. */
 async function stage(t, { wait = '20s', config = {}, timeout = '10m', more = {}, ...options } = {}) {
@@ -85,14 +85,23 @@ test('-32008 names the whole seconds', async (t) => {
   refused(await call(await connect(PLAIN)), 'delete_user was not run: nobody decided within 5 s. The same call asks for approval again.', -32008, { error_type: 'approval_timeout' });
 });
 
-test('-32005: approved, and nobody came back', async (t) => {
-  const { connect, admin } = await stage(t, { wait: '200ms', more: { valid_for: '5s' }, config: { execution: 'on_result', pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', wait_max: '200ms' } } });
+test('-32005: approved, and nobody came back, by the rule or because the client had given up the call', async (t) => {
+  const rules = [{ match: 'delete_user', action: 'approve', execution: 'on_result' }, ...RULES];
+  const { connect, admin, upstream } = await stage(t, { rules, more: { valid_for: '5s' }, config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', wait_max: '200ms' } } });
   const client = await connect(PLAIN);
   const id = await pendingTask(client);
-  await admin.decide('approve', id);
-  await admin.inState(id, 'expired');
-  const text = 'delete_user was not run: it was approved, but nobody came back in time. The same call asks for approval again.';
-  refused(await fetchOf(client, id), text, -32005, { error_type: 'task_expired' });
+  const given = client.send('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'delete_account', args: {}, timeout_ms: 60_000 } }, { id: 77 });
+  const left = await until(async () => (await admin.list({ state: 'pending' })).tasks.find((task) => task.tool === 'delete_account'), 'its task');
+  await (await connect(PLAIN)).notify('notifications/cancelled', { requestId: 77 }); // of another session
+  await client.notify('notifications/cancelled', { requestId: 77 });
+  assert.deepEqual([(await given).status, (await given).text], [202, '']);
+  for (const task of [id, left.id]) await admin.decide('approve', task);
+  for (const [task, name] of [[id, 'delete_user'], [left.id, 'delete_account']]) {
+    await admin.inState(task, 'expired', 'completed');
+    const text = `${name} was not run: it was approved, but nobody came back in time. The same call asks for approval again.`;
+    refused(await fetchOf(client, task), text, -32005, { error_type: 'task_expired' });
+  }
+  assert.equal(upstream.calls.length, 0);
 });
 
 test('-32006: cancelled', async (t) => {

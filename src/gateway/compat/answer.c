@@ -212,7 +212,6 @@ void compat_answer_pending(struct call *call, const struct compat_pending *pendi
                                                                   : buffer_str(&structured),
                                                 .is_error = pending->promises_other,
                                                 .announces = str_from(pending->task_id),
-                                                .tells_events = pending->is_unread,
                                                 .is_bare = !call->is_executed});
     buffer_finish(&structured);
 }

@@ -22,7 +22,6 @@ struct compat_pending {
     struct str text, json; /* a sentence, and the object that shows it */
     const char *task_id;
     bool promises_other; /* the client expects another structured content: an error without any */
-    bool is_unread;      /* the client has given up, so its events are kept */
 };
 void compat_answer_pending(struct call *call, const struct compat_pending *pending);
 /* The seed's sentence on a call that has become a task because it was slow. */

@@ -114,16 +114,16 @@ static bool promises_other(const struct detached_call *detached)
 
 static void answer_task(struct detached_call *detached, const struct store_reply *working)
 {
-    bool is_abandoned = detached->is_abandoned, is_other = promises_other(detached);
+    bool is_other = promises_other(detached);
     const char *id = detached->base.task->id;
     struct buffer text = {0}, json = {0};
     compat_write_promoted(detached->call, detached->patience_ms, id, &text);
     write_block(&json, detached, working);
-    compat_answer_pending(take_call(detached), &(struct compat_pending){.text = buffer_str(&text),
-                                                                        .json = buffer_str(&json),
-                                                                        .task_id = id,
-                                                                        .promises_other = is_other,
-                                                                        .is_unread = is_abandoned});
+    compat_answer_pending(take_call(detached),
+                          &(struct compat_pending){.text = buffer_str(&text),
+                                                   .json = buffer_str(&json),
+                                                   .task_id = id,
+                                                   .promises_other = is_other});
     buffer_finish(&json);
     buffer_finish(&text);
 }

@@ -65,7 +65,7 @@ static bool is_modern(const struct call *call)
 }
 
 /* The answer shows the task as it is now. */
-static void on_read_again(void *context, const struct store_reply *reply)
+static void on_promised(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     if (call->exchange && reply->task) {
@@ -84,8 +84,8 @@ static void on_timed_out(struct call *call)
     if (is_modern(call) && plain->state.round < call->snapshot->config->pseudo.rounds)
         plain_call_answer_state(call, plain);
     else
-        store_task_get(call->worker->gateway->store, str_from(plain->id),
-                       call_to_store(call, on_read_again));
+        store_task_promise(call->worker->gateway->store, str_from(plain->id),
+                           call_to_store(call, on_promised));
 }
 
 /* A client that hears of progress may be held for longer. A client that could never ask again waits

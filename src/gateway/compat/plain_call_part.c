@@ -40,3 +40,11 @@ struct plain_call *plain_call_of(const struct call *call)
 {
     return call_part_get(call, &plain_call_kind);
 }
+
+void plain_call_leave(const struct call *call)
+{
+    const struct plain_call *plain = call_part_find(call, &plain_call_kind);
+    if (plain && plain->id[0])
+        store_task_leave(plain->gateway->store, str_from(plain->id),
+                         (struct store_call){call->worker->loop, NULL, NULL});
+}

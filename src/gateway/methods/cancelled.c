@@ -1,19 +1,24 @@
 /*
- * Waits that their client has given up. An SDK client whose own clock runs out sends
+ * Requests that their client has given up. An SDK client whose own clock runs out sends
  * notifications/cancelled and leaves the exchange open, but reads no answer in it: what came there
- * would be lost. So the wait ends as if the client had gone, and the client's next request gets the
- * outcome.
+ * would be lost. So a wait ends as if the client had gone, and the client's next request gets the
+ * outcome. A call that the server runs ends there.
  */
 #include "cancelled.h"
 
+#include "compat/plain_call.h"
+#include "inbox/inbox.h"
 #include "request/broadcast.h"
+#include "request/client_profile.h"
 #include "request/deferred_response.h"
+#include "run/detached_call.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
 /* A client's request, which may wait on any worker. */
 struct cancellation {
     struct str source, session, owner, request_id; /* the last empty: all of the session */
+    struct str key;                                /* its inbox_key_of_call() */
 };
 
 static void own_cancellation(void *message)
@@ -23,6 +28,7 @@ static void own_cancellation(void *message)
     cancellation->session = broadcast_copy(cancellation->session);
     cancellation->owner = broadcast_copy(cancellation->owner);
     cancellation->request_id = broadcast_copy(cancellation->request_id);
+    cancellation->key = broadcast_copy(cancellation->key);
 }
 
 static void finish_cancellation(void *message)
@@ -32,35 +38,47 @@ static void finish_cancellation(void *message)
     broadcast_release(cancellation->session);
     broadcast_release(cancellation->owner);
     broadcast_release(cancellation->request_id);
+    broadcast_release(cancellation->key);
 }
 
-static bool is_meant(const struct cancellation *cancellation, const struct call *call)
+static bool is_meant(const struct cancellation *cancellation, struct call *call)
 {
-    /* A bridged call that waits for the server ends there as well: its stream is closed. */
-    bool waits_here = call->exchange && deferred_response_is(call) &&
-                      (call->is_bridged || !deferred_response_awaits_upstream(call));
-    return waits_here && str_equal(cancellation->session, str_from(call->session)) &&
+    if (!call->exchange || (cancellation->request_id.length > 0 &&
+                            !str_equal(cancellation->request_id, call->envelope.id)))
+        return false;
+    call_identify(call);
+    return str_equal(cancellation->session, str_from(call->session)) &&
            str_equal(cancellation->owner, str_from(call->owner)) &&
-           str_equal(cancellation->source, str_from(call->source->id)) &&
-           (cancellation->request_id.length == 0 ||
-            str_equal(cancellation->request_id, call->envelope.id));
+           str_equal(cancellation->source, str_from(call->source->id));
 }
 
-/* The protocol wants no answer to a request that was cancelled. */
-static void end_wait(struct call *call)
+/* A bridged call that waits for the server ends there as well: its stream is closed. */
+static bool waits_here(const struct call *call)
 {
-    if (deferred_response_is_stream(call))
-        call_answer(call, STR_EMPTY);
-    else
-        call_answer_status(call, 202, STR_EMPTY);
+    return deferred_response_is(call) &&
+           (call->is_bridged || !deferred_response_awaits_upstream(call));
+}
+
+static void give_up(struct call *call, bool by_request)
+{
+    if (by_request)
+        plain_call_leave(call);
+    if (waits_here(call))
+        deferred_response_give_up(call);
+    else if (by_request)
+        call->is_given_up = true;
 }
 
 static void deliver_cancellation(struct gateway_worker *worker, const void *message)
 {
+    const struct cancellation *cancellation = message;
+    bool by_request = cancellation->request_id.length > 0;
+    if (by_request)
+        detached_calls_cancel(worker, cancellation->key, cancellation->request_id);
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
-        if (is_meant(message, call))
-            end_wait(call);
+        if (is_meant(cancellation, call))
+            give_up(call, by_request);
     }
 }
 
@@ -80,6 +98,7 @@ static void tell_others(struct call *call, const struct cancellation *cancellati
     json_add_text(&wait, "source", call->source->id);
     json_add_text(&wait, "session", call->session);
     json_add_text(&wait, "owner", call->owner);
+    json_add_text(&wait, "key", cancellation->key.bytes);
     if (cancellation->request_id.length > 0) {
         json_add_key(&wait, "requestId");
         buffer_append(&wait, cancellation->request_id);
@@ -91,20 +110,20 @@ static void tell_others(struct call *call, const struct cancellation *cancellati
 
 void cancelled_take_news(struct gateway_worker *worker, const struct news *news)
 {
-    static const char *const keys[] = {"source", "session", "owner"};
-    struct buffer texts[3];
+    static const char *const keys[] = {"source", "session", "owner", "key"};
+    struct buffer texts[4];
     bool is_whole = true;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         buffer_init(&texts[i]);
         is_whole = json_decode_string(json_member(news->wait, keys[i]), &texts[i]) &&
                    texts[i].length > 0 && is_whole;
     }
-    const struct cancellation cancellation = {buffer_str(&texts[0]), buffer_str(&texts[1]),
-                                              buffer_str(&texts[2]),
-                                              json_member(news->wait, "requestId")};
+    const struct cancellation cancellation = {
+        buffer_str(&texts[0]), buffer_str(&texts[1]), buffer_str(&texts[2]),
+        json_member(news->wait, "requestId"), buffer_str(&texts[3])};
     if (is_whole)
         deliver_cancellation(worker, &cancellation);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         buffer_finish(&texts[i]);
 }
 
@@ -112,8 +131,10 @@ void cancelled_take_news(struct gateway_worker *worker, const struct news *news)
 
 static void notify(struct call *call, struct str request_id)
 {
+    char key[CLIENT_KEY_BYTES];
+    inbox_key_of_call(call, key);
     const struct cancellation cancellation = {str_from(call->source->id), str_from(call->session),
-                                              str_from(call->owner), request_id};
+                                              str_from(call->owner), request_id, str_from(key)};
     broadcast_send(call->worker->gateway, &cancellation_kind, &cancellation);
     tell_others(call, &cancellation);
 }

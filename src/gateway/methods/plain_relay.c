@@ -13,18 +13,24 @@ bool (*methods_taker(const struct call *call))(struct call *call, struct str mes
     return call->dialect->server_may_ask ? input_take_from_stream : NULL;
 }
 
+/* True: the gateway tells the server itself. */
+static bool give_up_request(struct call *call)
+{
+    call_identify(call);
+    bool is_taken = detached_call_takes_cancel(call);
+    cancelled_notify(call);
+    return is_taken;
+}
+
 void relay_plainly_handle(struct call *call)
 {
     struct relay_options options = {.take_message = methods_taker(call)};
     bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
                      str_equal(call->envelope.method, STR(MCP_CANCELLED));
-    if (is_cancel)
-        cancelled_notify(call);
-    if (is_cancel && detached_call_takes_cancel(call)) {
+    if (is_cancel && give_up_request(call))
         call_answer(call, STR_EMPTY);
-        return;
-    }
-    bridge_down_start(call, &options);
+    else
+        bridge_down_start(call, &options);
 }
 
 void methods_refuse_unknown(struct call *call)

@@ -65,6 +65,7 @@ struct call {
                               empty as long as they are not known */
     bool is_bridged_down;  /* of a modern client, and its server speaks the legacy era alone */
     const struct upstream_session *upstream_session; /* of such a call, while it has one */
+    bool is_given_up; /* by notifications/cancelled, which has gone up: it becomes no task */
     bool is_executed; /* by execute_tool, with a patience of its own: */
     int64_t patience_ms;
     uint64_t tools_epoch;            /* of tools/list: catalog_epoch() when it was asked */

@@ -179,14 +179,6 @@ void detached_call_try_again(struct detached_call *detached)
                           DETACHED_CALL_AGAIN_MS);
 }
 
-void detached_call_stop_running(struct detached_call *detached)
-{
-    if (detached->call && !detached->base.task) {
-        detached->is_abandoned = true;
-        on_patience_ended(detached);
-    }
-}
-
 static void on_stored(struct invocation *invocation)
 {
     detached_call_end(detached_call_from(invocation));
@@ -267,12 +259,14 @@ void detached_call_run(struct call *call, int64_t patience_ms)
 
 /* ---- the task has changed ---- */
 
-static void notify_server(const struct detached_call *detached, const struct task *task)
+void detached_call_notify_server(const struct detached_call *detached, const char *reason)
 {
     struct rpc_call_options options = invocation_rpc_options(&detached->base);
     struct buffer body;
+    if (!detached->base.rpc || detached->is_bridged)
+        return;
     buffer_init(&body);
-    invocation_write_cancelled(&detached->base, task_state_name(task->state), &body);
+    invocation_write_cancelled(&detached->base, reason, &body);
     options.body = buffer_str(&body);
     rpc_call_notify(detached->base.worker, &options);
     buffer_finish(&body);
@@ -284,8 +278,8 @@ void detached_call_note_task(struct gateway_worker *worker, struct task *task)
     if (!detached || !task_state_is_terminal(task->state))
         return;
     bool was_stopped = task->state == TASK_CANCELLED || task->state == TASK_EXPIRED;
-    if (was_stopped && detached->base.rpc && !detached->is_bridged)
-        notify_server(detached, task); /* a modern one sees its stream closed */
+    if (was_stopped)
+        detached_call_notify_server(detached, task_state_name(task->state));
     detached_call_end(detached);
 }
 

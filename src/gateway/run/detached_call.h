@@ -36,9 +36,12 @@ void detached_call_of_left(struct call *call);
 /* Sends the call's body and answers it: with upstream's answer, or after `patience_ms` with the
  * task that it has become. When the client leaves before, only the wait ends. */
 void detached_call_run(struct call *call, int64_t patience_ms);
-/* Takes a client's notifications/cancelled. true: it is about a call that goes on without its
- * client, so only the wait ends, and the server does not hear of it. */
-bool detached_call_takes_cancel(struct call *call);
+/* Whether a client's notifications/cancelled is about such a call, so that the gateway itself tells
+ * the server. After call_identify(). */
+bool detached_call_takes_cancel(const struct call *call);
+/* The client of this inbox_key_of_call() has given up the request: its calls on this worker end at
+ * the server. A task ends as cancelled, unless a pending answer has named it. */
+void detached_calls_cancel(struct gateway_worker *worker, struct str key, struct str request_id);
 /* The task has changed. If it was cancelled or has expired, the server is told. */
 void detached_call_note_task(struct gateway_worker *worker, struct task *task);
 /* Ends the worker's calls that are tasks: the process ends. */

@@ -25,7 +25,6 @@ struct detached_call {
     bool is_bridged;   /* its server speaks the modern era, and its client the legacy one */
     bool wraps_output; /* of the tool, by the bridge */
     struct detached_rounds *rounds; /* of a bridged call; NULL of any other */
-    bool is_abandoned; /* its client has sent notifications/cancelled, and may wait all the same */
     int64_t patience_ms;
     uint64_t number; /* of the call, for its questions */
 };
@@ -42,9 +41,8 @@ struct detached_call *detached_call_create(struct call *call, int64_t patience_m
 /* The options of its rpc, but for a body. */
 struct rpc_call_options detached_call_options(const struct detached_call *detached);
 extern const struct rpc_call_callbacks detached_call_rpc_callbacks;
-/* The client has given up the call. It reads no answer, so an answer must not hold what is told
- * only once. */
-void detached_call_stop_running(struct detached_call *detached);
+/* Sends the server notifications/cancelled; a modern one sees its stream closed. */
+void detached_call_notify_server(const struct detached_call *detached, const char *reason);
 /* Asks again soon whether the call can become a task. */
 void detached_call_try_again(struct detached_call *detached);
 /* Stores the outcome of a call that is a task. */
@@ -78,6 +76,6 @@ void detached_rounds_write_refusal(struct buffer *result);
 /* Sends the call again, for invocation_class.send_round. */
 void detached_rounds_send(struct detached_call *detached, struct str answers, struct str state);
 
-/* ---- detached_cancel.c: what a client gives up goes on ---- */
+/* ---- detached_cancel.c: which requests of clients are detached calls ---- */
 void detached_call_register(struct detached_call *detached);
 void detached_call_unregister(struct detached_call *detached);

@@ -1,12 +1,14 @@
 /*
- * Clients that give up a call that the server runs. An SDK client sends notifications/cancelled
- * when it has waited for a minute. The call goes on as a task, whose result the client may still
- * want, so the server does not hear of it. A client that wants to stop the call cancels the task.
+ * Clients that give up a call that the server runs: the server is told, and a task that the call
+ * has become ends. Once a pending answer has named the task, it is the task that the client may
+ * cancel, not the request.
  */
+#include <string.h>
+
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
-#include "request/broadcast.h"
 #include "request/client_profile.h"
+#include "request/deferred_response.h"
 #include "state/quota.h"
 #include "taskgate/json/text.h"
 
@@ -38,55 +40,50 @@ void detached_call_unregister(struct detached_call *detached)
     buffer_finish(&name);
 }
 
-/* A client's request, whose wait may be on any worker. */
-struct cancellation {
-    struct str key, request_id;
-};
-
-static void own_cancellation(void *message)
+static void cancel_task(struct detached_call *detached)
 {
-    struct cancellation *cancellation = message;
-    cancellation->key = broadcast_copy(cancellation->key);
-    cancellation->request_id = broadcast_copy(cancellation->request_id);
+    const struct task *task = detached->base.task;
+    const struct task_change change = {.to = TASK_CANCELLED, .unless_promised = true};
+    const struct store_actor actor = {"client", task->owner};
+    store_task_change(detached->base.worker->gateway->store, str_from(task->id), &change, &actor,
+                      (struct store_call){detached->base.worker->loop, NULL, NULL});
 }
 
-static void finish_cancellation(void *message)
+static void cancel(struct detached_call *detached)
 {
-    struct cancellation *cancellation = message;
-    broadcast_release(cancellation->key);
-    broadcast_release(cancellation->request_id);
+    struct call *call = detached->call;
+    if (detached->base.task) {
+        cancel_task(detached); /* the server is told once it is stored */
+        return;
+    }
+    detached->call = NULL;
+    call_part_remove(&detached->part);
+    detached_call_notify_server(detached, task_state_name(TASK_CANCELLED));
+    detached_call_end(detached);
+    deferred_response_give_up(call);
 }
 
-static void deliver_cancellation(struct gateway_worker *worker, const void *message)
+void detached_calls_cancel(struct gateway_worker *worker, struct str key, struct str request_id)
 {
-    const struct cancellation *cancellation = message;
     LIST_FOR_EACH_SAFE (node, next, &worker->detached) {
         struct detached_call *detached = LIST_ENTRY(node, struct detached_call, node);
-        if (str_equal(str_from(detached->key), cancellation->key) &&
-            str_equal(buffer_str(&detached->base.request_id), cancellation->request_id))
-            detached_call_stop_running(detached);
+        if (str_equal(str_from(detached->key), key) &&
+            str_equal(buffer_str(&detached->base.request_id), request_id))
+            cancel(detached);
     }
 }
 
-static const struct broadcast_kind cancellation_kind = {.bytes = sizeof(struct cancellation),
-                                                        .own = own_cancellation,
-                                                        .finish = finish_cancellation,
-                                                        .deliver = deliver_cancellation};
-
-bool detached_call_takes_cancel(struct call *call)
+bool detached_call_takes_cancel(const struct call *call)
 {
-    struct gateway *gateway = call->worker->gateway;
     struct str id = json_member(call->envelope.params, "requestId");
     char key[CLIENT_KEY_BYTES];
     struct buffer name;
     inbox_key_of_call(call, key);
-    if (!key[0] || id.length == 0)
+    if (!call->session[0] || id.length == 0)
         return false;
     buffer_init(&name);
     write_name(&name, str_from(key), id);
-    bool is_ours = quota_has(gateway->detached, buffer_str(&name));
-    if (is_ours)
-        broadcast_send(gateway, &cancellation_kind, &(struct cancellation){str_from(key), id});
+    bool is_ours = quota_has(call->worker->gateway->detached, buffer_str(&name));
     buffer_finish(&name);
     return is_ours;
 }

@@ -32,7 +32,7 @@ static void repeat_slow(struct call *call, int64_t in_ms)
 static bool may_promote(const struct call *call)
 {
     bool has_asked_for_task = call->envelope.task.raw.length > 0;
-    return is_under_way(call) && !has_asked_for_task &&
+    return is_under_way(call) && !has_asked_for_task && !call->is_given_up &&
            (call->is_executed || client_may_be_promoted(call));
 }
 

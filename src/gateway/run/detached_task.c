@@ -73,6 +73,23 @@ static void list_working(struct detached_call *detached)
     }
 }
 
+static void on_promised(void *context, const struct store_reply *reply)
+{
+    struct detached_call *detached = detached_call_from(context);
+    (void)reply; /* the task is as it was, and its client is to find it all the same */
+    if (detached->call)
+        list_working(detached);
+    invocation_unref(&detached->base); /* the promise's */
+}
+
+/* The answer names the task, and it is kept that it does. */
+static void promise(struct detached_call *detached)
+{
+    invocation_ref(&detached->base);
+    store_task_promise(detached->base.worker->gateway->store, str_from(detached->base.id),
+                       (struct store_call){detached->base.worker->loop, on_promised, detached});
+}
+
 /* ---- storing it ---- */
 
 static bool has_answer(const struct detached_call *detached)
@@ -88,7 +105,7 @@ static void on_task_stored(struct detached_call *detached)
         !invocation_move(&detached->base, INVOCATION_RUNNING))
         detached_call_end(detached);
     if (detached->call)
-        list_working(detached);
+        promise(detached);
     if (!has_ended && has_answer(detached))
         detached_call_store(detached);
     else if (invocation_where(&detached->base) == INVOCATION_RUNNING)
