@@ -209,7 +209,7 @@ static const struct task_change execute = {.to = TASK_EXECUTING};
 /* Promised: one that waits, one that runs and one that has ended, with the owner's count. */
 START_TEST(the_end_of_a_session_hands_over_what_is_promised)
 {
-    const struct store_limits one = {1, 10, INT64_MAX};
+    const struct store_limits one = {1, 10, INT64_MAX, INT64_MAX};
     struct task *tasks[4];
     for (size_t i = 0; i < 4; i++) {
         tasks[i] = create_task(&bench, new_task("session:5e55"));
