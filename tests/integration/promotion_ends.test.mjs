@@ -15,12 +15,23 @@ test('cancel_task stops the call at upstream', async (t) => {
   assert.equal((await admin.task(id)).state, 'cancelled');
 });
 
-test('the end of the session cancels its promoted tasks', async (t) => {
-  const { admin, connect } = await stage(t);
+test('the end of the session leaves a promised task to whoever has its id and no token, and cancels any other', async (t) => {
+  const { admin, connect, held } = await stage(t, { config: { pseudo_tools: { promote: 'left', only: 'all', wait: '30s', wait_max: '30s' } } });
   const agent = await connect(PLAIN);
-  const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
-  assert.equal((await agent.delete()).status, 200);
-  assert.equal((await admin.inState(id, 'cancelled', 'completed', 'failed')).state, 'cancelled');
+  const { id } = promoted(await agent.result('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args: {}, timeout_ms: 200 } }));
+  agent.send('tools/call', { name: 'slow', arguments: { n: 2 } }).catch(() => {});
+  await until(() => held.length === 2, 'the call that is left');
+  agent.close();
+  const left = await until(async () => (await admin.list()).tasks.find((task) => task.id !== id), 'its task');
+  const back = await connect(PLAIN), bearer = await connect({ ...PLAIN, token: 'another' });
+  back.session = agent.session;
+  assert.ok([200, 204].includes((await back.delete()).status));
+  assert.equal((await admin.inState(left.id, 'cancelled', 'completed', 'failed')).state, 'cancelled');
+  held[0].reply.result({ content: [{ type: 'text', text: 'kept' }] });
+  assert.equal((await admin.inState(id, 'completed', 'cancelled', 'failed')).state, 'completed');
+  const fetch = async (client) => (await client.result('tools/call', { name: 'get_task_result', arguments: { task_id: id } })).content[0].text;
+  assert.match(await fetch(bearer), /not found/);
+  assert.equal(await fetch(await connect(PLAIN)), 'kept');
 });
 
 test('kill -9: the task has failed, and says why', async (t) => {

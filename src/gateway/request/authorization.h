@@ -9,7 +9,7 @@
 
 #define OWNER_BYTES 80
 /* The owner of all requests with neither token nor session: its tasks are found by their ids
- * alone. */
+ * alone, by any request without a token. */
 #define OWNER_ANONYMOUS "anonymous"
 /* The one owner of all requests without a token, where a source has `identity: anonymous`. */
 #define OWNER_SHARED OWNER_ANONYMOUS ":shared"

@@ -402,6 +402,9 @@ bool call_owns(const struct call *call, const struct task *task)
         return true;
     if (call->identity)
         return false;
+    /* Its id alone leads to it, as after the end of the session in which it was promised. */
+    if (strcmp(task->owner, OWNER_ANONYMOUS) == 0 && !call->token[0])
+        return true;
     if (!call->dialect->has_sessions)
         return holds_task(call, task);
     /* A token that was exchanged for a new one inside the task's own session. */
