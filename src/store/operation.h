@@ -111,18 +111,18 @@ struct operation_kind {
 extern const struct operation_kind operation_block_create, operation_block_list,
     operation_block_get, operation_block_lift, operation_task_create, operation_task_get,
     operation_task_change, operation_task_vote, operation_task_set_upstream,
-    operation_task_set_message, operation_task_promise, operation_task_leave, operation_task_note, operation_task_list,
-    operation_task_cancel_session, operation_session_put, operation_session_get,
-    operation_session_delete, operation_pair_put, operation_pair_get, operation_sign_in_put,
-    operation_sign_in_get, operation_sign_in_delete, operation_note_once, operation_audit_list,
-    operation_audit_page, operation_audit_note, operation_outbox_configure, operation_outbox_due,
-    operation_outbox_delivered, operation_outbox_postpone, operation_outbox_give_up,
-    operation_outbox_messages, operation_outbox_messages_of, operation_outbox_see,
-    operation_definitions_see, operation_definition_list, operation_definition_get,
-    operation_definition_accept, operation_grants_configure, operation_grant_list,
-    operation_grant_get, operation_grant_revoke, operation_sweep, operation_probe,
-    operation_session_settle, operation_task_settle, operation_join, operation_heartbeat,
-    operation_catch_up, operation_leave, operation_feed_after;
+    operation_task_set_message, operation_task_promise, operation_task_leave, operation_task_note,
+    operation_task_list, operation_task_cancel_session, operation_session_put,
+    operation_session_get, operation_session_delete, operation_pair_put, operation_pair_get,
+    operation_sign_in_put, operation_sign_in_get, operation_sign_in_delete, operation_note_once,
+    operation_audit_list, operation_audit_page, operation_audit_note, operation_outbox_configure,
+    operation_outbox_due, operation_outbox_delivered, operation_outbox_postpone,
+    operation_outbox_give_up, operation_outbox_messages, operation_outbox_messages_of,
+    operation_outbox_see, operation_definitions_see, operation_definition_list,
+    operation_definition_get, operation_definition_accept, operation_grants_configure,
+    operation_grant_list, operation_grant_get, operation_grant_revoke, operation_sweep,
+    operation_probe, operation_session_settle, operation_task_settle, operation_join,
+    operation_heartbeat, operation_catch_up, operation_leave, operation_feed_after;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);

@@ -338,8 +338,7 @@ static bool run_cancel_session(struct batch *batch, struct operation *operation)
 {
     const struct task_rows *tasks = batch->backend->tasks;
     struct id_list list = {.count = 0};
-    bool done =
-        tasks->find_of_session(batch->database, operation->owner, operation->source, &list);
+    bool done = tasks->find_of_session(batch->database, operation->owner, operation->source, &list);
     for (size_t i = 0; done && i < list.count; i++)
         done = end_with_session(batch, operation, list.ids[i]);
     free(list.ids);

@@ -190,7 +190,7 @@ struct task_change {
     const char *request_digest;
     bool unless_begun; /* not of a task that is executing: somebody else has begun it */
     bool unless_promised;
-    size_t claim;      /* of an outcome: task_claim() of the execution that it is of */
+    size_t claim; /* of an outcome: task_claim() of the execution that it is of */
 };
 
 /* Whether `change` may be applied: the table allows the move for a task of this kind, and the move

@@ -205,7 +205,7 @@ bool postgres_task_set_message(struct database *database, const struct task *tas
 
 bool postgres_task_set_reach(struct database *database, const struct task *task)
 {
-    return connection_write(database, STATEMENT_TASK_SET_REACH,
-                            VALUES(TEXT(task->id), TEXT(task->owner), NUMBER(task->promised),
-                                   NUMBER(task->on_result)));
+    return connection_write(
+        database, STATEMENT_TASK_SET_REACH,
+        VALUES(TEXT(task->id), TEXT(task->owner), NUMBER(task->promised), NUMBER(task->on_result)));
 }
