@@ -64,7 +64,7 @@ static void give_up(struct call *call, bool by_request)
     if (by_request)
         plain_call_leave(call);
     if (waits_here(call))
-        deferred_response_give_up(call);
+        call_answer_nothing(call);
     else if (by_request)
         call->is_given_up = true;
 }

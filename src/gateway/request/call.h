@@ -135,6 +135,8 @@ void call_answer_result_of_server(struct call *call, struct str result);
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
                        const struct jsonrpc_error_data *data);
 void call_answer_status(struct call *call, int status, struct str body);
+/* The client has given up the request, to which the protocol wants no answer then. */
+void call_answer_nothing(struct call *call);
 /* The exchange is answered by the caller, by other means, or has gone: the call drops its parts. */
 void call_ended(struct call *call);
 /* A store_call that answers to `callback` with this call as its context; takes a reference

@@ -80,3 +80,11 @@ void call_answer_error(struct call *call, enum jsonrpc_error error, struct str m
     buffer_finish(&text);
     buffer_finish(&object);
 }
+
+void call_answer_nothing(struct call *call)
+{
+    if (deferred_response_is_stream(call))
+        call_answer(call, STR_EMPTY);
+    else
+        call_answer_status(call, 202, STR_EMPTY);
+}

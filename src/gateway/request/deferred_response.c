@@ -57,14 +57,6 @@ bool deferred_response_is(const struct call *call)
     return call_part_find(call, &deferred_response_kind) != NULL;
 }
 
-void deferred_response_give_up(struct call *call)
-{
-    if (deferred_response_is_stream(call))
-        call_answer(call, STR_EMPTY);
-    else
-        call_answer_status(call, 202, STR_EMPTY);
-}
-
 void deferred_response_on_stop(struct call *call, void (*stopped)(struct call *call))
 {
     deferred_response_of(call)->stopped = stopped;

@@ -38,8 +38,6 @@ void deferred_response_pass(struct call *call, struct str message);
 /* Ends the open stream with the message that answers the call; empty: with none. */
 void deferred_response_answer(struct call *call, struct str message);
 bool deferred_response_is(const struct call *call);
-/* Its client has given up the request, to which the protocol wants no answer then. */
-void deferred_response_give_up(struct call *call);
 /* Answers the call when the process ends, as `stopped` does. NULL: nothing does. */
 void deferred_response_on_stop(struct call *call, void (*stopped)(struct call *call));
 /* The process ends. false: nothing answers the call. */

@@ -8,7 +8,6 @@
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
 #include "request/client_profile.h"
-#include "request/deferred_response.h"
 #include "state/quota.h"
 #include "taskgate/json/text.h"
 
@@ -60,7 +59,7 @@ static void cancel(struct detached_call *detached)
     call_part_remove(&detached->part);
     detached_call_notify_server(detached, task_state_name(TASK_CANCELLED));
     detached_call_end(detached);
-    deferred_response_give_up(call);
+    call_answer_nothing(call);
 }
 
 void detached_calls_cancel(struct gateway_worker *worker, struct str key, struct str request_id)
