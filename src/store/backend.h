@@ -78,12 +78,10 @@ struct task_rows {
     bool (*find_due)(struct database *database, int64_t now_ms, size_t limit, struct id_list *list);
     /* The nearest deadline behind `now_ms`; INT64_MAX: there is none. */
     bool (*next_deadline)(struct database *database, int64_t now_ms, int64_t *deadline_ms);
-    /* Of an owner at a source, those that have not ended: the undecided and promoted ones, and
-     * those that a pending answer has named. */
+    /* Of an owner at a source: the undecided, the promoted and the promised ones that run. */
     bool (*find_of_session)(struct database *database, const char *owner, const char *source,
                             struct id_list *list);
-    /* Makes `heir` the owner of at most `most` that a pending answer has named and that have ended.
-     * ROW_ABSENT: there is none. */
+    /* Makes `heir` the owner of at most `most` promised ones that have ended, if there are any. */
     enum row_result (*hand_over_ended)(struct database *database, const char *owner,
                                        const char *source, const char *heir, size_t most);
     /* Forgets the counts of owners without such tasks. */

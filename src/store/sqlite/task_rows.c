@@ -22,6 +22,16 @@ static bool flag(sqlite3_stmt *row, int column)
     return sqlite3_column_int(row, column) != 0;
 }
 
+/* Of clients. */
+static void take_texts(struct task *task, sqlite3_stmt *row)
+{
+    take(&task->arguments, row, TASK_COLUMN_COUNT);
+    take(&task->meta, row, TASK_COLUMN_COUNT + 1);
+    take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
+    take(&task->original_arguments, row, TASK_COLUMN_COUNT + 3);
+    take(&task->shown, row, TASK_COLUMN_COUNT + 4);
+}
+
 struct task *task_rows_read(sqlite3_stmt *row)
 {
     struct task *task = task_create((enum task_state)sqlite3_column_int(row, 2));
@@ -76,11 +86,7 @@ struct task *task_rows_read(sqlite3_stmt *row)
     task->started_ms = sqlite3_column_int64(row, 50);
     take(&task->brief, row, 51);
     task->promised = flag(row, 52);
-    take(&task->arguments, row, TASK_COLUMN_COUNT);
-    take(&task->meta, row, TASK_COLUMN_COUNT + 1);
-    take(&task->other_params, row, TASK_COLUMN_COUNT + 2);
-    take(&task->original_arguments, row, TASK_COLUMN_COUNT + 3);
-    take(&task->shown, row, TASK_COLUMN_COUNT + 4);
+    take_texts(task, row);
     return task;
 }
 
