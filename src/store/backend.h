@@ -52,6 +52,9 @@ struct keeper {
 
 /* Takes the reference over; false ends the list. */
 typedef bool (*task_visitor)(void *context, struct task *task, int64_t sequence);
+/* Writes a part of a task. */
+typedef bool task_writer(struct database *database, const struct task *task);
+
 struct task_rows {
     /* The whole task with request and outcome; the caller owns the reference. */
     enum row_result (*get)(struct database *database, struct str id, struct task **task);
@@ -67,13 +70,8 @@ struct task_rows {
     /* Writes the request of a task whose arguments an approver has changed, with its digests, and
      * what they were before. */
     bool (*edit)(struct database *database, const struct task *task);
-    /* Writes its votes, and when it was changed. */
-    bool (*set_votes)(struct database *database, const struct task *task);
-    bool (*set_grant)(struct database *database, const struct task *task);
-    bool (*set_upstream)(struct database *database, const struct task *task);
-    bool (*set_message)(struct database *database, const struct task *task);
-    /* Writes its owner, whether a pending answer has named it, and on_result. */
-    bool (*set_reach)(struct database *database, const struct task *task);
+    /* With its votes when it was changed. Its reach: the owner, `promised` and `on_result`. */
+    task_writer *set_votes, *set_grant, *set_upstream, *set_message, *set_reach;
     /* Those with a deadline that has passed, the oldest first. */
     bool (*find_due)(struct database *database, int64_t now_ms, size_t limit, struct id_list *list);
     /* The nearest deadline behind `now_ms`; INT64_MAX: there is none. */
