@@ -63,13 +63,11 @@ struct task_rows {
     /* Writes what a transition from `from` changed. ROW_ABSENT: the row is not in `from`. */
     enum row_result (*move)(struct database *database, const struct task *task,
                             enum task_state from, bool with_outcome);
-    /* Deletes the request of a task that has ended, from the row and from `task`, and writes its
-     * arguments, meta and other params anew. `is_redacted`: these are no longer what the client
-     * sent. */
+    /* Deletes the request of a task that has ended, also in `task`, and writes its arguments, meta
+     * and other params anew. `is_redacted`: these are no longer what the client sent. */
     bool (*end_request)(struct database *database, struct task *task, bool is_redacted);
-    /* Writes the request of a task whose arguments an approver has changed, with its digests, and
-     * what they were before. */
-    bool (*edit)(struct database *database, const struct task *task);
+    /* Of a task whose arguments an approver has changed: all of its request, and what it was. */
+    task_writer *edit;
     /* With its votes when it was changed. Its reach: the owner, `promised` and `on_result`. */
     task_writer *set_votes, *set_grant, *set_upstream, *set_message, *set_reach;
     /* Those with a deadline that has passed, the oldest first. */
@@ -91,8 +89,7 @@ struct task_rows {
      * change the counts. */
     bool (*count_limited)(struct database *database, const char *owner,
                           struct limited_counts *counts);
-    /* Adds to the row of an owner alone; "": to that of all, which the store writes once a
-     * transaction. */
+    /* Adds to the row of an owner alone; "": of all, which the store writes once a transaction. */
     bool (*add_limited_to)(struct database *database, const char *owner,
                            const struct limited_change *change);
     /* Of the undecided tasks of each workflow: since when the oldest waits, and the largest share

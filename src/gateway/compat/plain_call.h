@@ -17,7 +17,7 @@ struct request_state;
 void plain_call_go_on(struct call *call, const struct request_state *state);
 /* The client has given up the call, if it is one that waits for approval: the task runs only when
  * the owner comes back. */
-void plain_call_leave(const struct call *call);
+void plain_call_give_up(const struct call *call);
 /* The questions of a running task's server have changed: held calls of it are answered with them.
  */
 void plain_call_note_requests(struct gateway_worker *worker, const struct task *task);

@@ -41,7 +41,7 @@ struct plain_call *plain_call_of(const struct call *call)
     return call_part_get(call, &plain_call_kind);
 }
 
-void plain_call_leave(const struct call *call)
+void plain_call_give_up(const struct call *call)
 {
     const struct plain_call *plain = call_part_find(call, &plain_call_kind);
     if (plain && plain->id[0])

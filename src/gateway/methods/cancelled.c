@@ -62,7 +62,7 @@ static bool waits_here(const struct call *call)
 static void give_up(struct call *call, bool by_request)
 {
     if (by_request)
-        plain_call_leave(call);
+        plain_call_give_up(call);
     if (waits_here(call))
         call_answer_nothing(call);
     else if (by_request)
