@@ -74,16 +74,30 @@ async function page(parameters) {
   return { tasks: json.get('tasks').map(taskOf), nextCursor: json.get('nextCursor') };
 }
 
-/** Every task that waits for a decision. */
-export async function pendingTasks() {
-  const tasks = [];
-  let parameters = { state: 'pending', limit: 100 };
-  for (;;) {
-    const { tasks: some, nextCursor } = await page(parameters);
-    tasks.push(...some);
-    if (!nextCursor) return tasks;
-    parameters = { ...parameters, cursor: nextCursor };
-  }
+/* A row of the inbox as a task of which only this is known. `count`: of the calls that it stands for. */
+const rowOf = (json) => ({ state: 'pending', ...taskOf(json), isRow: true, count: Number(json.get('count').text) });
+
+/** A page of the calls that wait, alike ones as one: {rows, waiting, matching, nextCursor}. */
+export async function inboxPage(parameters) {
+  const json = readJson(await (await request(`api/v1/inbox?${new URLSearchParams(parameters)}`)).text());
+  return { rows: json.get('rows').map(rowOf), waiting: Number(json.get('waiting').text), matching: Number(json.get('matching').text), nextCursor: json.get('nextCursor') };
+}
+
+/** Each call that waits and is asked for by `parameters`, stack by stack. */
+export async function everyCall(parameters) {
+  const each = async (more) => {
+    const rows = [];
+    for (let cursor; cursor !== null;) {
+      const some = await inboxPage({ ...parameters, ...more, limit: 200, ...(cursor ? { cursor } : {}) });
+      rows.push(...some.rows);
+      cursor = some.nextCursor;
+    }
+    return rows;
+  };
+  if (parameters.stack) return each({});
+  const calls = [];
+  for (const row of await each({})) calls.push(...(row.count > 1 ? await each({ stack: row.stack }) : [row]));
+  return calls;
 }
 
 /** Tasks that do not wait for a decision any more, newest first: {tasks, nextCursor}. `filter` has parameters of the API. */
@@ -172,7 +186,7 @@ const SILENCE_MS = 40_000;
 
 /**
  * Follows the changes until `signal` aborts or the connection ends: `opened` once it is open,
- * `task` with each task, `grant` when a grant has changed. EventSource cannot send the token, so
+ * `task` with the row of each task, `grant` when a grant has changed. EventSource cannot send the token, so
  * this reads the stream itself.
  */
 export async function follow(signal, { opened, task, grant }) {
@@ -185,7 +199,7 @@ export async function follow(signal, { opened, task, grant }) {
   };
   try {
     alive();
-    const response = await request('api/v1/events', { headers: { accept: 'text/event-stream' }, signal: own.signal });
+    const response = await request('api/v1/events?rows=true', { headers: { accept: 'text/event-stream' }, signal: own.signal });
     opened();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
@@ -206,6 +220,6 @@ function readBlock(block, { task, grant }) {
   const fields = block.split('\n');
   const of = (name) => fields.filter((field) => field.startsWith(`${name}: `)).map((field) => field.slice(name.length + 2));
   const [event] = of('event');
-  if (event === 'task') task(taskOf(readJson(of('data').join('\n'))));
+  if (event === 'row') task(rowOf(readJson(of('data').join('\n'))));
   else if (event === 'grant') grant();
 }

@@ -17,6 +17,7 @@ function leafText(value) {
 /** The summary that the rule gives, or else the arguments as far as they fit. */
 export function briefOf(task) {
   if (task.summary) return shortened(visibleText(task.summary.slice(0, 2 * LINE_CHARACTERS)), 2 * LINE_CHARACTERS);
+  if (task.arguments === null && task.argumentsBytes) return `${Number(task.argumentsBytes.text).toLocaleString()} bytes of arguments`;
   let text = '';
   for (const [key, value] of task.arguments?.members ?? []) {
     text += `${text ? ' · ' : ''}${key.slice(0, LINE_CHARACTERS)}: ${leafText(value)}`;

@@ -1,5 +1,5 @@
 // Staying connected: the lists once, then every change, and the lists again after a gap.
-import { ApiError, decidedTasks, follow, pendingTasks, whoami } from './api.js';
+import { ApiError, decidedTasks, follow, inboxPage, whoami } from './api.js';
 
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 15_000;
@@ -12,13 +12,13 @@ const pause = (ms, signal) =>
 
 /* The stream is opened first and its events held back until the lists are here: so nothing
  * that happens in between is missed, and nothing old overwrites something new. */
-async function followOnce(signal, { question, loaded, changed, grantChanged }) {
+async function followOnce(signal, { question, inboxQuestion, loaded, changed, grantChanged }) {
   let early = [];
   let failure = null;
   const own = new AbortController();
   signal.addEventListener('abort', () => own.abort());
   const load = async () => {
-    const [who, pending, decided] = await Promise.all([whoami(), pendingTasks(), decidedTasks(20, question())]);
+    const [who, pending, decided] = await Promise.all([whoami(), inboxPage(inboxQuestion()), decidedTasks(20, question())]);
     if (own.signal.aborted) return;
     loaded(who, pending, decided);
     for (const task of early) changed(task, false);
@@ -39,7 +39,8 @@ async function followOnce(signal, { question, loaded, changed, grantChanged }) {
 /**
  * Runs until `signal` aborts or the gateway refuses: `loaded(who, pending, decided)` with each
  * connection, `changed(task, isNews)`, `grantChanged()`, `link(state, text)` with connecting, live
- * or lost, and `refused(error)` at the end. `question()` gives the filter of the decided ones.
+ * or lost, and `refused(error)` at the end. `question()` gives the filter of the decided ones, and
+ * `inboxQuestion()` that of those that wait.
  */
 export async function stayConnected(signal, host) {
   let delay = RETRY_MIN_MS;
@@ -51,7 +52,7 @@ export async function stayConnected(signal, host) {
   const changed = (task, isNews) => host.changed(task, isNews);
   while (!signal.aborted) {
     try {
-      await followOnce(signal, { question: host.question, loaded, changed, grantChanged: host.grantChanged });
+      await followOnce(signal, { question: host.question, inboxQuestion: host.inboxQuestion, loaded, changed, grantChanged: host.grantChanged });
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {

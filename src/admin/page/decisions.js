@@ -5,6 +5,7 @@ import { plural } from './text.js';
 import { may, whyNot } from './votes.js';
 
 const NOUNS = { reject: 'rejection', withdraw: 'withdrawal' };
+const AT_ONCE = 8; // tasks that are read together
 const DONE = { approve: 'approved', reject: 'rejected' };
 
 /* The API's code for one of many, in words for a person. */
@@ -58,16 +59,32 @@ export class Decisions {
     await this.one(row, row.task, verb, reason);
   }
 
-  /** A key, or a button over several rows: always with the dialog. */
+  /** A key, or a button over several rows: always with the dialog. `rows` may be on their way. */
   ask(rows, verb) {
-    return this.counted(() => this.asked(rows, verb));
+    return this.counted(async () => {
+      try {
+        await this.asked(await rows, verb);
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 401) this.host.refused(error);
+        else this.host.announce(`Not done: ${error.message}`);
+      }
+    });
+  }
+
+  /* An approval is about whole requests. For a rejection it is enough to know whether it needs a reason. */
+  async readWhole(rows, verb) {
+    const firsts = new Map();
+    for (const row of rows) if (row.whole && !firsts.has(row.task.workflow)) firsts.set(row.task.workflow, row);
+    const wanted = verb === 'approve' || rows.length === 1 ? rows : [...firsts.values()];
+    for (let at = 0; at < wanted.length; at += AT_ONCE) await Promise.all(wanted.slice(at, at + AT_ONCE).map((row) => row.whole()));
   }
 
   async asked(rows, verb) {
     const own = rows.filter((row) => row.isPending && may(row.task, verb));
-    if (own.length === 0) return rows[0]?.setProblem(whyNot(rows[0].task) || 'You cannot do that with this call.');
+    if (own.length === 0) return rows[0]?.setProblem?.(whyNot(rows[0].task) || 'You cannot do that with this call.');
     const allowed = rows.length > 1 && verb === 'approve' ? own.filter((row) => !row.task.typed) : own;
     if (allowed.length === 0) return rows[0].setProblem('Calls of high risk are approved one by one.');
+    await this.readWhole(allowed, verb);
     const changed = allowed.length > 1 && verb === 'approve' && allowed.find((row) => row.detail?.edit.text !== undefined);
     if (changed) return changed.setProblem('You are changing the arguments of this call: approve it by itself.');
     if (allowed.length === 1 && allowed[0].detail?.hasTerms(verb) === false) return;

@@ -1,4 +1,5 @@
 // The dialog before a decision: what is decided, the reason, and a check where much is at stake.
+import { briefOf } from './brief.js';
 import { JsonNumber, JsonObject, jsonPieces } from './json.js';
 import { addMark, notesOf } from './marks.js';
 import { askerText, make, plural, putPieces, putText, shortened, timeText, visibleText } from './text.js';
@@ -12,6 +13,9 @@ const WORDS = {
   reject: { title: 'Reject', button: 'Reject' },
   emergency: { title: 'Approve alone, in an emergency', button: 'Approve alone' },
 };
+
+// A rejection of thousands lists the first ones; an approval lists all of them.
+const MOST_REJECTED = 200;
 
 const isNothing = (value) => value === undefined || (value instanceof JsonObject && value.members.length === 0);
 
@@ -37,17 +41,23 @@ function partOf(value, task, marked, top, name) {
 }
 
 /* Each call whole; those that are alike once. */
-function listed(tasks) {
+function listed(tasks, verb) {
+  const most = verb === 'reject' ? MOST_REJECTED : tasks.length;
   const counts = new Map();
-  for (const task of tasks) counts.set(task.digest ?? task.id, [task, (counts.get(task.digest ?? task.id)?.[1] ?? 0) + 1]);
-  return [...counts.values()].map(([task, count]) => {
+  const keyOf = (task) => task.digest ?? (task.stack && task.requestDigest ? `${task.stack} ${task.requestDigest}` : task.id);
+  for (const task of tasks) counts.set(keyOf(task), [task, (counts.get(keyOf(task))?.[1] ?? 0) + 1]);
+  const shown = [...counts.values()].slice(0, most).map(([task, count]) => {
     const item = make('li');
     item.append(make('strong', 'tool', task.tool), make('span', 'times', count > 1 ? ` × ${count}` : ''));
     addMark(item, task, 'tool');
     if (task.summary) item.append(make('p', 'brief', task.summary));
-    item.append(askerOf(task), partOf(task.arguments, task, task.highlight, '', `the arguments of ${shortened(visibleText(task.tool), 64)}`), ...moreOf(task));
+    item.append(askerOf(task));
+    if (task.arguments) item.append(partOf(task.arguments, task, task.highlight, '', `the arguments of ${shortened(visibleText(task.tool), 64)}`), ...moreOf(task));
+    else item.append(make('p', 'hint', briefOf(task)));
     return item;
   });
+  const rest = tasks.length - [...counts.values()].slice(0, most).reduce((sum, [, count]) => sum + count, 0);
+  return rest > 0 ? [...shown, make('li', 'hint', `and ${plural(rest, 'more call')}`)] : shown;
 }
 
 /* The values at a dot path, through the elements of arrays. */
@@ -80,7 +90,7 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   const { title, button } = WORDS[verb];
   const [first] = tasks;
   byId('dialog-title').textContent = tasks.length === 1 ? `${title}: ${shortened(visibleText(first.tool), 64)}` : `${title}: ${plural(tasks.length, 'call')}`;
-  byId('dialog-list').replaceChildren(...(tasks.length === 1 ? [] : listed(tasks)));
+  byId('dialog-list').replaceChildren(...(tasks.length === 1 ? [] : listed(tasks, verb)));
   byId('dialog-asker').textContent = tasks.length === 1 ? [visibleText(first.summary ?? ''), `Asked by ${askerText(first)}`].filter(Boolean).join(' · ') : '';
   if (tasks.length === 1) for (const where of ['tool', 'principal']) addMark(byId('dialog-asker'), first, where);
   byId('dialog-arguments').hidden = tasks.length > 1;

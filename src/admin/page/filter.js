@@ -52,6 +52,16 @@ export const filter = {
     return asked;
   },
 
+  /** The same question to the inbox. It looks for one word, and accepts() for the others. */
+  inboxParameters() {
+    const asked = {};
+    const [word] = filter.words.toSorted((a, b) => b.length - a.length);
+    if (word) asked.q = word;
+    for (const name of CHOICES) if (byId(`filter-${name}`).value) asked[name] = byId(`filter-${name}`).value;
+    if (byId('filter-mine').checked) asked.mine = 'true';
+    return asked;
+  },
+
   /** Offers the values that there are; a filter with nothing to choose is not shown. */
   offer(tasks) {
     for (const name of CHOICES) {

@@ -1,12 +1,17 @@
-// The calls that wait: the most urgent first, equal ones as a group, as many as are looked at.
+// The calls that wait: the most urgent first, alike ones as a stack, as many as are looked at. Of a stack the gateway says
+// how many calls it has, and which one runs out first; the others are known once somebody opens it.
+import { inboxPage } from './api.js';
 import { filter } from './filter.js';
-import { Group } from './group.js';
+import { Stack } from './stack.js';
 import { bySoonest } from './votes.js';
 
 // So many calls are shown whole: there is room for them, and nothing to look for.
 const FEW = 5;
 // More lines than that only make a page slow.
 const WINDOW = 400;
+const STACK_PAGE = 200;
+const COUNT_MS = 200; // events of a stack are counted together
+const REFRESH_MS = 30; // and shown together
 
 const hasHover = matchMedia('(hover: hover)');
 const TOUCH_REST_MS = 10_000;
@@ -19,21 +24,34 @@ function hold(element) {
 
 export class Inbox {
   /** `rowOf(task)` gives the row of a task; `settled(row)` takes one that waits no more; `arranged()` hears of a new order, or of a call that came or went. */
-  constructor(list, { rowOf, settled, arranged, picked }) {
+  constructor(list, { rowOf, settled, arranged, picked, pickedRow, decide, failed }) {
     this.list = list;
     this.rowOf = rowOf;
     this.settled = settled;
     this.arranged = () => (arranged(), this.showArrange());
-    this.tasks = new Map(); // id -> task that waits
+    this.failed = failed;
+    this.tasks = new Map(); // id -> task that waits and is known
+    this.counts = new Map(); // key of a stack -> its calls
+    this.waiting = this.matching = 0; // all calls, and those that the filter leaves
+    this.cursor = null; // of the next page of rows
+    this.members = new Set(); // ids of calls of stacks that somebody has opened
+    this.counting = new Map(); // key of a stack -> timer
     this.lingering = new Map(); // id -> row that is decided, and still stands in the list
-    this.groups = new Map(); // digest -> Group
+    this.stacks = new Map(); // key -> Stack
     this.limit = WINDOW;
-    this.groupHost = {
-      picked: (group, isPicked) => (group.rows.forEach((row) => row.isPending && row.pick(isPicked)), picked()),
-      toggled: () => arranged(),
+    this.stackHost = {
+      picked: async (stack, isPicked) => (isPicked && (await this.load(stack)), stack.rows.forEach((row) => row.isPending && row.pick(isPicked)), picked()),
+      toggled: (stack, isOpen) => this.toggle(stack, isOpen),
+      shown: (row) => this.showMember(row),
+      more: (stack) => this.load(stack, true),
+      decide,
+      pickedRow,
     };
     this.touched = -TOUCH_REST_MS;
     this.fresh = 0; // calls that came at the end, out of their order
+    this.ended = new Set(); // ids of calls that an answer of before may still have
+    this.changes = 0; // events, so that an answer of before one is not taken for the state of now
+    list.addEventListener('focusin', ({ target }) => this.prefetch(target.closest('[data-task-id]')));
     list.addEventListener('pointerleave', () => this.releaseSoon());
     list.addEventListener('focusout', (event) => event.relatedTarget !== byId('arrange') && this.releaseSoon());
     list.addEventListener('pointerdown', (event) => event.pointerType !== 'mouse' && this.touch(), true);
@@ -46,38 +64,179 @@ export class Inbox {
     this.tasks.clear();
     this.lingering.clear();
     this.fresh = 0;
-    this.groups.clear();
+    this.stacks.clear();
+    this.counts.clear();
+    this.members.clear();
+    this.waiting = this.matching = 0;
+    this.cursor = null;
     this.limit = WINDOW;
     this.list.replaceChildren();
   }
 
-  /** Replaces all tasks that wait. `decided`: those that were decided lately. */
-  replace(tasks, decided = []) {
-    if (this.isHeld()) return this.replaceInPlace(new Map(tasks.map((task) => [task.id, task])), decided);
-    this.tasks = new Map(tasks.map((task) => [task.id, task]));
-    return this.tidy();
+  /** Replaces all by a page of rows. `decided`: those that were decided lately. */
+  replace(page, decided = []) {
+    const tasks = new Map(page.rows.map((task) => [task.id, task]));
+    this.adopt(page);
+    if (this.isHeld()) {
+      for (const id of [...this.tasks.keys()]) if (!tasks.has(id)) this.tasks.delete(id);
+      for (const task of decided) if (!tasks.has(task.id)) this.linger(task);
+      for (const task of tasks.values()) this.place(this.rowOf(task).task);
+      this.refreshStacks();
+    } else {
+      this.tasks = tasks;
+      this.tidy();
+    }
+    for (const stack of this.stacks.values()) if (stack.isOpen) this.load(stack);
   }
 
-  replaceInPlace(tasks, decided) {
-    for (const id of [...this.tasks.keys()]) if (!tasks.has(id)) this.tasks.delete(id);
-    for (const task of decided) if (!tasks.has(task.id)) this.linger(task);
-    for (const task of tasks.values()) this.put(this.rowOf(task).task);
+  adopt({ rows, waiting, matching, nextCursor }) {
+    this.counts = new Map();
+    this.ended.clear();
+    for (const { stack, count } of rows) this.counts.set(stack, count);
+    [this.waiting, this.matching, this.cursor] = [waiting, matching, nextCursor];
+  }
+
+  place(task) {
+    const isNew = !this.tasks.has(task.id);
+    this.tasks.set(task.id, task);
+    if (isNew) this.add(task);
+  }
+
+  /** Asks for what the search and the filters want. The answer to an older question is not used. */
+  async search() {
+    const asked = (this.asked = Symbol());
+    const page = await inboxPage(filter.inboxParameters());
+    if (this.asked !== asked) return;
+    this.adopt(page);
+    this.tasks = new Map(page.rows.map((task) => [task.id, task]));
+    this.tidy();
+    for (const stack of this.stacks.values()) if (stack.isOpen) this.load(stack);
+  }
+
+  /* ---- counts ---- */
+
+  knownOf(key) {
+    return [...this.tasks.values()].filter((task) => task.stack === key);
+  }
+
+  /* A call that is not known may be a new one, or one of a stack whose other calls were not asked for. */
+  isNewcomer(task) {
+    return (this.counts.get(task.stack) ?? 0) <= this.knownOf(task.stack).length && filter.accepts(task);
+  }
+
+  changeCount(key, change) {
+    const count = Math.max(0, (this.counts.get(key) ?? 0) + change);
+    if (count === 0) this.counts.delete(key);
+    else this.counts.set(key, count);
+    this.waiting = Math.max(0, this.waiting + change);
+    this.matching = Math.max(0, this.matching + change);
+    if (change < 0 && count > 0 && this.knownOf(key).length === 0) this.recount(key);
+  }
+
+  /** Counts a stack anew, soon. */
+  recount(key) {
+    if (this.counting.has(key)) return;
+    this.counting.set(key, setTimeout(() => (this.counting.delete(key), this.count(key).catch(() => {})), COUNT_MS)); // a lost connection asks again for all
+  }
+
+  async count(key) {
+    const before = this.changes;
+    const [{ matching }, page] = await Promise.all([inboxPage({ ...filter.inboxParameters(), limit: 1 }), inboxPage({ ...filter.inboxParameters(), stack: key, limit: this.stacks.get(key)?.isOpen ? STACK_PAGE : 1 })]);
+    this.matching = matching;
+    this.take(key, page);
+    if (this.changes !== before) this.recount(key);
+  }
+
+  /* The calls of a stack: the first ones, or all. */
+  take(key, { rows: given, waiting, matching, nextCursor }, isMore = false) {
+    const rows = given.filter(({ id }) => !this.ended.has(id));
+    this.waiting = waiting;
+    if (matching > 0) this.counts.set(key, matching);
+    else this.counts.delete(key);
+    const first = rows[0];
+    const present = new Set(rows.map(({ id }) => id));
+    for (const task of isMore ? [] : this.knownOf(key)) if (!present.has(task.id) && (nextCursor === null || !first || Date.parse(task.decideBy) < Date.parse(first.decideBy))) this.tasks.delete(task.id);
+    for (const task of rows) this.tasks.set(task.id, this.rowOf(task).task);
+    if (this.isHeld()) this.refreshStacks();
+    else this.tidy();
+    this.arranged();
+  }
+
+  /* One decision may end hundreds of calls, each with an event of its own. */
+  refreshSoon() {
+    this.refreshing ??= setTimeout(() => {
+      this.refreshing = undefined;
+      if (!this.isHeld()) return this.tidy();
+      this.refreshStacks();
+      return this.arranged();
+    }, REFRESH_MS);
+  }
+
+  /* In place: nothing moves. */
+  refreshStacks() {
+    for (const [key, stack] of this.stacks) stack.update(this.knownOf(key).sort(bySoonest).map((task) => this.rowOf(task)), this.counts.get(key) ?? 0);
+  }
+
+  /* ---- stacks ---- */
+
+  async toggle(stack, isOpen) {
+    stack.open(isOpen);
+    if (!isOpen) {
+      for (const row of stack.rows) (this.members.delete(row.id), (row.isOpenedByHand = false));
+      this.arrange();
+    } else {
+      await this.load(stack);
+    }
+  }
+
+  /** Makes the calls of a stack known: the first ones, or those behind the ones that are. */
+  async load(stack, isMore = false) {
+    if (!isMore && stack.rows.length >= Math.min(stack.count, STACK_PAGE)) return;
+    try {
+      const page = await inboxPage({ ...filter.inboxParameters(), stack: stack.key, limit: STACK_PAGE, ...(isMore && stack.cursor ? { cursor: stack.cursor } : {}) });
+      stack.cursor = page.nextCursor;
+      this.take(stack.key, page, isMore);
+      this.stacks.get(stack.key)?.setProblem('');
+    } catch (error) {
+      this.failed(error, stack);
+    }
+  }
+
+  showMember(row) {
+    this.members.add(row.id);
+    this.arrange();
+    row.open(true);
+    row.focus();
   }
 
   /**
    * A task that is new or has changed, whose row is brought up to date by `update()`. Returns whether its row is in this list.
    */
   put(task, update = () => {}) {
-    const isNew = !this.tasks.has(task.id);
+    const isKnown = this.tasks.has(task.id);
+    this.changes += 1;
+    if (task.state !== 'pending') this.ended.add(task.id);
     if (task.state === 'pending') {
       update();
-      this.tasks.set(task.id, task);
-      if (isNew) this.add(task);
+      if (isKnown) this.tasks.set(task.id, this.rowOf(task).task);
+      else if (this.isNewcomer(task)) this.come(task);
+      else this.recount(task.stack);
       return true;
     }
     // A decided call that lingers may run and end meanwhile; it still goes down in its own time.
-    if (!this.tasks.delete(task.id) || !this.linger(task, update)) update();
+    const { stack } = this.tasks.get(task.id) ?? task;
+    const isLast = this.tasks.delete(task.id) && !this.linger(task, update);
+    if (isKnown) this.changeCount(stack, -1);
+    else if (this.counts.has(stack)) this.recount(stack);
+    if (!isKnown || isLast) update();
+    if (this.stacks.has(stack)) this.refreshSoon();
     return this.lingering.has(task.id);
+  }
+
+  come(task) {
+    this.changeCount(task.stack, 1);
+    this.tasks.set(task.id, this.rowOf(task).task);
+    this.add(task);
   }
 
   /* A call that waits no more keeps its place, its height and the focus, and says what happened. */
@@ -99,6 +258,7 @@ export class Inbox {
   add(task) {
     if (!this.isHeld()) return this.tidy();
     if (!filter.accepts(task)) return this.arranged();
+    if (this.stacks.has(task.stack)) return this.refreshSoon();
     this.list.append(this.prepared(task).element);
     this.fresh += 1;
     return this.arranged();
@@ -122,6 +282,11 @@ export class Inbox {
 
   release() {
     if ((this.lingering.size > 0 || this.fresh > 0) && !this.isHeld()) this.tidy();
+  }
+
+  /* A key decides at once what has the focus, and then the next one. */
+  prefetch(element) {
+    for (const { dataset } of [element, element?.nextElementSibling, element?.nextElementSibling?.nextElementSibling].filter(Boolean)) if (this.tasks.has(dataset.taskId)) this.rowOf(this.tasks.get(dataset.taskId)).prefetch();
   }
 
   /** Puts all in order, whoever is at it. */
@@ -162,58 +327,62 @@ export class Inbox {
   prepared(task) {
     const row = this.rowOf(task);
     const isNew = row.element.parentNode !== this.list;
-    if (isNew && this.tasks.size <= FEW && !row.detail) row.open(true);
+    if (isNew && this.waiting <= FEW && !row.detail && !row.isOpen) row.open(true);
     return row;
   }
 
-  /** Tasks that are asked for, in their order, equal ones together. */
+  /** Tasks that are asked for, in their order, alike ones together. */
   wanted() {
     const sorted = [...this.tasks.values()].filter((task) => filter.accepts(task)).sort(bySoonest);
     const together = new Map();
     for (const task of sorted) {
-      const key = task.digest ?? task.id;
-      if (together.has(key)) together.get(key).push(task);
-      else together.set(key, [task]);
+      if (together.has(task.stack)) together.get(task.stack).push(task);
+      else together.set(task.stack, [task]);
     }
-    this.matching = sorted.length;
-    return [...together.values()];
+    return [...together];
   }
 
   /** Puts everything where it belongs. Rows that are there already stay the same elements. */
   arrange() {
     const elements = [];
-    const groups = new Map();
-    for (const tasks of this.wanted()) {
+    const stacks = new Map();
+    this.shown = 0;
+    for (const [key, tasks] of this.wanted()) {
       if (elements.length >= this.limit) break;
-      const rows = tasks.map((task) => this.prepared(task));
-      if (tasks.length > 1) {
-        const group = this.group(tasks[0].digest);
-        groups.set(group.digest, group);
-        group.update(rows);
-        elements.push(group.element);
+      const count = Math.max(this.counts.get(key) ?? 0, tasks.length);
+      this.shown += count;
+      if (count > 1) {
+        const stack = this.stackOf(key);
+        stacks.set(key, stack);
+        elements.push(stack.element);
+        stack.update(tasks.map((task) => this.rowOf(task)), count);
       }
-      for (const { element } of rows) {
-        element.classList.toggle('member', tasks.length > 1);
-        if (tasks.length === 1) element.hidden = false;
+      for (const task of count > 1 ? tasks.filter((task) => this.isMember(task)) : tasks) {
+        const { element } = this.prepared(task);
+        element.classList.toggle('member', count > 1);
+        element.hidden = false;
         elements.push(element);
       }
     }
-    this.groups = groups;
-    this.shown = elements.filter((element) => element.dataset.taskId).length;
+    this.stacks = stacks;
     for (const row of this.lingering.values()) elements.push(row.element);
-    this.place(elements);
+    this.putInPlace(elements);
+    this.prefetch(this.list.querySelector(':scope > [data-task-id]'));
     this.arranged();
   }
 
-  group(digest) {
-    if (this.groups.has(digest)) return this.groups.get(digest);
-    const group = new Group(digest, this.groupHost);
-    group.open(this.tasks.size <= FEW);
-    return group;
+  /* A card that somebody has opened, or writes in, stays below the stack that its call is of by now. */
+  isMember(task) {
+    const row = this.rowOf(task);
+    return this.members.has(task.id) || row.isOpenedByHand || Boolean(row.detail?.reason);
+  }
+
+  stackOf(key) {
+    return this.stacks.get(key) ?? new Stack(key, this.stackHost);
   }
 
   /* An element that moves in the document loses the focus. */
-  place(elements) {
+  putInPlace(elements) {
     const focused = this.list.contains(document.activeElement) ? document.activeElement : null;
     const kept = new Set(elements);
     for (const element of [...this.list.children]) if (!kept.has(element)) element.remove();
@@ -225,21 +394,33 @@ export class Inbox {
     if (focused?.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
   }
 
-  showMore() {
+  async showMore() {
     this.limit += WINDOW;
+    if (this.cursor !== null) {
+      const page = await inboxPage({ ...filter.inboxParameters(), cursor: this.cursor });
+      for (const task of page.rows) {
+        this.counts.set(task.stack, Math.max(task.count, this.counts.get(task.stack) ?? 0));
+        this.tasks.set(task.id, this.rowOf(task).task);
+      }
+      [this.waiting, this.matching, this.cursor] = [page.waiting, page.matching, page.nextCursor];
+    }
     this.arrange();
   }
 
   /** Makes sure that a task that waits is in the list, whatever is filtered, folded or far down. */
   reveal(task) {
+    if (!this.tasks.has(task.id)) {
+      this.tasks.set(task.id, this.rowOf(task).task);
+      if (!this.counts.has(task.stack)) this.counts.set(task.stack, 1);
+      this.recount(task.stack);
+    }
     if (!filter.accepts(task)) filter.clear();
     this.limit = Math.max(this.limit, this.tasks.size * 2);
+    this.members.add(task.id);
     this.arrange();
-    const group = this.groups.get(task.digest);
-    if (group && !group.isOpen) group.open(true);
   }
 
   tick(now) {
-    for (const group of this.groups.values()) group.tick(now);
+    for (const stack of this.stacks.values()) stack.tick(now);
   }
 }

@@ -1,7 +1,7 @@
 // The operators' page: who is signed in, which calls wait, what became of the others.
 import { keepTask, linkedTask, restoreTask, showTask, takeToken } from './address.js';
 import { blocks } from './block.js';
-import { hasSignIn, signOut, taskById, token, whoami } from './api.js';
+import { everyCall, hasSignIn, inboxPage, signOut, taskById, token, whoami } from './api.js';
 import { stayConnected } from './connection.js';
 import { Decisions } from './decisions.js';
 import { Definitions } from './definitions.js';
@@ -21,7 +21,7 @@ import { outcomeOf } from './votes.js';
 const byId = (id) => document.getElementById(id);
 const rows = new Map(); // task id -> Row
 let connection = null; // AbortController of what runs while signed in
-let current = null; // the row or group that the keys mean
+let current = null; // the row or stack that the keys mean
 
 /* ---- the lists ---- */
 
@@ -43,7 +43,7 @@ function rowOf(task) {
     rows.set(task.id, new Row(task, host));
     return rows.get(task.id);
   }
-  if (row.task !== task) row.update(task);
+  if (row.given !== task && row.task !== task) row.update(task);
   return row;
 }
 
@@ -63,17 +63,38 @@ const inbox = new Inbox(byId('pending'), {
   settled: (row) => (past.put(row), past.dropOldest()),
   arranged: () => (selection.show(), showCounts()),
   picked: () => selection.show(),
+  pickedRow: (row, isPicked, isRange) => selection.pick(row, isPicked, isRange),
+  decide: (stack, verb) => decideStack(stack, verb),
+  failed: (error, stack) => (error.status === 401 ? refuse(error) : stack.setProblem(error.message)),
 });
 
-const waitingRows = () => [...inbox.list.children].map((element) => rows.get(element.dataset.taskId)).filter((row) => row?.isPending);
+/* The known ones in the order of the list, those of a stack in its place. */
+const waitingRows = () =>
+  [...inbox.list.children]
+    .flatMap((element) => inbox.stacks.get(element.dataset.stack)?.rows ?? (element.classList.contains('member') ? [] : [rows.get(element.dataset.taskId)]))
+    .filter((row) => row?.isPending);
+
+/* A call that only a rejection of all is about has no row. */
+const subjectOf = (task) => rows.get(task.id) ?? { task, id: task.id, isPending: true, setBusy() {}, setProblem() {} };
+
+const everyOf = async (parameters) => (await everyCall({ ...filter.inboxParameters(), ...parameters })).filter((task) => filter.accepts(task)).map(subjectOf);
 
 const selection = new Selection({
   rows: waitingRows,
-  groups: () => inbox.groups.values(),
-  decide: (picked, verb) => decisions.ask(picked, verb),
+  stacks: () => inbox.stacks.values(),
+  matching: () => inbox.matching,
+  every: () => everyOf({}),
+  decide: (chosen, verb) => decisions.ask(chosen.chosen(verb), verb),
 });
 
-const decisions = new Decisions({ changed, refused: refuse, announce, done: () => selection.clear() });
+/* Those that are selected of a stack, or all of it. Only what was loaded can be approved. */
+function decideStack(stack, verb) {
+  const picked = stack.picked;
+  const isAll = picked.length === 0 && verb === 'reject' && stack.count > stack.rows.length;
+  decisions.ask(isAll ? everyOf({ stack: stack.key }) : picked.length > 0 ? picked : inbox.load(stack).then(() => stack.rows), verb);
+}
+
+const decisions = new Decisions({ changed, refused: refuse, announce, done: () => (selection.clear(), inbox.refreshStacks()) });
 
 let mayRevoke = false;
 const definitions = new Definitions(byId('definitions'), { mayAccept: () => mayRevoke, refused: refuse, announce });
@@ -83,7 +104,7 @@ function loaded(who, pending, decided) {
   performance.mark('lists');
   requestAnimationFrame(() => setTimeout(() => performance.measure('render', 'lists')));
   showWho(who);
-  const present = new Set([...pending, ...decided.tasks].map((task) => task.id));
+  const present = new Set([...pending.rows, ...decided.tasks].map((task) => task.id));
   for (const [id, row] of rows) if (!present.has(id) && !past.rows.has(id)) (row.element.remove(), rows.delete(id));
   inbox.replace(pending, decided.tasks);
   past.replace({ ...decided, tasks: decided.tasks.filter((task) => !inbox.lingering.has(task.id)) });
@@ -103,7 +124,7 @@ function changed(task, isNews = false) {
   if (!isShown && !past.rows.has(task.id)) (past.put(rowOf(task)), past.dropOldest());
   if (task.state !== 'pending') dialogEnds(task);
   if (isNews && !wasPending && task.state === 'pending') {
-    announce(`A new call waits: ${task.tool}`);
+    if (inbox.tasks.has(task.id)) announce(`A new call waits: ${task.tool}`);
     notify(task, () => reveal(task.id));
   }
   if (wasPending && task.state !== 'pending') announce(`${task.tool}: ${task.state}${task.decidedBy ? ` by ${task.decidedBy}` : ''}`);
@@ -112,8 +133,8 @@ function changed(task, isNews = false) {
 }
 
 function showCounts() {
-  const waiting = inbox.tasks.size;
-  byId('pending-count').textContent = waiting === 0 ? '' : filter.isOn ? `${inbox.matching ?? 0} of ${waiting}` : String(waiting);
+  const { waiting } = inbox;
+  byId('pending-count').textContent = waiting === 0 ? '' : filter.isOn ? `${inbox.matching} of ${waiting}` : String(waiting);
   byId('pending-empty').hidden = byId('pending').children.length > 0 || waiting > 0;
   byId('pending-none').hidden = waiting === 0 || byId('pending').children.length > 0;
   byId('decided-empty').hidden = past.rows.size > 0 || filter.isOn;
@@ -121,7 +142,7 @@ function showCounts() {
   byId('tools').hidden = waiting === 0 && past.rows.size === 0 && !filter.isOn;
   byId('select-all').closest('label').hidden = waiting < 2;
   byId('filter-clear').hidden = !filter.isOn;
-  const rest = (inbox.matching ?? 0) - (inbox.shown ?? 0);
+  const rest = inbox.matching - (inbox.shown ?? 0);
   byId('pending-more').hidden = rest <= 0;
   byId('pending-more').textContent = `Show more (${rest.toLocaleString()} are not shown)`;
   filter.offer([...inbox.tasks.values(), ...[...past.rows.values()].map((row) => row.task)]);
@@ -137,7 +158,7 @@ filter.listen(() => {
   trail.hide(filter.words);
   showCounts();
   clearTimeout(searching);
-  searching = setTimeout(() => past.search().then(showCounts), 250);
+  searching = setTimeout(() => Promise.allSettled([past.search(), inbox.search()]).then(showCounts), 250);
 });
 
 setInterval(() => {
@@ -156,7 +177,8 @@ async function reveal(id) {
   } else if (!past.rows.has(id)) {
     try {
       const task = await taskById(id);
-      if (task.state === 'pending') changed(task);
+      const { rows: [row] } = task.state === 'pending' ? await inboxPage({ q: id, limit: 1 }) : { rows: [] };
+      if (row) inbox.reveal(row);
       else past.append(task);
     } catch (error) {
       byId('notice').hidden = false;
@@ -180,8 +202,8 @@ addEventListener('hashchange', () => {
 /* ---- keys ---- */
 
 const items = () => [...inbox.list.children, ...past.list.children].filter((element) => !element.hidden);
-const groupOf = (element) => inbox.groups.get(element?.dataset.digest);
-const thingOf = (element) => groupOf(element) ?? rows.get(element?.dataset.taskId);
+const thingOf = (element) => inbox.stacks.get(element?.dataset.stack) ?? rows.get(element?.dataset.taskId);
+const isStack = (thing) => thing?.key !== undefined;
 
 /* The call that has the focus, and no other: a key means what somebody looks at. */
 function currentThing() {
@@ -194,8 +216,7 @@ function currentThing() {
 const isPassedOver = (element) => inbox.list.contains(element) && thingOf(element)?.isPending !== true;
 
 function endOfWait(thing) {
-  const { tool } = thing.task ?? thing.rows[0].task;
-  return `${visibleText(tool)} does not wait any more. ${thing.task ? outcomeOf(thing.task, timeText) : ''}`;
+  return `${visibleText(thing.task.tool)} does not wait any more. ${isStack(thing) ? '' : outcomeOf(thing.task, timeText)}`;
 }
 
 listenToKeys({
@@ -211,7 +232,7 @@ listenToKeys({
   open() {
     const thing = currentThing();
     if (!thing) return false;
-    if (!thing.isOpen) thing.rows ? (thing.open(true), inbox.arranged()) : thing.toggle();
+    if (!thing.isOpen) isStack(thing) ? inbox.toggle(thing, true) : thing.toggle();
     else thing.element.querySelector('.reason')?.focus();
     return true;
   },
@@ -225,19 +246,20 @@ listenToKeys({
       selection.clear();
     } else if (thing?.isOpen) {
       thing.focus();
-      thing.rows ? thing.open(false) : thing.toggle();
+      isStack(thing) ? inbox.toggle(thing, false) : thing.toggle();
     }
   },
   decide(verb) {
     const picked = selection.picked(verb);
     const thing = currentThing();
-    if (picked.length > 0) decisions.ask(picked, verb);
-    else if (thing?.isPending) decisions.ask(thing.rows ?? [thing], verb);
+    if (picked.length > 0) decisions.ask(selection.chosen(verb), verb);
+    else if (isStack(thing) && thing.isPending) decideStack(thing, verb);
+    else if (thing?.isPending) decisions.ask([thing], verb);
     else announce(thing ? endOfWait(thing) : 'No call has the focus: press j for the first one.');
   },
   select() {
     const thing = currentThing();
-    if (thing?.rows) (thing.rows.forEach((row) => row.pick(!thing.rows.every((other) => other.isPicked))), selection.show());
+    if (isStack(thing)) inbox.stackHost.picked(thing, thing.picked.length === 0);
     else if (thing?.isPending) selection.pick(thing, !thing.isPicked);
     else if (thing) announce(endOfWait(thing));
   },
@@ -279,7 +301,7 @@ function signIn() {
   restoreTask();
   byId('sign-in').hidden = true;
   byId('board').hidden = byId('link').hidden = byId('sign-out').hidden = false;
-  stayConnected(connection.signal, { loaded, changed, grantChanged: () => grants.refresh(), link: showLink, refused: refuse, question: () => filter.parameters() });
+  stayConnected(connection.signal, { loaded, changed, grantChanged: () => grants.refresh(), link: showLink, refused: refuse, question: () => filter.parameters(), inboxQuestion: () => filter.inboxParameters() });
 }
 
 byId('sign-in-form').addEventListener('submit', (event) => {

@@ -1,5 +1,6 @@
 // One task in a list: a line, and below it its details once somebody has opened it.
 import { briefOf } from './brief.js';
+import { taskById } from './api.js';
 import { Detail } from './detail.js';
 import { putMark } from './marks.js';
 import { duration, make, putAsker, putText, shortened, timeText, visibleText } from './text.js';
@@ -18,6 +19,7 @@ const STATES = {
 // Above so many characters the details have the name of a tool whole, and the line its beginning.
 const LONG_NAME = 128;
 const SOON_MS = 60_000;
+const PREFETCHED_BYTES = 65_536;
 
 const cloneOf = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
 
@@ -68,29 +70,77 @@ export class Row {
     putMark(this.part('.tool-note'), task, 'tool');
   }
 
+  /* A row of the list has not all of a task; that it had all before, it keeps. */
+  merged(task) {
+    if (!task.isRow) return { ...task, stack: this.task?.stack };
+    const kept = Object.entries(task).filter(([key, value]) => !(key === 'arguments' && value === null));
+    const wasApproved = this.task?.wasApproved || task.state === 'approved' || task.state === 'executing';
+    return { ...this.task, ...Object.fromEntries(kept), count: 1, wasApproved, arguments: task.arguments ?? this.task?.arguments ?? null };
+  }
+
+  /** The whole task. It is asked for again after each change, because a row does not say all of it. */
+  whole() {
+    if (!this.task.isRow) return Promise.resolve(this.task);
+    this.reading ??= this.read().finally(() => (this.reading = undefined));
+    return this.reading;
+  }
+
+  async read() {
+    for (let tries = 0; tries < 3 && this.task.isRow; tries += 1) {
+      const { given } = this;
+      const task = await taskById(this.id);
+      if (this.given === given) this.update(task);
+    }
+    return this.task;
+  }
+
+  /** Reads ahead what a key is likely to ask for. */
+  prefetch() {
+    if (this.isPending && Number(this.task.argumentsBytes?.text ?? 0) < PREFETCHED_BYTES) this.whole().catch(() => {});
+  }
+
   /** A toggle by hand, unlike the openings by the page itself. */
   toggle() {
     this.open(!this.isOpen);
+    this.isOpenedByHand = this.isOpen;
     this.host.opened(this, this.isOpen);
   }
 
   open(isOpen) {
-    if (isOpen && !this.detail) {
-      this.detail = new Detail(this, (verb, reason) => this.host.decide(this, verb, reason));
-      this.part('.line').after(this.detail.element);
-      this.detail.update(this.task);
-    }
+    if (isOpen) this.putDetail();
     if (this.detail) this.detail.element.hidden = !isOpen;
     this.element.classList.remove('held');
     this.element.style.height = '';
     this.element.classList.toggle('open', isOpen);
     this.part('.more').setAttribute('aria-expanded', String(isOpen));
-    if (isOpen) this.detail.shown();
+    if (isOpen) this.detail?.shown();
+  }
+
+  putDetail() {
+    if (this.task.isRow) this.lookUp();
+    if (this.detail || this.task.isRow) return;
+    this.detail = new Detail(this, (verb, reason) => this.host.decide(this, verb, reason));
+    this.part('.line').after(this.detail.element);
+    this.detail.update(this.task);
+  }
+
+  /* The line does not say all of it: the rest is asked for when somebody looks. */
+  async lookUp() {
+    try {
+      await this.whole();
+    } catch (error) {
+      this.setProblem(error.message);
+    }
+    if (this.detail || this.task.isRow || !this.isOpen) return;
+    this.putDetail();
+    this.detail.shown();
   }
 
   /** Shows the task as it is now. */
-  update(task) {
+  update(given) {
+    const task = this.merged(given);
     const isNew = this.task?.summary !== task.summary || this.task?.arguments !== task.arguments;
+    this.given = given;
     this.task = task;
     this.element.dataset.state = task.state;
     this.element.dataset.risk = task.risk ?? '';
@@ -106,6 +156,8 @@ export class Row {
     if (!this.isPending) this.pick(false);
     this.part('.pick').hidden = !this.isPending;
     this.tick();
+    // Only the whole task says who ended an approved call.
+    if (task.isRow && (this.isOpen || (task.state === 'cancelled' && task.decidedBy))) this.lookUp();
   }
 
   putVotes() {
@@ -153,6 +205,7 @@ export class Row {
   }
 
   setProblem(text) {
+    this.problem = text; // also for the line of a stack
     putText(this.part('.problem'), text);
   }
 }

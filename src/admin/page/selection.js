@@ -5,12 +5,16 @@ import { may } from './votes.js';
 const byId = (id) => document.getElementById(id);
 
 export class Selection {
-  /** `rows()`: rows that wait, in the order of the list; `decide(rows, verb)` for a press of a button. */
-  constructor({ rows, groups, decide }) {
+  /** `rows()`: rows that wait and are known, in the order of the list; `matching()`: how many calls there are;
+   * `every()` reads them; `decide(selection, verb)` for a press of a button. */
+  constructor({ rows, stacks, matching, every, decide }) {
     this.rows = rows;
-    this.groups = groups;
+    this.stacks = stacks;
+    this.matching = matching;
+    this.every = every;
+    this.isAll = false; // also the calls that are not known here
     this.last = null;
-    for (const verb of ['approve', 'reject']) byId(`selection-${verb}`).addEventListener('click', () => decide(this.picked(verb), verb));
+    for (const verb of ['approve', 'reject']) byId(`selection-${verb}`).addEventListener('click', () => decide(this, verb));
     byId('selection-clear').addEventListener('click', () => this.clear());
     byId('select-all').addEventListener('click', () => this.all(byId('select-all').checked));
   }
@@ -20,8 +24,14 @@ export class Selection {
     return this.rows().filter((row) => row.isPicked && (!verb || may(row.task, verb)));
   }
 
+  /** The calls of a decision: all that match only to reject them, because nobody has seen those that were not loaded. */
+  async chosen(verb) {
+    return this.isAll && verb === 'reject' ? this.every() : this.picked(verb);
+  }
+
   pick(row, isPicked, isRange = false) {
-    const rows = this.rows().filter((other) => !other.element.hidden);
+    this.isAll = false;
+    const rows = this.rows().filter((other) => !other.element.hidden || !other.element.isConnected);
     const [from, to] = [rows.indexOf(this.last), rows.indexOf(row)];
     if (isRange && from >= 0 && to >= 0) for (const other of rows.slice(Math.min(from, to), Math.max(from, to) + 1)) other.pick(isPicked);
     else row.pick(isPicked);
@@ -30,6 +40,7 @@ export class Selection {
   }
 
   all(isPicked) {
+    this.isAll = isPicked && this.matching() > this.rows().length;
     for (const row of this.rows()) row.pick(isPicked);
     this.show();
   }
@@ -42,11 +53,13 @@ export class Selection {
     const rows = this.rows();
     const picked = rows.filter((row) => row.isPicked);
     byId('selection').hidden = picked.length === 0;
-    byId('selection-count').textContent = `${plural(picked.length, 'call')} selected`;
+    if (picked.length === 0) this.isAll = false;
+    const count = this.isAll ? Math.max(this.matching(), picked.length) : picked.length;
+    byId('selection-count').textContent = `${plural(count, 'call')} selected${count > picked.length ? `; ${picked.length.toLocaleString()} of them, which are loaded, can be approved` : ''}`;
     for (const verb of ['approve', 'reject']) byId(`selection-${verb}`).hidden = !picked.some((row) => may(row.task, verb));
     byId('select-all').checked = picked.length > 0 && picked.length === rows.length;
     byId('select-all').indeterminate = picked.length > 0 && picked.length < rows.length;
-    for (const group of this.groups()) group.showPicked();
+    for (const stack of this.stacks()) stack.showPicked();
     for (const row of rows) row.element.classList.toggle('picked', row.isPicked);
   }
 }

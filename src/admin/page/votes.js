@@ -16,22 +16,27 @@ export const may = (task, verb) => task.you.get(verb) === true;
 export const whyNot = (task) => (may(task, 'approve') ? '' : WHY_NOT[task.you.get('code')] ?? '');
 
 /** Whether this vote must have a reason. */
-export const needsReason = (task, verb) => verb === 'emergency' || task.reasons.get(verb) === 'required';
+export const needsReason = (task, verb) => verb === 'emergency' || task.reasons?.get(verb) === 'required';
 
 /** How many persons must approve. */
-export const neededOf = (task) => task.quorum.members.reduce((sum, [, number]) => sum + Number(number.text), 0);
+export function neededOf(task) {
+  const sum = (object) => object.members.reduce((all, [, number]) => all + Number(number.text), 0);
+  return task.quorum ? sum(task.quorum) : sum(task.missing) + approvalsOf(task).length;
+}
+
+const approvalsOf = (task) => task.votes.filter((vote) => vote.get('verb') === 'approve');
 
 /** {count: n} or {GROUP: n} in words: "1 more", "1 of dba, 2 of security". */
 function missingOf(task) {
   const count = task.missing.get('count');
-  if (count !== undefined && task.quorum.get('count') !== undefined) return `${count.text} more`;
+  if (count !== undefined && (!task.quorum || task.quorum.get('count') !== undefined)) return `${count.text} more`;
   return task.missing.members.map(([group, number]) => `${number.text} of ${group}`).join(', ');
 }
 
 /** Votes as a sentence: "1 of 2: alice; needs 1 of security". '' where one person decides. */
 export function votesOf(task) {
   const needed = neededOf(task);
-  const approvals = task.votes.filter((vote) => vote.get('verb') === 'approve');
+  const approvals = approvalsOf(task);
   if (needed < 2 && approvals.length < 2 && !task.emergency) return '';
   const names = approvals.map((vote) => `${vote.get('person')}${vote.get('reason') ? ` (“${vote.get('reason')}”)` : ''}`);
   const said = `${task.emergency ? 'In an emergency, alone' : `${approvals.length} of ${needed}`}${names.length > 0 ? `: ${names.join(', ')}` : ''}`;
@@ -52,7 +57,9 @@ export function bySoonest(a, b) {
 export function outcomeOf(task, timeText) {
   if (isPending(task)) return '';
   // Another person may have stopped the call later: only the message names that one.
-  const wasApproved = task.decidedBy && task.executeBy;
+  const wasApproved = task.decidedBy && (task.executeBy || task.wasApproved);
+  // A row does not say whether the call was approved before it was ended.
+  if (task.isRow && task.state === 'cancelled' && !wasApproved) return task.statusMessage;
   const verb = wasApproved ? 'Approved' : { rejected: 'Rejected', cancelled: 'Cancelled' }[task.state] ?? 'Approved';
   const said = [];
   if (task.decidedBy) said.push(`${verb} by ${task.decidedBy}${task.decidedAt ? `, ${timeText(task.decidedAt)}` : ''}`);

@@ -106,7 +106,7 @@ test('high risk: approved only by who types the name of the tool; rejected witho
 test('high risk is left out of a decision over many', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const risky = (await client.createTask('drop_table', { database: 'crm' })).taskId;
-  const others = [(await client.createTask('plain', { n: 1 })).taskId, (await client.createTask('plain', { n: 2 })).taskId];
+  const others = [(await client.createTask('plain', { n: 1 })).taskId, (await client.createTask('ghost', { n: 2 })).taskId];
   for (const id of [risky, ...others]) await row(id).locator('.pick').check();
   await page.locator('#selection-approve').click();
   await page.getByText('1 call of high risk is left out').waitFor();
@@ -126,9 +126,9 @@ test('a tool that the server does not list, and one of which it says nothing', {
 
 test('the dialog shows the whole of each request, and its decision goes with the digests of what it shows', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
-  const call = async (params) => (await client.result('tools/call', { name: 'plain', task: { ttl: 600_000 }, ...params })).task.taskId;
+  const call = async (params, name = 'plain') => (await client.result('tools/call', { name, task: { ttl: 600_000 }, ...params })).task.taskId;
   const first = await call({ arguments: { pad: 'x'.repeat(400), db: 'PRODUCTION-1' }, _meta: { note: 'in meta' }, extra: 'in params' });
-  const second = await call({ arguments: { pad: 'y'.repeat(400), db: 'PRODUCTION-2' } });
+  const second = await call({ arguments: { pad: 'y'.repeat(400), db: 'PRODUCTION-2' } }, 'ghost');
   const digests = new Map();
   for (const id of [first, second]) digests.set(id, (await admin.task(id)).requestDigest);
   const sent = [];
@@ -139,6 +139,7 @@ test('the dialog shows the whole of each request, and its decision goes with the
   const dialog = page.locator('#decide');
   await row(first).focus();
   await page.keyboard.press('a');
+  await page.locator('#decide').waitFor();
   for (const text of ['PRODUCTION-1', 'in meta', 'in params']) await dialog.getByText(text).waitFor();
   await page.locator('#dialog-cancel').click();
   for (const id of [first, second]) await row(id).locator('.pick').check();
@@ -177,10 +178,12 @@ test('an approval waits until the end of each part of the request was on screen;
   const confirm = page.locator('#dialog-confirm');
   await box.focus();
   await page.keyboard.press('r');
+  await page.locator('#decide').waitFor();
   assert.deepEqual([await isDisabled(confirm), await dialog.locator('.unseen').isVisible()], [false, false]);
   await page.locator('#dialog-cancel').click();
   await box.focus();
   await page.keyboard.press('a');
+  await page.locator('#decide').waitFor();
   assert.equal(await isDisabled(confirm), true, 'it has ends of its own');
   await dialog.getByText('on screen: the arguments, the metadata.').waitFor();
   await page.keyboard.press('Enter');
@@ -201,6 +204,7 @@ test('an approval waits until the end of each part of the request was on screen;
   const short = await ask({ arguments: { a: 1 } });
   await row(short).focus();
   await page.keyboard.press('a');
+  await page.locator('#decide').waitFor();
   await page.keyboard.press('Enter');
   await admin.inState(short, 'completed');
   await page.locator('h1').hover();

@@ -74,20 +74,24 @@ test('the focus and a half-typed reason stay while calls come above and go', { s
   assert.equal(await row(slow).locator('.reason').inputValue(), 'half a reason');
   assert.equal(await page.locator('#arrange').textContent(), 'Arrange: 1 decided, 2 new');
   await page.locator('#arrange').click();
-  await page.locator('.group').waitFor(); // the equal ones
+  assert.equal(await page.locator('.stack .tool').textContent(), 'deploy × 2');
   assert.equal(await page.locator(`#decided [data-task-id="${urgent}"]`).count(), 1);
   assert.equal(await page.locator('#arrange').isVisible(), false);
   assert.equal(await row(slow).locator('.reason').inputValue(), 'half a reason');
 });
 
-test('equal calls become one line with their number, and a single one again', { skip }, async (t) => {
+test('alike calls become one line with their number, and a single one again', { skip }, async (t) => {
   const { admin, page, call, row } = await stage(t);
   const calls = [await call('deploy', { to: 'a' }), await call('deploy', { to: 'a' }), await call('deploy', { to: 'b' })];
-  await row(calls[2]).waitFor();
-  await page.locator('.group').waitFor();
-  assert.deepEqual(await page.locator('.group .tool').allTextContents(), ['deploy × 2']);
+  await page.locator('.stack').getByText('deploy × 3').waitFor();
   await admin.reject(calls[0]);
-  await page.locator('.group').waitFor({ state: 'detached' });
+  await page.locator('.stack').getByText('deploy × 2').waitFor();
+  await page.locator('.stack .more').click();
+  assert.deepEqual(await page.locator('.stack tbody td.value').allTextContents(), ['"a"', '"b"']);
+  await page.locator('h1').hover();
+  await page.locator('#waiting').focus();
+  await admin.reject(calls[2]);
+  await page.locator('.stack').waitFor({ state: 'detached' });
   assert.equal(await row(calls[1]).isVisible(), true);
 });
 
@@ -109,7 +113,7 @@ test('notifications: for who asks, and looks elsewhere; without arguments; off a
   await row(await call('deploy', { n: 1 })).waitFor();
   await page.locator('#notify').click();
   await page.getByRole('button', { name: 'Notifications on', pressed: true }).waitFor();
-  await row(await call('deploy', { n: 2 })).waitFor();
+  await row(await call('pay', { n: 2 })).waitFor();
   assert.deepEqual(await told(), [], 'who looks at the page sees it there');
   await hide('hidden');
   await row(await call('deploy\u202e', { secret: 'x' })).waitFor();
@@ -118,7 +122,8 @@ test('notifications: for who asks, and looks elsewhere; without arguments; off a
   assert.match(body, /^Asked by unverified "raw-client \(session \w+\)"$/);
   assert.equal(more.length, 0);
   await page.locator('#notify').click();
-  await row(await call('deploy', { n: 4 })).waitFor();
+  await call('deploy', { n: 4 });
+  await page.locator('.stack').getByText('deploy × 2').waitFor();
   assert.equal((await told()).length, 1);
   await page.locator('#notify').click();
   await hide('visible');

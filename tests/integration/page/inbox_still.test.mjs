@@ -8,11 +8,11 @@ import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
 import { until } from '../lib/wait.mjs';
 
-/** `count` calls of one tool, in the order in which they run out. */
+/** `count` calls of as many tools, in the order in which they run out. */
 async function stage(t, count) {
-  const all = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m'), upstream: { tools: [tool('deploy')] } });
+  const all = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m'), upstream: { tools: Array.from({ length: 100 }, (_, n) => tool(`deploy_${n}`)) } });
   const client = await all.connect();
-  const call = async (n) => (await client.createTask('deploy', { n }, { ttl: 3_600_000 })).taskId;
+  const call = async (n) => (await client.createTask(`deploy_${n}`, { n }, { ttl: 3_600_000 })).taskId;
   const ids = [];
   for (let n = 0; n < count; n += 1) ids.push(await call(n));
   const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 900 } });
@@ -25,8 +25,12 @@ async function stage(t, count) {
     ids,
     call,
     row,
+    /* The dialog comes once the whole call is read. */
     press: async (...keys) => {
-      for (const key of keys) await page.keyboard.press(key);
+      for (const [at, key] of keys.entries()) {
+        if (key === 'Enter' && keys[at - 1] === 'a' && (await page.evaluate(() => document.activeElement.dataset.state === 'pending'))) await page.locator('#decide').waitFor();
+        await page.keyboard.press(key);
+      }
     },
     focused: () => page.evaluate(() => document.activeElement.dataset.taskId),
     places: () => page.locator('#pending > li').evaluateAll((rows) => rows.map((element) => [element.dataset.taskId, element.getBoundingClientRect().y, element.offsetHeight])),
@@ -52,7 +56,7 @@ for (const [name, count] of [['lines', 7], ['open cards', 3]]) {
     assert.equal(await row(first).locator('.outcome').isVisible(), true);
     assert.equal(await focused(), first);
     await press('a', 'Enter');
-    assert.match(await said(), /^deploy does not wait any more\. Rejected by admin/);
+    assert.match(await said(), /^deploy_0 does not wait any more\. Rejected by admin/);
     await press('r', 'Enter', 'x');
     assert.equal(await page.locator('#decide').isVisible(), false);
     assert.equal((await admin.task(second)).state, 'pending');
@@ -91,6 +95,7 @@ test('j a Enter, repeated, decides each call once', { skip }, async (t) => {
 test('a dialog whose call is decided meanwhile says so, and decides nothing', { skip }, async (t) => {
   const { admin, page, ids, press } = await stage(t, 6);
   await press('j', 'a');
+  await page.locator('#decide').waitFor();
   const confirm = page.locator('#dialog-confirm');
   assert.equal(await confirm.isEnabled(), true);
   await admin.reject(ids[0], 'no');
@@ -113,7 +118,7 @@ test('keys that are pressed before the answer to a decision are dropped', { skip
   const sent = page.waitForRequest('**/approve');
   await press('j', 'a', 'Enter');
   await sent;
-  await press('j', 'a', 'Enter', 'r', 'Enter');
+  for (const key of ['j', 'a', 'Enter', 'r', 'Enter']) await page.keyboard.press(key);
   assert.match(await said(), /on its way/);
   assert.equal(await focused(), ids[0]);
   assert.equal(await page.locator('#decide').isVisible(), false);

@@ -144,9 +144,9 @@ test('arguments are text: no markup runs, no character hides, no digit is lost',
 
 test('members beside the arguments are shown as they are; of most calls there is nothing', { skip }, async (t) => {
   const { client, row } = await stage(t);
-  const call = async (more) => (await client.result('tools/call', { name: 'pay', arguments: {}, task: {}, ...more })).task.taskId;
+  const call = async (more, name = 'pay') => (await client.result('tools/call', { name, arguments: {}, task: {}, ...more })).task.taskId;
   const full = await call({ _meta: { progressToken: 1, tenant: '<b>prod</b>\u202e' }, force: [true] });
-  const plain = await call({ _meta: { progressToken: 2 } });
+  const plain = await call({ _meta: { progressToken: 2 } }, 'delete_user');
   await row(full).locator('.meta').waitFor();
   assert.deepEqual(JSON.parse(await row(full).locator('.meta').textContent()), { tenant: '<b>prod</b>\u202e' });
   assert.doesNotMatch(await row(full).locator('.meta').textContent(), /\u202e/);
@@ -204,13 +204,14 @@ test('a mark stands in words beside the tool, the caller and the value that it i
   assert.deepEqual((await notes('.meta'))[0][1], '"control characters"');
   await box.focus();
   await page.keyboard.press('a');
+  await page.locator('#decide').waitFor();
   assert.deepEqual(await page.locator('#dialog-asker .json-note, #dialog-arguments .json-note, #dialog-more .json-note').count(), 4);
 });
 
 test('a call without end keeps nobody from the others', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const numbers = Array.from({ length: 200_000 }, (_, i) => i);
-  const calls = [['pay', { numbers, text: 'é\u202e' }], ['pay', { ['x\n'.repeat(75_000)]: 1 }], ['pay', { text: '\u0001'.repeat(300_000) }], [`pay${'\u0001'.repeat(150_000)}`, {}]];
+  const calls = [['pay', { numbers, text: 'é\u202e' }], ['pay_2', { ['x\n'.repeat(75_000)]: 1 }], ['pay_3', { text: '\u0001'.repeat(300_000) }], [`pay${'\u0001'.repeat(150_000)}`, {}]];
   for (const [name, args] of calls) {
     const { taskId } = await client.createTask(name, args);
     const box = row(taskId).locator('.arguments');
@@ -220,7 +221,7 @@ test('a call without end keeps nobody from the others', { skip }, async (t) => {
     assert.deepEqual(JSON.parse(text), args);
     assert.doesNotMatch(text, /[\u202e\u0001]/);
     assert.ok((await row(taskId).boundingBox()).height < 1500, 'the next call is not out of reach');
-    assert.equal(await row(taskId).getByText('a name of 900,003 characters').count(), name === 'pay' ? 0 : 1);
+    assert.equal(await row(taskId).getByText('a name of 900,003 characters').count(), name.length < 100 ? 0 : 1);
   }
   const { taskId } = await client.createTask('delete_user');
   await row(taskId).locator('.end-of-request').scrollIntoViewIfNeeded();

@@ -64,7 +64,7 @@ test('a vote: what is missing, who has voted; taken back; decided by the votes o
 
 test('"For me" leaves what waits for my vote, as mine=true does', { skip }, async (t) => {
   const { client, page, row, taskId, as } = await stage(t, { quorum: 2 });
-  const other = (await client.createTask('delete_user', { n: 2 })).taskId;
+  const other = (await client.createTask('delete_group', { n: 2 })).taskId;
   const own = (await as('alice').post('/api/v1/calls', { source: 'up', tool: 'delete_user', arguments: { n: 3 } })).json.id;
   for (const id of [taskId, other, own]) await page.locator(`[data-task-id="${id}"]`).waitFor();
   await row.locator('button.approve').click();

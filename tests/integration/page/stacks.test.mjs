@@ -1,0 +1,62 @@
+// Many calls of one agent on the operators' page: one line, a table of what differs, decisions on all or some. Needs Debian's Chromium.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { picture, violations } from '../lib/axe.mjs';
+import { noBrowser as skip, openPage } from '../lib/browser.mjs';
+import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
+import { scene } from '../lib/scene.mjs';
+import { tool } from '../lib/upstream.mjs';
+import { until } from '../lib/wait.mjs';
+
+const COUNT = 230;
+
+test('an agent with hundreds of calls is one line; some are approved, all are rejected, and the counts are true', { skip }, async (t) => {
+  const { gateway, admin, connect } = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m'), upstream: { tools: [tool('restart'), tool('pay')] }, config: { limits: { pending_per_principal: 400 } } });
+  const client = await connect();
+  const create = (name, args) => client.createTask(name, args, { ttl: 3_600_000 }).then(({ taskId }) => taskId);
+  const ids = [await create('restart', { host: 'db-0', region: 'eu', at: { rack: [0, 1] } })];
+  for (let i = 1; i < COUNT; i += 50) ids.push(...(await Promise.all(Array.from({ length: Math.min(50, COUNT - i) }, (_, j) => create('restart', { host: `db-${i + j}`, region: 'eu', at: { rack: [i + j, 1] } })))));
+  await create('pay', { sum: 1 });
+  const page = await openPage(t, gateway.adminUrl, { viewport: { width: 1280, height: 900 } });
+  const session = await page.context().newCDPSession(page);
+  let bytes = 0;
+  session.on('Network.dataReceived', ({ encodedDataLength }) => (bytes += encodedDataLength));
+  await session.send('Network.enable');
+  await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  const stack = page.locator('#pending > li[data-stack]');
+  await stack.getByText(`restart × ${COUNT}`).waitFor();
+  assert.ok(bytes > 10_000 && bytes < 150 * 1024, `${bytes} bytes`);
+  assert.equal(await page.locator('#pending-count').textContent(), String(COUNT + 1));
+  assert.deepEqual(await page.locator('#pending > li').evaluateAll((all) => all.map(({ dataset }) => Boolean(dataset.stack))), [true, false]);
+
+  await stack.locator('.line > .more').click();
+  const lines = stack.locator('tbody tr');
+  await lines.nth(199).waitFor();
+  assert.deepEqual(await stack.locator('th').allTextContents(), ['Selected', 'host', 'at.rack[0]', 'Call'], 'the paths that differ');
+  assert.deepEqual(await lines.first().locator('td.value').allTextContents(), ['"db-0"', '0']);
+  await stack.getByText(`Show more (${COUNT - 200} are not shown)`).waitFor();
+  assert.deepEqual(await violations(page), []);
+  await picture(page, 'stack');
+
+  const some = await lines.evaluateAll((all) => all.slice(0, 2).map(({ dataset }) => dataset.call));
+  for (const id of some) await stack.locator(`[data-call="${id}"] input`).check();
+  await stack.getByRole('button', { name: /^Approve 2 selected…/ }).click();
+  await page.locator('#decide').getByText('Approve: 2 calls').waitFor();
+  for (const end of await page.locator('#dialog-list .end-of-request').all()) await end.scrollIntoViewIfNeeded();
+  await page.locator('#dialog-confirm').click();
+  for (const id of some) await admin.inState(id, 'completed');
+  await stack.getByText(`restart × ${COUNT - 2}`).waitFor();
+
+  await page.locator('#select-all').check();
+  await page.getByText(`${COUNT - 1} calls selected; 199 of them, which are loaded, can be approved`).waitFor();
+  await page.locator('#selection-reject').click();
+  await page.locator('#decide').getByText(`Reject: ${COUNT - 1} calls`).waitFor();
+  assert.equal(await page.locator('#dialog-list > li').count(), 201);
+  await page.locator('#dialog-confirm').click();
+  await until(async () => (await admin.get('/api/v1/inbox')).json.waiting === 0, 'the end of all calls');
+  await until(async () => (await page.locator('#pending-count').textContent()) === '', 'no call on the page');
+  await page.locator('h1').hover();
+  await page.locator('#search').focus();
+  await stack.waitFor({ state: 'detached' });
+  assert.match(await page.title(), /^taskgate/);
+});
