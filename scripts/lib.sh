@@ -82,18 +82,28 @@ configure_in() {
     }
 }
 
-# And brings it up to date: build_in FOLDER [MESON OPTION…]. Two that begin together build one after the other.
-build_in() {
-    local folder=$1
+# one_at_a_time FOLDER COMMAND…: of two that would change a folder at once, one waits.
+one_at_a_time() {
+    own_folder "$1"
     (
         flock 9
-        configure_in "$@" || return 1
-        say "building ${folder#"$root"/}"
-        ninja -C "$folder" >&2 || {
-            printf '%s\n' "the build in $folder failed; the compiler's message is above" >&2
-            return 1
-        }
-    ) 9<"$root/scripts"
+        "${@:2}"
+    ) 9<"$1"
+}
+
+configure_and_build() {
+    local folder=$1
+    configure_in "$@" || return 1
+    say "building ${folder#"$root"/}"
+    ninja -C "$folder" >&2 || {
+        printf '%s\n' "the build in $folder failed; the compiler's message is above" >&2
+        return 1
+    }
+}
+
+# And brings it up to date: build_in FOLDER [MESON OPTION…]
+build_in() {
+    one_at_a_time "$1" configure_and_build "$@"
 }
 
 # The programs as a user runs them: optimised, with symbols, without the unit tests.
