@@ -134,10 +134,31 @@ static void append_escaped(struct buffer *buffer, unsigned c)
     }
 }
 
+#define EACH_BYTE(value) (UINT64_MAX / UINT8_MAX * (uint64_t)(value))
+
+static bool has_zero(uint64_t bytes)
+{
+    return (bytes - EACH_BYTE(1)) & ~bytes & EACH_BYTE(0x80);
+}
+
+/* Whether one of eight bytes is a control character, a quote, a backslash or not of ASCII. */
+static bool is_special(uint64_t bytes)
+{
+    uint64_t low = (bytes - EACH_BYTE(0x20)) & ~bytes, high = bytes | (bytes + EACH_BYTE(1));
+    return ((low | high) & EACH_BYTE(0x80)) || has_zero(bytes ^ EACH_BYTE('"')) ||
+           has_zero(bytes ^ EACH_BYTE('\\'));
+}
+
 /* How many bytes stand for themselves. */
 static size_t plain_length(struct str s)
 {
     size_t i = 0;
+    uint64_t bytes;
+    for (; s.length - i >= sizeof bytes; i += sizeof bytes) {
+        memcpy(&bytes, s.bytes + i, sizeof bytes);
+        if (is_special(bytes))
+            break;
+    }
     while (i < s.length && (unsigned char)(s.bytes[i] - 0x20) < 0x5F && s.bytes[i] != '"' &&
            s.bytes[i] != '\\')
         i++;

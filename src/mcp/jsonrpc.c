@@ -135,6 +135,7 @@ void jsonrpc_write_error(struct buffer *out, struct str id, enum jsonrpc_error e
 
 void jsonrpc_write_result(struct buffer *out, struct str id, struct str result)
 {
+    buffer_reserve(out, id.length + result.length + 64);
     write_head(out, id, "result");
     buffer_append(out, result);
     buffer_append_char(out, '}');

@@ -56,20 +56,27 @@ enum mcp_announcing pseudo_tools_announcing(const struct call *call)
 }
 
 /* A client with neither session nor token has no inbox, so it can wait for no activity. */
-static bool is_offered(const struct call *call, enum config_pseudo_tool tool)
+static bool has_inbox(const struct call *call)
 {
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_call(call, key);
+    return key[0] != '\0';
+}
+
+static bool is_offered(const struct call *call, enum config_pseudo_tool tool)
+{
     return config_pseudo_offers(&call->snapshot->config->pseudo, tool) &&
-           pseudo_names_is_of_era(call, tool) && (key[0] || tool != PSEUDO_TOOL_AWAIT_ACTIVITY);
+           pseudo_names_is_of_era(call, tool) &&
+           (tool != PSEUDO_TOOL_AWAIT_ACTIVITY || has_inbox(call));
 }
 
 struct tool_names pseudo_tools_names(const struct call *call)
 {
     struct tool_names names = {.prefix = call->snapshot->config->pseudo.prefix};
     for (size_t i = 0; i < PSEUDO_TOOL_COUNT; i++) {
-        if (is_offered(call, tools[i].id))
-            names.offered |= 1U << tools[i].id;
+        if (!is_offered(call, tools[i].id))
+            continue; /* nothing names it */
+        names.offered |= 1U << tools[i].id;
         if (pseudo_names_has_upstream(call, str_from(config_pseudo_tool_name(tools[i].id))))
             names.prefixed |= 1U << tools[i].id;
     }

@@ -257,8 +257,10 @@ static void read_version(const struct call *call, char *version, size_t size)
         char c = header.bytes[i];
         is_version = form[i] == 'd' ? c >= '0' && c <= '9' : c == form[i];
     }
-    if (is_version)
-        snprintf(version, size, "%.*s", STR_ARGS(header));
+    if (!is_version || header.length >= size)
+        return;
+    memcpy(version, header.bytes, header.length);
+    version[header.length] = '\0';
 }
 
 static void copy_json_text(char *to, size_t size, struct str json)
@@ -286,11 +288,12 @@ static void read_declarations(struct call *call)
 static void use_source_values(struct call *call)
 {
     struct mcp_capabilities last;
-    catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id), &last);
+    bool is_known =
+        catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id), &last);
     call->facts = (struct session_facts){
         .server.has_tasks = last.tasks,
         .server.has_task_status = last.task_status,
-        .server.lacks_resources = lacks_resources(call),
+        .server.lacks_resources = is_known && !last.resources,
     };
     read_version(call, call->facts.version, sizeof call->facts.version);
     if (!call->dialect->has_sessions)

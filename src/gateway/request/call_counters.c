@@ -73,15 +73,17 @@ static struct str label_of(const struct counted_tool *tool)
                : STR("__unlisted__");
 }
 
-/* The slot of a listed name. NULL: there is none for such a name. */
+/* The slot of a listed name. NULL: there is none for such a name, which is counted under `label`.
+ */
 static struct tool_counters *slot_of(const struct mcp_method *method,
-                                     const struct counted_tool *tool)
+                                     const struct counted_tool *tool, struct str *label)
 {
     struct str name = tool->name;
     struct tool_counters *counters = &of_tools[place_of(method, name) % SLOTS];
     if (is_of(&counters->subject, method, name))
         return counters;
-    if (name.length > TEXT_BYTES || !str_equal(label_of(tool), name))
+    *label = label_of(tool);
+    if (name.length > TEXT_BYTES || !str_equal(*label, name))
         return NULL;
     memset(counters, 0, sizeof *counters);
     set_subject(&counters->subject, method, name);
@@ -92,9 +94,9 @@ void call_counters_answered(const struct mcp_method *method, const struct counte
                             const char *outcome, int64_t elapsed_ms)
 {
     struct str name = str_from(method ? method->name : "http"), word = str_from(outcome);
-    struct tool_counters *counters = slot_of(method, tool);
+    struct str label;
+    struct tool_counters *counters = slot_of(method, tool, &label);
     if (!counters) {
-        struct str label = label_of(tool);
         metrics_count(METRIC_REQUESTS, name, label, word);
         metrics_observe(METRIC_REQUEST_DURATION, (double)elapsed_ms, METRIC_LABELS(name, label));
         return;

@@ -84,43 +84,54 @@ static void write_text_of(struct buffer *out, struct str json)
         json_decode_string(json, out);
 }
 
-static void write_seconds(struct buffer *out, struct str data, const struct task *task)
+static struct str alternative_of(struct str object)
+{
+    return json_path(object, "data", "alternative");
+}
+
+static void write_seconds(struct buffer *out, struct str object, const struct task *task)
 {
     if (task)
         buffer_append_format(out, "%" PRId64, (task->decide_by_ms - task->created_ms) / 1000);
     else
-        buffer_append(out, json_member(data, "retry_after"));
+        buffer_append(out, json_path(object, "data", "retry_after"));
 }
 
-static void write_named(struct buffer *out, const struct call *call, struct str name,
-                        struct str data, const struct task *task)
+static void write_reason(struct buffer *out, struct str reason)
 {
-    struct str alternative = json_member(data, "alternative"), reason = json_member(data, "reason");
-    if (str_equal(name, STR("tool")))
-        buffer_append(out, task ? str_from(task->tool) : call_tool(call));
-    else if (str_equal(name, STR("person")))
-        buffer_append_text(out, task && *task->decided_by ? task->decided_by : "an operator");
-    else if (str_equal(name, STR("seconds")))
-        write_seconds(out, data, task);
-    else if (str_equal(name, STR("other")))
-        write_text_of(out, json_member(alternative, "tool"));
-    else if (str_equal(name, STR("server")))
-        write_text_of(out, json_path(alternative, "arguments", "server"));
-    else if (reason.length > 0) {
+    if (reason.length > 0) {
         buffer_append_text(out, ": ");
         write_text_of(out, reason);
     }
 }
 
+/* Of the error object only what the text names is looked up. */
+static void write_named(struct buffer *out, const struct call *call, struct str name,
+                        struct str object, const struct task *task)
+{
+    if (str_equal(name, STR("tool")))
+        buffer_append(out, task ? str_from(task->tool) : call_tool(call));
+    else if (str_equal(name, STR("person")))
+        buffer_append_text(out, task && *task->decided_by ? task->decided_by : "an operator");
+    else if (str_equal(name, STR("seconds")))
+        write_seconds(out, object, task);
+    else if (str_equal(name, STR("other")))
+        write_text_of(out, json_member(alternative_of(object), "tool"));
+    else if (str_equal(name, STR("server")))
+        write_text_of(out, json_path(alternative_of(object), "arguments", "server"));
+    else
+        write_reason(out, json_path(object, "data", "reason"));
+}
+
 /* Fills in each name in braces in `template`. */
-static void fill(struct buffer *out, const char *template, const struct call *call, struct str data,
-                 const struct task *task)
+static void fill(struct buffer *out, const char *template, const struct call *call,
+                 struct str object, const struct task *task)
 {
     const char *open, *rest = template;
     while ((open = strchr(rest, '{'))) {
         const char *close = strchr(open, '}');
         buffer_append(out, str_slice(rest, (size_t)(open - rest)));
-        write_named(out, call, str_slice(open + 1, (size_t)(close - open - 1)), data, task);
+        write_named(out, call, str_slice(open + 1, (size_t)(close - open - 1)), object, task);
         rest = close + 1;
     }
     buffer_append_text(out, rest);
@@ -138,12 +149,11 @@ void refusal_write_text(struct buffer *out, const struct call *call, enum jsonrp
 {
     const struct refusal *refusal =
         &refusals[may_have_run(error, task) ? JSONRPC_OUTCOME_UNKNOWN : error];
-    struct str data = json_member(object, "data");
-    fill(out, refusal->sentence, call, data, task);
-    if (error == JSONRPC_TASK_REQUIRED && json_member(data, "alternative").length == 0)
+    fill(out, refusal->sentence, call, object, task);
+    if (error == JSONRPC_TASK_REQUIRED && alternative_of(object).length == 0)
         return; /* no other way is offered */
     buffer_append_char(out, ' ');
-    fill(out, refusal->advice, call, data, task);
+    fill(out, refusal->advice, call, object, task);
 }
 
 void refusal_write_result(struct buffer *out, const struct call *call, enum jsonrpc_error error,
@@ -151,6 +161,7 @@ void refusal_write_result(struct buffer *out, const struct call *call, enum json
 {
     struct buffer text;
     buffer_init(&text);
+    buffer_reserve(out, 2 * object.length + 128);
     refusal_write_text(&text, call, error, object, task);
     buffer_append_text(out, "{\"content\":[{\"type\":\"text\",\"text\":");
     buffer_append_json_string(out, buffer_str(&text));

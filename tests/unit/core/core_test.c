@@ -172,6 +172,29 @@ START_TEST(blanks_are_no_content)
 }
 END_TEST
 
+/* Eight bytes are looked at together: each byte at each place among them is as it is alone. */
+START_TEST(a_byte_of_a_json_string_is_the_same_at_each_place)
+{
+    char text[17];
+    struct buffer alone, whole, expected;
+    buffer_init(&alone), buffer_init(&whole), buffer_init(&expected);
+    for (int byte = 0; byte <= UINT8_MAX; byte++) {
+        for (size_t place = 0; place < sizeof text; place++) {
+            memset(text, 'a', sizeof text);
+            text[place] = (char)byte;
+            buffer_clear(&alone), buffer_clear(&whole), buffer_clear(&expected);
+            buffer_append_json_string(&alone, str_slice(text + place, 1));
+            buffer_append_json_string(&whole, str_slice(text, sizeof text));
+            buffer_append_format(&expected, "\"%.*s%.*s%.*s\"", (int)place, "aaaaaaaaaaaaaaaa",
+                                 (int)alone.length - 2, alone.bytes + 1,
+                                 (int)(sizeof text - 1 - place), "aaaaaaaaaaaaaaaa");
+            ck_assert(str_equal(buffer_str(&whole), buffer_str(&expected)));
+        }
+    }
+    buffer_finish(&alone), buffer_finish(&whole), buffer_finish(&expected);
+}
+END_TEST
+
 START_TEST(buffer_grows_drops_and_gives_away)
 {
     struct buffer buffer;
@@ -381,6 +404,7 @@ int main(void)
     tcase_add_test(tests, cut_splits_at_the_first_separator);
     tcase_add_test(tests, joined_texts_are_cut_to_their_room);
     tcase_add_test(tests, json_strings_hide_nothing_and_mislead_nobody);
+    tcase_add_test(tests, a_byte_of_a_json_string_is_the_same_at_each_place);
     tcase_add_test(tests, each_hidden_character_is_spelt_out);
     tcase_add_test(tests, letters_from_right_to_left_are_isolated);
     tcase_add_test(tests, a_long_run_of_white_space_is_one_mark);
