@@ -410,7 +410,22 @@ START_TEST(too_much_work_is_rejected)
     buffer_append_char(&arguments, '\0');
     struct policy *policy = policy_with(rules, cedar.bytes, &config);
     ck_assert_int_eq(consult(policy, config, "p_x", arguments.bytes, &trace).action, ACTION_DENY);
-    ck_assert_ptr_nonnull(trace.failure);
+    ck_assert_str_eq(trace.failure, "the policies need too much work");
+    policy_trace_finish(&trace);
+    policy_destroy(policy);
+    /* Depth is another limit, and said to be the one. */
+    buffer_clear(&cedar);
+    buffer_append_text(&cedar, "permit(principal, action, resource) when { [");
+    for (int i = 0; i < 130; i++)
+        buffer_append_char(&cedar, '[');
+    buffer_append_text(&cedar, "resource.arguments");
+    for (int i = 0; i < 130; i++)
+        buffer_append_char(&cedar, ']');
+    buffer_append_text(&cedar, "].isEmpty() || true };");
+    buffer_append_char(&cedar, '\0');
+    policy = policy_with(rules, cedar.bytes, &config);
+    ck_assert_int_eq(consult(policy, config, "p_x", "{}", &trace).action, ACTION_DENY);
+    ck_assert_str_eq(trace.failure, "the policies nest sets and records too deeply");
     policy_trace_finish(&trace);
     policy_destroy(policy);
     buffer_finish(&arguments);
