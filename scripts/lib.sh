@@ -95,7 +95,7 @@ configure_and_build() {
     local folder=$1
     configure_in "$@" || return 1
     say "building ${folder#"$root"/}"
-    ninja -C "$folder" >&2 || {
+    ninja --quiet -C "$folder" >&2 || {
         printf '%s\n' "the build in $folder failed; the compiler's message is above" >&2
         return 1
     }
@@ -106,9 +106,10 @@ build_in() {
     one_at_a_time "$1" configure_and_build "$@"
 }
 
-# The programs as a user runs them: optimised, with symbols, without the unit tests.
+# The programs as a user runs them: optimised, with the symbols that a stack trace needs, without the unit tests. Not by
+# ccache, which Meson takes by itself: a first build would pay for it.
 build_release() {
-    build_in "$build" -Dbuildtype=debugoptimized -Dtests=false
+    CC=${CC:-cc} build_in "$build" -Dbuildtype=debugoptimized -Dc_args=-g1 -Dtests=false
 }
 
 # Builds the benchmarks' programs, optimised as deploy/Dockerfile does.

@@ -152,6 +152,7 @@ test('scripts/run prints three commands, and they do what it says', whole, async
   const running = await startAll(t);
   const page = /Operators' page +(http:\/\/127\.0\.0\.1:\d+)\/#token=(\S+)/.exec(running.stdout);
   assert.ok(page, running.stdout);
+  assert.deepEqual(running.stderr.split('\n').filter((line) => line && !line.startsWith('== ')), [], 'a line for each step, and no others');
   assert.equal((await fetch(`${page[1]}/`)).status, 200);
   const paste = (command) => run(t, ['bash', '-c', command]);
   const [harmless, dangerous, approve] = commands(running.stdout);
