@@ -60,7 +60,10 @@ void pending_reply_unknown(struct http_exchange *exchange)
 
 struct task_view pending_reply_view(const struct pending_reply *pending)
 {
-    return (struct task_view){pending->snapshot->config, pending->who, pending->admin->worker};
+    return (struct task_view){.config = pending->snapshot->config,
+                              .who = pending->who,
+                              .worker = pending->admin->worker,
+                              .with_history = pending->with_history};
 }
 
 void pending_reply_with_task(struct http_exchange *exchange, const struct store_reply *reply,
@@ -73,8 +76,10 @@ void pending_reply_with_task_as(struct http_exchange *exchange, int status,
                                 const struct store_reply *reply,
                                 const struct pending_reply *pending)
 {
-    const struct task_view view = pending_reply_view(pending);
+    struct task_view view = pending_reply_view(pending);
     struct buffer body;
+    if (pending->right == RIGHT_ALL) /* it is about the calls of others, too */
+        view.tally = reply->tally;
     switch (reply->status) {
     case STORE_OK:
         buffer_init(&body);

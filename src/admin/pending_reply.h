@@ -24,6 +24,7 @@ struct pending_reply {
     enum store_task_order order;     /* of a list of tasks */
     char *reaction;                  /* of slack_votes.c, or NULL */
     bool with_arguments;             /* of audit.c */
+    bool with_history;               /* of tasks.c: one task, not a list */
     bool is_emergency;               /* the decision is */
     char *arguments;                 /* that the decision puts in place of the client's, or NULL */
     const struct store_edit *edit;   /* the edits of the call, while the vote is cast; or NULL */

@@ -9,9 +9,8 @@ void shown_json_add(struct buffer *out, const struct task *task, const struct co
                     struct str arguments)
 {
     /* In the order in which they are written; without a value: what stands for it. */
-    static const char *const keys[] = {"ruleDescription", "highlight",       "reasonOfAgent",
-                                       "toolDescription", "toolAnnotations", "toolDifference",
-                                       "listed"};
+    static const char *const keys[] = {"ruleDescription", "highlight",      "toolDescription",
+                                       "toolAnnotations", "toolDifference", "listed"};
     enum { COUNT = sizeof keys / sizeof *keys, HIGHLIGHT = 1 };
     struct str values[COUNT] = {STR_EMPTY};
     json_members(str_from(task->shown), keys, COUNT, values);

@@ -12,6 +12,7 @@
 #include "taskgate/telemetry/task_trace.h"
 #include "taskgate/telemetry/trace_context.h"
 
+#include "history_json.h"
 #include "shown_json.h"
 #include "task_filter.h"
 #include "vote_json.h"
@@ -192,5 +193,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     buffer_finish(&arguments);
     bool has_changed = add_definition(out, task, view);
     vote_json_add(out, task, view, has_changed);
+    if (view->with_history)
+        history_json_add(out, view->tally);
     buffer_append_char(out, '}');
 }

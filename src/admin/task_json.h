@@ -16,6 +16,8 @@ struct task_view {
     struct config *config;
     const struct operator_identity *who;
     const struct gateway_worker *worker; /* or NULL */
+    bool with_history;
+    const struct store_tally *tally; /* NULL: the history is null */
 };
 
 void task_json_write(struct buffer *out, const struct task *task, const struct task_view *view);

@@ -1,6 +1,8 @@
 /* Reading tasks: one, or a page of them. */
 #include "internal.h"
 
+#include "taskgate/store/tally.h"
+
 #include "pending_reply.h"
 #include "query.h"
 #include "reply.h"
@@ -23,8 +25,9 @@ static void answer_task(void *context, const struct store_reply *reply)
 void tasks_get(const struct request *request)
 {
     struct pending_reply *pending = pending_reply_create(request);
-    store_task_get(request->admin->store, request->id,
-                   (struct store_call){request->admin->loop, answer_task, pending});
+    pending->with_history = true;
+    store_task_get_with_tally(request->admin->store, request->id,
+                              (struct store_call){request->admin->loop, answer_task, pending});
 }
 
 /* The tasks that fit. Returns how many these are. */

@@ -248,8 +248,51 @@ static void append_execution(struct buffer *out, struct str task)
     buffer_finish(&state);
 }
 
+static void append_counts(struct buffer *out, struct str counts)
+{
+    static const char *const keys[] = {"approved", "rejected", "expired", "failed"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        buffer_append_format(out, "%s%.*s %s", i > 0 ? ", " : "",
+                             STR_ARGS(json_member(counts, keys[i])), keys[i]);
+}
+
+/* The outcomes of the other calls of the tool; a list does not have it. */
+static void append_history(struct buffer *out, struct str task)
+{
+    struct str history = json_member(task, "history");
+    struct str last = json_member(history, "last"), same = json_member(history, "same");
+    if (json_type(history) != JSON_OBJECT)
+        return;
+    buffer_append_format(out, "%-11s%.*s days: ", "History",
+                         STR_ARGS(json_member(history, "days")));
+    append_counts(out, history);
+    buffer_append_text(out, "; this caller: ");
+    append_counts(out, json_member(history, "caller"));
+    buffer_append_char(out, '\n');
+    if (json_type(same) == JSON_OBJECT) {
+        buffer_append_format(out, "%-11sapprovals with these arguments: %.*s, last ", "",
+                             STR_ARGS(json_member(same, "approved")));
+        append_time(out, same, "at");
+        buffer_append_char(out, '\n');
+    }
+    if (json_type(last) != JSON_OBJECT)
+        return;
+    buffer_append_format(out, "%-11slast ", "");
+    tasks_append_member(out, last, "outcome");
+    buffer_append_text(out, " by ");
+    tasks_append_member(out, last, "person");
+    buffer_append_text(out, ", ");
+    append_time(out, last, "at");
+    if (json_type(json_member(last, "reason")) == JSON_STRING) {
+        buffer_append_text(out, ": ");
+        tasks_append_member(out, last, "reason");
+    }
+    buffer_append_char(out, '\n');
+}
+
 static void append_decision(struct buffer *out, struct str task)
 {
+    append_history(out, task);
     append_votes(out, task);
     append_execution(out, task);
 }

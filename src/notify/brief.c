@@ -22,6 +22,19 @@ static void add_summary(struct buffer *out, const struct task *task, struct str 
     buffer_finish(&summary);
 }
 
+static void add_agent_reason(struct buffer *out, const struct task *task,
+                             const struct config *config)
+{
+    struct buffer reason;
+    buffer_init(&reason);
+    json_add_key(out, "reasonOfAgent");
+    if (shown_write_agent_reason(&reason, task, config))
+        buffer_append_json_string(out, buffer_str(&reason));
+    else
+        buffer_append_text(out, "null");
+    buffer_finish(&reason);
+}
+
 static void add_word(struct buffer *out, const char *key, struct str word)
 {
     json_add_key(out, key);
@@ -71,6 +84,7 @@ void brief_add_facts(struct buffer *out, const struct task *task, const struct c
     add_word(out, "riskBy", risk.by);
     add_typed(out, task, arguments);
     add_marks(out, task, config);
+    add_agent_reason(out, task, config);
 }
 
 /* ---- the text of a task ---- */
@@ -117,15 +131,11 @@ void brief_write(struct buffer *out, const struct task *task, const struct confi
     redact_write(&arguments, str_from(*task->arguments ? task->arguments : "{}"), config,
                  task->workflow);
     write_paths_digest(config, task->workflow, digest);
-    struct str reason =
-        *task->shown ? json_member(str_from(task->shown), "reasonOfAgent") : STR("");
     buffer_append_char(out, '{');
     json_add_text(out, "of", digest);
     json_add_key(out, "hidden");
     buffer_append_text(out, has_hidden(task, config) ? "true" : "false");
     brief_add_facts(out, task, config, buffer_str(&arguments));
-    json_add_key(out, "reasonOfAgent");
-    buffer_append(out, reason.length > 0 ? reason : STR("null"));
     json_add_key(out, "argumentsBytes");
     buffer_append_format(out, "%zu", arguments.length);
     json_add_key(out, "arguments");

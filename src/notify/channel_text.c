@@ -162,11 +162,12 @@ static void add_marks(struct buffer *out, const struct task *task, const struct 
 }
 
 /* Why the agent calls, in its own words, which nobody has verified. */
-static void add_agent_reason(struct buffer *out, const struct task *task)
+static void add_agent_reason(struct buffer *out, const struct task *task,
+                             const struct config *config)
 {
     struct buffer reason;
     buffer_init(&reason);
-    if (json_decode_string(json_member(str_from(task->shown), "reasonOfAgent"), &reason))
+    if (shown_write_agent_reason(&reason, task, config))
         add_line(out, "The agent says", buffer_str(&reason));
     buffer_finish(&reason);
 }
@@ -175,7 +176,7 @@ static void add_agent_reason(struct buffer *out, const struct task *task)
 static void add_request(struct buffer *out, const struct task *task, const struct config *config)
 {
     struct str headers = json_member(str_from(task->shown), "headers");
-    add_agent_reason(out, task);
+    add_agent_reason(out, task, config);
     add_request_part(out, "Arguments", str_from(task->arguments), task, config);
     if (*task->meta && strcmp(task->meta, "{}") != 0)
         add_request_part(out, "_meta", str_from(task->meta), task, config);

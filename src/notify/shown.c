@@ -4,6 +4,7 @@
 #include "taskgate/config/summary.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/reason_property.h"
 #include "taskgate/notify/redact.h"
 
 const char *shown_principal_by(const char *owner)
@@ -31,6 +32,19 @@ bool shown_write_summary(struct buffer *out, const struct task *task, struct str
         summary_write(out, buffer_str(&text), arguments);
     buffer_finish(&text);
     return has_summary;
+}
+
+bool shown_write_agent_reason(struct buffer *out, const struct task *task,
+                              const struct config *config)
+{
+    struct str reason =
+        *task->shown ? json_member(str_from(task->shown), "reasonOfAgent") : STR_EMPTY;
+    if (json_type(reason) != JSON_STRING)
+        return false;
+    if (!redact_hides(config, task->workflow, STR(REASON_PROPERTY)))
+        return json_decode_string(reason, out);
+    buffer_append_text(out, "[REDACTED]");
+    return true;
 }
 
 /* A hidden path is the same in arguments, `_meta` and further parameters. */

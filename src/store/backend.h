@@ -16,9 +16,10 @@
 #include "block_list.h"
 #include "definition_list.h"
 #include "grant_list.h"
+#include "reading_rows.h"
+#include "tally_rows.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
-#include "taskgate/store/history.h"
 #include "taskgate/store/store.h"
 #include "taskgate/task/task.h"
 
@@ -371,25 +372,6 @@ struct copy_rows {
     bool (*finish)(struct database *database);
 };
 
-/* The rows that commands read beside the processes that use the database, on a connection of
- * open_reader().
- */
-struct reading_rows {
-    /* The first row of the trail that is not older; INT64_MAX: there is none. */
-    bool (*first_since)(struct database *database, int64_t since_ms, int64_t *sequence);
-    /* The largest number that a row was given; 0: the database does not count them. */
-    bool (*last_given)(struct database *database, int64_t *sequence);
-    /* The arguments that are kept beside rows of the trail, with the digest that the row has. The
-     * values are valid during the visit; false ends the reading. */
-    bool (*kept)(struct database *database,
-                 bool (*visit)(void *context, int64_t sequence, struct str digest,
-                               struct str arguments),
-                 void *context);
-    /* Every call that became a task, as store_history_read() gives it. */
-    bool (*calls)(struct database *database, int64_t since_ms, store_history_visitor visitor,
-                  void *context);
-};
-
 /* The end of a commit's error, where it is not known what became of it. */
 #define BACKEND_UNSURE "it is not known whether the last changes were stored"
 /* A part of an open's error, if another process has the database alone. */
@@ -405,6 +387,7 @@ enum purge {
     PURGE_ATTEMPTS, /* of sign-ins that an older version has begun; over */
     PURGE_GRANTS,   /* ended */
     PURGE_BLOCKS,   /* ended */
+    PURGE_TALLY,    /* the day */
     PURGE_KEPT,     /* arguments beside the trail: kept until */
     PURGE_FEED,     /* told; but for the last change */
     /* Of targets that are no longer configured, whatever their age. One call takes one target. */
@@ -491,6 +474,7 @@ struct store_backend {
     const struct audit_rows *audit;
     const struct outbox_rows *outbox;
     const struct reminder_rows *reminders;
+    const struct tally_rows *tally;
     const struct block_rows *blocks;
     const struct grant_rows *grants;
     const struct definition_rows *definitions;

@@ -17,6 +17,7 @@ COPY_ROW("approval_grant", "sequence, id, task_id, owner, principal, source, too
     " ended_ms, end_cause, ended_by, end_reason")
 COPY_ROW("block", "sequence, id, task_id, scope, owner, source, client, principal, reason, person, created_ms,"
     " until_ms, ended_ms, ended_by")
+COPY_ROW("tally", "source, tool, owner, day_ms, approved, rejected, expired, failed")
 COPY_ROW("definition", "sequence, id, source, kind, name, digest, accepted, counted, text, accepted_text, difference,"
     " flags, is_changed, at_ms")
 COPY_ROW("outbox_target", "key, events, with_arguments")

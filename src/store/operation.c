@@ -4,6 +4,7 @@
 #include "block_list.h"
 #include "definition_list.h"
 #include "grant_list.h"
+#include "tally.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,7 @@ void operation_clear_reply(struct operation *operation)
     definition_list_finish(&definitions);
     free_messages(reply->messages, reply->message_count);
     home_destroy((struct store_home *)reply->home);
+    tally_destroy((struct store_tally *)reply->tally);
     *reply = (struct store_reply){.status = STORE_OK};
 }
 

@@ -110,7 +110,7 @@ struct operation_kind {
 
 extern const struct operation_kind operation_block_create, operation_block_list,
     operation_block_get, operation_block_lift, operation_task_create, operation_task_get,
-    operation_task_change, operation_task_vote, operation_task_set_upstream,
+    operation_task_change, operation_task_tally, operation_task_vote, operation_task_set_upstream,
     operation_task_set_message, operation_task_promise, operation_task_leave, operation_task_note,
     operation_task_list, operation_task_cancel_session, operation_session_put,
     operation_session_get, operation_session_delete, operation_pair_put, operation_pair_get,

@@ -21,6 +21,8 @@
 #define SESSION_RETENTION_MS INT64_C(2592000000)
 /* How long an ended grant or block can be listed; the audit trail has it for longer. */
 #define GRANT_RETENTION_MS INT64_C(604800000)
+/* The days of taskgate/store/tally.h, of which the last one is not over. */
+#define TALLY_RETENTION_MS (STORE_TALLY_DAYS * INT64_C(86400000))
 /* An attempt that is under way in the last moment may have its end. */
 #define NOTICE_RETENTION_MS (STORE_NOTICE_LIFETIME_MS + 60000)
 
@@ -39,6 +41,7 @@ static const struct {
     {PURGE_ATTEMPTS, 256, 0, false},
     {PURGE_GRANTS, 256, GRANT_RETENTION_MS, false},
     {PURGE_BLOCKS, 256, GRANT_RETENTION_MS, false},
+    {PURGE_TALLY, 256, TALLY_RETENTION_MS, false},
     {PURGE_KEPT, 256, 0, false},
     {PURGE_FEED, 1024, REPLICA_FEED_RETENTION_MS, true},
     {PURGE_STRAY_DELIVERIES, 256, 0, false},

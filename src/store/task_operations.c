@@ -6,6 +6,7 @@
 #include "outbox.h"
 #include "pending.h"
 #include "replica.h"
+#include "tally.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -76,7 +77,8 @@ static enum row_result move(struct batch *batch, struct task *task,
         reason = task->status_message;
     if (!audit_append(batch, task, task_move_name(from, task->state), task_state_name(from), actor,
                       reason) ||
-        !note_unanswered(batch, task, actor) || !outbox_note_moved(batch, task, from))
+        !note_unanswered(batch, task, actor) || !outbox_note_moved(batch, task, from) ||
+        !tally_note_moved(batch, task, from))
         return ROW_FAILED;
     return task->state == TASK_EXECUTING && !replica_claim(batch, task) ? ROW_FAILED : ROW_FOUND;
 }

@@ -47,6 +47,7 @@ const TABLES = {
   limited: { each: 'as task', all: 'as task' },
   totals: { all: 'once' },
   audit: { all: 'limits.store_bytes' },
+  tally: { each: 'TALLY_RETENTION_MS in src/store/sweep.c', all: 'limits.store_bytes' },
   audit_kept: { all: 'once' },
   audit_anchor: { all: 'audited' },
   session: { each: `KEPT_OF_OWNER in ${SESSIONS}`, all: `KEPT in ${SESSIONS}` },

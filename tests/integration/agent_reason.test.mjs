@@ -57,6 +57,24 @@ test('the property is in the schemas of tools that a rule holds, and the server 
   assert.deepEqual(upstream.calls.at(-1).rpc.params.arguments, { taskgate_reason: 1 }, 'a forwarded call is not changed');
 });
 
+test('the reason is marked where it may be read as something else, and redact_fields hides it', async (t) => {
+  const { admin, connect, gateway } = await stage(t, { approval: { open: { timeout: '10m' }, secret: { timeout: '10m', redact_fields: ['taskgate_reason'] } }, rules: [{ match: 'drop', action: 'approve', approval: 'secret', reason: 'required' }, { match: 'ask', action: 'approve', approval: 'open', reason: 'optional' }] });
+  const client = await connect();
+  const said = 'the d\u0456sk\u202e is\u2003full';
+  const show = async (id) => (await run(BINARY, ['tasks', 'show', id], { env: { THOUGHTGATE_ADMIN_URL: gateway.admin.url, TASKGATE_TOKEN: ADMIN_TOKEN } })).stdout;
+  const { taskId: open } = await client.createTask('ask', { name: 'x', taskgate_reason: said });
+  const task = await admin.task(open);
+  const where = 'taskgate_reason';
+  assert.deepEqual([task.reasonOfAgent, task.marks], [said, [{ where, what: 'bidi' }, { where, what: 'invisible' }, { where, what: 'mixed_script' }]]);
+  assert.match(await show(open), /^Look out +taskgate_reason: characters that change the order of letters$/m);
+  const { taskId: hidden } = await client.createTask('drop', { name: 'x', taskgate_reason: said });
+  const other = await admin.task(hidden);
+  assert.deepEqual([other.reasonOfAgent, other.marks], ['[REDACTED]', []]);
+  const text = await show(hidden);
+  assert.match(text, /^Agent says +\[REDACTED\]$/m);
+  assert.ok(!text.includes('full'));
+});
+
 test('a call without a good reason is refused, by whichever way it comes', async (t) => {
   const { admin, ci, connect, gateway } = await controlPlane(t, { rules, upstream: { tools: TOOLS } });
   const client = await connect();

@@ -45,6 +45,28 @@ test('a task tells the words of its rule and of its tool, on the API, in events 
   assert.equal((await admin.list({ q: 'Lovelace' })).tasks.length, 0);
 });
 
+test('a task has what became of the other calls of its tool, and a list does not; the owner of a call alone does not see it', async (t) => {
+  const { admin, connect, gateway } = await stage(t);
+  const [mine, other] = [await connect(), await connect()];
+  const make = async (client, args = {}) => (await client.createTask('read', args)).taskId;
+  const none = { approved: 0, rejected: 0, expired: 0, failed: 0 };
+  const seen = await make(mine, { path: 'a' });
+  assert.deepEqual((await admin.task(seen)).history, { days: 30, ...none, caller: none, last: null, same: null });
+  const approved = await make(other, { path: 'a' });
+  await admin.approve(approved, 'it is fine');
+  await admin.inState(approved, 'completed');
+  await admin.reject(await make(mine, { path: 'b' }), 'not today');
+  const { history, ...task } = await admin.task(seen);
+  const { last, same, ...counts } = history;
+  assert.deepEqual(counts, { days: 30, ...none, approved: 1, rejected: 1, caller: { ...none, rejected: 1 } });
+  assert.deepEqual([last.outcome, last.person, last.reason, same.approved], ['rejected', (await admin.task(approved)).decidedBy, 'not today', 1]);
+  assert.equal(same.at, (await admin.task(approved)).decidedAt);
+  assert.ok(last.at >= same.at);
+  assert.deepEqual((await admin.list({ state: 'pending' })).tasks[0], task, 'the rest is that of a list');
+  const shown = await run(BINARY, ['tasks', 'show', seen], { env: { THOUGHTGATE_ADMIN_URL: gateway.admin.url, TASKGATE_TOKEN: ADMIN_TOKEN } });
+  assert.match(shown.stdout, /^History +30 days: 1 approved, 1 rejected, 0 expired, 0 failed; this caller: 0 approved, 1 rejected, 0 expired, 0 failed\n +approvals with these arguments: 1, last \S+ \S+Z\n +last rejected by \S+, \S+ \S+Z: not today$/m);
+});
+
 test('a rule and a tool that say nothing: null, and nothing is marked', async (t) => {
   const { admin, connect } = await stage(t);
   const { taskId } = await (await connect()).createTask('read');

@@ -111,8 +111,9 @@ struct store_reply {
     size_t grant_count;
     const struct store_definition *definitions; /* definitions.h */
     size_t definition_count;
-    const struct store_home *home; /* homes.h */
-    bool has_promised;             /* cancel session: some tasks have a new owner */
+    const struct store_home *home;   /* homes.h */
+    const struct store_tally *tally; /* tally.h */
+    bool has_promised;               /* cancel session: some tasks have a new owner */
 };
 typedef void (*store_callback)(void *context, const struct store_reply *reply);
 

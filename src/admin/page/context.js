@@ -92,6 +92,7 @@ export function putContext(part, task) {
   putText(part('.summary'), task.summary);
   part('.agent-says').hidden = !task.reasonOfAgent;
   putText(part('.reason-of-agent'), task.reasonOfAgent);
+  addMark(part('.reason-of-agent'), task, 'taskgate_reason');
   part('.unlisted').hidden = task.listed !== false;
   const annotations = task.toolAnnotations instanceof JsonObject ? task.toolAnnotations : null;
   part('.server-says').hidden = !task.toolDescription && !annotations;

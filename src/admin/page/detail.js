@@ -10,6 +10,7 @@ import { Execution } from './execution.js';
 import { GrantWish } from './grant_wish.js';
 import { JsonObject, jsonPieces } from './json.js';
 import { notesOf } from './marks.js';
+import { putPast } from './past.js';
 import { endOf, PART_NAMES, Seen } from './seen.js';
 import { putPieces, putText, timeText } from './text.js';
 import { isPending, may, needsReason, neededOf, VERBS, whyNot } from './votes.js';
@@ -102,6 +103,7 @@ export class Detail {
     this.execution.shown();
     if (this.isCompared) return;
     this.isCompared = true;
+    putPast(this.part('.past'), this.task.id);
     if (isPending(this.task)) this.compare();
   }
 

@@ -9,6 +9,7 @@
 #include "taskgate/json/envelope.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/reason_property.h"
 
 #define MOST_MARKS 20
 #define MOST_PATH_CHARACTERS 200
@@ -120,12 +121,13 @@ static void read_part(struct marking *marking, const char *name, const char *jso
     }
 }
 
-void task_marks_write(struct buffer *out, const struct task *task)
+void task_marks_write(struct buffer *out, const struct task *task, const char *agent_reason)
 {
     struct marking marking = {.out = out};
     buffer_append_char(out, '[');
     look(&marking, str_from(task->tool), STR("tool"));
     look(&marking, str_from(task->principal), STR("principal"));
+    look(&marking, str_from(agent_reason), STR(REASON_PROPERTY));
     read_part(&marking, "", task->arguments);
     read_part(&marking, "_meta", task->meta);
     read_part(&marking, "params", task->other_params);

@@ -9,5 +9,6 @@
 
 /* Appends the JSON array [{"where":…,"what":…}]: each pair once, at most 20. `where` is "tool",
  * "principal" or a dot path: of an argument, or below "_meta" or "params" (the parameters beside
- * the arguments). Of a longer path its first 200 characters and "…". */
-void task_marks_write(struct buffer *out, const struct task *task);
+ * the arguments); of the agent's reason ("" or NULL: none) the name of its property. Of a longer
+ * path its first 200 characters and "…". */
+void task_marks_write(struct buffer *out, const struct task *task, const char *agent_reason);

@@ -85,7 +85,7 @@ void task_shown_write(struct buffer *out, const struct task *task, const struct 
         buffer_append(out, origin->headers);
     }
     json_add_key(out, "marks");
-    task_marks_write(out, task);
+    task_marks_write(out, task, origin->agent_reason);
     const struct catalog_asked asked = {str_from(origin->source->id), str_from(origin->told_owner),
                                         origin->envelope->name.text};
     bool is_listed = catalog_describe_tool(origin->catalog, &asked, tool->digest, out);

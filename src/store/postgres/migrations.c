@@ -296,6 +296,32 @@ static const struct {
 
     /* Tasks that a pending answer has named. */
     {"ALTER TABLE taskgate_task ADD COLUMN promised BIGINT NOT NULL DEFAULT 0;", 1},
+
+    /* The outcomes of the calls of each tool and caller, by day; of the last 30 days the trail
+     * knows it. A process of an older version does not count. */
+    {"CREATE TABLE taskgate_tally (source TEXT NOT NULL, tool TEXT NOT NULL, owner TEXT"
+     " NOT NULL, day_ms BIGINT NOT NULL, approved BIGINT NOT NULL, rejected BIGINT NOT"
+     " NULL, expired BIGINT NOT NULL, failed BIGINT NOT NULL, PRIMARY KEY (source, tool,"
+     " owner, day_ms));"
+     "CREATE INDEX taskgate_tally_by_day ON taskgate_tally (day_ms);"
+     "INSERT INTO taskgate_tally SELECT ended.source, ended.tool, made.actor_name,"
+     " ended.at_ms - ended.at_ms % 86400000 AS day_ms,"
+     " count(*) FILTER (WHERE ended.event = 'approve'),"
+     " count(*) FILTER (WHERE ended.event = 'reject'),"
+     " count(*) FILTER (WHERE ended.event = 'expire'),"
+     " count(*) FILTER (WHERE ended.event = 'fail')"
+     " FROM taskgate_audit AS ended JOIN taskgate_audit AS made ON made.task_id = ended.task_id"
+     " WHERE ended.at_ms >= (extract(epoch FROM now())::bigint / 86400 - 29) * 86400000"
+     " AND ended.event IN ('approve', 'reject', 'expire', 'fail') AND ended.tool <> ''"
+     " AND made.event = 'create' AND made.actor_name <> ''"
+     " GROUP BY ended.source, ended.tool, made.actor_name, day_ms;"
+     "INSERT INTO taskgate_tally SELECT source, tool, '', day_ms, sum(approved), sum(rejected),"
+     " sum(expired), sum(failed) FROM taskgate_tally GROUP BY source, tool, day_ms;"
+     "CREATE INDEX taskgate_audit_decided ON taskgate_audit (source, tool, sequence) WHERE"
+     " event IN ('approve', 'reject') AND person <> '';"
+     "CREATE INDEX taskgate_audit_approved ON taskgate_audit (arguments_digest, source,"
+     " tool, at_ms, task_id) WHERE event = 'approve';",
+     1},
 };
 const int postgres_migration_count = sizeof scripts / sizeof *scripts;
 

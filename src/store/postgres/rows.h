@@ -11,6 +11,7 @@ extern const struct definition_rows postgres_definition_rows;
 extern const struct block_rows postgres_block_rows;
 extern const struct grant_rows postgres_grant_rows;
 extern const struct reminder_rows postgres_reminder_rows;
+extern const struct tally_rows postgres_tally_rows;
 extern const struct replica_rows postgres_replica_rows;
 extern const struct copy_rows postgres_copy_rows;
 extern const struct reading_rows postgres_reading_rows;

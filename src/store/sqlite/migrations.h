@@ -10,7 +10,7 @@
 extern const char *const migration_scripts[];
 extern const int migration_count; /* the user_version of this program */
 /* The version that the script of schema.c is of. */
-#define MIGRATIONS_SCHEMA_VERSION 35
+#define MIGRATIONS_SCHEMA_VERSION 36
 extern const char migration_schema[];
 
 /* Brings the database to migration_count, in one transaction. false: it is as it was. It may not be

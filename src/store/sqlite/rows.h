@@ -12,6 +12,7 @@ extern const struct definition_rows sqlite_definition_rows;
 extern const struct block_rows sqlite_block_rows;
 extern const struct grant_rows sqlite_grant_rows;
 extern const struct reminder_rows sqlite_reminder_rows;
+extern const struct tally_rows sqlite_tally_rows;
 extern const struct replica_rows sqlite_replica_rows;
 extern const struct copy_rows sqlite_copy_rows;
 extern const struct reading_rows sqlite_reading_rows;

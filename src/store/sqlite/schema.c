@@ -59,6 +59,10 @@ const char migration_schema[] =
     " source TEXT NOT NULL DEFAULT '', tool TEXT NOT NULL DEFAULT '', votes TEXT NOT NULL DEFAULT"
     " '', workflow TEXT NOT NULL DEFAULT '', via TEXT NOT NULL DEFAULT '');"
     "CREATE INDEX audit_by_task ON audit (task_id);"
+    "CREATE INDEX audit_decided ON audit (source, tool) WHERE event IN ('approve',"
+    " 'reject') AND person <> '';"
+    "CREATE INDEX audit_approved ON audit (arguments_digest, source, tool, at_ms,"
+    " task_id) WHERE event = 'approve';"
     "CREATE TRIGGER audit_is_not_updated BEFORE UPDATE ON audit BEGIN SELECT RAISE (ABORT, 'the"
     " audit trail is append-only'); END;"
     "CREATE TRIGGER audit_is_not_replaced BEFORE INSERT ON audit WHEN EXISTS (SELECT 1 FROM audit"
@@ -186,5 +190,11 @@ const char migration_schema[] =
     " 0, ended_by TEXT NOT NULL DEFAULT '');"
     "CREATE INDEX block_active ON block (sequence) WHERE ended_ms = 0;"
     "CREATE INDEX block_ended ON block (ended_ms) WHERE ended_ms > 0;"
+
+    "CREATE TABLE tally (source TEXT NOT NULL, tool TEXT NOT NULL, owner TEXT NOT NULL,"
+    " day_ms INTEGER NOT NULL, approved INTEGER NOT NULL, rejected INTEGER NOT NULL,"
+    " expired INTEGER NOT NULL, failed INTEGER NOT NULL, PRIMARY KEY (source, tool, owner,"
+    " day_ms));"
+    "CREATE INDEX tally_by_day ON tally (day_ms);"
 
     "INSERT INTO limited (owner, tasks, pending) VALUES ('', 0, 0)";

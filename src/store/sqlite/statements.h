@@ -395,6 +395,27 @@ STATEMENT_ROW(BLOCK_PURGE,
     "DELETE FROM block WHERE sequence IN (SELECT sequence FROM block"
     " WHERE ended_ms > 0 AND ended_ms <= ?1 ORDER BY ended_ms LIMIT ?2)")
 STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
+STATEMENT_ROW(TALLY_ADD,
+    "INSERT INTO tally (source, tool, owner, day_ms, approved, rejected, expired, failed)"
+    " VALUES (?1, ?2, '', ?4, ?5, ?6, ?7, ?8), (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+    " ON CONFLICT (source, tool, owner, day_ms) DO UPDATE SET"
+    " approved = approved + excluded.approved, rejected = rejected + excluded.rejected,"
+    " expired = expired + excluded.expired, failed = failed + excluded.failed")
+STATEMENT_ROW(TALLY_READ,
+    "SELECT coalesce(sum(approved), 0), coalesce(sum(rejected), 0),"
+    " coalesce(sum(expired), 0), coalesce(sum(failed), 0) FROM tally"
+    " WHERE source = ?1 AND tool = ?2 AND owner = ?3 AND day_ms >= ?4")
+STATEMENT_ROW(TALLY_LAST,
+    "SELECT event, at_ms, person, reason FROM audit WHERE source = ?1 AND tool = ?2"
+    " AND event IN ('approve', 'reject') AND person <> '' AND task_id <> ?3"
+    " ORDER BY sequence DESC LIMIT 1")
+STATEMENT_ROW(TALLY_SAME,
+    "SELECT count(*), coalesce(max(at_ms), 0) FROM (SELECT at_ms FROM audit"
+    " WHERE event = 'approve' AND arguments_digest = ?1 AND source = ?2 AND tool = ?3"
+    " AND at_ms >= ?4 AND task_id <> ?5 ORDER BY at_ms DESC LIMIT ?6)")
+STATEMENT_ROW(TALLY_PURGE,
+    "DELETE FROM tally WHERE rowid IN (SELECT rowid FROM tally WHERE day_ms <= ?1 ORDER BY day_ms"
+    " LIMIT ?2)")
 STATEMENT_ROW(REMINDER_INSERT,
     "INSERT INTO reminder (task, event, due_ms) SELECT sequence, ?2, ?3 FROM task WHERE id = ?1")
 STATEMENT_ROW(REMINDER_DUE,

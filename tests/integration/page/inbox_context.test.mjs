@@ -44,8 +44,10 @@ for (const [name, options] of [['desk', { viewport: { width: 1280, height: 800 }
     assert.deepEqual(await box.locator('.hints li').allTextContents(), ['may change things', 'may destroy']);
     assert.deepEqual(JSON.parse(await text('.annotations')), { title: 'Drop <i>it</i>' });
     assert.match(await text('.agent-says'), /its own words, which nobody has verified/);
-    assert.equal(await text('.reason-of-agent'), 'It is <b>stale</b>\\u202e');
+    assert.equal(await text('.reason-of-agent'), 'It is <b>stale</b>\\u202e characters that change the order of letters');
     assert.equal(await box.locator('.unlisted').isVisible(), false);
+    await box.locator('.past:not([hidden])').waitFor();
+    assert.match(await text('.past'), /^30 days: 0 approved, 0 rejected, 0 expired, 0 failed; this caller: 0 approved/);
     assert.equal((await box.locator('.arguments mark').allTextContents()).join(''), '{\n    "name": "people\\u202e"\n  }');
     const above = (selector) => box.locator(selector).boundingBox().then(({ y }) => y);
     assert.ok((await above('.server-says')) < (await above('.arguments')));

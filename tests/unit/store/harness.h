@@ -50,6 +50,7 @@ int scratch_postgres_execute(const struct scratch *scratch, const char *sql);
     "DROP TRIGGER outbox_thread_is_over; DROP TRIGGER outbox_next_is_due;"                         \
     "DROP INDEX outbox_notice_by_age; DROP INDEX approval_grant_active;"                           \
     "DROP INDEX approval_grant_ended; DROP INDEX audit_anchor_start;"                              \
+    "DROP TABLE tally; DROP INDEX audit_decided; DROP INDEX audit_approved;"                       \
     "DROP INDEX session_by_owner; ALTER TABLE session DROP COLUMN owner;"
 #define SCRATCH_BACK_TO_18                                                                         \
     SCRATCH_BACK_TO_27                                                                             \

@@ -44,6 +44,7 @@ static const struct plans_row small_tables[] = {
     {"limited", "a row for each owner of a task that limits count, and those since the last sweep"},
     {"place", "a row for each target that was configured and is not swept yet"},
     {"CONSTANT", "one row, made by the statement"},
+    {"2 CONSTANT", "two rows, made by the statement"},
 };
 
 /* Statements that read more than one row and have no limit, or one that is not in their text; or
@@ -74,6 +75,7 @@ static const struct plans_row statements[] = {
     {"GRANT_ACTIVE", "the grants that are in force; at a reload"},
     {"DEFINITION_COUNT", "the definitions of one source, which are bounded"},
     {"GRANT_COUNT", "the grants that are in force"},
+    {"TALLY_READ", "30 rows: a day each"},
     {"REMINDER_DELETE", "the reminders of one task"},
     /* Triggers, and the deletes that a foreign key asks for. */
     {"CASCADE", "the reminders of one task"},
@@ -243,6 +245,54 @@ START_TEST(no_list_costs_more_as_the_tables_grow)
 }
 END_TEST
 
+/* ---- what became of the others of a tool ---- */
+
+/* Rows of the trail: decisions about many tools, and as many about one, with the same arguments. */
+static const char decisions[] =
+    "WITH RECURSIVE made (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM made WHERE i < %d)"
+    " INSERT INTO audit (at_ms, task_id, event, from_state, to_state, actor_kind, actor_name,"
+    " reason, source, tool, person, arguments_digest) SELECT 1, 't' || i,"
+    " CASE i %% 3 WHEN 0 THEN 'create' WHEN 1 THEN 'approve' ELSE 'vote' END, '', '', 'operator',"
+    " 'a', '', 's', CASE WHEN i %% 2 THEN 'drop' ELSE 'other' || i END, 'a', 'd' FROM made";
+
+/* The steps of SQLite's machine that it takes to read all of it. */
+static int64_t steps_of_tally(const struct tally_key *key, const struct task *task)
+{
+    static const enum statement all[] = {STATEMENT_TALLY_READ, STATEMENT_TALLY_LAST,
+                                         STATEMENT_TALLY_SAME};
+    struct store_tally tally = {.has_last = false};
+    int64_t steps = 0;
+    ck_assert(sqlite_tally_rows.read(database, key, 0, &tally.all));
+    ck_assert(sqlite_tally_rows.last(database, key, task->id, &tally));
+    ck_assert(sqlite_tally_rows.same(database, key, task, 0, &tally));
+    for (size_t i = 0; i < COUNT(all); i++)
+        steps += sqlite3_stmt_status(database->statements[all[i]], SQLITE_STMTSTATUS_VM_STEP, 1);
+    ck_assert(tally.has_last);
+    ck_assert_int_le(tally.same_approved, STORE_TALLY_SAME_MOST);
+    free(tally.person);
+    free(tally.reason);
+    return steps;
+}
+
+START_TEST(the_tally_costs_no_more_as_the_trail_grows)
+{
+    const struct tally_key key = {"s", STR("drop"), ""};
+    struct task *task = new_task("auth:ab");
+    snprintf(task->arguments_digest, sizeof task->arguments_digest, "d");
+    char *few = memory_format(decisions, 8 * STORE_TALLY_SAME_MOST);
+    char *many = memory_format(decisions, 64 * STORE_TALLY_SAME_MOST);
+    ck_assert_int_eq(sqlite3_exec(database->handle, few, NULL, NULL, NULL), SQLITE_OK);
+    int64_t before = steps_of_tally(&key, task);
+    ck_assert_int_eq(sqlite3_exec(database->handle, many, NULL, NULL, NULL), SQLITE_OK);
+    int64_t after = steps_of_tally(&key, task);
+    ck_assert_int_lt(after, 20 * STORE_TALLY_SAME_MOST);
+    ck_assert_int_lt(after, before + before / 10);
+    task_unref(task);
+    free(few);
+    free(many);
+}
+END_TEST
+
 /* ---- commands beside a gateway, which read each row once, in order ---- */
 
 static int judge_command(unsigned what, void *context, void *statement, void *text)
@@ -287,6 +337,7 @@ int main(void)
     tcase_add_test(tests, no_statement_costs_more_as_the_tables_grow);
     tcase_add_test(tests, the_definitions_to_look_at_have_an_index);
     tcase_add_test(tests, no_list_costs_more_as_the_tables_grow);
+    tcase_add_test(tests, the_tally_costs_no_more_as_the_trail_grows);
     tcase_add_test(tests, no_command_sorts_what_grows);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

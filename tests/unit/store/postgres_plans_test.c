@@ -99,6 +99,7 @@ static const struct plans_row statements[] = {
     {"DEFINITION_COUNT", "the definitions of one source, which are bounded"},
     {"GRANT_COUNT", "the grants that are in force"},
     {"the copy of reminders", "those of the tasks that wait: limits.pending_total"},
+    {"TALLY_READ", "30 rows: a day each"},
     {"AUDIT_LIST", "the trail of one task"},
     {"REPLICA_LIST", "a small table"},
 };

@@ -1,0 +1,30 @@
+// The outcomes of the other calls of a tool, beside one that is looked at.
+import { taskById } from './api.js';
+import { putText, timeText } from './text.js';
+
+const OUTCOMES = ['approved', 'rejected', 'expired', 'failed'];
+
+function countsText(counts) {
+  return OUTCOMES.map((name) => `${Number(counts.get(name).text).toLocaleString('en')} ${name}`).join(', ');
+}
+
+/* "30 days: 12 approved, …; this caller: …; …" */
+function pastText(history) {
+  const parts = [`${history.get('days').text} days: ${countsText(history)}`, `this caller: ${countsText(history.get('caller'))}`];
+  const [same, last] = [history.get('same'), history.get('last')];
+  if (same) parts.push(`approvals with these arguments: ${same.get('approved').text}, last ${timeText(same.get('at'))}`);
+  if (last) parts.push(`last ${last.get('outcome')} by ${last.get('person')}, ${timeText(last.get('at'))}${last.get('reason') ? `: “${last.get('reason')}”` : ''}`);
+  return parts.join('; ');
+}
+
+/** Asks for it and fills the line; without it the line stays hidden. */
+export async function putPast(line, id) {
+  try {
+    const { history } = await taskById(id);
+    if (!history) return;
+    putText(line, pastText(history));
+    line.hidden = false;
+  } catch {
+    // The connection, which the page speaks of elsewhere.
+  }
+}
