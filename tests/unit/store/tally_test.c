@@ -161,7 +161,7 @@ START_TEST(an_older_database_is_counted_from_its_trail)
     bench_close(&bench);
     const char *const back =
         scratch_is_postgres()
-            ? "DROP TABLE taskgate_tally; DROP INDEX taskgate_audit_decided;"
+            ? "DROP TABLE taskgate_tally CASCADE; DROP INDEX taskgate_audit_decided;"
               "DROP INDEX taskgate_audit_approved;"
               "UPDATE taskgate_schema SET version = version - 1"
             : "DROP TABLE tally; DROP INDEX audit_decided; DROP INDEX audit_approved;"
