@@ -92,6 +92,7 @@ export class Detail {
     this.part('button.block').hidden = !blocks.mayBlock;
     putFacts(this.part('.facts'), task);
     putContext(this.part, task);
+    putPast(this.part('.past'), task);
     this.execution.update(task);
     this.putOriginal();
     this.putControls();
@@ -103,7 +104,6 @@ export class Detail {
     this.execution.shown();
     if (this.isCompared) return;
     this.isCompared = true;
-    putPast(this.part('.past'), this.task.id);
     if (isPending(this.task)) this.compare();
   }
 

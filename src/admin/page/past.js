@@ -1,5 +1,4 @@
 // The outcomes of the other calls of a tool, beside one that is looked at.
-import { taskById } from './api.js';
 import { putText, timeText } from './text.js';
 
 const OUTCOMES = ['approved', 'rejected', 'expired', 'failed'];
@@ -17,14 +16,9 @@ function pastText(history) {
   return parts.join('; ');
 }
 
-/** Asks for it and fills the line; without it the line stays hidden. */
-export async function putPast(line, id) {
-  try {
-    const { history } = await taskById(id);
-    if (!history) return;
-    putText(line, pastText(history));
-    line.hidden = false;
-  } catch {
-    // The connection, which the page speaks of elsewhere.
-  }
+/** Fills the line; a task that has just been decided comes without it, and leaves the line as it is. */
+export function putPast(line, { history }) {
+  if (!history) return;
+  putText(line, pastText(history));
+  line.hidden = false;
 }

@@ -468,28 +468,7 @@ STATEMENT_ROW(BLOCK_PURGE,
     "WITH gone AS (DELETE FROM taskgate_block WHERE sequence IN (SELECT sequence"
     " FROM taskgate_block WHERE ended_ms > 0 AND ended_ms <= $1 ORDER BY ended_ms LIMIT $2)"
     " RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
-STATEMENT_ROW(TALLY_ADD,
-    "INSERT INTO taskgate_tally AS counted (source, tool, owner, day_ms, approved, rejected, expired, failed)"
-    " VALUES ($1, $2, '', $4, $5, $6, $7, $8), ($1, $2, $3, $4, $5, $6, $7, $8)"
-    " ON CONFLICT (source, tool, owner, day_ms) DO UPDATE SET"
-    " approved = counted.approved + excluded.approved, rejected = counted.rejected + excluded.rejected,"
-    " expired = counted.expired + excluded.expired, failed = counted.failed + excluded.failed")
-STATEMENT_ROW(TALLY_READ,
-    "SELECT coalesce(sum(approved), 0)::bigint, coalesce(sum(rejected), 0)::bigint,"
-    " coalesce(sum(expired), 0)::bigint, coalesce(sum(failed), 0)::bigint FROM taskgate_tally"
-    " WHERE source = $1 AND tool = $2 AND owner = $3 AND day_ms >= $4")
-STATEMENT_ROW(TALLY_LAST,
-    "SELECT event, at_ms, person, reason FROM taskgate_audit WHERE source = $1 AND tool = $2"
-    " AND event IN ('approve', 'reject') AND person <> '' AND task_id <> $3"
-    " ORDER BY sequence DESC LIMIT 1")
-STATEMENT_ROW(TALLY_SAME,
-    "SELECT count(*), coalesce(max(at_ms), 0) FROM (SELECT at_ms FROM taskgate_audit"
-    " WHERE event = 'approve' AND arguments_digest = $1 AND source = $2 AND tool = $3"
-    " AND at_ms >= $4 AND task_id <> $5 ORDER BY at_ms DESC LIMIT $6) AS equal")
-STATEMENT_ROW(TALLY_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_tally WHERE ctid = ANY (ARRAY (SELECT ctid"
-    " FROM taskgate_tally WHERE day_ms <= $1 ORDER BY day_ms LIMIT $2)) RETURNING 1)"
-    " SELECT 0::bigint, count(*) FROM gone")
+#include "tally_statements.h"
 STATEMENT_ROW(REMINDER_INSERT,
     "INSERT INTO taskgate_reminder (task, event, due_ms)"
     " SELECT sequence, $2, $3 FROM taskgate_task WHERE id = $1")

@@ -388,8 +388,8 @@ const char *const migration_scripts[] = {
     /* 35 -> 36: the outcomes of the calls of each tool and caller, by day */
     "CREATE TABLE tally (source TEXT NOT NULL, tool TEXT NOT NULL, owner TEXT NOT NULL,"
     " day_ms INTEGER NOT NULL, approved INTEGER NOT NULL, rejected INTEGER NOT NULL,"
-    " expired INTEGER NOT NULL, failed INTEGER NOT NULL, PRIMARY KEY (source, tool, owner,"
-    " day_ms));"
+    " expired INTEGER NOT NULL, failed INTEGER NOT NULL,"
+    " PRIMARY KEY (source, tool, owner, day_ms));"
     "CREATE INDEX tally_by_day ON tally (day_ms);"
     "INSERT INTO tally SELECT ended.source, ended.tool, made.actor_name,"
     " ended.at_ms - ended.at_ms % 86400000 AS day_ms, sum(ended.event = 'approve'),"
@@ -397,14 +397,13 @@ const char *const migration_scripts[] = {
     " FROM audit AS ended JOIN audit AS made ON made.task_id = ended.task_id"
     " WHERE ended.at_ms >= (strftime('%s', 'now') / 86400 - 29) * 86400000"
     " AND ended.event IN ('approve', 'reject', 'expire', 'fail') AND ended.tool <> ''"
-    " AND made.event = 'create' AND made.actor_name <> '' GROUP BY ended.source, ended.tool, "
-    "made.actor_name, day_ms;"
+    " AND made.event = 'create' AND made.actor_name <> '' GROUP BY 1, 2, 3, 4;"
     "INSERT INTO tally SELECT source, tool, '', day_ms, sum(approved), sum(rejected),"
     " sum(expired), sum(failed) FROM tally WHERE owner <> '' GROUP BY source, tool, day_ms;"
-    "CREATE INDEX audit_decided ON audit (source, tool) WHERE event IN ('approve',"
-    " 'reject') AND person <> '';"
-    "CREATE INDEX audit_approved ON audit (arguments_digest, source, tool, at_ms,"
-    " task_id) WHERE event = 'approve';",
+    "CREATE INDEX audit_decided ON audit (source, tool)"
+    " WHERE event IN ('approve', 'reject') AND person <> '';"
+    "CREATE INDEX audit_approved ON audit (arguments_digest, source, tool, at_ms, task_id)"
+    " WHERE event = 'approve';",
 };
 const int migration_count = sizeof migration_scripts / sizeof *migration_scripts;
 _Static_assert(sizeof migration_scripts / sizeof *migration_scripts == MIGRATIONS_SCHEMA_VERSION,

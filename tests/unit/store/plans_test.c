@@ -258,15 +258,15 @@ static const char decisions[] =
 /* The steps of SQLite's machine that it takes to read all of it. */
 static int64_t steps_of_tally(const struct tally_key *key, const struct task *task)
 {
-    static const enum statement all[] = {STATEMENT_TALLY_READ, STATEMENT_TALLY_LAST,
-                                         STATEMENT_TALLY_SAME};
+    static const enum statement reads[] = {STATEMENT_TALLY_READ, STATEMENT_TALLY_LAST,
+                                           STATEMENT_TALLY_SAME};
     struct store_tally tally = {.has_last = false};
     int64_t steps = 0;
     ck_assert(sqlite_tally_rows.read(database, key, 0, &tally.all));
     ck_assert(sqlite_tally_rows.last(database, key, task->id, &tally));
     ck_assert(sqlite_tally_rows.same(database, key, task, 0, &tally));
-    for (size_t i = 0; i < COUNT(all); i++)
-        steps += sqlite3_stmt_status(database->statements[all[i]], SQLITE_STMTSTATUS_VM_STEP, 1);
+    for (size_t i = 0; i < PLANS_COUNT(reads); i++)
+        steps += sqlite3_stmt_status(database->statements[reads[i]], SQLITE_STMTSTATUS_VM_STEP, 1);
     ck_assert(tally.has_last);
     ck_assert_int_le(tally.same_approved, STORE_TALLY_SAME_MOST);
     free(tally.person);

@@ -165,7 +165,7 @@ START_TEST(an_older_database_is_counted_from_its_trail)
               "DROP INDEX taskgate_audit_approved;"
               "UPDATE taskgate_schema SET version = version - 1"
             : "DROP TABLE tally; DROP INDEX audit_decided; DROP INDEX audit_approved;"
-              "PRAGMA user_version = 34";
+              "PRAGMA user_version = 35";
     ck_assert_int_eq(scratch_execute(&scratch, back), SQLITE_OK);
     bench_open(&bench, &scratch);
     expect(seen->id, "1 1 0 0, 1 0 0 0, rejected alice no, 1");
