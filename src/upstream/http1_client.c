@@ -82,9 +82,45 @@ bool http1_client_read_url(struct http1_client *client, struct http1_url *url, c
     return true;
 }
 
+static void host_destroy(void *value)
+{
+    struct http1_host *host = http1_host_from(value);
+    http1_lookup_cancel(host->lookup);
+    free(host->name);
+    MAGIC_CLEAR(host);
+    free(host);
+}
+
+/* Replicas come and go, each with an address of its own. */
+static void forget_unused_hosts(struct http1_client *client)
+{
+    struct map *used = map_create();
+    struct str authority;
+    void *value;
+    LIST_FOR_EACH_SAFE (node, next, &client->calls) {
+        const struct http1_call *call = LIST_ENTRY(node, struct http1_call, node);
+        if (call->host)
+            call->host->is_used = true;
+    }
+    for (size_t at = 0; map_next(client->hosts, &at, &authority, &value);) {
+        struct http1_host *host = value;
+        bool is_used = host->is_used || host->lookup || !list_is_empty(&host->idle);
+        host->is_used = false;
+        if (is_used)
+            map_put(used, authority, host);
+        else
+            host_destroy(host);
+    }
+    map_destroy(client->hosts, NULL);
+    client->hosts = used;
+    client->url_host = NULL;
+}
+
 static struct http1_host *create_host(struct http1_client *client, const struct http1_url *url)
 {
     struct http1_host *host = memory_alloc(sizeof(*host));
+    if (map_count(client->hosts) >= HTTP1_MOST_HOSTS)
+        forget_unused_hosts(client);
     MAGIC_SET(host, HTTP1_HOST_MAGIC);
     host->client = client;
     host->name = memory_copy_str(url->host);
@@ -150,15 +186,6 @@ void http1_host_forget(struct http1_host *host)
 {
     if (!host->is_numeric)
         host->addresses.count = 0;
-}
-
-static void host_destroy(void *value)
-{
-    struct http1_host *host = http1_host_from(value);
-    http1_lookup_cancel(host->lookup);
-    free(host->name);
-    MAGIC_CLEAR(host);
-    free(host);
 }
 
 /* ---- what is put off ---- */

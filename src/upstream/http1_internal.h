@@ -64,6 +64,9 @@ static inline struct http1_client *http1_client_from(void *context)
     return MAGIC_CAST(struct http1_client, HTTP1_CLIENT_MAGIC, context);
 }
 
+/* So many are kept without a call, a connection or a lookup. */
+#define HTTP1_MOST_HOSTS 256
+
 /* A host and port, with its connections. */
 struct http1_host {
     uint32_t magic; /* HTTP1_HOST_MAGIC */
@@ -71,6 +74,7 @@ struct http1_host {
     char *name;
     uint16_t port;
     bool is_numeric;
+    bool is_used;        /* by a call; set while unused ones are looked for */
     struct list idle;    /* connections, the one used last first */
     struct list waiting; /* calls that wait for the lookup */
     struct http1_lookup *lookup;

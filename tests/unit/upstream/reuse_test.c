@@ -8,6 +8,7 @@
 #include "http1_internal.h"
 #include "scene.h"
 #include "suite.h"
+#include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 
 #define ANOTHER_ANSWER "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
@@ -288,6 +289,45 @@ START_TEST(a_call_that_fails_as_it_goes_out_may_cancel_the_next_and_start_one)
 }
 END_TEST
 
+static void note_end(void *context, enum upstream_result result, const char *detail)
+{
+    (void)detail;
+    *(int *)context = result == UPSTREAM_DONE ? 1 : -1;
+}
+
+/* Those of replicas that came and went; a host with a call stays. */
+START_TEST(hosts_without_a_call_are_not_kept_without_end)
+{
+    static const struct upstream_callbacks callbacks = {.end = note_end};
+    struct scene scene;
+    struct peer peer;
+    struct http1_url url;
+    int ended = 0;
+    start(&scene);
+    struct http1_client *client = http1_client_create(scene.loop, 8);
+    char *text = memory_format("http://127.0.0.1:%u/", scene.origin.port);
+    ck_assert(http1_client_read_url(client, &url, text));
+    ck_assert_ptr_nonnull(http1_call_start(client, &url, &get, &callbacks, &ended));
+    origin_accept(&scene.origin, &peer);
+    for (int i = 0; i < 3 * HTTP1_MOST_HOSTS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "http://10.0.%d.%d:1/", i / 256, i % 256);
+        ck_assert(http1_client_read_url(client, &url, name));
+        http1_host_of(client, &url);
+        ck_assert_uint_le(map_count(client->hosts), HTTP1_MOST_HOSTS);
+    }
+    ck_assert(http1_client_read_url(client, &url, text));
+    ck_assert_ptr_nonnull(map_get(client->hosts, url.authority));
+    peer_await(&peer, "GET / HTTP/1.1\r\n");
+    peer_send_text(&peer, SHORT_ANSWER);
+    run_until(scene.loop, &ended, 1);
+    free(text);
+    http1_client_destroy(client);
+    peer_close(&peer);
+    stop(&scene);
+}
+END_TEST
+
 TCase *reuse_tests(void)
 {
     TCase *tests = tcase_create("reuse_tests");
@@ -299,5 +339,6 @@ TCase *reuse_tests(void)
     tcase_add_loop_test(tests, a_connection_with_nothing_unread_is_used_again, 0, 2);
     tcase_add_loop_test(tests, of_many_idle_connections_only_the_quiet_ones_are_used, 0, 2);
     tcase_add_test(tests, a_call_that_fails_as_it_goes_out_may_cancel_the_next_and_start_one);
+    tcase_add_test(tests, hosts_without_a_call_are_not_kept_without_end);
     return tests;
 }
