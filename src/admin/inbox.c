@@ -23,7 +23,7 @@
 /* A row: the calls of one key, or one call of the stack that is asked for. */
 struct entry {
     struct task *first; /* one reference: the one that runs out first */
-    int64_t key;        /* its place in the order that is asked for */
+    int64_t key, until; /* its place in the order that is asked for, and by expiry */
     struct row_stack stack;
 };
 
@@ -35,6 +35,7 @@ struct inbox {
     struct entry **entries;
     size_t count, capacity;
     struct map *stacks; /* entries by their keys; borrowed */
+    int64_t now_ms;
     size_t waiting, matching;
     size_t start, end; /* the page */
     size_t checked;    /* so many of its rows can be written */
@@ -92,13 +93,22 @@ static bool fits(struct str wanted, struct str value)
     return wanted.length == 0 || str_equal(wanted, value);
 }
 
-static bool matches(const struct inbox *inbox, const struct task *task, const char *key)
+static bool is_of_stack(const struct inbox *inbox, const struct task *task)
+{
+    char key[DIGEST_HEX_BYTES];
+    if (inbox->query.stack.length == 0)
+        return true;
+    row_json_key(task, key);
+    return str_equal(inbox->query.stack, str_from(key));
+}
+
+static bool matches(const struct inbox *inbox, const struct task *task, struct str risk)
 {
     const struct inbox_query *query = &inbox->query;
     return fits(query->source, str_from(task->source)) && fits(query->tool, str_from(task->tool)) &&
            fits(query->workflow, str_from(task->workflow)) &&
-           fits(query->principal, str_from(task->principal)) &&
-           fits(query->risk, brief_risk(task).risk) && fits(query->stack, str_from(key)) &&
+           fits(query->principal, str_from(task->principal)) && fits(query->risk, risk) &&
+           is_of_stack(inbox, task) &&
            (!query->is_mine || task_filter_waits_for(task, &inbox->view)) &&
            (query->text.length == 0 || has_text(inbox, task));
 }
@@ -107,14 +117,13 @@ static bool matches(const struct inbox *inbox, const struct task *task, const ch
 
 #define RISK_STEP (INT64_C(1) << 61)
 
-static int64_t key_of(enum inbox_order order, const struct task *task)
+static int64_t key_of(enum inbox_order order, const struct task *task, struct str risk)
 {
     int64_t until_ms = task->decide_by_ms > 0 ? task->decide_by_ms : RISK_STEP - 1;
     if (order == INBOX_BY_AGE)
         return task->created_ms;
     if (order == INBOX_BY_EXPIRY)
         return until_ms;
-    struct str risk = brief_risk(task).risk;
     int64_t rank = str_equal(risk, STR("high")) ? 0 : str_equal(risk, STR("medium")) ? 1 : 2;
     return rank * RISK_STEP + until_ms;
 }
@@ -130,33 +139,49 @@ static int compare_entries(const void *one, const void *other)
     return compare(a->key, a->first->id, b->key, b->first->id);
 }
 
-static struct entry *add_entry(struct inbox *inbox, const char *key)
+static struct entry *add_entry(struct inbox *inbox)
 {
     struct entry *entry = memory_alloc(sizeof *entry);
     if (inbox->count == inbox->capacity) {
         inbox->capacity = inbox->capacity ? 2 * inbox->capacity : 64;
         inbox->entries = memory_grow_array(inbox->entries, inbox->capacity, sizeof(struct entry *));
     }
-    memcpy(entry->stack.key, key, sizeof entry->stack.key);
     return inbox->entries[inbox->count++] = entry;
 }
 
-static void take(struct inbox *inbox, struct task *task, const char *key)
+/* The row of the task's stack: as row_json_key() tells them apart, without a digest for each. */
+static struct entry *entry_of(struct inbox *inbox, const struct task *task, struct str risk)
 {
-    bool is_stacked = inbox->query.stack.length == 0;
-    struct entry *entry = is_stacked ? map_get(inbox->stacks, str_from(key)) : NULL;
-    if (!entry) {
-        entry = add_entry(inbox, key);
-        if (is_stacked)
-            map_put(inbox->stacks, str_from(key), entry);
+    const struct str parts[] = {str_from(task->owner), str_from(task->source), str_from(task->tool),
+                                str_from(task->workflow), risk};
+    struct buffer name;
+    if (inbox->query.stack.length > 0)
+        return add_entry(inbox);
+    buffer_init(&name);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        buffer_append(&name, parts[i]);
+        buffer_append_char(&name, '\0');
     }
+    struct entry *entry = map_get(inbox->stacks, buffer_str(&name));
+    if (!entry) {
+        entry = add_entry(inbox);
+        map_put(inbox->stacks, buffer_str(&name), entry);
+    }
+    buffer_finish(&name);
+    return entry;
+}
+
+static void take(struct inbox *inbox, struct task *task, struct str risk)
+{
+    struct entry *entry = entry_of(inbox, task, risk);
+    int64_t until = key_of(INBOX_BY_EXPIRY, task, risk);
     entry->stack.count++;
-    if (entry->first && compare(key_of(INBOX_BY_EXPIRY, entry->first), entry->first->id,
-                                key_of(INBOX_BY_EXPIRY, task), task->id) < 0)
+    if (entry->first && compare(entry->until, entry->first->id, until, task->id) < 0)
         return;
     task_unref(entry->first);
     entry->first = task_ref(task);
-    entry->key = key_of(inbox->query.order, task);
+    entry->until = until;
+    entry->key = key_of(inbox->query.order, task, risk);
 }
 
 /* On the store's thread. */
@@ -164,14 +189,13 @@ static bool look(void *context, const struct task *task)
 {
     struct inbox *inbox = inbox_from(context);
     struct task_change due;
-    char key[DIGEST_HEX_BYTES];
-    if (task_due(task, clock_now_ms(), &due))
+    if (task_due(task, inbox->now_ms, &due))
         return false;
+    struct str risk = brief_risk(task).risk;
     inbox->waiting++;
-    row_json_key(task, key);
-    if (matches(inbox, task, key)) {
+    if (matches(inbox, task, risk)) {
         inbox->matching++;
-        take(inbox, (struct task *)task, key);
+        take(inbox, (struct task *)task, risk);
     }
     return false; /* the store keeps none */
 }
@@ -196,9 +220,10 @@ static void write_page(const struct inbox *inbox, struct buffer *body)
 {
     buffer_append(body, STR("{\"rows\":["));
     for (size_t i = inbox->start; i < inbox->end; i++) {
-        const struct entry *entry = inbox->entries[i];
+        struct entry *entry = inbox->entries[i];
         if (i > inbox->start)
             buffer_append_char(body, ',');
+        row_json_key(entry->first, entry->stack.key);
         row_json_write(body, entry->first, &entry->stack, &inbox->view);
     }
     buffer_append_format(body, "],\"waiting\":%zu,\"matching\":%zu,\"nextCursor\":", inbox->waiting,
@@ -301,6 +326,7 @@ void inbox_list(const struct request *request)
     inbox->pending = pending_reply_create(request);
     inbox->view = pending_reply_view(inbox->pending);
     inbox->stacks = map_create();
+    inbox->now_ms = clock_now_ms();
     const struct store_task_query all = {.is_of_waiting = true,
                                          .limit = 1,
                                          .most_bytes = SIZE_MAX,

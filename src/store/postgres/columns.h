@@ -1,6 +1,8 @@
 /* Columns that several statements name, in the order in which their readers take them. */
 #pragma once
 
+#include "waiting_columns.h"
+
 /*
  * A task: COLUMN(kind, column, field). TEXT is a text that the task owns, FIXED an array in it, and
  * STATE, FAILURE and OUTCOME are its numbers of these types.

@@ -28,6 +28,9 @@ bool totals_give_back(struct database *database, PGresult *rows);
  * TASK_BULK_COLUMNS; so without request and outcome. */
 struct task *task_row_read(const PGresult *rows, int row);
 
+/* A task of WAITING_COLUMNS, behind the sequence. */
+struct task *task_row_read_waiting(const PGresult *rows, int row);
+
 /* Members of struct task_rows. */
 enum row_result postgres_task_get(struct database *database, struct str id, struct task **task);
 bool postgres_task_insert(struct database *database, const struct task *task,

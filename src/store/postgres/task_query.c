@@ -147,18 +147,20 @@ static void build(struct listing *list)
 }
 
 /* `rows` is cleared. */
-static bool visit_all(PGresult *rows, task_visitor visit, void *context)
+static bool visit_all(PGresult *rows, struct task *(*read)(const PGresult *rows, int row),
+                      task_visitor visit, void *context)
 {
     bool is_read = rows != NULL, goes_on = is_read;
     for (int i = 0; goes_on && i < PQntuples(rows); i++)
-        goes_on = visit(context, task_row_read(rows, i), row_number(rows, i, 0));
+        goes_on = visit(context, read(rows, i), row_number(rows, i, 0));
     PQclear(rows);
     return is_read;
 }
 
 bool postgres_task_list_waiting(struct database *database, task_visitor visit, void *context)
 {
-    return visit_all(connection_read(database, STATEMENT_TASK_WAITING, NO_VALUES), visit, context);
+    return visit_all(connection_read(database, STATEMENT_TASK_WAITING, NO_VALUES),
+                     task_row_read_waiting, visit, context);
 }
 
 bool postgres_task_list(struct database *database, const struct store_task_query *query,
@@ -168,7 +170,7 @@ bool postgres_task_list(struct database *database, const struct store_task_query
     buffer_init(&list.sql);
     build(&list);
     PGresult *rows = connection_read_text(database, list.sql.bytes, list.values, list.count);
-    bool is_read = visit_all(rows, visit, context);
+    bool is_read = visit_all(rows, task_row_read, visit, context);
     buffer_finish(&list.sql);
     return is_read;
 }

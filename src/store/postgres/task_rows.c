@@ -48,6 +48,16 @@ struct task *task_row_read(const PGresult *rows, int row)
     return task;
 }
 
+#define READ_WAITING(kind, name) READ(kind, name, name)
+
+struct task *task_row_read_waiting(const PGresult *rows, int row)
+{
+    struct task *task = task_create(TASK_PENDING);
+    int column = 1;
+    WAITING_COLUMN_TABLE(READ_WAITING)
+    return task;
+}
+
 /* A damaged row cannot be judged, so it counts as absent. */
 static enum row_result check_row(struct task **task)
 {

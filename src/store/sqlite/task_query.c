@@ -143,11 +143,12 @@ static sqlite3_stmt *prepare(struct database *database, const struct store_task_
     return statement;
 }
 
-static bool visit_all(sqlite3_stmt *row, task_visitor visit, void *context)
+static bool visit_all(sqlite3_stmt *row, struct task *(*read)(sqlite3_stmt *row),
+                      task_visitor visit, void *context)
 {
     int code = row ? SQLITE_ROW : SQLITE_ERROR;
     while (code == SQLITE_ROW && (code = sqlite3_step(row)) == SQLITE_ROW) {
-        if (!visit(context, task_rows_read(row), sqlite3_column_int64(row, 0)))
+        if (!visit(context, read(row), sqlite3_column_int64(row, 0)))
             code = SQLITE_DONE;
     }
     return code == SQLITE_DONE;
@@ -156,7 +157,7 @@ static bool visit_all(sqlite3_stmt *row, task_visitor visit, void *context)
 bool task_rows_list_waiting(struct database *database, task_visitor visit, void *context)
 {
     sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_WAITING);
-    bool done = visit_all(row, visit, context);
+    bool done = visit_all(row, task_rows_read_waiting, visit, context);
     database_release(row);
     return done;
 }
@@ -165,7 +166,7 @@ bool task_rows_list(struct database *database, const struct store_task_query *qu
                     task_visitor visit, void *context)
 {
     sqlite3_stmt *row = prepare(database, query, limit);
-    bool done = visit_all(row, visit, context);
+    bool done = visit_all(row, task_rows_read, visit, context);
     sqlite3_finalize(row);
     return done;
 }

@@ -90,6 +90,21 @@ struct task *task_rows_read(sqlite3_stmt *row)
     return task;
 }
 
+#define WAITING_TEXT(name) take(&task->name, row, column)
+#define WAITING_FIXED(name) copy_fixed(task->name, sizeof task->name, row, column)
+#define WAITING_NUMBER(name) task->name = sqlite3_column_int64(row, column)
+#define READ_WAITING(kind, name)                                                                   \
+    WAITING_##kind(name);                                                                          \
+    column++;
+
+struct task *task_rows_read_waiting(sqlite3_stmt *row)
+{
+    struct task *task = task_create(TASK_PENDING);
+    int column = 1;
+    WAITING_COLUMN_TABLE(READ_WAITING)
+    return task;
+}
+
 static void read_bulk(struct task *task, sqlite3_stmt *row)
 {
     task_set_request(task, database_column_bytes(row, TASK_COLUMN_COUNT + 5));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rows.h"
+#include "waiting_columns.h"
 
 /* The columns of a task, in the order that task_rows_read() takes them. */
 #define TASK_COLUMNS                                                                               \
@@ -22,6 +23,9 @@
 /* TASK_COLUMNS of a stepped statement, and arguments, meta, other_params, original_arguments
  * and shown, which must follow, as a task without its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
+
+/* WAITING_COLUMNS of a stepped statement, behind the sequence. */
+struct task *task_rows_read_waiting(sqlite3_stmt *row);
 
 /* Members of struct task_rows. */
 enum row_result task_rows_get(struct database *database, struct str id, struct task **task);
