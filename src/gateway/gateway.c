@@ -148,6 +148,8 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->principal_rate_limit = rate_limit_create();
     gateway->detached = quota_create();
     gateway->promoted = quota_create();
+    gateway->promoted_in = quota_create();
+    gateway->ended_sessions = quota_create();
     gateway->listens = quota_create();
     gateway->bridged_streams = quota_create();
     gateway->unknown_listens = quota_create();
@@ -188,6 +190,8 @@ void gateway_destroy(struct gateway *gateway)
     quota_destroy(gateway->bridged_streams);
     quota_destroy(gateway->listens);
     quota_destroy(gateway->promoted);
+    quota_destroy(gateway->promoted_in);
+    quota_destroy(gateway->ended_sessions);
     quota_destroy(gateway->detached);
     rate_limit_destroy(gateway->rate_limit);
     rate_limit_destroy(gateway->principal_rate_limit);

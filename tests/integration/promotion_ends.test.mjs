@@ -1,7 +1,8 @@
 // How a promoted call ends: by its client, its session, the process, its size or the silence of its server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BRIEF_DRAIN } from './lib/gateway.mjs';
+import { elicit, responseTo } from './lib/asking.mjs';
+import { BRIEF_DRAIN, workflow } from './lib/gateway.mjs';
 import { PLAIN, promoted, stage } from './lib/promotion.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -15,23 +16,52 @@ test('cancel_task stops the call at upstream', async (t) => {
   assert.equal((await admin.task(id)).state, 'cancelled');
 });
 
-test('the end of the session leaves a promised task to whoever has its id and no token, and cancels any other', async (t) => {
-  const { admin, connect, held } = await stage(t, { config: { pseudo_tools: { promote: 'left', only: 'all', wait: '30s', wait_max: '30s' } } });
+test('the end of the session leaves promised tasks to whoever has their ids and no token, cancels any other, and reaches the server after the last', async (t) => {
+  const config = { pseudo_tools: { promote: 'left', only: 'all', wait: '300ms', wait_max: '300ms' } };
+  const { upstream, admin, gateway, connect, held } = await stage(t, { config, rules: [['read', 'approve']], approval: workflow('10m') });
   const agent = await connect(PLAIN);
-  const { id } = promoted(await agent.result('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args: {}, timeout_ms: 200 } }));
+  const execute = { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args: {}, timeout_ms: 200 } };
+  const { id } = promoted(await agent.result('tools/call', execute));
+  const stream = held[0].reply.sse();
+  stream.event({ jsonrpc: '2.0', ...elicit('e-1') });
+  await gateway.logged((entry) => entry.msg === 'Upstream asks');
+  const waits = (await agent.result('tools/call', { name: 'read', arguments: {} })).structuredContent.proxy_task.task_id;
   agent.send('tools/call', { name: 'slow', arguments: { n: 2 } }).catch(() => {});
   await until(() => held.length === 2, 'the call that is left');
   agent.close();
-  const left = await until(async () => (await admin.list()).tasks.find((task) => task.id !== id), 'its task');
+  const left = await until(async () => (await admin.list({ state: 'executing' })).tasks.find((task) => task.id !== id), 'its task');
   const back = await connect(PLAIN), bearer = await connect({ ...PLAIN, token: 'another' });
+  const next = await connect(PLAIN), sessions = [agent, bearer, next].map((client) => client.session);
+  const ended = () => upstream.requests.filter((r) => r.method === 'DELETE').map((r) => r.headers['mcp-session-id']).filter((session) => sessions.includes(session));
   back.session = agent.session;
-  assert.ok([200, 204].includes((await back.delete()).status));
+  assert.equal((await back.delete()).status, 204);
   assert.equal((await admin.inState(left.id, 'cancelled', 'completed', 'failed')).state, 'cancelled');
-  held[0].reply.result({ content: [{ type: 'text', text: 'kept' }] });
+  // Its question is cancelled, and nobody is asked the next one.
+  assert.deepEqual((await responseTo(upstream, 'e-1')).result, { action: 'cancel' });
+  stream.event({ jsonrpc: '2.0', ...elicit('e-2') });
+  assert.deepEqual((await responseTo(upstream, 'e-2')).result, { action: 'decline' });
+  assert.deepEqual(ended(), []);
+  stream.event({ jsonrpc: '2.0', id: held[0].id, result: { content: [{ type: 'text', text: 'kept' }] } });
+  stream.end();
   assert.equal((await admin.inState(id, 'completed', 'cancelled', 'failed')).state, 'completed');
-  const fetch = async (client) => (await client.result('tools/call', { name: 'get_task_result', arguments: { task_id: id } })).content[0].text;
-  assert.match(await fetch(bearer), /not found/);
-  assert.equal(await fetch(await connect(PLAIN)), 'kept');
+  await until(() => ended().length === 1, 'the DELETE');
+  assert.deepEqual(ended(), [agent.session]);
+  // A call that waits for approval runs once it is fetched.
+  await admin.approve(waits);
+  assert.deepEqual([(await admin.task(waits)).state, upstream.calls.length], ['approved', 2]);
+  const fetch = async (client, task) => (await client.result('tools/call', { name: 'get_task_result', arguments: { task_id: task } })).content[0].text;
+  for (const task of [id, waits]) assert.match(await fetch(bearer, task), /not found/);
+  assert.deepEqual([await fetch(next, id), await fetch(next, waits)], ['kept', 'did read']);
+  // With a token nothing ends, and its owner's next session has it.
+  const own = promoted(await bearer.result('tools/call', execute)).id;
+  assert.equal((await bearer.delete()).status, 204);
+  held[2].reply.result({ content: [{ type: 'text', text: 'mine' }] });
+  assert.equal(await fetch(await connect({ ...PLAIN, token: 'another' }), own), 'mine');
+  assert.match(await fetch(next, own), /not found/);
+  await until(() => ended().length === 2, 'the second DELETE');
+  assert.equal((await next.delete()).status, 200); // no promoted call runs in it
+  assert.deepEqual(ended(), sessions);
+  assert.equal(gateway.logs.filter(({ msg }) => /identity: anonymous/.test(msg)).length, 1);
 });
 
 test('kill -9: the task has failed, and says why', async (t) => {

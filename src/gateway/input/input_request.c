@@ -214,9 +214,27 @@ void input_end_call(struct gateway_worker *worker, struct str key, uint64_t call
         close_all(worker, key, &match, INPUT_REJECTED);
 }
 
+/* A call that goes on without its client must not hang. */
+static void cancel(struct gateway_worker *worker, const struct kept_input *kept)
+{
+    struct input_response response = {.error_code = -1,
+                                      .error_message = STR("The client has ended its session")};
+    if (kept->input.kind == INPUT_ELICITATION)
+        response.result = STR("{\"action\":\"cancel\"}");
+    if (!kept->input.is_on_stream)
+        input_respond(worker, kept, &response);
+}
+
 void input_end_key(struct gateway_worker *worker, struct str key)
 {
     const struct input_match any = {0};
-    if (key.length > 0)
-        close_all(worker, key, &any, INPUT_REJECTED);
+    struct input_closing closing = {.state = INPUT_REJECTED};
+    struct kept_input *kept;
+    if (key.length == 0 || input_table_count(worker->gateway->inputs) == 0)
+        return;
+    while ((kept = input_close(worker->gateway, key, &any, &closing))) {
+        cancel(worker, kept);
+        input_settle(worker, kept);
+    }
+    input_table_end(worker->gateway->inputs, key, &any);
 }

@@ -48,7 +48,7 @@ bool page_walk_goes_on(struct page_walk *walk, struct catalog *catalog,
         fault = "Upstream's tools come with a cursor that came before: the list ends there";
     else if (walk->pages >= snapshot->config->times.tools_max_pages)
         fault = "Upstream's tools have more pages than THOUGHTGATE_TOOLS_MAX_PAGES allows";
-    if (fault && catalog_fault_is_due(catalog, source, clock_monotonic_ms()))
+    if (fault && catalog_fault_is_due(catalog, source, CATALOG_FAULT_PAGES, clock_monotonic_ms()))
         log_warn(fault, LOG_TEXT("source", source->id));
     buffer_clear(&walk->cursor);
     buffer_append(&walk->cursor, next);

@@ -4,9 +4,12 @@
 #include "inbox/inbox.h"
 #include "input/input_request.h"
 #include "relay/relay.h"
+#include "run/detached_call.h"
 #include "run/execution.h"
 #include "state/accepted_pairs.h"
 #include "state/bridged_sessions.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
 
 /* "No such session" ends one only for a client that upstream has known in it: to a stranger a
  * server may say so of a session that lives. */
@@ -15,6 +18,20 @@ static bool has_ended(const struct call *call, int status)
     if (status != 404)
         return status >= 200 && status < 300;
     return !call_is_stranger(call);
+}
+
+/* A library that opens a session for each call loses its tasks from sight so. */
+static void on_cancelled(void *context, const struct store_reply *reply)
+{
+    struct call *call = call_from(context);
+    if (reply->status == STORE_OK && reply->has_promised &&
+        catalog_fault_is_due(call->worker->gateway->catalog, call->source, CATALOG_FAULT_SESSIONS,
+                             clock_monotonic_ms()))
+        log_warn("A session without a token has ended before its tasks: they are reached by their "
+                 "ids alone, and what waits for approval runs only when it is fetched; "
+                 "identity: anonymous in the source makes one owner of all its sessions",
+                 LOG_TEXT("source", call->source->id));
+    call_unref(call);
 }
 
 void session_end_forget(struct call *call)
@@ -27,10 +44,12 @@ void session_end_forget(struct call *call)
     bridged_sessions_remove(gateway->bridged_sessions, source, session);
     accepted_pairs_remove(gateway->accepted_pairs, source, session, str_from(call->token));
     store_session_delete(gateway->store, source, session, nobody);
-    store_task_cancel_session(gateway->store, source, session, STR(OWNER_ANONYMOUS), nobody);
+    store_task_cancel_session(gateway->store, source, session, STR(OWNER_ANONYMOUS),
+                              call_to_store(call, on_cancelled));
     client_key_of_session(call->source, call->session, key);
     execution_forget_session(gateway, str_from(key));
     input_end_key(call->worker, str_from(key));
+    detached_calls_end_session(gateway, str_from(key));
     inbox_end_session(gateway, str_from(key));
 }
 
@@ -43,5 +62,10 @@ static void on_head(struct call *call, int status, const struct headers *headers
 void session_end_handle(struct call *call)
 {
     struct relay_options options = {.head = on_head};
-    relay_start(call, &options);
+    if (!detached_calls_hold_session(call)) {
+        relay_start(call, &options);
+        return;
+    }
+    session_end_forget(call);
+    call_answer_status(call, 204, STR_EMPTY);
 }

@@ -60,9 +60,11 @@ struct gateway {
     struct list_cache *list_cache;
     struct rewritten_lists *rewritten_lists; /* methods/rewritten_lists.h */
     struct rate_limit *rate_limit, *principal_rate_limit;
-    struct quota *detached; /* calls that go on without their client (run/detached_cancel.c) */
-    struct quota *promoted; /* tasks that were promoted and run, by client_key_of_call() */
-    struct quota *listens;  /* streams of subscriptions/listen, by owner */
+    struct quota *detached;    /* calls that go on without their client (run/detached_cancel.c) */
+    struct quota *promoted;    /* tasks that were promoted and run, by client_key_of_call() */
+    struct quota *promoted_in; /* the same by client_key_of_session(); and these sessions, */
+    struct quota *ended_sessions;    /* if their client has ended them meanwhile */
+    struct quota *listens;           /* streams of subscriptions/listen, by owner */
     struct quota *bridged_streams;   /* by source and session (relay/bridged_stream.c) */
     struct quota *unknown_listens;   /* of these those of clients that are not known, by address */
     struct quota *legacy_sessions;   /* by owner or address, of all workers (session_pool.c) */

@@ -42,6 +42,11 @@ bool detached_call_takes_cancel(const struct call *call);
 /* The client of this inbox_key_of_call() has given up the request: its calls on this worker end at
  * the server. A task ends as cancelled, unless a pending answer has named it. */
 void detached_calls_cancel(struct gateway_worker *worker, struct str key, struct str request_id);
+/* The call is a DELETE of its session. true: promoted calls run in it, after the last of which the
+ * server gets a DELETE; now it gets none. */
+bool detached_calls_hold_session(const struct call *call);
+/* The session with this client_key_of_session() has ended: no client of it is asked any more. */
+void detached_calls_end_session(struct gateway *gateway, struct str key);
 /* The task has changed. If it was cancelled or has expired, the server is told. */
 void detached_call_note_task(struct gateway_worker *worker, struct task *task);
 /* Ends the worker's calls that are tasks: the process ends. */

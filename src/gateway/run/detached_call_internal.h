@@ -76,6 +76,11 @@ void detached_rounds_write_refusal(struct buffer *result);
 /* Sends the call again, for invocation_class.send_round. */
 void detached_rounds_send(struct detached_call *detached, struct str answers, struct str state);
 
+/* ---- detached_session.c: the end of its session ---- */
+/* The call has become a task of its session, and is none any more. */
+void detached_session_enter(const struct detached_call *detached);
+void detached_session_leave(const struct detached_call *detached);
+
 /* ---- detached_cancel.c: which requests of clients are detached calls ---- */
 void detached_call_register(struct detached_call *detached);
 void detached_call_unregister(struct detached_call *detached);

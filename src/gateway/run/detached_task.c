@@ -39,6 +39,7 @@ void detached_task_release(struct detached_call *detached)
     map_remove(detached->base.worker->detached_tasks, str_from(detached->base.id));
     task_room_give_back(gateway, detached->base.id);
     quota_give_back(gateway->promoted, str_from(detached->key));
+    detached_session_leave(detached);
     atomic_fetch_sub(&gateway->in_flight, 1);
 }
 
@@ -156,6 +157,7 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
     loop_timer_stop(&base->timer);
     inbox_touch(gateway, str_from(detached->key));
     map_put(base->worker->detached_tasks, str_from(base->id), detached);
+    detached_session_enter(detached);
     atomic_fetch_add(&gateway->in_flight, 1);
     bool may_store = invocation_move(base, INVOCATION_COMMITTING);
     if (may_store) {

@@ -122,13 +122,14 @@ void catalog_end_fetch(struct catalog *catalog, const struct config_source *sour
 }
 
 bool catalog_fault_is_due(struct catalog *catalog, const struct config_source *source,
-                          int64_t now_ms)
+                          enum catalog_fault fault, int64_t now_ms)
 {
     pthread_mutex_lock(&catalog->lock);
     struct source_entry *entry = catalog_source(catalog, str_from(source->id));
-    bool is_due = entry->fault_ms == 0 || now_ms - entry->fault_ms >= FAULTS_EVERY_MS;
+    int64_t *said_ms = &entry->fault_ms[fault];
+    bool is_due = *said_ms == 0 || now_ms - *said_ms >= FAULTS_EVERY_MS;
     if (is_due)
-        entry->fault_ms = now_ms;
+        *said_ms = now_ms;
     pthread_mutex_unlock(&catalog->lock);
     return is_due;
 }

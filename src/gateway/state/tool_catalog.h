@@ -130,9 +130,11 @@ enum catalog_fetch { CATALOG_FETCH_NONE, CATALOG_FETCH_NOW, CATALOG_FETCH_LATER 
 enum catalog_fetch catalog_begin_fetch(struct catalog *catalog, const struct config_source *source,
                                        int64_t now_ms);
 void catalog_end_fetch(struct catalog *catalog, const struct config_source *source, bool complete);
-/* Whether a fault in the pages of the source's lists is to be logged: once an hour at most. */
+/* Whether such a fault of the source is to be logged: once an hour at most. */
+enum catalog_fault { CATALOG_FAULT_PAGES, CATALOG_FAULT_SESSIONS };
+#define CATALOG_FAULT_COUNT 2
 bool catalog_fault_is_due(struct catalog *catalog, const struct config_source *source,
-                          int64_t now_ms);
+                          enum catalog_fault fault, int64_t now_ms);
 /* A GET for the notification stream of a session was answered with this status. */
 void catalog_note_stream(struct catalog *catalog, const struct config_source *source, int status,
                          int64_t now_ms);

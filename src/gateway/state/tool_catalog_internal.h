@@ -39,10 +39,10 @@ struct source_entry {
     struct tool_list *whole; /* the last whole list of anybody, for what is counted; or NULL */
     uint64_t epoch;          /* catalog_epoch() */
     bool filled;
-    bool stale;           /* filled, and upstream may have other tools now */
-    bool fetching;        /* the gateway itself fetches it now */
-    int64_t fetched_ms;   /* monotonic: when that last began */
-    int64_t fault_ms;     /* monotonic: when its lists were last complained of; 0: never */
+    bool stale;                            /* filled, and upstream may have other tools now */
+    bool fetching;                         /* the gateway itself fetches it now */
+    int64_t fetched_ms;                    /* monotonic: when that last began */
+    int64_t fault_ms[CATALOG_FAULT_COUNT]; /* monotonic: when it was last complained of; 0: never */
     int64_t no_stream_ms; /* monotonic: when GET was last answered with 405; 0: never */
     struct look looks[LOOKS];
     unsigned next_look;
