@@ -6,9 +6,16 @@
 
 #include "taskgate/core/memory.h"
 
+/* Room for one more behind `count` of them: doubled whenever it is full. */
+static void *grow(void *items, size_t count, size_t size)
+{
+    bool is_full = (count & (count - 1)) == 0;
+    return is_full ? memory_grow_array(items, count > 0 ? 2 * count : 1, size) : items;
+}
+
 static struct token *add_token(struct glob *glob, enum token_kind kind)
 {
-    glob->tokens = memory_grow_array(glob->tokens, glob->count + 1, sizeof *glob->tokens);
+    glob->tokens = grow(glob->tokens, glob->count, sizeof *glob->tokens);
     struct token *token = &glob->tokens[glob->count++];
     *token = (struct token){.kind = kind, .start = glob->literals.length};
     return token;
@@ -50,7 +57,7 @@ static bool compile_stars(struct glob *glob, struct str pattern, struct str *res
 
 static void add_range(struct token *token, uint32_t first, uint32_t last)
 {
-    token->ranges = memory_grow_array(token->ranges, token->range_count + 1, sizeof *token->ranges);
+    token->ranges = grow(token->ranges, token->range_count, sizeof *token->ranges);
     token->ranges[token->range_count++] = (struct range){first, last};
 }
 
@@ -102,7 +109,7 @@ static bool compile_class(struct glob *glob, struct str *rest, struct error *err
 
 static void add_position(struct run *run, const struct token *token, uint32_t character)
 {
-    run->positions = memory_grow_array(run->positions, run->length + 1, sizeof *run->positions);
+    run->positions = grow(run->positions, run->length, sizeof *run->positions);
     run->positions[run->length++] =
         (struct position){.kind = token->kind, .character = character, .class = token};
 }
@@ -146,7 +153,7 @@ static void fill_masks(struct run *run)
 
 static void add_run(struct glob *glob, size_t first)
 {
-    glob->runs = memory_grow_array(glob->runs, glob->run_count + 1, sizeof *glob->runs);
+    glob->runs = grow(glob->runs, glob->run_count, sizeof *glob->runs);
     struct run *run = &glob->runs[glob->run_count++];
     *run = (struct run){.wildcard = glob->tokens[first].kind};
     size_t i = first + 1;

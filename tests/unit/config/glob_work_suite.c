@@ -51,9 +51,30 @@ START_TEST(a_name_is_read_once)
 }
 END_TEST
 
+#define STARS ((size_t)20000)
+
+START_TEST(many_stars_do_not_read_a_name_again)
+{
+    static char pattern[2 * STARS + 2];
+    char *name = malloc(BYTES);
+    for (size_t i = 0; i < STARS; i++)
+        memcpy(pattern + 2 * i, "*a", 2);
+    memcpy(pattern + 2 * STARS, "b", 2);
+    memset(name, 'a', BYTES);
+    struct glob *glob = glob_compile(str_from(pattern), NULL);
+    ck_assert_ptr_nonnull(glob);
+    steps = 0;
+    ck_assert(!counted_matches(glob, str_slice(name, BYTES)));
+    ck_assert_uint_le(steps, 2 * BYTES);
+    glob_destroy(glob);
+    free(name);
+}
+END_TEST
+
 TCase *glob_work_case(void)
 {
     TCase *tests = tcase_create("glob_work");
     tcase_add_loop_test(tests, a_name_is_read_once, 0, (int)(sizeof rows / sizeof *rows));
+    tcase_add_test(tests, many_stars_do_not_read_a_name_again);
     return tests;
 }
