@@ -215,6 +215,7 @@ export class Inbox {
   put(task, update = () => {}) {
     const isKnown = this.tasks.has(task.id);
     this.changes += 1;
+    const hasEnded = this.ended.has(task.id); // nothing that it does after its decision is counted
     if (task.state !== 'pending') this.ended.add(task.id);
     if (task.state === 'pending') {
       update();
@@ -227,7 +228,7 @@ export class Inbox {
     const { stack } = this.tasks.get(task.id) ?? task;
     const isLast = this.tasks.delete(task.id) && !this.linger(task, update);
     if (isKnown) this.changeCount(stack, -1);
-    else if (this.counts.has(stack)) this.recount(stack);
+    else if (!hasEnded && this.counts.has(stack)) this.recount(stack);
     if (!isKnown || isLast) update();
     if (this.stacks.has(stack)) this.refreshSoon();
     return this.lingering.has(task.id);
