@@ -68,6 +68,33 @@ test('the task asks its client, the server gets the call again with the answers,
   assert.equal(held.length, 3);
 });
 
+test('a question that comes before the wait: the call is a task after it, or when its client leaves, and asks there', async (t) => {
+  const set = await stage(t, { config: { pseudo_tools: { only: 'all', wait: '600ms' } } });
+  const { admin, held } = set;
+  const agent = await set.connect({ ...PLAIN, token: 'mine' });
+  const waiting = callTool(agent, 'slow', { n: 7 }), leaver = await set.connect({ ...PLAIN, token: 'other' });
+  (await until(() => held[0], 'the call')).reply.result(requires({ a: form }, 's'));
+  const { id } = promoted(await waiting);
+  await accept(agent, await asked(agent));
+  const second = await until(() => held[1], 'the second round');
+  assert.deepEqual([second.params.inputResponses, second.params.requestState], [{ a: { action: 'accept', content: { partySize: 4 } } }, 's']);
+  second.reply.result(ended);
+  await admin.inState(id, 'completed');
+  assert.equal((await outcome(agent, id)).content[0].text, 'at last');
+
+  callTool(leaver, 'slow', { n: 8 }).catch(() => {});
+  const third = await until(() => held[2], 'the call that is left');
+  third.reply.result(requires({ b: model, a: form }, 't'));
+  await third.recorded.gone;
+  leaver.close();
+  const left = await until(async () => (await admin.list()).tasks.find((task) => task.arguments.n === 8), 'its task');
+  const back = await set.connect({ ...PLAIN, token: 'other' });
+  back.session = leaver.session;
+  await accept(back, await asked(back));
+  await callTool(back, 'cancel_task', { task_id: left.id });
+  assert.equal(held.length, 3);
+});
+
 test('a client that declares elicitation is asked on its stream', async (t) => {
   const set = await stage(t);
   const { admin, held } = set;

@@ -20,7 +20,13 @@ static void on_slow(void *context)
 bool bridge_call_is_under_way(const struct call *call)
 {
     const struct bridge_call *bridge = bridge_call_of(call);
-    return bridge && bridge->rpc;
+    return bridge && (bridge->rpc || bridge->required.length > 0);
+}
+
+bool bridge_call_asks_later(const struct call *call)
+{
+    const struct bridge_call *bridge = bridge_call_of(call);
+    return bridge && bridge->required.length > 0;
 }
 
 int64_t bridge_call_age_ms(const struct call *call)
@@ -45,11 +51,13 @@ void bridge_call_set_silence(struct call *call, int64_t silence_ms)
         rpc_call_set_silence(bridge->rpc, silence_ms);
 }
 
-struct rpc_call *bridge_call_take(struct call *call)
+struct rpc_call *bridge_call_take(struct call *call, struct buffer *required)
 {
     struct bridge_call *bridge = bridge_call_of(call);
     struct rpc_call *rpc = bridge->rpc;
     bridge->rpc = NULL;
+    *required = bridge->required;
+    buffer_init(&bridge->required);
     bridge_call_finish(bridge);
     return rpc;
 }

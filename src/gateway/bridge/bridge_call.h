@@ -26,13 +26,19 @@ struct bridge_call_options {
     /* Each round is a request of its own: whether the rules in force now forbid it. Then the call
      * is answered. NULL: they are not asked. */
     bool (*forbidden)(struct call *call);
+    /* The client cannot be asked this (the method of the question) in the call: whether it is asked
+     * in the task that the call becomes, by `slow` or `left`. NULL: the call goes on without. */
+    bool (*asks_later)(struct call *call, struct str method);
 };
 
 /* The client's session is known: call->bridged. */
 void bridge_call_start(struct call *call, const struct bridge_call_options *options);
 
-/* Whether the call waits for its server. It does not while its client is asked. */
+/* Whether the call waits for its server, or for a task to ask its client. It does not while its
+ * client is asked. */
 bool bridge_call_is_under_way(const struct call *call);
+/* Whether it waits for a task to ask its client. */
+bool bridge_call_asks_later(const struct call *call);
 /* How long ago it was started. */
 int64_t bridge_call_age_ms(const struct call *call);
 /* Calls options.slow() once more. */
@@ -40,9 +46,9 @@ void bridge_call_repeat_slow(struct call *call, int64_t in_ms);
 /* Another limit of silence, in later rounds too; 0: none. A limit that holds already does not begin
  * anew. */
 void bridge_call_set_silence(struct call *call, int64_t silence_ms);
-/* Takes the server's side off a call that is under way. The caller answers the call, whose response
- * stays deferred. */
-struct rpc_call *bridge_call_take(struct call *call);
+/* Takes the server's side off a call that is under way: NULL where the server requires input, and
+ * has said so in `required`. The caller answers the call, whose response stays deferred. */
+struct rpc_call *bridge_call_take(struct call *call, struct buffer *required);
 
 /* A JSON-RPC response of a client: answers the call, also where it answers nothing. */
 void bridge_call_take_response(struct call *call);

@@ -17,6 +17,7 @@ struct bridge_call {
     int64_t rounds;          /* in which the client was asked */
     size_t open;             /* questions that are not answered */
     struct buffer answers;   /* members of inputResponses, with commas between them */
+    struct buffer required;  /* the server's result that a task is to ask for; empty: none */
     struct buffer state;     /* the server's requestState, JSON text; empty: it gave none */
     struct loop_timer timer; /* the next try, or the end of the wait for the client */
     int64_t again_ms, again_until_ms; /* of a server that wants to be asked again; monotonic */

@@ -134,8 +134,9 @@ static bool can_be_asked(const struct bridge_call *bridge, enum bridge_question_
 {
     struct legacy_bridge_envelope envelope;
     bridge_request_envelope(bridge->call, &envelope);
-    return deferred_response_is_stream(bridge->call) &&
-           json_member(envelope.capabilities, kinds[kind].capability).length > 0;
+    bool has_stream = deferred_response_is_stream(bridge->call) ||
+                      deferred_response_may_stream(bridge->call); /* it is opened then */
+    return has_stream && json_member(envelope.capabilities, kinds[kind].capability).length > 0;
 }
 
 /* False when the call was given up. */
@@ -193,6 +194,28 @@ static void ask_client(struct bridge_call *bridge, struct str requests)
         send_again(bridge);
 }
 
+/* Whether something is asked that the client answers only where the call is a task. */
+static bool is_for_task(const struct bridge_call *bridge, struct str requests)
+{
+    struct str key, request;
+    enum bridge_question_kind kind;
+    if (!bridge->options.asks_later || bridge->options.slow_ms == 0)
+        return false;
+    for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
+        if (read_kind(request, &kind) && !can_be_asked(bridge, kind) &&
+            bridge->options.asks_later(bridge->call, str_from(kinds[kind].method)))
+            return true;
+    }
+    return false;
+}
+
+static void wait_for_task(struct bridge_call *bridge, struct str result)
+{
+    buffer_append(&bridge->required, result);
+    start_timer(bridge, on_unanswered,
+                bridge->call->snapshot->config->pseudo.elicitation_timeout_ms);
+}
+
 void bridge_rounds_begin(struct bridge_call *bridge, struct str result)
 {
     struct str requests = json_member(result, "inputRequests");
@@ -204,7 +227,9 @@ void bridge_rounds_begin(struct bridge_call *bridge, struct str result)
     }
     buffer_clear(&bridge->state);
     buffer_append(&bridge->state, state);
-    if (json_count(requests) > 0)
+    if (is_for_task(bridge, requests))
+        wait_for_task(bridge, result);
+    else if (json_count(requests) > 0)
         ask_client(bridge, requests);
     else
         wait_without_requests(bridge);

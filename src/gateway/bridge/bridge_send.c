@@ -19,6 +19,7 @@ static void drop(struct call *call, void *object)
     if (bridge->open > 0)
         bridge_questions_forget(call->worker->gateway->bridge_questions, bridge->number);
     buffer_finish(&bridge->answers);
+    buffer_finish(&bridge->required);
     buffer_finish(&bridge->state);
     MAGIC_CLEAR(bridge);
     free(bridge);

@@ -35,6 +35,7 @@ static void forward_anew(struct call *call)
         .slow = detached_call_of_slow,
         .left = may_be_promoted ? detached_call_of_left : NULL,
         .forbidden = tool_judgement_forbids,
+        .asks_later = detached_call_asks_later,
         .take_message = input_take_from_stream,
     };
     if (call->is_executed && !call->is_bridged)

@@ -63,6 +63,8 @@ struct relay_options {
     /* Of a bridged call, before it is sent once more: whether the rules in force now forbid it.
      * Then the call is answered. NULL: they are not asked. */
     bool (*forbidden)(struct call *call);
+    /* Of a bridged call: bridge_call_options.asks_later. */
+    bool (*asks_later)(struct call *call, struct str method);
     size_t most_bytes; /* that are held of a reply that is read, if more than limits.result_bytes */
     bool takes_responses; /* `take_message` sees the responses on the event stream, too */
     /* Whether the call goes on without the server. `reply` is its whole reply, or empty at the end

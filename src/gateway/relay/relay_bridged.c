@@ -167,7 +167,8 @@ void relay_bridged_start(struct call *call, const struct relay_options *options)
                                                 .slow_ms = options->slow_ms,
                                                 .slow = options->slow,
                                                 .left = options->left,
-                                                .forbidden = options->forbidden};
+                                                .forbidden = options->forbidden,
+                                                .asks_later = options->asks_later};
     if (is_of_subscriptions(call) || !can_be_asked(call))
         return;
     struct bridged_relay *relay = memory_alloc(sizeof *relay);

@@ -33,6 +33,9 @@ void detached_call_of_slow(struct call *call);
  * find it again by its session or token. The same call made again joins that task
  * (inbox/repeated_calls.h). */
 void detached_call_of_left(struct call *call);
+/* For relay_options.asks_later: whether the call may become a task, and its client answers such a
+ * question by the gateway's tools. */
+bool detached_call_asks_later(struct call *call, struct str method);
 /* Sends the call's body and answers it: with upstream's answer, or after `patience_ms` with the
  * task that it has become. When the client leaves before, only the wait ends. */
 void detached_call_run(struct call *call, int64_t patience_ms);

@@ -65,6 +65,8 @@ void detached_task_remember(const struct detached_call *detached, const struct c
 /* Keeps what the server has got of a bridged call. */
 void detached_rounds_keep(struct detached_call *detached, const struct call *call);
 void detached_rounds_destroy(struct detached_rounds *rounds); /* NULL is allowed */
+/* The server required input before there was a task. */
+void detached_rounds_require(struct detached_call *detached, struct str result);
 /* Takes a result that requires input of a task. false: it does not, or there is no task. */
 bool detached_rounds_take(struct detached_call *detached, struct str result);
 /* The task is stored: asks what was required meanwhile. */

@@ -29,11 +29,16 @@ static void repeat_slow(struct call *call, int64_t in_ms)
         relay_repeat_slow(call, in_ms);
 }
 
-static bool may_promote(const struct call *call)
+static bool may_be_task(const struct call *call)
 {
     bool has_asked_for_task = call->envelope.task.raw.length > 0;
-    return is_under_way(call) && !has_asked_for_task && !call->is_given_up &&
+    return !has_asked_for_task && !call->is_given_up &&
            (call->is_executed || client_may_be_promoted(call));
+}
+
+static bool may_promote(const struct call *call)
+{
+    return is_under_way(call) && may_be_task(call);
 }
 
 /* Its client's wait: of execute_tool, or of any other call. */
@@ -48,7 +53,7 @@ static int64_t patience_ms(const struct call *call)
 static bool is_to_be_promoted(const struct call *call)
 {
     return call->is_executed || call->snapshot->config->pseudo.promote == PROMOTE_WAIT ||
-           input_is_open_without_task(call);
+           bridge_call_asks_later(call) || input_is_open_without_task(call);
 }
 
 /* Its client waits, and ends the call by closing the connection. The server may be silent while a
@@ -68,6 +73,7 @@ static void be_patient(struct call *call, int64_t next_ms)
 struct taken {
     struct rpc_call_begun begun;
     struct rpc_call *bridged;
+    struct buffer required; /* of a bridged call without one: detached_rounds_require() */
 };
 
 /* Reserves room for a task and takes the server's side. false: there is no room, or the server's
@@ -77,8 +83,8 @@ static bool take(struct call *call, struct taken *taken)
     char key[CLIENT_KEY_BYTES];
     if (!detached_task_reserve(call, key))
         return false;
-    taken->bridged = call->is_bridged ? bridge_call_take(call) : NULL;
-    if (taken->bridged || relay_detach(call, &taken->begun))
+    taken->bridged = call->is_bridged ? bridge_call_take(call, &taken->required) : NULL;
+    if (call->is_bridged || relay_detach(call, &taken->begun))
         return true;
     quota_give_back(call->worker->gateway->promoted, str_from(key));
     return false;
@@ -89,7 +95,7 @@ static void adopt(struct detached_call *detached, struct call *call, struct take
 {
     struct rpc_call_options options = detached_call_options(detached);
     struct catalog_tool tool;
-    if (!taken->bridged) {
+    if (!call->is_bridged) {
         detached->base.rpc = rpc_call_adopt(call->worker, &taken->begun, &options,
                                             &detached_call_rpc_callbacks, detached);
         return;
@@ -98,6 +104,11 @@ static void adopt(struct detached_call *detached, struct call *call, struct take
     detached->is_bridged = true;
     detached->wraps_output = tool.wraps_output;
     detached_rounds_keep(detached, call);
+    if (!taken->bridged) {
+        detached_rounds_require(detached, buffer_str(&taken->required));
+        buffer_finish(&taken->required);
+        return;
+    }
     detached->base.rpc = taken->bridged;
     rpc_call_hand_over(taken->bridged, &detached_call_rpc_callbacks, detached);
     rpc_call_set_silence(taken->bridged, 0);
@@ -108,9 +119,9 @@ static void adopt(struct detached_call *detached, struct call *call, struct take
 /* A bridged call has deferred its response already. */
 static void defer(struct call *call, const struct taken *taken)
 {
-    if (!taken->bridged && taken->begun.is_stream)
+    if (!call->is_bridged && taken->begun.is_stream)
         deferred_response_take_stream(call, DETACHED_CALL_WAITS_FOR);
-    else if (!taken->bridged)
+    else if (!call->is_bridged)
         deferred_response_begin(call, DETACHED_CALL_WAITS_FOR, STR_EMPTY);
     deferred_response_await_upstream(call);
 }
@@ -167,6 +178,13 @@ static bool knows_client(struct call *call)
     return !call->session[0] || call->facts.known ||
            sessions_get(call->worker->gateway->sessions, str_from(call->source->id),
                         str_from(call->session), &call->facts);
+}
+
+bool detached_call_asks_later(struct call *call, struct str method)
+{
+    enum input_kind kind;
+    return input_is_asked_by(method, &kind) && knows_client(call) && may_be_task(call) &&
+           input_has_tools(call, kind);
 }
 
 static void promote_left(struct call *call, struct taken *taken)

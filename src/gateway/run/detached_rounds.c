@@ -49,18 +49,22 @@ static void begin(struct detached_call *detached, struct str result)
     invocation_rounds_begin(&detached->base, result, true);
 }
 
+void detached_rounds_require(struct detached_call *detached, struct str result)
+{
+    detached->base.rounds.is_between = true;
+    buffer_append(&detached->rounds->required, result);
+}
+
 bool detached_rounds_take(struct detached_call *detached, struct str result)
 {
     struct invocation *base = &detached->base;
     struct str type = json_member(result, "resultType");
     if (!base->task || !json_string_equals(type, STR("input_required")))
         return false;
-    if (invocation_where(base) == INVOCATION_RUNNING) {
+    if (invocation_where(base) == INVOCATION_RUNNING)
         begin(detached, result);
-    } else { /* nobody knows the task yet */
-        base->rounds.is_between = true;
-        buffer_append(&detached->rounds->required, result);
-    }
+    else /* nobody knows the task yet */
+        detached_rounds_require(detached, result);
     return true;
 }
 
