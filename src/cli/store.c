@@ -40,40 +40,55 @@ static char *configured_place(const char *path)
     return place;
 }
 
-static enum options_outcome read_config_option(const char *usage, const char *synopsis, int argc,
-                                               char **argv, const char **path)
+static int print_migration(const struct store_site *site, const char *grant_to)
 {
-    const struct option options[] = {
-        {"config", "FILE", "the configuration that names the store", path, NULL},
-    };
-    const struct command command = {
-        .usage = usage,
-        .synopsis = synopsis,
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
-    };
-    return options_read(&command, argc, argv, NULL);
+    struct error error = {""};
+    char *sql = store_migration(site, grant_to, &error);
+    if (!sql)
+        return exit_code(STORE_WORK_FAILED, &error);
+    fputs(sql, stdout);
+    free(sql);
+    return CLI_DONE;
+}
+
+static int migrate(const struct store_site *site, const char *grant_to)
+{
+    struct error error = {""};
+    int code = exit_code(store_migrate(site, grant_to, &error), &error);
+    if (code == CLI_DONE)
+        puts("The schema is that of this version.");
+    if (code == CLI_DONE && grant_to)
+        printf("The role %s may use it.\n", grant_to);
+    return code;
 }
 
 static int run_migrate(int argc, char **argv)
 {
-    const char *path = NULL;
-    enum options_outcome outcome = read_config_option(
-        "taskgate store migrate [--config FILE]",
-        "Brings the schema of the store up to this version of taskgate. Each start does that,\n"
-        "too, so this is for a role that may create tables where the gateway's own may not.\n"
-        "Gateways of the version before go on meanwhile.",
-        argc, argv, &path);
+    const char *path = NULL, *grant_to = NULL;
+    bool prints = false;
+    const struct option options[] = {
+        {"grant-to", "ROLE", "the role of PostgreSQL that the gateways use: give it its rights",
+         &grant_to, NULL},
+        {"print", NULL, "print the statements instead, and change nothing", NULL, &prints},
+        {"config", "FILE", "the configuration that names the store", &path, NULL},
+    };
+    const struct command command = {
+        .usage = "taskgate store migrate [--grant-to ROLE] [--print] [--config FILE]",
+        .synopsis =
+            "Brings the schema of the store up to this version of taskgate. Each start does that,\n"
+            "too, so this is for a role that may create tables where the gateway's own may not.\n"
+            "Gateways of the version before go on meanwhile.",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
     char *place = configured_place(path);
-    struct error error = {""};
     if (!place)
         return CLI_USAGE;
     const struct store_site site = store_place_site(place);
-    int code = exit_code(store_migrate(&site, &error), &error);
-    if (code == CLI_DONE)
-        puts("The schema is that of this version.");
+    int code = prints ? print_migration(&site, grant_to) : migrate(&site, grant_to);
     store_place_forget(place);
     return code;
 }
@@ -82,12 +97,20 @@ static int run_accept_timeline(int argc, char **argv)
 {
     const char *path = NULL;
     bool was_held = false;
-    enum options_outcome outcome = read_config_option(
-        "taskgate store accept-timeline [--config FILE]",
-        "After a failover that has lost commits, no replica decides or executes. Look at what is\n"
-        "missing; then this lets them go on with the database as it is. Calls that ran when the\n"
-        "commits were lost have ended with an unknown outcome; they are not run again.",
-        argc, argv, &path);
+    const struct option options[] = {
+        {"config", "FILE", "the configuration that names the store", &path, NULL},
+    };
+    const struct command command = {
+        .usage = "taskgate store accept-timeline [--config FILE]",
+        .synopsis = "After a failover that has lost commits, no replica decides or executes. Look "
+                    "at what is\n"
+                    "missing; then this lets them go on with the database as it is. Calls that ran "
+                    "when the\n"
+                    "commits were lost have ended with an unknown outcome; they are not run again.",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
     char *place = configured_place(path);

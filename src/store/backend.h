@@ -424,6 +424,9 @@ struct store_backend {
      * Its transactions see one moment. NULL with an error, also where the schema is not this
      * version's, or the database cannot be reached. */
     struct database *(*open_reader)(const char *place, struct error *error);
+    /* store_migrate() and store_migration(). Both NULL: the database has no roles. */
+    bool (*grant)(struct database *database, const char *role, struct error *error);
+    char *(*statements)(const char *place, const char *role, struct error *error);
     void (*close)(struct database *database); /* NULL is allowed */
     /* Copies all of it, as it is at one moment, to the file `target`, which is there and empty.
      * NULL: it does not know such files, and its rows are copied. */

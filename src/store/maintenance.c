@@ -27,14 +27,32 @@ struct database *site_open(const struct store_site *site, enum store_work *work,
     return NULL;
 }
 
-enum store_work store_migrate(const struct store_site *site, struct error *error)
+static bool has_roles(const struct store_site *site, struct error *error)
+{
+    return site->backend->grant ||
+           error_set(error,
+                     "%s is a file, which knows neither roles nor statements; --grant-to "
+                     "and --print are for PostgreSQL",
+                     site->place);
+}
+
+enum store_work store_migrate(const struct store_site *site, const char *grant_to,
+                              struct error *error)
 {
     enum store_work work;
+    if (grant_to && !has_roles(site, error))
+        return STORE_WORK_FAILED;
     struct database *database = site_open(site, &work, error);
     if (!database)
         return work;
+    bool done = !grant_to || site->backend->grant(database, grant_to, error);
     site->backend->close(database);
-    return STORE_WORK_DONE;
+    return done ? STORE_WORK_DONE : STORE_WORK_FAILED;
+}
+
+char *store_migration(const struct store_site *site, const char *grant_to, struct error *error)
+{
+    return has_roles(site, error) ? site->backend->statements(site->place, grant_to, error) : NULL;
 }
 
 static bool accept(const struct store_backend *backend, struct database *database, bool *was_held,

@@ -37,7 +37,7 @@ const EVERYTHING = {
 
 const REPLICAS = {
   replicas: 3,
-  store: { postgres: { existingSecret: 'database', migration: { existingSecret: 'database-owner', urlKey: 'owner-url' } } },
+  store: { postgres: { existingSecret: 'database', migration: { existingSecret: 'database-owner', urlKey: 'owner-url', grantTo: 'gate' } } },
   replica: { existingSecret: 'between-us' },
   podDisruptionBudget: { enabled: true },
   networkPolicy: { egress: { enabled: true, database: [{ podSelector: { matchLabels: { app: 'postgres' } } }], rules: [{ to: [{ podSelector: { matchLabels: { app: 'mcp-server' } } }], ports: [{ port: 3000 }] }] } },
@@ -233,7 +233,7 @@ test('replicas: a job with a role of its own migrates, before the pods change', 
   for (const { metadata } of [job, config]) assert.equal(metadata.annotations['helm.sh/hook'], 'pre-install,pre-upgrade');
   assert.ok(Number(config.metadata.annotations['helm.sh/hook-weight']) < Number(job.metadata.annotations['helm.sh/hook-weight']));
   const pod = job.spec.template, container = only(pod.spec.containers);
-  assert.deepEqual(container.args, ['store', 'migrate', '--config', '/etc/thoughtgate/config.yaml']);
+  assert.deepEqual(container.args, ['store', 'migrate', '--config', '/etc/thoughtgate/config.yaml', '--grant-to', 'gate']);
   assert.deepEqual(only(container.env).valueFrom.secretKeyRef, { name: 'database-owner', key: 'owner-url' });
   assert.equal(only(pod.spec.volumes).configMap.name, config.metadata.name);
   assert.notEqual(pod.metadata.labels['app.kubernetes.io/name'], objects.get('Service gate').spec.selector['app.kubernetes.io/name'], 'no Service leads to it');
@@ -268,6 +268,7 @@ const refused = {
   'no replica': [{ replicas: 0 }, /replicas/],
   'sidecars that know nothing of each other': [{ ...REPLICAS, ...SIDECAR }, /replicas: with mode sidecar there is one/],
   'PostgreSQL without the shared keys': [{ store: { postgres: { existingSecret: 'database' } } }, /replica\.existingSecret: with PostgreSQL it needs a Secret/],
+  'a role that nobody grants to': [{ ...REPLICAS, store: { postgres: { existingSecret: 'database', migration: { grantTo: 'gate' } } } }, /store\.postgres\.migration\.grantTo: it has no effect/],
   'a migration of a file': [{ store: { postgres: { migration: { existingSecret: 'owner' } } } }, /store\.postgres\.migration: it has no effect/],
   'a state key beside that of the replicas': [{ ...REPLICAS, ...KEY }, /stateKey\.existingSecret: with store\.postgres/],
   'a volume beside PostgreSQL': [{ ...REPLICAS, store: { existingClaim: 'mine', postgres: { existingSecret: 'database' } } }, /store\.existingClaim: it has no effect/],

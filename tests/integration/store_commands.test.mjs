@@ -62,6 +62,10 @@ test('a store goes from its file to PostgreSQL and back: tasks, results, the tra
   const before = await view(gateway.admin, ids);
   const trail = (await gateway.admin.get('/api/v1/audit?limit=100')).json.entries;
   await gateway.stop();
+  for (const option of [['--print'], ['--grant-to', 'gate']]) {
+    const { code, stderr } = await store(['migrate', ...option, '--config', gateway.configPath]);
+    assert.deepEqual([code, /--grant-to and --print are for PostgreSQL/.test(stderr)], [1, true], stderr);
+  }
 
   const copied = await store(['copy', '--from', gateway.storePath, '--to', '{env: GATE}'], env);
   assert.equal(copied.code, 0, copied.stderr);
@@ -130,4 +134,54 @@ test('migrate makes the schema; accept-timeline lets the replicas decide again; 
   await until(async () => (await gateway.admin.get('/ready')).status === 200, '/ready to be 200 again');
   await gateway.admin.approve(taskId);
   await gateway.admin.inState(taskId, 'completed');
+});
+
+test('two roles: the owner migrates and grants, and the gateway needs no more; a missing right names table, role and command', { skip: postgresMissing }, async (t) => {
+  const database = await server();
+  database.query('CREATE ROLE owner LOGIN; CREATE ROLE "Gate" LOGIN', 'postgres');
+  database.createDatabase('owned');
+  database.query('ALTER DATABASE owned OWNER TO owner', 'postgres');
+  const owner = { THOUGHTGATE_STORE_URL: database.url('owned', { user: 'owner' }) };
+  const gate = { THOUGHTGATE_STORE_URL: database.url('owned', { user: 'Gate' }) };
+  const printed = async () => (await store(['migrate', '--print', '--grant-to', 'Gate'], owner)).stdout;
+  const whole = await printed();
+  assert.match(whole, /^CREATE TABLE taskgate_task \(/m);
+  assert.deepEqual(database.query("SELECT relname FROM pg_class WHERE relname LIKE 'taskgate%'", 'owned'), [], 'nothing is changed');
+  const migrated = await store(['migrate'], owner);
+  assert.equal(migrated.code, 0, migrated.stderr);
+
+  const wanted = /permission denied for table taskgate_schema .*role Gate lacks the right; run taskgate store migrate --grant-to Gate/;
+  const refused = await store(['accept-timeline'], gate);
+  assert.deepEqual([refused.code, wanted.test(refused.stderr)], [1, true], refused.stderr);
+  const upstream = await startUpstream(t, { tools: [tool('delete_user')] });
+  const gateway = new Gateway(temporaryFolder(t), { upstream: upstream.url, ...onDatabase(gate.THOUGHTGATE_STORE_URL, { id: 'a' }) });
+  t.after(() => gateway.stop());
+  await gateway.start().catch(() => {});
+  gateway.child.checked = true;
+  assert.equal((await gateway.child.exited).code, 1, gateway.child.output());
+  assert.match(gateway.logs.find((entry) => /could not start/.test(entry.msg)).error, wanted);
+  assert.doesNotMatch(gateway.child.output(), /cannot be reached/);
+
+  const rest = await printed();
+  assert.match(rest, /^BEGIN;\nSET LOCAL search_path TO public;\nGRANT SELECT, INSERT, UPDATE, DELETE ON public.taskgate_schema, public.taskgate_task, .* TO "Gate";\nALTER DEFAULT PRIVILEGES .*;\nCOMMIT;\n$/);
+  assert.match(whole, /taskgate_block .*\n(?:.*\n)*GRANT SELECT/);
+  assert.ok(whole.endsWith(rest.slice(rest.indexOf('GRANT'))), 'the same rights before and after');
+  const nobody = await store(['migrate', '--grant-to', 'nobody'], owner);
+  assert.deepEqual([nobody.code, /role "nobody" does not exist/.test(nobody.stderr)], [1, true], nobody.stderr);
+  const foreign = await store(['migrate', '--grant-to', 'Gate'], gate);
+  assert.deepEqual([foreign.code, wanted.test(foreign.stderr)], [1, true], foreign.stderr);
+  const granted = await store(['migrate', '--grant-to', 'Gate'], owner);
+  assert.deepEqual([granted.code, granted.stdout], [0, 'The schema is that of this version.\nThe role Gate may use it.\n'], granted.stderr);
+  database.query('SET ROLE owner; CREATE TABLE taskgate_later (id BIGINT)', 'owned');
+  assert.deepEqual(database.query("SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'taskgate%' AND NOT (has_table_privilege('Gate', oid, 'SELECT') AND has_table_privilege('Gate', oid, 'INSERT') AND has_table_privilege('Gate', oid, 'UPDATE') AND has_table_privilege('Gate', oid, 'DELETE'))", 'owned'), [['0']]);
+
+  await gateway.launch();
+  const client = await clientOf(t, gateway);
+  const { taskId } = await client.createTask('delete_user');
+  await gateway.admin.approve(taskId);
+  await gateway.admin.inState(taskId, 'completed');
+  database.query('REVOKE INSERT ON taskgate_task FROM "Gate"', 'owned');
+  await assert.rejects(client.createTask('delete_user'));
+  await gateway.logged((entry) => /permission denied for table taskgate_task .*store migrate --grant-to Gate/.test(entry.error));
+  assert.doesNotMatch(gateway.child.output(), /cannot be reached/);
 });

@@ -17,8 +17,12 @@ enum store_work {
     STORE_WORK_FAILED,   /* nothing was changed, unless the error says that it is not known */
 };
 
-/* Brings the schema up, of a new database, too. */
-enum store_work store_migrate(const struct store_site *site, struct error *error);
+/* Brings the schema up, of a new database, too. Then `grant_to`, if it is not NULL, is a role of
+ * PostgreSQL that may read and write all rows, also of tables that later versions add. */
+enum store_work store_migrate(const struct store_site *site, const char *grant_to,
+                              struct error *error);
+/* The same as SQL for PostgreSQL, and nothing is changed. The caller frees; NULL with an error. */
+char *store_migration(const struct store_site *site, const char *grant_to, struct error *error);
 /* Lets the replicas decide and execute again. `*was_held`: whether they did not. */
 enum store_work store_accept_timeline(const struct store_site *site, bool *was_held,
                                       struct error *error);

@@ -52,6 +52,11 @@ bool connection_fail(struct database *database, const PGresult *result, const ch
     return false;
 }
 
+bool connection_lacks_right(const struct database *database)
+{
+    return strcmp(database->code, "42501") == 0;
+}
+
 void connection_drop(struct database *database)
 {
     PQfinish(database->handle);
@@ -143,6 +148,19 @@ static void compare_clocks(struct database *database, int64_t server_ms)
         database->ahead_ms = most_ms;
 }
 
+/* The server's message names the table. */
+static void name_missing_right(struct database *database)
+{
+    char hint[256];
+    if (!connection_lacks_right(database))
+        return;
+    snprintf(hint, sizeof hint,
+             "the role %.63s lacks the right; run taskgate store migrate --grant-to %.63s with the "
+             "role that owns the tables",
+             database->role, database->role);
+    error_suffix(&database->error, hint);
+}
+
 static void check(struct database *database, const struct sent *sent, const PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);
@@ -161,7 +179,10 @@ static void check(struct database *database, const struct sent *sent, const PGre
     char what[64];
     const char *sql = sent->which < STATEMENT_COUNT ? statement_sql[sent->which] : "a list";
     snprintf(what, sizeof what, "%.50s", sql);
-    connection_fail(database, is_undone ? NULL : result, what);
+    if (!database->has_failed) {
+        connection_fail(database, is_undone ? NULL : result, what);
+        name_missing_right(database);
+    }
     database->failed_operation = sent->operation;
 }
 

@@ -46,8 +46,9 @@ struct sent {
 struct database {
     uint32_t magic; /* DATABASE_MAGIC */
     struct place *place;
-    PGconn *handle; /* NULL: there is no connection */
-    bool is_reader; /* changes nothing, and sees one moment in each transaction */
+    PGconn *handle;        /* NULL: there is no connection */
+    bool is_reader;        /* changes nothing, and sees one moment in each transaction */
+    bool is_before_schema; /* a reader for which any schema will do, also none */
     bool prepared[STATEMENT_COUNT];
     struct sent *sent; /* a queue: from `sent_first`, `sent_count` of them */
     size_t sent_first, sent_count, sent_capacity;
@@ -57,6 +58,7 @@ struct database {
     /* The operations of a transaction are counted, to know whose statement has failed. */
     unsigned operation, failed_operation;
     struct error error;
+    char role[64];              /* has the rights of the connection; "" before it is known */
     char code[6];               /* SQLSTATE of the error; "" where the server has not said one */
     int64_t timeout_ms;         /* how long an answer is waited for */
     bool is_silent;             /* nothing has come since the transaction began */
@@ -153,6 +155,8 @@ enum row_result rows_any(const PGresult *rows);
 PGresult *connection_next(struct database *database);
 /* Keeps what the server or libpq has said. Returns false. */
 bool connection_fail(struct database *database, const PGresult *result, const char *what);
+/* Whether the last failure is that the role may not do this. */
+bool connection_lacks_right(const struct database *database);
 /* The connection cannot be used any more. Returns false. */
 bool connection_lost(struct database *database, const char *what);
 void connection_drop(struct database *database);

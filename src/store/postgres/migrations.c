@@ -371,6 +371,69 @@ static bool apply(struct database *database, int64_t from)
     return true;
 }
 
+static enum opened refuse(struct database *database)
+{
+    database->has_failed = true;
+    return OPENED_REFUSED;
+}
+
+static enum opened refuse_newer(struct database *database, int64_t version)
+{
+    error_set(&database->error,
+              "%s has schema version %d, which taskgate of schema version %d cannot use; run "
+              "the newer taskgate that wrote it",
+              database->place->title, (int)version, postgres_migration_count);
+    return refuse(database);
+}
+
+/* ---- the same as text ---- */
+
+void migrations_write_tables(struct str schema, struct buffer *sql)
+{
+    static const char create[] = "CREATE TABLE ";
+    buffer_append_format(sql, "%.*s.taskgate_schema", STR_ARGS(schema));
+    for (int i = 0; i < postgres_migration_count; i++) {
+        const char *at = scripts[i].sql;
+        while ((at = strstr(at, create)) != NULL) {
+            at += strlen(create);
+            buffer_append_format(sql, ", %.*s.%.*s", STR_ARGS(schema), (int)strcspn(at, " "), at);
+        }
+    }
+}
+
+/* A line for each statement; a function's body is a quoted text. */
+static void write_script(const char *script, struct buffer *sql)
+{
+    bool is_quoted = false;
+    for (const char *at = script; *at; at++) {
+        is_quoted ^= *at == '\'';
+        buffer_append_char(sql, *at);
+        if (*at == ';' && !is_quoted)
+            buffer_append_char(sql, '\n');
+    }
+}
+
+bool migrations_write_pending(struct database *database, struct buffer *sql)
+{
+    int64_t version, serves;
+    if (!read_versions(database, &version, &serves))
+        return false;
+    if (serves > postgres_migration_count)
+        return refuse_newer(database, version) == OPENED;
+    if (version >= postgres_migration_count)
+        return true;
+    write_script(lock, sql);
+    if (version == 0)
+        write_script(first, sql);
+    for (int64_t next = version; next < postgres_migration_count; next++)
+        write_script(scripts[next].sql, sql);
+    buffer_append_format(sql, "UPDATE taskgate_schema SET version = %d, serves = %d;\n",
+                         postgres_migration_count, scripts[postgres_migration_count - 1].serves);
+    return true;
+}
+
+/* ---- bringing it up ---- */
+
 /* Again under the lock, because another may have done it meanwhile. */
 static bool bring_up(struct database *database)
 {
@@ -389,21 +452,6 @@ static bool bring_up(struct database *database)
     return false;
 }
 
-static enum opened refuse(struct database *database)
-{
-    database->has_failed = true;
-    return OPENED_REFUSED;
-}
-
-static enum opened refuse_newer(struct database *database, int64_t version)
-{
-    error_set(&database->error,
-              "%s has schema version %d, which taskgate of schema version %d cannot use; run "
-              "the newer taskgate that wrote it",
-              database->place->title, (int)version, postgres_migration_count);
-    return refuse(database);
-}
-
 enum opened postgres_migrate(struct database *database)
 {
     int64_t version, serves;
@@ -413,7 +461,7 @@ enum opened postgres_migrate(struct database *database)
         return refuse_newer(database, version);
     if (version >= postgres_migration_count || bring_up(database))
         return OPENED;
-    if (strcmp(database->code, "42501") == 0)
+    if (connection_lacks_right(database))
         error_suffix(&database->error, "run taskgate store migrate with a role that may create "
                                        "tables there");
     return database->handle ? OPENED_REFUSED : OPENED_LATER;

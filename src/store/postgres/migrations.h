@@ -6,6 +6,7 @@
 #pragma once
 
 #include "opening.h"
+#include "taskgate/core/buffer.h"
 
 extern const int postgres_migration_count; /* the version of this program's schema */
 
@@ -14,3 +15,9 @@ extern const int postgres_migration_count; /* the version of this program's sche
 enum opened postgres_migrate(struct database *database);
 /* Refuses a database without a schema, or with one that this program cannot read as it is. */
 enum opened postgres_check_schema(struct database *database);
+
+/* Appends the names of all tables, with that of their schema, which is written as it is given. */
+void migrations_write_tables(struct str schema, struct buffer *sql);
+/* Appends the statements that bring the schema up; none where there is nothing to do. False with
+ * database->error. */
+bool migrations_write_pending(struct database *database, struct buffer *sql);

@@ -44,8 +44,9 @@ static const char reader_settings[] =
 /* Waiting for the lock of another who migrates, or for all that a reader asks for. */
 #define LONG_TIMEOUT_MS 600000
 
-static const char about[] = "SELECT pg_is_in_recovery(), pg_backend_pid(),"
-                            " current_setting('server_encoding'), current_schema()";
+static const char about[] =
+    "SELECT pg_is_in_recovery(), pg_backend_pid(),"
+    " current_setting('server_encoding'), current_schema(), current_user::text";
 
 /* ---- connecting ---- */
 
@@ -144,6 +145,7 @@ static enum opened refuse(struct database *database, const char *why)
 static enum opened look_at(struct database *database, const PGresult *rows)
 {
     database->backend_id = (int)row_number(rows, 0, 1);
+    row_copy(database->role, sizeof database->role, rows, 0, 4);
     if (PQserverVersion(database->handle) < OLDEST_SERVER)
         return refuse(database, "is a PostgreSQL before version 15; taskgate needs 15 or later");
     if (row_number(rows, 0, 0) != 0 && !database->is_reader)
@@ -189,7 +191,9 @@ static enum opened set_up_writer(struct database *database)
 static enum opened set_up_reader(struct database *database)
 {
     database->timeout_ms = LONG_TIMEOUT_MS;
-    return run(database, reader_settings) ? postgres_check_schema(database) : OPENED_LATER;
+    if (!run(database, reader_settings))
+        return OPENED_LATER;
+    return database->is_before_schema ? OPENED : postgres_check_schema(database);
 }
 
 static enum opened set_up(struct database *database)
@@ -222,6 +226,8 @@ enum opened opening_connect(struct database *database, int64_t patience_ms)
         opened = set_up(database);
     else
         opened = judge_failure(database);
+    if (opened == OPENED_LATER && connection_lacks_right(database))
+        opened = OPENED_REFUSED;
     if (opened != OPENED) {
         connection_lost(database, "cannot connect");
         return opened;

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "migrations.h"
 #include "opening.h"
 #include "place.h"
+#include "rights.h"
 #include "rows.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -77,17 +79,48 @@ static struct database *open_url(const char *url, struct error *error)
     return database;
 }
 
-static struct database *open_reader(const char *url, struct error *error)
+static struct database *open_to_read(const char *url, bool is_before_schema, struct error *error)
 {
     struct database *database = create(url, error);
     if (!database)
         return NULL;
     database->is_reader = true;
+    database->is_before_schema = is_before_schema;
     if (opening_connect(database, FIRST_PATIENCE_MS) == OPENED)
         return database;
     *error = database->error;
     close_connection(database);
     return NULL;
+}
+
+static struct database *open_reader(const char *url, struct error *error)
+{
+    return open_to_read(url, false, error);
+}
+
+/* ---- the schema and its rights ---- */
+
+static bool grant(struct database *database, const char *role, struct error *error)
+{
+    return rights_grant(database, role) || error_set(error, "%s", database->error.message);
+}
+
+static char *statements(const char *url, const char *role, struct error *error)
+{
+    struct database *database = open_to_read(url, true, error);
+    if (!database)
+        return NULL;
+    struct buffer sql;
+    buffer_init(&sql);
+    bool written = rights_write_head(database, &sql) && migrations_write_pending(database, &sql) &&
+                   (!role || rights_write(database, role, &sql));
+    buffer_append_text(&sql, "COMMIT;\n");
+    if (!written)
+        error_set(error, "%s", database->error.message);
+    close_connection(database);
+    char *text = written ? buffer_take(&sql, NULL) : NULL;
+    buffer_finish(&sql);
+    return text;
 }
 
 /* ---- a commit whose answer was lost ---- */
@@ -396,6 +429,8 @@ const struct store_backend store_postgres = {
     .title = title_of,
     .open = open_url,
     .open_reader = open_reader,
+    .grant = grant,
+    .statements = statements,
     .close = close_connection,
     .begin = begin,
     .commit = commit,

@@ -55,6 +55,9 @@ TASKGATE_STORE_URL
 {{- if and $postgres.migration.existingSecret (not $postgres.existingSecret) }}
 {{- fail "store.postgres.migration: it has no effect without store.postgres.existingSecret" }}
 {{- end }}
+{{- if and $postgres.migration.grantTo (not $postgres.migration.existingSecret) }}
+{{- fail "store.postgres.migration.grantTo: it has no effect without store.postgres.migration.existingSecret" }}
+{{- end }}
 {{- if and .Values.store.existingClaim $postgres.existingSecret }}
 {{- fail "store.existingClaim: it has no effect with store.postgres; take one of the two out" }}
 {{- end }}
