@@ -54,6 +54,22 @@ test('the program is hardened, and carries its own libh2o', { skip }, () => {
   for (const file of ['usr/share/man/man5/taskgate.yaml.5.gz', 'usr/share/bash-completion/completions/taskgate', 'lib/systemd/system/taskgate.service', 'usr/lib/sysusers.d/taskgate.conf', 'usr/share/doc/taskgate/copyright']) assert.ok(existsSync(path.join(folder, 'content', file)), file);
 });
 
+test('the bill of materials is valid, and names each library that is linked or loaded, and h2o with its patch', { skip: skip || !has('python3') && 'python3 is not here' }, () => {
+  const file = path.join(folder, 'content/usr/share/taskgate/sbom.cdx.json');
+  const { components } = JSON.parse(readFileSync(file, 'utf8'));
+  const named = components.flatMap(({ properties }) => properties?.[0].value.split(' ') ?? []);
+  const linked = [...good('readelf', '-d', path.join(folder, 'content/usr/bin/taskgate')).matchAll(/\(NEEDED\).*\[(.*)\]/g)].map(([, soname]) => soname);
+  for (const soname of [...linked, 'libcurl.so.4', 'libpq.so.5']) assert.ok(named.includes(soname), soname);
+  const h2o = components.find(({ name }) => name === 'h2o');
+  assert.match(readFileSync(path.join(root, 'subprojects/h2o.wrap'), 'utf8'), new RegExp(`source_hash = ${h2o.hashes[0].content}\n`));
+  assert.ok(existsSync(path.join(root, h2o.pedigree.patches[0].diff.url)));
+  for (const { name, version, licenses } of components) assert.ok(version && licenses[0].license, name);
+  good('python3', '-m', 'venv', 'venv');
+  good('venv/bin/pip', 'install', '--quiet', 'cyclonedx-python-lib[json-validation]');
+  const validate = 'import sys\nfrom cyclonedx.validation.json import JsonStrictValidator\nfrom cyclonedx.schema import SchemaVersion\nsys.exit(JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(sys.argv[1]).read()))';
+  good('venv/bin/python', '-c', validate, file);
+});
+
 for (const release of ['bookworm', 'trixie']) {
   test(`${release}: install, a call to an https server, a changed configuration stays, purge leaves nothing`, { skip: skipRoots }, async (t) => {
     const system = path.join(folder, release);
