@@ -54,6 +54,7 @@ struct key {
     bool is_required;
     bool has_flag;            /* whether `flag` means something */
     bool is_hidden;           /* the value may hold a secret and is never shown */
+    bool needs_restart;       /* a reload does not put it, or what is below it, into force */
     size_t offset;            /* of the value, in the struct of the mapping */
     size_t size;              /* of a single value; 0: it is checked, but not stored */
     size_t flag;              /* of a bool that says the key was there */

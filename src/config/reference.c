@@ -1,4 +1,5 @@
 /* The tables as Markdown lists, for docs/configuration.md. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,8 @@ static void write_key(struct buffer *out, const struct key *key)
     buffer_append_format(&item, "): %s", key->help);
     if (key->rule)
         buffer_append_format(&item, " (%s)", key->rule);
+    if (key->needs_restart)
+        buffer_append_text(&item, " Only a restart changes it.");
     markdown_append_item(out, buffer_str(&item));
     buffer_finish(&item);
     free(type);
@@ -62,6 +65,19 @@ static void write_variable(struct buffer *out, const struct variable *variable)
     buffer_append_text(&item, variable->help);
     markdown_append_item(out, buffer_str(&item));
     buffer_finish(&item);
+}
+
+bool config_restart_key(size_t index, char text[static CONFIG_RESTART_KEY_BYTES])
+{
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct key *key = &config_keys[i];
+        if (key->needs_restart && index-- == 0) {
+            snprintf(text, CONFIG_RESTART_KEY_BYTES, "%s%s%s", key->parent, *key->parent ? "." : "",
+                     key->name);
+            return true;
+        }
+    }
+    return false;
 }
 
 void config_write_reference(struct buffer *out)

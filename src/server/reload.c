@@ -1,6 +1,7 @@
 /* Watching and re-reading the configuration. */
 #include "reload.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -135,28 +136,34 @@ static bool has_other_telemetry(const struct config_telemetry *old,
            are_other_pairs(old->resource, old->resource_count, new->resource, new->resource_count);
 }
 
-/* Warns of changes that only a restart can put into force. */
+static bool has_other_replica(const struct config_replica *old, const struct config_replica *new)
+{
+    return differ(old->id, new->id) || differ(old->address, new->address) ||
+           differ(old->bind, new->bind) || differ(old->key, new->key);
+}
+
+/* Warns of changes that only a restart can put into force: of each key that the table marks. */
 static void warn_of_fixed(const struct config *old, const struct config *new)
 {
-    struct {
+    const struct {
         const char *key;
         bool changed;
     } fixed[] = {
-        {"store.path", strcmp(old->store_path, new->store_path) != 0},
-        {"store.url", differ(old->store_url, new->store_url)},
-        {"replica", differ(old->replica.id, new->replica.id) ||
-                        differ(old->replica.address, new->replica.address) ||
-                        differ(old->replica.bind, new->replica.bind) ||
-                        differ(old->replica.key, new->replica.key)},
+        {"telemetry", has_other_telemetry(&old->telemetry, &new->telemetry)},
+        {"store", strcmp(old->store_path, new->store_path) != 0 ||
+                      differ(old->store_url, new->store_url) ||
+                      old->store_lock_wait_ms != new->store_lock_wait_ms},
+        {"replica", has_other_replica(&old->replica, &new->replica)},
         {"state_key", differ(old->state_key_env, new->state_key_env)},
         {"workers", old->workers != new->workers},
         {"proxy.bind", strcmp(old->proxy_bind, new->proxy_bind) != 0},
         {"limits.connections", old->limits.connections != new->limits.connections},
-        {"telemetry", has_other_telemetry(&old->telemetry, &new->telemetry)},
     };
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+    char key[CONFIG_RESTART_KEY_BYTES];
+    for (size_t i = 0; config_restart_key(i, key); i++) {
+        assert(i < sizeof fixed / sizeof *fixed && strcmp(fixed[i].key, key) == 0);
         if (fixed[i].changed)
-            log_warn("This key takes effect after a restart only", LOG_TEXT("key", fixed[i].key));
+            log_warn("This key takes effect after a restart only", LOG_TEXT("key", key));
     }
 }
 

@@ -1,6 +1,6 @@
 // The Helm chart: what it makes of values, what it refuses, and that Kubernetes and the gateway take it.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { gateway, inRoot, manifestReader, missing, objectsOf, run, temporaryFolder, withoutGateway } from './lib/tools.mjs';
@@ -225,6 +225,22 @@ test('replicas: only they reach the port between them; out goes what is named', 
   assert.deepEqual(servers, REPLICAS.networkPolicy.egress.rules[0]);
   const alone = render(t, { networkPolicy: { egress: { enabled: true } } }).get('NetworkPolicy gate').spec;
   assert.deepEqual([alone.ingress.length, only(alone.egress).ports.length], [1, 2]);
+});
+
+test('a change of a key that only a restart puts into force replaces the pods, and of no other', { skip }, (t) => {
+  const items = readFileSync(inRoot('docs/configuration.md'), 'utf8').split(/\n(?:- |\n)/).map((item) => item.replace(/\s+/g, ' '));
+  const marked = items.filter((item) => /Only a restart changes it\.$/.test(item)).map((item) => /`([^`]+)`/.exec(item)[1]);
+  const covered = /range list (("[^"]+" ?)+)/.exec(readFileSync(path.join(CHART, 'templates/_helpers.tpl'), 'utf8'))[1].match(/[\w.]+/g);
+  assert.deepEqual(covered.sort(), marked.sort());
+  const sum = (values) => [...render(t, values)].find(([name]) => /^(StatefulSet|Deployment) /.test(name))[1].spec.template.metadata.annotations['taskgate.dev/restart-keys'];
+  const before = sum({});
+  assert.match(before, /^[0-9a-f]{64}$/);
+  for (const values of [
+    { config: { governance: { defaults: { action: 'deny' } }, limits: { body: '1MiB' }, proxy: { allowed_hosts: ['a.example'] } } },
+    { operators: { people: [{ name: 'bob', key: 'bob', roles: ['viewer'] }] } },
+  ]) assert.equal(sum(values), before, JSON.stringify(values));
+  const others = [{ config: { workers: 2 } }, { config: { limits: { connections: 50 } } }, KEY, COLLECTOR, { ...REPLICAS, replicas: 1 }].map(sum);
+  assert.equal(new Set([before, ...others]).size, others.length + 1);
 });
 
 test('replicas: a job with a role of its own migrates, before the pods change', { skip }, (t) => {

@@ -494,3 +494,6 @@ const struct config_client *config_client_find(const struct config *config, stru
 
 /* Both tables as Markdown lists, for docs/configuration.md. */
 void config_write_reference(struct buffer *out);
+/* The keys that only a restart puts into force, by their order, as "proxy.bind". False: no more. */
+#define CONFIG_RESTART_KEY_BYTES 64
+bool config_restart_key(size_t index, char text[static CONFIG_RESTART_KEY_BYTES]);

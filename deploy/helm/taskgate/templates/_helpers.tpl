@@ -151,6 +151,20 @@ TASKGATE_STORE_URL
 {{- toYaml (mergeOverwrite $config $added) }}
 {{- end }}
 
+{{/* Of the keys that only a restart puts into force, as docs/configuration.md marks them. All others are reloaded. */}}
+{{- define "taskgate.restartSum" -}}
+{{- $config := fromYaml (include "taskgate.config" .) }}
+{{- $fixed := dict }}
+{{- range list "telemetry" "store" "replica" "state_key" "workers" "proxy.bind" "limits.connections" }}
+{{- $value := $config }}
+{{- range splitList "." . }}
+{{- $value = get ($value | default dict) . }}
+{{- end }}
+{{- $_ := set $fixed . $value }}
+{{- end }}
+{{- toJson $fixed | sha256sum }}
+{{- end }}
+
 {{/* The name of a pod is its replica's, and its address is where the others reach it. */}}
 {{- define "taskgate.replica" -}}
 {{- $isSix := eq .Values.replica.ipFamily "IPv6" -}}
