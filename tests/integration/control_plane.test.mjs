@@ -152,7 +152,8 @@ test('roles: who may call, who sees what', async (t) => {
     assert.equal((await result(seer, clients)).status, 202);
   }
   assert.equal((await ci.get('/api/v1/tasks')).status, 403);
-  assert.equal((await ci.task(mine.id)).id, mine.id);
+  const own = await ci.task(mine.id);
+  assert.deepEqual([own.id, own.history, (await eye.task(mine.id)).history.days], [mine.id, null, 30], 'what became of the calls of others is not theirs');
   const nothing = 'tg_00000000-0000-4000-8000-000000000000';
   const unknown = await ci.get(`/api/v1/tasks/${nothing}`);
   const uncancelled = await ci.decide('cancel', nothing);

@@ -45,7 +45,7 @@ test('a task tells the words of its rule and of its tool, on the API, in events 
   assert.equal((await admin.list({ q: 'Lovelace' })).tasks.length, 0);
 });
 
-test('a task has what became of the other calls of its tool, and a list does not; the owner of a call alone does not see it', async (t) => {
+test('a task has what became of the other calls of its tool, and a list does not', async (t) => {
   const { admin, connect, gateway } = await stage(t);
   const [mine, other] = [await connect(), await connect()];
   const make = async (client, args = {}) => (await client.createTask('read', args)).taskId;
