@@ -94,6 +94,8 @@ static bool write_task(struct copying *copying, struct task *task)
     copying->copied->tasks++;
     return rows->insert(to, task, NULL) && rows->set_votes(to, task) && rows->set_grant(to, task) &&
            (!*task->original_digest || rows->edit(to, task)) &&
+           ((!task->started_ms && !*task->refused_credentials) ||
+            rows->move(to, task, task->state, false) == ROW_FOUND) &&
            (!task->promised || rows->set_reach(to, task)) &&
            (!task_state_is_terminal(task->state) || task->request_length > 0 ||
             rows->end_request(to, task, true)) &&

@@ -98,6 +98,7 @@ test('a store goes from its file to PostgreSQL and back: tasks, results, the tra
   gateway.child.checked = false;
   assert.equal((await gateway.admin.task(fresh)).state, 'pending');
   assert.equal((await gateway.admin.task(ids.rejected)).reason, 'no');
+  assert.deepEqual((await gateway.admin.task(ids.completed)).execution, before[0].execution);
 });
 
 test('migrate makes the schema; accept-timeline lets the replicas decide again; both say what is wrong', { skip: postgresMissing }, async (t) => {
