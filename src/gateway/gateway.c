@@ -410,6 +410,11 @@ long gateway_answering(const struct gateway *gateway)
     return atomic_load(&gateway->in_flight) - atomic_load(&gateway->listening);
 }
 
+int64_t gateway_relayed_ms(const struct gateway *gateway)
+{
+    return gateway->replicas ? atomic_load(&gateway->replicas->relayed_ms) : 0;
+}
+
 uint64_t gateway_arrived(const struct gateway *gateway)
 {
     return atomic_load(&gateway->arrived);

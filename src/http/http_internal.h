@@ -285,6 +285,7 @@ bool departures_watch(struct connection *connection, int fd);
 /* ---- listener.c ---- */
 bool listener_open(struct http_server *server, accepted_callback accepted, struct error *error);
 void listener_close(struct http_server *server);
+void listener_drain(struct http_server *server);
 
 /* ---- port.c: on the server's loop ---- */
 /* Whether there is room for one more client: then the server has a seat for it, until it fills or

@@ -170,6 +170,14 @@ static void on_readable(h2o_socket_t *listener, const char *error)
     accept_clients(http_server_from(listener->data));
 }
 
+void listener_drain(struct http_server *server)
+{
+    if (server->listener == NULL)
+        return;
+    accept_clients(server); /* those that wait already: the kernel would reset them */
+    listener_close(server);
+}
+
 void listener_close(struct http_server *server)
 {
     if (server->listener == NULL)

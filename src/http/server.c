@@ -117,12 +117,19 @@ void http_server_close_after_answers(struct http_server *server, bool closes)
     server->h2o.shutdown_requested = closes;
 }
 
-/* Idle connections get no request any more: what has arrived is still read, then the end. */
+static bool has_bytes_waiting(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* Idle connections get no request any more. One of which a part has arrived is served. */
 static int drain_request(h2o_req_t *request, void *context)
 {
     h2o_socket_t *socket = request->conn->callbacks->get_socket(request->conn);
     request->http1_is_persistent = 0;
-    if (request->version == 0 && request->pathconf == NULL && socket->input->size == 0)
+    if (request->version == 0 && request->pathconf == NULL && socket->input->size == 0 &&
+        !has_bytes_waiting(h2o_socket_get_fd(socket)))
         shutdown(h2o_socket_get_fd(socket), SHUT_RD);
     return 0;
 }
@@ -141,7 +148,7 @@ void http_server_drain(struct http_server *server, loop_callback idle, void *con
     assert(server->drained == NULL && idle != NULL);
     server->drained = idle;
     server->drained_context = context;
-    listener_close(server);
+    listener_drain(server);
     /* Not h2o_context_request_shutdown(): it also starts a timer of HTTP/2. */
     server->h2o.shutdown_requested = 1;
     server->config.http1.callbacks.foreach_request(&server->h2o, drain_request, NULL);

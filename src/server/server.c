@@ -37,6 +37,7 @@
 #include "workers.h"
 
 #define DRAIN_LOOK_MS 20
+#define LATE_REQUESTS_MS 1000 /* after the last one, to the end */
 #define FLUSH_MOST_MS 5000
 #define UPTIME_EVERY_MS 15000
 
@@ -55,6 +56,7 @@ struct server {
     struct loop_timer uptime;
     struct loop_timer linger, drain;
     int64_t started_ms, drain_until_ms;
+    int64_t busy_ms;             /* of the drain: when a request was seen under way */
     bool is_lingering, draining; /* one after the other */
     bool finishing;              /* the loops run no more, but for messages */
     bool has_failed;             /* the exit code says so */
@@ -138,14 +140,26 @@ static void on_reloaded(void *context, const char *error)
 
 /* ---- shutting down ---- */
 
+/* No request is under way, or about to be. A request may still be read, or a replica not know that
+ * this one ends. */
+static bool is_idle(struct server *server, long in_flight)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (in_flight > 0)
+        server->busy_ms = now_ms;
+    return in_flight == 0 && now_ms - gateway_relayed_ms(server->gateway) >= LATE_REQUESTS_MS &&
+           (workers_are_drained(server->workers) || now_ms - server->busy_ms >= LATE_REQUESTS_MS);
+}
+
 static void on_drain_look(void *context)
 {
     struct server *server = server_from(context);
     long left = gateway_in_flight(server->gateway);
-    if (left == 0) {
+    if (is_idle(server, left)) {
         workers_stop(server->workers);
     } else if (clock_monotonic_ms() >= server->drain_until_ms) {
-        log_warn("Stopping with requests under way", LOG_NUMBER("count", left));
+        if (left > 0)
+            log_warn("Stopping with requests under way", LOG_NUMBER("count", left));
         workers_stop(server->workers);
     } else {
         loop_timer_start(&server->drain, DRAIN_LOOK_MS);
@@ -166,7 +180,10 @@ static void begin_drain(void *context)
     loop_timer_stop(&server->linger);
     server->draining = true;
     log_info("Shutting down");
-    server->drain_until_ms = clock_monotonic_ms() + times_now().drain_timeout_ms;
+    server->busy_ms = clock_monotonic_ms();
+    server->drain_until_ms = server->busy_ms + times_now().drain_timeout_ms;
+    if (workers_take_relayed(server->workers))
+        store_announce(server->store, NULL); /* the others relay nothing here any more */
     admin_announce_shut_down(server->admin);
     gateway_shut_down(server->gateway);
     workers_drain(server->workers);

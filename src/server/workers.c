@@ -40,6 +40,7 @@ struct workers {
     struct gateway *gateway;
     struct budget *budget; /* of all listeners, and of the operators' */
     struct http_port *proxy_port, *replica_port;
+    atomic_size_t open_proxies; /* of a drain: proxies with connections */
     size_t count;
     struct worker list[];
 };
@@ -284,20 +285,34 @@ void workers_close_after_answers(struct workers *workers, bool closes)
 
 static void on_drained(void *context)
 {
+    atomic_fetch_sub(&worker_from(context)->workers->open_proxies, 1);
 }
 
+/* The port for replicas is open to the end: what comes there is refused unread, and each connection
+ * ends with that. */
 static void drain_proxy(void *context)
 {
     struct worker *worker = worker_from(context);
-    http_server_drain(worker->proxy, on_drained, NULL);
+    http_server_drain(worker->proxy, on_drained, worker);
     if (worker->replicas)
-        http_server_drain(worker->replicas, on_drained, NULL);
+        http_server_close_after_answers(worker->replicas, true);
 }
 
 void workers_drain(struct workers *workers)
 {
+    atomic_store(&workers->open_proxies, workers->count);
     for (size_t i = 0; i < workers->count; i++)
         loop_post(workers->list[i].loop, drain_proxy, &workers->list[i]);
+}
+
+bool workers_take_relayed(const struct workers *workers)
+{
+    return workers->list[0].replicas != NULL;
+}
+
+bool workers_are_drained(const struct workers *workers)
+{
+    return atomic_load(&workers->open_proxies) == 0;
 }
 
 /* ---- the end ---- */

@@ -28,8 +28,13 @@ struct gateway_worker *workers_first_gateway(const struct workers *workers);
 void workers_take_settings(struct workers *workers, loop_callback taken, void *context);
 /* http_server_close_after_answers() of the agents' port on each loop. Any thread. */
 void workers_close_after_answers(struct workers *workers, bool closes);
-/* Each listener closes, and each connection once its requests are answered. */
+/* The agents' listeners close, and each connection once its requests are answered. The port for
+ * replicas stays open. */
 void workers_drain(struct workers *workers);
+/* Of that: no agent's connection is left. Any thread. */
+bool workers_are_drained(const struct workers *workers);
+/* Whether other replicas may send requests here. */
+bool workers_take_relayed(const struct workers *workers);
 
 /* ---- the end, in this order; NULL is allowed ---- */
 void workers_stop(struct workers *workers);

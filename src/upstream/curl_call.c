@@ -22,6 +22,7 @@ static void cancel_call(struct upstream_call *base);
 static void pause_call(struct upstream_call *base);
 static void resume_call(struct upstream_call *base);
 static void prove(struct upstream_call *base);
+static bool has_begun(const struct upstream_call *base);
 static bool has_sent(const struct upstream_call *base);
 static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
                       void *context);
@@ -33,7 +34,7 @@ static void destroy(struct curl_call *call);
 
 static const struct curl_call_events events = {run_deferred, finish, destroy};
 static const struct upstream_implementation implementation = {
-    cancel_call, pause_call, resume_call, prove, has_sent, hand_over, set_silence,
+    cancel_call, pause_call, resume_call, prove, has_begun, has_sent, hand_over, set_silence,
 };
 
 /* One for each transfer: after curl_easy_reset() libcurl 7.88 still points to the last header of
@@ -98,7 +99,7 @@ static void touch(struct curl_call *call)
     call->last_byte_ms = clock_monotonic_ms();
 }
 
-static bool something_was_sent(struct curl_call *call)
+static bool something_was_sent(const struct curl_call *call)
 {
     long bytes = 0;
     curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &bytes);
@@ -352,6 +353,11 @@ static void prove(struct upstream_call *base)
 }
 
 /* ---- another owner ---- */
+
+static bool has_begun(const struct upstream_call *base)
+{
+    return something_was_sent(LIST_ENTRY(base, const struct curl_call, base));
+}
 
 /* A POST that has gone out once is not sent again (on_before_request()). */
 static bool has_sent(const struct upstream_call *base)

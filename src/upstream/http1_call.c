@@ -21,6 +21,7 @@ static void cancel_call(struct upstream_call *base);
 static void pause_call(struct upstream_call *base);
 static void resume_call(struct upstream_call *base);
 static void prove(struct upstream_call *base);
+static bool has_begun(const struct upstream_call *base);
 static bool has_sent(const struct upstream_call *base);
 static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
                       void *context);
@@ -38,7 +39,7 @@ static const struct http1_call_events events = {
     run_deferred, go_out, addresses_known, connected, readable, writable, destroy,
 };
 static const struct upstream_implementation implementation = {
-    cancel_call, pause_call, resume_call, prove, has_sent, hand_over, set_silence,
+    cancel_call, pause_call, resume_call, prove, has_begun, has_sent, hand_over, set_silence,
 };
 
 static void touch(struct http1_call *call)
@@ -445,6 +446,11 @@ static void prove(struct upstream_call *base)
 }
 
 /* ---- another owner ---- */
+
+static bool has_begun(const struct upstream_call *base)
+{
+    return LIST_ENTRY(base, const struct http1_call, base)->sent > 0;
+}
 
 static bool has_sent(const struct upstream_call *base)
 {

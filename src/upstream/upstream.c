@@ -98,6 +98,11 @@ void upstream_call_prove(struct upstream_call *call)
     call->implementation->prove(call);
 }
 
+bool upstream_call_has_begun(const struct upstream_call *call)
+{
+    return call->implementation->has_begun(call);
+}
+
 bool upstream_call_has_sent(const struct upstream_call *call)
 {
     return call->implementation->has_sent(call);

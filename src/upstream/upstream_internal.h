@@ -19,6 +19,7 @@ struct upstream_implementation {
     void (*pause)(struct upstream_call *call);
     void (*resume)(struct upstream_call *call);
     void (*prove)(struct upstream_call *call);
+    bool (*has_begun)(const struct upstream_call *call);
     bool (*has_sent)(const struct upstream_call *call);
     void (*hand_over)(struct upstream_call *call, const struct upstream_callbacks *callbacks,
                       void *context);

@@ -16,37 +16,51 @@ import { toYaml } from './lib/yaml.mjs';
 
 const stage = (t, more = {}) => scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user'), tool('read')] }, ...more });
 
-test('SIGTERM: a waiting client gets -32013 at once, the task stays as it is, exit 0', async (t) => {
-  const { gateway, admin, connect } = await stage(t);
-  const client = await connect();
+/** A call of which all but the last byte has been sent; `finish` sends it, and gives the answer with its head. */
+async function halfSent(t, gateway, client, call) {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 'late', method: 'tools/call', params: call });
+  const headers = { host: `127.0.0.1:${gateway.port}`, ...client.standardHeaders(), accept: 'application/json', 'content-length': Buffer.byteLength(body) };
+  const socket = await socketTo(gateway.port);
+  defer(t, () => socket.destroy());
+  const text = `POST /mcp HTTP/1.1\r\n${Object.entries(headers).filter(([, value]) => value !== undefined).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`;
+  await new Promise((resolve) => socket.write(text.slice(0, -1), resolve));
+  const ended = new Promise((resolve) => socket.once('close', resolve));
+  return async () => {
+    socket.write(text.slice(-1));
+    assert.equal(await within(ended, 'the end of the connection'), false, 'no reset');
+    return socket.received;
+  };
+}
+
+test('SIGTERM: what is held is answered as pending, only tasks/result is -32013, what runs goes on, and a request on its way is served', async (t) => {
+  const held = [];
+  const { upstream, gateway, admin, connect } = await stage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '50s', wait_max: '50s' } } });
+  upstream.handlers['tools/call'] = (call) => (call.params.arguments?.hold ? void held.push(call) : call.reply.result({ content: [{ type: 'text', text: 'did it' }] }));
+  const [client, plain] = [await connect(), await connect({ capabilities: {} })];
   const { taskId } = await client.createTask('delete_user');
   const stream = await client.stream('tasks/result', { taskId });
-  const plain = client.send('tasks/result', { taskId }, { headers: { accept: 'application/json' } });
-  await until(async () => (await client.result('tasks/get', { taskId })).status === 'input_required', 'the waiters to wait');
-  const started = performance.now();
-  await gateway.stop();
-  assert.ok(performance.now() - started < 10_000, `it took ${performance.now() - started} ms`);
-  const answer = await stream.message((m) => m.id === stream.id);
-  assert.equal(answer.error.code, -32013);
-  assert.equal((await plain).message.error.code, -32013);
-  client.close();
-  await gateway.launch();
-  assert.equal((await admin.task(taskId)).state, 'pending');
-  await admin.approve(taskId);
-});
-
-test('SIGTERM lets a call in flight finish', async (t) => {
-  const { upstream, gateway, connect } = await stage(t);
-  const client = await connect();
-  let release;
-  upstream.handlers['tools/call'] = ({ reply }) => void (release = () => reply.result({ content: [{ type: 'text', text: 'done' }] }));
-  const flying = client.call('tools/call', { name: 'read' });
-  await upstream.received('tools/call');
+  const waiting = client.send('tasks/result', { taskId }, { headers: { accept: 'application/json' } });
+  const listening = await client.listen();
+  const flying = client.call('tools/call', { name: 'read', arguments: { hold: true } });
+  const deletes = (n) => ({ name: 'delete_user', arguments: { n } });
+  const gated = [plain.call('tools/call', deletes(1)), plain.call('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'delete_user', args: { n: 2 } } })];
+  await until(async () => (await admin.list()).tasks.length === 3 && held.length === 1, 'the calls to be held');
+  const late = [await halfSent(t, gateway, plain, { name: 'read', arguments: {} }), await halfSent(t, gateway, plain, deletes(3))];
   gateway.child.signal('SIGTERM');
-  await until(async () => (await gateway.admin.get('/ready').catch(() => ({ status: 0 }))).status !== 200, 'the gateway to stop being ready');
-  release();
+  await gateway.logged(/Shutting down/);
+  for (const { error } of [await stream.message((m) => m.id === stream.id), (await waiting).message]) assert.deepEqual([error.code, error.data.retry_after], [-32013, 1]);
+  for (const { result } of await Promise.all(gated)) assert.equal(result.structuredContent.proxy_task.status, 'working', JSON.stringify(result));
+  await listening.end();
+  const [read, pending] = await Promise.all(late.map((finish) => finish()));
+  assert.match(read, /^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n[^]*did it/i);
+  assert.match(pending, /"proxy_task":\{/);
+  held[0].reply.result({ content: [{ type: 'text', text: 'done' }] });
   assert.equal((await flying).result.content[0].text, 'done');
   await gateway.stop();
+  [client, plain].forEach((each) => each.close());
+  await gateway.launch();
+  assert.deepEqual((await admin.list()).tasks.map(({ state }) => state), Array(4).fill('pending'));
+  await admin.approve(taskId);
 });
 
 test('SIGTERM with a linger: not ready, but served as before, each connection up to its next answer; a second SIGTERM ends it', async (t) => {

@@ -133,9 +133,12 @@ test('49. a state that is tampered, of another token, tool, or arguments: one re
   assert.equal((await outcomeOf(client, { id: 7 }, state)).result.resultType, 'complete');
 });
 
-test('49. a state opens after a restart, and not with another key', async (t) => {
-  const { modern, admin, gateway, upstream } = await stage(t, { wait: '300ms' });
-  const state = await stateOf(t, modern(plain), {});
+test('49. a state that is given at the shutdown opens after a restart, and not with another key', async (t) => {
+  const { modern, admin, gateway, upstream } = await stage(t);
+  const held = stateOf(t, modern(plain), {});
+  await admin.pending();
+  await gateway.restart();
+  const state = await held;
   const file = path.join(gateway.folder, 'state.key');
   const key = fs.readFileSync(file, 'utf8');
   assert.match(key, /^[0-9a-f]{64}\n$/);

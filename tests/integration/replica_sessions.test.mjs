@@ -248,13 +248,22 @@ test('an id that was not waited for, since too many were, is waited for later', 
   assert.ok((await most()) >= 190, 'n may have opened one that was not waited for');
 });
 
-test('home says goodbye: the session is adopted at once, and stays where it is when the home comes back', options, async (t) => {
+test('home says goodbye after its drain, in which others handle what it refuses unread: the session is adopted at once, and stays where it is when the home comes back', options, async (t) => {
   const url = database();
   const { c, d } = await relaying(t, upstream, url, ['c', 'd'], SETTINGS);
   const atC = await connectedRaw(t, c.url, { token: 'the-owner' });
   const atD = through(t, atC, d);
   const { taskId } = await atD.createTask('delete_user', { id: 12 });
   assert.ok((await relayed(d)) > 0);
+  const count = held.length;
+  const running = atD.call('tools/call', { name: 'slow', arguments: {} });
+  await until(() => held.length > count, 'the call at upstream');
+  c.child.signal('SIGTERM');
+  await c.logged(/Shutting down/);
+  for (let i = 0; i < 3; i++) assert.equal((await atD.result('tools/call', { name: 'read', arguments: {} })).content[0].text, 'did read');
+  held.at(-1).reply.result({ content: [{ type: 'text', text: 'did slow' }] });
+  assert.equal((await running).result.content[0].text, 'did slow', 'it is relayed to its end');
+  for (const outcome of ['unreachable', 'lost', 'repeated']) assert.equal(await relayed(d, outcome), 0, `${outcome}: what came to c was refused unread`);
   await c.stop();
   await d.admin.approve(taskId);
   assert.match(JSON.stringify(await atD.result('tasks/result', { taskId })), /did delete_user/);

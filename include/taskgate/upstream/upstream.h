@@ -101,6 +101,9 @@ void upstream_call_resume(struct upstream_call *call);
 /* The response to the request has come, and nothing else. In `body`. */
 void upstream_call_prove(struct upstream_call *call);
 
+/* Whether any byte of the request has gone out: the server may act upon it. */
+bool upstream_call_has_begun(const struct upstream_call *call);
+
 /* ---- a call that changes hands while it runs ---- */
 /* Whether the caller's body is no longer needed: it has all gone out and is not sent again, or
  * there is none. */

@@ -245,11 +245,7 @@ static void handle_verb(struct call *call);
 
 static void handle_message(struct call *call)
 {
-    struct gateway *gateway = call->worker->gateway;
-    if (atomic_load(&gateway->shutting_down)) {
-        struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 5};
-        call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
-    } else if (!call->source->enabled) {
+    if (!call->source->enabled) {
         struct jsonrpc_error_data data = {.gate =
                                               str_from(policy_gate_name(POLICY_GATE_VISIBILITY))};
         call_answer_error(call, JSONRPC_NOT_EXPOSED, STR_EMPTY, &data);

@@ -261,12 +261,11 @@ static void open(struct call *call)
                                           .outlives = outlives,
                                           .alone = go_on_alone};
     struct listening *listening = listening_find(call);
-    struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 5};
     struct buffer rest;
     buffer_init(&rest);
     bool asks_server = mcp_subscription_write_rest(&rest, call->envelope.notifications);
     if (atomic_load(&call->worker->gateway->shutting_down)) {
-        call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+        end_gracefully(call);
     } else if (!asks_server && json_count(call->envelope.notifications) > 0) {
         go_on_alone(call, false);
     } else if (call->is_bridged_down) {

@@ -108,14 +108,21 @@ static void answer_error(struct carry *carry, enum jsonrpc_error error,
     buffer_finish(&message);
 }
 
-/* A request that was sent may have run: it is sent again only if that cannot matter. `may_answer`:
- * it can be handled here. */
+/* Nothing of it was looked at there: no byte of it has gone out, or it was refused unread. */
+static bool is_untaken(const struct carry *carry)
+{
+    return carry->is_unread || (carry->upstream && !upstream_call_has_begun(carry->upstream));
+}
+
+/* A request of which bytes were sent may have run: it is sent again only if that cannot matter.
+ * `may_answer`: it can be handled here. */
 static void fail(struct carry *carry, const char *detail, bool may_answer)
 {
-    if (carry->is_repeatable && !carry->has_begun && may_answer) {
+    bool was_untaken = is_untaken(carry);
+    if ((carry->is_repeatable || was_untaken) && !carry->has_begun && may_answer) {
         log_warn("A relayed request was lost with its replica, and is handled here",
                  LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
-        metrics_count(METRIC_RELAYED_REQUESTS, STR("repeated"));
+        metrics_count(METRIC_RELAYED_REQUESTS, was_untaken ? STR("unreachable") : STR("repeated"));
         give_back(carry);
         return;
     }
@@ -297,7 +304,7 @@ void carry_start(struct call *call, const struct session_home *home, const char 
 
 static void end(struct carry *carry)
 {
-    const struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 5};
+    const struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 1};
     bool is_stream = str_equal(http_method(carry->call->exchange), STR("GET"));
     if (!is_stream && !str_equal(carry->call->envelope.method, STR("tasks/result")))
         return;

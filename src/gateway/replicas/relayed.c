@@ -80,6 +80,7 @@ bool relayed_is_good(struct gateway_worker *worker, struct http_exchange *exchan
     const char *wrong = judge(gateway->replicas, exchange, &request);
     if (wrong)
         return refuse_unsigned(exchange, wrong);
+    atomic_store(&gateway->replicas->relayed_ms, clock_monotonic_ms());
     if (request.epoch == store_replica_epoch(gateway->store) &&
         !atomic_load(&gateway->shutting_down))
         return true;

@@ -19,6 +19,7 @@ struct replicas {
     struct nonce_cache *nonces;
     struct session_homes *homes;
     _Atomic(int64_t) news_sequence; /* the last that was sent (news.c) */
+    _Atomic(int64_t) relayed_ms;    /* monotonic, when the last request came; 0: none has */
     atomic_int waiting;             /* calls whose session may not have been stored yet (home.c) */
 
     pthread_mutex_t lock; /* guards: */

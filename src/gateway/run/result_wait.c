@@ -52,10 +52,10 @@ static struct result_wait *result_wait_of(const struct call *call)
     return call_part_get(call, &result_wait_kind);
 }
 
-/* A wait that may end without the outcome ends now. */
+/* A wait that may end without the outcome ends now. That of tasks/result cannot. */
 static void stop(struct call *call)
 {
-    struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 5};
+    struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 1};
     if (!deferred_response_stop(call))
         call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
 }
@@ -97,8 +97,7 @@ void result_wait_begin_with(struct call *call, struct str task_id,
     /* The modern era has no relation between progress and tasks. */
     deferred_response_begin(call, "Waiting for the task to end",
                             call->dialect->has_sessions ? task_id : STR_EMPTY);
-    if (call->dialect->has_sessions)
-        deferred_response_on_stop(call, options->timed_out);
+    deferred_response_on_stop(call, options->timed_out);
     loop_timer_init(&wait->patience, worker->loop, on_out_of_patience, wait);
 }
 
