@@ -23,6 +23,7 @@ START_TEST(a_body_that_has_gone_out_is_no_longer_needed)
     request.body = str_slice(body, length);
     start(&scene);
     call_with(&scene, &record, request);
+    ck_assert(!upstream_call_has_begun(record.call));
     ck_assert(!upstream_call_has_sent(record.call));
     origin_accept(&scene.origin, &peer);
     if (_i == 1) {
@@ -34,6 +35,7 @@ START_TEST(a_body_that_has_gone_out_is_no_longer_needed)
     size_t head = (size_t)(end + 4 - peer.received.bytes);
     peer_await_bytes(&peer, head + length);
     run_idle(scene.loop);
+    ck_assert(upstream_call_has_begun(record.call));
     ck_assert(upstream_call_has_sent(record.call));
     memset(body, 'x', length);
     free(body);
