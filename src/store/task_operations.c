@@ -66,6 +66,7 @@ static enum row_result move(struct batch *batch, struct task *task,
         return ROW_ABSENT;
     enum row_result moved = batch->backend->tasks->move(batch->database, task, from,
                                                         change->outcome != TASK_OUTCOME_NONE);
+    task_set_text(&task->brief, STR_EMPTY); /* as in its row; an edit may have made it untrue */
     if (moved == ROW_FOUND && !pending_note_moved(batch, task, from))
         return ROW_FAILED;
     if (moved == ROW_FOUND && task_state_is_terminal(task->state))

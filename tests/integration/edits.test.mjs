@@ -53,8 +53,11 @@ test('the edited arguments run; both are kept, and the client is told', async (t
   const id = await call();
   const before = await admin.task(id);
   assert.deepEqual([before.originalArguments, before.originalArgumentsDigest, before.allowEdit], [null, null, ['count', 'to.zone', 'odd']]);
+  const events = await admin.events({}, '?rows=true');
   const answer = await edit(id, { to: { zone: 'b' }, name: 'staging', count: 5 }, { reason: 'fewer' });
   assert.equal(answer.status, 200, answer.text);
+  const row = JSON.parse((await events.next(({ event }) => event === 'row')).data);
+  assert.deepEqual([row.state, row.arguments, row.requestDigest], ['approved', answer.json.arguments, answer.json.requestDigest]);
   const task = await admin.inState(id, 'completed');
   assert.deepEqual([task.arguments, task.originalArguments, task.originalArgumentsDigest, task.decidedBy], [{ to: { zone: 'b' }, name: 'staging', count: 5 }, ARGS, before.argumentsDigest, 'alice']);
   assert.notEqual(task.argumentsDigest, before.argumentsDigest);
