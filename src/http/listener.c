@@ -16,6 +16,7 @@
 #define LISTEN_BACKLOG 4096
 /* The bound for one round, so that a storm of new clients does not starve the old ones. */
 #define ACCEPTS_PER_ROUND 32
+#define DRAIN_ROUNDS 128 /* of so many: the longest queue of the kernel */
 #define ACCEPT_AGAIN_MS 100
 
 static void on_readable(h2o_socket_t *listener, const char *error);
@@ -174,7 +175,9 @@ void listener_drain(struct http_server *server)
 {
     if (server->listener == NULL)
         return;
-    accept_clients(server); /* those that wait already: the kernel would reset them */
+    /* Those that wait already: the kernel would reset them. */
+    for (int i = 0; i < DRAIN_ROUNDS && server->listener && is_client_waiting(server); i++)
+        accept_clients(server);
     listener_close(server);
 }
 

@@ -134,25 +134,17 @@ static int drain_request(h2o_req_t *request, void *context)
     return 0;
 }
 
-static void drain_handshakes(struct http_server *server)
-{
-    LIST_FOR_EACH_SAFE (node, next, &server->connections) {
-        struct connection *connection = LIST_ENTRY(node, struct connection, node);
-        if (connection->handshake != NULL)
-            h2o_socket_close(connection->socket);
-    }
-}
-
 void http_server_drain(struct http_server *server, loop_callback idle, void *context)
 {
     assert(server->drained == NULL && idle != NULL);
     server->drained = idle;
     server->drained_context = context;
-    listener_drain(server);
     /* Not h2o_context_request_shutdown(): it also starts a timer of HTTP/2. */
     server->h2o.shutdown_requested = 1;
     server->config.http1.callbacks.foreach_request(&server->h2o, drain_request, NULL);
-    drain_handshakes(server);
+    /* After that: clients that have connected a moment ago, or are in their handshake, are served.
+     */
+    listener_drain(server);
     if (server->connection_count == 0)
         loop_timer_start(&server->report_drained, 0);
 }

@@ -174,7 +174,10 @@ static void begin(struct call *call, struct await *await, int64_t timeout_ms)
         deferred_response_begin(call, "Waiting for activity", STR_EMPTY);
         deferred_response_on_stop(call, on_stopped);
         deferred_response_open_late(call);
-        loop_timer_start(&await->timer, token_clock_bound_ms(call, timeout_ms));
+        /* A call that comes while the gateway stops does not hold its drain. */
+        loop_timer_start(&await->timer, atomic_load(&call->worker->gateway->shutting_down)
+                                            ? 0
+                                            : token_clock_bound_ms(call, timeout_ms));
         break;
     case INBOX_WAIT_IMMEDIATE:
         count_wait("immediate");

@@ -43,13 +43,16 @@ static void finish_cancellation(void *message)
 
 static bool is_meant(const struct cancellation *cancellation, struct call *call)
 {
-    if (!call->exchange || (cancellation->request_id.length > 0 &&
-                            !str_equal(cancellation->request_id, call->envelope.id)))
+    if (!call->exchange || !str_equal(cancellation->source, str_from(call->source->id)) ||
+        (cancellation->request_id.length > 0 &&
+         !str_equal(cancellation->request_id, call->envelope.id)))
+        return false;
+    /* A call whose token is still being checked has no owner yet, and must not be given one. */
+    if (call->source->auth.issuer && !call->identity)
         return false;
     call_identify(call);
     return str_equal(cancellation->session, str_from(call->session)) &&
-           str_equal(cancellation->owner, str_from(call->owner)) &&
-           str_equal(cancellation->source, str_from(call->source->id));
+           str_equal(cancellation->owner, str_from(call->owner));
 }
 
 /* A bridged call that waits for the server ends there as well: its stream is closed. */

@@ -445,7 +445,7 @@ static bool passes_door(struct gateway *gateway, struct http_exchange *exchange,
     }
     if (!passes_principal_rate(gateway, exchange, config, source))
         return false;
-    if (!post && atomic_load(&gateway->shutting_down)) {
+    if (str_equal(http_method(exchange), STR("GET")) && atomic_load(&gateway->shutting_down)) {
         refuse(exchange, 503, "The gateway is shutting down.");
         return false;
     }

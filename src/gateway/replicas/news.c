@@ -163,7 +163,9 @@ void news_send(struct gateway_worker *worker, const struct news *news)
 {
     struct replicas *replicas = worker->gateway->replicas;
     struct recipients recipients = {.count = 0};
-    if (!replicas || atomic_load(&worker->gateway->shutting_down))
+    /* Of a process that stops the others need to learn what its clients got, and nothing else. */
+    bool is_about_clients = news->kind == NEWS_REPEATED_CALL || news->kind == NEWS_WAIT_OVER;
+    if (!replicas || (atomic_load(&worker->gateway->shutting_down) && !is_about_clients))
         return;
     struct news numbered = *news;
     numbered.sequence = next_sequence(replicas);
