@@ -98,6 +98,7 @@ export class Decisions {
 
   async one(row, shown, verb, reason, typed) {
     const isEmergency = verb === 'emergency';
+    if ((isEmergency || verb === 'approve') && !shown.hasWhole) return row.setProblem('Not done: the request was not read whole.');
     row.element.focus({ preventScroll: true }); // the button is about to be disabled, and to leave
     row.setBusy(true);
     try {

@@ -40,11 +40,12 @@ function partOf(value, task, marked, top, name) {
   return part;
 }
 
+const keyOf = (task) => task.digest ?? (task.stack && task.requestDigest ? `${task.stack} ${task.requestDigest}` : task.id);
+
 /* Each call whole; those that are alike once. */
 function listed(tasks, verb) {
   const most = verb === 'reject' ? MOST_REJECTED : tasks.length;
   const counts = new Map();
-  const keyOf = (task) => task.digest ?? (task.stack && task.requestDigest ? `${task.stack} ${task.requestDigest}` : task.id);
   for (const task of tasks) counts.set(keyOf(task), [task, (counts.get(keyOf(task))?.[1] ?? 0) + 1]);
   const shown = [...counts.values()].slice(0, most).map(([task, count]) => {
     const item = make('li');
@@ -52,7 +53,7 @@ function listed(tasks, verb) {
     addMark(item, task, 'tool');
     if (task.summary) item.append(make('p', 'brief', task.summary));
     item.append(askerOf(task));
-    if (task.arguments) item.append(partOf(task.arguments, task, task.highlight, '', `the arguments of ${shortened(visibleText(task.tool), 64)}`), ...moreOf(task));
+    if (task.hasWhole) item.append(partOf(task.arguments, task, task.highlight, '', `the arguments of ${shortened(visibleText(task.tool), 64)}`), ...moreOf(task));
     else item.append(make('p', 'hint', briefOf(task)));
     return item;
   });
@@ -80,6 +81,12 @@ function askedOf(task, verb) {
 }
 
 const taskPath = (typed) => typed?.get('path');
+
+/* An approval is about requests that are shown whole, each with its end. */
+function isShownWhole(tasks) {
+  const ends = byId('decide').querySelectorAll('.end-of-request').length;
+  return tasks.every((task) => task.hasWhole) && ends >= new Set(tasks.map(keyOf)).size;
+}
 
 function begin(tasks) {
   waiting = tasks && new Set(tasks.map((task) => task.id));
@@ -112,6 +119,7 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   byId('dialog-reason-hint').textContent = isRequired ? '(required, kept with the decision)' : '(optional, kept with the decision)';
 }
 
+let isRefused = false; // the open dialog does not show what it is about
 let waiting = null; // ids of the calls of the open dialog that still wait; null without one
 
 /** A call waits no more: its dialog says so, and decides nothing that is decided. */
@@ -124,9 +132,10 @@ export function dialogEnds(task) {
 
 /* An approval, and only that, waits for the end of each part. */
 const seen = new Seen(() => {
-  byId('dialog-confirm').disabled = seen.text !== '' || waiting?.size === 0;
-  byId('dialog-unseen').hidden = seen.text === '';
-  byId('dialog-unseen').textContent = seen.text;
+  const text = isRefused ? 'The request was not read whole: cancel, and try again.' : seen.text;
+  byId('dialog-confirm').disabled = text !== '' || waiting?.size === 0;
+  byId('dialog-unseen').hidden = text === '';
+  byId('dialog-unseen').textContent = text;
 });
 
 function open(first, check, mustSee) {
@@ -149,6 +158,7 @@ function open(first, check, mustSee) {
 export function askDecision(tasks, verb, options = {}) {
   begin(tasks);
   fill(tasks, verb, options);
+  isRefused = verb !== 'reject' && !isShownWhole(tasks);
   const { text, label } = tasks.length === 1 ? askedOf(tasks[0], verb) : { text: '' };
   const name = text.trim();
   askName(name, label);
@@ -169,6 +179,7 @@ function askName(name, label = '') {
 /** Asks whether to do something that takes a reason. Resolves like askDecision(). */
 export function askReason(title, text, button) {
   begin(null);
+  isRefused = false;
   putText(byId('dialog-title'), title);
   byId('dialog-asker').textContent = text;
   byId('dialog-list').replaceChildren();

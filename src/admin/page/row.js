@@ -72,10 +72,15 @@ export class Row {
 
   /* A row of the list has not all of a task; that it had all before, it keeps. */
   merged(task) {
-    if (!task.isRow) return { ...task, stack: this.task?.stack };
+    if (!task.isRow) return { ...task, stack: this.task?.stack, hasWhole: true };
     const kept = Object.entries(task).filter(([key, value]) => !(key === 'arguments' && value === null));
     const wasApproved = this.task?.wasApproved || task.state === 'approved' || task.state === 'executing';
-    return { ...this.task, ...Object.fromEntries(kept), count: 1, wasApproved, arguments: task.arguments ?? this.task?.arguments ?? null };
+    return { ...this.task, ...Object.fromEntries(kept), count: 1, wasApproved, hasWhole: this.hasRequestOf(task), arguments: task.arguments ?? this.task?.arguments ?? null };
+  }
+
+  /* Whether the whole request of this task was read before. It changes only with a decision. */
+  hasRequestOf(task) {
+    return this.task?.hasWhole === true && this.task.requestDigest === task.requestDigest;
   }
 
   /** The whole task. It is asked for again after each change, because a row does not say all of it. */
@@ -89,8 +94,12 @@ export class Row {
     for (let tries = 0; tries < 3 && this.task.isRow; tries += 1) {
       const { given } = this;
       const task = await taskById(this.id);
-      if (this.given === given) this.update(task);
+      const newer = this.given;
+      if (newer !== given && (!newer.isRow || this.task.requestDigest !== task.requestDigest)) continue;
+      this.update(task);
+      if (newer !== given) this.update(newer); // the request is that of the answer, the rest that of the event
     }
+    if (!this.task.hasWhole) throw new Error('The call has changed while it was read: try again.');
     return this.task;
   }
 
@@ -118,7 +127,7 @@ export class Row {
 
   putDetail() {
     if (this.task.isRow) this.lookUp();
-    if (this.detail || this.task.isRow) return;
+    if (this.detail || !this.task.hasWhole) return;
     this.detail = new Detail(this, (verb, reason) => this.host.decide(this, verb, reason));
     this.part('.line').after(this.detail.element);
     this.detail.update(this.task);
@@ -131,7 +140,7 @@ export class Row {
     } catch (error) {
       this.setProblem(error.message);
     }
-    if (this.detail || this.task.isRow || !this.isOpen) return;
+    if (this.detail || !this.task.hasWhole || !this.isOpen) return;
     this.putDetail();
     this.detail.shown();
   }

@@ -21,8 +21,14 @@ const PEOPLE = [{ name: 'alice', groups: ['dba'] }, { name: 'bob', groups: ['sec
 const TOKENS = PEOPLE.map(({ name }) => ({ name: `${name}-cli`, person: name, token_env: name.toUpperCase(), roles: ['approver', 'caller'] }));
 const env = Object.fromEntries(PEOPLE.map(({ name }) => [name.toUpperCase(), `token-of-${name}`]));
 
+const resolvers = () => {
+  const made = {};
+  made.promise = new Promise((resolve) => (made.resolve = resolve));
+  return made;
+};
+
 /** A gateway whose workflow has these keys, and a page of alice. */
-async function stage(t, keys, who = 'alice') {
+async function stage(t, keys, who = 'alice', args = {}) {
   const { gateway, admin, connect } = await scene(t, { rules: [['*', 'approve']], approval: workflow('10m', keys), upstream: { tools: [tool('delete_user')] }, env, config: { admin: { people: PEOPLE, tokens: TOKENS } } });
   const context = await (await browser()).newContext();
   defer(t, () => context.close());
@@ -34,7 +40,7 @@ async function stage(t, keys, who = 'alice') {
   await page.goto(`${gateway.adminUrl}/#token=token-of-${who}`);
   await page.locator('.link[data-state="live"]').waitFor();
   const client = await connect();
-  const { taskId } = await client.createTask('delete_user');
+  const { taskId } = await client.createTask('delete_user', args);
   const row = page.locator(`[data-task-id="${taskId}"]`);
   const visible = async () => {
     await row.waitFor();
@@ -110,4 +116,35 @@ test('an emergency: its own button for its groups alone, and a reason', { skip }
   const task = await admin.inState(taskId, 'completed');
   assert.deepEqual([task.emergency, task.decidedBy], [true, 'olga']);
   await row.getByText('In an emergency, alone: olga (“the site is down”)').waitFor();
+});
+
+test('a call is not approved unseen when each reading of it is overtaken by an event', { skip, timeout: 60_000 }, async (t) => {
+  const { page, row, taskId, as } = await stage(t, { quorum: { dba: 1, security: 1, oncall: 1 } }, 'alice', { pad: 'x'.repeat(60_000), db: 'PRODUCTION' });
+  const posted = [];
+  page.on('request', (request) => request.method() === 'POST' && posted.push(request.url()));
+  const [asked, mayAnswer] = [resolvers(), resolvers()];
+  let readings = 0;
+  await page.route(`**/api/v1/tasks/${taskId}`, async (route) => {
+    const response = await route.fetch();
+    asked.resolve();
+    await mayAnswer.promise;
+    readings += 1;
+    const isVote = readings % 2 === 1;
+    await as('bob').post(`/api/v1/tasks/${taskId}/${isVote ? 'approve' : 'withdraw'}`, {});
+    await row.locator('.line').getByText(isVote ? '1 of 3: bob' : '0 of 3').waitFor();
+    await route.fulfill({ response });
+  });
+  await page.reload();
+  await asked.promise;
+  await row.focus();
+  await page.keyboard.press('a');
+  mayAnswer.resolve();
+  await page.locator('#decide[open]').waitFor();
+  assert.ok(readings >= 3, `${readings}`);
+  const confirm = page.locator('#dialog-confirm');
+  assert.deepEqual([await page.locator('#dialog-arguments .end-of-request').count(), await confirm.isDisabled()], [1, true]);
+  assert.match(await page.locator('#dialog-arguments').textContent(), /PRODUCTION/);
+  await page.locator('#dialog-arguments').evaluate((part) => (part.scrollTop = part.scrollHeight));
+  await page.locator('#dialog-unseen').waitFor({ state: 'hidden' });
+  assert.deepEqual([await confirm.isDisabled(), posted], [false, []]);
 });
