@@ -75,7 +75,7 @@ export class Decisions {
   async readWhole(rows, verb) {
     const firsts = new Map();
     for (const row of rows) if (row.whole && !firsts.has(row.task.workflow)) firsts.set(row.task.workflow, row);
-    const wanted = verb === 'approve' || rows.length === 1 ? rows : [...firsts.values()];
+    const wanted = verb === 'approve' || rows.length === 1 ? rows.filter((row) => row.whole) : [...firsts.values()];
     for (let at = 0; at < wanted.length; at += AT_ONCE) await Promise.all(wanted.slice(at, at + AT_ONCE).map((row) => row.whole()));
   }
 
@@ -99,7 +99,7 @@ export class Decisions {
   async one(row, shown, verb, reason, typed) {
     const isEmergency = verb === 'emergency';
     if ((isEmergency || verb === 'approve') && !shown.hasWhole) return row.setProblem('Not done: the request was not read whole.');
-    row.element.focus({ preventScroll: true }); // the button is about to be disabled, and to leave
+    row.element?.focus({ preventScroll: true }); // the button is about to be disabled, and to leave
     row.setBusy(true);
     try {
       const grant = verb === 'approve' ? row.detail?.grant : undefined;

@@ -91,7 +91,7 @@ export class Inbox {
 
   adopt({ rows, waiting, matching, nextCursor }) {
     this.counts = new Map();
-    this.ended.clear();
+    this.ended = new Set();
     for (const { stack, count } of rows) this.counts.set(stack, count);
     [this.waiting, this.matching, this.cursor] = [waiting, matching, nextCursor];
   }
@@ -105,10 +105,16 @@ export class Inbox {
   /** Asks for what the search and the filters want. The answer to an older question is not used. */
   async search() {
     const asked = (this.asked = Symbol());
-    const page = await inboxPage(filter.inboxParameters());
-    if (this.asked !== asked) return;
+    let page;
+    for (let tries = 0, before; before !== this.changes && tries < 3; tries += 1) {
+      before = this.changes;
+      page = await inboxPage(filter.inboxParameters());
+      if (this.asked !== asked) return;
+    }
+    const { ended } = this;
     this.adopt(page);
-    this.tasks = new Map(page.rows.map((task) => [task.id, task]));
+    this.ended = ended;
+    this.tasks = new Map(page.rows.filter(({ id }) => !ended.has(id)).map((task) => [task.id, task]));
     this.tidy();
     for (const stack of this.stacks.values()) if (stack.isOpen) this.load(stack);
   }

@@ -177,7 +177,8 @@ async function reveal(id) {
   } else if (!past.rows.has(id)) {
     try {
       const task = await taskById(id);
-      const { rows: [row] } = task.state === 'pending' ? await inboxPage({ q: id, limit: 1 }) : { rows: [] };
+      const { rows: found } = task.state === 'pending' ? await inboxPage({ q: id }) : { rows: [] };
+      const row = found.find((one) => one.id === id); // the search also finds the id in what others say
       if (row) inbox.reveal(row);
       else past.append(task);
     } catch (error) {
