@@ -47,14 +47,21 @@ static struct inbox *inbox_from(void *context)
     return MAGIC_CAST(struct inbox, INBOX_LIST_MAGIC, context);
 }
 
-static void destroy(struct inbox *inbox)
+static void empty(struct inbox *inbox)
 {
     for (size_t i = 0; i < inbox->count; i++) {
         task_unref(inbox->entries[i]->first);
         free(inbox->entries[i]);
     }
-    free(inbox->entries);
     map_destroy(inbox->stacks, NULL);
+    inbox->stacks = NULL;
+    inbox->count = inbox->waiting = inbox->matching = 0;
+}
+
+static void destroy(struct inbox *inbox)
+{
+    empty(inbox);
+    free(inbox->entries);
     inbox_query_finish(&inbox->query);
     pending_reply_destroy(inbox->pending);
     MAGIC_CLEAR(inbox);
@@ -189,6 +196,11 @@ static bool look(void *context, const struct task *task)
 {
     struct inbox *inbox = inbox_from(context);
     struct task_change due;
+    if (!task) {
+        empty(inbox);
+        inbox->stacks = map_create();
+        return false;
+    }
     if (task_due(task, inbox->now_ms, &due))
         return false;
     struct str risk = brief_risk(task).risk;
@@ -325,7 +337,6 @@ void inbox_list(const struct request *request)
     inbox->query = query;
     inbox->pending = pending_reply_create(request);
     inbox->view = pending_reply_view(inbox->pending);
-    inbox->stacks = map_create();
     inbox->now_ms = clock_now_ms();
     const struct store_task_query all = {.is_of_waiting = true,
                                          .limit = 1,

@@ -111,7 +111,7 @@ static bool waits_for_me(const struct filter *filter, const struct task *task)
 static bool accepts(void *context, const struct task *task)
 {
     const struct filter *filter = filter_from(context);
-    return (!filter->is_mine || waits_for_me(filter, task)) &&
+    return task && (!filter->is_mine || waits_for_me(filter, task)) &&
            (!*filter->digest || is_of_group(filter, task)) &&
            (!*filter->text || has_text(filter, task));
 }

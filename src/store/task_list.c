@@ -71,6 +71,8 @@ static bool run_list(struct batch *batch, struct operation *operation)
     struct store_reply *reply = &operation->reply;
     struct page page = {.query = query, .reply = reply};
     bool has_more;
+    if (query->accepts)
+        query->accepts(query->context, NULL);
     if (!task_operations_expire(batch, &has_more))
         return false;
     reply->tasks = memory_alloc_array(query->limit + 1, sizeof(struct task *));

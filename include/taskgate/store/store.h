@@ -268,7 +268,8 @@ struct store_task_query {
     /* Of all that clients wrote on a page: it ends there, with has_more; 0: 1 MiB. */
     size_t most_bytes;
     /* The filter of the listed tasks, asked on the store's thread; NULL: all. A page ends, with
-     * has_more, also when many were looked at. */
+     * has_more, also when many were looked at. A task that is NULL says that the list begins, maybe
+     * once more: what the filter knows of tasks is then of a transaction that was rolled back. */
     bool (*accepts)(void *context, const struct task *task);
     void (*release)(void *context); /* once, when nobody asks any more; NULL: nothing to release */
     void *context;

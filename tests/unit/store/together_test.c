@@ -1,4 +1,5 @@
 /* Tasks that are created in one transaction: each sees what the others before it have changed. */
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +159,64 @@ START_TEST(one_that_fails_late_is_undone_in_the_counts)
 }
 END_TEST
 
+struct filter {
+    sem_t *gate;         /* it waits for it at the start; NULL: for nothing */
+    const char *overdue; /* SQL, when a task is seen; NULL: none */
+    size_t begun, seen;
+};
+
+static bool look(void *context, const struct task *task)
+{
+    struct filter *filter = context;
+    if (!task) {
+        filter->begun++;
+        filter->seen = 0;
+        if (filter->gate)
+            sem_wait(filter->gate);
+        return false;
+    }
+    filter->seen++;
+    if (filter->overdue)
+        ck_assert_int_eq(scratch_execute(&scratch, filter->overdue), SQLITE_OK);
+    return false;
+}
+
+static void list_waiting(struct filter *filter, struct answer *answer)
+{
+    const struct store_task_query all = {.is_of_waiting = true,
+                                         .limit = 1,
+                                         .most_bytes = SIZE_MAX,
+                                         .accepts = look,
+                                         .context = filter};
+    store_task_list(bench.store, &all, bench_call(bench.loop, answer));
+}
+
+/* A shared database is only read until something has to be written. */
+START_TEST(a_list_that_is_read_once_more_begins_again)
+{
+    sem_t gate;
+    sem_init(&gate, 0, 0);
+    struct task *task = create_task(&bench, new_task("anonymous"));
+    struct answer answers[3] = {{0}};
+    struct filter first = {.gate = &gate}, second = {.seen = 0};
+    if (scratch_is_postgres())
+        second.overdue = "UPDATE taskgate_task SET decide_by_ms = created_ms";
+    list_waiting(&first, &answers[0]); /* the others come into one transaction */
+    list_waiting(&second, &answers[1]);
+    store_task_get(bench.store, str_from(task->id), bench_call(bench.loop, &answers[2]));
+    sem_post(&gate);
+    for (size_t i = 0; i < 3; i++)
+        bench_wait(bench.loop, &answers[i]);
+    ck_assert_uint_eq(second.begun, scratch_is_postgres() ? 2 : 1);
+    ck_assert_uint_eq(second.seen, 1);
+    ck_assert_int_eq(answers[2].task->state, scratch_is_postgres() ? TASK_EXPIRED : TASK_PENDING);
+    for (size_t i = 0; i < 3; i++)
+        answer_finish(&answers[i]);
+    task_unref(task);
+    sem_destroy(&gate);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store together");
@@ -170,6 +229,7 @@ int main(void)
     tcase_add_test(tests, one_that_fails_leaves_the_others_whole);
     if (!scratch_is_postgres()) /* the trigger is SQLite's */
         tcase_add_test(tests, one_that_fails_late_is_undone_in_the_counts);
+    tcase_add_test(tests, a_list_that_is_read_once_more_begins_again);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
