@@ -23,7 +23,8 @@
 /* A row: the calls of one key, or one call of the stack that is asked for. */
 struct entry {
     struct task *first; /* one reference: the one that runs out first */
-    int64_t key, until; /* its place in the order that is asked for, and by expiry */
+    int64_t key;        /* its place in the order that is asked for: the least one of its calls */
+    int64_t until;      /* that of `first` by expiry */
     struct row_stack stack;
 };
 
@@ -182,13 +183,15 @@ static void take(struct inbox *inbox, struct task *task, struct str risk)
 {
     struct entry *entry = entry_of(inbox, task, risk);
     int64_t until = key_of(INBOX_BY_EXPIRY, task, risk);
+    int64_t key = key_of(inbox->query.order, task, risk);
     entry->stack.count++;
+    if (!entry->first || key < entry->key)
+        entry->key = key;
     if (entry->first && compare(entry->until, entry->first->id, until, task->id) < 0)
         return;
     task_unref(entry->first);
     entry->first = task_ref(task);
     entry->until = until;
-    entry->key = key_of(inbox->query.order, task, risk);
 }
 
 /* On the store's thread. */

@@ -93,7 +93,7 @@ for (const database of ['SQLite', 'PostgreSQL']) {
     const [after] = (await inbox({ tool: 'run' })).rows;
     assert.deepEqual([after.id, after.count, after.stack], [ids.run[1], 2, all.rows[2].stack]);
     /* A field that a reload hides is hidden in rows of before, too. */
-    gateway.writeConfig({ approval: { ...approval, default: { timeout: '10m', redact_fields: ['note'] } } });
+    gateway.writeConfig({ approval: { ...approval, default: { timeout: '30s', redact_fields: ['note'] } } });
     gateway.hangUp();
     await gateway.logged(({ msg }) => msg === 'Configuration reloaded');
     const [hidden] = (await inbox({ tool: 'run' })).rows;
@@ -101,5 +101,9 @@ for (const database of ['SQLite', 'PostgreSQL']) {
     assert.equal(hidden.requestDigest, (await alice.task(hidden.id)).requestDigest);
     const { results } = (await alice.post('/api/v1/decisions', { items: [{ id: hidden.id, requestDigest: hidden.requestDigest }], verb: 'reject' })).json;
     assert.deepEqual(results, [{ id: hidden.id, status: 200 }]);
+    const newest = await call(one, 'run', { i: 4 }); // it runs out before the older ones of its stack
+    assert.deepEqual(await of({ sort: 'age' }), [newest, other, drop, paid, long], 'as old as its oldest call');
+    const { nextCursor: behind } = await inbox({ sort: 'age', limit: 1 });
+    assert.deepEqual(await of({ sort: 'age', limit: 1, cursor: behind }), [other]);
   });
 }
