@@ -73,8 +73,8 @@ static void destroy(struct inbox *inbox)
 
 static bool has_text(const struct inbox *inbox, const struct task *task)
 {
-    const char *const texts[] = {task->id,        task->tool, task->source,
-                                 task->principal, task->rule, task->workflow};
+    const char *const texts[] = {task->id, task->tool, task->source, task->principal,
+                                 task->workflow};
     struct buffer all;
     struct brief brief;
     buffer_init(&all);
