@@ -91,6 +91,7 @@ test('high risk: approved only by who types the name of the tool; rejected witho
   const first = await call();
   await row(first).locator('.reason').fill('agreed with Ada');
   await row(first).locator('button.approve').click();
+  await page.locator('#decide[open]').waitFor(); // once the whole call was read
   assert.equal(await page.locator('#dialog-reason').inputValue(), 'agreed with Ada');
   await page.locator('#dialog-typed').fill('drop_tabel');
   await page.locator('#dialog-confirm').click();
