@@ -123,11 +123,15 @@ static bool has_bytes_waiting(int fd)
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Idle connections get no request any more. One of which a part has arrived is served. */
+/* Idle connections get no request any more. One of which a part has arrived is served. A response
+ * that has begun may have promised that its connection stays open: the client may send one more
+ * request.
+ */
 static int drain_request(h2o_req_t *request, void *context)
 {
     h2o_socket_t *socket = request->conn->callbacks->get_socket(request->conn);
-    request->http1_is_persistent = 0;
+    if (request->_generator == NULL)
+        request->http1_is_persistent = 0;
     if (request->version == 0 && request->pathconf == NULL && socket->input->size == 0 &&
         !has_bytes_waiting(h2o_socket_get_fd(socket)))
         shutdown(h2o_socket_get_fd(socket), SHUT_RD);
