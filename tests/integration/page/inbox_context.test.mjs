@@ -6,6 +6,7 @@ import { answered, noBrowser, openPage } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
+import { until } from '../lib/wait.mjs';
 
 const RULES = [
   { match: 'drop_table', action: 'approve', reason: 'optional', description: 'Tables hold what customers wrote.', show: { summary: 'Drops {table.name} of {database}', highlight: ['table', 'force'], risk: 'high' } },
@@ -102,8 +103,11 @@ test('high risk: approved only by who types the name of the tool; rejected witho
   await page.keyboard.press('Enter');
   assert.equal((await admin.inState(first, 'completed')).reason, 'agreed with Ada');
   const second = await call();
-  await row(second).locator('button.reject').click();
-  await admin.inState(second, 'rejected');
+  // A row that has just come may move while the button is pressed: nothing is decided then.
+  await until(async () => {
+    await row(second).locator('button.reject').click({ timeout: 1000 }).catch(() => {});
+    return (await admin.task(second)).state === 'rejected';
+  }, 'the rejection');
 });
 
 test('high risk is left out of a decision over many', { skip }, async (t) => {
