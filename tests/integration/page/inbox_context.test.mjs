@@ -86,6 +86,13 @@ test('after the decision: what became of the call, its first words, and a button
   assert.deepEqual(await violations(page), []);
 });
 
+/** A row that has just come may move under the press: nothing is decided then. */
+const reject = (admin, row, id) =>
+  until(async () => {
+    await row.locator('button.reject').click({ timeout: 1000 }).catch(() => {});
+    return (await admin.task(id)).state === 'rejected';
+  }, 'the rejection');
+
 test('high risk: approved only by who types the name of the tool; rejected without', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const call = async () => (await client.createTask('drop_table', { database: 'crm', table: { name: 'people' } })).taskId;
@@ -103,11 +110,7 @@ test('high risk: approved only by who types the name of the tool; rejected witho
   await page.keyboard.press('Enter');
   assert.equal((await admin.inState(first, 'completed')).reason, 'agreed with Ada');
   const second = await call();
-  // A row that has just come may move while the button is pressed: nothing is decided then.
-  await until(async () => {
-    await row(second).locator('button.reject').click({ timeout: 1000 }).catch(() => {});
-    return (await admin.task(second)).state === 'rejected';
-  }, 'the rejection');
+  await reject(admin, row(second), second);
 });
 
 test('high risk is left out of a decision over many', { skip }, async (t) => {
@@ -247,6 +250,5 @@ test('a tool that has changed since the call: the card shows how, and offers no 
   await page.reload();
   await page.locator('.link[data-state="live"]').waitFor();
   await box.getByText('Its schema or its title has changed.').waitFor();
-  await box.locator('button.reject').click();
-  await admin.inState(taskId, 'rejected');
+  await reject(admin, box, taskId);
 });
