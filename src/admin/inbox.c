@@ -157,7 +157,7 @@ static struct entry *add_entry(struct inbox *inbox)
     return inbox->entries[inbox->count++] = entry;
 }
 
-/* The row of the task's stack: as row_json_key() tells them apart, without a digest for each. */
+/* The row of the task's stack: as row_json_key() distinguishes them, without a digest for each. */
 static struct entry *entry_of(struct inbox *inbox, const struct task *task, struct str risk)
 {
     const struct str parts[] = {str_from(task->owner), str_from(task->source), str_from(task->tool),

@@ -177,7 +177,8 @@ static bool add_change(void *context, const struct feed_change *change)
     return result != ROW_FAILED;
 }
 
-/* Changes are missing that nobody was told of: rows that are kept in memory are to be read anew. */
+/* Changes are missing of which nobody was notified: rows that are kept in memory are to be read
+ * anew. */
 static void tell_of_gap(struct batch *batch)
 {
     batch->replica->has_blocks = true;

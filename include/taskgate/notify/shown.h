@@ -22,7 +22,7 @@ void shown_append_asker(struct buffer *out, struct str principal, struct str by)
 bool shown_next_mark(const struct task *task, const struct config *config, size_t *position,
                      struct buffer *where, enum mark *mark);
 
-/* Appends the agent's own words, or what stands for them where a path hides them: they were the
+/* Appends the agent's own words, or the mark in their place where a path hides them: they were the
  * argument REASON_PROPERTY. Returns false where it gave none. */
 bool shown_write_agent_reason(struct buffer *out, const struct task *task,
                               const struct config *config);

@@ -74,7 +74,7 @@ async function page(parameters) {
   return { tasks: json.get('tasks').map(taskOf), nextCursor: json.get('nextCursor') };
 }
 
-/* A row of the inbox as a task of which only this is known. `count`: of the calls that it stands for. */
+/* A row of the inbox as a task of which only this is known. `count`: of the calls in it. */
 const rowOf = (json) => ({ state: 'pending', ...taskOf(json), isRow: true, count: Number(json.get('count').text) });
 
 /** A page of the calls that wait, alike ones as one: {rows, waiting, matching, nextCursor}. */

@@ -34,7 +34,7 @@ bool repeated_call_claim(struct gateway *gateway, const struct repeated_call *jo
                          loop_callback commit, void *context, char other[TASK_ID_BYTES]);
 
 /* Each of these does nothing when the call is another task's meanwhile. Those that return a bool
- * say whether other replicas are to be told (compat/repeated_news.h). */
+ * say whether other replicas are to be notified (compat/repeated_news.h). */
 bool repeated_call_forget(struct gateway *gateway, const struct repeated_call *join);
 /* A wait has ended without the outcome. */
 bool repeated_call_set_undelivered(struct gateway *gateway, const struct repeated_call *join);
@@ -48,7 +48,7 @@ void repeated_call_learn(struct gateway *gateway, const struct repeated_call *jo
  * one from then on. */
 bool repeated_call_take(struct gateway *gateway, const struct repeated_call *join,
                         bool *was_shared);
-/* The client has been told the outcome by other means. Writes the digest of the call where it
+/* The client has got the outcome by other means. Writes the digest of the call where it
  * returns true. */
 bool repeated_call_forget_task(struct gateway *gateway, struct str key, const char *id,
                                char digest[DIGEST_HEX_BYTES]);

@@ -13,7 +13,7 @@ bool (*methods_taker(const struct call *call))(struct call *call, struct str mes
     return call->dialect->server_may_ask ? input_take_from_stream : NULL;
 }
 
-/* True: the gateway tells the server itself. */
+/* True: the gateway notifies the server itself. */
 static bool give_up_request(struct call *call)
 {
     call_identify(call);

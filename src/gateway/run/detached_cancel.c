@@ -1,7 +1,7 @@
 /*
- * Clients that give up a call that the server runs: the server is told, and a task that the call
- * has become ends. Once a pending answer has named the task, it is the task that the client may
- * cancel, not the request.
+ * Clients that give up a call that the server runs: the server is notified, and a task that the
+ * call has become ends. Once a pending answer has named the task, it is the task that the client
+ * may cancel, not the request.
  */
 #include <string.h>
 
@@ -52,7 +52,7 @@ static void cancel(struct detached_call *detached)
 {
     struct call *call = detached->call;
     if (detached->base.task) {
-        cancel_task(detached); /* the server is told once it is stored */
+        cancel_task(detached); /* the server is notified once it is stored */
         return;
     }
     detached->call = NULL;

@@ -1,5 +1,5 @@
 /* The end of a session in which promoted calls run. The server would end them with it, so it is
- * told after the last of them. */
+ * notified after the last of them. */
 #include <string.h>
 
 #include "detached_call_internal.h"

@@ -27,7 +27,7 @@ static void tear_down(void)
 /* ---- helpers ---- */
 
 /* "approved rejected expired failed" of all, of the owner; the last decision; the same. */
-struct told {
+struct received {
     size_t arrived;
     enum store_status status;
     char *text;
@@ -36,39 +36,39 @@ struct told {
 
 static void keep(void *context, const struct store_reply *reply)
 {
-    struct told *told = context;
+    struct received *received = context;
     const struct store_tally *tally = reply->tally;
-    told->arrived++;
-    told->status = reply->status;
+    received->arrived++;
+    received->status = reply->status;
     if (!tally)
         return;
     const struct store_tally_counts *all = &tally->all, *own = &tally->owner;
-    told->text = memory_format(
+    received->text = memory_format(
         "%d %d %d %d, %d %d %d %d, %s %s %s, %d", (int)all->approved, (int)all->rejected,
         (int)all->expired, (int)all->failed, (int)own->approved, (int)own->rejected,
         (int)own->expired, (int)own->failed, tally->has_last ? task_state_name(tally->state) : "-",
         tally->has_last ? tally->person : "-", tally->has_last ? tally->reason : "-",
         (int)tally->same_approved);
-    told->same_ms = tally->same_ms;
-    told->decided_ms = tally->decided_ms;
+    received->same_ms = tally->same_ms;
+    received->decided_ms = tally->decided_ms;
 }
 
-static struct told ask(const char *id)
+static struct received ask(const char *id)
 {
-    struct told told = {.arrived = 0};
+    struct received received = {.arrived = 0};
     store_task_get_with_tally(bench.store, str_from(id),
-                              (struct store_call){bench.loop, keep, &told});
-    bench_wait_count(bench.loop, &told.arrived, 1);
-    return told;
+                              (struct store_call){bench.loop, keep, &received});
+    bench_wait_count(bench.loop, &received.arrived, 1);
+    return received;
 }
 
-static struct told expect(const char *id, const char *expected)
+static struct received expect(const char *id, const char *expected)
 {
-    struct told told = ask(id);
-    ck_assert_int_eq(told.status, STORE_OK);
-    ck_assert_str_eq(told.text, expected);
-    free(told.text);
-    return told;
+    struct received received = ask(id);
+    ck_assert_int_eq(received.status, STORE_OK);
+    ck_assert_str_eq(received.text, expected);
+    free(received.text);
+    return received;
 }
 
 static struct task *make(const char *owner, const char *tool, const char *digest)
@@ -106,9 +106,9 @@ START_TEST(others_of_the_tool_and_of_the_owner_are_counted)
     end(second, approve);
     end(third, reject);
     end(other, approve);
-    struct told told = expect(seen->id, "2 1 0 1, 1 0 0 1, rejected alice no, 2");
-    ck_assert_int_ge(told.same_ms, seen->created_ms);
-    ck_assert_int_ge(told.decided_ms, told.same_ms);
+    struct received received = expect(seen->id, "2 1 0 1, 1 0 0 1, rejected alice no, 2");
+    ck_assert_int_ge(received.same_ms, seen->created_ms);
+    ck_assert_int_ge(received.decided_ms, received.same_ms);
 
     /* Without what was counted for the task itself. */
     expect(first->id, "1 1 0 0, 0 0 0 0, rejected alice no, 1");
@@ -117,7 +117,7 @@ START_TEST(others_of_the_tool_and_of_the_owner_are_counted)
     end(seen, reject);
     expect(seen->id, "2 1 0 1, 1 0 0 1, rejected alice no, 2");
 
-    struct told unknown = ask("01ARZ3NDEKTSV4RRFFQ69G5FAV");
+    struct received unknown = ask("01ARZ3NDEKTSV4RRFFQ69G5FAV");
     ck_assert_int_eq(unknown.status, STORE_NOT_FOUND);
     ck_assert_ptr_null(unknown.text);
     struct task *const all[] = {seen, first, second, third, other};
