@@ -24,5 +24,8 @@
     COLUMN(NUMBER, decide_by_ms)
 
 #define WAITING_COLUMN_NAME(kind, name) ", " #name
-/* Behind the sequence. */
-#define WAITING_COLUMNS WAITING_COLUMN_TABLE(WAITING_COLUMN_NAME)
+/* After the sequence. The last one is `shown`, of which the risk is read for a call without a
+ * brief, as an earlier version stored it; '' for the others, because it may be long. `shown`: an
+ * expression. */
+#define WAITING_COLUMNS(shown)                                                                     \
+    WAITING_COLUMN_TABLE(WAITING_COLUMN_NAME) ", CASE WHEN brief = '' THEN " shown " ELSE '' END"

@@ -1,5 +1,6 @@
 // The inbox: calls that wait as rows, those that are alike in one; filters, orders and pages; rows without long arguments.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
 import { postgresMissing, startPostgres } from './lib/postgres.mjs';
@@ -35,7 +36,8 @@ const MEMBERS = ['stack', 'count', 'id', 'source', 'tool', 'principal', 'princip
 
 for (const database of ['SQLite', 'PostgreSQL']) {
   test(`${database}: a row is a stack of alike calls, that of the call that runs out first, and says what the Task says`, { skip: database === 'PostgreSQL' && postgresMissing }, async (t) => {
-    const store = database === 'PostgreSQL' ? onDatabase((await startPostgres(t)).url(), { id: 'p', rules: RULES, approval, env, config: { admin: { people, tokens } } }) : {};
+    const postgres = database === 'PostgreSQL' ? await startPostgres(t) : undefined;
+    const store = postgres ? onDatabase(postgres.url(), { id: 'p', rules: RULES, approval, env, config: { admin: { people, tokens } } }) : {};
     const { gateway, admin, alice, one, two, inbox, call } = await stage(t, store);
     const ids = { run: [], drop: [] };
     for (let i = 0; i < 3; i++) ids.run.push(await call(one, 'run', { i, note: 'Needle' }));
@@ -80,6 +82,12 @@ for (const database of ['SQLite', 'PostgreSQL']) {
     }
     const { nextCursor } = await inbox({ limit: 1 });
     for (const query of ['limit=0', 'limit=201', 'limit=x', 'sort=created', 'risk=huge', 'mine=yes', 'state=pending', 'q=%zz', 'cursor=x', `cursor=${nextCursor}x0.`, `cursor=${nextCursor}&sort=age`]) assert.equal((await alice.get(`/api/v1/inbox?${query}`)).status, 400, query);
+
+    /* Calls that an earlier version has stored have no brief: the stack is that of the whole task. */
+    if (postgres) postgres.query("UPDATE taskgate_task SET brief = ''");
+    else execFileSync('sqlite3', [gateway.storePath, "UPDATE task SET brief = ''"]);
+    assert.deepEqual(await of({ stack: all.rows[1].stack }), [drop]);
+    assert.deepEqual([await of({ risk: 'high' }), await of({ sort: 'risk' })], [[drop], [drop, paid, ids.run[0], other, long]]);
 
     const events = { rows: await admin.events({}, '?rows=true'), tasks: await admin.events() };
     assert.equal((await admin.get('/api/v1/events?rows=x')).status, 400);

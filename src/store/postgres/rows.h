@@ -28,7 +28,7 @@ bool totals_give_back(struct database *database, PGresult *rows);
  * TASK_BULK_COLUMNS; so without request and outcome. */
 struct task *task_row_read(const PGresult *rows, int row);
 
-/* A task of WAITING_COLUMNS, behind the sequence. */
+/* A task of WAITING_COLUMNS, after the sequence. */
 struct task *task_row_read_waiting(const PGresult *rows, int row);
 
 /* Members of struct task_rows. */

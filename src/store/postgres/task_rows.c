@@ -55,6 +55,7 @@ struct task *task_row_read_waiting(const PGresult *rows, int row)
     struct task *task = task_create(TASK_PENDING);
     int column = 1;
     WAITING_COLUMN_TABLE(READ_WAITING)
+    take(&task->shown, rows, row, column);
     return task;
 }
 

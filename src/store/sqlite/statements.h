@@ -64,7 +64,9 @@ STATEMENT_ROW(TASK_OF_SESSION,
 STATEMENT_ROW(TASK_HAND_OVER_ENDED,
     "UPDATE task SET owner = ?3 WHERE sequence IN (SELECT sequence FROM task WHERE owner = ?1"
     " AND state > 2 AND source = ?2 AND promised LIMIT ?4)")
-STATEMENT_ROW(TASK_WAITING, "SELECT sequence" WAITING_COLUMNS " FROM task WHERE state = 0")
+STATEMENT_ROW(TASK_WAITING,
+    "SELECT sequence" WAITING_COLUMNS("coalesce((SELECT shown FROM task_request"
+    " WHERE task_request.task = task.sequence), '')") " FROM task WHERE state = 0")
 /* The purges: ?1 is the time, ?2 the most rows. */
 STATEMENT_ROW(TASK_PURGE,
     "DELETE FROM task WHERE sequence IN"

@@ -102,6 +102,7 @@ struct task *task_rows_read_waiting(sqlite3_stmt *row)
     struct task *task = task_create(TASK_PENDING);
     int column = 1;
     WAITING_COLUMN_TABLE(READ_WAITING)
+    take(&task->shown, row, column);
     return task;
 }
 

@@ -24,7 +24,7 @@
  * and shown, which must follow, as a task without its bulk: no request, no outcome text. */
 struct task *task_rows_read(sqlite3_stmt *row);
 
-/* WAITING_COLUMNS of a stepped statement, behind the sequence. */
+/* WAITING_COLUMNS of a stepped statement, after the sequence. */
 struct task *task_rows_read_waiting(sqlite3_stmt *row);
 
 /* Members of struct task_rows. */
