@@ -10,9 +10,9 @@ import { Execution } from './execution.js';
 import { GrantWish } from './grant_wish.js';
 import { JsonObject, jsonPieces } from './json.js';
 import { notesOf } from './marks.js';
-import { putPast } from './past.js';
-import { endOf, PART_NAMES, Seen } from './seen.js';
-import { putPieces, putText, timeText } from './text.js';
+import { hasApproved, putPast } from './past.js';
+import { endOf, PART_NAMES, putKeepingRoom, Seen } from './seen.js';
+import { plural, putPieces, putText, timeText } from './text.js';
 import { isPending, may, needsReason, neededOf, VERBS, whyNot } from './votes.js';
 
 // Above so many lines the arguments are folded, which is said beside them.
@@ -100,24 +100,26 @@ export class Detail {
 
   /** Somebody looks at it: what must be asked of the gateway first is asked now. */
   shown() {
+    if (!this.isShown && isPending(this.task) && hasApproved(this.task)) this.compare();
+    this.isShown = true;
     this.seen.look();
     this.execution.shown();
-    if (this.isCompared) return;
-    this.isCompared = true;
-    if (isPending(this.task)) this.compare();
   }
 
-  /* An approval by habit is the danger: what is different this time stands before the arguments. */
+  /* An approval by habit is the danger: what is different this time stands before the arguments. The box has its room
+   * before its words, or it would push the buttons away from under a press. */
   async compare() {
-    let last;
+    this.part('.since-last').hidden = false;
+    const say = (text) => putText(this.part('.since-last .arguments-title'), text);
+    say('Looking for the last call that a person approved…');
     try {
-      last = await lastApproved(this.task);
+      const last = await lastApproved(this.task);
+      if (!last) return say('The last call that a person approved is not kept any more.');
+      const title = `Compared with the call that ${last.decidedBy} approved, ${timeText(last.decidedAt ?? last.createdAt)}`;
+      this.putDifferences('.since-last', title, last.arguments, this.task.arguments);
     } catch {
-      return; // the connection, which the page speaks of elsewhere
+      say('The last call that a person approved could not be read.');
     }
-    if (!last || !isPending(this.task)) return;
-    const title = `Compared with the call that ${last.decidedBy} approved, ${timeText(last.decidedAt ?? last.createdAt)}`;
-    this.putDifferences('.since-last', title, last.arguments, this.task.arguments);
   }
 
   /* The client's own arguments, when a changed call runs. */
@@ -135,11 +137,12 @@ export class Detail {
     const found = differences(before, after, hidden);
     const box = this.part(name);
     box.hidden = false;
-    putText(box.querySelector('.arguments-title'), title);
+    const count = found.changes.length;
+    putText(box.querySelector('.arguments-title'), count > 0 ? `${title}: ${plural(count, 'difference')}` : title);
     const list = box.querySelector('.changes');
     list.replaceChildren(...found.changes.map(changeElement));
     const notes = [];
-    if (found.changes.length === 0) notes.push('The arguments are the same.');
+    if (count === 0) notes.push('The arguments are the same.');
     if (found.isCut) notes.push('There are more differences than are shown here.');
     if (found.hasHidden) notes.push('Hidden values are not compared.');
     box.querySelector('.note').textContent = notes.join(' ');
@@ -217,7 +220,9 @@ export class Detail {
     if (!approve) return;
     const { text } = this.seen;
     approve.disabled = this.isBusy === true || text !== '';
-    this.part('.unseen').hidden = approve.hidden || text === '';
-    this.part('.unseen').textContent = text;
+    const unseen = this.part('.unseen');
+    this.hasUnseenRoom ||= this.isShown && text !== '';
+    unseen.hidden = approve.hidden || !this.hasUnseenRoom;
+    putKeepingRoom(unseen, text);
   }
 }

@@ -3,7 +3,7 @@ import { briefOf } from './brief.js';
 import { JsonNumber, JsonObject, jsonPieces } from './json.js';
 import { addMark, notesOf } from './marks.js';
 import { askerText, make, plural, putPieces, putText, shortened, timeText, visibleText } from './text.js';
-import { PART_NAMES, Seen, endOf } from './seen.js';
+import { PART_NAMES, Seen, endOf, putKeepingRoom } from './seen.js';
 import { needsReason, outcomeOf } from './votes.js';
 
 const byId = (id) => document.getElementById(id);
@@ -90,7 +90,8 @@ function isShownWhole(tasks) {
 
 function begin(tasks) {
   waiting = tasks && new Set(tasks.map((task) => task.id));
-  byId('dialog-ended').hidden = true;
+  byId('dialog-ended').hidden = byId('dialog-unseen').hidden = true;
+  byId('dialog-unseen').style.minHeight = '';
 }
 
 function fill(tasks, verb, { reason = '', leftOut = 0 }) {
@@ -134,8 +135,8 @@ export function dialogEnds(task) {
 const seen = new Seen(() => {
   const text = isRefused ? 'The request was not read whole: cancel, and try again.' : seen.text;
   byId('dialog-confirm').disabled = text !== '' || waiting?.size === 0;
-  byId('dialog-unseen').hidden = text === '';
-  byId('dialog-unseen').textContent = text;
+  if (text !== '') byId('dialog-unseen').hidden = false;
+  putKeepingRoom(byId('dialog-unseen'), text);
 });
 
 function open(first, check, mustSee) {

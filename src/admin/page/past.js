@@ -1,5 +1,6 @@
 // The outcomes of the other calls of a tool, beside one that is looked at.
 import { putText, timeText } from './text.js';
+import { isPending } from './votes.js';
 
 const OUTCOMES = ['approved', 'rejected', 'expired', 'failed'];
 
@@ -16,9 +17,16 @@ function pastText(history) {
   return parts.join('; ');
 }
 
-/** Fills the line; a task that has just been decided comes without it, and leaves the line as it is. */
-export function putPast(line, { history }) {
-  if (!history) return;
+/** Whether the gateway knows of an approved call to compare with. */
+export const hasApproved = ({ history }) => Number(history?.get('approved').text) > 0 || history?.get('last')?.get('outcome') === 'approved';
+
+/**
+ * Fills the line; a task that has just been decided comes without it, and leaves the line as it is. While the call waits
+ * it stays what it was first: a longer one would move the buttons.
+ */
+export function putPast(line, task) {
+  const { history } = task;
+  if (!history || (isPending(task) && !line.hidden)) return;
   putText(line, pastText(history));
   line.hidden = false;
 }

@@ -24,6 +24,13 @@ function isOnScreen(element) {
   return top >= from - 1 && bottom <= to + 1;
 }
 
+/** Says what is left to see. Less text, or none, leaves the buttons below where they are. */
+export function putKeepingRoom(element, text) {
+  if (text !== '') element.textContent = text;
+  element.classList.toggle('done', text === '');
+  element.style.minHeight = `${element.offsetHeight}px`;
+}
+
 export class Seen {
   /** `changed()` is called when an end came on screen. */
   constructor(changed) {

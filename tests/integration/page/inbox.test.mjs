@@ -272,7 +272,7 @@ test('the differences from the last approved call stand before the arguments', {
   await page.locator(`#decided [data-task-id="${approved}"]`).waitFor({ state: 'attached' });
   const { taskId } = await filled.createTask('deploy', { to: 'production<b>\u202e', tags: ['a', 'x', 'b', 'c'], size: 1.0, card: '2', new: { at: [1] } });
   const box = row(taskId).locator('.since-last');
-  await box.getByText('Compared with the call that admin approved').waitFor();
+  await box.getByText(/^Compared with the call that admin approved, .*: 4 differences$/).waitFor();
   const changes = await box.locator('.changes li').evaluateAll((items) => items.map((item) => [item.className, item.querySelector('.path').textContent, ...[...item.querySelectorAll('.json-value')].map((value) => value.textContent)]));
   assert.deepEqual(changes, [
     ['changed', 'to', '"staging"', '"production<b>\\u202e"'],

@@ -6,7 +6,6 @@ import { answered, noBrowser, openPage } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
-import { until } from '../lib/wait.mjs';
 
 const RULES = [
   { match: 'drop_table', action: 'approve', reason: 'optional', description: 'Tables hold what customers wrote.', show: { summary: 'Drops {table.name} of {database}', highlight: ['table', 'force'], risk: 'high' } },
@@ -86,13 +85,6 @@ test('after the decision: what became of the call, its first words, and a button
   assert.deepEqual(await violations(page), []);
 });
 
-/** A row that has just come may move under the press: nothing is decided then. */
-const reject = (admin, row, id) =>
-  until(async () => {
-    await row.locator('button.reject').click({ timeout: 1000 }).catch(() => {});
-    return (await admin.task(id)).state === 'rejected';
-  }, 'the rejection');
-
 test('high risk: approved only by who types the name of the tool; rejected without', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const call = async () => (await client.createTask('drop_table', { database: 'crm', table: { name: 'people' } })).taskId;
@@ -110,7 +102,8 @@ test('high risk: approved only by who types the name of the tool; rejected witho
   await page.keyboard.press('Enter');
   assert.equal((await admin.inState(first, 'completed')).reason, 'agreed with Ada');
   const second = await call();
-  await reject(admin, row(second), second);
+  await row(second).locator('button.reject').click();
+  await admin.inState(second, 'rejected');
 });
 
 test('high risk is left out of a decision over many', { skip }, async (t) => {
@@ -250,5 +243,6 @@ test('a tool that has changed since the call: the card shows how, and offers no 
   await page.reload();
   await page.locator('.link[data-state="live"]').waitFor();
   await box.getByText('Its schema or its title has changed.').waitFor();
-  await reject(admin, box, taskId);
+  await box.locator('button.reject').click();
+  await admin.inState(taskId, 'rejected');
 });

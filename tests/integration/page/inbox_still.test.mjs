@@ -152,3 +152,42 @@ for (const [width, height] of [[1440, 900], [1024, 768], [390, 844]]) {
     await picture(page, `rows-${width}`);
   });
 }
+
+for (const [name, view] of [['desk', { width: 1280, height: 900 }], ['phone', { width: 390, height: 844 }]]) {
+  test(`the buttons of a card stay where they are when the call to compare with comes late, and when the end of the request was seen (${name})`, { skip }, async (t) => {
+    const { admin, page, ids, connect, row } = await stage(t, 1);
+    await page.setViewportSize(view);
+    const placesOf = (id) => row(id).locator('button:visible').evaluateAll((all) => all.map((button) => [button.className, button.getBoundingClientRect().y + scrollY]));
+    await row(ids[0]).locator('button.approve').click();
+    await admin.inState(ids[0], 'completed');
+    await answered(page);
+    let go;
+    const gate = new Promise((resolve) => (go = resolve));
+    await page.route(/\/api\/v1\/tasks\?.*tool=deploy_0/, async (route) => {
+      await gate;
+      await route.continue();
+    });
+    const asked = page.waitForRequest(/\/api\/v1\/tasks\?.*tool=deploy_0/);
+    const lines = Array.from({ length: 20 }, (_, n) => `line ${n}`);
+    const id = (await (await connect()).createTask('deploy_0', { n: 1, lines }, { ttl: 3_600_000 })).taskId;
+    await row(id).locator('button.reject').hover();
+    await asked;
+    const before = await placesOf(id);
+    assert.ok(before.length > 3);
+    go();
+    await row(id).locator('.since-last').getByText('Compared with the call that admin approved').waitFor();
+    assert.deepEqual(await placesOf(id), before);
+    const other = (await (await connect()).result('tools/call', { name: 'deploy_9', task: {}, arguments: { lines: [...lines, ...lines, ...lines] }, _meta: { lines: [...lines, ...lines] } })).task.taskId;
+    await row(other).locator('.unseen').waitFor();
+    const unseen = await placesOf(other);
+    for (const part of ['.arguments', '.meta']) {
+      await row(other).locator(part).evaluate((box) => (box.scrollIntoView({ block: 'center' }), (box.scrollTop = box.scrollHeight)));
+      assert.deepEqual(await placesOf(other), unseen);
+    }
+    await row(other).locator('.unseen').waitFor({ state: 'hidden' });
+    assert.equal(await row(other).locator('button.approve').isEnabled(), true);
+    assert.deepEqual(await placesOf(other), unseen);
+    assert.deepEqual(await violations(page), []);
+    await picture(page, `still-card-${name}`);
+  });
+}
