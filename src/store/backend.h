@@ -45,6 +45,14 @@ struct limited_change {
     int64_t tasks, pending, bytes;
 };
 
+/* A task that has ended, as what counts outcomes asks for it. The name is valid during the visit.
+ */
+struct ended_task {
+    struct str tool;
+    enum task_state state;
+    int64_t approved_ms, ended_ms; /* approved_ms: 0: nobody approved it */
+};
+
 /* A replica that a task lives with, in one of its epochs. */
 struct keeper {
     const char *replica;
@@ -78,9 +86,12 @@ struct task_rows {
     /* Of an owner at a source: the undecided, the promoted and the promised ones that run. */
     bool (*find_of_session)(struct database *database, const char *owner, const char *source,
                             struct id_list *list);
-    /* Makes `heir` the owner of at most `most` promised ones that have ended, if there are any. */
+    /* Makes `heir` the owner of at most `most` promised ones that have ended, if there are any. A
+     * visit that fails is a failure of the database's. */
     enum row_result (*hand_over_ended)(struct database *database, const char *owner,
-                                       const char *source, const char *heir, size_t most);
+                                       const char *source, const char *heir, size_t most,
+                                       bool (*visit)(void *context, const struct ended_task *task),
+                                       void *context);
     /* Forgets the counts of owners without such tasks. */
     bool (*forget_limited)(struct database *database);
     /* Says early that these tasks will be inserted, and those of their owners be counted. */

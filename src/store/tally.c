@@ -33,6 +33,25 @@ bool tally_note_moved(struct batch *batch, const struct task *task, enum task_st
     return batch->backend->tally->add(batch->database, &key, day_of(task->updated_ms), &counts);
 }
 
+static bool give(struct batch *batch, const struct tally_key *key, const char *heir, int64_t at_ms,
+                 const struct store_tally_counts *counts)
+{
+    return batch->backend->tally->give(batch->database, key, heir, day_of(at_ms), counts);
+}
+
+bool tally_hand_over(struct batch *batch, const char *source, const char *owner, const char *heir,
+                     const struct ended_task *task)
+{
+    const struct store_tally_counts approval = {.approved = 1};
+    struct store_tally_counts end = {0, 0, 0, 0};
+    char name[RECORDED_NAME_BYTES];
+    const struct tally_key key = {source, recorded_name(task->tool, name), owner};
+    count_end(&end, task->state);
+    return (task->approved_ms == 0 || give(batch, &key, heir, task->approved_ms, &approval)) &&
+           (end.rejected + end.expired + end.failed == 0 ||
+            give(batch, &key, heir, task->ended_ms, &end));
+}
+
 /* The others: without what the task itself was counted for. */
 static void take_own(struct store_tally_counts *counts, const struct task *task, int64_t since_ms)
 {

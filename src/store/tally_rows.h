@@ -17,6 +17,9 @@ struct tally_rows {
     /* To a day of this owner, and to that of all. */
     bool (*add)(struct database *database, const struct tally_key *key, int64_t day_ms,
                 const struct store_tally_counts *counts);
+    /* From a day of this owner to that of `heir`. */
+    bool (*give)(struct database *database, const struct tally_key *key, const char *heir,
+                 int64_t day_ms, const struct store_tally_counts *counts);
     bool (*read)(struct database *database, const struct tally_key *key, int64_t since_ms,
                  struct store_tally_counts *counts);
     /* The last decision by a person about another task than this. */

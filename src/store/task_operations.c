@@ -306,7 +306,14 @@ static bool run_leave(struct batch *batch, struct operation *operation)
 /* Its limits count for the heir, too. */
 static bool hand_over(struct batch *batch, struct task *task, const char *heir)
 {
-    if (!pending_note_left(batch, task))
+    const struct ended_task counted = {
+        .tool = str_from(task->tool),
+        .state = task->state,
+        .approved_ms = task->execute_by_ms > 0 ? task->decided_ms : 0,
+        .ended_ms = task->ended_ms,
+    };
+    if (!pending_note_left(batch, task) ||
+        !tally_hand_over(batch, task->source, task->owner, heir, &counted))
         return false;
     task_set_text(&task->owner, str_from(heir));
     task->on_result |= task->state == TASK_PENDING || task->state == TASK_APPROVED;
@@ -337,6 +344,19 @@ static bool end_with_session(struct batch *batch, struct operation *operation, c
     return result != ROW_FAILED;
 }
 
+struct handing {
+    struct batch *batch;
+    const struct operation *operation;
+};
+
+static bool hand_over_ended(void *context, const struct ended_task *task)
+{
+    const struct handing *handing = context;
+    const struct operation *operation = handing->operation;
+    return tally_hand_over(handing->batch, operation->source, operation->owner, operation->heir,
+                           task);
+}
+
 static bool run_cancel_session(struct batch *batch, struct operation *operation)
 {
     const struct task_rows *tasks = batch->backend->tasks;
@@ -347,7 +367,8 @@ static bool run_cancel_session(struct batch *batch, struct operation *operation)
     free(list.ids);
     enum row_result ended =
         done ? tasks->hand_over_ended(batch->database, operation->owner, operation->source,
-                                      operation->heir, MOST_ENDED)
+                                      operation->heir, MOST_ENDED, hand_over_ended,
+                                      &(struct handing){batch, operation})
              : ROW_FAILED;
     operation->reply.has_promised |= ended == ROW_FOUND;
     return ended != ROW_FAILED;

@@ -90,7 +90,8 @@ STATEMENT_ROW(TASK_OF_SESSION,
 STATEMENT_ROW(TASK_HAND_OVER_ENDED,
     "UPDATE taskgate_task SET owner = $3 WHERE ctid = ANY (ARRAY"
     " (SELECT ctid FROM taskgate_task WHERE owner = $1 AND state > 2 AND source = $2"
-    " AND promised <> 0 LIMIT $4))")
+    " AND promised <> 0 LIMIT $4))"
+    " RETURNING tool, state, CASE WHEN execute_by_ms > 0 THEN decided_ms ELSE 0 END, ended_ms")
 /* The purges: $1 is the time, $2 the most rows. They give the bytes of what went, where these are
  * counted, and how many rows. An array of places is read first, whatever the planner thinks of the
  * limit. */

@@ -13,6 +13,16 @@ static bool add(struct database *database, const struct tally_key *key, int64_t 
                                    NUMBER(counts->failed)));
 }
 
+static bool give(struct database *database, const struct tally_key *key, const char *heir,
+                 int64_t day_ms, const struct store_tally_counts *counts)
+{
+    return connection_write(database, STATEMENT_TALLY_GIVE,
+                            VALUES(TEXT(key->source), STRING(key->tool), TEXT(key->owner),
+                                   NUMBER(day_ms), NUMBER(counts->approved),
+                                   NUMBER(counts->rejected), NUMBER(counts->expired),
+                                   NUMBER(counts->failed), TEXT(heir)));
+}
+
 static bool read_counts(struct database *database, const struct tally_key *key, int64_t since_ms,
                         struct store_tally_counts *counts)
 {
@@ -67,6 +77,7 @@ static bool same(struct database *database, const struct tally_key *key, const s
 
 const struct tally_rows postgres_tally_rows = {
     .add = add,
+    .give = give,
     .read = read_counts,
     .last = last,
     .same = same,

@@ -9,6 +9,12 @@ STATEMENT_ROW(TALLY_ADD,
     " ON CONFLICT (source, tool, owner, day_ms) DO UPDATE SET"
     " approved = counted.approved + excluded.approved, rejected = counted.rejected + excluded.rejected,"
     " expired = counted.expired + excluded.expired, failed = counted.failed + excluded.failed")
+STATEMENT_ROW(TALLY_GIVE,
+    "INSERT INTO taskgate_tally AS counted (source, tool, owner, day_ms, approved, rejected, expired, failed)"
+    " VALUES ($1, $2, $9, $4, $5, $6, $7, $8), ($1, $2, $3, $4, -$5, -$6, -$7, -$8)"
+    " ON CONFLICT (source, tool, owner, day_ms) DO UPDATE SET"
+    " approved = counted.approved + excluded.approved, rejected = counted.rejected + excluded.rejected,"
+    " expired = counted.expired + excluded.expired, failed = counted.failed + excluded.failed")
 STATEMENT_ROW(TALLY_READ,
     "SELECT coalesce(sum(approved), 0)::bigint, coalesce(sum(rejected), 0)::bigint,"
     " coalesce(sum(expired), 0)::bigint, coalesce(sum(failed), 0)::bigint FROM taskgate_tally"

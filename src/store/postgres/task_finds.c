@@ -27,11 +27,27 @@ static bool find_of_session(struct database *database, const char *owner, const 
 }
 
 static enum row_result hand_over_ended(struct database *database, const char *owner,
-                                       const char *source, const char *heir, size_t most)
+                                       const char *source, const char *heir, size_t most,
+                                       bool (*visit)(void *context, const struct ended_task *task),
+                                       void *context)
 {
-    return connection_change(database, STATEMENT_TASK_HAND_OVER_ENDED,
-                             VALUES(TEXT(owner), TEXT(source), TEXT(heir), NUMBER((int64_t)most)),
-                             NULL);
+    database->written++;
+    PGresult *rows =
+        connection_read(database, STATEMENT_TASK_HAND_OVER_ENDED,
+                        VALUES(TEXT(owner), TEXT(source), TEXT(heir), NUMBER((int64_t)most)));
+    enum row_result result = rows_any(rows);
+    for (int i = 0; result == ROW_FOUND && i < PQntuples(rows); i++) {
+        const struct ended_task task = {
+            .tool = row_bytes(rows, i, 0),
+            .state = (enum task_state)row_number(rows, i, 1),
+            .approved_ms = row_number(rows, i, 2),
+            .ended_ms = row_number(rows, i, 3),
+        };
+        if (!visit(context, &task))
+            result = ROW_FAILED;
+    }
+    PQclear(rows);
+    return result;
 }
 
 static bool forget_limited(struct database *database)

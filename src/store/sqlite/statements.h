@@ -63,7 +63,8 @@ STATEMENT_ROW(TASK_OF_SESSION,
     " AND (state < 2 OR promoted OR promised) ORDER BY sequence")
 STATEMENT_ROW(TASK_HAND_OVER_ENDED,
     "UPDATE task SET owner = ?3 WHERE sequence IN (SELECT sequence FROM task WHERE owner = ?1"
-    " AND state > 2 AND source = ?2 AND promised LIMIT ?4)")
+    " AND state > 2 AND source = ?2 AND promised LIMIT ?4)"
+    " RETURNING tool, state, iif(execute_by_ms > 0, decided_ms, 0), ended_ms")
 STATEMENT_ROW(TASK_WAITING,
     "SELECT sequence" WAITING_COLUMNS("coalesce((SELECT shown FROM task_request"
     " WHERE task_request.task = task.sequence), '')") " FROM task WHERE state = 0")
@@ -400,6 +401,12 @@ STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
 STATEMENT_ROW(TALLY_ADD,
     "INSERT INTO tally (source, tool, owner, day_ms, approved, rejected, expired, failed)"
     " VALUES (?1, ?2, '', ?4, ?5, ?6, ?7, ?8), (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+    " ON CONFLICT (source, tool, owner, day_ms) DO UPDATE SET"
+    " approved = approved + excluded.approved, rejected = rejected + excluded.rejected,"
+    " expired = expired + excluded.expired, failed = failed + excluded.failed")
+STATEMENT_ROW(TALLY_GIVE,
+    "INSERT INTO tally (source, tool, owner, day_ms, approved, rejected, expired, failed)"
+    " VALUES (?1, ?2, ?9, ?4, ?5, ?6, ?7, ?8), (?1, ?2, ?3, ?4, -?5, -?6, -?7, -?8)"
     " ON CONFLICT (source, tool, owner, day_ms) DO UPDATE SET"
     " approved = approved + excluded.approved, rejected = rejected + excluded.rejected,"
     " expired = expired + excluded.expired, failed = failed + excluded.failed")

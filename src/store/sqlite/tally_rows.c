@@ -12,16 +12,31 @@ static sqlite3_stmt *of_tool(struct database *database, enum statement which, in
     return row;
 }
 
-static bool add(struct database *database, const struct tally_key *key, int64_t day_ms,
-                const struct store_tally_counts *counts)
+static sqlite3_stmt *of_day(struct database *database, enum statement which,
+                            const struct tally_key *key, int64_t day_ms,
+                            const struct store_tally_counts *counts)
 {
-    sqlite3_stmt *row = of_tool(database, STATEMENT_TALLY_ADD, 1, key);
+    sqlite3_stmt *row = of_tool(database, which, 1, key);
     database_bind_text(row, 3, key->owner);
     sqlite3_bind_int64(row, 4, day_ms);
     sqlite3_bind_int64(row, 5, counts->approved);
     sqlite3_bind_int64(row, 6, counts->rejected);
     sqlite3_bind_int64(row, 7, counts->expired);
     sqlite3_bind_int64(row, 8, counts->failed);
+    return row;
+}
+
+static bool add(struct database *database, const struct tally_key *key, int64_t day_ms,
+                const struct store_tally_counts *counts)
+{
+    return database_run(of_day(database, STATEMENT_TALLY_ADD, key, day_ms, counts));
+}
+
+static bool give(struct database *database, const struct tally_key *key, const char *heir,
+                 int64_t day_ms, const struct store_tally_counts *counts)
+{
+    sqlite3_stmt *row = of_day(database, STATEMENT_TALLY_GIVE, key, day_ms, counts);
+    database_bind_text(row, 9, heir);
     return database_run(row);
 }
 
@@ -80,6 +95,7 @@ static bool same(struct database *database, const struct tally_key *key, const s
 
 const struct tally_rows sqlite_tally_rows = {
     .add = add,
+    .give = give,
     .read = read_counts,
     .last = last,
     .same = same,

@@ -26,16 +26,28 @@ static bool find_of_session(struct database *database, const char *owner, const 
 }
 
 static enum row_result hand_over_ended(struct database *database, const char *owner,
-                                       const char *source, const char *heir, size_t most)
+                                       const char *source, const char *heir, size_t most,
+                                       bool (*visit)(void *context, const struct ended_task *task),
+                                       void *context)
 {
     sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_HAND_OVER_ENDED);
+    enum row_result result = ROW_ABSENT;
+    int code;
     database_bind_text(row, 1, owner);
     database_bind_text(row, 2, source);
     database_bind_text(row, 3, heir);
     sqlite3_bind_int64(row, 4, (int64_t)most);
-    if (!database_run(row))
-        return ROW_FAILED;
-    return sqlite3_changes(database->handle) > 0 ? ROW_FOUND : ROW_ABSENT;
+    while (result != ROW_FAILED && (code = sqlite3_step(row)) != SQLITE_DONE) {
+        const struct ended_task task = {
+            .tool = database_column_bytes(row, 0),
+            .state = (enum task_state)sqlite3_column_int(row, 1),
+            .approved_ms = sqlite3_column_int64(row, 2),
+            .ended_ms = sqlite3_column_int64(row, 3),
+        };
+        result = code == SQLITE_ROW && visit(context, &task) ? ROW_FOUND : ROW_FAILED;
+    }
+    database_release(row);
+    return result;
 }
 
 static bool forget_limited(struct database *database)

@@ -175,6 +175,50 @@ START_TEST(an_older_database_is_counted_from_its_trail)
 }
 END_TEST
 
+static void finish(struct answer *answer)
+{
+    bench_wait(bench.loop, answer);
+    ck_assert_int_eq(answer->status, STORE_OK);
+    answer_finish(answer);
+}
+
+static struct task *promised(const char *tool)
+{
+    struct task *task = make("session:ab", tool, "d1");
+    struct answer answer = {0};
+    store_task_promise(bench.store, str_from(task->id), bench_call(bench.loop, &answer));
+    finish(&answer);
+    return task;
+}
+
+/* One that is approved, and two that have ended, go; what was not promised stays counted. */
+START_TEST(counts_go_to_the_heir_of_the_tasks)
+{
+    struct task *heir = make("anonymous", "drop", "d1"), *left = make("session:ab", "drop", "d1");
+    struct task *approved = promised("drop"), *rejected = promised("drop");
+    struct task *failed = promised("drop"), *other = promised("read");
+    end(left, approve);
+    end(approved, approve);
+    end(rejected, reject);
+    end(failed, approve);
+    end(failed, start);
+    end(failed, fail);
+    end(other, approve);
+    expect(heir->id, "3 1 0 1, 0 0 0 0, approved alice good, 3");
+    struct answer answer = {0};
+    store_task_cancel_session(bench.store, str_from(heir->source), STR("ab"), STR("anonymous"),
+                              bench_call(bench.loop, &answer));
+    finish(&answer);
+    expect(heir->id, "3 1 0 1, 2 1 0 1, approved alice good, 3");
+    expect(failed->id, "2 1 0 0, 1 1 0 0, rejected alice no, 2");
+    struct task *old = make("session:ab", "drop", "d1");
+    expect(old->id, "3 1 0 1, 1 0 0 0, approved alice good, 3");
+    struct task *const all[] = {heir, left, approved, rejected, failed, other, old};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        task_unref(all[i]);
+}
+END_TEST
+
 START_TEST(a_name_of_any_length_is_counted)
 {
     char *long_name = memory_alloc(100001);
@@ -197,6 +241,7 @@ int main(void)
     tcase_add_test(tests, others_of_the_tool_and_of_the_owner_are_counted);
     tcase_add_test(tests, tasks_that_are_gone_are_counted_for_thirty_days);
     tcase_add_test(tests, an_older_database_is_counted_from_its_trail);
+    tcase_add_test(tests, counts_go_to_the_heir_of_the_tasks);
     tcase_add_test(tests, a_name_of_any_length_is_counted);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
