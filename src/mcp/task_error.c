@@ -8,8 +8,7 @@
 #include "taskgate/core/visible.h"
 #include "taskgate/mcp/dialect.h"
 #include "taskgate/policy/gate.h"
-
-#define MOST_REASON_BYTES 1024
+#include "text.h"
 
 enum jsonrpc_error dialect_error_of(const struct task *task)
 {
@@ -26,24 +25,20 @@ enum jsonrpc_error dialect_error_of(const struct task *task)
     }
 }
 
-/* White space is folded to single blanks, and the rest is cut. */
-static void append_reason(struct buffer *out, const char *reason)
+void dialect_append_reason(struct buffer *out, struct str reason)
 {
     struct buffer folded;
     buffer_init(&folded);
-    for (; *reason; reason++) {
-        bool is_blank = strchr(" \t\n\v\f\r", *reason);
+    for (size_t i = 0; i < reason.length; i++) {
+        bool is_blank = memchr(" \t\n\v\f\r", reason.bytes[i], 6);
         if (!is_blank)
-            buffer_append_char(&folded, *reason);
+            buffer_append_char(&folded, reason.bytes[i]);
         else if (folded.length > 0 && folded.bytes[folded.length - 1] != ' ')
             buffer_append_char(&folded, ' ');
     }
     while (folded.length > 0 && folded.bytes[folded.length - 1] == ' ')
         folded.length--;
-    size_t end = folded.length < MOST_REASON_BYTES ? folded.length : MOST_REASON_BYTES;
-    while (end > 0 && end < folded.length && ((unsigned char)folded.bytes[end] & 0xC0) == 0x80)
-        end--; /* between characters */
-    visible_append(out, str_slice(folded.bytes, end));
+    visible_append(out, mcp_text_cut(buffer_str(&folded)));
     buffer_finish(&folded);
 }
 
@@ -53,7 +48,7 @@ void dialect_write_own_error(struct buffer *out, const struct task *task)
     struct buffer message, reason;
     buffer_init(&message);
     buffer_init(&reason);
-    append_reason(&reason, task->reason);
+    dialect_append_reason(&reason, str_from(task->reason));
     if (error == JSONRPC_APPROVAL_REJECTED)
         dialect_append_rejection(&message, task);
     else if (error == JSONRPC_APPROVAL_TIMEOUT)

@@ -2,14 +2,14 @@
 #include "block_check.h"
 
 #include "taskgate/core/log.h"
-#include "taskgate/core/visible.h"
 #include "taskgate/gateway/blocks.h"
+#include "taskgate/mcp/dialect.h"
 
 static void refuse(struct call *call, struct str reason)
 {
     struct buffer shown;
     buffer_init(&shown);
-    visible_append_lines(&shown, reason);
+    dialect_append_reason(&shown, reason);
     const struct jsonrpc_error_data data = {.tool = call_tool(call), .reason = buffer_str(&shown)};
     log_info("A call of a blocked caller was refused", LOG_STR("tool", call_tool(call)),
              LOG_TEXT("source", call->source->id));
