@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 
 enum { SCHEMA_TYPE, SCHEMA_PROPERTIES, SCHEMA_REQUIRED, SCHEMA_MEMBERS };
@@ -84,7 +85,8 @@ enum reason_property reason_property_read(struct str arguments, struct buffer *r
     struct str trimmed = str_trim(buffer_str(&text));
     size_t length = is_text ? count_characters(trimmed) : 0;
     bool has_nul = length > 0 && memchr(trimmed.bytes, 0, trimmed.length);
-    bool is_good = !has_nul && length >= REASON_PROPERTY_LEAST && length <= REASON_PROPERTY_MOST;
+    bool is_good = !has_nul && length >= REASON_PROPERTY_LEAST && length <= REASON_PROPERTY_MOST &&
+                   visible_has_content(trimmed);
     if (is_good)
         buffer_append(reason, trimmed);
     buffer_finish(&text);

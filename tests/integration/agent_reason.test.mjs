@@ -80,6 +80,8 @@ test('a call without a good reason is refused, by whichever way it comes', async
   const client = await connect();
   for (const args of [{ name: 'x' }, { name: 'x', taskgate_reason: 'too short' }, { name: 'x', taskgate_reason: 7 }, { taskgate_reason: `${' '.repeat(20)}brief` }, undefined])
     refused(await client.call('tools/call', { name: 'drop', arguments: args, task: {} }));
+  for (const nothing of ['\u200b'.repeat(12), '\u3164\u00a0'.repeat(6), '\u202e \u2066 \ufeff \u00ad \u2800 \u200d', 'because\u0000of it', 'r'.repeat(501), ['because of it'], { text: 'because of it' }, null])
+    refused(await client.call('tools/call', { name: 'drop', arguments: { name: 'x', taskgate_reason: nothing }, task: {} }));
   refused(await client.call('tools/call', { name: 'ask', arguments: { taskgate_reason: '' }, task: {} }));
   const escaped = JSON.stringify({ jsonrpc: '2.0', id: 77, method: 'tools/call', params: { name: 'drop', arguments: { name: 'x', taskgate_reason: WHY }, task: {} } }).replace('taskgate_', 'taskgate\\u005f');
   assert.deepEqual((await admin.list()).tasks, []);

@@ -76,6 +76,9 @@ static const struct {
     {"{\"a\":\"\\\"taskgate_reason\\\":1\"}", REASON_PROPERTY_ABSENT, NULL, NULL},
     {"{\"taskgate_reason \":\"because of it\"}", REASON_PROPERTY_ABSENT, NULL, NULL},
     {"{\"taskgate_reason\\u0000\":\"because of it\"}", REASON_PROPERTY_ABSENT, NULL, NULL},
+    {"{\"taskgate_reason\":"
+     "\"\\u200b\\u3164\\u00a0\\u2066\\u200d\\u00ad\\ufeff\\u2800\\u180e\\u2029\"}",
+     REASON_PROPERTY_BAD, NULL, NULL},
     {"{}", REASON_PROPERTY_ABSENT, NULL, NULL},
     {"", REASON_PROPERTY_ABSENT, NULL, NULL},
     {"{\"taskgate_reason\":\"   012345678   \"}", REASON_PROPERTY_BAD, NULL, NULL},
