@@ -111,8 +111,7 @@ static char *label_of(const struct task *task, const struct config *config)
     if (str_equal(path, STR("$tool")))
         label = memory_format("Type the name of the tool");
     else if (str_equal(path, STR("$digest")))
-        label = memory_format("Type %.*s, the beginning of the request's digest",
-                              STR_ARGS(buffer_str(&asked.value)));
+        label = memory_format("Type %.*s", STR_ARGS(buffer_str(&asked.value)));
     else
         label = memory_format("Type the value of %.*s", STR_ARGS(path));
     typed_finish(&asked);

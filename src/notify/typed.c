@@ -143,16 +143,27 @@ void typed_find(struct typed_value *found, const struct task *task, struct str a
     bool is_name = can_be_typed(str_from(task->tool)) || !*task->request_digest;
     buffer_clear(&found->value);
     buffer_append_text(&found->path, is_name ? "$tool" : "$digest");
-    if (is_name)
+    if (is_name) {
         buffer_append_text(&found->value, task->tool);
-    else
-        buffer_append(&found->value, str_slice(task->request_digest, DIGEST_DIGITS));
+    } else {
+        char keyed[DIGEST_HEX_BYTES];
+        digest_keyed_hex(task->request_digest, keyed);
+        buffer_append(&found->value, str_slice(keyed, DIGEST_DIGITS));
+    }
 }
 
 void typed_finish(struct typed_value *found)
 {
     buffer_finish(&found->path);
     buffer_finish(&found->value);
+}
+
+/* The digest is shown as it is where nothing of the request is hidden, else keyed. */
+static bool is_beginning_of_digest(const struct typed_value *asked, const struct task *task,
+                                   struct str typed)
+{
+    return str_equal(buffer_str(&asked->path), STR("$digest")) &&
+           str_equal(typed, str_slice(task->request_digest, DIGEST_DIGITS));
 }
 
 enum ballot_typed typed_judge(const struct task *task, struct str arguments, const char *typed)
@@ -163,7 +174,9 @@ enum ballot_typed typed_judge(const struct task *task, struct str arguments, con
     if (!typed || str_trim(str_from(typed)).length == 0)
         return BALLOT_TYPED_MISSING;
     typed_find(&asked, task, arguments);
-    bool fits = str_equal(str_trim(str_from(typed)), str_trim(buffer_str(&asked.value)));
+    struct str text = str_trim(str_from(typed));
+    bool fits = str_equal(text, str_trim(buffer_str(&asked.value))) ||
+                is_beginning_of_digest(&asked, task, text);
     typed_finish(&asked);
     return fits ? BALLOT_TYPED_FITS : BALLOT_TYPED_OTHER;
 }

@@ -203,7 +203,9 @@ test('an approval of high risk needs the typed value; a rejection does not', asy
   assert.deepEqual(await approve(id), [422, 'typed_required', 'db']);
   assert.deepEqual(await approve(id, { typed: ' ' }), [422, 'typed_required', 'db']);
   for (const typed of ['production', 'PRODUCTIO', 'drop']) assert.deepEqual(await approve(id, { typed }), [422, 'typed_wrong', 'db']);
-  assert.deepEqual(await approve(id, { typed: 1 }), [400, 'invalid_request', undefined]);
+  for (const typed of ['PRODUCTI\u041eN', 'PRODUCTION\u202e', '\u2066PRODUCTION\u2069', 'PRODU\u200bCTION', '\u00a0PRODUCTION', '\uff30RODUCTION', 'PRODUCTION'.repeat(10_000), '\u200b', '[REDACTED]', '7'])
+    assert.deepEqual(await approve(id, { typed }), [422, 'typed_wrong', 'db'], JSON.stringify(typed.slice(0, 20)));
+  for (const typed of [1, true, ['PRODUCTION'], { db: 'PRODUCTION' }, 'PRODUCTION\u0000', '\ud800']) assert.deepEqual(await approve(id, { typed }), [400, 'invalid_request', undefined]);
   const many = async (typed) => (await admin.post('/api/v1/decisions', { verb: 'approve', items: [{ id, ...(typed ? { typed } : {}) }] })).json.results[0];
   assert.deepEqual(await many(), { id, status: 422, code: 'typed_required', path: 'db' });
   assert.equal((await admin.task(id)).state, 'pending');
@@ -292,4 +294,35 @@ test('emergencies, grants and edits need the typed value, of the arguments that 
   assert.deepEqual(typed, { path: '$digest' });
   assert.deepEqual(await approve(marked, { typed: requestDigest.slice(0, 7) }), [422, 'typed_wrong', '$digest']);
   assert.deepEqual(await approve(marked, { typed: requestDigest.slice(0, 8) }), [200, undefined, undefined]);
+});
+
+test('a typed digest is that of the task, also where a value is hidden and the digest keyed', async (t) => {
+  const name = 'dr\u043ep';
+  const { admin, connect } = await scene(t, {
+    rules: [{ match: '*', action: 'approve', show: { risk: 'high', confirm: 'pin' } }],
+    approval: workflow('10m', { redact_fields: ['pin'] }),
+    upstream: { tools: [tool(name)] },
+  });
+  const { taskId } = await (await connect()).createTask(name, { pin: '4711' });
+  const { typed, requestDigest, arguments: shown } = await admin.task(taskId);
+  assert.deepEqual([typed, shown], [{ path: '$digest' }, { pin: '[REDACTED]' }]);
+  const approve = async (value) => (await admin.post(`/api/v1/tasks/${taskId}/approve`, { typed: value })).json;
+  for (const value of ['4711', '[REDACTED]', requestDigest, requestDigest.slice(0, 7)]) assert.deepEqual((await approve(value)).error?.code, 'typed_wrong', value);
+  assert.equal((await approve(requestDigest.slice(0, 8))).decidedBy, 'admin');
+});
+
+test('a requestDigest is 64 hexadecimal digits of either case, and nothing that looks like them', async (t) => {
+  const { admin, connect } = await stage(t, { rules: [['*', 'approve']] });
+  const { taskId } = await (await connect()).createTask('read', { n: 1 });
+  const { requestDigest: own } = await admin.task(taskId);
+  const vote = async (requestDigest, verb = 'approve') => {
+    const { status, json } = await admin.post(`/api/v1/tasks/${taskId}/${verb}`, { requestDigest });
+    return [status, json.error?.code];
+  };
+  for (const verb of ['approve', 'reject', 'withdraw']) {
+    for (const digest of ['', own.slice(1), `${own}0`, ` ${own}`, `${own}\n`, own.replace(/./, 'g'), own.replace(/./, '\uff11'), own.replace(/./, '\u0661'), `\u202e${own.slice(1)}`, `${own.slice(0, 63)}\u0000`, own.repeat(1000), 7, [own], { digest: own }])
+      assert.deepEqual(await vote(digest, verb), [400, 'invalid_request'], JSON.stringify(digest).slice(0, 90));
+    assert.deepEqual(await vote('0'.repeat(64), verb), [409, 'changed'], verb);
+  }
+  assert.deepEqual(await vote(own.toUpperCase()), [200, undefined]);
 });

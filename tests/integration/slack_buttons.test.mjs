@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { report } from './lib/slack.mjs';
 import { slackScene, withButtons } from './lib/slack_scene.mjs';
+import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
 /** A scene with buttons; `press` reports one as Slack does, once the gateway knows what its token is of. */
@@ -234,6 +235,18 @@ test('an approval of high risk: a reaction does not count and is told so once; a
   assert.deepEqual(JSON.parse((await send('SCRATCH')).text), { response_action: 'errors', errors: { typed: 'This is not the value that is asked for.' } });
   assert.equal((await admin.task(taskId)).state, 'pending');
   assert.deepEqual(await send('PRODUCTION'), { status: 200, text: '' });
+  await admin.inState(taskId, 'completed');
+});
+
+test('a dialog that asks for the digest has its digits, and nothing of the digest of a hidden value', async (t) => {
+  const name = 'wr\u0456te';
+  const { gateway, admin, slack, client, messageOf, press } = await stage(t, { rules: [{ match: '*', action: 'approve', show: { risk: 'high' } }], keys: { redact_fields: ['pin'] }, upstream: { tools: [tool(name)] } });
+  const { taskId } = await client.createTask(name, { pin: 4711 });
+  await press(await messageOf(taskId), 'approve', 'U0ALICE');
+  const view = await until(() => slack.views[0], 'the dialog');
+  const { requestDigest, typed } = await admin.task(taskId);
+  assert.deepEqual([typed, view.blocks[0].label.text], [{ path: '$digest' }, `Type ${requestDigest.slice(0, 8)}`]);
+  assert.deepEqual(await report(gateway.adminUrl, slack.submissionOf(view, 'agreed', 'U0ALICE', requestDigest.slice(0, 8))), { status: 200, text: '' });
   await admin.inState(taskId, 'completed');
 });
 

@@ -21,8 +21,8 @@ bool typed_risk_is_shown(const struct typed_risk *risk);
 /* Whether something is typed to approve the task. Rejections and a grant's uses need nothing. */
 bool typed_is_asked(const struct task *task);
 struct typed_value {
-    struct buffer path; /* a dot path, "$tool" or "$digest" */
-    struct buffer value;
+    struct buffer path;  /* a dot path, "$tool" or "$digest" */
+    struct buffer value; /* of the digest: that of the keyed one, which tells nothing hidden */
 };
 /* `arguments`: those that would run, as redact_write() writes them. */
 void typed_find(struct typed_value *found, const struct task *task, struct str arguments);
