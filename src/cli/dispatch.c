@@ -30,6 +30,7 @@ static const struct {
     {"whoami", "say who you are to a running gateway, and what you may do", cli_whoami},
     {"health", "say whether a running gateway is alive, or ready for calls", cli_health},
     {"page", "print the address of the operators' page, with the local token", cli_page},
+    {"schema", "print the JSON Schema of the configuration, for editors", cli_schema},
     {"version", "print the version, and those of the libraries", cli_version},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)

@@ -68,6 +68,9 @@ struct key {
     const char *help;
 };
 
+/* Said of a key with needs_restart, after its help. */
+#define CONFIG_NEEDS_RESTART " Only a restart changes it."
+
 extern const struct key config_keys[];
 extern const size_t config_key_count;
 

@@ -69,14 +69,15 @@ static const struct choice *find_choice(const struct choices *choices, const cha
     return NULL;
 }
 
-/* In older YAML yes and no are truth values, so programs that rewrite a file make them true and
- * false. */
+/* In older YAML yes and no, on and off are truth values, so programs that rewrite a file make them
+ * true and false. */
 static const struct choice *find_answer(const struct choices *choices, const struct node *node)
 {
     bool truth;
     if (!node->is_plain || !parse_bool(str_from(node->text), &truth))
         return NULL;
-    return find_choice(choices, truth ? "yes" : "no");
+    const struct choice *answer = find_choice(choices, truth ? "yes" : "no");
+    return answer ? answer : find_choice(choices, truth ? "on" : "off");
 }
 
 static bool read_choice(const struct entry *entry, const struct node *node, unsigned *value)

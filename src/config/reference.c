@@ -23,7 +23,7 @@ static void write_key(struct buffer *out, const struct key *key)
     if (key->rule)
         buffer_append_format(&item, " (%s)", key->rule);
     if (key->needs_restart)
-        buffer_append_text(&item, " Only a restart changes it.");
+        buffer_append_text(&item, CONFIG_NEEDS_RESTART);
     markdown_append_item(out, buffer_str(&item));
     buffer_finish(&item);
     free(type);

@@ -22,7 +22,7 @@ test('every command and option is in it', { skip }, () => {
   const audit = ['list', 'show', 'export', 'verify', 'report'].map((name) => ['audit', name]);
   const grants = ['list', 'revoke'].map((name) => ['grants', name]);
   const policy = ['authorize', 'parse', 'simulate', 'test'].map((name) => ['policy', name]);
-  for (const words of [['serve'], ['check'], ['explain'], ['call'], ['login'], ['logout'], ['whoami'], ['health'], ['page'], ['version'], ['completion'], ['backup'], ...audit, ...grants, ...tasks, ...policy]) {
+  for (const words of [['serve'], ['check'], ['explain'], ['call'], ['login'], ['logout'], ['whoami'], ['health'], ['page'], ['schema'], ['version'], ['completion'], ['backup'], ...audit, ...grants, ...tasks, ...policy]) {
     const { status, stdout } = run(program, ...words, '--help');
     assert.equal(status, 0, words.join(' '));
     for (const word of words) assert.match(text, new RegExp(`\\b${word}\\b`), words.join(' '));

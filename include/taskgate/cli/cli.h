@@ -37,4 +37,5 @@ int cli_logout(int argc, char **argv);
 int cli_whoami(int argc, char **argv);
 int cli_health(int argc, char **argv);
 int cli_page(int argc, char **argv);
+int cli_schema(int argc, char **argv);
 int cli_version(int argc, char **argv);

@@ -80,6 +80,12 @@ START_TEST(answers_may_be_truth_values)
     ck_assert_int_eq(config->clients[3].tasks, CLIENT_TASKS_AUTO);
     config_unref(config);
     free(text);
+    text = with("approval: {default: {confirm: false, typed: No}}\n");
+    config = expect_load(text, "");
+    ck_assert_int_eq(config->workflows[0].confirm, CONFIRM_OFF);
+    ck_assert_int_eq(config->workflows[0].typed, BALLOT_TYPING_OFF);
+    config_unref(config);
+    free(text);
     text = with("clients: [{match: a, tasks: 'false'}]\nexecution: true\n");
     expect_problems(text, "t.yaml:9:29: clients[0].tasks: \"false\" is not an answer; it may be "
                           "auto, yes, no\n"
