@@ -1,14 +1,19 @@
-// The Helm chart: what it makes of values, what it refuses, and that Kubernetes and the gateway take it.
+// The Helm chart: what it makes of values, what it refuses, and that Kubernetes and the gateway take it. Each object that
+// is rendered here is read strictly, and its pods are judged by PodSecurity's level restricted.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { readme, values as listed } from '../../scripts/chart.mjs';
 import { gateway, inRoot, manifestReader, missing, objectsOf, run, temporaryFolder, withoutGateway } from './lib/tools.mjs';
 
 const CHART = inRoot('deploy/helm/taskgate');
 const why = missing('helm', 'the chart is not rendered');
 const skip = why || manifestReader().why || false;
 
+const ADDRESS = 'http://mcp-server:3000/mcp';
+/** Written by everybody: without it the chart refuses. */
+const OWN = { sources: [{ id: 'main', kind: 'mcp', url: ADDRESS }], governance: { defaults: { action: 'approve' }, rules: [{ match: 'get_*', action: 'forward' }] } };
 const SIDECAR = {
   mode: 'sidecar',
   config: { sources: [{ id: 'main', kind: 'mcp', url: 'http://127.0.0.1:3000/mcp', headers: { 'X-Key': { env: 'CRM_KEY' } } }] },
@@ -27,12 +32,13 @@ const EVERYTHING = {
   tls: { proxySecret: 'proxy-tls', adminSecret: 'admin-tls' },
   networkPolicy: { agents: [{ podSelector: { matchLabels: { agent: 'yes' } } }], admin: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }] },
   podDisruptionBudget: { enabled: true },
-  metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' } }, alerts: { enabled: true }, dashboard: { enabled: true } },
+  metrics: { serviceMonitor: { enabled: true, from: [{ namespaceSelector: { matchLabels: { name: 'prometheus' } } }], labels: { release: 'prometheus' } }, alerts: { enabled: true }, dashboard: { enabled: true } },
   store: { storageClass: 'fast', size: '5Gi' },
   podLabels: { team: 'a' },
   podAnnotations: { note: 'b' },
   nodeSelector: { disk: 'ssd' },
   tolerations: [{ key: 'a', operator: 'Exists' }],
+  affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'disk', operator: 'Exists' }] }] } } },
 };
 
 const REPLICAS = {
@@ -44,11 +50,62 @@ const REPLICAS = {
 };
 const KEY = { stateKey: { existingSecret: 'sealing' } };
 const COLLECTOR = { telemetry: { enabled: true, endpoint: 'http://collector:4318', sampleRate: 0.1, resource: { team: 'a' }, headersSecret: 'collector' } };
+const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
+const MORE = {
+  image: { tag: '1.2.3', digest: DIGEST },
+  extraEnv: [{ name: 'GREETING', value: 'hello' }],
+  envFrom: [{ configMapRef: { name: 'settings' } }],
+  extraVolumes: [{ name: 'scratch', emptyDir: {} }],
+  extraVolumeMounts: [{ name: 'scratch', mountPath: '/scratch' }],
+  priorityClassName: 'high',
+  serviceAccount: { create: true, annotations: { 'cloud.example/role': 'gate' } },
+};
+const CEDAR = 'permit (principal, action, resource);\n\n// The end, without a line feed.';
+const FILES = { config: { cedar: { policies: ['rules.cedar'] }, governance: { defaults: { action: 'policy' } } }, files: { 'rules.cedar': CEDAR, 'ca.pem': 'a\n' } };
+const OPENSHIFT = { podSecurityContext: { fsGroup: null }, securityContext: { runAsUser: null, runAsGroup: null } };
+const PUBLISHED = {
+  service: { type: 'LoadBalancer', annotations: { 'balancer.example/internal': 'true' } },
+  ingress: { enabled: true, className: 'nginx', annotations: { 'nginx.ingress.kubernetes.io/proxy-buffering': 'off' }, hosts: ['gate.example'], tls: [{ secretName: 'gate-tls', hosts: ['gate.example'] }] },
+  config: { proxy: { allowed_hosts: ['gate.example'] } },
+  extraObjects: [
+    {
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      metadata: { name: '{{ .Release.Name }}' },
+      spec: { maxReplicas: 5, scaleTargetRef: { apiVersion: 'apps/v1', kind: '{{ include "taskgate.kind" . }}', name: '{{ include "taskgate.name" . }}' } },
+    },
+    'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-more\ndata:\n  port: {{ .Values.service.port | quote }}\n',
+  ],
+};
+const SERVER = {
+  ...SIDECAR,
+  server: {
+    image: 'example.org/server:1',
+    args: ['--port', '3000'],
+    shareProcessNamespace: true,
+    container: { ports: [{ name: 'own', containerPort: 3000 }], args: ['--quiet'], resources: { limits: { memory: '1Gi' } }, lifecycle: { postStart: { exec: { command: ['true'] } } } },
+  },
+};
+const SETS = {
+  gateway: {},
+  'a state key': KEY,
+  sidecar: SIDECAR,
+  'everything at once': EVERYTHING,
+  replicas: REPLICAS,
+  telemetry: COLLECTOR,
+  'variables, volumes, an account': MORE,
+  'files beside the configuration': FILES,
+  OpenShift: { ...REPLICAS, ...OPENSHIFT },
+  'an Ingress and objects': PUBLISHED,
+  'more of the server': SERVER,
+};
+
+const complete = (values) => ({ ...values, config: { ...OWN, ...values.config } });
 
 function template(t, values, ...more) {
   const file = path.join(temporaryFolder(t), 'values.json');
-  writeFileSync(file, JSON.stringify(values));
-  return run('helm', ['template', 'gate', CHART, '--namespace', 'agents', '--kube-version', '1.31', '--values', file, ...more]);
+  writeFileSync(file, JSON.stringify(complete(values)));
+  return run('helm', ['template', 'gate', CHART, '--namespace', 'agents', '--kube-version', '1.34.0', '--values', file, ...more]);
 }
 
 function render(t, values) {
@@ -75,19 +132,52 @@ const ENVIRONMENT = {
 
 const only = (list) => (assert.equal(list.length, 1), list[0]);
 
-test('helm lint finds nothing', { skip: why }, (t) => {
-  for (const values of [{}, EVERYTHING, { ...REPLICAS, ...COLLECTOR }]) {
+const workloadOf = (objects) => [...objects].find(([name]) => /^(StatefulSet|Deployment) /.test(name))[1];
+const podOf = (objects) => workloadOf(objects).spec.template.spec;
+
+for (const [name, values] of Object.entries(SETS)) {
+  test(`${name}: helm lint finds nothing, and Kubernetes takes each field`, { skip }, (t) => {
     const file = path.join(temporaryFolder(t), 'values.json');
-    writeFileSync(file, JSON.stringify(values));
-    const { status, stdout, stderr } = run('helm', ['lint', '--strict', '--kube-version', '1.31', '--values', file, CHART]);
+    writeFileSync(file, JSON.stringify(complete(values)));
+    const { status, stdout, stderr } = run('helm', ['lint', '--strict', '--kube-version', '1.34.0', '--values', file, CHART]);
     assert.equal(status, 0, stdout + stderr);
     assert.doesNotMatch(stdout, /\[(WARNING|ERROR)\]/);
-  }
+    const objects = render(t, values);
+    const pods = [...objects.values()].flatMap(({ kind, spec }) => (kind === 'Pod' ? [spec] : spec?.template ? [spec.template.spec] : []));
+    assert.ok(pods.length >= 2);
+    for (const { enableServiceLinks, automountServiceAccountToken } of pods) assert.deepEqual([enableServiceLinks, automountServiceAccountToken], [false, false]);
+  });
+}
+
+test('a pod with more rights than PodSecurity restricted allows is found', { skip }, (t) => {
+  const wrong = [
+    [{ securityContext: { allowPrivilegeEscalation: true } }, /StatefulSet gate violates PodSecurity restricted: .*allowPrivilegeEscalation/],
+    [{ podSecurityContext: { seccompProfile: null } }, /seccompProfile/],
+    [{ extraVolumes: [{ name: 'host', hostPath: { path: '/' } }] }, /hostPath/],
+    [{ ...SIDECAR, server: { image: 'a', container: { securityContext: { capabilities: { drop: [] } } } } }, /unrestricted capabilities \(container "server"/],
+  ];
+  for (const [values, pattern] of wrong) assert.throws(() => render(t, values), pattern);
+});
+
+test('the README has each value, its default and its comment; scripts/chart.mjs --write makes it anew', () => {
+  const text = readFileSync(path.join(CHART, 'values.yaml'), 'utf8');
+  assert.equal(readFileSync(path.join(CHART, 'README.md'), 'utf8'), readme(text));
+  const made = listed('# One\n# text.\na:\n  b: [1]  # Beside.\n  # Above.\n  c:\n    d: "x # y"\n\n# Alone.\n\ne: 1\n');
+  assert.deepEqual(made, [
+    { path: 'a', value: null, comment: 'One text.' },
+    { path: 'a.b', value: '[1]', comment: 'Beside.' },
+    { path: 'a.c', value: null, comment: 'Above.' },
+    { path: 'a.c.d', value: '"x # y"', comment: '' },
+    { path: 'e', value: '1', comment: '' },
+  ]);
+  assert.throws(() => listed('a:\n  - 1\n'), /write a list in one line/);
+  const top = listed(text).filter((value) => !value.path.includes('.'));
+  for (const value of top) assert.notEqual(value.comment, '', value.path);
 });
 
 test('gateway: a pod of its own, one at a time, and its configuration', { skip }, (t) => {
   const objects = render(t, {});
-  assert.deepEqual([...objects.keys()].sort(), ['ConfigMap gate', 'NetworkPolicy gate', 'PersistentVolumeClaim gate', 'Service gate', 'StatefulSet gate']);
+  assert.deepEqual([...objects.keys()].sort(), ['ConfigMap gate', 'NetworkPolicy gate', 'NetworkPolicy gate-test', 'PersistentVolumeClaim gate', 'Pod gate-test', 'Service gate', 'Service gate-test', 'StatefulSet gate']);
   for (const object of objects.values()) assert.equal(object.metadata.namespace, 'agents');
   const { spec } = objects.get('StatefulSet gate');
   assert.deepEqual([spec.replicas, spec.podManagementPolicy, spec.serviceName, spec.volumeClaimTemplates], [1, 'Parallel', 'gate', undefined]);
@@ -134,14 +224,102 @@ test('a state key from a Secret, for a store that is a file', { skip }, (t) => {
   assert.match(objects.get('ConfigMap gate').data['config.yaml'], /state_key:\n +env: TASKGATE_STATE_KEY/);
 });
 
-for (const [name, values] of Object.entries({ gateway: {}, 'a state key': KEY, sidecar: SIDECAR, replicas: REPLICAS, telemetry: COLLECTOR })) {
+for (const [name, values] of Object.entries(SETS)) {
   test(`${name}: the gateway takes the configuration, without a warning`, { skip: skip || withoutGateway }, (t) => {
-    const file = path.join(temporaryFolder(t), 'config.yaml');
-    writeFileSync(file, render(t, values).get('ConfigMap gate').data['config.yaml']);
+    const folder = temporaryFolder(t);
+    const { 'config.yaml': configuration, ...files } = render(t, values).get('ConfigMap gate').data;
+    assert.deepEqual(files, values.files ?? {});
+    for (const [file, text] of Object.entries(files)) writeFileSync(path.join(folder, file), text);
+    const file = path.join(folder, 'config.yaml');
+    // The certificates are on the node alone.
+    writeFileSync(file, configuration.replace(/^ +tls:\n +cert: .*\n +key: .*\n/gm, ''));
     const { status, stderr } = run(gateway, ['check', '--strict', '--config', file], { env: ENVIRONMENT });
     assert.deepEqual([status, stderr.replace(/^.*: a task outlives its owner's token, .*\n/gm, '')], [0, '']);
   });
 }
+
+test('the rules are the user\'s alone', { skip }, (t) => {
+  const config = render(t, { config: { governance: { defaults: { action: 'deny' } } } }).get('ConfigMap gate').data['config.yaml'];
+  assert.match(config, /^governance:\n  defaults:\n    action: deny\n[a-z]/m);
+  assert.doesNotMatch(config, /rules|match|approval/);
+});
+
+test('variables, volumes, an account, a class and a digest', { skip }, (t) => {
+  const objects = render(t, MORE), pod = podOf(objects), container = only(pod.containers);
+  assert.equal(container.image, `example.org/taskgate@${DIGEST}`);
+  assert.equal(only(objects.get('Pod gate-test').spec.containers).image, container.image);
+  assert.deepEqual(container.env.at(-1), MORE.extraEnv[0]);
+  assert.deepEqual(container.envFrom, MORE.envFrom);
+  assert.deepEqual(container.volumeMounts.at(-1), MORE.extraVolumeMounts[0]);
+  assert.deepEqual(pod.volumes.at(-1), MORE.extraVolumes[0]);
+  assert.deepEqual([pod.priorityClassName, pod.serviceAccountName], ['high', 'gate']);
+  const account = objects.get('ServiceAccount gate');
+  assert.deepEqual([account.metadata.annotations, account.automountServiceAccountToken], [{ 'cloud.example/role': 'gate' }, false]);
+  const mine = render(t, { ...REPLICAS, serviceAccount: { name: 'mine' } });
+  assert.deepEqual([podOf(mine).serviceAccountName, mine.get('Job gate-migration').spec.template.spec.serviceAccountName], ['mine', 'mine']);
+  assert.ok(!mine.has('ServiceAccount mine'));
+  const made = render(t, { ...REPLICAS, serviceAccount: { create: true, name: 'made' } });
+  assert.equal(podOf(made).serviceAccountName, 'made');
+  assert.ok(made.has('ServiceAccount made'));
+  assert.equal(made.get('Job gate-migration').spec.template.spec.serviceAccountName, undefined, 'the account is not there yet');
+  assert.equal(podOf(render(t, {})).serviceAccountName, undefined);
+});
+
+test('OpenShift: no user and no group in the manifests; the rest of the rights as before', { skip }, (t) => {
+  const objects = render(t, { ...REPLICAS, ...OPENSHIFT });
+  const pods = [podOf(objects), objects.get('Job gate-migration').spec.template.spec, objects.get('Pod gate-test').spec];
+  for (const pod of pods) {
+    assert.deepEqual(pod.securityContext, { runAsNonRoot: true, fsGroupChangePolicy: 'OnRootMismatch', seccompProfile: { type: 'RuntimeDefault' } });
+    assert.deepEqual(only(pod.containers).securityContext, { runAsNonRoot: true, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
+  }
+});
+
+test('an Ingress, a balancer, and objects whose templates are filled', { skip }, (t) => {
+  const objects = render(t, PUBLISHED);
+  const { metadata, spec } = objects.get('Ingress gate');
+  assert.deepEqual(metadata.annotations, PUBLISHED.ingress.annotations);
+  assert.deepEqual(spec, {
+    ingressClassName: 'nginx',
+    tls: PUBLISHED.ingress.tls,
+    rules: [{ host: 'gate.example', http: { paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'gate', port: { name: 'mcp' } } } }] } }],
+  });
+  const service = objects.get('Service gate');
+  assert.deepEqual([service.spec.type, service.metadata.annotations], ['LoadBalancer', { 'balancer.example/internal': 'true' }]);
+  assert.deepEqual(objects.get('HorizontalPodAutoscaler gate').spec.scaleTargetRef, { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'gate' });
+  assert.deepEqual(objects.get('ConfigMap gate-more').data, { port: '7467' });
+});
+
+test('the rest of the server\'s container is merged over the chart\'s; its preStop stays', { skip }, (t) => {
+  const pod = podOf(render(t, SERVER));
+  assert.equal(pod.shareProcessNamespace, true);
+  assert.deepEqual(only(pod.containers), {
+    name: 'server',
+    image: 'example.org/server:1',
+    args: ['--quiet'],
+    ports: [{ name: 'own', containerPort: 3000 }],
+    lifecycle: { postStart: { exec: { command: ['true'] } }, preStop: { httpGet: { path: '/health/idle?wait=30', port: 7469, scheme: 'HTTP' } } },
+    resources: { limits: { memory: '1Gi' }, requests: { cpu: '50m', memory: '64Mi' } },
+    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+  });
+});
+
+test('helm test asks whether it is ready, by a way to the admin port that only its pod has', { skip }, (t) => {
+  const objects = render(t, { tls: { adminSecret: 'admin-tls' } });
+  const pod = objects.get('Pod gate-test'), service = objects.get('Service gate-test'), policy = objects.get('NetworkPolicy gate-test');
+  for (const { metadata } of [pod, service, policy]) {
+    assert.equal(metadata.annotations['helm.sh/hook'], 'test');
+    assert.equal(metadata.annotations['helm.sh/hook-delete-policy'], 'before-hook-creation,hook-succeeded,hook-failed');
+  }
+  assert.ok(Number(service.metadata.annotations['helm.sh/hook-weight']) < Number(pod.metadata.annotations['helm.sh/hook-weight']));
+  assert.deepEqual(only(pod.spec.containers).args, ['health', '--ready', 'https://gate-test:7469']);
+  const gate = objects.get('StatefulSet gate').spec.template.metadata.labels;
+  const allowed = only(policy.spec.ingress);
+  assert.deepEqual(allowed.ports, [{ port: 'admin' }]);
+  for (const [key, value] of Object.entries(only(allowed.from).podSelector.matchLabels)) assert.equal(pod.metadata.labels[key], value);
+  for (const [key, value] of Object.entries({ ...service.spec.selector, ...policy.spec.podSelector.matchLabels })) assert.equal(gate[key], value);
+  assert.notEqual(pod.metadata.labels['app.kubernetes.io/name'], gate['app.kubernetes.io/name'], 'no Service leads to it');
+  assert.ok(!render(t, { networkPolicy: { enabled: false } }).has('NetworkPolicy gate-test'));
+});
 
 test('agents reach the MCP port alone; the admin port only who is named', { skip }, (t) => {
   const closed = render(t, {}).get('NetworkPolicy gate').spec;
@@ -149,7 +327,7 @@ test('agents reach the MCP port alone; the admin port only who is named', { skip
   assert.deepEqual(only(closed.ingress), { from: [{ podSelector: {} }], ports: [{ port: 'mcp' }] });
   const [agents, admin] = render(t, EVERYTHING).get('NetworkPolicy gate').spec.ingress;
   assert.deepEqual([agents.ports, admin.ports], [[{ port: 'mcp' }], [{ port: 'admin' }]]);
-  assert.deepEqual(admin.from, EVERYTHING.networkPolicy.admin);
+  assert.deepEqual(admin.from, [...EVERYTHING.networkPolicy.admin, ...EVERYTHING.metrics.serviceMonitor.from]);
 });
 
 test('everything at once: TLS, monitoring, alarms, dashboard, disruption budget', { skip }, (t) => {
@@ -174,6 +352,7 @@ test('everything at once: TLS, monitoring, alarms, dashboard, disruption budget'
   assert.equal(dashboard.metadata.labels.grafana_dashboard, '1');
   assert.equal(objects.get('PodDisruptionBudget gate').spec.maxUnavailable, 0);
   assert.deepEqual(objects.get('PersistentVolumeClaim gate').spec.storageClassName, 'fast');
+  assert.deepEqual(pod.spec.affinity, EVERYTHING.affinity);
   for (const name of ['StatefulSet gate', 'Service gate', 'Service gate-admin', 'PodDisruptionBudget gate']) {
     const { selector } = objects.get(name).spec;
     for (const [key, value] of Object.entries(selector.matchLabels ?? selector)) assert.equal(pod.metadata.labels[key], value, name);
@@ -232,7 +411,7 @@ test('a change of a key that only a restart puts into force replaces the pods, a
   const marked = items.filter((item) => /Only a restart changes it\.$/.test(item)).map((item) => /`([^`]+)`/.exec(item)[1]);
   const covered = /range list (("[^"]+" ?)+)/.exec(readFileSync(path.join(CHART, 'templates/_helpers.tpl'), 'utf8'))[1].match(/[\w.]+/g);
   assert.deepEqual(covered.sort(), marked.sort());
-  const sum = (values) => [...render(t, values)].find(([name]) => /^(StatefulSet|Deployment) /.test(name))[1].spec.template.metadata.annotations['taskgate.dev/restart-keys'];
+  const sum = (values) => workloadOf(render(t, values)).spec.template.metadata.annotations['taskgate.dev/restart-keys'];
   const before = sum({});
   assert.match(before, /^[0-9a-f]{64}$/);
   for (const values of [
@@ -296,7 +475,17 @@ const refused = {
   'tokens in the configuration': [{ config: { admin: { tokens: [{ name: 'a', token_env: 'A', roles: ['viewer'] }] } } }, /write people and tokens as operators\.people/],
   'tls in the configuration': [{ config: { proxy: { tls: { cert: 'a', key: 'b' } } } }, /tls\.proxySecret/],
   'nobody who decides': [{ operators: { people: [] } }, /operators\.people: nobody may decide/],
-  'names that differ only in case': [{ operators: { people: [{ name: 'al', roles: ['viewer'] }, { name: 'AL', roles: ['viewer'] }] } }, /two of the names/],
+  'names that differ only in case': [{ operators: { people: [{ name: 'al', roles: ['viewer'] }, { name: 'AL', roles: ['viewer'] }] } }, /TASKGATE_TOKEN_AL: two values make this variable/],
+  'a variable that the chart makes': [{ extraEnv: [{ name: 'THOUGHTGATE_ADMIN_BIND', value: '::' }] }, /THOUGHTGATE_ADMIN_BIND: two values make this variable/],
+  'no rules': [{ config: { governance: undefined } }, /config\.governance: the chart has no rules; write yours/],
+  'no server': [{ config: { sources: undefined } }, /config\.sources: the chart names no MCP server/],
+  'a file in place of the configuration': [{ files: { 'config.yaml': 'schema: 1' } }, /files: config\.yaml is the configuration/],
+  'a file with a folder in its name': [{ files: { 'a/b': '' } }, /a\/b/],
+  'a digest of another form': [{ image: { digest: 'sha256:ab' } }, /digest/],
+  'an Ingress without a host': [{ ingress: { enabled: true } }, /ingress\.hosts: name the host/],
+  'an Ingress whose host the gateway refuses': [{ ingress: { enabled: true, hosts: ['b.example'] }, config: { proxy: { allowed_hosts: ['a.example'] } } }, /the gateway would refuse b\.example/],
+  'a monitor that the NetworkPolicy shuts out': [{ metrics: { serviceMonitor: { enabled: true } } }, /metrics\.serviceMonitor\.from: the NetworkPolicy lets nobody read/],
+  'another preStop of the server': [{ ...SIDECAR, server: { image: 'a', container: { lifecycle: { preStop: { exec: { command: ['true'] } } } } } }, /server\.container\.lifecycle\.preStop: the chart's own/],
   'a sidecar without a server': [{ ...SIDECAR, server: {} }, /server\.image: mode sidecar needs the image/],
   'a sidecar of a server elsewhere': [{ ...SIDECAR, config: { sources: [{ id: 'main', kind: 'mcp', url: 'http://elsewhere/mcp' }] } }, /with mode sidecar the server is at http:\/\/127\.0\.0\.1/],
   'a gateway in front of its own pod': [{ config: SIDECAR.config }, /with mode gateway nothing listens at http:\/\/127\.0\.0\.1:3000/],

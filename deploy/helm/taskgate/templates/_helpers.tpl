@@ -7,6 +7,12 @@ app.kubernetes.io/name: taskgate
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* Of the pod of `helm test`. */}}
+{{- define "taskgate.testSelector" -}}
+app.kubernetes.io/name: taskgate-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
 {{- define "taskgate.labels" -}}
 {{ include "taskgate.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -70,10 +76,40 @@ TASKGATE_STORE_URL
 {{- end }}
 {{- end }}
 
+{{/* What the values contradict about what is around the gateway. */}}
+{{- define "taskgate.refuseObjects" -}}
+{{- if hasKey .Values.files "config.yaml" }}
+{{- fail "files: config.yaml is the configuration; write it as config" }}
+{{- end }}
+{{- if and .Values.ingress.enabled (not .Values.ingress.hosts) }}
+{{- fail "ingress.hosts: name the host under which agents call" }}
+{{- end }}
+{{- $accepted := dig "proxy" "allowed_hosts" list .Values.config }}
+{{- range .Values.ingress.hosts }}
+{{- if and $.Values.ingress.enabled $accepted (not (has . $accepted)) }}
+{{- fail (printf "ingress.hosts: the gateway would refuse %s; add it to config.proxy.allowed_hosts" .) }}
+{{- end }}
+{{- end }}
+{{- $monitor := .Values.metrics.serviceMonitor }}
+{{- if and $monitor.enabled .Values.networkPolicy.enabled (not $monitor.from) }}
+{{- fail "metrics.serviceMonitor.from: the NetworkPolicy lets nobody read the metrics; name Prometheus as in a NetworkPolicy's from" }}
+{{- end }}
+{{- if hasKey (.Values.server.container.lifecycle | default dict) "preStop" }}
+{{- fail "server.container.lifecycle.preStop: the chart's own lets calls under way end; see server.drainSeconds" }}
+{{- end }}
+{{- end }}
+
 {{/* What the values contradict. */}}
 {{- define "taskgate.refuse" -}}
 {{- $config := .Values.config }}
+{{- if not $config.sources }}
+{{- fail "config.sources: the chart names no MCP server; write yours" }}
+{{- end }}
+{{- if not $config.governance }}
+{{- fail "config.governance: the chart has no rules; write yours, such as {defaults: {action: approve}}" }}
+{{- end }}
 {{- include "taskgate.refuseStore" . }}
+{{- include "taskgate.refuseObjects" . }}
 {{- $admin := $config.admin | default dict }}
 {{- if or $admin.tokens $admin.people }}
 {{- fail "config.admin: write people and tokens as operators.people" }}
@@ -108,12 +144,12 @@ TASKGATE_STORE_URL
 {{- if and (eq .Values.mode "gateway") .Values.server.image }}
 {{- fail "server.image: it has no effect with mode gateway; write mode: sidecar" }}
 {{- end }}
-{{- $variables := list }}
-{{- range .Values.operators.people }}
-{{- $variables = append $variables (include "taskgate.tokenVariable" .) }}
+{{- $names := list }}
+{{- range fromYamlArray (include "taskgate.environment" .) }}
+{{- if has .name $names }}
+{{- fail (printf "%s: two values make this variable; see operators.people (names that differ only in case, or by - and .), secretEnv and extraEnv" .name) }}
 {{- end }}
-{{- if ne (len $variables) (len (uniq $variables)) }}
-{{- fail "operators.people: two of the names differ only in case, or by - and ." }}
+{{- $names = append $names .name }}
 {{- end }}
 {{- end }}
 
@@ -239,25 +275,45 @@ resource:
 {{ include "taskgate.secretVariable" (dict "name" "OTEL_EXPORTER_OTLP_HEADERS" "secret" .Values.telemetry.headersSecret "key" .Values.telemetry.headersKey) }}
 {{- end }}
 {{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
-{{- define "taskgate.securityContext" -}}
-runAsUser: 7467
-runAsGroup: 7467
-runAsNonRoot: true
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
+{{/* The ServiceAccount, if there is one but the namespace's default. */}}
+{{- define "taskgate.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default (ternary (include "taskgate.name" .) "" .Values.serviceAccount.create) }}
+{{- end }}
+
+{{/* What every pod of the chart has but its ServiceAccount: the chart's own is not there yet when the migration runs. */}}
+{{- define "taskgate.pod" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  {{- toYaml .Values.podSecurityContext | nindent 2 }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* The scheme of the admin port. */}}
+{{- define "taskgate.adminScheme" -}}
+{{ ternary "https" "http" (ne .Values.tls.adminSecret "") }}
 {{- end }}
 
 {{- define "taskgate.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- with .Values.image }}
+{{- .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{/* The gateway's container; in a sidecar's place it starts before the server and ends after it. */}}
 {{- define "taskgate.container" -}}
-{{- $scheme := ternary "HTTPS" "HTTP" (ne .Values.tls.adminSecret "") -}}
+{{- $scheme := include "taskgate.adminScheme" . | upper -}}
 name: taskgate
 image: {{ include "taskgate.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
@@ -267,6 +323,10 @@ restartPolicy: Always
 args: [serve, --config, /etc/thoughtgate/config.yaml]
 env:
   {{- include "taskgate.environment" . | nindent 2 }}
+{{- with .Values.envFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 ports:
   - name: mcp
     containerPort: 7467
@@ -289,7 +349,7 @@ readinessProbe:
   periodSeconds: 5
   timeoutSeconds: 2
 securityContext:
-  {{- include "taskgate.securityContext" . | nindent 2 }}
+  {{- toYaml .Values.securityContext | nindent 2 }}
 resources:
   {{- toYaml .Values.gateway.resources | nindent 2 }}
 volumeMounts:
@@ -309,4 +369,21 @@ volumeMounts:
     mountPath: /etc/taskgate/tls/admin
     readOnly: true
   {{- end }}
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{/* The MCP server's container, with mode sidecar. Its preStop: calls under way may end before the server gets SIGTERM,
+for the gateway answers once there are none. A port's name would be looked up in this container. */}}
+{{- define "taskgate.server" -}}
+{{- $server := .Values.server }}
+{{- $idle := dict "path" (printf "/health/idle?wait=%d" (int $server.drainSeconds)) "port" 7469 "scheme" (include "taskgate.adminScheme" . | upper) }}
+{{- $container := dict "name" "server" "image" $server.image "lifecycle" (dict "preStop" (dict "httpGet" $idle)) }}
+{{- range $key := list "command" "args" "env" "securityContext" "resources" }}
+{{- with get $server $key }}
+{{- $_ := set $container $key . }}
+{{- end }}
+{{- end }}
+{{- toYaml (mergeOverwrite $container (deepCopy $server.container)) }}
 {{- end }}
