@@ -58,12 +58,17 @@ struct delivery {
 
 static bool is_of_loop(const struct budget_claim *claim, const void *loop);
 
-static void drop_chosen(void *context)
+static void drop_chosen(struct budget *budget, const struct loop *loop)
+{
+    struct budget_claim *claim;
+    while ((claim = budget_find_chosen(budget, is_of_loop, loop)) != NULL)
+        drop(LIST_ENTRY(claim, struct connection, claim)); /* releases it */
+}
+
+static void on_delivery(void *context)
 {
     struct delivery *delivery = context;
-    struct budget_claim *claim;
-    while ((claim = budget_find_chosen(delivery->budget, is_of_loop, delivery->loop)) != NULL)
-        drop(LIST_ENTRY(claim, struct connection, claim)); /* releases it */
+    drop_chosen(delivery->budget, delivery->loop);
     free(delivery);
 }
 
@@ -73,7 +78,7 @@ static void on_chosen(struct budget_claim *claim)
     const struct http_server *server = LIST_ENTRY(claim, struct connection, claim)->server;
     struct delivery *delivery = memory_alloc(sizeof(*delivery));
     *delivery = (struct delivery){server->options.budget, server->loop};
-    loop_post(server->loop, drop_chosen, delivery);
+    loop_post(server->loop, on_delivery, delivery);
 }
 
 static const struct budget_owner claim_owner = {.chosen = on_chosen};
@@ -272,9 +277,15 @@ void intake_wrap(struct connection *connection)
     }
     shrink(socket);
     intake_count(connection);
+    const struct http_server *server = connection->server;
+    bool is_large = connection->claim.owner != NULL;
     if (socket->_cb.read == on_read && is_beyond(connection))
         turn_away(connection, "HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n"
                               "WWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n");
+    /* Other connections of this round may be about to read as much: their memory comes after this
+     * is free, not before the message of on_chosen(). */
+    if (is_large)
+        drop_chosen(server->options.budget, server->loop);
 }
 
 void intake_complete(struct connection *connection)
