@@ -45,6 +45,12 @@ static void judge_grants(struct admin *admin)
     snapshot_unref(snapshot);
 }
 
+static int most_connections(const struct admin_options *options)
+{
+    bool is_less = options->most_connections > 0 && options->most_connections < MAX_CONNECTIONS;
+    return is_less ? (int)options->most_connections : MAX_CONNECTIONS;
+}
+
 struct admin *admin_create(struct loop *loop, const struct admin_options *options,
                            struct error *error)
 {
@@ -53,7 +59,7 @@ struct admin *admin_create(struct loop *loop, const struct admin_options *option
         .address = str_from(options->bind),
         .port = options->port,
         .max_body_bytes = MAX_BODY_BYTES,
-        .max_connections = MAX_CONNECTIONS,
+        .max_connections = most_connections(options),
         .reserved_connections = RESERVED_CONNECTIONS,
         .budget = options->budget,
         .judge_body = known_senders_judge,

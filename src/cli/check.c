@@ -1,10 +1,12 @@
 /* taskgate check: every problem of the configuration, or else its rules. */
 #include "taskgate/cli/cli.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "taskgate/config/duration.h"
+#include "taskgate/config/memory_limit.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/visible.h"
 
@@ -54,6 +56,20 @@ static void append_rule_json(struct buffer *out, const struct snapshot *snapshot
     buffer_finish(&reason);
 }
 
+static void append_memory_json(struct buffer *out, const struct config *config)
+{
+    buffer_append(out, STR(",\"memory\":{\"limit_bytes\":"));
+    if (memory_limit_of(config) > 0)
+        buffer_append_format(out, "%" PRId64, memory_limit_of(config));
+    else
+        buffer_append(out, STR("null"));
+    buffer_append_format(out,
+                         ",\"worst_case_bytes\":%" PRId64 ",\"bodies_bytes\":%" PRId64
+                         ",\"result_bytes\":%" PRId64 ",\"connections\":%" PRId64 "}",
+                         memory_limit_worst(config), config->limits.bodies_bytes,
+                         config->limits.result_bytes, config->limits.connections);
+}
+
 static void append_json(struct buffer *out, const struct snapshot *snapshot)
 {
     const struct config *config = snapshot->config;
@@ -66,6 +82,7 @@ static void append_json(struct buffer *out, const struct snapshot *snapshot)
     }
     append_rule_json(out, snapshot, NULL);
     buffer_append(out, STR("]"));
+    append_memory_json(out, config);
     if (config->shadow) {
         buffer_append(out, STR(",\"shadow\":"));
         buffer_append_json_string(out, str_from(config->shadow_path));
@@ -104,6 +121,22 @@ static void add_rule(struct table *table, const struct config *config,
     buffer_finish(&text);
 }
 
+static void append_memory(struct buffer *out, const struct config *config)
+{
+    char limit[MEMORY_LIMIT_TEXT_BYTES], worst[MEMORY_LIMIT_TEXT_BYTES];
+    char bodies[MEMORY_LIMIT_TEXT_BYTES], result[MEMORY_LIMIT_TEXT_BYTES];
+    memory_limit_format(memory_limit_of(config), limit);
+    memory_limit_format(memory_limit_worst(config), worst);
+    memory_limit_format(config->limits.bodies_bytes, bodies);
+    memory_limit_format(config->limits.result_bytes, result);
+    buffer_append_format(
+        out,
+        "\nMemory: %s%s; clients can make the gateway hold %s:\nlimits.bodies_bytes %s, "
+        "limits.result_bytes %s, limits.connections %" PRId64 "\n",
+        memory_limit_of(config) ? "a limit of " : "no limit", memory_limit_of(config) ? limit : "",
+        worst, bodies, result, config->limits.connections);
+}
+
 static void append_table(struct buffer *out, const struct snapshot *snapshot)
 {
     static const char *const headings[] = {"RULE",   "TOOL",     "SOURCE",
@@ -124,6 +157,7 @@ static void append_table(struct buffer *out, const struct snapshot *snapshot)
         visible_append(out, str_from(config->force_required.items[i]));
     }
     buffer_append_text(out, config->force_required.count ? "\n" : "");
+    append_memory(out, config);
     if (!config->shadow)
         return;
     buffer_append(out, STR("\nThe shadow "));

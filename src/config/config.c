@@ -6,6 +6,7 @@
 
 #include "config_private.h"
 #include "taskgate/config/glob.h"
+#include "taskgate/config/memory_limit.h"
 #include "taskgate/core/memory.h"
 
 static const char *const action_names[] = {
@@ -107,6 +108,16 @@ struct config *config_ref(struct config *config)
 {
     atomic_fetch_add_explicit(&holder_of(config)->references, 1, memory_order_relaxed);
     return config;
+}
+
+void config_set_memory_limit(struct config *config, int64_t bytes)
+{
+    holder_of(config)->memory_bytes = bytes;
+}
+
+int64_t memory_limit_of(const struct config *config)
+{
+    return holder_of((struct config *)config)->memory_bytes;
 }
 
 static void finish_strings(struct config_strings *strings)

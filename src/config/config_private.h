@@ -13,6 +13,7 @@ struct config_holder {
     atomic_size_t references;
     struct glob **client_globs; /* beside config.clients */
     size_t client_glob_count;
+    int64_t memory_bytes; /* as memory_limit_of() */
 };
 
 /* Zeroed, with one reference. */
@@ -22,5 +23,7 @@ void config_add_file(struct config *config, const char *path, const struct confi
 /* The same of a load that fails. */
 void config_add_failed_file(struct config_problems *problems, const char *path,
                             const struct config_file *file);
+/* `bytes` as memory_limit_of(). */
+void config_set_memory_limit(struct config *config, int64_t bytes);
 /* Compiles the data for lookups; called once, after validation. */
 void config_compile(struct config *config);

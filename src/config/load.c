@@ -9,6 +9,7 @@
 #include "file.h"
 #include "read.h"
 #include "spelling.h"
+#include "taskgate/config/memory_limit.h"
 #include "taskgate/core/memory.h"
 #include "validate.h"
 
@@ -66,6 +67,7 @@ static void fill(const struct draft *draft)
     validate_recipients(draft);
     validate_ballots(draft);
     validate_audit(draft);
+    validate_memory(draft);
     validate_pseudo(draft);
     validate_advice(draft);
     if (validate_shadow_path(draft)) {
@@ -99,6 +101,7 @@ struct origin {
     config_getenv environment;
     bool is_shadow;
     bool needs_no_secrets;
+    int64_t memory_bytes; /* as memory_limit_of() */
 };
 
 static struct config *parse(const struct source_text *source, const struct origin *origin,
@@ -120,6 +123,7 @@ static struct config *parse(const struct source_text *source, const struct origi
                               .needs_no_secrets = origin->needs_no_secrets,
                               .shadow_problems = &of_shadow};
         config->path = memory_copy_text(source->name);
+        config_set_memory_limit(config, origin->memory_bytes);
         spelling_normalize(root);
         read_document(&report, root, config);
         if (root->kind == NODE_MAPPING)
@@ -267,7 +271,10 @@ struct config *config_load(const char *path, config_getenv environment,
         environment = process_environment;
     path = config_find(path, environment);
     if (path)
-        return load_file(&(struct origin){.name = path, .environment = environment}, problems);
+        return load_file(&(struct origin){.name = path,
+                                          .environment = environment,
+                                          .memory_bytes = memory_limit_read("")},
+                         problems);
     problems_error(
         problems, (struct place){0}, NULL, "name one with --config or THOUGHTGATE_CONFIG",
         "no configuration file was found; searched: %s, %s", search_path[0], search_path[1]);

@@ -44,6 +44,8 @@ void validate_store(const struct draft *draft);
 void validate_schema(const struct draft *draft);
 /* Notes where each glob of `methods.allow` is. */
 void validate_methods(const struct draft *draft);
+/* Defaults of `limits` that the memory limit does not allow shrink. */
+void validate_memory(const struct draft *draft);
 /* Reads the key that signs anchors. */
 void validate_audit(const struct draft *draft);
 void validate_notify(const struct draft *draft);

@@ -310,6 +310,7 @@ static bool start_admin(struct server *server, const struct config *config,
     options->context = server;
     options->worker = workers_first_gateway(server->workers);
     options->budget = workers_budget(server->workers);
+    options->most_connections = config->limits.connections;
     server->admin = admin_create(workers_first_loop(server->workers), options, error);
     if (!server->admin)
         return error_suffix(error, "free the port, or name another in THOUGHTGATE_ADMIN_PORT");

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "taskgate/config/memory_limit.h"
 #include "taskgate/core/budget.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
@@ -61,6 +62,15 @@ static struct budget_limits budget_limits_of(const struct config *config)
                                   .least_bytes = 2 * ((size_t)limits->body_bytes + HEAD_BYTES)};
 }
 
+static void log_memory(const struct config *config)
+{
+    log_info("Memory limit", LOG_NUMBER("bytes", memory_limit_of(config)),
+             LOG_NUMBER("worst_case", memory_limit_worst(config)),
+             LOG_NUMBER("bodies_bytes", config->limits.bodies_bytes),
+             LOG_NUMBER("result_bytes", config->limits.result_bytes),
+             LOG_NUMBER("connections", config->limits.connections));
+}
+
 struct workers *workers_create(struct gateway *gateway, const struct config *config)
 {
     size_t count = config->workers > 0 ? (size_t)config->workers : 1;
@@ -68,6 +78,7 @@ struct workers *workers_create(struct gateway *gateway, const struct config *con
     workers->gateway = gateway;
     const struct budget_limits limits = budget_limits_of(config);
     workers->budget = budget_create(&limits);
+    log_memory(config);
     workers->proxy_port = http_port_create((int)config->limits.connections);
     workers->replica_port = http_port_create((int)config->limits.connections);
     workers->count = count;

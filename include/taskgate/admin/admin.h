@@ -34,6 +34,7 @@ struct admin_options {
     struct store *store;
     const struct state_keys *state_keys; /* of what browsers keep for the gateway; it outlives it */
     struct budget *budget;               /* of what clients make the process hold; NULL: none */
+    int64_t most_connections;            /* if fewer than the port's own bound; 0: that bound */
     /* A token that is valid beside the configured ones, as SHA-256 hex: the generated one, or
      * THOUGHTGATE_ADMIN_TOKEN (name `admin`, roles approver). "" when there is none. */
     char extra_token_sha256[65];

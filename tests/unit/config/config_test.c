@@ -23,6 +23,8 @@ int main(void)
     suite_add_tcase(suite, slack_case());
     suite_add_tcase(suite, store_case());
     suite_add_tcase(suite, summary_case());
+    suite_add_tcase(suite, memory_case());
+    suite_add_tcase(suite, memory_groups_case());
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -10,6 +10,8 @@ TCase *findings_case(void);
 TCase *glob_case(void);
 TCase *glob_work_case(void);
 TCase *load_case(void);
+TCase *memory_case(void);
+TCase *memory_groups_case(void);
 TCase *otel_case(void);
 TCase *pseudo_case(void);
 TCase *robustness_case(void);
