@@ -1,8 +1,10 @@
 #!/usr/bin/env node
-// Makes the README of the Helm chart from the comments of its values.yaml.
+// Makes parts of the Helm chart: its README from the comments of values.yaml, and the schema of the value `config` from
+// what `taskgate schema` prints.
 //
 //   scripts/chart.mjs            the README on stdout
-//   scripts/chart.mjs --write    puts it into deploy/helm/taskgate
+//   scripts/chart.mjs --write    both, into deploy/helm/taskgate; the program is $TASKGATE_BIN, or build/taskgate
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -69,10 +71,29 @@ function item({ path: name, value, comment }) {
 
 export const readme = (text) => `${INTRODUCTION}\n${values(text).map(item).join('\n')}\n`;
 
+/**
+ * The schema of the values with the configuration's in it. The chart says by itself, with the reason, which of its keys
+ * are missing, and its templates read a mapping.
+ */
+export function withConfig(valuesSchema, configSchema) {
+  const { $schema, title, required, pattern, ...config } = configSchema;
+  return { ...valuesSchema, properties: { ...valuesSchema.properties, config: { ...config, type: 'object' } } };
+}
+
+function write() {
+  const file = path.join(CHART, 'values.schema.json');
+  const program = process.env.TASKGATE_BIN ?? path.join(HERE, 'build/taskgate');
+  const printed = JSON.parse(execFileSync(program, ['schema'], { encoding: 'utf8' }));
+  const schema = withConfig(JSON.parse(fs.readFileSync(file, 'utf8')), printed);
+  fs.writeFileSync(file, `${JSON.stringify(schema, null, 2)}\n`);
+  fs.writeFileSync(path.join(CHART, 'README.md'), readmeOfToday());
+}
+
+const readmeOfToday = () => readme(fs.readFileSync(path.join(CHART, 'values.yaml'), 'utf8'));
+
 function main(words) {
-  const made = readme(fs.readFileSync(path.join(CHART, 'values.yaml'), 'utf8'));
-  if (words.length === 0) return process.stdout.write(made);
-  if (words.length === 1 && words[0] === '--write') return fs.writeFileSync(path.join(CHART, 'README.md'), made);
+  if (words.length === 0) return process.stdout.write(readmeOfToday());
+  if (words.length === 1 && words[0] === '--write') return write();
   console.error('usage: scripts/chart.mjs [--write]');
   process.exitCode = 2;
 }

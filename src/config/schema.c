@@ -125,18 +125,26 @@ static bool has_choice(const struct choices *choices, const char *name)
     return false;
 }
 
-/* `1.2` without quotes is a number, `yes` and `off` are truth values in older YAML. */
+/* `1.2` without quotes is a number. One list with "1.2" and 1.2 is refused by Helm, which takes
+ * them for equal. */
+static void write_numbers(struct buffer *out, const struct choices *choices)
+{
+    for (size_t i = 0; i < choices->count; i++) {
+        const char *name = choices->items[i].name;
+        if (name[strspn(name, "0123456789.")] == '\0')
+            buffer_append_format(out, "{\"const\":%s},", name);
+    }
+}
+
+/* `yes` and `off` are truth values in older YAML. */
 static void write_choices(struct buffer *out, const struct choices *choices, bool may_be_null)
 {
     bool has_yes = has_choice(choices, "yes") || has_choice(choices, "on");
     bool has_no = has_choice(choices, "no") || has_choice(choices, "off");
+    write_numbers(out, choices);
     buffer_append_text(out, "{\"enum\":[");
-    for (size_t i = 0; i < choices->count; i++) {
-        const char *name = choices->items[i].name;
-        buffer_append_format(out, "%s\"%s\"", i ? "," : "", name);
-        if (name[strspn(name, "0123456789.")] == '\0')
-            buffer_append_format(out, ",%s", name);
-    }
+    for (size_t i = 0; i < choices->count; i++)
+        buffer_append_format(out, "%s\"%s\"", i ? "," : "", choices->items[i].name);
     buffer_append_format(out, "%s%s%s]},{\"type\":\"string\"", has_yes ? ",true" : "",
                          has_no ? ",false" : "", may_be_null ? ",null" : "");
     write_pattern(out, has_yes && has_no ? YES "|" NO : has_yes ? YES : has_no ? NO : "");

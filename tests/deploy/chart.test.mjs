@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { readme, values as listed } from '../../scripts/chart.mjs';
+import { readme, values as listed, withConfig } from '../../scripts/chart.mjs';
 import { gateway, inRoot, manifestReader, missing, objectsOf, run, temporaryFolder, withoutGateway } from './lib/tools.mjs';
 
 const CHART = inRoot('deploy/helm/taskgate');
@@ -173,6 +173,14 @@ test('the README has each value, its default and its comment; scripts/chart.mjs 
   assert.throws(() => listed('a:\n  - 1\n'), /write a list in one line/);
   const top = listed(text).filter((value) => !value.path.includes('.'));
   for (const value of top) assert.notEqual(value.comment, '', value.path);
+});
+
+test('the schema of the values has that of the configuration; scripts/chart.mjs --write makes it anew', { skip: withoutGateway }, () => {
+  const { status, stdout, stderr } = run(gateway, ['schema']);
+  assert.equal(status, 0, stderr);
+  const schema = JSON.parse(readFileSync(path.join(CHART, 'values.schema.json'), 'utf8'));
+  assert.deepEqual(schema, withConfig(schema, JSON.parse(stdout)));
+  assert.ok(Object.keys(schema.properties.config.properties).length >= 20);
 });
 
 test('gateway: a pod of its own, one at a time, and its configuration', { skip }, (t) => {
@@ -415,7 +423,7 @@ test('a change of a key that only a restart puts into force replaces the pods, a
   const before = sum({});
   assert.match(before, /^[0-9a-f]{64}$/);
   for (const values of [
-    { config: { governance: { defaults: { action: 'deny' } }, limits: { body: '1MiB' }, proxy: { allowed_hosts: ['a.example'] } } },
+    { config: { governance: { defaults: { action: 'deny' } }, limits: { body_bytes: '1MiB' }, proxy: { allowed_hosts: ['a.example'] } } },
     { operators: { people: [{ name: 'bob', key: 'bob', roles: ['viewer'] }] } },
   ]) assert.equal(sum(values), before, JSON.stringify(values));
   const others = [{ config: { workers: 2 } }, { config: { limits: { connections: 50 } } }, KEY, COLLECTOR, { ...REPLICAS, replicas: 1 }].map(sum);
@@ -471,6 +479,9 @@ const refused = {
   'telemetry without a collector': [{ telemetry: { enabled: true } }, /telemetry\.endpoint: name the collector/],
   'telemetry in two places': [{ ...COLLECTOR, config: { telemetry: { enabled: true } } }, /config\.telemetry: write it as telemetry/],
   'a misspelt value': [{ networkPolcy: { enabled: false } }, /networkPolcy/],
+  'a misspelt key of the configuration': [{ config: { governance: { defaults: { action: 'deny' }, ruels: [] } } }, /'\/config\/governance': additional properties 'ruels' not allowed/],
+  'a word that the configuration does not have': [{ config: { governance: { defaults: { action: 'aprove' } } } }, /\/config\/governance\/defaults\/action/],
+  'a number out of its range': [{ config: { workers: 100000 } }, /\/config\/workers/],
   'another mode': [{ mode: 'daemon' }, /mode/],
   'tokens in the configuration': [{ config: { admin: { tokens: [{ name: 'a', token_env: 'A', roles: ['viewer'] }] } } }, /write people and tokens as operators\.people/],
   'tls in the configuration': [{ config: { proxy: { tls: { cert: 'a', key: 'b' } } } }, /tls\.proxySecret/],
