@@ -64,6 +64,32 @@ test('the end of the session leaves promised tasks to whoever has their ids and 
   assert.equal(gateway.logs.filter(({ msg }) => /identity: anonymous/.test(msg)).length, 1);
 });
 
+test('with a token, what runs outlives its session, and its questions are answered in the next one; what waits is without credentials', async (t) => {
+  const config = { pseudo_tools: { promote: 'left', only: 'all', wait: '300ms', wait_max: '300ms' } };
+  const { upstream, admin, gateway, connect, held } = await stage(t, { config, rules: [['read', 'approve']], approval: workflow('10m') });
+  const agent = await connect({ ...PLAIN, token: 'mine' });
+  const own = async (client, name, args) => (await client.result('tools/call', { name, arguments: args })).structuredContent;
+  const waits = (await own(agent, 'read', {})).proxy_task.task_id;
+  const { id } = promoted(await agent.result('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', args: {}, timeout_ms: 200 } }));
+  const stream = held[0].reply.sse();
+  stream.event({ jsonrpc: '2.0', ...elicit('e-1') });
+  await gateway.logged((entry) => entry.msg === 'Upstream asks');
+  assert.equal((await agent.delete()).status, 204);
+  await admin.approve(waits);
+  assert.deepEqual([(await admin.task(waits)).state, upstream.calls.length], ['approved', 1]);
+  // Another session of its owner is shown the question, and answers it; another owner does neither.
+  const next = await connect({ ...PLAIN, token: 'mine' }), other = await connect({ ...PLAIN, token: 'another' });
+  const asked = () => until(async () => (await own(next, 'get_task', { task_id: id })).pending_elicitations[0]?.requestId, 'the question');
+  const answer = (client, response) => client.result('tools/call', { name: 'respond_to_elicitation', arguments: response });
+  const accept = { request_id: await asked(), action: 'accept', content: { partySize: 4 } };
+  assert.match((await answer(other, accept)).content[0].text, /not found/);
+  await answer(next, accept);
+  assert.deepEqual((await responseTo(upstream, 'e-1')).result, { action: 'accept', content: { partySize: 4 } });
+  stream.event({ jsonrpc: '2.0', ...elicit('e-2') }); // it is asked the next one, too
+  await answer(next, { request_id: await asked(), action: 'decline' });
+  assert.deepEqual((await responseTo(upstream, 'e-2')).result, { action: 'decline' });
+});
+
 test('kill -9: the task has failed, and says why', async (t) => {
   const { gateway, connect } = await stage(t);
   const agent = await connect(PLAIN);

@@ -10,14 +10,27 @@
 #include "taskgate/mcp/lists.h"
 #include "tools.h"
 
+static void collect(struct compat_questions *inputs, const struct call *call, const char *key)
+{
+    buffer_init(&inputs->elicitations);
+    buffer_init(&inputs->samplings);
+    input_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
+                        &inputs->elicitations, &inputs->samplings);
+}
+
 void compat_questions_init(struct compat_questions *inputs, const struct call *call)
 {
     char key[CLIENT_KEY_BYTES];
-    buffer_init(&inputs->elicitations);
-    buffer_init(&inputs->samplings);
     client_key_of_call(call, key);
-    input_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
-                        &inputs->elicitations, &inputs->samplings);
+    collect(inputs, call, key);
+}
+
+void compat_questions_init_of(struct compat_questions *inputs, const struct call *call,
+                              const struct task *task)
+{
+    char key[CLIENT_KEY_BYTES];
+    client_key_or_id_of_task(task, key);
+    collect(inputs, call, key);
 }
 
 void compat_questions_finish(struct compat_questions *inputs)

@@ -49,4 +49,7 @@ struct compat_questions {
     struct buffer elicitations, samplings;
 };
 void compat_questions_init(struct compat_questions *inputs, const struct call *call);
+/* Those of the session that made the task, which may be another one of its owner. */
+void compat_questions_init_of(struct compat_questions *inputs, const struct call *call,
+                              const struct task *task);
 void compat_questions_finish(struct compat_questions *inputs);

@@ -174,7 +174,7 @@ void plain_call_answer_asking(struct call *call, const struct plain_call *plain,
 /* Calls of other sessions have another owner. */
 static bool is_of_session(const struct call *call)
 {
-    return str_starts_with(str_from(call->owner), STR("session:"));
+    return owner_is_session(call->owner);
 }
 
 /* How its client gets the outcome: by a tool that it is offered, or by the call itself. */

@@ -130,7 +130,7 @@ static void on_delivered(void *context, const struct input_delivery *delivery)
 
 static struct input_tool_answer tool_answer(struct answering *answering, char key[])
 {
-    client_key_of_call(answering->call, key);
+    input_find_key(answering->call, buffer_str(&answering->id), key);
     return (struct input_tool_answer){
         .worker = answering->call->worker,
         .key = str_from(key),
@@ -164,7 +164,7 @@ static const char *outcome_of(struct str action)
 
 static void respond_to_elicitation(struct call *call, struct str arguments, struct str action)
 {
-    char key[CLIENT_KEY_BYTES];
+    char key[INPUT_KEY_BYTES];
     struct error error = {""};
     struct answering *answering = answering_begin(call, "Elicitation request", outcome_of(action));
     struct str content = json_member(arguments, "content");
@@ -189,7 +189,7 @@ void pseudo_tool_cancel_elicitation_request(struct call *call, struct str argume
 
 static void respond_to_sampling(struct call *call, struct str result, struct str reason)
 {
-    char key[CLIENT_KEY_BYTES];
+    char key[INPUT_KEY_BYTES];
     const struct error none = {""};
     bool is_answer = result.length > 0;
     struct answering *answering =

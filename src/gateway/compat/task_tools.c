@@ -78,7 +78,7 @@ static void answer_task(struct call *call, const struct task *task)
 {
     struct compat_questions inputs;
     struct buffer json = {0};
-    compat_questions_init(&inputs, call);
+    compat_questions_init_of(&inputs, call, task);
     buffer_append_text(&json, "{\"task\":");
     task_summary_write_proxy(&json, task);
     /* The seed's interface and its example name the list differently. */

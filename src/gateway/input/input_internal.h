@@ -12,6 +12,7 @@ struct kept_input {
     const struct config_source *source;
     struct headers headers;         /* the headers of the answer to the server */
     struct task *task;              /* or NULL */
+    char owner[OWNER_BYTES];        /* of the call it is asked in */
     input_answer_taker take_answer; /* or NULL */
     struct loop_timer timer;
     bool is_settled; /* its loop's */

@@ -69,6 +69,7 @@ void input_audience(const struct call *call, struct input_audience *audience)
     const struct session_facts *facts = &call->facts;
     bool can_any = false;
     client_key_of_call(call, audience->key);
+    memcpy(audience->owner, call->owner, sizeof audience->owner);
     audience->can[INPUT_ELICITATION] = facts->client.declares_elicitation;
     audience->can[INPUT_SAMPLING] = facts->client.declares_sampling;
     audience->can[INPUT_ROOTS] = input_declares_roots(call);
@@ -225,16 +226,16 @@ static void cancel(struct gateway_worker *worker, const struct kept_input *kept)
         input_respond(worker, kept, &response);
 }
 
-void input_end_key(struct gateway_worker *worker, struct str key)
+void input_end_session(struct gateway_worker *worker, struct str key, bool of_calls)
 {
-    const struct input_match any = {0};
+    const struct input_match meant = {.is_on_stream = !of_calls};
     struct input_closing closing = {.state = INPUT_REJECTED};
     struct kept_input *kept;
     if (key.length == 0 || input_table_count(worker->gateway->inputs) == 0)
         return;
-    while ((kept = input_close(worker->gateway, key, &any, &closing))) {
+    while ((kept = input_close(worker->gateway, key, &meant, &closing))) {
         cancel(worker, kept);
         input_settle(worker, kept);
     }
-    input_table_end(worker->gateway->inputs, key, &any);
+    input_table_end(worker->gateway->inputs, key, &meant);
 }

@@ -15,6 +15,7 @@
 /* The client that can answer, as far as its request shows. */
 struct input_audience {
     char key[INPUT_KEY_BYTES]; /* "": an owner without a name */
+    char owner[OWNER_BYTES];
     bool can[INPUT_KIND_COUNT];
     /* The client must not be asked: it declares tasks and not the capability. Or there is no client
      * at all. */
@@ -101,9 +102,12 @@ struct input_receiver {
  * INPUT_ANSWERED, and never before these return. */
 struct input_tool_answer {
     struct gateway_worker *worker;
-    struct str key, id; /* of the client; of the question */
+    struct str key, id; /* of whom it is for (input_find_key()); of the question */
     struct input_receiver receiver;
 };
+/* Of whom the question of this id is for: another session's of the owner of the call it was asked
+ * in, else the client's. `key` has INPUT_KEY_BYTES. */
+void input_find_key(const struct call *call, struct str id, char key[]);
 enum input_verdict input_answer_elicitation(const struct input_tool_answer *by, struct str action,
                                             struct str content, struct error *error);
 /* `result` is the JSON text of a CreateMessageResult; empty: it is refused, with `reason`. */
@@ -113,7 +117,8 @@ enum input_verdict input_answer_sampling(const struct input_tool_answer *by, str
 /* ---- the end of what they belong to ---- */
 void input_end_task(struct gateway_worker *worker, const struct task *task);
 void input_end_call(struct gateway_worker *worker, struct str key, uint64_t call);
-void input_end_key(struct gateway_worker *worker, struct str key);
+/* `of_calls`: also those of calls that go on. */
+void input_end_session(struct gateway_worker *worker, struct str key, bool of_calls);
 /* Frees all inputs that the worker took. At its end. */
 void input_drop(struct gateway_worker *worker);
 /* The number of the inputs that the call has brought so far, for a call that goes on without its

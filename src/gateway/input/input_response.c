@@ -173,15 +173,34 @@ struct response_search {
     bool is_owned;
 };
 
+/* It has come in another session of the call's owner. */
+static bool is_of_owner(const struct call *call, const struct kept_input *kept)
+{
+    return strcmp(call->owner, OWNER_ANONYMOUS) != 0 && strcmp(call->owner, kept->owner) == 0 &&
+           strcmp(call->source->id, kept->input.source) == 0;
+}
+
 static void note_owner(void *context, struct input_request *input)
 {
     struct response_search *search = context;
     const struct kept_input *kept = input->owner;
     char own_key[INPUT_KEY_BYTES];
     client_key_of_call(search->call, own_key);
-    search->is_owned =
-        kept->task ? call_owns(search->call, kept->task) : strcmp(own_key, input->key) == 0;
+    if (kept->task)
+        search->is_owned = call_owns(search->call, kept->task);
+    else
+        search->is_owned = strcmp(own_key, input->key) == 0 || is_of_owner(search->call, kept);
     memcpy(search->key, input->key, sizeof search->key);
+}
+
+void input_find_key(const struct call *call, struct str id, char key[])
+{
+    struct response_search search = {.call = call};
+    input_table_visit_id(call->worker->gateway->inputs, id, note_owner, &search);
+    if (search.is_owned)
+        memcpy(key, search.key, sizeof search.key);
+    else
+        client_key_of_call(call, key);
 }
 
 /* The input that the response's id names: the server's own id in the client's session, or the

@@ -43,6 +43,7 @@ struct kept_input *kept_input_create(const struct input_origin *origin, enum inp
     kept->snapshot = snapshot_ref(origin->snapshot);
     kept->source = origin->source;
     kept->task = origin->task ? task_ref(origin->task) : NULL;
+    memcpy(kept->owner, origin->audience->owner, sizeof kept->owner);
     kept->take_answer = origin->take_answer;
     headers_init(&kept->headers, true);
     headers_add_all(&kept->headers, origin->headers);

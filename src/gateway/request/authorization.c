@@ -56,7 +56,7 @@ void owner_write(char owner[OWNER_BYTES], const char *token, const char *session
     else if (identity == IDENTITY_ANONYMOUS)
         str_join(owner, OWNER_BYTES, STR(OWNER_SHARED), STR_EMPTY);
     else if (session[0])
-        str_join(owner, OWNER_BYTES, STR("session:"), str_from(session));
+        str_join(owner, OWNER_BYTES, STR(OWNER_SESSION), str_from(session));
     else
         str_join(owner, OWNER_BYTES, STR(OWNER_ANONYMOUS), STR_EMPTY);
 }
@@ -64,4 +64,9 @@ void owner_write(char owner[OWNER_BYTES], const char *token, const char *session
 bool owner_is_anybody(const char *owner)
 {
     return strcmp(owner, OWNER_ANONYMOUS) == 0 || strcmp(owner, OWNER_SHARED) == 0;
+}
+
+bool owner_is_session(const char *owner)
+{
+    return strncmp(owner, OWNER_SESSION, sizeof OWNER_SESSION - 1) == 0;
 }

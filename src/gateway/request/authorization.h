@@ -8,6 +8,8 @@
 #include "taskgate/core/str.h"
 
 #define OWNER_BYTES 80
+/* The owner of the requests of one session that have no token: the session's digest follows. */
+#define OWNER_SESSION "session:"
 /* The owner of all requests with neither token nor session: its tasks are found by their ids
  * alone, by any request without a token. */
 #define OWNER_ANONYMOUS "anonymous"
@@ -25,3 +27,5 @@ void owner_write(char owner[OWNER_BYTES], const char *token, const char *session
 /* Whether any client may be the owner: OWNER_ANONYMOUS or OWNER_SHARED. Nobody vouches for it, and
  * limits tell its clients apart by their addresses. */
 bool owner_is_anybody(const char *owner);
+/* Whether it is gone with its session. */
+bool owner_is_session(const char *owner);
