@@ -6,9 +6,11 @@
 
 #include "channel_text.h"
 #include "taskgate/config/electorate.h"
+#include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
+#include "taskgate/notify/redact.h"
 #include "taskgate/notify/slack_posted.h"
 #include "taskgate/notify/typed.h"
 
@@ -95,8 +97,18 @@ static void write_hint(struct buffer *out, const struct task *task, const struct
         buffer_append_text(out, "A decision needs a reason, so no reaction counts.");
 }
 
+/* That of a request with hidden values would tell them to whoever tries all: it is keyed. */
+static void append_digest(struct buffer *out, const struct task *task, const struct config *config)
+{
+    char keyed[DIGEST_HEX_BYTES];
+    bool may_tell = redact_may_hide(config, task->workflow);
+    if (may_tell)
+        digest_keyed_hex(task->request_digest, keyed);
+    buffer_append_format(out, " %s", may_tell ? keyed : task->request_digest);
+}
+
 static void write_button(struct buffer *out, const char *label, const char *style,
-                         const char *action, const struct task *task)
+                         const char *action, const struct task *task, const struct config *config)
 {
     buffer_append_text(out, "{\"type\":\"button\",\"text\":{\"type\":\"plain_text\"");
     json_add_text(out, "text", label);
@@ -105,8 +117,9 @@ static void write_button(struct buffer *out, const char *label, const char *styl
     json_add_text(out, "action_id", action);
     struct buffer value;
     buffer_init(&value);
-    buffer_append_format(&value, "%s%s%s", task->id, *task->request_digest ? " " : "",
-                         task->request_digest);
+    buffer_append_text(&value, task->id);
+    if (*task->request_digest)
+        append_digest(&value, task, config);
     add_text(out, "value", &value);
     buffer_finish(&value);
     buffer_append_char(out, '}');
@@ -141,9 +154,9 @@ static void write_ways(struct buffer *out, const struct store_delivery *delivery
     buffer_finish(&hint);
     if (notify->signing_secret && may_vote) {
         buffer_append_text(out, ",{\"type\":\"actions\",\"block_id\":\"taskgate\",\"elements\":[");
-        write_button(out, "Approve", "primary", SLACK_ACTION_APPROVE, task);
+        write_button(out, "Approve", "primary", SLACK_ACTION_APPROVE, task, config);
         buffer_append_char(out, ',');
-        write_button(out, "Reject", "danger", SLACK_ACTION_REJECT, task);
+        write_button(out, "Reject", "danger", SLACK_ACTION_REJECT, task, config);
         buffer_append_text(out, "]}");
     }
 }

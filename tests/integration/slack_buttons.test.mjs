@@ -242,9 +242,11 @@ test('a dialog that asks for the digest has its digits, and nothing of the diges
   const name = 'wr\u0456te';
   const { gateway, admin, slack, client, messageOf, press } = await stage(t, { rules: [{ match: '*', action: 'approve', show: { risk: 'high' } }], keys: { redact_fields: ['pin'] }, upstream: { tools: [tool(name)] } });
   const { taskId } = await client.createTask(name, { pin: 4711 });
-  await press(await messageOf(taskId), 'approve', 'U0ALICE');
-  const view = await until(() => slack.views[0], 'the dialog');
+  const message = await messageOf(taskId);
   const { requestDigest, typed } = await admin.task(taskId);
+  assert.equal(slack.button(message, 'approve').value, `${taskId} ${requestDigest}`);
+  await press(message, 'approve', 'U0ALICE');
+  const view = await until(() => slack.views[0], 'the dialog');
   assert.deepEqual([typed, view.blocks[0].label.text], [{ path: '$digest' }, `Type ${requestDigest.slice(0, 8)}`]);
   assert.deepEqual(await report(gateway.adminUrl, slack.submissionOf(view, 'agreed', 'U0ALICE', requestDigest.slice(0, 8))), { status: 200, text: '' });
   await admin.inState(taskId, 'completed');
