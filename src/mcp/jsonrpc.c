@@ -1,6 +1,8 @@
 /* JSON-RPC answers of the gateway's own: results, errors, and the table of errors. */
 #include "taskgate/mcp/jsonrpc.h"
 
+#include <string.h>
+
 #include "taskgate/core/markdown.h"
 #include "taskgate/core/random.h"
 #include "taskgate/mcp/method.h"
@@ -33,13 +35,26 @@ const char *jsonrpc_error_message(enum jsonrpc_error error)
     return errors[error].message;
 }
 
+/* Counted from 1: how many errors up to this one have its type. */
+static size_t ordinal_of(size_t error)
+{
+    size_t ordinal = 1;
+    for (size_t i = 0; i < error; i++)
+        ordinal += strcmp(errors[i].type, errors[error].type) == 0;
+    return ordinal;
+}
+
 void jsonrpc_write_error_reference(struct buffer *out)
 {
     struct buffer item;
     buffer_init(&item);
     for (size_t i = 0; i < JSONRPC_ERROR_COUNT; i++) {
+        size_t ordinal = ordinal_of(i);
         buffer_clear(&item);
-        buffer_append_format(&item, "**%d** `%s` “%s”: %s", errors[i].code, errors[i].type,
+        buffer_append_format(&item, "<a id=\"%s", errors[i].type);
+        if (ordinal > 1)
+            buffer_append_format(&item, "-%zu", ordinal);
+        buffer_append_format(&item, "\"></a>**%d** `%s` “%s”: %s", errors[i].code, errors[i].type,
                              errors[i].message, errors[i].when);
         markdown_append_item(out, buffer_str(&item));
     }

@@ -83,7 +83,7 @@ test('each alarm has a case in which it fires, one in which it does not, and a p
     assert.match(cases, new RegExp(`alertname: ${name}\\n +exp_alerts:`), name);
     assert.match(cases, new RegExp(`alertname: ${name}\\}`), name);
     assert.match(document, new RegExp(`^### \`${name}\`\\n\\n\\S`, 'm'), `docs/metrics.md does not say what to do about ${name}`);
-    const own = new RegExp(`- alert: ${name}\\n(?:(?!- alert:)[^])*?runbook_url: docs/metrics\\.md#${name.toLowerCase()}\\n`);
+    const own = new RegExp(`- alert: ${name}\\n(?:(?!- alert:)[^])*?runbook_url: https://taskgate\\.dev/metrics\\.html#${name.toLowerCase()}\\n`);
     assert.match(read(ALERTS), own, `the runbook_url of ${name}`);
   }
 });

@@ -45,10 +45,11 @@ export function blocks(markdown) {
 /** Everything but the blocks of code. */
 export const prose = (markdown) => markdown.replace(/^```[^]*?^```$/gm, '');
 
-/** The anchors that GitHub makes of the headings, for links with "#". */
+/** The anchors that GitHub makes of the headings, for links with "#", and those that a document sets itself. */
 export function anchors(markdown) {
   const headings = prose(markdown).matchAll(/^#{1,6} +(.*)$/gm);
-  return new Set([...headings].map(([, text]) => slug(text)));
+  const own = prose(markdown).matchAll(/<a id="([^"]+)"><\/a>/g);
+  return new Set([...[...headings].map(([, text]) => slug(text)), ...[...own].map(([, id]) => id)]);
 }
 
 function slug(heading) {

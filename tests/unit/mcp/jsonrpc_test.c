@@ -205,11 +205,12 @@ START_TEST(the_reference_has_an_item_for_each_error)
     jsonrpc_write_error_reference(&out);
     char *text = buffer_take(&out, NULL);
     size_t items = 0;
-    for (const char *item = text; (item = strstr(item, "- **-32")) != NULL; item++)
+    for (const char *item = text; (item = strstr(item, "</a>**-32")) != NULL; item++)
         items++;
     ck_assert_uint_eq(items, JSONRPC_ERROR_COUNT);
-    ck_assert_ptr_nonnull(strstr(text, "- **-32009** `task_required` “TaskRequired”: The tool must "
-                                       "be called as a task.\n"));
+    ck_assert_ptr_nonnull(strstr(text, "- <a id=\"task_required\"></a>**-32009** `task_required` "
+                                       "“TaskRequired”: The tool must be called as a task.\n"));
+    ck_assert_ptr_nonnull(strstr(text, "- <a id=\"upstream_error-2\"></a>**-32002** "));
     free(text);
 }
 END_TEST
