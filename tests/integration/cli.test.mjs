@@ -5,10 +5,11 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { AdminClient } from './lib/admin.mjs';
 import { Child, run } from './lib/child.mjs';
 import { rawClient } from './lib/client.mjs';
-import { BINARY, temporaryFolder, withoutAdvice, workflow } from './lib/gateway.mjs';
+import { BINARY, startGateway, temporaryFolder, withoutAdvice, workflow } from './lib/gateway.mjs';
 import { freePort } from './lib/ports.mjs';
 import { scene } from './lib/scene.mjs';
 import { startUpstream, tool } from './lib/upstream.mjs';
@@ -363,6 +364,22 @@ test('exit codes of tasks: 3 unreachable or refused, 4 not found, 5 conflict', a
   const dead = await gateway.cli(['tasks', 'list'], { env: { THOUGHTGATE_ADMIN_URL: `http://127.0.0.1:${await freePort()}` } });
   assert.equal(dead.code, 3);
   assert.notEqual(dead.stderr, '');
+});
+
+test('a server that cannot be reached is said at once, and once more when it is reached', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('get_time')] });
+  await upstream.stop();
+  const yaml = 'schema: 1\nsources: [{id: late, kind: mcp, url: "${THOUGHTGATE_UPSTREAM}"}]\ngovernance: {defaults: {action: forward}}\n';
+  const gateway = await startGateway(t, { yaml, args: ['--upstream', upstream.url], awaitUpstream: false });
+  const said = () => gateway.child.stderr.split('\n').filter((line) => /"The server (cannot be|is) reached"/.test(line)).map((line) => JSON.parse(line));
+  await gateway.child.ready(() => said().length > 0, 'it to say that the server cannot be reached');
+  assert.deepEqual(said().map(({ level, msg, source }) => [level, msg, source]), [['warn', 'The server cannot be reached', 'late']]);
+  assert.match(gateway.child.stderr, /"Upstream cannot be asked for its tools yet","source":"late","status":0,"detail":"[^"]+"/);
+  await pause(3000);
+  assert.equal(said().length, 1, 'a server that stays away is no news');
+  await upstream.listen();
+  await gateway.child.ready(() => said().length > 1, 'it to say that the server is reached');
+  assert.deepEqual(said().slice(1).map(({ level, msg, source }) => [level, msg, source]), [['info', 'The server is reached', 'late']]);
 });
 
 test('serve --upstream needs nothing else: a default configuration, state of the user, the page’s address; a server that comes late is noticed', { skip: fs.existsSync('/etc/thoughtgate/config.yaml') && '/etc/thoughtgate/config.yaml is there' }, async (t) => {

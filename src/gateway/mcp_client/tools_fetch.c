@@ -241,7 +241,8 @@ static void on_initialized(void *context, const struct rpc_call_reply *reply)
         bool wants_login = reply->status == 401 || reply->status == 403;
         log_info(wants_login ? "Upstream wants a login: its tools come with the first client"
                              : "Upstream cannot be asked for its tools yet",
-                 LOG_TEXT("source", fetch->source->id), LOG_NUMBER("status", reply->status));
+                 LOG_TEXT("source", fetch->source->id), LOG_NUMBER("status", reply->status),
+                 LOG_TEXT("detail", reply->detail));
         if (fetch->is_own && !wants_login)
             try_again_later(fetch->worker);
         end(fetch, false);

@@ -2,6 +2,7 @@
 #include "server_status.h"
 
 #include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 #include "tool_catalog_internal.h"
 #include "tools_found.h"
@@ -94,12 +95,15 @@ static enum catalog_change change_of(struct source_entry *entry, bool reachable)
     return had ? CATALOG_RECONNECTED : CATALOG_CONNECTED;
 }
 
-enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str source,
-                                          bool reachable)
+/* `*is_news`: people who read the log do not know it yet. A server that is there from the start is
+ * none. */
+static enum catalog_change set_reachable(struct catalog *catalog, struct str source, bool reachable,
+                                         bool *is_news)
 {
     pthread_mutex_lock(&catalog->lock);
     struct source_entry *entry = catalog_source(catalog, source);
     bool changed = !entry->tried || entry->reachable != reachable;
+    *is_news = changed && (entry->tried || !reachable);
     enum catalog_change change = change_of(entry, reachable);
     if (change == CATALOG_RECONNECTED)
         catalog_source_changed(entry);
@@ -107,6 +111,13 @@ enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str so
         show_health(source, entry);
     pthread_mutex_unlock(&catalog->lock);
     return change;
+}
+
+enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str source,
+                                          bool reachable)
+{
+    bool is_news;
+    return set_reachable(catalog, source, reachable, &is_news);
 }
 
 void server_status_observe(struct catalog *catalog, const struct server_observer *observer)
@@ -117,7 +128,12 @@ void server_status_observe(struct catalog *catalog, const struct server_observer
 void server_status_note(struct catalog *catalog, struct str source, bool reachable)
 {
     const struct server_observer *observer = &catalog->observer;
-    enum catalog_change change = catalog_set_reachable(catalog, source, reachable);
+    bool is_news;
+    enum catalog_change change = set_reachable(catalog, source, reachable, &is_news);
+    if (is_news && reachable)
+        log_info("The server is reached", LOG_STR("source", source));
+    else if (is_news)
+        log_warn("The server cannot be reached", LOG_STR("source", source));
     if (change != CATALOG_UNCHANGED && observer->changed)
         observer->changed(observer->context, source, change);
 }
