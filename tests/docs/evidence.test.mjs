@@ -18,8 +18,15 @@ test('each key of workflows, of what approvers are told, and of the trail', () =
   assert.deepEqual(missing(keys), []);
 });
 
+test('the table of codes has each that the gateway answers, with its HTTP status, and no other', () => {
+  const pairs = (text, pattern) => [...new Set([...text.matchAll(pattern)].map(([, status, code]) => `${status} ${code}`))].toSorted();
+  const known = pairs(read('src/admin/reply.c'), /^ {4}\[REPLY_\w+\] = \{(\d{3}), "(\w+)"\}/gm);
+  assert.ok(known.length > 12, `${known.length}`);
+  assert.deepEqual(pairs(read('docs/approving-api.md'), /^\| (\d{3}) \| `(\w+)` \|/gm), known);
+});
+
 test('each code of the operators\' errors', () => {
-  const codes = [...read('docs/approving.md').matchAll(/^\| \d{3} \| `(\w+)` \|/gm)].map(([, code]) => code);
+  const codes = [...read('docs/approving-api.md').matchAll(/^\| \d{3} \| `(\w+)` \|/gm)].map(([, code]) => code);
   assert.ok(codes.length > 12, `${codes.length}`);
   assert.deepEqual(missing(codes), []);
 });
@@ -31,7 +38,7 @@ test('each state of a task', () => {
 });
 
 test('each member of a task, and each member of a row of the trail', () => {
-  const [task] = [...read('docs/approving.md').matchAll(/^```json\n(\{\n {2}"id": "tg_[^]*?)^```/gm)].map(([, text]) => JSON.parse(text));
+  const [task] = [...read('docs/approving-api.md').matchAll(/^```json\n(\{\n {2}"id": "tg_[^]*?)^```/gm)].map(([, text]) => JSON.parse(text));
   const members = Object.keys(task);
   assert.ok(members.length > 25, `${members.length}`);
   const columns = [...read('src/store/audit_columns.h').matchAll(/^AUDIT_COLUMN\(\w+, "?(\w+)"?,/gm)].map(([, key]) => key);

@@ -311,6 +311,17 @@ test('a typed digest is that of the task, also where a value is hidden and the d
   assert.equal((await approve(requestDigest.slice(0, 8))).decidedBy, 'admin');
 });
 
+test('the document of the API has the members of a task, and explains each', async (t) => {
+  const text = fs.readFileSync(new URL('../../docs/approving-api.md', import.meta.url), 'utf8');
+  const [, section] = /^## A task\n([^]*?)^## /m.exec(text);
+  const [example, json] = /^```json\n([^]*?)^```/m.exec(section);
+  const { admin, connect } = await stage(t, { rules: [['*', 'approve']] });
+  const { taskId } = await (await connect()).createTask('read', {});
+  const members = Object.keys(await admin.task(taskId));
+  assert.deepEqual(Object.keys(JSON.parse(json)).toSorted(), members.toSorted());
+  assert.deepEqual(members.filter((name) => !section.replace(example, '').includes(`\`${name}\``)), []);
+});
+
 test('a requestDigest is 64 hexadecimal digits of either case, and nothing that looks like them', async (t) => {
   const { admin, connect } = await stage(t, { rules: [['*', 'approve']] });
   const { taskId } = await (await connect()).createTask('read', { n: 1 });
