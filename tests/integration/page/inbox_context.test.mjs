@@ -214,6 +214,7 @@ test('an approval waits until the end of each part of the request was on screen;
   const many = [await ask({ arguments: { lines } }), await ask({ arguments: { a: 2, lines } })];
   for (const other of many) await row(other).locator('.pick').check();
   await page.locator('#selection-approve').click();
+  await page.locator('#decide[open]').waitFor(); // once both calls were read
   assert.equal(await isDisabled(confirm), true);
   for (const end of await page.locator('#dialog-list .end-of-request').all()) await end.scrollIntoViewIfNeeded();
   await confirm.click();
