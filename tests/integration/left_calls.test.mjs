@@ -116,3 +116,28 @@ test('notifications/cancelled ends the call at the server: open, left before, or
   assert.deepEqual(told(), [left.id, left.id, open.id]);
   assert.deepEqual((await admin.list()).tasks.map(({ id }) => id), [task.id]);
 });
+
+test('without sessions notifications/cancelled ends the one call of the token that has its id, and none where two have it', async (t) => {
+  const { upstream, admin, connect, held } = await stage(t, { upstream: { sessions: false }, config: { workers: 2, pseudo_tools: { wait: '30s' } } });
+  const client = (token) => connect({ ...PLAIN, token });
+  const leave = async (token, n, id) => {
+    const agent = await client(token);
+    agent.send('tools/call', slow(n), { id }).catch(() => {});
+    await until(() => held.some(({ params }) => params.arguments.n === n), `call ${n}`);
+    agent.close();
+    return until(async () => (await admin.list()).tasks.find((task) => task.arguments.n === n), `the task of call ${n}`);
+  };
+  const cancel = async (token, requestId) => {
+    const { length } = upstream.of('notifications/cancelled');
+    assert.equal((await (await client(token)).notify('notifications/cancelled', { requestId })).status, 202);
+    return (await upstream.received('notifications/cancelled', length + 1)).rpc.params;
+  };
+  const task = await leave('A', 1, 7);
+  assert.deepEqual(await cancel('B', 7), { requestId: 7 }); // as it came
+  assert.equal((await admin.task(task.id)).state, 'executing');
+  assert.deepEqual(await cancel('A', 7), { requestId: 7, reason: 'cancelled' });
+  assert.equal((await admin.inState(task.id, 'cancelled', 'completed', 'failed')).state, 'cancelled');
+  const two = [await leave('A', 2, 8), await leave('A', 3, 8)];
+  assert.deepEqual(await cancel('A', 8), { requestId: 8 });
+  for (const { id } of two) assert.equal((await admin.task(id)).state, 'executing');
+});

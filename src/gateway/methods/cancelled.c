@@ -78,6 +78,8 @@ static void deliver_cancellation(struct gateway_worker *worker, const void *mess
     bool by_request = cancellation->request_id.length > 0;
     if (by_request)
         detached_calls_cancel(worker, cancellation->key, cancellation->request_id);
+    if (cancellation->session.length == 0)
+        return; /* another client of the owner may wait for a request of the same id */
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
         if (is_meant(cancellation, call))
@@ -139,15 +141,16 @@ static void notify(struct call *call, struct str request_id)
     const struct cancellation cancellation = {str_from(call->source->id), str_from(call->session),
                                               str_from(call->owner), request_id, str_from(key)};
     broadcast_send(call->worker->gateway, &cancellation_kind, &cancellation);
-    tell_others(call, &cancellation);
+    if (call->session[0])
+        tell_others(call, &cancellation);
 }
 
 void cancelled_notify(struct call *call)
 {
     struct str id = json_member(call->envelope.params, "requestId");
     call_identify(call);
-    if (call->session[0] && id.length > 0)
-        notify(call, id); /* without a session another client's request may have the same id */
+    if (id.length > 0 && (call->session[0] || detached_call_takes_cancel(call)))
+        notify(call, id);
 }
 
 void cancelled_notify_all(struct call *call)

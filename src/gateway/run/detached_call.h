@@ -40,7 +40,8 @@ bool detached_call_asks_later(struct call *call, struct str method);
  * task that it has become. When the client leaves before, only the wait ends. */
 void detached_call_run(struct call *call, int64_t patience_ms);
 /* Whether a client's notifications/cancelled is about such a call, so that the gateway itself
- * notifies the server. After call_identify(). */
+ * notifies the server. Without a session only the one call of the owner that has this id is. After
+ * call_identify(). */
 bool detached_call_takes_cancel(const struct call *call);
 /* The client of this inbox_key_of_call() has given up the request: its calls on this worker end at
  * the server. A task ends as cancelled, unless a pending answer has named it. */

@@ -78,11 +78,12 @@ bool detached_call_takes_cancel(const struct call *call)
     char key[CLIENT_KEY_BYTES];
     struct buffer name;
     inbox_key_of_call(call, key);
-    if (!call->session[0] || id.length == 0)
+    if (!key[0] || id.length == 0)
         return false;
     buffer_init(&name);
     write_name(&name, str_from(key), id);
-    bool is_ours = quota_has(call->worker->gateway->detached, buffer_str(&name));
+    int64_t count = quota_count(call->worker->gateway->detached, buffer_str(&name));
     buffer_finish(&name);
-    return is_ours;
+    /* Without sessions, clients that share a token may use the same id for calls of their own. */
+    return call->session[0] ? count > 0 : count == 1;
 }

@@ -53,12 +53,18 @@ bool quota_take(struct quota *quota, struct str holder, int64_t most, int64_t mo
     return is_free;
 }
 
-bool quota_has(struct quota *quota, struct str holder)
+int64_t quota_count(struct quota *quota, struct str holder)
 {
     pthread_mutex_lock(&quota->lock);
-    bool has = map_get(quota->counts, holder) != NULL;
+    const int64_t *found = map_get(quota->counts, holder);
+    int64_t count = found ? *found : 0;
     pthread_mutex_unlock(&quota->lock);
-    return has;
+    return count;
+}
+
+bool quota_has(struct quota *quota, struct str holder)
+{
+    return quota_count(quota, holder) > 0;
 }
 
 void quota_give_back(struct quota *quota, struct str holder)

@@ -23,6 +23,7 @@ struct quota *quota_create(void);
 void quota_destroy(struct quota *quota); /* NULL is allowed */
 /* One more for `holder`; false: it has `most` already, or all together have `most_in_all`. */
 bool quota_take(struct quota *quota, struct str holder, int64_t most, int64_t most_in_all);
+int64_t quota_count(struct quota *quota, struct str holder);
 /* Whether `holder` has any. */
 bool quota_has(struct quota *quota, struct str holder);
 void quota_give_back(struct quota *quota, struct str holder);
