@@ -116,6 +116,26 @@ static const struct finding {
      "t.yaml:9:19: clients[0].match: V-009 \"[\": the class has no closing ]\n"
      "t.yaml:9:31: clients[0].tasks: \"maybe\" is not an answer; it may be auto, yes, no\n"
      "t.yaml:9:39: clients[1].match: V-009 the key is missing\n"},
+    {"clients: [{match: a, wait: 3, refusals: resut}, {match: b, wait: 3ms, refusals: [x]}]\n",
+     "t.yaml:9:28: clients[0].wait: \"3\": the number has no unit, such as the m of 10m\n"
+     "t.yaml:9:41: clients[0].refusals: \"resut\" is not a form of refusals; did you mean "
+     "\"result\"?\n"
+     "t.yaml:9:66: clients[1].wait: \"3ms\": the minimum is 100ms\n"
+     "t.yaml:9:81: clients[1].refusals: must be auto, error or result, but is a list\n"},
+    {"clients: [{match: a, wait: [1s], header: strict}, {match: b, headers: [x], rounds: 2}]\n",
+     "t.yaml:9:28: clients[0].wait: must be a duration, such as 10m, but is a list\n"
+     "t.yaml:9:34: clients[0].header: unknown key; did you mean \"headers\"?\n"
+     "t.yaml:9:71: clients[1].headers: must be strict or lenient, but is a list\n"
+     "t.yaml:9:76: clients[1].rounds: unknown key; known here: match, tasks, wait, refusals, "
+     "headers, pending_status\n"},
+    {"limits: {reply_bytes: [3], reply_byte: 3}\n",
+     "t.yaml:9:23: limits.reply_bytes: must be a size, such as 4MiB, but is a list\n"
+     "t.yaml:9:28: limits.reply_byte: unknown key; did you mean \"reply_bytes\"?\n"},
+    {"pseudo_tools: {promote: lef, only: [get_tasks], wait_max: 0s}\n",
+     "t.yaml:9:25: pseudo_tools.promote: \"lef\" is not a time; did you mean \"left\"?\n"
+     "t.yaml:9:37: pseudo_tools.only[0]: \"get_tasks\" is not one of these tools; did you mean "
+     "\"get_task\"?\n"
+     "t.yaml:9:59: pseudo_tools.wait_max: \"0s\": the minimum is 100ms\n"},
     {"clients: [{match: a, headers: lax}]\n",
      "t.yaml:9:31: clients[0].headers: \"lax\" is not a way to check headers; it may be strict, "
      "lenient\n"},

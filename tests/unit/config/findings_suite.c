@@ -100,6 +100,22 @@ static const struct finding {
      "unless they are meant for that server; write drop\n"
      "t.yaml:3:111: warning: sources[0].auth: with auth the token's subject owns, not the session; "
      "take `identity` out\n"},
+    /* pin and hide_flagged */
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/', pin: {tools: ask, prompt: warn, skills: "
+          "[warn]}, hide_flagged: 1}\n"
+          "  - {id: of, kind: mcp, url: 'http://h/', pin: approve, hide_flagged: [x]}\n" GOVERNANCE,
+     "t.yaml:3:56: sources[0].pin.tools: \"ask\" is not an answer to a change; it may be off, "
+     "warn, "
+     "approve\n"
+     "t.yaml:3:61: sources[0].pin.prompt: unknown key; did you mean \"prompts\"?\n"
+     "t.yaml:3:83: sources[0].pin.skills: must be off, warn or approve, but is a list\n"
+     "t.yaml:3:106: sources[0].hide_flagged: \"1\": must be true or false\n"
+     "t.yaml:4:48: sources[1].pin: must be a mapping\n"
+     "t.yaml:4:71: sources[1].hide_flagged: must be true or false, but is a list\n"},
+    {HEAD "  - {id: up, kind: mcp, url: 'http://h/', pin: {tools: approve}}\n" GOVERNANCE
+          "approval: {one: {timeout: 10m}, two: {timeout: 10m}}\n",
+     "t.yaml:3:56: sources[0].pin.tools: there are several workflows, and a change has none that "
+     "decides; name one of them default\n"},
     /* identity */
     {HEAD "  - {id: up, kind: mcp, url: 'http://h/', identity: anonymus}\n"
           "  - {id: of, kind: mcp, url: 'http://h/', identity: [anonymous]}\n"
