@@ -4,6 +4,7 @@
  */
 #include "internal.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,8 @@ struct inbox {
     size_t count, capacity;
     struct map *stacks; /* entries by their keys; borrowed */
     int64_t now_ms;
-    size_t waiting, matching;
+    int64_t waiting;
+    size_t matching;
     size_t start, end; /* the page */
     size_t checked;    /* so many of its rows can be written */
 };
@@ -56,7 +58,7 @@ static void empty(struct inbox *inbox)
     }
     map_destroy(inbox->stacks, NULL);
     inbox->stacks = NULL;
-    inbox->count = inbox->waiting = inbox->matching = 0;
+    inbox->count = inbox->matching = 0;
 }
 
 static void destroy(struct inbox *inbox)
@@ -96,11 +98,6 @@ static bool has_text(const struct inbox *inbox, const struct task *task)
     return has;
 }
 
-static bool fits(struct str wanted, struct str value)
-{
-    return wanted.length == 0 || str_equal(wanted, value);
-}
-
 static bool is_of_stack(const struct inbox *inbox, const struct task *task)
 {
     char key[DIGEST_HEX_BYTES];
@@ -110,13 +107,11 @@ static bool is_of_stack(const struct inbox *inbox, const struct task *task)
     return str_equal(inbox->query.stack, str_from(key));
 }
 
+/* Conditions that are not in the store's statement. */
 static bool matches(const struct inbox *inbox, const struct task *task, struct str risk)
 {
     const struct inbox_query *query = &inbox->query;
-    return fits(query->source, str_from(task->source)) && fits(query->tool, str_from(task->tool)) &&
-           fits(query->workflow, str_from(task->workflow)) &&
-           fits(query->principal, str_from(task->principal)) && fits(query->risk, risk) &&
-           is_of_stack(inbox, task) &&
+    return (query->risk.length == 0 || str_equal(query->risk, risk)) && is_of_stack(inbox, task) &&
            (!query->is_mine || task_filter_waits_for(task, &inbox->view)) &&
            (query->text.length == 0 || has_text(inbox, task));
 }
@@ -207,7 +202,6 @@ static bool look(void *context, const struct task *task)
     if (task_due(task, inbox->now_ms, &due))
         return false;
     struct str risk = brief_risk(task).risk;
-    inbox->waiting++;
     if (matches(inbox, task, risk)) {
         inbox->matching++;
         take(inbox, (struct task *)task, risk);
@@ -241,8 +235,8 @@ static void write_page(const struct inbox *inbox, struct buffer *body)
         row_json_key(entry->first, entry->stack.key);
         row_json_write(body, entry->first, &entry->stack, &inbox->view);
     }
-    buffer_append_format(body, "],\"waiting\":%zu,\"matching\":%zu,\"nextCursor\":", inbox->waiting,
-                         inbox->matching);
+    buffer_append_format(body, "],\"waiting\":%" PRId64 ",\"matching\":%zu,\"nextCursor\":",
+                         inbox->waiting, inbox->matching);
     if (inbox->end < inbox->count) {
         const struct entry *last = inbox->entries[inbox->end - 1];
         struct inbox_place place = {.order = inbox->query.order, .key = last->key};
@@ -322,6 +316,7 @@ static void answer_list(void *context, const struct store_reply *reply)
         answer_failed(inbox, reply);
         return;
     }
+    inbox->waiting = reply->waiting;
     choose_page(inbox);
     check_rows(inbox);
 }
@@ -341,11 +336,15 @@ void inbox_list(const struct request *request)
     inbox->pending = pending_reply_create(request);
     inbox->view = pending_reply_view(inbox->pending);
     inbox->now_ms = clock_now_ms();
-    const struct store_task_query all = {.is_of_waiting = true,
-                                         .limit = 1,
-                                         .most_bytes = SIZE_MAX,
-                                         .accepts = look,
-                                         .context = inbox};
-    store_task_list(request->admin->store, &all,
+    const struct store_task_query waiting = {.is_of_waiting = true,
+                                             .source = query.source,
+                                             .tool = query.tool,
+                                             .workflow = query.workflow,
+                                             .principal = query.principal,
+                                             .limit = 1,
+                                             .most_bytes = SIZE_MAX,
+                                             .accepts = look,
+                                             .context = inbox};
+    store_task_list(request->admin->store, &waiting,
                     (struct store_call){request->admin->loop, answer_list, inbox});
 }

@@ -45,14 +45,6 @@ struct limited_change {
     int64_t tasks, pending, bytes;
 };
 
-/* A task that has ended, as what counts outcomes asks for it. The name is valid during the visit.
- */
-struct ended_task {
-    struct str tool;
-    enum task_state state;
-    int64_t approved_ms, ended_ms; /* approved_ms: 0: nobody approved it */
-};
-
 /* A replica that a task lives with, in one of its epochs. */
 struct keeper {
     const char *replica;
@@ -113,8 +105,12 @@ struct task_rows {
     /* At most `limit` tasks in the order that the query asks for, without request and outcome. */
     bool (*list)(struct database *database, const struct store_task_query *query, size_t limit,
                  task_visitor visit, void *context);
-    /* All that wait for a decision, in no order, without any long text. */
-    bool (*list_waiting)(struct database *database, task_visitor visit, void *context);
+    /* All that wait for a decision and have source, tool, workflow and principal of the query, in
+     * no order, without any long text. */
+    bool (*list_waiting)(struct database *database, const struct store_task_query *query,
+                         task_visitor visit, void *context);
+    /* All that wait for a decision, and are not due. */
+    bool (*count_waiting)(struct database *database, int64_t now_ms, int64_t *count);
 };
 
 struct session_rows {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "taskgate/store/tally.h"
+#include "taskgate/task/task.h"
 
 struct database;
 
@@ -10,6 +11,14 @@ struct tally_key {
     const char *source;
     struct str tool;
     const char *owner;
+};
+
+/* A task that has ended, as what counts outcomes asks for it. The name is valid during the visit.
+ */
+struct ended_task {
+    struct str tool;
+    enum task_state state;
+    int64_t approved_ms, ended_ms; /* approved_ms: 0: nobody approved it */
 };
 
 /* The outcomes of calls. Readers add to what is empty. */

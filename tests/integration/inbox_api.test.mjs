@@ -69,6 +69,9 @@ for (const database of ['SQLite', 'PostgreSQL']) {
     assert.deepEqual(await of({ source: 'none' }), []);
     assert.deepEqual(await of({ risk: 'low' }), [long]);
     assert.deepEqual(await of({ principal: all.rows[3].principal }), [other]);
+    const some = await inbox({ tool: 'run', workflow: 'default', source: all.rows[0].source });
+    assert.deepEqual([some.waiting, some.matching], [7, 4], 'all are counted');
+    assert.deepEqual((await inbox({ stack: all.rows[2].stack, tool: 'run' })).matching, 3);
     assert.deepEqual([await of({ q: 'needle' }), await of({ q: 'DROPS' }), await of({ q: '4111' })], [[ids.run[0]], [drop], []]);
     assert.deepEqual([(await of({ mine: 'true' }, alice)).length, (await of({ mine: 'true' })).length], [5, 0]);
     for (const sort of ['expiry', 'age', 'risk']) {

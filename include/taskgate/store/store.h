@@ -95,6 +95,7 @@ struct store_reply {
     bool has_more;             /* list: there are older ones, behind */
     int64_t last_sequence;     /* the last row that was looked at, and */
     int64_t last_decide_by_ms; /* list: its deadline; INT64_MAX where it has none */
+    int64_t waiting;           /* list of those that wait: all, whatever the query asks for */
     const struct store_session *session;
     const struct store_sign_in *sign_in;
     const struct store_audit_entry *audit; /* audit list */
@@ -258,8 +259,9 @@ struct store_task_query {
     /* In the order below only rows behind this one; 0: from the first. */
     int64_t behind_sequence, behind_decide_by_ms;
     enum store_task_order order;
-    /* All that wait for a decision, in no order, whatever the members above say, and without any
-     * long text: for a filter that counts them. There are limits.pending_total of them at most. */
+    /* All that wait for a decision, in no order and without any long text: for a filter that counts
+     * them. Of the members above source, tool, workflow and principal hold. There are
+     * limits.pending_total of them at most. */
     bool is_of_waiting;
     size_t limit;
     /* Arguments longer than this are left out: "" in the answer, which no arguments are. So are

@@ -3,6 +3,9 @@
 
 #include "waiting_columns.h"
 
+/* As the index taskgate_task_by_decide_by has it: a task without a deadline is the last. */
+#define DECIDE_BY_KEY "(CASE WHEN decide_by_ms = 0 THEN 9223372036854775807 ELSE decide_by_ms END)"
+
 /*
  * A task: COLUMN(kind, column, field). TEXT is a text that the task owns, FIXED an array in it, and
  * STATE, FAILURE and OUTCOME are its numbers of these types.

@@ -38,7 +38,8 @@ bool postgres_task_insert(struct database *database, const struct task *task,
 enum row_result postgres_task_move(struct database *database, const struct task *task,
                                    enum task_state from, bool with_outcome);
 bool postgres_task_end_request(struct database *database, struct task *task, bool is_redacted);
-bool postgres_task_list_waiting(struct database *database, task_visitor visit, void *context);
+bool postgres_task_list_waiting(struct database *database, const struct store_task_query *query,
+                                task_visitor visit, void *context);
 bool postgres_task_edit(struct database *database, const struct task *task);
 bool postgres_task_set_votes(struct database *database, const struct task *task);
 bool postgres_task_set_grant(struct database *database, const struct task *task);

@@ -100,7 +100,11 @@ STATEMENT_ROW(TASK_PURGE,
     " (SELECT ctid FROM taskgate_task WHERE purge_ms <= $1 ORDER BY purge_ms LIMIT $2))"
     " RETURNING bytes) SELECT coalesce(sum(bytes), 0)::bigint, count(*) FROM gone")
 STATEMENT_ROW(TASK_WAITING,
-    "SELECT sequence" WAITING_COLUMNS("shown") " FROM taskgate_task WHERE state = 0")
+    "SELECT sequence" WAITING_COLUMNS("shown") " FROM taskgate_task WHERE state = 0"
+    " AND ($1 = '' OR source = $1) AND ($2 = '' OR tool = $2) AND ($3 = '' OR workflow = $3)"
+    " AND ($4 = '' OR principal = $4)")
+STATEMENT_ROW(TASK_WAITING_COUNT,
+    "SELECT count(*) FROM taskgate_task WHERE state = 0 AND " DECIDE_BY_KEY " > $1")
 STATEMENT_ROW(TASK_WAITS,
     "SELECT workflow, min(created_ms),"
     " max(($1 - created_ms) * 1000000 / greatest(decide_by_ms - created_ms, 1))"

@@ -50,6 +50,12 @@ static enum row_result hand_over_ended(struct database *database, const char *ow
     return result;
 }
 
+static bool count_waiting(struct database *database, int64_t now_ms, int64_t *count)
+{
+    return rows_take_number(
+        connection_read(database, STATEMENT_TASK_WAITING_COUNT, VALUES(NUMBER(now_ms))), count);
+}
+
 static bool forget_limited(struct database *database)
 {
     return connection_write(database, STATEMENT_LIMITED_PURGE, NO_VALUES);
@@ -165,4 +171,5 @@ const struct task_rows postgres_task_rows = {
     .find_waits = find_waits,
     .list = postgres_task_list,
     .list_waiting = postgres_task_list_waiting,
+    .count_waiting = count_waiting,
 };

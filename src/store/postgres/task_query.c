@@ -6,9 +6,6 @@
 #include "rows.h"
 #include "taskgate/core/buffer.h"
 
-/* As the index taskgate_task_by_decide_by has it: a task without a deadline is the last. */
-#define DECIDE_BY_KEY "(CASE WHEN decide_by_ms = 0 THEN 9223372036854775807 ELSE decide_by_ms END)"
-
 /* SQL and its values, which are numbered as they come. */
 struct listing {
     const struct store_task_query *query;
@@ -157,9 +154,12 @@ static bool visit_all(PGresult *rows, struct task *(*read)(const PGresult *rows,
     return is_read;
 }
 
-bool postgres_task_list_waiting(struct database *database, task_visitor visit, void *context)
+bool postgres_task_list_waiting(struct database *database, const struct store_task_query *query,
+                                task_visitor visit, void *context)
 {
-    return visit_all(connection_read(database, STATEMENT_TASK_WAITING, NO_VALUES),
+    return visit_all(connection_read(database, STATEMENT_TASK_WAITING,
+                                     VALUES(STRING(query->source), STRING(query->tool),
+                                            STRING(query->workflow), STRING(query->principal))),
                      task_row_read_waiting, visit, context);
 }
 

@@ -1,6 +1,9 @@
 /* Columns that several statements select, in the order in which their readers take them. */
 #pragma once
 
+/* As the index task_by_decide_by has it: a task without a deadline is the last. */
+#define DECIDE_BY_KEY "iif(decide_by_ms = 0, 9223372036854775807, decide_by_ms)"
+
 /* Of the audit trail: as enum audit_column. */
 #define AUDIT_COLUMNS                                                                              \
     "actor_name, actor_kind, arguments_digest, at_ms, decision, definition_digest, event,"         \

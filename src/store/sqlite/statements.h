@@ -67,7 +67,11 @@ STATEMENT_ROW(TASK_HAND_OVER_ENDED,
     " RETURNING tool, state, iif(execute_by_ms > 0, decided_ms, 0), ended_ms")
 STATEMENT_ROW(TASK_WAITING,
     "SELECT sequence" WAITING_COLUMNS("coalesce((SELECT shown FROM task_request"
-    " WHERE task_request.task = task.sequence), '')") " FROM task WHERE state = 0")
+    " WHERE task_request.task = task.sequence), '')") " FROM task WHERE state = 0"
+    " AND (?1 = '' OR source = ?1) AND (?2 = '' OR tool = ?2) AND (?3 = '' OR workflow = ?3)"
+    " AND (?4 = '' OR principal = ?4)")
+STATEMENT_ROW(TASK_WAITING_COUNT,
+    "SELECT count(*) FROM task WHERE state = 0 AND " DECIDE_BY_KEY " > ?1")
 /* The purges: ?1 is the time, ?2 the most rows. */
 STATEMENT_ROW(TASK_PURGE,
     "DELETE FROM task WHERE sequence IN"

@@ -50,6 +50,13 @@ static enum row_result hand_over_ended(struct database *database, const char *ow
     return result;
 }
 
+static bool count_waiting(struct database *database, int64_t now_ms, int64_t *count)
+{
+    sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_WAITING_COUNT);
+    sqlite3_bind_int64(row, 1, now_ms);
+    return rows_read_number(row, count);
+}
+
 static bool forget_limited(struct database *database)
 {
     return database_simple(database, STATEMENT_LIMITED_PURGE);
@@ -123,4 +130,5 @@ const struct task_rows sqlite_task_rows = {
     .find_waits = find_waits,
     .list = task_rows_list,
     .list_waiting = task_rows_list_waiting,
+    .count_waiting = count_waiting,
 };

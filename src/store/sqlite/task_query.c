@@ -1,11 +1,9 @@
 /* Lists of tasks by conditions and in orders that vary. */
 #include <stdio.h>
 
+#include "columns.h"
 #include "task_rows.h"
 #include "taskgate/core/buffer.h"
-
-/* As the index task_by_decide_by has it: a task without a deadline is the last. */
-#define DECIDE_BY_KEY "iif(decide_by_ms = 0, 9223372036854775807, decide_by_ms)"
 
 static bool is_by_deadline(const struct store_task_query *query)
 {
@@ -154,9 +152,14 @@ static bool visit_all(sqlite3_stmt *row, struct task *(*read)(sqlite3_stmt *row)
     return code == SQLITE_DONE;
 }
 
-bool task_rows_list_waiting(struct database *database, task_visitor visit, void *context)
+bool task_rows_list_waiting(struct database *database, const struct store_task_query *query,
+                            task_visitor visit, void *context)
 {
     sqlite3_stmt *row = database_statement(database, STATEMENT_TASK_WAITING);
+    database_bind_str(row, 1, query->source);
+    database_bind_str(row, 2, query->tool);
+    database_bind_str(row, 3, query->workflow);
+    database_bind_str(row, 4, query->principal);
     bool done = visit_all(row, task_rows_read_waiting, visit, context);
     database_release(row);
     return done;

@@ -39,7 +39,8 @@ bool task_rows_set_votes(struct database *database, const struct task *task);
 bool task_rows_set_grant(struct database *database, const struct task *task);
 bool task_rows_set_upstream(struct database *database, const struct task *task);
 bool task_rows_set_message(struct database *database, const struct task *task);
-bool task_rows_list_waiting(struct database *database, task_visitor visit, void *context);
+bool task_rows_list_waiting(struct database *database, const struct store_task_query *query,
+                            task_visitor visit, void *context);
 bool task_rows_set_reach(struct database *database, const struct task *task);
 bool task_rows_list(struct database *database, const struct store_task_query *query, size_t limit,
                     task_visitor visit, void *context);

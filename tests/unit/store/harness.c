@@ -47,6 +47,7 @@ static void keep_answer(void *context, const struct store_reply *reply)
     answer->task = reply->task ? task_ref(reply->task) : NULL;
     answer->task_count = reply->task_count;
     answer->has_more = reply->has_more;
+    answer->waiting = reply->waiting;
     answer->has_promised = reply->has_promised;
     for (size_t i = 0; i < reply->task_count; i++) {
         answer->tasks[i] = task_ref(reply->tasks[i]);

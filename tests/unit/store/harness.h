@@ -78,6 +78,7 @@ struct answer {
     int64_t sequences[64];
     size_t task_count;
     bool has_more, has_promised;
+    int64_t waiting;
     int64_t last_sequence, last_decide_by_ms;
     char *session_text; /* the session's fields, joined by '|' */
     char *audit_text;   /* one line per entry: event from>to kind name reason */

@@ -52,6 +52,7 @@ static const struct plans_row small_tables[] = {
 static const struct plans_row statements[] = {
     {"TASK_OF_SESSION", "the tasks of one owner that wait or run: limits.pending_per_principal"},
     {"TASK_WAITING", "the tasks that wait: limits.pending_total"},
+    {"TASK_WAITING_COUNT", "places of an index, of the tasks that wait"},
     {"TASK_WAITS", "the tasks that wait: limits.pending_total; at most every 5 s"},
     {"CLAIM_LOST", "the tasks that are executed now"},
     {"HOME_LOST_TASKS", "the failed tasks of one session"},
@@ -199,18 +200,26 @@ START_TEST(no_statement_costs_more_as_the_tables_grow)
 }
 END_TEST
 
-/* Operators' pages ask for these again and again, and few definitions are among them. */
-START_TEST(the_definitions_to_look_at_have_an_index)
+static void expect_step(const char *name, const char *text)
 {
-    size_t i = plans_find(all, PLANS_COUNT(all), "DEFINITION_PAGE_WATCHED");
+    size_t i = plans_find(all, PLANS_COUNT(all), name);
     ck_assert_uint_lt(i, PLANS_COUNT(all));
     char *sql = memory_format("EXPLAIN QUERY PLAN %s", all[i].text);
     sqlite3_stmt *plan = NULL;
     ck_assert_int_eq(sqlite3_prepare_v2(database->handle, sql, -1, &plan, NULL), SQLITE_OK);
     ck_assert_int_eq(sqlite3_step(plan), SQLITE_ROW);
-    ck_assert_ptr_nonnull(strstr((const char *)sqlite3_column_text(plan, 3), "definition_watched"));
+    ck_assert_ptr_nonnull(strstr((const char *)sqlite3_column_text(plan, 3), text));
     sqlite3_finalize(plan);
     free(sql);
+}
+
+/* Operators' pages ask for these again and again: few definitions are among the ones to look at,
+ * and the calls that wait are among many that do not. */
+START_TEST(pages_ask_for_rows_of_an_index)
+{
+    expect_step("DEFINITION_PAGE_WATCHED", "definition_watched");
+    expect_step("TASK_WAITING", "USING INDEX task_by_");
+    expect_step("TASK_WAITING_COUNT", "USING INDEX task_by_decide_by (state=? AND <expr>>?)");
 }
 END_TEST
 
@@ -335,7 +344,7 @@ int main(void)
     TCase *tests = tcase_create("plans");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, no_statement_costs_more_as_the_tables_grow);
-    tcase_add_test(tests, the_definitions_to_look_at_have_an_index);
+    tcase_add_test(tests, pages_ask_for_rows_of_an_index);
     tcase_add_test(tests, no_list_costs_more_as_the_tables_grow);
     tcase_add_test(tests, the_tally_costs_no_more_as_the_trail_grows);
     tcase_add_test(tests, no_command_sorts_what_grows);

@@ -162,6 +162,7 @@ END_TEST
 struct filter {
     sem_t *begins, *gate; /* it posts one and waits for the other at the start; NULL: neither */
     const char *overdue;  /* SQL, when a task is seen; NULL: none */
+    struct str tool;      /* empty: any */
     size_t begun, seen;
 };
 
@@ -186,12 +187,42 @@ static bool look(void *context, const struct task *task)
 static void list_waiting(struct filter *filter, struct answer *answer)
 {
     const struct store_task_query all = {.is_of_waiting = true,
+                                         .tool = filter->tool,
                                          .limit = 1,
                                          .most_bytes = SIZE_MAX,
                                          .accepts = look,
                                          .context = filter};
     store_task_list(bench.store, &all, bench_call(bench.loop, answer));
 }
+
+START_TEST(those_that_wait_are_read_by_conditions_and_all_counted)
+{
+    static const char *const tools[] = {"drop", "drop", "read", "drop"};
+    struct task *tasks[4];
+    for (size_t i = 0; i < 4; i++) {
+        tasks[i] = new_task("anonymous");
+        task_set_text(&tasks[i]->tool, str_from(tools[i]));
+        tasks[i] = create_task(&bench, tasks[i]);
+    }
+    task_unref(move_task(&bench, tasks[0]->id, &(struct task_change){.to = TASK_REJECTED}));
+    const struct {
+        struct str tool;
+        size_t seen;
+    } cases[] = {{STR("drop"), 2}, {STR("read"), 1}, {STR("dro"), 0}, {STR_EMPTY, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct filter filter = {.tool = cases[i].tool};
+        struct answer answer = {0};
+        list_waiting(&filter, &answer);
+        bench_wait(bench.loop, &answer);
+        ck_assert_int_eq(answer.status, STORE_OK);
+        ck_assert_uint_eq(filter.seen, cases[i].seen);
+        ck_assert_int_eq(answer.waiting, 3);
+        answer_finish(&answer);
+    }
+    for (size_t i = 0; i < 4; i++)
+        task_unref(tasks[i]);
+}
+END_TEST
 
 /* A shared database is only read until something has to be written. */
 START_TEST(a_list_that_is_read_once_more_begins_again)
@@ -229,6 +260,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, the_limit_of_all_holds_among_them);
+    tcase_add_test(tests, those_that_wait_are_read_by_conditions_and_all_counted);
     tcase_add_test(tests, the_limit_of_an_owner_holds_among_them);
     tcase_add_test(tests, the_bytes_of_those_before_count);
     tcase_add_test(tests, one_that_fails_leaves_the_others_whole);
