@@ -19,6 +19,7 @@
 #include "pending_reply.h"
 #include "reply.h"
 #include "row_json.h"
+#include "search.h"
 #include "task_filter.h"
 
 /* A row: the calls of one key, or one call of the stack that is asked for. */
@@ -91,9 +92,7 @@ static bool has_text(const struct inbox *inbox, const struct task *task)
         buffer_append(&all, brief.arguments);
     }
     buffer_append_char(&all, '\0');
-    char *text = memory_copy_str(inbox->query.text);
-    bool has = strcasestr(all.bytes, text) != NULL;
-    free(text);
+    bool has = search_finds(all.bytes, inbox->query.text);
     buffer_finish(&all);
     return has;
 }

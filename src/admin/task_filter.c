@@ -11,6 +11,7 @@
 #include "taskgate/notify/shown.h"
 
 #include "rights.h"
+#include "search.h"
 #include "voter.h"
 
 /* Copies of all that is asked for: the request is over before the store's thread is done. */
@@ -66,7 +67,7 @@ static bool has_text(const struct filter *filter, const struct task *task)
     buffer_append(&all, buffer_str(&summary));
     buffer_finish(&summary);
     buffer_append_char(&all, '\0');
-    bool has = strcasestr(all.bytes, filter->text) != NULL;
+    bool has = search_finds(all.bytes, str_from(filter->text));
     buffer_finish(&all);
     return has;
 }

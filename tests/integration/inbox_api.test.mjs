@@ -72,6 +72,9 @@ for (const database of ['SQLite', 'PostgreSQL']) {
     const some = await inbox({ tool: 'run', workflow: 'default', source: all.rows[0].source });
     assert.deepEqual([some.waiting, some.matching], [7, 4], 'all are counted');
     assert.deepEqual((await inbox({ stack: all.rows[2].stack, tool: 'run' })).matching, 3);
+    const words = await inbox({ q: ' run  NEEDLE ' });
+    assert.deepEqual([words.rows.map(({ id }) => id), words.matching, (await inbox({ q: 'needle drops' })).matching], [[ids.run[0]], 3, 0], 'each word');
+    assert.deepEqual((await alice.list({ q: 'needle run' })).tasks.map(({ id }) => id), ids.run.toReversed());
     assert.deepEqual([await of({ q: 'needle' }), await of({ q: 'DROPS' }), await of({ q: '4111' })], [[ids.run[0]], [drop], []]);
     assert.deepEqual([(await of({ mine: 'true' }, alice)).length, (await of({ mine: 'true' })).length], [5, 0]);
     for (const sort of ['expiry', 'age', 'risk']) {
