@@ -96,7 +96,10 @@ export async function everyCall(parameters) {
   };
   if (parameters.stack) return each({});
   const calls = [];
-  for (const row of await each({})) calls.push(...(row.count > 1 ? await each({ stack: row.stack }) : [row]));
+  for (const row of await each({})) {
+    const { stack, source, tool, workflow } = row;
+    calls.push(...(row.count > 1 ? await each({ stack, source, tool, workflow }) : [row]));
+  }
   return calls;
 }
 

@@ -36,11 +36,11 @@ export const filter = {
     return filter.words.length > 0 || byId('filter-mine').checked || CHOICES.some((name) => byId(`filter-${name}`).value !== '');
   },
 
-  /** Whether a task is asked for. Every word of the search must be somewhere in it. */
-  accepts(task) {
+  /** Whether a task is asked for. Every word of the search must be somewhere in it, unless the gateway has found it there. */
+  accepts(task, isFound = false) {
     if (CHOICES.some((name) => byId(`filter-${name}`).value !== '' && task[name] !== byId(`filter-${name}`).value)) return false;
     if (byId('filter-mine').checked && !may(task, 'approve')) return false;
-    return filter.words.every((word) => textOf(task).includes(word));
+    return isFound || filter.words.every((word) => textOf(task).includes(word));
   },
 
   /** The same question to the API, for the decided ones; what it cannot ask, accepts() asks. */
@@ -52,11 +52,10 @@ export const filter = {
     return asked;
   },
 
-  /** The same question to the inbox. It looks for one word, and accepts() for the others. */
+  /** The same question to the inbox. */
   inboxParameters() {
     const asked = {};
-    const [word] = filter.words.toSorted((a, b) => b.length - a.length);
-    if (word) asked.q = word;
+    if (filter.words.length > 0) asked.q = filter.words.join(' ');
     for (const name of CHOICES) if (byId(`filter-${name}`).value) asked[name] = byId(`filter-${name}`).value;
     if (byId('filter-mine').checked) asked.mine = 'true';
     return asked;

@@ -2,6 +2,7 @@
 // how many calls it has, and which one runs out first; the others are known once somebody opens it.
 import { inboxPage } from './api.js';
 import { filter } from './filter.js';
+import { Recount } from './recount.js';
 import { Stack } from './stack.js';
 import { bySoonest } from './votes.js';
 
@@ -10,8 +11,8 @@ const FEW = 5;
 // More lines than that only make a page slow.
 const WINDOW = 400;
 const STACK_PAGE = 200;
-const COUNT_MS = 200; // events of a stack are counted together
-const REFRESH_MS = 30; // and shown together
+const REFRESH_MS = 30; // events are shown together
+const MOST_ENDED = 10_000;
 
 const hasHover = matchMedia('(hover: hover)');
 const TOUCH_REST_MS = 10_000;
@@ -30,12 +31,14 @@ export class Inbox {
     this.settled = settled;
     this.arranged = () => (arranged(), this.showArrange());
     this.failed = failed;
-    this.tasks = new Map(); // id -> task that waits and is known
+    this.rows = new Map(); // id -> row of a call that waits and is known
+    this.found = new Set(); // ids that the gateway has found for the search as it is now
+    this.question = Symbol(); // another one when the search or a filter has changed
     this.counts = new Map(); // key of a stack -> its calls
     this.waiting = this.matching = 0; // all calls, and those that the filter leaves
     this.cursor = null; // of the next page of rows
     this.members = new Set(); // ids of calls of stacks that somebody has opened
-    this.counting = new Map(); // key of a stack -> timer
+    this.recount = new Recount(this);
     this.lingering = new Map(); // id -> row that is decided, and still stands in the list
     this.stacks = new Map(); // key -> Stack
     this.limit = WINDOW;
@@ -61,7 +64,9 @@ export class Inbox {
   }
 
   clear() {
-    this.tasks.clear();
+    this.rows.clear();
+    this.found.clear();
+    this.recount.clear();
     this.lingering.clear();
     this.fresh = 0;
     this.stacks.clear();
@@ -75,15 +80,15 @@ export class Inbox {
 
   /** Replaces all by a page of rows. `decided`: those that were decided lately. */
   replace(page, decided = []) {
-    const tasks = new Map(page.rows.map((task) => [task.id, task]));
+    const present = new Set(page.rows.map(({ id }) => id));
     this.adopt(page);
     if (this.isHeld()) {
-      for (const id of [...this.tasks.keys()]) if (!tasks.has(id)) this.tasks.delete(id);
-      for (const task of decided) if (!tasks.has(task.id)) this.linger(task);
-      for (const task of tasks.values()) this.place(this.rowOf(task).task);
+      for (const id of [...this.rows.keys()]) if (!present.has(id)) this.rows.delete(id);
+      for (const task of decided) if (!present.has(task.id)) this.linger(task);
+      for (const task of page.rows) this.place(this.rowOf(task));
       this.refreshStacks();
     } else {
-      this.tasks = tasks;
+      this.rows = new Map(page.rows.map((task) => [task.id, this.rowOf(task)]));
       this.tidy();
     }
     for (const stack of this.stacks.values()) if (stack.isOpen) this.load(stack);
@@ -92,37 +97,50 @@ export class Inbox {
   adopt({ rows, waiting, matching, nextCursor }) {
     this.counts = new Map();
     this.ended = new Set();
+    this.found = new Set(rows.map(({ id }) => id));
     for (const { stack, count } of rows) this.counts.set(stack, count);
     [this.waiting, this.matching, this.cursor] = [waiting, matching, nextCursor];
   }
 
-  place(task) {
-    const isNew = !this.tasks.has(task.id);
-    this.tasks.set(task.id, task);
-    if (isNew) this.add(task);
+  place(row) {
+    const isNew = !this.rows.has(row.id);
+    this.rows.set(row.id, row);
+    if (isNew) this.add(row.task);
+  }
+
+  /** The search or a filter has changed: shows what is known to fit, until search() has asked. */
+  narrow() {
+    this.question = Symbol();
+    this.found.clear();
+    this.arrange();
   }
 
   /** Asks for what the search and the filters want. The answer to an older question is not used. */
   async search() {
-    const asked = (this.asked = Symbol());
+    const { question } = this;
     let page;
     for (let tries = 0, before; before !== this.changes && tries < 3; tries += 1) {
       before = this.changes;
       page = await inboxPage(filter.inboxParameters());
-      if (this.asked !== asked) return;
+      if (this.question !== question) return;
     }
     const { ended } = this;
     this.adopt(page);
     this.ended = ended;
-    this.tasks = new Map(page.rows.filter(({ id }) => !ended.has(id)).map((task) => [task.id, task]));
+    this.rows = new Map(page.rows.filter(({ id }) => !ended.has(id)).map((task) => [task.id, this.rowOf(task)]));
     this.tidy();
     for (const stack of this.stacks.values()) if (stack.isOpen) this.load(stack);
+  }
+
+  /** Whether a call that is known here is asked for. */
+  accepts(task) {
+    return filter.accepts(task, this.found.has(task.id));
   }
 
   /* ---- counts ---- */
 
   knownOf(key) {
-    return [...this.tasks.values()].filter((task) => task.stack === key);
+    return [...this.rows.values()].filter((row) => row.task.stack === key).sort((a, b) => bySoonest(a.task, b.task));
   }
 
   /* A call that is not known may be a new one, or one of a stack whose other calls were not asked for. */
@@ -130,39 +148,50 @@ export class Inbox {
     return (this.counts.get(task.stack) ?? 0) <= this.knownOf(task.stack).length && filter.accepts(task);
   }
 
-  changeCount(key, change) {
-    const count = Math.max(0, (this.counts.get(key) ?? 0) + change);
-    if (count === 0) this.counts.delete(key);
-    else this.counts.set(key, count);
+  changeCount(task, change) {
+    const count = Math.max(0, (this.counts.get(task.stack) ?? 0) + change);
+    this.setCount(task.stack, count);
     this.waiting = Math.max(0, this.waiting + change);
     this.matching = Math.max(0, this.matching + change);
-    if (change < 0 && count > 0 && this.knownOf(key).length === 0) this.recount(key);
+    if (change < 0 && count > 0 && this.knownOf(task.stack).length === 0) this.recount.add(task);
   }
 
-  /** Counts a stack anew, soon. */
-  recount(key) {
-    if (this.counting.has(key)) return;
-    this.counting.set(key, setTimeout(() => (this.counting.delete(key), this.count(key).catch(() => {})), COUNT_MS)); // a lost connection asks again for all
+  setCount(key, count) {
+    if (count === 0) this.counts.delete(key);
+    else this.counts.set(key, count);
   }
 
-  async count(key) {
-    const before = this.changes;
-    const [{ matching }, page] = await Promise.all([inboxPage({ ...filter.inboxParameters(), limit: 1 }), inboxPage({ ...filter.inboxParameters(), stack: key, limit: this.stacks.get(key)?.isOpen ? STACK_PAGE : 1 })]);
-    this.matching = matching;
-    this.take(key, page);
-    if (this.changes !== before) this.recount(key);
+  /** A page of the calls of a stack, as far as the search wants them. `task`: one of them. */
+  pageOf({ stack, source, tool, workflow }, more) {
+    return inboxPage({ stack, source, tool, workflow, ...filter.inboxParameters(), ...more });
   }
 
-  /* The calls of a stack: the first ones, or all. */
-  take(key, { rows: given, waiting, matching, nextCursor }, isMore = false) {
-    const rows = given.filter(({ id }) => !this.ended.has(id));
+  /** A stack for the API. With these the gateway reads no others than they have. */
+  placeOf({ key, task: { source, tool, workflow } }) {
+    return { stack: key, source, tool, workflow };
+  }
+
+  takePage(key, { rows, waiting, matching, nextCursor }, isMore = false) {
+    this.matching = filter.isOn ? this.matching + matching - (this.counts.get(key) ?? 0) : waiting;
     this.waiting = waiting;
-    if (matching > 0) this.counts.set(key, matching);
-    else this.counts.delete(key);
-    const first = rows[0];
+    this.take(key, rows, matching, nextCursor !== null, isMore);
+    this.show();
+  }
+
+  /** The calls of a stack that an answer has: the first ones, or all. */
+  take(key, given, count, hasMore, isMore = false) {
+    const rows = given.filter(({ id }) => !this.ended.has(id));
+    const [first] = rows;
     const present = new Set(rows.map(({ id }) => id));
-    for (const task of isMore ? [] : this.knownOf(key)) if (!present.has(task.id) && (nextCursor === null || !first || Date.parse(task.decideBy) < Date.parse(first.decideBy))) this.tasks.delete(task.id);
-    for (const task of rows) this.tasks.set(task.id, this.rowOf(task).task);
+    this.setCount(key, count);
+    for (const { id, task } of isMore ? [] : this.knownOf(key)) if (!present.has(id) && (!hasMore || !first || Date.parse(task.decideBy) < Date.parse(first.decideBy))) this.rows.delete(id);
+    for (const task of rows) {
+      this.rows.set(task.id, this.rowOf(task));
+      this.found.add(task.id);
+    }
+  }
+
+  show() {
     if (this.isHeld()) this.refreshStacks();
     else this.tidy();
     this.arranged();
@@ -180,10 +209,14 @@ export class Inbox {
 
   /* In place: nothing moves. */
   refreshStacks() {
-    for (const [key, stack] of this.stacks) stack.update(this.knownOf(key).sort(bySoonest).map((task) => this.rowOf(task)), this.counts.get(key) ?? 0);
+    for (const [key, stack] of this.stacks) stack.update(this.knownOf(key), this.counts.get(key) ?? 0);
   }
 
   /* ---- stacks ---- */
+
+  isOpen(key) {
+    return this.stacks.get(key)?.isOpen === true;
+  }
 
   async toggle(stack, isOpen) {
     stack.open(isOpen);
@@ -198,10 +231,12 @@ export class Inbox {
   /** Makes the calls of a stack known: the first ones, or those behind the ones that are. */
   async load(stack, isMore = false) {
     if (!isMore && stack.rows.length >= Math.min(stack.count, STACK_PAGE)) return;
+    const { question } = this;
     try {
-      const page = await inboxPage({ ...filter.inboxParameters(), stack: stack.key, limit: STACK_PAGE, ...(isMore && stack.cursor ? { cursor: stack.cursor } : {}) });
+      const page = await this.pageOf(this.placeOf(stack), { limit: STACK_PAGE, ...(isMore && stack.cursor ? { cursor: stack.cursor } : {}) });
+      if (this.question !== question) return;
       stack.cursor = page.nextCursor;
-      this.take(stack.key, page, isMore);
+      this.takePage(stack.key, page, isMore);
       this.stacks.get(stack.key)?.setProblem('');
     } catch (error) {
       this.failed(error, stack);
@@ -219,30 +254,38 @@ export class Inbox {
    * A task that is new or has changed, whose row is brought up to date by `update()`. Returns whether its row is in this list.
    */
   put(task, update = () => {}) {
-    const isKnown = this.tasks.has(task.id);
+    const isKnown = this.rows.has(task.id);
     this.changes += 1;
-    const hasEnded = this.ended.has(task.id); // nothing that it does after its decision is counted
-    if (task.state !== 'pending') this.ended.add(task.id);
     if (task.state === 'pending') {
+      this.recount.stir(task);
       update();
-      if (isKnown) this.tasks.set(task.id, this.rowOf(task).task);
-      else if (this.isNewcomer(task)) this.come(task);
-      else this.recount(task.stack);
+      if (!isKnown && this.isNewcomer(task)) this.come(task);
+      else if (!isKnown) this.recount.add(task);
       return true;
     }
+    const hasEnded = this.hasEnded(task.id); // nothing that it does after its decision is counted
     // A decided call that lingers may run and end meanwhile; it still goes down in its own time.
-    const { stack } = this.tasks.get(task.id) ?? task;
-    const isLast = this.tasks.delete(task.id) && !this.linger(task, update);
-    if (isKnown) this.changeCount(stack, -1);
-    else if (!hasEnded && this.counts.has(stack)) this.recount(stack);
+    const subject = { ...task, stack: this.rows.get(task.id)?.task.stack ?? task.stack };
+    const { stack } = subject;
+    if (!hasEnded) this.recount.stir(subject);
+    const isLast = this.rows.delete(task.id) && !this.linger(task, update);
+    if (isKnown) this.changeCount(subject, -1);
+    else if (!hasEnded && this.counts.has(stack)) this.recount.add(subject);
     if (!isKnown || isLast) update();
     if (this.stacks.has(stack)) this.refreshSoon();
     return this.lingering.has(task.id);
   }
 
+  hasEnded(id) {
+    const hasEnded = this.ended.has(id);
+    this.ended.add(id);
+    if (this.ended.size > MOST_ENDED) this.ended.delete(this.ended.values().next().value);
+    return hasEnded;
+  }
+
   come(task) {
-    this.changeCount(task.stack, 1);
-    this.tasks.set(task.id, this.rowOf(task).task);
+    this.changeCount(task, 1);
+    this.rows.set(task.id, this.rowOf(task));
     this.add(task);
   }
 
@@ -264,9 +307,9 @@ export class Inbox {
   /* Nothing moves while somebody is about to press something: a new call is at the end until then. */
   add(task) {
     if (!this.isHeld()) return this.tidy();
-    if (!filter.accepts(task)) return this.arranged();
+    if (!this.accepts(task)) return this.arranged();
     if (this.stacks.has(task.stack)) return this.refreshSoon();
-    this.list.append(this.prepared(task).element);
+    this.list.append(this.prepared(this.rows.get(task.id)).element);
     this.fresh += 1;
     return this.arranged();
   }
@@ -293,7 +336,7 @@ export class Inbox {
 
   /* A key decides at once what has the focus, and then the next one. */
   prefetch(element) {
-    for (const { dataset } of [element, element?.nextElementSibling, element?.nextElementSibling?.nextElementSibling].filter(Boolean)) if (this.tasks.has(dataset.taskId)) this.rowOf(this.tasks.get(dataset.taskId)).prefetch();
+    for (const { dataset } of [element, element?.nextElementSibling, element?.nextElementSibling?.nextElementSibling].filter(Boolean)) this.rows.get(dataset.taskId)?.prefetch();
   }
 
   /** Puts all in order, whoever is at it. */
@@ -331,20 +374,20 @@ export class Inbox {
     return all.slice(at + 1).find(isPending) ?? all.slice(0, at).findLast(isPending) ?? document.getElementById('waiting');
   }
 
-  prepared(task) {
-    const row = this.rowOf(task);
+  prepared(row) {
     const isNew = row.element.parentNode !== this.list;
     if (isNew && this.waiting <= FEW && !row.detail && !row.isOpen) row.open(true);
     return row;
   }
 
-  /** Tasks that are asked for, in their order, alike ones together. */
+  /** Rows that are asked for, in their order, alike ones together. */
   wanted() {
-    const sorted = [...this.tasks.values()].filter((task) => filter.accepts(task)).sort(bySoonest);
+    const sorted = [...this.rows.values()].filter((row) => this.accepts(row.task)).sort((a, b) => bySoonest(a.task, b.task));
     const together = new Map();
-    for (const task of sorted) {
-      if (together.has(task.stack)) together.get(task.stack).push(task);
-      else together.set(task.stack, [task]);
+    for (const row of sorted) {
+      const { stack } = row.task;
+      if (together.has(stack)) together.get(stack).push(row);
+      else together.set(stack, [row]);
     }
     return [...together];
   }
@@ -354,18 +397,18 @@ export class Inbox {
     const elements = [];
     const stacks = new Map();
     this.shown = 0;
-    for (const [key, tasks] of this.wanted()) {
+    for (const [key, rows] of this.wanted()) {
       if (elements.length >= this.limit) break;
-      const count = Math.max(this.counts.get(key) ?? 0, tasks.length);
+      const count = Math.max(this.counts.get(key) ?? 0, rows.length);
       this.shown += count;
       if (count > 1) {
         const stack = this.stackOf(key);
         stacks.set(key, stack);
         elements.push(stack.element);
-        stack.update(tasks.map((task) => this.rowOf(task)), count);
+        stack.update(rows, count);
       }
-      for (const task of count > 1 ? tasks.filter((task) => this.isMember(task)) : tasks) {
-        const { element } = this.prepared(task);
+      for (const row of count > 1 ? rows.filter((one) => this.isMember(one)) : rows) {
+        const { element } = this.prepared(row);
         element.classList.toggle('member', count > 1);
         element.hidden = false;
         elements.push(element);
@@ -379,9 +422,8 @@ export class Inbox {
   }
 
   /* A card that somebody has opened, or writes in, stays below the stack that its call is of by now. */
-  isMember(task) {
-    const row = this.rowOf(task);
-    return this.members.has(task.id) || row.isOpenedByHand || Boolean(row.detail?.reason);
+  isMember(row) {
+    return this.members.has(row.id) || row.isOpenedByHand || Boolean(row.detail?.reason);
   }
 
   stackOf(key) {
@@ -403,11 +445,14 @@ export class Inbox {
 
   async showMore() {
     this.limit += WINDOW;
+    const { question } = this;
     if (this.cursor !== null) {
       const page = await inboxPage({ ...filter.inboxParameters(), cursor: this.cursor });
+      if (this.question !== question) return;
       for (const task of page.rows) {
         this.counts.set(task.stack, Math.max(task.count, this.counts.get(task.stack) ?? 0));
-        this.tasks.set(task.id, this.rowOf(task).task);
+        this.rows.set(task.id, this.rowOf(task));
+        this.found.add(task.id);
       }
       [this.waiting, this.matching, this.cursor] = [page.waiting, page.matching, page.nextCursor];
     }
@@ -416,13 +461,13 @@ export class Inbox {
 
   /** Makes sure that a task that waits is in the list, whatever is filtered, folded or far down. */
   reveal(task) {
-    if (!this.tasks.has(task.id)) {
-      this.tasks.set(task.id, this.rowOf(task).task);
+    if (!this.rows.has(task.id)) {
+      this.rows.set(task.id, this.rowOf(task));
       if (!this.counts.has(task.stack)) this.counts.set(task.stack, 1);
-      this.recount(task.stack);
+      this.recount.add(task);
     }
-    if (!filter.accepts(task)) filter.clear();
-    this.limit = Math.max(this.limit, this.tasks.size * 2);
+    if (!this.accepts(task)) filter.clear();
+    this.limit = Math.max(this.limit, this.rows.size * 2);
     this.members.add(task.id);
     this.arrange();
   }

@@ -43,7 +43,7 @@ function rowOf(task) {
     rows.set(task.id, new Row(task, host));
     return rows.get(task.id);
   }
-  if (row.given !== task && row.task !== task) row.update(task);
+  if (!row.isKnown(task)) row.update(task);
   return row;
 }
 
@@ -56,7 +56,7 @@ function ended(isEnd) {
   trail.offer(isEnd && isAuditor && !filter.isOn, made[0] ?? new Date().toISOString());
 }
 
-const past = new History(byId('decided'), { rowOf, ended, dropped: (row) => inbox.tasks.has(row.id) || rows.delete(row.id) });
+const past = new History(byId('decided'), { rowOf, ended, dropped: (row) => inbox.rows.has(row.id) || rows.delete(row.id) });
 
 const inbox = new Inbox(byId('pending'), {
   rowOf,
@@ -77,7 +77,7 @@ const waitingRows = () =>
 /* A call that only a rejection of all is about has no row. */
 const subjectOf = (task) => rows.get(task.id) ?? { task, id: task.id, isPending: true, setBusy() {}, setProblem() {} };
 
-const everyOf = async (parameters) => (await everyCall({ ...filter.inboxParameters(), ...parameters })).filter((task) => filter.accepts(task)).map(subjectOf);
+const everyOf = async (parameters) => (await everyCall({ ...parameters, ...filter.inboxParameters() })).filter((task) => filter.accepts(task, true)).map(subjectOf);
 
 const selection = new Selection({
   rows: waitingRows,
@@ -91,7 +91,7 @@ const selection = new Selection({
 function decideStack(stack, verb) {
   const picked = stack.picked;
   const isAll = picked.length === 0 && verb === 'reject' && stack.count > stack.rows.length;
-  decisions.ask(isAll ? everyOf({ stack: stack.key }) : picked.length > 0 ? picked : inbox.load(stack).then(() => stack.rows), verb);
+  decisions.ask(isAll ? everyOf(inbox.placeOf(stack)) : picked.length > 0 ? picked : inbox.load(stack).then(() => stack.rows), verb);
 }
 
 const decisions = new Decisions({ changed, refused: refuse, announce, done: () => (selection.clear(), inbox.refreshStacks()) });
@@ -118,13 +118,13 @@ function loaded(who, pending, decided) {
 
 /** Shows a task that is new or has changed. */
 function changed(task, isNews = false) {
-  const wasPending = inbox.tasks.has(task.id);
+  const wasPending = inbox.rows.has(task.id);
   const row = rows.get(task.id);
   const isShown = inbox.put(task, () => row?.update(task));
   if (!isShown && !past.rows.has(task.id)) (past.put(rowOf(task)), past.dropOldest());
   if (task.state !== 'pending') dialogEnds(task);
   if (isNews && !wasPending && task.state === 'pending') {
-    if (inbox.tasks.has(task.id)) announce(`A new call waits: ${task.tool}`);
+    if (inbox.rows.has(task.id)) announce(`A new call waits: ${task.tool}`);
     notify(task, () => reveal(task.id));
   }
   if (wasPending && task.state !== 'pending') announce(`${task.tool}: ${task.state}${task.decidedBy ? ` by ${task.decidedBy}` : ''}`);
@@ -145,7 +145,7 @@ function showCounts() {
   const rest = inbox.matching - (inbox.shown ?? 0);
   byId('pending-more').hidden = rest <= 0;
   byId('pending-more').textContent = `Show more (${rest.toLocaleString()} are not shown)`;
-  filter.offer([...inbox.tasks.values(), ...[...past.rows.values()].map((row) => row.task)]);
+  filter.offer([...inbox.rows.values(), ...past.rows.values()].map((row) => row.task));
   showWaiting(waiting);
 }
 
@@ -153,7 +153,7 @@ byId('pending-more').addEventListener('click', () => inbox.showMore());
 
 let searching;
 filter.listen(() => {
-  inbox.arrange();
+  inbox.narrow();
   past.hide();
   trail.hide(filter.words);
   showCounts();
@@ -163,7 +163,7 @@ filter.listen(() => {
 
 setInterval(() => {
   const now = Date.now();
-  for (const id of inbox.tasks.keys()) rows.get(id)?.tick(now);
+  for (const row of inbox.rows.values()) row.tick(now);
   inbox.tick();
 }, 1000);
 
@@ -172,8 +172,8 @@ setInterval(() => {
 async function reveal(id) {
   led = id;
   byId('notice').hidden = true;
-  if (inbox.tasks.has(id)) {
-    inbox.reveal(inbox.tasks.get(id));
+  if (inbox.rows.has(id)) {
+    inbox.reveal(inbox.rows.get(id).task);
   } else if (!past.rows.has(id)) {
     try {
       const task = await taskById(id);

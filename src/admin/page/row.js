@@ -145,9 +145,15 @@ export class Row {
     this.detail.shown();
   }
 
+  /** Whether this was shown already. Only a row that says something new makes an open card read its call anew. */
+  isKnown(task) {
+    return task === this.given || task === this.task || (task.isRow && JSON.stringify(task) === this.rowText);
+  }
+
   /** Shows the task as it is now. */
   update(given) {
     const task = this.merged(given);
+    if (given.isRow) this.rowText = JSON.stringify(given);
     const isNew = this.task?.summary !== task.summary || this.task?.arguments !== task.arguments;
     this.given = given;
     this.task = task;

@@ -1,0 +1,111 @@
+// The operators' inbox while many calls come and go: what the page asks the gateway for, and that its counts are true. Needs Debian's Chromium.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { noBrowser as skip, openPage } from '../lib/browser.mjs';
+import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
+import { scene } from '../lib/scene.mjs';
+import { tool } from '../lib/upstream.mjs';
+import { until } from '../lib/wait.mjs';
+
+const TOOLS = Array.from({ length: 8 }, (_, n) => `deploy_${n}`);
+
+async function stage(t, fill) {
+  const all = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m'), upstream: { tools: [...TOOLS, 'last'].map((name) => tool(name)) } });
+  const client = await all.connect();
+  const call = async (name, args = {}) => (await client.createTask(name, args, { ttl: 3_600_000 })).taskId;
+  const ids = await fill(call);
+  const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 900 } });
+  await page.goto(`${all.gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  await page.locator('.link[data-state="live"]').waitFor();
+  return { ...all, page, call, ids, counts: async () => Object.fromEntries((await all.admin.get('/api/v1/inbox')).json.rows.map(({ tool: name, count }) => [name, count])) };
+}
+
+test('a burst of events makes one question to the inbox at a time, and few in all; the counts are those of the gateway', { skip }, async (t) => {
+  const { admin, page, call, ids, counts } = await stage(t, async (make) => {
+    const made = [];
+    for (const name of TOOLS) for (let n = 0; n < 3; n += 1) made.push(await make(name, { n }));
+    return made;
+  });
+  await page.locator('.stack').nth(TOOLS.length - 1).waitFor();
+  await page.locator('.stack .more').first().click(); // one is open, and has a table
+  await page.locator('.stack tbody tr').nth(2).waitFor();
+  await page.locator('h1').hover();
+  await page.locator('#search').focus();
+  let open;
+  const gate = new Promise((resolve) => (open = resolve));
+  const asked = { total: 0, now: 0, most: 0 };
+  await page.route('**/api/v1/inbox?*', async (route) => {
+    asked.total += 1;
+    asked.now += 1;
+    asked.most = Math.max(asked.most, asked.now);
+    await gate;
+    await route.fallback();
+  });
+  page.on('requestfinished', (request) => request.url().includes('/api/v1/inbox') && (asked.now -= 1));
+  const first = page.waitForRequest('**/api/v1/inbox?*');
+  for (const [at, name] of TOOLS.entries()) {
+    await Promise.all(Array.from({ length: 5 }, (_, n) => call(name, { more: n })));
+    await admin.reject(ids[3 * at + 1]);
+  }
+  await first;
+  const last = await call('last');
+  await page.locator(`[data-task-id="${last}"]`).waitFor(); // all events before it are on the page
+  assert.deepEqual(asked, { total: 1, now: 1, most: 1 });
+  open();
+  const expected = Object.fromEntries([...TOOLS.map((name) => [name, 7]), ['last', 1]]);
+  assert.deepEqual(await counts(), expected);
+  for (const name of TOOLS) await page.locator('.stack').getByText(`${name} × 7`).waitFor();
+  await until(async () => (await page.locator('#pending-count').textContent()) === String(7 * TOOLS.length + 1), 'the count of all');
+  await until(async () => (await page.locator('.stack tbody tr').count()) === 7, 'the table of the open stack');
+  assert.equal(asked.most, 1);
+  assert.ok(asked.total <= 6, `${asked.total} requests`);
+  assert.equal(await page.locator('#pending-more').isVisible(), false);
+});
+
+test('an arrangement of the list reads no call again', { skip }, async (t) => {
+  const { page, ids, call } = await stage(t, async (make) => {
+    const made = [];
+    for (const name of TOOLS) made.push(await make(name, { name }));
+    return made;
+  });
+  const row = (id) => page.locator(`[data-task-id="${id}"]`);
+  await row(ids[2]).locator('.line').click();
+  await row(ids[2]).locator('.arguments').waitFor();
+  await page.evaluate(() => {
+    const { fetch } = globalThis;
+    globalThis.read = [];
+    globalThis.fetch = (path, ...rest) => (path.startsWith('api/v1/tasks/') && globalThis.read.push(path), fetch(path, ...rest));
+  });
+  await page.locator('h1').hover();
+  for (let n = 0; n < 3; n += 1) await page.keyboard.press('.');
+  const late = await call('last');
+  await row(late).waitFor();
+  await page.keyboard.press('.');
+  assert.deepEqual(await page.evaluate(() => globalThis.read), []);
+  assert.equal(await row(ids[2]).locator('.arguments').isVisible(), true);
+});
+
+test('with several search words the count is that of the calls that have each of them', { skip }, async (t) => {
+  const { page } = await stage(t, async (make) => {
+    await make('deploy_0', { to: 'staging', ticket: 'alpha' });
+    await make('deploy_1', { to: 'production', ticket: 'alpha' });
+    await make('deploy_2', { to: 'production', ticket: 'beta' });
+    await make('deploy_3', { to: 'canary', ticket: 'alpha' });
+    await make('deploy_3', { to: 'staging', ticket: 'alpha' });
+  });
+  const count = (text) => until(async () => (await page.locator('#pending-count').textContent()) === text, text);
+  const shown = () => page.locator('#pending > li').count();
+  await page.locator('#search').fill('alpha production');
+  await count('1 of 5');
+  await until(async () => (await shown()) === 1, 'one call');
+  await page.locator('#search').fill('"production"');
+  await count('2 of 5');
+  await until(async () => (await shown()) === 2, 'what the gateway has found is shown');
+  await page.locator('#search').fill('alpha beta');
+  await count('0 of 5');
+  assert.equal(await shown(), 0);
+  await page.locator('#search').fill('staging DEPLOY alpha');
+  await count('2 of 5');
+  await until(async () => (await shown()) === 2, 'two calls');
+  assert.equal(await page.locator('#pending-more').isVisible(), false);
+});
