@@ -108,21 +108,33 @@ static void answer_error(struct carry *carry, enum jsonrpc_error error,
     buffer_finish(&message);
 }
 
-/* Nothing of it was looked at there: no byte of it has gone out, or it was refused unread. */
-static bool is_untaken(const struct carry *carry)
+bool carry_was_taken(const struct carry_facts *facts)
 {
-    return carry->is_unread || (carry->upstream && !upstream_call_has_begun(carry->upstream));
+    return facts->was_written && !facts->is_unread;
 }
 
-/* A request of which bytes were sent may have run: it is sent again only if that cannot matter.
- * `may_answer`: it can be handled here. */
+enum carry_fate carry_fate_of(const struct carry_facts *facts)
+{
+    if (carry_was_taken(facts) && !facts->is_repeatable)
+        return CARRY_UNKNOWN;
+    return facts->has_begun || !facts->may_answer ? CARRY_AGAIN : CARRY_HERE;
+}
+
 static void fail(struct carry *carry, const char *detail, bool may_answer)
 {
-    bool was_untaken = is_untaken(carry);
-    if ((carry->is_repeatable || was_untaken) && !carry->has_begun && may_answer) {
+    const struct carry_facts facts = {
+        .was_written = !carry->upstream || upstream_call_has_begun(carry->upstream),
+        .is_unread = carry->is_unread,
+        .is_repeatable = carry->is_repeatable,
+        .has_begun = carry->has_begun,
+        .may_answer = may_answer,
+    };
+    enum carry_fate fate = carry_fate_of(&facts);
+    if (fate == CARRY_HERE) {
         log_warn("A relayed request was lost with its replica, and is handled here",
                  LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
-        metrics_count(METRIC_RELAYED_REQUESTS, was_untaken ? STR("unreachable") : STR("repeated"));
+        metrics_count(METRIC_RELAYED_REQUESTS,
+                      carry_was_taken(&facts) ? STR("repeated") : STR("unreachable"));
         give_back(carry);
         return;
     }
@@ -134,8 +146,8 @@ static void fail(struct carry *carry, const char *detail, bool may_answer)
              LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
     metrics_count(METRIC_RELAYED_REQUESTS, STR("lost"));
     if (carry->call->envelope.kind == ENVELOPE_REQUEST && carry->call->envelope.id.length > 0)
-        answer_error(carry, carry->is_repeatable ? JSONRPC_UNAVAILABLE : JSONRPC_UPSTREAM_FAILED,
-                     carry->is_repeatable ? &again : &unknown);
+        answer_error(carry, fate == CARRY_AGAIN ? JSONRPC_UNAVAILABLE : JSONRPC_UPSTREAM_FAILED,
+                     fate == CARRY_AGAIN ? &again : &unknown);
     else if (carry->has_begun)
         complete(carry); /* of a GET: the client asks for its stream anew */
     else
@@ -157,7 +169,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         metrics_count(METRIC_RELAYED_REQUESTS, STR("unreachable"));
         give_back(carry);
     } else {
-        fail(carry, detail, true);
+        fail(carry, detail, true); /* after bytes of it have gone out */
     }
 }
 

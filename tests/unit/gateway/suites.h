@@ -12,6 +12,7 @@ TCase *broadcast_tests(void);
 TCase *call_counters_tests(void);
 TCase *call_memory_tests(void);
 TCase *call_part_tests(void);
+TCase *carry_tests(void);
 TCase *cursor_tests(void);
 TCase *definition_watch_tests(void);
 TCase *headers_tests(void);
