@@ -143,7 +143,7 @@ test('docker-compose.yaml: each image has a version, and each host that a file n
   assert.deepEqual(listed, [...services], 'no service is there twice');
   assert.ok(services.size >= 8, listed.join());
   for (const [, image] of compose.matchAll(/^ +image: (\S+)$/gm)) assert.match(image, /^taskgate|:v?\d+\.\d+/, image);
-  const files = ['docker-compose.yaml', 'compose/config.yaml', 'compose/prometheus.yaml', 'compose/grafana-source.yaml', 'compose/haproxy.cfg', 'compose/collector.yaml'];
+  const files = ['docker-compose.yaml', 'compose/gateway/config.yaml', 'compose/prometheus.yaml', 'compose/grafana-source.yaml', 'compose/haproxy.cfg', 'compose/collector.yaml'];
   const named = files.flatMap((file) => [...read(`deploy/${file}`).matchAll(/(?:https?:\/\/|[ [@])([a-z][a-z0-9-]+)(?::\d{4}\b|\/taskgate$)/gm)].map(([, host]) => host));
   assert.ok(['server', 'collector', 'prometheus', 'gate-1', 'gate-2', 'database'].every((host) => named.includes(host)), named.join());
   for (const host of named) assert.ok(services.has(host), host);
@@ -152,10 +152,25 @@ test('docker-compose.yaml: each image has a version, and each host that a file n
 
 test('docker-compose.yaml: the gateways send their traces where the collector listens, and share a network with it', () => {
   const compose = read('deploy/docker-compose.yaml');
-  const [, port] = /endpoint: http:\/\/collector:(\d+)$/m.exec(read('deploy/compose/config.yaml'));
+  const [, port] = /endpoint: http:\/\/collector:(\d+)$/m.exec(read('deploy/compose/gateway/config.yaml'));
   assert.match(read('deploy/compose/collector.yaml'), new RegExp(`^ +http:\n +endpoint: 0\\.0\\.0\\.0:${port}$`, 'm'));
   const networksOf = (name) => new RegExp(`^(?:x-|  )${name}:.*\n(?:[ ]+.*\n)*?[ ]+networks: \\[(.*)\\]`, 'm').exec(compose)[1].split(', ');
   assert.ok(networksOf('gateway').includes('monitoring') && networksOf('collector').includes('monitoring'));
+});
+
+const SECRETS = { OPERATOR_TOKEN: 'a', DATABASE_PASSWORD: 'b', SHARED_KEY: 'c' };
+
+test('docker-compose.yaml: docker-compose 1.29 takes it; the gateways have time to drain, come again, and see a file that is replaced', { skip: missing('docker-compose', 'apt-get install docker-compose') }, () => {
+  const { status, stdout, stderr } = run('docker-compose', ['-f', inRoot('deploy/docker-compose.yaml'), 'config'], { env: { ...process.env, ...SECRETS } });
+  assert.equal(status, 0, stderr);
+  const sections = stdout.split(/^(?= {2}\S)/m);
+  for (const name of ['gate-1', 'gate-2']) {
+    const gate = sections.find((section) => section.startsWith(`  ${name}:`));
+    assert.match(gate, /^ {4}restart: unless-stopped$/m);
+    assert.match(gate, /^ {4}stop_grace_period: 30s$/m);
+    assert.match(gate, new RegExp(`${inRoot('deploy/compose/gateway')}:/etc/thoughtgate:ro`));
+  }
+  assert.ok(existsSync(inRoot('deploy/compose/gateway/config.yaml')));
 });
 
 test('docker-compose.yaml: HAProxy takes its configuration', { skip: missing('haproxy', 'apt-get install haproxy') }, () => {
@@ -166,13 +181,24 @@ test('docker-compose.yaml: HAProxy takes its configuration', { skip: missing('ha
 
 test('docker-compose.yaml: the gateway takes its configuration', { skip: withoutGateway }, () => {
   const environment = { PATH: process.env.PATH, OPERATOR_TOKEN: 'a-token-of-some-length', STORE_URL: 'postgres://taskgate:secret@database/taskgate', REPLICA: 'gate-1', REPLICA_KEY: 'ab'.repeat(32), STATE_KEY: 'ab'.repeat(32) };
-  const { status, stderr } = run(gateway, ['check', '--strict', '--config', inRoot('deploy/compose/config.yaml')], { env: environment });
+  const { status, stderr } = run(gateway, ['check', '--strict', '--config', inRoot('deploy/compose/gateway/config.yaml')], { env: environment });
   assert.equal(status, 0, stderr);
 });
 
 test('docker-compose.yaml: Prometheus takes its configuration', { skip: missing('promtool', 'apt-get install prometheus') }, () => {
   const { status, stderr } = run('promtool', ['check', 'config', '--syntax-only', inRoot('deploy/compose/prometheus.yaml')]);
   assert.equal(status, 0, stderr);
+});
+
+test('the unit: it says when it is ready, a wrong configuration is not started again, and its times follow from those of the gateway', () => {
+  const unit = Object.fromEntries([...read('deploy/taskgate.service').matchAll(/^(\w+)=(.*)$/gm)].map(([, key, value]) => [key, value]));
+  const reference = read('docs/configuration.md');
+  const seconds = (pattern) => Number(pattern.exec(reference)[1]);
+  const lockWait = seconds(/`store\.lock_wait`[^`]*default `(\d+)s`/), drain = seconds(/`THOUGHTGATE_DRAIN_TIMEOUT_SECS` \(default `(\d+)`/), linger = seconds(/`THOUGHTGATE_SHUTDOWN_LINGER_SECS` \(default `(\d+)`/);
+  assert.deepEqual([lockWait, drain, linger], [60, 25, 0]);
+  const { Type, RestartPreventExitStatus, WatchdogSec, TimeoutStartSec, TimeoutStopSec } = unit;
+  assert.deepEqual({ Type, RestartPreventExitStatus, TimeoutStartSec, TimeoutStopSec }, { Type: 'notify', RestartPreventExitStatus: '2', TimeoutStartSec: String(lockWait + 30), TimeoutStopSec: String(linger + drain + 5) });
+  assert.ok(Number(WatchdogSec) > 0);
 });
 
 test('the unit: systemd takes it, and finds an exposure of at most 1.1', { skip: missing('systemd-analyze', 'apt-get install systemd') }, (t) => {
