@@ -21,7 +21,7 @@ const skipRoots = skip || (process.getuid() !== 0 ? 'only root makes small syste
 let folder, deb;
 
 function run(command, ...words) {
-  const { status, stdout, stderr, error } = spawnSync(command, words, { encoding: 'utf8', timeout: 500_000, maxBuffer: 64 << 20, cwd: folder });
+  const { status, stdout, stderr, error } = spawnSync(command, words, { encoding: 'utf8', timeout: 3_600_000, maxBuffer: 256 << 20, cwd: folder });
   return { status: error ? -1 : status, stdout: stdout ?? '', stderr: error ? String(error) : stderr };
 }
 function good(command, ...words) {
@@ -54,12 +54,38 @@ test('the program is hardened, and carries its own libh2o', { skip }, () => {
   for (const file of ['usr/share/man/man5/taskgate.yaml.5.gz', 'usr/share/bash-completion/completions/taskgate', 'lib/systemd/system/taskgate.service', 'usr/lib/sysusers.d/taskgate.conf', 'usr/share/doc/taskgate/copyright']) assert.ok(existsSync(path.join(folder, 'content', file)), file);
 });
 
+test('libh2o inside is hardened like the program', { skip }, () => {
+  const place = path.join(folder, 'debug');
+  good('dpkg-deb', '--extract', path.join(folder, readdirSync(folder).find((name) => name.startsWith('taskgate-dbgsym_'))), place);
+  const debug = good('find', place, '-name', '*.debug').trim();
+  const units = [...good('readelf', '--debug-dump=info', '--dwarf-depth=1', debug).matchAll(/DW_AT_producer.*: (GNU .*)\n.*\n.*DW_AT_name.*: (.*)/g)].filter(([, , name]) => name.includes('/h2o-'));
+  assert.ok(units.length > 40, String(units.length));
+  const protection = { x86_64: '-fcf-protection=full', aarch64: '-mbranch-protection=standard' }[good('uname', '-m').trim()];
+  for (const [, options, name] of units) for (const option of ['-fstack-protector-strong', '-fstack-clash-protection', protection]) assert.ok(options.split(' ').includes(option), `${name}: ${option}`);
+
+  // And so is its code after the optimiser of the whole program: canaries, checked copies, landing pads.
+  const functions = [...good('nm', '-S', debug).matchAll(/^([0-9a-f]+) ([0-9a-f]+) [tT] h2o_/gm)].map(([, at, size]) => [Number(`0x${at}`), Number(`0x${size}`)]);
+  const lines = [...good('objdump', '-d', '--no-show-raw-insn', path.join(folder, 'content/usr/bin/taskgate')).matchAll(/^ *([0-9a-f]+):\t(.*)$/gm)].map(([, at, text]) => [Number(`0x${at}`), text]);
+  const bodies = functions.map(([at, size]) => lines.filter(([place]) => place >= at && place < at + size).map(([, text]) => text));
+  const count = (what) => bodies.filter((body) => body.some((text) => what.test(text))).length;
+  assert.ok(bodies.length > 60, String(bodies.length));
+  assert.ok(count(/__stack_chk_fail/) >= 10, `${count(/__stack_chk_fail/)} functions with a canary`);
+  assert.ok(count(/__mem(cpy|set|move)_chk/) >= 1);
+  const pads = bodies.filter(([first]) => /endbr64|bti|paciasp/.test(first)).length;
+  assert.ok(pads >= 40, `${pads} functions with a landing pad`);
+});
+
 test('the bill of materials is valid, and names each library that is linked or loaded, and h2o with its patch', { skip: skip || !has('python3') && 'python3 is not here' }, () => {
   const file = path.join(folder, 'content/usr/share/taskgate/sbom.cdx.json');
   const { components } = JSON.parse(readFileSync(file, 'utf8'));
   const named = components.flatMap(({ properties }) => properties?.[0].value.split(' ') ?? []);
   const linked = [...good('readelf', '-d', path.join(folder, 'content/usr/bin/taskgate')).matchAll(/\(NEEDED\).*\[(.*)\]/g)].map(([, soname]) => soname);
   for (const soname of [...linked, 'libcurl.so.4', 'libpq.so.5']) assert.ok(named.includes(soname), soname);
+  // And what these need in turn, as the loader finds it, and nothing else.
+  const libraries = path.join('/usr/lib', good('dpkg-architecture', '-qDEB_HOST_MULTIARCH').trim());
+  const files = [path.join(folder, 'content/usr/bin/taskgate'), ...['libcurl.so.4', 'libpq.so.5'].map((name) => path.join(libraries, name))];
+  const loaded = files.flatMap((each) => [...good('ldd', each).matchAll(/^\s(\S+)/gm)].map(([, name]) => path.basename(name))).filter((name) => !/^linux-vdso/.test(name));
+  assert.deepEqual([...new Set(named)].sort(), [...new Set([...loaded, 'libcurl.so.4', 'libpq.so.5'])].sort());
   const h2o = components.find(({ name }) => name === 'h2o');
   assert.match(readFileSync(path.join(root, 'subprojects/h2o.wrap'), 'utf8'), new RegExp(`source_hash = ${h2o.hashes[0].content}\n`));
   assert.ok(existsSync(path.join(root, h2o.pedigree.patches[0].diff.url)));
