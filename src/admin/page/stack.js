@@ -113,7 +113,8 @@ export class Stack {
     const head = make('tr');
     const headings = ['Selected', ...shown, 'Call'];
     for (const [at, text] of headings.entries()) {
-      const cell = make('th', at > 0 && at <= shown.length ? 'path' : '', text);
+      const cell = make('th', at > 0 && at <= shown.length ? 'path' : '');
+      cell.append(make('span', at === 0 ? 'sr-only' : '', text));
       cell.scope = 'col';
       head.append(cell);
     }

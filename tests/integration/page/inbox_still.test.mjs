@@ -141,12 +141,19 @@ for (const [width, height] of [[1440, 900], [1024, 768], [390, 844]]) {
       assert.equal(await box.isVisible(), true, part);
       assert.equal(await box.evaluate((element) => element.scrollWidth <= element.clientWidth + 1 && element.scrollHeight <= element.clientHeight + 1), true, `${part} is cut`);
     }
-    assert.ok((await row(taskId).boundingBox()).height < (width > 1000 ? 75 : 180));
+    assert.ok((await row(taskId).boundingBox()).height < (width > 1000 ? 70 : 180));
     await page.locator('.row .more').first().click();
     const names = await page.locator('#pending').locator('button:visible, input:visible').evaluateAll((all) => all.map((control) => control.getAttribute('aria-label')));
     assert.equal(new Set(names).size, names.length, names.join('\n'));
     const small = await page.locator('button:visible, select:visible, input[type="checkbox"]:visible').evaluateAll((all) => all.map((control) => [control.outerHTML.slice(0, 80), control.offsetWidth, control.offsetHeight]).filter(([, wide, high]) => wide < 44 || high < 44));
     if (width === 390) assert.deepEqual(small, []);
+    await row(taskId).locator('.pick').check();
+    const cut = await page.locator('#board button:visible, #selection button:visible').evaluateAll((all) => all.filter((control) => control.scrollWidth > control.clientWidth).map((control) => control.id || control.outerHTML));
+    assert.deepEqual(cut, []);
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight));
+    const below = await page.locator('#tools').evaluate((tools) => tools.getBoundingClientRect().bottom);
+    assert.equal(below > 0, width > 390, 'on a phone the tools leave the screen to the calls');
+    await page.evaluate(() => scrollTo(0, 0));
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
     assert.deepEqual(await violations(page), []);
     await picture(page, `rows-${width}`);
