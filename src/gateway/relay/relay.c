@@ -19,7 +19,7 @@
 
 static void relay_destroy(struct relay *relay)
 {
-    if (relay->options.slow_ms > 0)
+    if (relay->options.slow)
         loop_timer_stop(&relay->slow);
     notification_stream_close(relay->stream);
     buffer_finish(&relay->behind);
@@ -480,10 +480,10 @@ void relay_start(struct call *call, const struct relay_options *options)
         .connect_timeout_ms = call->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = options->silence_ms,
     };
-    if (options->slow_ms > 0) {
+    if (options->slow)
         loop_timer_init(&relay->slow, call->worker->loop, on_slow, relay);
+    if (options->slow_ms > 0)
         loop_timer_start(&relay->slow, options->slow_ms);
-    }
     relay->upstream = upstream_call_start(call->worker->client, &request, &callbacks, relay);
     headers_finish(&headers);
 }

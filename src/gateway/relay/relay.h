@@ -50,8 +50,8 @@ struct relay_options {
     /* Whether a request or notification of the server's is taken out of the event stream. NULL: all
      * messages go down. */
     bool (*take_message)(struct call *call, struct str message);
-    /* Called once when the response is not complete after `slow_ms`, and again after
-     * relay_repeat_slow(). 0: never. */
+    /* Called once when the response is not complete after `slow_ms` (0: not), and again after
+     * relay_repeat_slow() and relay_wait_for_person(). Needed where `slow_ms` is. */
     int64_t slow_ms;
     void (*slow)(struct call *call);
     /* The client has gone before its response was complete. The server's side is dropped unless
@@ -97,7 +97,7 @@ void relay_end_with(struct call *call, struct str message);
 /* Another limit of silence; 0: none. A limit that holds already does not begin anew. */
 void relay_set_silence(struct call *call, int64_t silence_ms);
 /* A person is asked in this call, so the server may be silent: without a limit, until
- * options.slow(), which is called once more, sets one. Nothing happens without a relay. */
+ * options.slow(), which is called in the next round, sets one. Nothing happens without a relay. */
 void relay_wait_for_person(struct call *call);
 /* The process ends: answers 503 to the worker's GET requests whose stream the server has not opened
  * yet. */

@@ -122,6 +122,6 @@ void relay_wait_for_person(struct call *call)
     if (!relay)
         return;
     relay_set_silence(call, 0);
-    if (relay->options.slow_ms > 0)
+    if (relay->options.slow)
         loop_timer_start(&relay->slow, 0);
 }

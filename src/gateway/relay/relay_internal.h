@@ -45,7 +45,7 @@ struct relay {
     int64_t content_length;    /* of the response; -1 when it is not announced */
     bool is_encoded;           /* the body has an encoding, so it cannot be read */
     bool is_looked_at;         /* the reply must be the request's: `reply` tells */
-    struct loop_timer slow;    /* only with options.slow_ms */
+    struct loop_timer slow;    /* only with options.slow */
     struct relay_trace *trace; /* relay_span.c; NULL without telemetry */
 };
 #define RELAY_MAGIC 0x4757420a

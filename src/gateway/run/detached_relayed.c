@@ -36,11 +36,6 @@ static bool may_be_task(const struct call *call)
            (call->is_executed || client_may_be_promoted(call));
 }
 
-static bool may_promote(const struct call *call)
-{
-    return is_under_way(call) && may_be_task(call);
-}
-
 /* Its client's wait: of execute_tool, or of any other call. */
 static int64_t patience_ms(const struct call *call)
 {
@@ -56,17 +51,31 @@ static bool is_to_be_promoted(const struct call *call)
            bridge_call_asks_later(call) || input_is_open_without_task(call);
 }
 
+static void set_silence(struct call *call, int64_t limit_ms)
+{
+    if (call->is_bridged)
+        bridge_call_set_silence(call, limit_ms);
+    else
+        relay_set_silence(call, limit_ms);
+}
+
 /* Its client waits, and ends the call by closing the connection. The server may be silent while a
  * person has its question. */
 static void be_patient(struct call *call, int64_t next_ms)
 {
     bool is_open = input_is_open_without_task(call);
-    int64_t limit_ms = is_open ? 0 : call->snapshot->config->times.execution_timeout_ms;
-    if (call->is_bridged)
-        bridge_call_set_silence(call, limit_ms);
-    else
-        relay_set_silence(call, limit_ms);
+    set_silence(call, is_open ? 0 : call->snapshot->config->times.execution_timeout_ms);
     repeat_slow(call, is_open && next_ms > LOOK_MS ? LOOK_MS : next_ms);
+}
+
+/* The call never becomes a task, so no later look is needed than those for the end of a question.
+ */
+static void stay(struct call *call)
+{
+    bool is_open = input_is_open_without_task(call);
+    set_silence(call, is_open ? 0 : call->snapshot->config->times.sync_forward_timeout_ms);
+    if (is_open)
+        repeat_slow(call, LOOK_MS);
 }
 
 /* The server's side, taken off the call: one of the two. */
@@ -133,8 +142,12 @@ static void promote(struct call *call)
         repeat_slow(call, DETACHED_CALL_AGAIN_MS); /* its client is asked */
         return;
     }
-    if (!may_promote(call))
+    if (!is_under_way(call))
         return;
+    if (!may_be_task(call)) {
+        stay(call);
+        return;
+    }
     int64_t age_ms = call->is_bridged ? bridge_call_age_ms(call) : relay_age_ms(call);
     int64_t left_ms = patience_ms(call) - age_ms;
     if (call->is_executed)
@@ -203,7 +216,7 @@ void detached_call_of_left(struct call *call)
 {
     char key[CLIENT_KEY_BYTES];
     struct taken taken;
-    if (!knows_client(call) || !may_promote(call))
+    if (!knows_client(call) || !is_under_way(call) || !may_be_task(call))
         return;
     inbox_key_of_call(call, key);
     if (key[0] && take(call, &taken))

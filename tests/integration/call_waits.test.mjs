@@ -1,0 +1,35 @@
+// What limits a call whose server has asked something, and what ends one that is given up.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { elicit, responseTo } from './lib/asking.mjs';
+import { stage } from './lib/promotion.mjs';
+import { until } from './lib/wait.mjs';
+
+const passed = (ms, what) => {
+  const at = performance.now();
+  return until(() => performance.now() - at > ms, what, { deadline: 30_000 });
+};
+
+for (const [pseudo_tools, capabilities] of [[{ mode: 'always' }, { tasks: {} }], [{ promote: 'never' }, {}]]) {
+  test(`a call that becomes no task has its limit of silence again once its question is answered: ${JSON.stringify(pseudo_tools)}`, async (t) => {
+    const env = { THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS: '1' };
+    const { upstream, admin, connect } = await stage(t, {
+      env,
+      config: { pseudo_tools: { only: 'all', wait: '300ms', ...pseudo_tools }, governance: { defaults: { action: 'forward' }, rules: [{ match: 'held_*', action: 'approve' }] } },
+      upstream: { handlers: { 'tools/call': (call) => call.reply.sse().event({ jsonrpc: '2.0', ...elicit('q') }) } },
+    });
+    const agent = await connect({ capabilities });
+    const answer = agent.error('tools/call', { name: 'slow', arguments: {} }, { deadline: 15_000 });
+    const own = async (name, args) => (await agent.result('tools/call', { name, arguments: args })).structuredContent;
+    const [{ requestId }] = await until(async () => {
+      const { elicitations } = await own('get_elicitations', {});
+      return elicitations?.length > 0 && elicitations;
+    }, 'the question');
+    await passed(2500, 'longer than the limit, while a person has the question');
+    await own('respond_to_elicitation', { request_id: requestId, action: 'decline' });
+    assert.deepEqual((await responseTo(upstream, 'q')).result, { action: 'decline' });
+    const { code, data } = await answer;
+    assert.deepEqual([code, data.error_type], [-32001, 'upstream_timeout']);
+    assert.deepEqual((await admin.list()).tasks, []);
+  });
+}
