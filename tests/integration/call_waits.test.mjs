@@ -1,8 +1,11 @@
 // What limits a call whose server has asked something, and what ends one that is given up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { elicit, responseTo } from './lib/asking.mjs';
-import { stage } from './lib/promotion.mjs';
+import { elicit, PARTY, responseTo } from './lib/asking.mjs';
+import { modernServer } from './lib/modern.mjs';
+import { complete } from './lib/modern_upstream.mjs';
+import { PLAIN, promoted, stage } from './lib/promotion.mjs';
+import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
 const passed = (ms, what) => {
@@ -33,3 +36,16 @@ for (const [pseudo_tools, capabilities] of [[{ mode: 'always' }, { tasks: {} }],
     assert.deepEqual((await admin.list()).tasks, []);
   });
 }
+
+test('a modern server asks after the wait: the call is a task at once, not when its question has run out', async (t) => {
+  const { handlers, ...server } = modernServer({ tools: [tool('slow')] });
+  const { 'tools/call': _, ...others } = handlers; // the stage's own holds the calls
+  const { connect, held } = await stage(t, { source: { era: 'modern' }, upstream: { ...server, handlers: others }, config: { pseudo_tools: { only: 'all', wait: '6s' }, pseudo_tasks: { elicitation_timeout: '1s' } } });
+  const agent = await connect(PLAIN);
+  const answer = agent.result('tools/call', { name: 'slow', arguments: {} }, { deadline: 20_000 });
+  const call = await until(() => held[0], 'the call');
+  await passed(6500, 'longer than the wait');
+  call.reply.result(complete({ resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: { mode: 'form', ...PARTY } } } }));
+  const { id } = promoted(await answer);
+  await agent.result('tools/call', { name: 'cancel_task', arguments: { task_id: id } });
+});

@@ -214,6 +214,7 @@ static void wait_for_task(struct bridge_call *bridge, struct str result)
     buffer_append(&bridge->required, result);
     start_timer(bridge, on_unanswered,
                 bridge->call->snapshot->config->pseudo.elicitation_timeout_ms);
+    loop_timer_start(&bridge->slow, 0); /* the wait may be over */
 }
 
 void bridge_rounds_begin(struct bridge_call *bridge, struct str result)
