@@ -1,13 +1,17 @@
 // What limits a call whose server has asked something, and what ends one that is given up.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { elicit, PARTY, responseTo } from './lib/asking.mjs';
+import { Child } from './lib/child.mjs';
+import { defer } from './lib/lifetime.mjs';
 import { modernServer } from './lib/modern.mjs';
 import { complete } from './lib/modern_upstream.mjs';
 import { PLAIN, promoted, stage } from './lib/promotion.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
+const noSqlite = spawnSync('sqlite3', ['--version']).status === 0 ? false : 'sqlite3 is not here: apt-get install sqlite3';
 const passed = (ms, what) => {
   const at = performance.now();
   return until(() => performance.now() - at > ms, what, { deadline: 30_000 });
@@ -48,4 +52,25 @@ test('a modern server asks after the wait: the call is a task at once, not when 
   call.reply.result(complete({ resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: { mode: 'form', ...PARTY } } } }));
   const { id } = promoted(await answer);
   await agent.result('tools/call', { name: 'cancel_task', arguments: { task_id: id } });
+});
+
+test('a call given up while its task is on its way to a store that refuses it ends at the server', { skip: noSqlite }, async (t) => {
+  const { gateway, upstream, admin, connect, held } = await stage(t);
+  const agent = await connect(PLAIN), other = await connect({ ...PLAIN, keepAlive: false });
+  const lock = new Child('sqlite3', [gateway.storePath], { stdin: 'pipe' });
+  defer(t, () => lock.stop('SIGKILL').catch(() => {}));
+  const answer = agent.send('tools/call', { name: 'slow', arguments: {} }, { deadline: 20_000 });
+  await until(() => held[0], 'the call');
+  lock.process.stdin.write("BEGIN IMMEDIATE;\nSELECT 'locked';\n");
+  await lock.ready(() => lock.stdout.includes('locked'), 'locked');
+  await passed(1000, 'longer than the wait, so that the store is asked for the task');
+  other.session = agent.session;
+  assert.equal((await other.notify('notifications/cancelled', { requestId: held[0].id })).status, 202);
+  await gateway.logged((entry) => entry.msg === 'A slow call could not be made a task: its client waits on', 20_000);
+  await upstream.received('notifications/cancelled');
+  await held[0].recorded.gone;
+  assert.equal(held[0].recorded.left, true);
+  assert.equal((await answer).status, 202);
+  lock.process.stdin.end('ROLLBACK;\n');
+  assert.deepEqual((await admin.list()).tasks, []);
 });

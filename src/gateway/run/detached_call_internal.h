@@ -22,6 +22,7 @@ struct detached_call {
     struct call *call;      /* waits for the answer; NULL when nobody does any more */
     char key[CLIENT_KEY_BYTES];
     bool is_executed;  /* by execute_tool */
+    bool is_given_up;  /* by its client, while the store was taking its task */
     bool is_bridged;   /* its server speaks the modern era, and its client the legacy one */
     bool wraps_output; /* of the tool, by the bridge */
     struct detached_rounds *rounds; /* of a bridged call; NULL of any other */
@@ -86,3 +87,5 @@ void detached_session_leave(const struct detached_call *detached);
 /* ---- detached_cancel.c: which requests of clients are detached calls ---- */
 void detached_call_register(struct detached_call *detached);
 void detached_call_unregister(struct detached_call *detached);
+/* Its client has given it up, and it is no task: notifies the server, and ends the call. */
+void detached_call_give_up(struct detached_call *detached);

@@ -48,18 +48,26 @@ static void cancel_task(struct detached_call *detached)
                       (struct store_call){detached->base.worker->loop, NULL, NULL});
 }
 
-static void cancel(struct detached_call *detached)
+void detached_call_give_up(struct detached_call *detached)
 {
     struct call *call = detached->call;
-    if (detached->base.task) {
-        cancel_task(detached); /* the server is notified once it is stored */
-        return;
-    }
+    if (call)
+        call_part_remove(&detached->part);
     detached->call = NULL;
-    call_part_remove(&detached->part);
     detached_call_notify_server(detached, task_state_name(TASK_CANCELLED));
     detached_call_end(detached);
-    call_answer_nothing(call);
+    if (call)
+        call_answer_nothing(call);
+}
+
+/* The server is notified once the task's end is stored, or the task is refused. */
+static void cancel(struct detached_call *detached)
+{
+    detached->is_given_up = invocation_where(&detached->base) == INVOCATION_COMMITTING;
+    if (detached->base.task)
+        cancel_task(detached);
+    else
+        detached_call_give_up(detached);
 }
 
 void detached_calls_cancel(struct gateway_worker *worker, struct str key, struct str request_id)

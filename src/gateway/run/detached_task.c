@@ -119,11 +119,15 @@ static void undo(struct detached_call *detached)
     invocation_set_task(&detached->base, NULL);
 }
 
-/* The call stays what it was: its client waits for the answer. */
+/* The call stays what it was: its client waits for the answer, if it has not given it up. */
 static void on_task_refused(struct detached_call *detached, enum store_status status)
 {
     log_warn("A slow call could not be made a task: its client waits on",
              LOG_NUMBER("store_status", status));
+    if (detached->is_given_up) {
+        detached_call_give_up(detached);
+        return;
+    }
     detached_rounds_refuse(detached);
     if (has_answer(detached) && detached->call)
         callbacks_of(detached)->ended(detached);
