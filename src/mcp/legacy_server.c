@@ -185,6 +185,15 @@ static void append_quiet(struct buffer *out, char *before, struct str key, struc
     buffer_finish(&without);
 }
 
+/* Listeners also hear of a changed configuration, whatever the server tells. */
+static void append_loud(struct buffer *out, char *before, struct str key, struct str value)
+{
+    struct buffer loud = {0};
+    json_write_with_member(&loud, value, "listChanged", STR("true"));
+    append_member(out, before, key, buffer_str(&loud));
+    buffer_finish(&loud);
+}
+
 static void write_extensions(struct buffer *out, char *before, struct str present)
 {
     struct buffer extensions;
@@ -200,10 +209,11 @@ static void write_server_capabilities(struct buffer *out, struct str present, bo
     size_t position = 0;
     char before = '{';
     while (json_next_member(present, &position, &key, &value)) {
-        bool is_loud = can_listen || str_equal(key, STR("tools"));
         if (str_equal(key, STR("tasks")) || str_equal(key, STR("extensions")))
             continue;
-        if (is_loud || json_type(value) != JSON_OBJECT)
+        if (str_equal(key, STR("tools")) && json_type(value) == JSON_OBJECT)
+            append_loud(out, &before, key, value);
+        else if (can_listen || json_type(value) != JSON_OBJECT)
             append_member(out, &before, key, value);
         else
             append_quiet(out, &before, key, value);

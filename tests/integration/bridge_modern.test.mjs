@@ -377,6 +377,18 @@ test('listen: a server without a GET stream announces nothing, and what it would
   assert.deepEqual([others.map(({ params }) => params.notifications), message.result.resultType], [[{}], 'complete']);
 });
 
+test('listen: of lists that a server tells nothing of, the tools alone are announced, and their news is a reload of the gateway', async (t) => {
+  const { modern, gateway, upstream } = await stage(t, { upstream: { capabilities: { tools: {}, prompts: {}, resources: {} } } });
+  const client = modern();
+  const { capabilities } = await client.discover();
+  assert.deepEqual([capabilities.tools, capabilities.prompts, capabilities.resources], [{ listChanged: true }, {}, {}]);
+  const stream = await client.stream('subscriptions/listen', { notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true } }, { id: 'quiet' });
+  assert.deepEqual((await stream.message(acknowledged)).params.notifications, { toolsListChanged: true });
+  assert.equal(upstream.getStreams.size > 0, true, 'the server has a GET stream, on which it is silent');
+  gateway.hangUp();
+  assert.deepEqual(await stream.message(), { jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: { _meta: { [key('subscriptionId')]: 'quiet' } } });
+});
+
 // ---- the official client before an official server ----
 
 test('58: SDK 2.4, pinned to 2026-07-28, before server-everything: list, call, questions, progress, a log level, listen, cancel', async (t) => {

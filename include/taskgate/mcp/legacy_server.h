@@ -45,8 +45,8 @@ void legacy_server_write_question(struct buffer *out, struct str message);
 /* ---- down ---- */
 
 /* The result of `server/discover` that the server's result of `initialize` amounts to, with the
- * tasks that the gateway makes. Without `can_listen` it announces no notifications but those of the
- * list of tools, which a reload changes. */
+ * tasks that the gateway makes. It announces notifications of the list of tools, which a reload
+ * changes, whatever the server says; without `can_listen` no others. */
 void legacy_server_write_discover(struct buffer *out, struct str initialized, bool can_listen);
 /* A result in the modern form: with `resultType`, and where clients may keep it, with `ttlMs` 0 and
  * `cacheScope` "private"; with the server's name in `_meta` and no other reserved key there.

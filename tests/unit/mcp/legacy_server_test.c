@@ -59,9 +59,11 @@ START_TEST(discover_is_made_of_the_result_of_initialize)
                    "\"extensions\":{" KEY "tasks\":{}}},\"instructions\":\"Be kind.\",\"ttlMs\":0,"
                    "\"cacheScope\":\"private\",\"_meta\":{" KEY "serverInfo\":{\"name\":\"s\"}}}");
     legacy_server_write_discover(
-        &out, STR("{\"capabilities\":{\"resources\":{\"subscribe\":true}}}"), true);
+        &out, STR("{\"capabilities\":{\"resources\":{\"subscribe\":true},\"tools\":{\"x\":1}}}"),
+        true);
     expect_written(&out, "{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
-                         "\"capabilities\":{\"resources\":{\"subscribe\":true},\"extensions\":{" KEY
+                         "\"capabilities\":{\"resources\":{\"subscribe\":true},"
+                         "\"tools\":{\"x\":1,\"listChanged\":true},\"extensions\":{" KEY
                          "tasks\":{}}},\"ttlMs\":0,\"cacheScope\":\"private\"}");
 }
 END_TEST
