@@ -68,11 +68,6 @@ void buffer_append_replaced(struct buffer *buffer, struct str whole, struct str 
     buffer_append(buffer, str_slice(whole.bytes + behind, whole.length - behind));
 }
 
-void buffer_append_text(struct buffer *buffer, const char *text)
-{
-    buffer_append(buffer, str_from(text));
-}
-
 void buffer_append_char(struct buffer *buffer, char c)
 {
     buffer_reserve(buffer, 1);

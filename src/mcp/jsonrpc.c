@@ -61,38 +61,31 @@ void jsonrpc_write_error_reference(struct buffer *out)
     buffer_finish(&item);
 }
 
-static void append_key(struct buffer *out, const char *key)
-{
-    buffer_append_char(out, '"');
-    buffer_append_text(out, key);
-    buffer_append_text(out, "\":");
-}
-
 static void write_data(struct buffer *out, enum jsonrpc_error error,
                        const struct jsonrpc_error_data *data)
 {
     static const struct jsonrpc_error_data nothing = {.retry_after = 0};
     const struct jsonrpc_error_data *given = data ? data : &nothing;
     const struct {
-        const char *key;
+        struct str key;
         struct str value;
         bool is_json;
     } texts[] = {
-        {"tool", given->tool, false},
-        {"reason", given->reason, false},
-        {"hint", given->hint, false},
-        {"alternative", given->alternative, true},
-        {"gate", given->gate, false},
-        {"details", given->details, false},
-        {"requiredCapabilities", given->required_capabilities, true},
-        {"supported", given->supported, true},
-        {"requested", given->requested, true},
+        {STR("\"tool\":"), given->tool, false},
+        {STR("\"reason\":"), given->reason, false},
+        {STR("\"hint\":"), given->hint, false},
+        {STR("\"alternative\":"), given->alternative, true},
+        {STR("\"gate\":"), given->gate, false},
+        {STR("\"details\":"), given->details, false},
+        {STR("\"requiredCapabilities\":"), given->required_capabilities, true},
+        {STR("\"supported\":"), given->supported, true},
+        {STR("\"requested\":"), given->requested, true},
     };
     buffer_append_char(out, '{');
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i].value.length == 0)
             continue;
-        append_key(out, texts[i].key);
+        buffer_append(out, texts[i].key);
         if (texts[i].is_json)
             buffer_append(out, texts[i].value);
         else
@@ -105,8 +98,7 @@ static void write_data(struct buffer *out, enum jsonrpc_error error,
         buffer_append_text(out, "\"retryable\":true,");
     char correlation_id[RANDOM_UUID_BYTES];
     random_uuid(correlation_id);
-    append_key(out, "error_type");
-    buffer_append_char(out, '"');
+    buffer_append_text(out, "\"error_type\":\"");
     buffer_append_text(out, jsonrpc_error_type(error));
     buffer_append_text(out, "\",\"correlation_id\":\"");
     buffer_append_text(out, correlation_id);
@@ -129,7 +121,7 @@ void jsonrpc_write_error_object(struct buffer *out, enum jsonrpc_error error, st
 }
 
 /* Everything up to the value of `member`. Official clients refuse `"id": null`. */
-static void write_head(struct buffer *out, struct str id, const char *member)
+static void write_head(struct buffer *out, struct str id, struct str member)
 {
     buffer_append_text(out, "{\"jsonrpc\":\"2.0\",");
     if (id.length) {
@@ -137,13 +129,13 @@ static void write_head(struct buffer *out, struct str id, const char *member)
         buffer_append(out, id);
         buffer_append_char(out, ',');
     }
-    append_key(out, member);
+    buffer_append(out, member);
 }
 
 void jsonrpc_write_error(struct buffer *out, struct str id, enum jsonrpc_error error,
                          struct str message, const struct jsonrpc_error_data *data)
 {
-    write_head(out, id, "error");
+    write_head(out, id, STR("\"error\":"));
     jsonrpc_write_error_object(out, error, message, data);
     buffer_append_char(out, '}');
 }
@@ -151,14 +143,14 @@ void jsonrpc_write_error(struct buffer *out, struct str id, enum jsonrpc_error e
 void jsonrpc_write_result(struct buffer *out, struct str id, struct str result)
 {
     buffer_reserve(out, id.length + result.length + 64);
-    write_head(out, id, "result");
+    write_head(out, id, STR("\"result\":"));
     buffer_append(out, result);
     buffer_append_char(out, '}');
 }
 
 void jsonrpc_write_error_text(struct buffer *out, struct str id, struct str error)
 {
-    write_head(out, id, "error");
+    write_head(out, id, STR("\"error\":"));
     buffer_append(out, error);
     buffer_append_char(out, '}');
 }

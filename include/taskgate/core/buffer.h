@@ -23,7 +23,11 @@ void buffer_append(struct buffer *buffer, struct str s);
 /* `whole` with `text` in the place of `part`, which points into it (str_offset()). */
 void buffer_append_replaced(struct buffer *buffer, struct str whole, struct str part,
                             struct str text);
-void buffer_append_text(struct buffer *buffer, const char *text);
+/* Inline, so that the length of a literal is known when this is compiled. */
+static inline void buffer_append_text(struct buffer *buffer, const char *text)
+{
+    buffer_append(buffer, str_from(text));
+}
 void buffer_append_char(struct buffer *buffer, char c);
 void buffer_append_format(struct buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
