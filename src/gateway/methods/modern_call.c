@@ -58,7 +58,7 @@ static void become_task(struct call *call, const struct tool_judgement *judgemen
 {
     if (!tool_judgement_is_shown_whole(call))
         return;
-    tool_judgement_record(call, judgement, false, true);
+    tool_judgement_record(call, judgement, true);
     if (dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities))
         task_create_from_call(call, &judgement->decision, &judgement->tool, accelerated);
     else
@@ -117,11 +117,11 @@ static void answer_route(struct call *call, const struct tool_judgement *judgeme
         become_task(call, judgement, true);
         break;
     case ROUTE_FORWARD:
-        tool_judgement_record(call, judgement, false, false);
+        tool_judgement_record(call, judgement, false);
         forward(call);
         break;
     default:
-        tool_judgement_record(call, judgement, false, false);
+        tool_judgement_record(call, judgement, false);
         tool_judgement_refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
         break;
     }
@@ -132,7 +132,7 @@ static void judge(struct call *call)
     struct tool_judgement judgement = {
         .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
     const struct policy_decision *decision = &judgement.decision;
-    tool_judgement_find_facts(call, &judgement);
+    tool_judgement_begin(call, call->snapshot, &judgement);
     if (tool_judgement_waits_for_list(call, &judgement, judge))
         return;
     if (!tool_judgement_passes_gates(call, &judgement) ||
@@ -151,7 +151,7 @@ static void judge(struct call *call)
     enum policy_route route =
         policy_outcome(&caller, decision, ANNOTATION_OPTIONAL, false, ANNOTATION_OPTIONAL);
     if (is_open_upstream && route != ROUTE_LACKS_EXTENSION && route != ROUTE_FORWARD) {
-        tool_judgement_record(call, &judgement, false, false);
+        tool_judgement_record(call, &judgement, false);
         bridge_down_refuse_to_go_on(call);
         return;
     }

@@ -60,7 +60,8 @@ bool tool_judgement_is_plain(const struct call *call, struct policy_request *req
            !policy_requires_tasks(decision);
 }
 
-void tool_judgement_find_facts(struct call *call, struct tool_judgement *judgement)
+void tool_judgement_begin(struct call *call, const struct snapshot *snapshot,
+                          struct tool_judgement *judgement)
 {
     judgement->request.verified = call_verified(call);
     call_find_tool(call, judgement->request.name, &judgement->tool);
@@ -73,27 +74,27 @@ void tool_judgement_find_facts(struct call *call, struct tool_judgement *judgeme
     };
     if (!call->facts.server.has_tasks || call->is_bridged)
         judgement->tool.has_own = false; /* its word about tasks means nothing then */
+    judgement->is_hidden =
+        !policy_is_visible(snapshot->policy, judgement->request.source, judgement->request.name);
+    if (!judgement->is_hidden)
+        policy_decide(snapshot->policy, &judgement->request, &judgement->decision);
 }
 
 bool tool_judgement_waits_for_list(struct call *call, const struct tool_judgement *judgement,
                                    call_step next)
 {
-    const struct policy *policy = call->snapshot->policy;
-    struct policy_decision decision;
     bool is_told = judgement->tool.word == CATALOG_TOLD && judgement->tool.is_current;
-    if (is_told || !policy_is_visible(policy, call->source, judgement->request.name))
-        return false;
-    policy_decide(policy, &judgement->request, &decision);
-    return decision.action != ACTION_DENY && tools_fetch_then(call, next);
+    return !is_told && !judgement->is_hidden && judgement->decision.action != ACTION_DENY &&
+           tools_fetch_then(call, next);
 }
 
 void tool_judgement_record(struct call *call, const struct tool_judgement *judgement,
-                           bool is_hidden, bool becomes_task)
+                           bool becomes_task)
 {
     const struct decision_log_entry entry = {
         .snapshot = call->snapshot,
         .request = &judgement->request,
-        .decision = is_hidden ? NULL : &judgement->decision,
+        .decision = judgement->is_hidden ? NULL : &judgement->decision,
         .facts = &judgement->facts,
         .identity = call->identity,
         .becomes_task = becomes_task,
@@ -102,21 +103,18 @@ void tool_judgement_record(struct call *call, const struct tool_judgement *judge
     decision_log_write(call->worker, &entry);
 }
 
-bool tool_judgement_passes_gates(struct call *call, struct tool_judgement *judgement)
+bool tool_judgement_passes_gates(struct call *call, const struct tool_judgement *judgement)
 {
-    const struct policy_request *request = &judgement->request;
-    const struct policy *policy = call->snapshot->policy;
-    if (!policy_is_visible(policy, call->source, request->name)) {
+    if (judgement->is_hidden) {
         metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
-        tool_judgement_record(call, judgement, true, false);
+        tool_judgement_record(call, judgement, false);
         tool_judgement_refuse(call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
         return false;
     }
-    policy_decide(policy, request, &judgement->decision);
     tool_judgement_count(judgement->decision.action);
     if (judgement->decision.action != ACTION_DENY)
         return true;
-    tool_judgement_record(call, judgement, false, false);
+    tool_judgement_record(call, judgement, false);
     tool_judgement_refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
     return false;
 }
@@ -212,12 +210,12 @@ static enum config_action action_now(struct call *call, const struct snapshot *n
     struct tool_judgement judgement = {
         .request = {config_source_find(now->config, str_from(call->source->id)),
                     call->envelope.name.text, call->envelope.arguments.raw}};
-    const struct policy_request *request = &judgement.request;
-    if (!request->source || !policy_is_visible(now->policy, request->source, request->name))
+    if (!judgement.request.source)
         return ACTION_DENY;
-    tool_judgement_find_facts(call, &judgement);
-    policy_decide(now->policy, request, &judgement.decision);
-    policy_check(now, request, &judgement.facts, &judgement.decision);
+    tool_judgement_begin(call, now, &judgement);
+    if (judgement.is_hidden)
+        return ACTION_DENY;
+    policy_check(now, &judgement.request, &judgement.facts, &judgement.decision);
     return judgement.decision.action;
 }
 

@@ -106,7 +106,7 @@ static void become_task(struct call *call, const struct tool_judgement *judgemen
 {
     if (!tool_judgement_is_shown_whole(call))
         return;
-    tool_judgement_record(call, judgement, false, true);
+    tool_judgement_record(call, judgement, true);
     if (is_plain)
         plain_call_become_task(call, &judgement->decision, &judgement->tool, accelerated);
     else
@@ -119,14 +119,14 @@ static void answer_route(struct call *call, const struct tool_judgement *judgeme
     const struct policy_decision *decision = &judgement->decision;
     switch (route) {
     case ROUTE_FORWARD:
-        tool_judgement_record(call, judgement, false, false);
+        tool_judgement_record(call, judgement, false);
         forward(call, decision);
         break;
     case ROUTE_DENIED:
         tool_judgement_refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
         break;
     case ROUTE_REJECTED:
-        tool_judgement_record(call, judgement, false, false);
+        tool_judgement_record(call, judgement, false);
         tool_judgement_refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
         break;
     case ROUTE_APPROVAL:
@@ -162,7 +162,7 @@ static void judge_upstreams(struct call *call)
     const struct policy_decision *decision = &judgement.decision;
     const struct catalog_tool *tool = &judgement.tool;
     bool upstream_tasks = call->facts.server.has_tasks;
-    tool_judgement_find_facts(call, &judgement);
+    tool_judgement_begin(call, call->snapshot, &judgement);
     if (tool_judgement_waits_for_list(call, &judgement, judge_upstreams))
         return;
     const struct policy_caller caller = {.has_task = call->envelope.task.raw.length > 0,
