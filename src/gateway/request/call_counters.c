@@ -73,20 +73,28 @@ static struct str label_of(const struct counted_tool *tool)
                : STR("__unlisted__");
 }
 
-/* The slot of a listed name. NULL: there is none for such a name, which is counted under `label`.
- */
+static struct tool_counters *slot_at(const struct mcp_method *method, struct str label)
+{
+    return &of_tools[place_of(method, label) % SLOTS];
+}
+
+/* The slot of the name's label: a name that is listed, or that of all others. NULL: there is none
+ * for such a name. */
 static struct tool_counters *slot_of(const struct mcp_method *method,
                                      const struct counted_tool *tool, struct str *label)
 {
-    struct str name = tool->name;
-    struct tool_counters *counters = &of_tools[place_of(method, name) % SLOTS];
-    if (is_of(&counters->subject, method, name))
+    struct tool_counters *counters = slot_at(method, tool->name);
+    *label = tool->name;
+    if (is_of(&counters->subject, method, *label))
         return counters;
     *label = label_of(tool);
-    if (name.length > TEXT_BYTES || !str_equal(*label, name))
+    if (label->length > TEXT_BYTES)
         return NULL;
-    memset(counters, 0, sizeof *counters);
-    set_subject(&counters->subject, method, name);
+    counters = slot_at(method, *label);
+    if (!is_of(&counters->subject, method, *label)) {
+        memset(counters, 0, sizeof *counters);
+        set_subject(&counters->subject, method, *label);
+    }
     return counters;
 }
 
@@ -103,9 +111,9 @@ void call_counters_answered(const struct mcp_method *method, const struct counte
     }
     struct metrics_handle *requests =
         str_equal(word, STR("success")) ? &counters->successes : &counters->errors;
-    metrics_add_by(requests, METRIC_REQUESTS, 1, METRIC_LABELS(name, tool->name, word));
+    metrics_add_by(requests, METRIC_REQUESTS, 1, METRIC_LABELS(name, label, word));
     metrics_observe_by(&counters->duration, METRIC_REQUEST_DURATION, (double)elapsed_ms,
-                       METRIC_LABELS(name, tool->name));
+                       METRIC_LABELS(name, label));
 }
 
 void call_counters_upstream(struct str source, int status, int64_t elapsed_ms)
