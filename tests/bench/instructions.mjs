@@ -16,8 +16,9 @@ if (options.help) {
 
 Counts the instructions in user space of a forwarded call of 600 bytes with N rules (1000), by Callgrind, over
 N calls (3000) on 8 connections, also with a verified token that is known, of a modern client, and with spans that a
-collector takes; those of a list of 1,000 tools; its system calls on 64 connections, beside nginx's where that is installed; and the futex system
-calls of a process with 1, 2 and 4 workers during as many, by strace. Needs valgrind and strace.`);
+collector takes; those of a denied call and of a list of 1,000 tools; its system calls on 64 connections, beside nginx's
+where that is installed; and the futex system calls of a process with 1, 2 and 4 workers during as many, by strace.
+Needs valgrind and strace.`);
   process.exit(0);
 }
 const CALLS = Number(options.calls ?? 3000);
@@ -29,12 +30,12 @@ const MODERN = '2026-07-28';
 const META = { 'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' }, 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } };
 
 /** A modern request has its envelope within the 600 bytes, and the headers that mirror its body in place of the session. */
-function question(authorization = '', isModern = false, more = {}) {
-  const params = { name: 'read', arguments: { padding: '' }, ...(isModern ? { _meta: { ...META, ...more } } : {}) };
-  const own = isModern ? `MCP-Protocol-Version: ${MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: read` : `Mcp-Session-Id: ${SESSION}\r\nMCP-Protocol-Version: 2025-11-25`;
+function question(authorization = '', isModern = false, more = {}, name = 'read') {
+  const params = { name, arguments: { padding: '' }, ...(isModern ? { _meta: { ...META, ...more } } : {}) };
+  const own = isModern ? `MCP-Protocol-Version: ${MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: ${name}` : `Mcp-Session-Id: ${SESSION}\r\nMCP-Protocol-Version: 2025-11-25`;
   const body = () => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
   params.arguments.padding = 'p'.repeat(600 - body().length);
-  const file = path.join(folder, `question${authorization.length}${isModern ? 'm' : ''}${Object.keys(more).join('')}`);
+  const file = path.join(folder, `question${authorization.length}${isModern ? 'm' : ''}${Object.keys(more).join('')}${name}`);
   fs.writeFileSync(file, `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n${own}\r\n${authorization && `Authorization: ${authorization}\r\n`}Content-Type: application/json\r\nContent-Length: 600\r\n\r\n${body()}`);
   return file;
 }
@@ -46,7 +47,7 @@ function listQuestion(fresh) {
   return file;
 }
 
-const load = (port, calls, file, connections = 8) => run(program('load'), [port, connections, calls, 120_000, file].map(String));
+const load = (port, calls, file, connections = 8, ...how) => run(program('load'), [port, connections, calls, 120_000, file, ...how].map(String));
 
 /** Opens the session that the calls are in, as the holder of the token. */
 async function openSession(gateway, authorization) {
@@ -58,14 +59,14 @@ async function openSession(gateway, authorization) {
 }
 
 /** The profile of `count` calls, and their instructions. */
-async function profile(upstream, file, { auth, authorization, more, warm = 500, count = CALLS, connections = 8 } = {}) {
+async function profile(upstream, file, { auth, authorization, more, how = [], warm = 500, count = CALLS, connections = 8 } = {}) {
   const out = path.join(folder, `callgrind.out.${auth ? 'auth' : ''}${authorization ? 'token' : ''}`);
   const under = ['valgrind', '--tool=callgrind', '--instr-atstart=no', `--callgrind-out-file=${out}`];
   const gateway = await startTaskgate(folder, upstream, { rules: RULES, binary, under, auth, more });
   if (authorization) await openSession(gateway, authorization);
-  if (warm) await load(gateway.port, warm, file, connections); // connections, lists and counters are there
+  if (warm) await load(gateway.port, warm, file, connections, ...how); // connections, lists and counters are there
   await run('callgrind_control', ['-i', 'on', String(gateway.child.pid)]);
-  await load(gateway.port, count, file, connections);
+  await load(gateway.port, count, file, connections, ...how);
   await run('callgrind_control', ['-i', 'off', String(gateway.child.pid)]);
   await stop(gateway.child, 'SIGTERM');
   const { stdout } = await run('callgrind_annotate', ['--auto=no', out]);
@@ -197,6 +198,8 @@ try {
   console.log(`| instructions of a forwarded modern call | ${Math.round(modern.total / CALLS)} |`);
   const changing = await profile(upstream, question('', true, { progressToken: '########' })); // load numbers them
   console.log(`| the same with a progress token that changes | ${Math.round(changing.total / CALLS)} |`);
+  const denied = await profile(upstream, question('', false, {}, 'service_1_x_admin'), { how: ['refused'] });
+  console.log(`| instructions of a denied call | ${Math.round(denied.total / CALLS)} |`);
   await withTelemetry(upstream, file);
   await withToken(upstream);
   await lists();
