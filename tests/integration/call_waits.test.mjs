@@ -1,4 +1,4 @@
-// What limits a call whose server has asked something, and what ends one that is given up.
+// The limits of a call whose server has asked something, and the end of one that is given up.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
