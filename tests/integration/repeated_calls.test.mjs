@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';
 import { modernClient } from './lib/modern_client.mjs';
-import { PLAIN, stage as promotionStage } from './lib/promotion.mjs';
+import { PLAIN, promoted, stage as promotionStage } from './lib/promotion.mjs';
 import { callTool, kinds } from './lib/pseudo.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
@@ -22,6 +22,7 @@ const SAME = { _meta: { progressToken: 'p-2', tenant: 'a' } };
 
 const stage = (t) =>
   scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user')] }, config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '200ms', wait_max: '200ms' } } });
+const taskOf = ({ structuredContent }) => structuredContent.proxy_task.task_id;
 const joined = async (client, more) => (await callTool(client, 'delete_user', ARGUMENTS, more)).structuredContent;
 
 test('a call that waits for approval is joined by the same request alone', async (t) => {
@@ -77,6 +78,23 @@ test('a forwarded call that was left is joined by the same request alone', async
   assert.deepEqual((await same).content.map((x) => x.text).slice(0, 1), ['at last']);
   assert.match((await same).content.at(-1).text, new RegExp(task.id));
   assert.equal(upstream.calls.length, count);
+});
+
+test('a promoted call that was answered as pending is joined, also when it has ended; one that its client has cancelled is not', async (t) => {
+  const { upstream, connect, held } = await promotionStage(t);
+  const agent = await connect(PLAIN);
+  const call = () => agent.result('tools/call', { name: 'slow', arguments: ARGUMENTS, ...SAME });
+  const { id } = promoted(await call());
+  assert.equal(taskOf(await call()), id);
+  held[0].reply.result({ content: [{ type: 'text', text: 'at last' }] });
+  assert.deepEqual((await call()).content.map(({ text }) => text), ['at last', `This is the outcome of your earlier call, task ${id}. It was not run again for this one.`]);
+  assert.equal(upstream.calls.length, 1);
+  const { id: other } = promoted(await call());
+  assert.notEqual(other, id);
+  assert.equal((await agent.result('tools/call', { name: 'cancel_task', arguments: { task_id: other } })).structuredContent.success, true);
+  const { id: last } = promoted(await call());
+  assert.notEqual(last, other);
+  assert.equal(upstream.calls.length, 3);
 });
 
 test('a forwarded call that hangs is joined by no call while its client waits', async (t) => {

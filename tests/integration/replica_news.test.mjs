@@ -19,6 +19,7 @@ const CHANGED = 'notifications/tools/list_changed';
 const PENDING = 'io.modelcontextprotocol/pending-elicitations';
 const RESPONSE = 'io.modelcontextprotocol/elicitation-response';
 const accept = (answer) => ({ action: 'accept', content: { answer } });
+const slow = []; // calls that the test answers
 let postgres, a, b, c, upstream, x, y;
 
 /** `ask_*` of the modern server wants one answer before it is done. */
@@ -33,9 +34,9 @@ before(async () => {
   const modern = await startUpstream(file, modernUpstream({ tools: ['ask_user', 'read'].map((name) => tool(name)), handlers: { 'tools/call': askOnce } }));
   ({ a, b, c } = await relaying(file, modern, postgres.createDatabase('modern'), ['a', 'b', 'c'], { rules: RULES, source: { era: 'modern' }, ...STATE_KEY }));
   upstream = await startUpstream(file, {
-    tools: ['book_dinner', 'read'].map((name) => tool(name)),
+    tools: ['book_dinner', 'read', 'slow'].map((name) => tool(name)),
     capabilities: { tools: { listChanged: true }, notifications: { tasks: { status: true } } },
-    handlers: { 'tools/call': (call) => asks(elicit(`q-${call.params.arguments.i}`))(call) },
+    handlers: { 'tools/call': (call) => (call.params.name === 'slow' ? slow.push(call) : asks(elicit(`q-${call.params.arguments.i}`))(call)) },
   });
   ({ x, y } = await relaying(file, upstream, postgres.createDatabase('legacy'), ['x', 'y'], { rules: RULES, source: { era: 'legacy' } }));
   await meet([a, b, c]);
@@ -129,6 +130,24 @@ test('an outcome that nobody got at one goes to the same call made again at anot
   assert.notEqual(next.id, id, 'a new call');
   await a.admin.reject(next.id, 'no');
   assert.equal((await fresh).message.error.data?.taskId, undefined);
+});
+
+test('a forwarded call that was left at one is joined by the same call made again at another', options, async (t) => {
+  const connect = (gateway) => connectedRaw(t, gateway.url, { token: 'the-leaver', capabilities: {} });
+  const call = (client) => client.result('tools/call', { name: 'slow', arguments: { i: 1 } });
+  const count = await news(y, 'repeated_call', 'taken');
+  const client = await connect(x);
+  call(client).catch(() => {});
+  await until(() => slow.length === 1, 'the call');
+  client.close();
+  const task = await until(async () => (await x.admin.list()).tasks.find(({ tool: name }) => name === 'slow'), 'its task');
+  await until(async () => (await news(y, 'repeated_call', 'taken')) > count, 'the other to know of it');
+  const again = call(await connect(y));
+  slow[0].reply.result({ content: [{ type: 'text', text: 'once' }] });
+  await x.admin.inState(task.id, 'completed');
+  for (const second of slow.slice(1)) second.reply.result({ content: [{ type: 'text', text: 'twice' }] });
+  assert.deepEqual((await again).content.map(({ text }) => text), ['once', `This is the outcome of your earlier call, task ${task.id}. It was not run again for this one.`]);
+  assert.equal(slow.length, 1);
 });
 
 test('news are taken from replicas alone, and only those that are understood', options, async () => {

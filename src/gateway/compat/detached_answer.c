@@ -8,6 +8,7 @@
 #include "inbox/task_summary.h"
 #include "mcp_client/server_refusal.h"
 #include "relay/relay.h"
+#include "repeated_news.h"
 #include "request/deferred_response.h"
 #include "run/detached_call_internal.h"
 #include "taskgate/json/text.h"
@@ -133,4 +134,5 @@ const struct detached_callbacks detached_answers = {
     .ended = answer_outcome,
     .became_task = answer_task,
     .message = pass_message,
+    .joinable = repeated_news_send_left,
 };

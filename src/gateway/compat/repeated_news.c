@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "inbox/inbox.h"
+#include "request/client_profile.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
@@ -32,9 +33,22 @@ void repeated_news_send(struct gateway_worker *worker, const struct repeated_cal
     send(worker, join, more);
 }
 
+void repeated_news_send_left(struct gateway_worker *worker, const struct repeated_call *join)
+{
+    send(worker, join, ",\"forMs\":0,\"left\":true");
+}
+
 void repeated_news_send_end(struct gateway_worker *worker, const struct repeated_call *join)
 {
     send(worker, join, "");
+}
+
+void repeated_news_forget(struct call *call, const char *id)
+{
+    char key[CLIENT_KEY_BYTES], digest[DIGEST_HEX_BYTES];
+    client_key_of_owner(call, key);
+    if (repeated_call_forget_task(call->worker->gateway, str_from(key), id, digest))
+        repeated_news_send_end(call->worker, &(struct repeated_call){str_from(key), digest, id});
 }
 
 /* The table is all workers'. */
@@ -57,7 +71,8 @@ void repeated_news_take(struct gateway_worker *worker, const struct news *news)
     const struct repeated_call join = {str_from(texts[0].bytes), texts[1].bytes, texts[2].bytes};
     if (is_whole && for_ms.length > 0) {
         inbox_touch(worker->gateway, join.key);
-        repeated_call_learn(worker->gateway, &join, (int64_t)ms);
+        repeated_call_learn(worker->gateway, &join, (int64_t)ms,
+                            json_type(json_member(news->call, "left")) == JSON_TRUE);
     } else if (is_whole) {
         repeated_call_forget(worker->gateway, &join);
     }

@@ -10,6 +10,10 @@
 /* `for_ms`: as repeated_call_learn(). */
 void repeated_news_send(struct gateway_worker *worker, const struct repeated_call *join,
                         int64_t for_ms);
+/* Of repeated_call_leave(). */
+void repeated_news_send_left(struct gateway_worker *worker, const struct repeated_call *join);
+/* The client has got the outcome of its task: the same call is a new one. */
+void repeated_news_forget(struct call *call, const char *id);
 /* It is so no more. */
 void repeated_news_send_end(struct gateway_worker *worker, const struct repeated_call *join);
 void repeated_news_take(struct gateway_worker *worker, const struct news *news);

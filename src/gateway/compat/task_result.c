@@ -91,12 +91,8 @@ static void answer_ended(struct call *call, struct task *task)
     struct str outcome = str_slice(task->outcome_text, task->outcome_length);
     bool has_run = task->state == TASK_COMPLETED || task->state == TASK_FAILED;
     bool is_error = has_run && task->outcome == TASK_OUTCOME_ERROR;
-    char key[CLIENT_KEY_BYTES], digest[DIGEST_HEX_BYTES];
     count_wait("ended");
-    client_key_of_owner(call, key);
-    if (repeated_call_forget_task(call->worker->gateway, str_from(key), task->id, digest))
-        repeated_news_send_end(call->worker,
-                               &(struct repeated_call){str_from(key), digest, task->id});
+    repeated_news_forget(call, task->id);
     if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
         compat_answer_result(call, outcome);
     } else if (is_error && str_equal(json_member(outcome, "code"), URL_ELICITATION_REQUIRED)) {

@@ -1,6 +1,10 @@
 /* list_tasks, get_task, cancel_task. */
+#include <stdlib.h>
+
 #include "answer.h"
 #include "inbox/task_summary.h"
+#include "repeated_news.h"
+#include "taskgate/core/memory.h"
 #include "tools.h"
 
 static void answer_no_store(struct call *call)
@@ -127,6 +131,15 @@ static void answer_cancel(struct call *call, bool success, struct str id, const 
     buffer_finish(&message);
 }
 
+/* Its client knows the end of the call, and may make it anew. */
+static void answer_cancelled(struct call *call, struct str id)
+{
+    char *text = memory_copy_str(id);
+    repeated_news_forget(call, text);
+    free(text);
+    answer_cancel(call, true, id, "cancelled");
+}
+
 static void answer_not_cancelled(struct call *call, struct str id)
 {
     answer_cancel(call, false, id, "not found or not in working state");
@@ -139,7 +152,7 @@ static void on_cancelled(void *context, const struct store_reply *reply)
     if (call->exchange && reply->status == STORE_FAILED)
         answer_no_store(call);
     else if (call->exchange && reply->status == STORE_OK)
-        answer_cancel(call, true, asked_id(call, &id), "cancelled");
+        answer_cancelled(call, asked_id(call, &id));
     else if (call->exchange)
         answer_not_cancelled(call, asked_id(call, &id));
     buffer_finish(&id);

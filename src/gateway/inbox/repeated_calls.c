@@ -97,6 +97,17 @@ static struct join *add(struct inbox *client, const struct repeated_call *join)
     return added;
 }
 
+/* Calls that are forwarded look for such a one. */
+static struct join *add_left(struct gateway *gateway, struct inbox *client,
+                             const struct repeated_call *join)
+{
+    struct join *added = add(client, join);
+    added->is_undelivered = added->is_shared = true;
+    added->counted = &gateway->inbox_table->left_calls;
+    atomic_fetch_add(added->counted, 1);
+    return added;
+}
+
 /* ---- for callers ---- */
 
 bool repeated_calls_any_left(const struct gateway *gateway)
@@ -107,12 +118,8 @@ bool repeated_calls_any_left(const struct gateway *gateway)
 void repeated_call_leave(struct gateway *gateway, const struct repeated_call *join)
 {
     struct inbox *client = lock(gateway, join->key);
-    if (client && !find(client, join->digest)) {
-        struct join *added = add(client, join);
-        added->is_undelivered = true;
-        added->counted = &gateway->inbox_table->left_calls;
-        atomic_fetch_add(added->counted, 1);
-    }
+    if (client && !find(client, join->digest))
+        add_left(gateway, client, join);
     unlock(gateway);
 }
 
@@ -179,12 +186,13 @@ bool repeated_call_doubt(struct gateway *gateway, const struct repeated_call *jo
     return found != NULL;
 }
 
-void repeated_call_learn(struct gateway *gateway, const struct repeated_call *join, int64_t for_ms)
+void repeated_call_learn(struct gateway *gateway, const struct repeated_call *join, int64_t for_ms,
+                         bool is_left)
 {
     struct inbox *client = lock(gateway, join->key);
     struct join *found = find(client, join->digest);
     if (client && !found)
-        found = add(client, join);
+        found = is_left ? add_left(gateway, client, join) : add(client, join);
     if (found && strcmp(found->id, join->id) == 0)
         doubt(found, for_ms);
     unlock(gateway);

@@ -18,7 +18,7 @@ struct repeated_call {
  * form, in which numbers stay as they were written (request/request_parts.h). */
 void repeated_call_digest(const char *definition_digest, const char *request_digest,
                           char digest[DIGEST_HEX_BYTES]);
-/* The same of a forwarded call whose client left, which is bound to no definition. */
+/* The same of a forwarded call that became a task, which is bound to no definition. */
 void repeated_call_digest_left(const struct envelope *envelope, char digest[DIGEST_HEX_BYTES]);
 /* Whether there is any such call, of anybody; needs no lock. */
 bool repeated_calls_any_left(const struct gateway *gateway);
@@ -42,8 +42,10 @@ bool repeated_call_set_undelivered(struct gateway *gateway, const struct repeate
  * have given up. It is undelivered for so long: a client that asks again asks soon. */
 #define REPEATED_CALL_DOUBT_MS 60000
 bool repeated_call_doubt(struct gateway *gateway, const struct repeated_call *join);
-/* Another replica has such an outcome; 0 ms: for as long as it takes. */
-void repeated_call_learn(struct gateway *gateway, const struct repeated_call *join, int64_t for_ms);
+/* Another replica has such an outcome, or will have; 0 ms: for as long as it takes. `is_left`: of
+ * repeated_call_leave(). */
+void repeated_call_learn(struct gateway *gateway, const struct repeated_call *join, int64_t for_ms,
+                         bool is_left);
 /* True when the caller may give out an outcome that the client has not got. Such a call is a new
  * one from then on. */
 bool repeated_call_take(struct gateway *gateway, const struct repeated_call *join,

@@ -58,6 +58,11 @@ void client_key_of_task(const struct task *task, char key[])
     write_key_of(task->source, task->session, task->owner, key);
 }
 
+void client_key_of_task_owner(const struct task *task, char key[])
+{
+    write_key_of(task->source, "", task->owner, key);
+}
+
 /* Only the task leads to the inputs of an anonymous owner. */
 void client_key_or_id_of_task(const struct task *task, char key[])
 {

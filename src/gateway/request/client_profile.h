@@ -15,6 +15,7 @@ void client_key_of_call(const struct call *call, char key[]); /* after call_iden
 /* The same for all sessions of the call's owner; "" for an anonymous one. */
 void client_key_of_owner(const struct call *call, char key[]);
 void client_key_of_task(const struct task *task, char key[]);
+void client_key_of_task_owner(const struct task *task, char key[]);
 /* The same, but the task's id where its client has no key. */
 void client_key_or_id_of_task(const struct task *task, char key[]);
 

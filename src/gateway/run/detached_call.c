@@ -156,7 +156,7 @@ static void on_dropped(struct call *call, void *object)
     loop_timer_stop(&detached->base.timer);
     if (detached->is_executed && detached->key[0] && detached_task_reserve(call, detached->key) &&
         detached_task_create(detached, call))
-        detached_task_remember(detached, call);
+        detached_task_remember(detached);
     else
         detached_call_end(detached);
 }

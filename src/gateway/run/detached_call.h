@@ -8,6 +8,7 @@
 #include "request/call.h"
 
 struct detached_call;
+struct repeated_call;
 struct rpc_call_reply;
 struct store_reply;
 
@@ -22,6 +23,8 @@ struct detached_callbacks {
     void (*became_task)(struct detached_call *detached, const struct store_reply *working);
     /* A notification of the server's while the client waits. */
     void (*message)(struct detached_call *detached, struct str message);
+    /* The store has the task: the same call made again joins it from now on. */
+    void (*joinable)(struct gateway_worker *worker, const struct repeated_call *join);
 };
 
 /* When detached_call_of_slow() is to be called first. */

@@ -27,7 +27,8 @@ struct detached_call {
     bool wraps_output; /* of the tool, by the bridge */
     struct detached_rounds *rounds; /* of a bridged call; NULL of any other */
     int64_t patience_ms;
-    uint64_t number; /* of the call, for its questions */
+    uint64_t number;                 /* of the call, for its questions */
+    char repeated[DIGEST_HEX_BYTES]; /* repeated_call_digest_left(), once it is to be a task */
 };
 #define DETACHED_CALL_MAGIC 0x4757450c
 
@@ -60,7 +61,7 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
 /* Gives the room back, if there is a task. */
 void detached_task_release(struct detached_call *detached);
 /* The same call made again joins the task. */
-void detached_task_remember(const struct detached_call *detached, const struct call *call);
+void detached_task_remember(const struct detached_call *detached);
 
 /* ---- detached_rounds.c: a modern server requires input of a legacy client ---- */
 /* Keeps what the server has got of a bridged call. */

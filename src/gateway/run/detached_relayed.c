@@ -207,7 +207,7 @@ static void promote_left(struct call *call, struct taken *taken)
     detached->call = NULL;
     adopt(detached, call, taken);
     if (detached_task_create(detached, call))
-        detached_task_remember(detached, call);
+        detached_task_remember(detached);
     else
         detached_call_end(detached);
 }

@@ -91,6 +91,30 @@ static void promise(struct detached_call *detached)
                        (struct store_call){detached->base.worker->loop, on_promised, detached});
 }
 
+/* ---- the same call made again joins it ---- */
+
+static struct repeated_call join_of(const struct detached_call *detached, char key[])
+{
+    client_key_of_task_owner(detached->base.task, key);
+    return (struct repeated_call){str_from(key), detached->repeated, detached->base.task->id};
+}
+
+void detached_task_remember(const struct detached_call *detached)
+{
+    char key[CLIENT_KEY_BYTES];
+    const struct repeated_call join = join_of(detached, key);
+    inbox_touch(detached->base.worker->gateway, join.key);
+    repeated_call_leave(detached->base.worker->gateway, &join);
+}
+
+static void let_join(const struct detached_call *detached)
+{
+    char key[CLIENT_KEY_BYTES];
+    const struct repeated_call join = join_of(detached, key);
+    detached_task_remember(detached);
+    callbacks_of(detached)->joinable(detached->base.worker, &join);
+}
+
 /* ---- storing it ---- */
 
 static bool has_answer(const struct detached_call *detached)
@@ -102,6 +126,7 @@ static void on_task_stored(struct detached_call *detached)
 {
     bool has_ended = invocation_where(&detached->base) == INVOCATION_ENDED;
     task_binding_announce(detached->base.task);
+    let_join(detached);
     if (!has_ended && !has_answer(detached) &&
         !invocation_move(&detached->base, INVOCATION_RUNNING))
         detached_call_end(detached);
@@ -158,6 +183,7 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
     struct gateway *gateway = base->worker->gateway;
     struct task *task = task_binding_create_promoted(call);
     invocation_set_task(base, task);
+    repeated_call_digest_left(&call->envelope, detached->repeated);
     loop_timer_stop(&base->timer);
     inbox_touch(gateway, str_from(detached->key));
     map_put(base->worker->detached_tasks, str_from(base->id), detached);
@@ -174,16 +200,4 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
         undo(detached);
     }
     return may_store;
-}
-
-/* ---- the same call made again joins it ---- */
-
-void detached_task_remember(const struct detached_call *detached, const struct call *call)
-{
-    char digest[DIGEST_HEX_BYTES], key[CLIENT_KEY_BYTES];
-    repeated_call_digest_left(&call->envelope, digest);
-    client_key_of_owner(call, key);
-    inbox_touch(detached->base.worker->gateway, str_from(key));
-    const struct repeated_call join = {str_from(key), digest, detached->base.task->id};
-    repeated_call_leave(detached->base.worker->gateway, &join);
 }

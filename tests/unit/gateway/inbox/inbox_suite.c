@@ -429,16 +429,16 @@ START_TEST(an_outcome_of_another_replica_is_given_out_once)
     const struct repeated_call there = {KEY, "digest", "tg_1"}, other = {KEY, "digest", "tg_2"};
     char id[TASK_ID_BYTES], digest[DIGEST_HEX_BYTES];
     bool was_shared;
-    repeated_call_learn(&gateway, &there, REPEATED_CALL_DOUBT_MS);
-    repeated_call_learn(&gateway, &other, 0); /* the first stays */
+    repeated_call_learn(&gateway, &there, REPEATED_CALL_DOUBT_MS, false);
+    repeated_call_learn(&gateway, &other, 0, false); /* the first stays */
     ck_assert(!repeated_call_take(&gateway, &other, &was_shared));
     ck_assert(repeated_call_take(&gateway, &there, &was_shared) && was_shared);
     ck_assert(!repeated_call_take(&gateway, &there, &was_shared));
-    repeated_call_learn(&gateway, &there, 0);
+    repeated_call_learn(&gateway, &there, 0, false);
     ck_assert(repeated_call_forget_task(&gateway, KEY, "tg_1", digest));
     ck_assert_str_eq(digest, "digest");
     ck_assert(repeated_call_claim(&gateway, &other, NULL, NULL, id));
-    repeated_call_learn(&gateway, &there, 0); /* nor does it take the place of an own one */
+    repeated_call_learn(&gateway, &there, 0, false); /* nor does it take the place of an own one */
     ck_assert(!repeated_call_forget(&gateway, &there));
 }
 END_TEST
