@@ -99,9 +99,11 @@ static void on_vote(void *context, const struct store_reply *reply)
 
 static bool read_id(struct str value, struct item *item, struct error *error)
 {
+    size_t length = 0;
     free(item->id);
-    item->id = json_string_text(value, NULL);
-    return item->id || error_set(error, "the id of a task must be a text");
+    item->id = json_string_text(value, &length);
+    return (item->id && str_from(item->id).length == length) ||
+           error_set(error, "the id of a task must be a text without NUL characters");
 }
 
 /* {"id", "requestDigest"?} */

@@ -72,6 +72,7 @@ for (const [name, body, message] of [
   ['an item that is no object', { items: ['a'], verb: 'approve' }, /items must be a list/],
   ['an item without an id', { items: [{ requestDigest: 'a'.repeat(64) }], verb: 'approve' }, /items must be a list/],
   ['an id that is no text', { items: items(1), verb: 'approve' }, /must be a text/],
+  ['an id with a NUL character', { items: items('a\u0000b'), verb: 'approve' }, /must be a text/],
   ['a digest that is none', { items: [{ id: 'a', requestDigest: 'a'.repeat(63) }], verb: 'approve' }, /64 hexadecimal digits/],
   ['an unknown member of an item', { items: [{ id: 'a', digest: 'x' }], verb: 'approve' }, /unknown member/],
   ['an empty list', { items: [], verb: 'approve' }, /items must be a list/],
