@@ -106,7 +106,7 @@ async function openPage(browser, { gateway, id }, [width, height], colorScheme) 
   const row = page.locator(`#pending [data-task-id="${id}"]`);
   await row.waitFor();
   if (isDesk) await row.locator('.line').click();
-  if (isDesk) await row.locator('.arguments').waitFor();
+  if (isDesk) await row.locator('.past:not([hidden])').waitFor();
   await page.locator('#decided [data-task-id]').nth(1).waitFor();
   await page.evaluate(holdStill, SAME.map(([pattern, words]) => [pattern.source, pattern.flags, words]));
   return { context, page };
@@ -185,7 +185,7 @@ export async function take(folder) {
   try {
     const all = await stage(t);
     all.gateway.BINARY = BINARY;
-    const browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none'] });
+    const browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none', '--num-raster-threads=1'] });
     t.after(() => browser.close());
     await takePage(browser, all, folder);
     await takeTexts(browser, all, folder);

@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
 import { postgresMissing, startPostgres } from '../integration/lib/postgres.mjs';
-import { ADMIN_TOKEN, program, root, startTaskgate, startUpstream, stop, stopAll } from './subjects.mjs';
+import { ADMIN_TOKEN, cpuSeconds, program, root, startTaskgate, startUpstream, stop, stopAll } from './subjects.mjs';
 
 const { values: options } = parseArgs({ options: { smoke: { type: 'boolean' }, parts: { type: 'string' }, databases: { type: 'string' }, calls: { type: 'string' }, large: { type: 'string' }, audit: { type: 'string' }, rounds: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
 if (options.help) {
@@ -133,25 +133,32 @@ async function pageRows(gateway, what) {
 // ---- the list, and decisions ----
 
 let files = 0;
+/** One request after the other: p50 of a request in ms, and the CPU time of the gateway for one. */
 async function asked(gateway, target) {
   const file = path.join(folder, `question-${files++}`);
   fs.writeFileSync(file, `GET ${target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n\r\n`);
+  const before = cpuSeconds(gateway.pids);
   const child = spawn(program('load'), [gateway.adminPort, 1, smoke ? 20 : 200, 60_000, file].map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (more) => (text += more));
   const [code] = await once(child, 'close');
   const seen = JSON.parse(text);
   if (code !== 0 || seen.failed) throw new Error(`${target}: ${text}`);
-  return seen.p50_us / 1000;
+  return { ms: seen.p50_us / 1000, cpu: ((cpuSeconds(gateway.pids) - before) * 1000) / seen.answers };
+}
+
+async function askedRows(gateway, row, target, limit) {
+  const seen = [];
+  for (let round = 0; round < ROUNDS; round++) seen.push(await asked(gateway, target));
+  report(`${row}, p50`, seen.map(({ ms }) => ms), 'ms', ...atMost(limit));
+  report(`${row}, CPU time of the gateway`, seen.map(({ cpu }) => cpu), 'ms');
 }
 
 async function inboxRows(gateway, what, { count, isStack }) {
   const response = await fetch(`http://127.0.0.1:${gateway.adminPort}/api/v1/inbox`, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
   const { waiting, rows } = await response.json();
   if (waiting !== count || rows.length !== (isStack ? 1 : Math.min(count, 200))) throw new Error(`${waiting} calls wait, in ${rows.length} rows`);
-  const times = [];
-  for (let round = 0; round < ROUNDS; round++) times.push(await asked(gateway, '/api/v1/inbox'));
-  report(`${what}: GET /api/v1/inbox, p50`, times, 'ms', ...atMost(50));
+  await askedRows(gateway, `${what}: GET /api/v1/inbox`, '/api/v1/inbox', 50);
 }
 
 async function decisions(gateway, what) {
@@ -201,9 +208,7 @@ async function history(place) {
   gateway = await start(store, { show: 'execution: on_result' });
   const task = await (await admin(`/api/v1/tasks/${id}`)).json();
   if (task.history.approved !== 1 || task.history.same.approved < Math.min(AUDIT, place.server ? 1000 : 1)) throw new Error(JSON.stringify(task.history));
-  const times = [];
-  for (let round = 0; round < ROUNDS; round++) times.push(await asked(gateway, `/api/v1/tasks/${id}`));
-  report(`${place.name}, ${AUDIT} audit rows: GET /api/v1/tasks/ID with its history, p50`, times, 'ms', ...atMost(5));
+  await askedRows(gateway, `${place.name}, ${AUDIT} audit rows: GET /api/v1/tasks/ID with its history`, `/api/v1/tasks/${id}`, 5);
   await stop(gateway.child);
 }
 

@@ -7,18 +7,20 @@ import http from 'node:http';
 import path from 'node:path';
 import { once } from 'node:events';
 import { parseArgs, promisify } from 'node:util';
-import { SESSION, hasNginx, program, startNginx, startTaskgate, startUpstream, stop, stopAll } from './subjects.mjs';
+import { ADMIN_TOKEN, SESSION, hasNginx, program, startNginx, startTaskgate, startUpstream, stop, stopAll } from './subjects.mjs';
 
 const run = promisify(execFile);
 const { values: options } = parseArgs({ options: { binary: { type: 'string' }, calls: { type: 'string' }, rules: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
 if (options.help) {
   console.log(`Usage: tests/bench/instructions [--binary TASKGATE] [--calls N] [--rules N]
 
-Counts the instructions in user space of a forwarded call of 600 bytes with N rules (1000), by Callgrind, over
-N calls (3000) on 8 connections, also with a verified token that is known, of a modern client, and with spans that a
-collector takes; those of a denied call and of a list of 1,000 tools; its system calls on 64 connections, beside nginx's
-where that is installed; and the futex system calls of a process with 1, 2 and 4 workers during as many, by strace.
-Needs valgrind and strace.`);
+Counts the instructions in user space of a forwarded call of 600 bytes with
+N rules (1000), by Callgrind, over N calls (3000) on 8 connections, also while
+another caller is blocked, with a verified token that is known, of a modern
+client, and with spans that a collector takes; those of a denied call and of a
+list of 1,000 tools; its system calls on 64 connections, beside nginx's where
+that is installed; and the futex system calls of a process with 1, 2 and 4
+workers during as many, by strace. Needs valgrind and strace.`);
   process.exit(0);
 }
 const CALLS = Number(options.calls ?? 3000);
@@ -59,11 +61,12 @@ async function openSession(gateway, authorization) {
 }
 
 /** The profile of `count` calls, and their instructions. */
-async function profile(upstream, file, { auth, authorization, more, how = [], warm = 500, count = CALLS, connections = 8 } = {}) {
+async function profile(upstream, file, { auth, authorization, more, how = [], warm = 500, count = CALLS, connections = 8, prepare = async () => {} } = {}) {
   const out = path.join(folder, `callgrind.out.${auth ? 'auth' : ''}${authorization ? 'token' : ''}`);
   const under = ['valgrind', '--tool=callgrind', '--instr-atstart=no', `--callgrind-out-file=${out}`];
   const gateway = await startTaskgate(folder, upstream, { rules: RULES, binary, under, auth, more });
   if (authorization) await openSession(gateway, authorization);
+  await prepare(gateway);
   if (warm) await load(gateway.port, warm, file, connections, ...how); // connections, lists and counters are there
   await run('callgrind_control', ['-i', 'on', String(gateway.child.pid)]);
   await load(gateway.port, count, file, connections, ...how);
@@ -141,6 +144,29 @@ async function withTelemetry(upstream, file) {
   collector.close();
 }
 
+async function answerOf(port, target, authorization, body) {
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization };
+  const response = await fetch(`http://127.0.0.1:${port}${target}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${target}: HTTP ${response.status} ${text}`);
+  return JSON.parse(text);
+}
+
+/** While another caller is blocked, and once that block is lifted. */
+async function withBlock(upstream, file) {
+  const admin = `Bearer ${ADMIN_TOKEN}`;
+  const block = async (gateway) => {
+    const params = { name: 'delete_it', arguments: {}, task: { ttl: 3_600_000 } };
+    const { result } = await answerOf(gateway.port, '/mcp', 'Bearer other', { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    return answerOf(gateway.adminPort, '/api/v1/blocks', admin, { task: result.task.taskId, for: '1h', reason: 'bench' });
+  };
+  const lift = async (gateway) => answerOf(gateway.adminPort, `/api/v1/blocks/${(await block(gateway)).id}/lift`, admin, {});
+  for (const [name, prepare] of [['while another caller is blocked', block], ['once that block is lifted', lift]]) {
+    const { total } = await profile(upstream, file, { prepare });
+    console.log(`| instructions of a forwarded call ${name} | ${Math.round(total / CALLS)} |`);
+  }
+}
+
 /** Runs `calls` with strace on all threads of a process; answers what strace has written. */
 async function traced(subject, file, connections, calls, args) {
   const out = path.join(folder, `strace-${subject.port}`);
@@ -194,6 +220,7 @@ try {
   const file = question();
   console.log('| | |\n|---|---|');
   await instructions(upstream, file);
+  await withBlock(upstream, file);
   const modern = await profile(upstream, question('', true));
   console.log(`| instructions of a forwarded modern call | ${Math.round(modern.total / CALLS)} |`);
   const changing = await profile(upstream, question('', true, { progressToken: '########' })); // load numbers them
