@@ -13,3 +13,6 @@ struct asset {
 };
 extern const struct asset assets[];
 extern const size_t asset_count;
+/* The value of a header Link by which a browser loads all scripts at once. It would find each by
+ * the one that imports it: a way to the gateway and back for each step. */
+extern const struct str asset_modules;

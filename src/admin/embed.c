@@ -119,6 +119,20 @@ static void write_asset(FILE *out, int number, const char *path)
     write_tags(out, number, path, bytes, length);
 }
 
+static void write_modules(FILE *out, char *const *paths, int count)
+{
+    const char *joint = "";
+    fprintf(out, "static const char modules[] = \"");
+    for (int i = 0; i < count; i++) {
+        const char *name = base_name(paths[i]), *suffix = strrchr(name, '.');
+        if (strcmp(suffix, ".js") != 0)
+            continue;
+        fprintf(out, "%s<./%s>; rel=modulepreload", joint, name);
+        joint = ", ";
+    }
+    fprintf(out, "\";\nconst struct str asset_modules = {modules, sizeof modules - 1};\n");
+}
+
 static void write_assets(FILE *out, char *const *paths, int count)
 {
     fprintf(out, "#include \"assets.h\"\n");
@@ -133,6 +147,7 @@ static void write_assets(FILE *out, char *const *paths, int count)
                 i, i, i);
     }
     fprintf(out, "};\nconst size_t asset_count = sizeof assets / sizeof *assets;\n");
+    write_modules(out, paths, count);
 }
 
 int main(int argc, char **argv)

@@ -40,6 +40,8 @@ void page_serve(const struct request *request)
     struct reply_page page = {.content_type = asset->content_type,
                               .body = is_gzip ? asset->gzip : asset->bytes,
                               .tag = is_gzip ? asset->gzip_tag : asset->tag,
+                              .link = str_equal(str_from(asset->path), STR("/")) ? asset_modules
+                                                                                 : STR_EMPTY,
                               .is_gzip = is_gzip,
                               .is_https_only = is_https_only(request)};
     reply_page(request->exchange, &page);

@@ -109,6 +109,8 @@ void reply_page(struct http_exchange *exchange, const struct reply_page *page)
     size_t count = common_headers(page->content_type, STR("no-cache"), headers);
     headers[count++] = (struct http_header){STR("etag"), page->tag};
     headers[count++] = (struct http_header){STR("vary"), STR("accept-encoding")};
+    if (page->link.length > 0)
+        headers[count++] = (struct http_header){STR("link"), page->link};
     if (page->is_gzip)
         headers[count++] = (struct http_header){STR("content-encoding"), STR("gzip")};
     if (page->is_https_only)

@@ -45,6 +45,7 @@ void reply_text(struct http_exchange *exchange, int status, const char *content_
 struct reply_page {
     const char *content_type;
     struct str body, tag;
+    struct str link; /* a header of this name; empty: none */
     bool is_gzip;
     bool is_https_only; /* the browser is to come by TLS alone from now on (RFC 6797) */
 };

@@ -474,6 +474,18 @@ test('the page at / needs no token, holds no data, and has a strict policy', asy
   assert.doesNotMatch(text, /(src|href)="https?:/);
 });
 
+test('the page names all of its scripts to the browser at once, each of which is there', async (t) => {
+  const { admin } = await stage(t);
+  const { headers } = await exchange(`${admin.url}/`);
+  const names = headers.link.split(', ').map((link) => /^<\.\/([\w.]+)>; rel=modulepreload$/.exec(link)[1]);
+  const scripts = fs.readdirSync(new URL('../../src/admin/page', import.meta.url)).filter((name) => name.endsWith('.js'));
+  assert.deepEqual(names.toSorted(), scripts.toSorted());
+  for (const name of names) {
+    const { status, headers: own } = await exchange(`${admin.url}/${name}`);
+    assert.deepEqual([status, own.link], [200, undefined], name);
+  }
+});
+
 test("the page's files come compressed where that is allowed, and not again where they are known", async (t) => {
   const { admin } = await stage(t);
   const get = (file, headers) => exchange(`${admin.url}${file}`, { headers });
