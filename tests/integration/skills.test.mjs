@@ -186,13 +186,15 @@ test('pin.skills approve: contents that come late, on another stream, are those 
     };
     await client.send('resources/read', { uri });
     const stream = await client.listen({ headers: { 'last-event-id': 'e-1' } });
-    return (await stream.message((m) => m.id === late.id)).result;
+    return stream.message((m) => m.id === late.id);
   };
   const good = contentOf('skill://live/SKILL.md', files['SKILL.md']), other = contentOf('skill://live/b.md', files['b.md']), free = { uri: 'file:///notes', text: 'evil' };
-  assert.deepEqual(await resumed('skill://live/SKILL.md', [good]), { contents: [good] });
-  assert.deepEqual(await resumed('file:///notes', [free]), { contents: [free] });
-  for (const contents of [[free], [other], [good, free]]) assert.deepEqual(await resumed('skill://live/SKILL.md', contents), {}, JSON.stringify(contents));
-  assert.deepEqual(await resumed('file:///notes', [free], { id: 99_999 }), {}, 'a request that nobody has made here');
+  assert.deepEqual((await resumed('skill://live/SKILL.md', [good])).result, { contents: [good] });
+  assert.deepEqual((await resumed('file:///notes', [free])).result, { contents: [free] });
+  const refused = ({ result, error }) => [result, error.code, error.data.error_type, error.data.details, error.data.hint];
+  for (const contents of [[free], [other], [good, free]]) assert.deepEqual(refused(await resumed('skill://live/SKILL.md', contents)), [undefined, -32602, 'digest_mismatch', 'skill://live/SKILL.md', undefined], JSON.stringify(contents));
+  const unknown = [undefined, -32602, 'digest_mismatch', undefined, 'The gateway knows of no such request any more. Read it again.'];
+  assert.deepEqual(refused(await resumed('file:///notes', [free], { id: 99_999 })), unknown, 'a request that nobody has made here');
 });
 
 test('pin.skills approve: files up to 16 MiB are compared, larger ones refused; warn reads nothing', async (t) => {

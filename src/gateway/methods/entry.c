@@ -23,6 +23,7 @@
 #include "request/token_check.h"
 #include "request/token_exchange.h"
 #include "session_end.h"
+#include "skill_contents.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -364,8 +365,10 @@ static void open_stream(struct call *call)
 {
     struct relay_options options = {
         .open_stream = true, .take_message = input_take_from_stream, .head = note_stream};
-    if (http_header(call->exchange, "last-event-id").length > 0)
+    if (http_header(call->exchange, "last-event-id").length > 0) {
         options.rewrite = lists_rewrite_resumed;
+        options.replace_result = skill_contents_refuse_late;
+    }
     if (atomic_load(&call->worker->gateway->shutting_down))
         call_answer_status(call, 503, STR_EMPTY);
     else if (catalog_lacks_stream(call->worker->gateway->catalog, call->source,

@@ -94,8 +94,9 @@ static void rewrite(struct call *call, const struct relay_reply *reply, struct b
 }
 
 /* Of one entry: no part of it is left out. */
-static bool refuse_entry(struct call *call, struct str result, struct buffer *message)
+static bool refuse_entry(struct call *call, const struct relay_reply *reply, struct buffer *message)
 {
+    struct str result = reply->result;
     const struct jsonrpc_error_data unknown = {.details = call->envelope.uri.text},
                                     denied = {
                                         .gate = str_from(policy_gate_name(POLICY_GATE_GOVERNANCE))};

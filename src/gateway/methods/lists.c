@@ -5,7 +5,6 @@
 #include "list_cache.h"
 #include "lists_internal.h"
 #include "methods.h"
-#include "skill_contents.h"
 #include "state/definition_watch.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
@@ -282,7 +281,7 @@ void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, s
         mcp_list_filter(out, result, "prompts", "name", judge_name, call);
     } else if (has_list(result, "skills") || json_member(result, "skill").length > 0) {
         extension_write_late(call, result, out);
-    } else if (!has_list(result, "contents") || !skill_contents_write_late(call, reply, out)) {
+    } else {
         buffer_append(out, result);
     }
     mcp_cacheable_drop_tags(out, start, result);

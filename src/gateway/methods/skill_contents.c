@@ -89,11 +89,11 @@ static struct jsonrpc_error_data data_of(const struct call *call)
     return (struct jsonrpc_error_data){.details = call->envelope.uri.text};
 }
 
-static bool refuse(struct call *call, struct str result, struct buffer *message)
+static bool refuse(struct call *call, const struct relay_reply *reply, struct buffer *message)
 {
     const struct jsonrpc_error_data data = data_of(call);
-    struct str contents = json_member(result, "contents");
-    bool only_asks = contents.length == 0 && json_member(result, "inputRequests").length > 0;
+    struct str contents = json_member(reply->result, "contents");
+    bool only_asks = contents.length == 0 && json_member(reply->result, "inputRequests").length > 0;
     if (only_asks || all_may(call, call->envelope.uri.text, contents))
         return false;
     dialect_write_error(call->dialect, message, call->envelope.id, JSONRPC_DIGEST_MISMATCH,
@@ -128,20 +128,26 @@ void skill_contents_check(struct call *call, struct relay_options *options)
     options->most_bytes = MOST_BYTES;
 }
 
-bool skill_contents_write_late(const struct call *call, const struct relay_reply *reply,
-                               struct buffer *out)
+bool skill_contents_refuse_late(struct call *call, const struct relay_reply *reply,
+                                struct buffer *message)
 {
+    struct str contents = json_member(reply->result, "contents");
     char key[CLIENT_KEY_BYTES];
     struct buffer asked;
-    if (!is_compared(call))
+    if (!is_compared(call) || json_type(contents) != JSON_ARRAY)
         return false;
     buffer_init(&asked);
     client_key_of_call(call, key);
     const struct skill_read read = {str_from(key), reply->id};
-    bool may = skill_files_find_read(files_of(call), &read, &asked) &&
-               all_may(call, buffer_str(&asked), json_member(reply->result, "contents"));
-    buffer_finish(&asked);
+    bool is_known = skill_files_find_read(files_of(call), &read, &asked);
+    bool may = is_known && all_may(call, buffer_str(&asked), contents);
+    const struct jsonrpc_error_data data = {
+        .details = buffer_str(&asked),
+        .hint = is_known ? STR_EMPTY
+                         : STR("The gateway knows of no such request any more. Read it again.")};
     if (!may)
-        buffer_append_text(out, "{}"); /* the response has begun as one with a result */
+        dialect_write_error(call->dialect, message, reply->id, JSONRPC_DIGEST_MISMATCH, STR_EMPTY,
+                            &data);
+    buffer_finish(&asked);
     return !may;
 }

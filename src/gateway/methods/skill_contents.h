@@ -8,7 +8,7 @@
 
 /* Lets the answer of resources/read be read where that is due. `call` has a good `uri`. */
 void skill_contents_check(struct call *call, struct relay_options *options);
-/* Of one that comes late, by another exchange: appends an empty result in place of contents that
- * may not go down, as of a request that is not known here any more. False: they may. */
-bool skill_contents_write_late(const struct call *call, const struct relay_reply *reply,
-                               struct buffer *out);
+/* For relay_options.replace_result of a GET stream that goes on where another ended: an error in
+ * place of contents that may not go down, as of a request that is not known here any more. */
+bool skill_contents_refuse_late(struct call *call, const struct relay_reply *reply,
+                                struct buffer *message);

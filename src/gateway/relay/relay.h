@@ -46,7 +46,8 @@ struct relay_options {
      * as it is. NULL: all errors go down. */
     bool (*replace_error)(struct call *call, struct str error, struct buffer *message);
     /* The same of one with this result. false: the result goes down, or `rewrite` writes it. */
-    bool (*replace_result)(struct call *call, struct str result, struct buffer *message);
+    bool (*replace_result)(struct call *call, const struct relay_reply *reply,
+                           struct buffer *message);
     /* Whether a request or notification of the server's is taken out of the event stream. NULL: all
      * messages go down. */
     bool (*take_message)(struct call *call, struct str message);

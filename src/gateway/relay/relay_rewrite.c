@@ -57,7 +57,7 @@ bool relay_rewrite(struct call *call, const struct relay_options *options, struc
     if (reply.result.length == 0)
         return has_our_id && error.length > 0 && options->replace_error &&
                options->replace_error(call, error, out);
-    if (options->replace_result && options->replace_result(call, reply.result, out)) {
+    if (options->replace_result && options->replace_result(call, &reply, out)) {
         note_acceptance(call);
         return true;
     }
