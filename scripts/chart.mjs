@@ -71,12 +71,22 @@ function item({ path: name, value, comment }) {
 
 export const readme = (text) => `${INTRODUCTION}\n${values(text).map(item).join('\n')}\n`;
 
+/** A schema without its prose, which docs/configuration.md has. */
+function bare(schema) {
+  if (Array.isArray(schema)) return schema.map(bare);
+  if (schema === null || typeof schema !== 'object') return schema;
+  // A key of the configuration may have any name: the names below `properties` stay.
+  const { description, ...rest } = schema;
+  const inner = ([name, value]) => [name, name === 'properties' ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, bare(each)])) : bare(value)];
+  return Object.fromEntries(Object.entries(rest).map(inner));
+}
+
 /**
  * The schema of the values with the configuration's in it. The chart says by itself, with the reason, which of its keys
  * are missing, and its templates read a mapping.
  */
 export function withConfig(valuesSchema, configSchema) {
-  const { $schema, title, required, pattern, ...config } = configSchema;
+  const { $schema, title, required, pattern, ...config } = bare(configSchema);
   return { ...valuesSchema, properties: { ...valuesSchema.properties, config: { ...config, type: 'object' } } };
 }
 
