@@ -5,108 +5,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { readme, values as listed, withConfig } from '../../scripts/chart.mjs';
-import { gateway, inRoot, manifestReader, missing, objectsOf, run, temporaryFolder, withoutGateway } from './lib/tools.mjs';
+import { gateway, inRoot, missing, run, temporaryFolder, withoutGateway } from '../deploy/lib/tools.mjs';
+import { CHART, COLLECTOR, complete, DIGEST, EVERYTHING, KEY, MORE, OPENSHIFT, PUBLISHED, REPLICAS, SERVER, SETS, SIDECAR, template } from './lib/chart.mjs';
+import { manifestReader, objectsOf } from './lib/objects.mjs';
 
-const CHART = inRoot('deploy/helm/taskgate');
 const why = missing('helm', 'the chart is not rendered');
 const skip = why || manifestReader().why || false;
-
-const ADDRESS = 'http://mcp-server:3000/mcp';
-/** Written by everybody: without it the chart refuses. */
-const OWN = { sources: [{ id: 'main', kind: 'mcp', url: ADDRESS }], governance: { defaults: { action: 'approve' }, rules: [{ match: 'get_*', action: 'forward' }] } };
-const SIDECAR = {
-  mode: 'sidecar',
-  config: { sources: [{ id: 'main', kind: 'mcp', url: 'http://127.0.0.1:3000/mcp', headers: { 'X-Key': { env: 'CRM_KEY' } } }] },
-  server: { image: 'example.org/server:1' },
-  secretEnv: [{ name: 'CRM_KEY', secret: 'crm', key: 'api-key' }],
-  operators: {
-    existingSecret: 'ops',
-    people: [
-      { name: 'alice', roles: ['approver'], groups: ['dba'] },
-      { name: 'bob.b', key: 'bob', roles: ['viewer', 'auditor'] },
-    ],
-  },
-};
-const EVERYTHING = {
-  ...SIDECAR,
-  tls: { proxySecret: 'proxy-tls', adminSecret: 'admin-tls' },
-  networkPolicy: { agents: [{ podSelector: { matchLabels: { agent: 'yes' } } }], admin: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }] },
-  podDisruptionBudget: { enabled: true },
-  metrics: { serviceMonitor: { enabled: true, from: [{ namespaceSelector: { matchLabels: { name: 'prometheus' } } }], labels: { release: 'prometheus' } }, alerts: { enabled: true }, dashboard: { enabled: true } },
-  store: { storageClass: 'fast', size: '5Gi' },
-  podLabels: { team: 'a' },
-  podAnnotations: { note: 'b' },
-  nodeSelector: { disk: 'ssd' },
-  tolerations: [{ key: 'a', operator: 'Exists' }],
-  affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'disk', operator: 'Exists' }] }] } } },
-};
-
-const REPLICAS = {
-  replicas: 3,
-  store: { postgres: { existingSecret: 'database', migration: { existingSecret: 'database-owner', urlKey: 'owner-url', grantTo: 'gate' } } },
-  replica: { existingSecret: 'between-us' },
-  podDisruptionBudget: { enabled: true },
-  networkPolicy: { egress: { enabled: true, database: [{ podSelector: { matchLabels: { app: 'postgres' } } }], rules: [{ to: [{ podSelector: { matchLabels: { app: 'mcp-server' } } }], ports: [{ port: 3000 }] }] } },
-};
-const KEY = { stateKey: { existingSecret: 'sealing' } };
-const COLLECTOR = { telemetry: { enabled: true, endpoint: 'http://collector:4318', sampleRate: 0.1, resource: { team: 'a' }, headersSecret: 'collector' } };
-const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
-const MORE = {
-  image: { tag: '1.2.3', digest: DIGEST },
-  extraEnv: [{ name: 'GREETING', value: 'hello' }],
-  envFrom: [{ configMapRef: { name: 'settings' } }],
-  extraVolumes: [{ name: 'scratch', emptyDir: {} }],
-  extraVolumeMounts: [{ name: 'scratch', mountPath: '/scratch' }],
-  priorityClassName: 'high',
-  serviceAccount: { create: true, annotations: { 'cloud.example/role': 'gate' } },
-};
-const CEDAR = 'permit (principal, action, resource);\n\n// The end, without a line feed.';
-const FILES = { config: { cedar: { policies: ['rules.cedar'] }, governance: { defaults: { action: 'policy' } } }, files: { 'rules.cedar': CEDAR, 'ca.pem': 'a\n' } };
-const OPENSHIFT = { podSecurityContext: { fsGroup: null }, securityContext: { runAsUser: null, runAsGroup: null } };
-const PUBLISHED = {
-  service: { type: 'LoadBalancer', annotations: { 'balancer.example/internal': 'true' } },
-  ingress: { enabled: true, className: 'nginx', annotations: { 'nginx.ingress.kubernetes.io/proxy-buffering': 'off' }, hosts: ['gate.example'], tls: [{ secretName: 'gate-tls', hosts: ['gate.example'] }] },
-  config: { proxy: { allowed_hosts: ['gate.example'] } },
-  extraObjects: [
-    {
-      apiVersion: 'autoscaling/v2',
-      kind: 'HorizontalPodAutoscaler',
-      metadata: { name: '{{ .Release.Name }}' },
-      spec: { maxReplicas: 5, scaleTargetRef: { apiVersion: 'apps/v1', kind: '{{ include "taskgate.kind" . }}', name: '{{ include "taskgate.name" . }}' } },
-    },
-    'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-more\ndata:\n  port: {{ .Values.service.port | quote }}\n',
-  ],
-};
-const SERVER = {
-  ...SIDECAR,
-  server: {
-    image: 'example.org/server:1',
-    args: ['--port', '3000'],
-    shareProcessNamespace: true,
-    container: { ports: [{ name: 'own', containerPort: 3000 }], args: ['--quiet'], resources: { limits: { memory: '1Gi' } }, lifecycle: { postStart: { exec: { command: ['true'] } } } },
-  },
-};
-const SETS = {
-  gateway: {},
-  'a state key': KEY,
-  sidecar: SIDECAR,
-  'everything at once': EVERYTHING,
-  replicas: REPLICAS,
-  telemetry: COLLECTOR,
-  'variables, volumes, an account': MORE,
-  'files beside the configuration': FILES,
-  OpenShift: { ...REPLICAS, ...OPENSHIFT },
-  'an Ingress and objects': PUBLISHED,
-  'more of the server': SERVER,
-};
-
-const complete = (values) => ({ ...values, config: { ...OWN, ...values.config } });
-
-function template(t, values, ...more) {
-  const file = path.join(temporaryFolder(t), 'values.json');
-  writeFileSync(file, JSON.stringify(complete(values)));
-  return run('helm', ['template', 'gate', CHART, '--namespace', 'agents', '--kube-version', '1.34.0', '--values', file, ...more]);
-}
 
 function render(t, values) {
   const { status, stdout, stderr } = template(t, values);

@@ -1,4 +1,4 @@
-module taskgate/tests/deploy/kubernetes
+module taskgate/tests/kubernetes/reader
 
 go 1.23.0
 
