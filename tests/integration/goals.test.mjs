@@ -85,11 +85,12 @@ test('kubernetes: Helm makes what it says', { skip: skip || (!has('helm') && 'he
 });
 
 test('upgrade: an older program refuses a newer store, says so, and goes on with the copy', { skip: skip || (!has('sqlite3') && 'sqlite3 is not installed') }, async (t) => {
+  const tokens = { THOUGHTGATE_ADMIN_TOKEN: 'token-of-the-operator', NIGHTLY_TOKEN: 'token-of-the-nightly-job' };
   const { output } = await run(t, 'upgrade', {
-    env: { THOUGHTGATE_ADMIN_TOKEN: 'token-of-the-operator' },
+    env: tokens,
     prepare: ({ folder, store, filled }) => {
       const config = path.join(folder, 'config.yaml');
-      fs.writeFileSync(config, filled('schema: 1\nsources: [{id: up, kind: mcp, url: "http://127.0.0.1:7470/mcp", identity: authorization}]\ngovernance: {defaults: {action: approve}}\nstore: {path: /var/lib/taskgate/taskgate.db}\n'));
+      fs.writeFileSync(config, filled('schema: 1\nsources: [{id: up, kind: mcp, url: "http://127.0.0.1:7470/mcp", identity: authorization}]\ngovernance: {defaults: {action: approve}}\nadmin: {tokens: [{name: nightly, token_env: NIGHTLY_TOKEN, roles: [caller]}]}\nstore: {path: /var/lib/taskgate/taskgate.db}\n'));
       const db = path.join(store, 'taskgate.db');
       // The newer program leaves a schema behind that this one does not know.
       const apt = `case "$*" in *OLD*) rm -f ${folder}/newer ;; *) touch ${folder}/newer ;; esac`;
@@ -98,10 +99,15 @@ test('upgrade: an older program refuses a newer store, says so, and goes on with
       stand(folder, 'apt', apt);
       stand(folder, 'systemctl', `stop() { ${stop}; }\nstart() { ${start}; }\ncase $1 in stop) stop ;; start) start ;; restart) stop; start ;; esac`);
       stand(folder, 'journalctl', `cat ${folder}/log`);
-      execFileSync(path.join(folder, 'bin/systemctl'), ['start'], { env: { ...process.env, PATH: `${folder}/bin:${process.env.PATH}`, THOUGHTGATE_CONFIG: config, ...portsOf(filled) }, stdio: 'ignore' });
+      const env = { ...process.env, ...tokens, PATH: `${folder}/bin:${process.env.PATH}`, THOUGHTGATE_CONFIG: config, ...portsOf(filled) };
+      execFileSync(path.join(folder, 'bin/systemctl'), ['start'], { env, stdio: 'ignore' });
+      // A call that waits before the upgrade, and after the downgrade again. The server is not there, and need not be.
+      const call = execFileSync(BINARY, ['call', 'get_time'], { encoding: 'utf8', env: { ...env, TASKGATE_TOKEN: tokens.NIGHTLY_TOKEN, THOUGHTGATE_ADMIN_URL: `http://127.0.0.1:${filled('7469')}` } });
+      assert.match(call, /^tg_\S+ +pending +get_time/);
     },
   });
-  assert.match(output, /\d+ rows, up to row \d+/);
+  assert.equal(output.match(/^1 rows, up to row 1,/gm).length, 2, output);
+  assert.match(output, /^tg_\S+ +.*pending/m);
 });
 const portsOf = (filled) => ({ THOUGHTGATE_OUTBOUND_PORT: filled('7467'), THOUGHTGATE_ADMIN_PORT: filled('7469') });
 
