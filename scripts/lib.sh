@@ -106,10 +106,11 @@ build_in() {
     one_at_a_time "$1" configure_and_build "$@"
 }
 
-# The programs as a user runs them: optimised, with the symbols that a stack trace needs, without the unit tests. Not by
-# ccache, which Meson takes by itself: a first build would pay for it.
+# The programs for a look and for the tests: with the symbols that a stack trace needs, without the unit tests, and
+# optimised by what costs little, because somebody waits for the build; packages, the image and the benchmarks take all.
+# Not by ccache, which Meson takes by itself: a first build would pay for it.
 build_release() {
-    CC=${CC:-cc} build_in "$build" -Dbuildtype=debugoptimized -Dc_args=-g1 -Dtests=false
+    CC=${CC:-cc} build_in "$build" -Dbuildtype=debugoptimized -Doptimization=1 -Dc_args=-g1 -Dtests=false
 }
 
 # Builds the benchmarks' programs, optimised as deploy/Dockerfile does.
