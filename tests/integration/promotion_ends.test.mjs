@@ -90,6 +90,22 @@ test('with a token, what runs outlives its session, and its questions are answer
   assert.deepEqual((await responseTo(upstream, 'e-2')).result, { action: 'decline' });
 });
 
+test('a session that is ended twice while its promoted call runs ends once at the server, after it, with the newest token', async (t) => {
+  const { upstream, connect, held } = await stage(t);
+  const agent = await connect({ ...PLAIN, token: 'first' });
+  const { id } = promoted(await agent.result('tools/call', { name: 'slow', arguments: {} }));
+  agent.headers = { authorization: 'Bearer second' };
+  await agent.result('tools/list'); // the server knows it
+  const ended = () => upstream.requests.filter((r) => r.method === 'DELETE' && r.headers['mcp-session-id'] === agent.session);
+  for (let i = 0; i < 2; i++) assert.equal((await agent.delete()).status, 204);
+  assert.deepEqual(ended(), []);
+  held[0].reply.result({ content: [{ type: 'text', text: 'kept' }] });
+  await until(() => ended().length > 0, 'the DELETE');
+  const next = await connect({ ...PLAIN, token: 'first' });
+  assert.equal((await next.result('tools/call', { name: 'get_task_result', arguments: { task_id: id } })).content[0].text, 'kept');
+  assert.deepEqual(ended().map(({ headers }) => headers.authorization), ['Bearer second']);
+});
+
 test('kill -9: the task has failed, and says why', async (t) => {
   const { gateway, connect } = await stage(t);
   const agent = await connect(PLAIN);

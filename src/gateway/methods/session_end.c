@@ -51,8 +51,7 @@ void session_end_forget(struct call *call)
     /* Calls of a token outlive the session, and another one answers what they are asked. */
     bool owns_calls = owner_is_session(call->owner);
     input_end_session(call->worker, str_from(key), owns_calls);
-    if (owns_calls)
-        detached_calls_end_session(gateway, str_from(key));
+    detached_calls_end_session(call, str_from(key), owns_calls);
     inbox_end_session(gateway, str_from(key));
 }
 
@@ -69,6 +68,7 @@ void session_end_handle(struct call *call)
         relay_start(call, &options);
         return;
     }
-    session_end_forget(call);
+    if (!call_is_stranger(call))
+        session_end_forget(call);
     call_answer_status(call, 204, STR_EMPTY);
 }

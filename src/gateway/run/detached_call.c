@@ -189,6 +189,7 @@ static void destroy(struct invocation *invocation)
     struct detached_call *detached = detached_call_from(invocation);
     MAGIC_CLEAR(detached);
     detached_rounds_destroy(detached->rounds);
+    free(detached->end_authorization);
     free(detached);
 }
 

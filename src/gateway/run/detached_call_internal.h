@@ -28,6 +28,7 @@ struct detached_call {
     struct detached_rounds *rounds; /* of a bridged call; NULL of any other */
     int64_t patience_ms;
     uint64_t number;                 /* of the call, for its questions */
+    char *end_authorization;         /* of the DELETE of its session; NULL without */
     char repeated[DIGEST_HEX_BYTES]; /* repeated_call_digest_left(), once it is to be a task */
 };
 #define DETACHED_CALL_MAGIC 0x4757450c

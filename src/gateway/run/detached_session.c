@@ -1,5 +1,6 @@
 /* The end of a session in which promoted calls run. The server would end them with it, so it is
  * notified after the last of them. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "detached_call_internal.h"
@@ -7,6 +8,7 @@
 #include "request/client_profile.h"
 #include "state/quota.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
 
 #define ENDING_MS 10000
 
@@ -24,14 +26,22 @@ void detached_session_enter(const struct detached_call *detached)
                    INT64_MAX);
 }
 
+/* The client may have had a newer token at its end than when it called. */
 static void end_at_server(const struct detached_call *detached)
 {
     struct rpc_call_options options = invocation_rpc_options(&detached->base);
+    struct headers headers;
+    headers_init(&headers, false);
+    headers_add_all(&headers, options.headers);
+    if (detached->end_authorization)
+        headers_set(&headers, STR("authorization"), str_from(detached->end_authorization));
+    options.headers = &headers;
     options.method = "DELETE";
     options.silence_ms = options.total_ms = ENDING_MS;
     log_info("A session ends after the last of its promoted calls",
              LOG_TEXT("source", detached->base.source->id));
     rpc_call_notify(detached->base.worker, &options);
+    headers_finish(&headers);
 }
 
 void detached_session_leave(const struct detached_call *detached)
@@ -48,14 +58,17 @@ void detached_session_leave(const struct detached_call *detached)
     }
 }
 
-/* The mark comes before the look, so that a last call that ends meanwhile finds it. */
+/* The mark comes before the look, so that a last call that ends meanwhile finds it. The
+ * calls must not end either where the session is ended again. */
 bool detached_calls_hold_session(const struct call *call)
 {
     struct gateway *gateway = call->worker->gateway;
     char key[CLIENT_KEY_BYTES];
-    if (!call->session[0] || call_is_stranger(call))
+    if (!call->session[0])
         return false;
     client_key_of_session(call->source, call->session, key);
+    if (call_is_stranger(call))
+        return quota_has(gateway->ended_sessions, str_from(key));
     bool is_first = quota_take(gateway->ended_sessions, str_from(key), 1, INT64_MAX);
     bool holds = quota_has(gateway->promoted_in, str_from(key));
     if (is_first && !holds)
@@ -63,22 +76,55 @@ bool detached_calls_hold_session(const struct call *call)
     return holds;
 }
 
-/* ---- no client is asked any more ---- */
+/* ---- the calls learn of it ---- */
+
+struct session_end {
+    struct str key, authorization; /* the last empty: the client has none */
+    bool asks_nobody;
+};
+
+static void own_end(void *message)
+{
+    struct session_end *end = message;
+    end->key = broadcast_copy(end->key);
+    end->authorization = broadcast_copy(end->authorization);
+}
+
+static void finish_end(void *message)
+{
+    struct session_end *end = message;
+    broadcast_release(end->key);
+    broadcast_release(end->authorization);
+}
 
 static void deliver_end(struct gateway_worker *worker, const void *message)
 {
-    struct str key = ((const struct client_broadcast *)message)->key;
+    const struct session_end *end = message;
     LIST_FOR_EACH_SAFE (node, next, &worker->detached) {
         struct detached_call *detached = LIST_ENTRY(node, struct detached_call, node);
         struct input_audience *audience = &detached->base.audience;
-        if (str_equal(str_from(audience->key), key))
+        if (!str_equal(str_from(audience->key), end->key))
+            continue;
+        if (end->asks_nobody)
             memset(audience->can, 0, sizeof audience->can);
+        free(detached->end_authorization);
+        detached->end_authorization =
+            end->authorization.length > 0 ? memory_copy_str(end->authorization) : NULL;
     }
 }
 
-static const struct broadcast_kind end_kind = CLIENT_BROADCAST_KIND(deliver_end);
+static const struct broadcast_kind end_kind = {.bytes = sizeof(struct session_end),
+                                               .own = own_end,
+                                               .finish = finish_end,
+                                               .deliver = deliver_end};
 
-void detached_calls_end_session(struct gateway *gateway, struct str key)
+void detached_calls_end_session(const struct call *call, struct str key, bool asks_nobody)
 {
-    broadcast_send(gateway, &end_kind, &(struct client_broadcast){key});
+    struct headers headers;
+    headers_init(&headers, true);
+    if (call->exchange)
+        headers_from_call(&headers, call);
+    const struct session_end end = {key, headers_find(&headers, "authorization"), asks_nobody};
+    broadcast_send(call->worker->gateway, &end_kind, &end);
+    headers_finish(&headers);
 }
