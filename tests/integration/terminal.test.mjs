@@ -153,6 +153,34 @@ test('tasks approve and reject print the whole call on a terminal, and ask; --ye
   for (const [id, state] of [[first, 'completed'], [second, 'rejected'], [third, 'completed']]) await admin.inState(id, state);
 });
 
+test('to approve a call of high risk a terminal asks for the value in place of y; to reject it, for y', { skip }, async (t) => {
+  const other = 'dr\u043ep';
+  const { gateway, admin, connect } = await stage(t, { rules: [{ match: '*', action: 'approve', show: { risk: 'high', confirm: 'db' } }], upstream: { tools: [tool('pay'), tool(other)] } });
+  const client = await connect();
+  const call = async (args, name = 'pay') => (await client.createTask(name, args)).taskId;
+  const decide = async (id, words, ...lines) => {
+    const terminal = inTerminal(t, gateway, ['tasks', ...words]);
+    for (const [line, prompt] of lines) await terminal.type(line, prompt);
+    const output = await terminal.ended();
+    return [terminal.code, (await admin.task(id)).state !== 'pending', output];
+  };
+  const first = await call({ db: 'PRODUCTION' });
+  const asks = 'Type the value of db to approve: ';
+  for (const [line, code, words] of [['y', 1, /another value was typed/], ['PRODUCTI\u041eN', 1, /another value was typed/], ['', 1, /Nothing was decided\./]]) {
+    const [own, isDecided, output] = await decide(first, ['approve', first], [`${line}\n`, asks]);
+    assert.deepEqual([own, isDecided], [code, false], line);
+    assert.match(output, words);
+  }
+  assert.deepEqual((await decide(first, ['reject', first], ['n\n', 'Reject? [y/N] '])).slice(0, 2), [1, false]);
+  assert.deepEqual((await decide(first, ['approve', first], ['  PRODUCTION \n', asks])).slice(0, 2), [0, true]);
+  const second = await call({ db: ['a', 'b'] });
+  assert.deepEqual((await decide(second, ['next'], ['a', PROMPT], ['PAY\n', 'Type the name of the tool to approve: '], ['a', PROMPT], ['pay\n', 'Type the name of the tool to approve: '])).slice(0, 2), [0, true]);
+  const third = await call({}, other);
+  const { requestDigest } = await admin.task(third);
+  assert.deepEqual((await decide(third, ['next'], ['A', PROMPT], ['agreed\n', 'reason: '], [`${requestDigest.slice(0, 8)}\n`, 'Type the first 8 digits of the line Request to approve: '])).slice(0, 2), [0, true]);
+  assert.equal((await admin.task(third)).reason, 'agreed');
+});
+
 test('tasks approve --digest counts for that request alone', async (t) => {
   const { gateway, admin, connect } = await stage(t);
   const { taskId } = await (await connect()).createTask('pay');
