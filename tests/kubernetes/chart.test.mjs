@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { readme, values as listed, withConfig } from '../../scripts/chart.mjs';
 import { gateway, inRoot, missing, run, temporaryFolder, withoutGateway } from '../deploy/lib/tools.mjs';
-import { CHART, COLLECTOR, complete, DIGEST, EVERYTHING, KEY, MORE, OPENSHIFT, PUBLISHED, REPLICAS, SERVER, SETS, SIDECAR, template } from './lib/chart.mjs';
+import { CHART, COLLECTOR, complete, DIGEST, ENVIRONMENT, EVERYTHING, KEY, MORE, OPENSHIFT, PUBLISHED, REPLICAS, SERVER, SETS, SIDECAR, template } from './lib/chart.mjs';
 import { manifestReader, objectsOf } from './lib/objects.mjs';
 
 const why = missing('helm', 'the chart is not rendered');
@@ -19,20 +19,6 @@ function render(t, values) {
   writeFileSync(file, stdout);
   return objectsOf(file);
 }
-
-/** The environment that the Secrets and the pod give the gateway. */
-const ENVIRONMENT = {
-  PATH: process.env.PATH,
-  TASKGATE_TOKEN_ALICE: 'a-token-of-alice-alone',
-  TASKGATE_TOKEN_BOB_B: 'a-token-of-bob-alone',
-  CRM_KEY: 'key',
-  TASKGATE_STORE_URL: 'postgres://gate:secret@db/gate',
-  TASKGATE_REPLICA_KEY: '0123456789abcdef'.repeat(4),
-  TASKGATE_STATE_KEY: '0123456789abcdef'.repeat(4),
-  OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20token',
-  POD_NAME: 'gate-5d8f-x2x',
-  POD_IP: '10.1.2.3',
-};
 
 const only = (list) => (assert.equal(list.length, 1), list[0]);
 

@@ -93,6 +93,20 @@ export const SETS = {
   'more of the server': SERVER,
 };
 
+/** The environment that the Secrets and the pod give the gateway. */
+export const ENVIRONMENT = {
+  PATH: process.env.PATH,
+  TASKGATE_TOKEN_ALICE: 'a-token-of-alice-alone',
+  TASKGATE_TOKEN_BOB_B: 'a-token-of-bob-alone',
+  CRM_KEY: 'key',
+  TASKGATE_STORE_URL: 'postgres://gate:secret@db/gate',
+  TASKGATE_REPLICA_KEY: '0123456789abcdef'.repeat(4),
+  TASKGATE_STATE_KEY: '0123456789abcdef'.repeat(4),
+  OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20token',
+  POD_NAME: 'gate-5d8f-x2x',
+  POD_IP: '10.1.2.3',
+};
+
 export const complete = (values) => ({ ...values, config: { ...OWN, ...values.config } });
 
 export function template(t, values, ...more) {

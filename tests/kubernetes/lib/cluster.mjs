@@ -41,7 +41,23 @@ function start(program, words, cwd) {
   return process;
 }
 
-/** An API server of its own: ask(method, path, body) → {status, warnings, body}; stop(). */
+/** For kubectl and helm. */
+function writeAccess(folder, port) {
+  const file = path.join(folder, 'kubeconfig');
+  const cluster = { server: `https://127.0.0.1:${port}`, 'certificate-authority': path.join(folder, 'certificates/apiserver.crt') };
+  const access = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'tests',
+    clusters: [{ name: 'tests', cluster }],
+    users: [{ name: 'tests', user: { token: TOKEN } }],
+    contexts: [{ name: 'tests', context: { cluster: 'tests', user: 'tests' } }],
+  };
+  writeFileSync(file, JSON.stringify(access), { mode: 0o600 });
+  return file;
+}
+
+/** An API server of its own: ask(method, path, body) → {status, warnings, body}; kubeconfig; stop(). */
 export async function startServer({ programs }) {
   const folder = mkdtempSync(path.join(tmpdir(), 'taskgate-kubernetes-'));
   const [client, peer, secure] = [await freePort(), await freePort(), await freePort()];
@@ -90,7 +106,7 @@ export async function startServer({ programs }) {
   const deadline = Date.now() + START_MS;
   for (;;) {
     const answer = await ask('GET', '/readyz').catch((error) => ({ status: 0, body: String(error) }));
-    if (answer.status === 200) return { ask, stop };
+    if (answer.status === 200) return { ask, stop, kubeconfig: writeAccess(folder, secure) };
     const exited = [etcd, server].find(({ child }) => child.exitCode !== null);
     if (exited || Date.now() > deadline) {
       await stop();
