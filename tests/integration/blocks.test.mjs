@@ -98,6 +98,25 @@ test('blocks by client and by source survive kill -9, and hold for new sessions 
   assert.equal(await read(await connect({ name: 'bot' })), -32014, 'by its source');
 });
 
+test('a block of an owner survives kill -9, and holds for execute_tool, for other sessions and for tasks that are asked for', async (t) => {
+  const { gateway, block, create, connect, read, upstream } = await stage(t, { config: { pseudo_tools: { only: 'all' } } });
+  const client = await connect({ token: 'A' });
+  const { status, json } = await block(await create(client), { reason: '\u0441top \u202eit\u200b' });
+  assert.equal(status, 201);
+  await gateway.kill9();
+  await gateway.launch();
+  const [again, other] = [await connect({ token: 'A', name: 'another name' }), await connect({ token: 'B' })];
+  const before = upstream.calls.length;
+  const calls = [{ name: 'read', arguments: {} }, { name: 'drop', arguments: {}, task: {} }, { name: 'execute_tool', arguments: { server: 'up', tool: 'read', args: {}, timeout_ms: 0 } }, { name: 'no_such_tool', arguments: {} }];
+  for (const params of calls) {
+    const { error } = await again.call('tools/call', params);
+    assert.deepEqual([error?.code, error?.data.error_type, error?.data.reason], [-32014, 'caller_blocked', '\u0441top \\u202eit\\u200b'], params.name);
+  }
+  assert.equal(upstream.calls.length, before);
+  assert.equal(json.reason, '\u0441top \u202eit\u200b', 'the API has it as it was written');
+  assert.equal(await read(other), 'runs');
+});
+
 test('a block that is no good is refused with its reason, whatever its body; nothing is stopped', async (t) => {
   const { alice, vic, block, create, connect, read, admin } = await stage(t);
   const client = await connect();
