@@ -186,7 +186,10 @@ export class Detail {
     const { task } = this;
     const decision = this.part('.decision');
     const isShown = isPending(task) && VERBS.some((verb) => may(task, verb));
-    decision.hidden = !isShown;
+    // The buttons below must not come under the next press when a call was just decided.
+    const isHeld = !isShown && this.row.element.classList.contains('held');
+    decision.style.minHeight = isHeld ? `${decision.getBoundingClientRect().height}px` : '';
+    decision.hidden = !isShown && !isHeld;
     if (!isShown) decision.replaceChildren();
     else if (!decision.hasChildNodes()) decision.replaceChildren(...this.controls);
     if (isShown) this.putButtons();

@@ -120,6 +120,7 @@ export class Row {
     if (this.detail) this.detail.element.hidden = !isOpen;
     this.element.classList.remove('held');
     this.element.style.height = '';
+    this.detail?.putControls();
     this.element.classList.toggle('open', isOpen);
     this.part('.more').setAttribute('aria-expanded', String(isOpen));
     if (isOpen) this.detail?.shown();

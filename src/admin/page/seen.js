@@ -28,7 +28,7 @@ function isOnScreen(element) {
 export function putKeepingRoom(element, text) {
   if (text !== '') element.textContent = text;
   element.classList.toggle('done', text === '');
-  element.style.minHeight = `${element.offsetHeight}px`;
+  element.style.minHeight = `${element.getBoundingClientRect().height}px`;
 }
 
 export class Seen {

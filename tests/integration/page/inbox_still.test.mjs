@@ -45,12 +45,14 @@ for (const [name, count] of [['lines', 7], ['open cards', 3]]) {
     await press('j');
     assert.equal(await focused(), first);
     await page.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finished)));
-    const before = await places();
+    const buttons = () => row(first).locator('button.copy-link, button.block, button.more').evaluateAll((all) => all.map((button) => button.getBoundingClientRect().y));
+    const [before, buttonsBefore] = [await places(), await buttons()];
     await admin.reject(first, 'not today');
     await page.locator(`#pending [data-task-id="${first}"][data-state="rejected"]`).waitFor();
     const late = await call(99);
     await row(late).waitFor();
     assert.deepEqual((await places()).slice(0, count), before);
+    assert.deepEqual(await buttons(), buttonsBefore, 'no other button comes under the next press');
     assert.equal((await places())[count][0], late, 'a new one comes at the end');
     assert.match(await row(first).locator('.outcome').textContent(), /^Rejected by admin/);
     assert.equal(await row(first).locator('.outcome').isVisible(), true);
@@ -198,3 +200,21 @@ for (const [name, view] of [['desk', { width: 1280, height: 900 }], ['phone', { 
     await picture(page, `still-card-${name}`);
   });
 }
+
+test('on a phone the button that arranges the list comes where nothing else is pressed', { skip }, async (t) => {
+  const { page, ids, call, row } = await stage(t, 5);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await row(ids[3]).locator('button.reject').hover();
+  const head = () => page.locator('.list-head').boundingBox();
+  const before = await head();
+  assert.deepEqual([before.y, before.height < 60], [0, true], 'it stays in sight');
+  await call(99);
+  await page.locator('#arrange').waitFor();
+  assert.deepEqual(await head(), before);
+  const button = await page.locator('#arrange').boundingBox();
+  assert.ok(button.y >= before.y && button.y + button.height <= before.y + before.height && button.x + button.width <= 390, JSON.stringify(button));
+  const heading = await page.locator('#pending-count').boundingBox();
+  assert.ok(heading.x + heading.width < button.x, 'the count stays in sight');
+  assert.deepEqual(await violations(page), []);
+  await picture(page, 'arrange-390');
+});
