@@ -1,5 +1,5 @@
-// The container image: small, without a shell, runs without rights on a root that is read-only; and package and image are
-// the same bytes wherever they are made.
+// A release, by scripts/release: the container image is small, without a shell, and runs without rights on a root that is
+// read-only; so is that for arm64, by qemu; and all of it is the same bytes wherever it is made.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -16,36 +16,54 @@ const root = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.ur
 const has = (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 const missing = ['dpkg-buildpackage', 'dh', 'apt-get', 'readelf'].find((program) => !has(program));
 const skip = missing ? `${missing} is not here: apt-get install debhelper devscripts` : false;
+const here = skip ? '' : spawnSync('dpkg', ['--print-architecture'], { encoding: 'utf8' }).stdout.trim();
+const missingAcross = ['debootstrap', 'qemu-aarch64-static'].find((program) => !has(program));
+const skipAcross = skip || (here !== 'amd64' ? `this machine is ${here}, so nothing is built across` : process.getuid() !== 0 ? 'root alone builds for another architecture' : missingAcross ? `${missingAcross} is not here: apt-get install debootstrap qemu-user-static` : false);
 const skipRun = skip || (has('bwrap') ? false : 'bwrap is not here: apt-get install bubblewrap');
 
-let folder, archive, tree;
+let folder, one, archive, tree;
+const tag = `v${/version: '(.*)'/.exec(readFileSync(path.join(root, 'meson.build'), 'utf8'))[1]}`;
+const cache = path.join(root, 'build-cache'); // as long as it is there, the second run is faster
+const architectures = [here, ...(skipAcross ? [] : ['arm64'])].flatMap((arch) => ['--arch', arch]);
 
 function good(words, options = {}) {
-  const { status, stdout, stderr, error } = spawnSync(words[0], words.slice(1), { encoding: 'utf8', timeout: 800_000, maxBuffer: 64 << 20, ...options });
+  const { status, stdout, stderr, error } = spawnSync(words[0], words.slice(1), { encoding: 'utf8', timeout: 3_600_000, maxBuffer: 64 << 20, ...options });
   assert.equal(error ?? status, 0, `${words.join(' ')}\n${stdout}${stderr}`);
   return stdout;
 }
 const only = (place, pattern) => path.join(place, readdirSync(place).find((name) => pattern.test(name)));
-const blob = (name) => path.join(folder, 'oci/blobs/sha256', name.replace('sha256:', ''));
+const blob = (name) => path.join(folder, 'tree-oci/blobs/sha256', name.replace('sha256:', ''));
 const json = (file) => JSON.parse(readFileSync(file, 'utf8'));
+
+// release NAME: a clone with a tag, and what scripts/release makes of it there.
+function release(name, command, words, options) {
+  const clone = path.join(folder, name);
+  good(['git', 'clone', '--quiet', one ? path.join(folder, 'one') : root, clone]);
+  if (!one) good(['git', '-C', clone, 'tag', tag]);
+  const out = path.join(folder, `${name} out`);
+  good([...command, path.join(clone, 'scripts/release'), tag, '--out', out, '--cache', cache, ...architectures, ...words], options);
+  return out;
+}
+function unpack(file, name) {
+  for (const place of [`${name}-oci`, name]) mkdirSync(path.join(folder, place));
+  good(['tar', '-xf', file, '-C', path.join(folder, `${name}-oci`)]);
+  const [{ Layers: [layer] }] = json(path.join(folder, `${name}-oci/manifest.json`));
+  good(['tar', '-xzf', path.join(folder, `${name}-oci`, layer), '-C', path.join(folder, name)]);
+  return path.join(folder, name);
+}
 
 before(() => {
   if (skip) return;
   folder = mkdtempSync(path.join(tmpdir(), 'taskgate-image-'));
-  good([path.join(root, 'scripts/package'), '--out', path.join(folder, 'one')]);
-  good([path.join(root, 'scripts/image'), '--package', only(path.join(folder, 'one'), /^taskgate_.*\.deb$/), '--out', path.join(folder, 'one')]);
-  archive = only(path.join(folder, 'one'), /^taskgate-image_.*\.tar$/);
-  tree = path.join(folder, 'tree');
-  for (const place of ['oci', 'tree']) mkdirSync(path.join(folder, place));
-  good(['tar', '-xf', archive, '-C', path.join(folder, 'oci')]);
-  const [{ Layers: [layer] }] = json(path.join(folder, 'oci/manifest.json'));
-  good(['tar', '-xzf', path.join(folder, 'oci', layer), '-C', tree]);
+  one = release('one', [], ['--fetch']);
+  archive = only(one, new RegExp(`^taskgate-image_.*_${here}\\.tar$`));
+  tree = unpack(archive, 'tree');
 });
 after(() => folder && rmSync(folder, { recursive: true, force: true }));
 
 test('the archive: digests and sizes are true, 40 MB at most, labels, user and health check', { skip }, () => {
-  for (const name of readdirSync(path.join(folder, 'oci/blobs/sha256'))) assert.equal(createHash('sha256').update(readFileSync(blob(name))).digest('hex'), name);
-  const [entry] = json(path.join(folder, 'oci/index.json')).manifests;
+  for (const name of readdirSync(path.join(folder, 'tree-oci/blobs/sha256'))) assert.equal(createHash('sha256').update(readFileSync(blob(name))).digest('hex'), name);
+  const [entry] = json(path.join(folder, 'tree-oci/index.json')).manifests;
   const manifest = json(blob(entry.digest));
   for (const part of [entry, manifest.config, ...manifest.layers]) assert.equal(statSync(blob(part.digest)).size, part.size);
   assert.ok(manifest.layers[0].size < 40e6, String(manifest.layers[0].size));
@@ -92,15 +110,53 @@ test('it serves as 7467 without a capability on a root that is read-only, is ask
   assert.match(log, /"msg":"Stopped"/);
 });
 
-test('package and image are the same bytes from another folder, umask, zone and locale', { skip }, () => {
-  const clone = path.join(folder, 'some other clone');
-  good(['git', 'clone', '--quiet', root, clone]);
-  const two = path.join(folder, 'two');
-  const elsewhere = { cwd: '/', env: { ...process.env, TZ: 'Asia/Kathmandu', LC_ALL: 'C', LANG: 'de_DE.UTF-8' } };
-  const differently = (command) => good(['sh', '-c', `umask 077; ${command}`], elsewhere);
-  differently(`'${clone}/scripts/package' --out ${two}`);
-  const deb = only(two, /^taskgate_.*\.deb$/);
-  assert.ok(readFileSync(deb).equals(readFileSync(path.join(folder, 'one', path.basename(deb)))), 'the packages differ');
-  differently(`'${clone}/scripts/image' --package ${deb} --out ${two}`);
-  assert.ok(readFileSync(only(two, /^taskgate-image_/)).equals(readFileSync(archive)), 'the images differ');
+test('arm64: what is built across answers initialize under qemu', { skip: skipAcross }, async (t) => {
+  const foreign = unpack(only(one, /^taskgate-image_.*_arm64\.tar$/), 'foreign');
+  const [{ platform }] = json(path.join(folder, 'foreign-oci/index.json')).manifests;
+  assert.equal(platform.architecture, 'arm64');
+  const program = ['qemu-aarch64-static', '-L', foreign, path.join(foreign, 'usr/bin/taskgate')];
+  const version = JSON.parse(good([...program, 'version', '--json']));
+  assert.equal(version.arch, 'arm64');
+  assert.match(version.libraries.libpq, /^15\./);
+  assert.match(version.libraries.libcurl, /^7\./);
+  const upstream = await startUpstream(t, { sessions: false, tools: [tool('get_time')] });
+  const place = path.join(folder, 'foreign-state');
+  mkdirSync(place);
+  const config = path.join(place, 'config.yaml');
+  writeFileSync(config, `schema: 1\nsources: [{id: up, kind: mcp, url: "${upstream.url}"}]\ngovernance: {defaults: {action: forward}}\n`);
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const env = { ...process.env, THOUGHTGATE_OUTBOUND_PORT: String(port), THOUGHTGATE_ADMIN_PORT: String(adminPort), THOUGHTGATE_STORE_PATH: path.join(place, 'taskgate.db') };
+  const gateway = spawn(program[0], [...program.slice(1), 'serve', '--config', config], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  gateway.stderr.on('data', (bytes) => (log += bytes));
+  const ended = new Promise((resolve) => gateway.on('close', resolve));
+  t.after(() => gateway.kill('SIGKILL'));
+  await until(() => /taskgate is ready/.test(log), () => `the gateway to serve\n${log}`);
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'ship', version: '1' } };
+  const answer = await fetch(`http://127.0.0.1:${port}/mcp`, { method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }) });
+  assert.equal((await answer.json()).result.protocolVersion, '2025-11-25', log);
+  gateway.kill('SIGTERM');
+  assert.equal(await ended, 0, log);
+});
+
+test('a release is the same bytes from another clone, umask, zone and locale, made without a network', { skip: skip || (process.getuid() !== 0 && 'root alone takes the network away') }, () => {
+  const elsewhere = { cwd: '/', env: { ...process.env, TZ: 'Asia/Kathmandu', LC_ALL: 'C', LANG: 'de_DE.UTF-8', TASKGATE_H2O_SOURCE: '' } };
+  const two = release('some other clone', ['unshare', '--net', 'sh', '-c', 'umask 077; exec "$0" "$@"'], [], elsewhere);
+  const names = readdirSync(one);
+  assert.deepEqual(readdirSync(two), names);
+  assert.deepEqual(names.filter((name) => spawnSync('cmp', [path.join(one, name), path.join(two, name)]).status !== 0), []);
+  const kinds = [/^h2o_.*\.orig\.tar\.xz$/, /^taskgate-[\d.]+\.tar\.gz$/, /^taskgate-chart-.*\.tgz$/, /^taskgate_.*\.deb$/, /^taskgate-dbgsym_.*\.deb$/, /^taskgate_.*\.cdx\.json$/, /^taskgate_.*\.buildinfo$/, /^taskgate-image_.*\.tar$/];
+  for (const kind of kinds) assert.ok(names.some((name) => kind.test(name)), String(kind));
+  good(['sha256sum', '--check', '--quiet', 'SHA256SUMS'], { cwd: one });
+  assert.equal(readFileSync(path.join(one, 'SHA256SUMS'), 'utf8').trim().split('\n').length, names.length - 1);
+});
+
+test('a release without a network and with an empty cache says what is missing; so does one of no tag', { skip: skip || (process.getuid() !== 0 && 'root alone takes the network away') }, () => {
+  const words = ['--out', path.join(folder, 'none'), '--cache', path.join(folder, 'empty')];
+  const refused = (...tag) => spawnSync(path.join(folder, 'one/scripts/release'), [...tag, ...words], { encoding: 'utf8', env: { ...process.env, TASKGATE_H2O_SOURCE: '' } });
+  const { status, stderr } = refused(tag);
+  assert.equal(status, 1);
+  assert.match(stderr, /libh2o's source is not in \S+empty; once with --fetch puts it there/);
+  assert.match(refused('v9').stderr, /release: there is no tag v9/);
+  assert.equal(existsSync(path.join(folder, 'none/SHA256SUMS')), false);
 });
