@@ -24,16 +24,21 @@ struct judgement {
 /* Before they are judged. */
 static void pin_skills(const struct call *call, struct str result)
 {
-    struct str skill = json_member(result, "skill"), skills = json_member(result, "skills");
+    static const char *const keys[] = {"skill", "skills", "nextCursor"};
     struct definition_watch *watch = call->worker->gateway->definitions;
-    bool is_whole = call->envelope.cursor.raw.length == 0 && mcp_next_cursor(result).length == 0;
+    struct str found[3];
     struct buffer entry;
+    if (call->source->pins[DEFINITION_SKILL] == PIN_OFF)
+        return;
+    json_members(result, keys, 3, found);
+    bool has_more = found[2].length > 0 && json_type(found[2]) != JSON_NULL;
+    definition_watch_see_entries(watch, call->source, DEFINITION_SKILL, found[1],
+                                 call->envelope.cursor.raw.length == 0 && !has_more);
+    if (found[0].length == 0)
+        return;
     buffer_init(&entry);
-    buffer_append_format(&entry, "[%.*s]", STR_ARGS(skill));
-    definition_watch_see_entries(watch, call->source, DEFINITION_SKILL, skills, is_whole);
-    if (skill.length > 0)
-        definition_watch_see_entries(watch, call->source, DEFINITION_SKILL, buffer_str(&entry),
-                                     false);
+    buffer_append_format(&entry, "[%.*s]", STR_ARGS(found[0]));
+    definition_watch_see_entries(watch, call->source, DEFINITION_SKILL, buffer_str(&entry), false);
     buffer_finish(&entry);
 }
 
@@ -55,17 +60,23 @@ static bool judge(void *context, struct str uri, struct str entry)
     return judgement->verdict == NAME_GATE_FORWARD;
 }
 
+static bool says_nothing_of_caches(struct str result)
+{
+    static const char *const keys[] = {"cacheScope", "ttlMs"};
+    struct str found[2];
+    json_members(result, keys, 2, found);
+    return found[0].length == 0 && found[1].length == 0;
+}
+
 /* A list that says nothing of caches and of which nothing was left out passes in the legacy era,
  * which has no such members, as it is. */
 static void write_cacheable(const struct call *call, struct str result, struct str shown,
                             struct buffer *out)
 {
     int64_t most_ms = lists_most_ttl_ms(call);
-    bool is_plain = str_equal(result, shown) && json_member(result, "cacheScope").length == 0 &&
-                    json_member(result, "ttlMs").length == 0;
     if (!call->dialect->has_sessions)
         mcp_cacheable_write(out, shown, most_ms);
-    else if (is_plain)
+    else if (str_equal(result, shown) && says_nothing_of_caches(result))
         buffer_append(out, shown);
     else
         mcp_cacheable_write_untyped(out, shown, most_ms);
