@@ -1,17 +1,20 @@
 // approval.NAME.confirm: the user of a modern client is asked before a call is held. Never an approval.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { run } from './lib/child.mjs';
+import { Child, run } from './lib/child.mjs';
 import { fastClock, fastClockMissing } from './lib/fast_clock.mjs';
 import { BINARY, temporaryFolder } from './lib/gateway.mjs';
+import { defer } from './lib/lifetime.mjs';
 import { answerOf } from './lib/modern_upstream.mjs';
 import { modernSdkClient } from './lib/modern_sdk.mjs';
 import { modernScene } from './lib/modern_scene.mjs';
 import { assertSchema } from './lib/schema.mjs';
 import { tool } from './lib/upstream.mjs';
 
+const sqliteMissing = spawnSync('sqlite3', ['--version']).status === 0 ? false : 'sqlite3 is not here: apt-get install sqlite3';
 const REFUSAL = 'requestState is not valid for this call';
 const FORMS = { capabilities: { elicitation: {} }, token: 'owner' };
 const LINKS = { capabilities: { elicitation: { url: {} } }, token: 'owner' };
@@ -140,6 +143,30 @@ test('53. an approval before the answer does not run the call; the answer does',
   const { message } = await call(client, {}, answered(state, 'accept', { confirm: true }));
   assert.equal(message.result.resultType, 'complete');
   assert.equal(upstream.calls.length, 1);
+});
+
+test('53. the process stops while the task, or that its user was asked, is stored: the user is asked all the same', { skip: sqliteMissing }, async (t) => {
+  const { modern, gateway, upstream } = await stage(t, 'form', { times: 1 });
+  const client = modern({ capabilities: FORMS.capabilities }); // for whom nothing is read before
+  await asked(t, client, { id: 1 });
+  const lock = new Child('sqlite3', [gateway.storePath], { name: 'sqlite3', stdin: 'pipe' });
+  defer(t, () => lock.stop('SIGKILL'));
+  lock.process.stdin.write("BEGIN IMMEDIATE;\nSELECT 'locked';\n");
+  await lock.ready(() => lock.stdout.includes('locked'), 'holding the lock');
+  const waiting = call(client, { id: 7 });
+  await client.result('tools/call', { name: 'read', arguments: {} }); // it comes behind on the same loop
+  gateway.child.signal('SIGTERM');
+  const first = (await waiting).message, state = first.result?.requestState;
+  assert.ok(state, JSON.stringify(first));
+  lock.process.stdin.write('COMMIT;\n');
+  await gateway.restart();
+  const { params, state: second } = await asked(t, client, { id: 7 }, { requestState: state });
+  assert.equal(params.mode, 'form');
+  const { id } = await gateway.admin.pending((task) => task.arguments.id === 7);
+  await gateway.admin.approve(id);
+  assert.equal(upstream.calls.filter(({ rpc }) => rpc.params.name === 'delete_user').length, 0);
+  const { message } = await call(client, { id: 7 }, answered(second, 'accept', { confirm: true }));
+  assert.deepEqual(message.result, answerOf({ name: 'delete_user', arguments: { id: 7 } }));
 });
 
 test('53. the state of a question is bound as any other: other arguments, another token', async (t) => {

@@ -81,7 +81,11 @@ static void on_timed_out(struct call *call)
 {
     const struct plain_call *plain = plain_call_of(call);
     plain_call_leave(call, plain);
-    if (is_modern(call) && plain->state.round < call->snapshot->config->pseudo.rounds)
+    /* At the end of the process: nothing but the state must lead to the call, whose user is still
+     * to be asked, if at all. */
+    if (is_modern(call) && !plain->is_held)
+        plain_call_answer_asking(call, plain, STR("{}"), REQUEST_STATE_CONFIRM);
+    else if (is_modern(call) && plain->state.round < call->snapshot->config->pseudo.rounds)
         plain_call_answer_state(call, plain);
     else
         store_task_promise(call->worker->gateway->store, str_from(plain->id),
@@ -115,7 +119,8 @@ static void wait_lightly(struct call *call)
 /* The task waits, and its client with it. */
 static void hold(struct call *call)
 {
-    const struct plain_call *plain = plain_call_of(call);
+    struct plain_call *plain = plain_call_of(call);
+    plain->is_held = true;
     if (plain->is_joined && !(plain->is_pending && plain->task->on_result))
         execution_offer(call, plain->task, true);
     plain_call_take_answers(call, plain);

@@ -20,6 +20,7 @@ struct plain_call {
     char id[TASK_ID_BYTES]; /* of it; "" before there is one */
     char digest[DIGEST_HEX_BYTES];
     bool accelerated;
+    bool is_held;    /* nothing is left to ask its user, or to be recorded of that */
     bool is_waiting; /* the body is forgotten */
     bool is_pending; /* the task was, when it was read last */
     bool is_joined;  /* an earlier call made it */
