@@ -107,6 +107,12 @@ test('notifications/cancelled ends the call at the server: open, left before, or
   await until(() => told().length === 2, 'the notification');
   await left.recorded.gone;
   assert.equal((await admin.inState(task.id, 'cancelled', 'completed', 'failed')).state, 'cancelled');
+  // Its client knows of that end: the same call made again is a new one.
+  other.session = agent.session;
+  const anew = other.result('tools/call', slow(1));
+  const { reply } = await until(() => held.filter(({ params }) => params.arguments.n === 1)[1], 'the call made anew');
+  reply.result({ content: [{ type: 'text', text: 'anew' }] });
+  assert.deepEqual((await anew).content, [{ type: 'text', text: 'anew' }]);
   // It sends the notification first, and leaves the call that the server goes on with.
   const open = await leave(2);
   await cancel(agent.session, open);

@@ -135,4 +135,5 @@ const struct detached_callbacks detached_answers = {
     .became_task = answer_task,
     .message = pass_message,
     .joinable = repeated_news_send_left,
+    .forgotten = repeated_news_send_end,
 };

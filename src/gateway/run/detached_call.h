@@ -25,6 +25,8 @@ struct detached_callbacks {
     void (*message)(struct detached_call *detached, struct str message);
     /* The store has the task: the same call made again joins it from now on. */
     void (*joinable)(struct gateway_worker *worker, const struct repeated_call *join);
+    /* It joins the task no more. */
+    void (*forgotten)(struct gateway_worker *worker, const struct repeated_call *join);
 };
 
 /* When detached_call_of_slow() is to be called first. */

@@ -63,6 +63,8 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
 void detached_task_release(struct detached_call *detached);
 /* The same call made again joins the task. */
 void detached_task_remember(const struct detached_call *detached);
+/* It joins no more: its client has cancelled the task. */
+void detached_task_forget(const struct detached_call *detached);
 
 /* ---- detached_rounds.c: a modern server requires input of a legacy client ---- */
 /* Keeps what the server has got of a bridged call. */

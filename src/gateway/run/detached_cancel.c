@@ -39,13 +39,22 @@ void detached_call_unregister(struct detached_call *detached)
     buffer_finish(&name);
 }
 
+static void on_cancelled(void *context, const struct store_reply *reply)
+{
+    struct detached_call *detached = detached_call_from(context);
+    if (reply->status == STORE_OK)
+        detached_task_forget(detached);
+    invocation_unref(&detached->base); /* the message's own reference */
+}
+
 static void cancel_task(struct detached_call *detached)
 {
     const struct task *task = detached->base.task;
     const struct task_change change = {.to = TASK_CANCELLED, .unless_promised = true};
     const struct store_actor actor = {"client", task->owner};
+    invocation_ref(&detached->base);
     store_task_change(detached->base.worker->gateway->store, str_from(task->id), &change, &actor,
-                      (struct store_call){detached->base.worker->loop, NULL, NULL});
+                      (struct store_call){detached->base.worker->loop, on_cancelled, detached});
 }
 
 void detached_call_give_up(struct detached_call *detached)

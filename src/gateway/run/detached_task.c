@@ -107,6 +107,14 @@ void detached_task_remember(const struct detached_call *detached)
     repeated_call_leave(detached->base.worker->gateway, &join);
 }
 
+void detached_task_forget(const struct detached_call *detached)
+{
+    char key[CLIENT_KEY_BYTES];
+    const struct repeated_call join = join_of(detached, key);
+    if (repeated_call_forget(detached->base.worker->gateway, &join))
+        callbacks_of(detached)->forgotten(detached->base.worker, &join);
+}
+
 static void let_join(const struct detached_call *detached)
 {
     char key[CLIENT_KEY_BYTES];
