@@ -11,6 +11,9 @@ const FEW = 5;
 // More lines than that only make a page slow.
 const WINDOW = 400;
 const STACK_PAGE = 200;
+// So many rows are asked for first, to be there soon, and the others of a page after them.
+const FIRST_ROWS = 50;
+const PAGE_ROWS = 200;
 const REFRESH_MS = 30; // events are shown together
 const MOST_ENDED = 10_000;
 
@@ -443,20 +446,34 @@ export class Inbox {
     if (focused?.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
   }
 
+  /** The question to the gateway for the list: once there are rows, for a whole page, so that none of them goes. */
+  parameters() {
+    return { ...filter.inboxParameters(), limit: this.rows.size === 0 ? FIRST_ROWS : PAGE_ROWS };
+  }
+
+  /** The rest of the first page, which comes behind what is there. */
+  async fill() {
+    if (this.cursor === null || this.rows.size >= PAGE_ROWS) return;
+    if (await this.nextPage(PAGE_ROWS - FIRST_ROWS)) this.arrange();
+  }
+
   async showMore() {
     this.limit += WINDOW;
+    if (this.cursor === null || (await this.nextPage(PAGE_ROWS))) this.arrange();
+  }
+
+  /* False: the answer is to an older question. */
+  async nextPage(limit) {
     const { question } = this;
-    if (this.cursor !== null) {
-      const page = await inboxPage({ ...filter.inboxParameters(), cursor: this.cursor });
-      if (this.question !== question) return;
-      for (const task of page.rows) {
-        this.counts.set(task.stack, Math.max(task.count, this.counts.get(task.stack) ?? 0));
-        this.rows.set(task.id, this.rowOf(task));
-        this.found.add(task.id);
-      }
-      [this.waiting, this.matching, this.cursor] = [page.waiting, page.matching, page.nextCursor];
+    const page = await inboxPage({ ...filter.inboxParameters(), cursor: this.cursor, limit });
+    if (this.question !== question) return false;
+    for (const task of page.rows) {
+      this.counts.set(task.stack, Math.max(task.count, this.counts.get(task.stack) ?? 0));
+      this.rows.set(task.id, this.rowOf(task));
+      this.found.add(task.id);
     }
-    this.arrange();
+    [this.waiting, this.matching, this.cursor] = [page.waiting, page.matching, page.nextCursor];
+    return true;
   }
 
   /** Makes sure that a task that waits is in the list, whatever is filtered, folded or far down. */

@@ -107,6 +107,7 @@ function loaded(who, pending, decided) {
   const present = new Set([...pending.rows, ...decided.tasks].map((task) => task.id));
   for (const [id, row] of rows) if (!present.has(id) && !past.rows.has(id)) (row.element.remove(), rows.delete(id));
   inbox.replace(pending, decided.tasks);
+  inbox.fill().catch(() => {}); // a lost connection asks again for all
   past.replace({ ...decided, tasks: decided.tasks.filter((task) => !inbox.lingering.has(task.id)) });
   showCounts();
   showLink('live', 'Live');
@@ -302,7 +303,7 @@ function signIn() {
   restoreTask();
   byId('sign-in').hidden = true;
   byId('board').hidden = byId('link').hidden = byId('sign-out').hidden = false;
-  stayConnected(connection.signal, { loaded, changed, grantChanged: () => grants.refresh(), link: showLink, refused: refuse, question: () => filter.parameters(), inboxQuestion: () => filter.inboxParameters() });
+  stayConnected(connection.signal, { loaded, changed, grantChanged: () => grants.refresh(), link: showLink, refused: refuse, question: () => filter.parameters(), inboxQuestion: () => inbox.parameters() });
 }
 
 byId('sign-in-form').addEventListener('submit', (event) => {
