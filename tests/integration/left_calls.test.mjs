@@ -123,6 +123,25 @@ test('notifications/cancelled ends the call at the server: open, left before, or
   assert.deepEqual((await admin.list()).tasks.map(({ id }) => id), [task.id]);
 });
 
+test('a tasks client of the same token joins no call that another client left: its own goes to the server', async (t) => {
+  const { upstream, admin, connect, held } = await stage(t, { config: { pseudo_tools: { wait: '30s' } } });
+  const agent = await connect({ ...PLAIN, token: 'A' }), tasks = await connect({ ...TASKS_CLIENT, token: 'A' });
+  agent.send('tools/call', slow(1)).catch(() => {});
+  await upstream.received('tools/call');
+  agent.close();
+  const task = await until(async () => (await admin.list()).tasks[0], 'the task of the call that was left');
+  const own = tasks.send('tools/call', slow(1));
+  await upstream.received('tools/call', 2);
+  held[1].reply.http(200, { 'content-type': 'application/json' }, odd(held[1].id));
+  const { text, id } = await own;
+  assert.equal(text, odd(id));
+  const same = (await connect({ ...PLAIN, token: 'A' })).result('tools/call', slow(1));
+  held[0].reply.result({ content: [{ type: 'text', text: 'the first' }] });
+  assert.deepEqual((await same).content.map((block) => block.text).slice(0, 1), ['the first']);
+  assert.deepEqual((await admin.list()).tasks.map(({ id: one }) => one), [task.id]);
+  assert.equal(upstream.calls.length, 2);
+});
+
 test('without sessions notifications/cancelled ends the one call of the token that has its id, and none where two have it', async (t) => {
   const { upstream, admin, connect, held } = await stage(t, { upstream: { sessions: false }, config: { workers: 2, pseudo_tools: { wait: '30s' } } });
   const client = (token) => connect({ ...PLAIN, token });

@@ -450,7 +450,10 @@ static void rejoin(struct call *call)
 
 static void verify_and_rejoin(struct call *call)
 {
-    credential_check_then(call, rejoin);
+    if (!call->is_executed && client_knows_tasks(call))
+        forward_after_all(call); /* another client of the owner has left the same call */
+    else
+        credential_check_then(call, rejoin);
 }
 
 bool plain_call_rejoins(struct call *call, const struct policy_decision *decision,
