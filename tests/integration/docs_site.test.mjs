@@ -10,6 +10,7 @@ import { walk } from '../../scripts/docs_links.mjs';
 import { files, read, root } from '../docs/lib/documents.mjs';
 import { browser, noBrowser } from './lib/browser.mjs';
 import { defer } from './lib/lifetime.mjs';
+import { until } from './lib/wait.mjs';
 
 const has = (program) => !spawnSync(program, ['--version']).error;
 const mermaid = `subprojects/packagecache/${/^mermaid='(.*)'$/m.exec(read('scripts/docs'))[1]}.tgz`;
@@ -109,9 +110,15 @@ test('in a browser that reaches no other host it has diagrams, search, dark and 
   assert.equal(await scheme(), 'slate');
   for (const role of ['Use', 'Operate', 'Develop']) assert.equal(await page.locator('.md-tabs__link', { hasText: role }).count(), 1, role);
 
-  await page.locator('.md-search__input').first().fill('pending_per_principal');
+  // A key that comes before the theme has read its index of the words finds nothing.
+  const words = page.locator('.md-search__input').first();
   const first = page.locator('.md-search-result__item a').first();
-  await first.waitFor();
+  await until(async () => {
+    await words.fill('pending_per_principa');
+    await words.press('l');
+    await first.waitFor({ timeout: 2_000 });
+    return true;
+  }, 'a page that the search finds', { deadline: 60_000 });
   assert.match(await first.getAttribute('href'), /configuration\.html|operating\.html|security\.html/);
   assert.deepEqual(faults, []);
 });

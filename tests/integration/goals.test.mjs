@@ -40,7 +40,7 @@ async function run(t, page, { values = {}, env = {}, prepare = () => {} } = {}) 
   const { THOUGHTGATE_ADMIN_TOKEN, TASKGATE_TOKEN, ...own } = process.env;
   const child = spawn('bash', ['-c', `exec 2>&1\n${script}`], {
     cwd: folder,
-    env: { ...own, PATH: `${path.join(folder, 'bin')}:${own.PATH}`, THOUGHTGATE_OUTBOUND_PORT: String(proxy), THOUGHTGATE_ADMIN_PORT: String(admin), THOUGHTGATE_ADMIN_URL: `http://127.0.0.1:${admin}`, THOUGHTGATE_CONFIG: path.join(folder, 'config.yaml'), ...env },
+    env: { ...own, PATH: `${path.join(folder, 'bin')}:${own.PATH}`, THOUGHTGATE_OUTBOUND_PORT: String(proxy), THOUGHTGATE_ADMIN_PORT: String(admin), THOUGHTGATE_ADMIN_URL: `http://127.0.0.1:${admin}`, THOUGHTGATE_CONFIG: path.join(folder, 'config.yaml'), THOUGHTGATE_STORE_PATH: path.join(store, 'taskgate.db'), ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   });
@@ -68,7 +68,7 @@ for (const page of ['backup', 'cedar-arguments', 'from-thoughtgate', 'slack', 't
 
 test('replicas: its commands do what it says', { skip: skip || postgresMissing }, async (t) => {
   const postgres = await startPostgres(t);
-  await run(t, 'replicas', { values: { 'postgres://taskgate@127.0.0.1:5432/taskgate': postgres.createDatabase('goals') } });
+  await run(t, 'replicas', { values: { 'postgres://taskgate@127.0.0.1:5432/taskgate': postgres.createDatabase('goals') }, env: { THOUGHTGATE_STORE_PATH: undefined } });
 });
 
 test('kubernetes: Helm makes what it says', { skip: skip || (!has('helm') && 'helm is not installed') || (!has('kubectl') && 'kubectl is not installed') }, async (t) => {
