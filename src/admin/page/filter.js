@@ -28,8 +28,12 @@ export const filter = {
     byId('filter-mine').checked = false;
   },
 
+  get text() {
+    return byId('search').value.trim().replace(/\s+/g, ' ');
+  },
+
   get words() {
-    return byId('search').value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    return filter.text.toLowerCase().split(' ').filter(Boolean);
   },
 
   get isOn() {
@@ -46,8 +50,7 @@ export const filter = {
   /** The same question to the API, for the decided ones; what it cannot ask, accepts() asks. */
   parameters() {
     const asked = {};
-    const text = byId('search').value.trim();
-    if (text) asked.q = text;
+    if (filter.text) asked.q = filter.text;
     for (const name of ['source', 'workflow']) if (byId(`filter-${name}`).value) asked[name] = byId(`filter-${name}`).value;
     return asked;
   },
@@ -55,7 +58,7 @@ export const filter = {
   /** The same question to the inbox. */
   inboxParameters() {
     const asked = {};
-    if (filter.words.length > 0) asked.q = filter.words.join(' ');
+    if (filter.text) asked.q = filter.text;
     for (const name of CHOICES) if (byId(`filter-${name}`).value) asked[name] = byId(`filter-${name}`).value;
     if (byId('filter-mine').checked) asked.mine = 'true';
     return asked;

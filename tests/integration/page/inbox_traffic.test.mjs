@@ -109,3 +109,11 @@ test('with several search words the count is that of the calls that have each of
   await until(async () => (await shown()) === 2, 'two calls');
   assert.equal(await page.locator('#pending-more').isVisible(), false);
 });
+
+test('a search for words beyond ASCII finds them as they are written', { skip }, async (t) => {
+  const { page, ids } = await stage(t, async (make) => [await make('deploy_0', { title: 'Ärger in Žilina' }), await make('deploy_1', { title: 'none' })]);
+  await page.locator('#search').fill('Ärger\u00a0 Žilina');
+  await until(async () => (await page.locator('#pending-count').textContent()) === '1 of 2', 'the count');
+  assert.equal(await page.locator(`[data-task-id="${ids[0]}"]`).isVisible(), true);
+  assert.equal(await page.locator(`[data-task-id="${ids[1]}"]`).count(), 0);
+});
