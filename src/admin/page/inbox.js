@@ -67,6 +67,7 @@ export class Inbox {
   }
 
   clear() {
+    this.question = Symbol(); // an answer that is on its way is to somebody who has gone
     this.rows.clear();
     this.found.clear();
     this.recount.clear();

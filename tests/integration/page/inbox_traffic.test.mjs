@@ -117,3 +117,24 @@ test('a search for words beyond ASCII finds them as they are written', { skip },
   assert.equal(await page.locator(`[data-task-id="${ids[0]}"]`).isVisible(), true);
   assert.equal(await page.locator(`[data-task-id="${ids[1]}"]`).count(), 0);
 });
+
+test('an answer that comes after somebody has signed out is not shown', { skip }, async (t) => {
+  const { page } = await stage(t, (make) => make('last', { secret: 'of the one who has gone' }));
+  let open;
+  const gate = new Promise((resolve) => (open = resolve));
+  await page.route('**/api/v1/inbox?*', async (route) => {
+    const answer = await route.fetch();
+    await gate;
+    await route.fulfill({ response: answer });
+  });
+  const asked = page.waitForRequest('**/api/v1/inbox?*');
+  const answered = page.waitForEvent('requestfinished', (request) => request.url().includes('/api/v1/inbox'));
+  await page.locator('#search').fill('last');
+  await asked;
+  await page.locator('#sign-out').click();
+  await page.locator('#sign-in').waitFor();
+  open();
+  await answered;
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)));
+  assert.equal(await page.locator('#pending > li').count(), 0);
+});
