@@ -56,7 +56,6 @@ export class Inbox {
     this.touched = -TOUCH_REST_MS;
     this.fresh = 0; // calls that came at the end, out of their order
     this.ended = new Set(); // ids of calls that an answer of before may still have
-    this.changes = 0; // events, so that an answer of before one is not taken for the state of now
     list.addEventListener('focusin', ({ target }) => this.prefetch(target.closest('[data-task-id]')));
     list.addEventListener('pointerleave', () => this.releaseSoon());
     list.addEventListener('focusout', (event) => event.relatedTarget !== byId('arrange') && this.releaseSoon());
@@ -121,13 +120,8 @@ export class Inbox {
 
   /** Asks for what the search and the filters want. The answer to an older question is not used. */
   async search() {
-    const { question } = this;
-    let page;
-    for (let tries = 0, before; before !== this.changes && tries < 3; tries += 1) {
-      before = this.changes;
-      page = await inboxPage(filter.inboxParameters());
-      if (this.question !== question) return;
-    }
+    const page = await this.recount.firstPage();
+    if (!page) return;
     const { ended } = this;
     this.adopt(page);
     this.ended = ended;
@@ -237,7 +231,8 @@ export class Inbox {
     if (!isMore && stack.rows.length >= Math.min(stack.count, STACK_PAGE)) return;
     const { question } = this;
     try {
-      const page = await this.pageOf(this.placeOf(stack), { limit: STACK_PAGE, ...(isMore && stack.cursor ? { cursor: stack.cursor } : {}) });
+      const more = { limit: STACK_PAGE, ...(isMore && stack.cursor ? { cursor: stack.cursor } : {}) };
+      const page = await this.recount.during(() => this.pageOf(this.placeOf(stack), more));
       if (this.question !== question) return;
       stack.cursor = page.nextCursor;
       this.takePage(stack.key, page, isMore);
@@ -259,25 +254,34 @@ export class Inbox {
    */
   put(task, update = () => {}) {
     const isKnown = this.rows.has(task.id);
-    this.changes += 1;
     if (task.state === 'pending') {
-      this.recount.stir(task);
-      update();
-      if (!isKnown && this.isNewcomer(task)) this.come(task);
-      else if (!isKnown) this.recount.add(task);
+      this.renew(task, update);
       return true;
     }
     const hasEnded = this.hasEnded(task.id); // nothing that it does after its decision is counted
     // A decided call that lingers may run and end meanwhile; it still goes down in its own time.
     const subject = { ...task, stack: this.rows.get(task.id)?.task.stack ?? task.stack };
     const { stack } = subject;
+    const wasCounted = isKnown && this.accepts(this.rows.get(task.id).task);
     if (!hasEnded) this.recount.stir(subject);
     const isLast = this.rows.delete(task.id) && !this.linger(task, update);
-    if (isKnown) this.changeCount(subject, -1);
-    else if (!hasEnded && this.counts.has(stack)) this.recount.add(subject);
+    if (wasCounted) this.changeCount(subject, -1);
+    else if (isKnown) this.waiting = Math.max(0, this.waiting - 1);
+    else if (!hasEnded && (this.counts.has(stack) || filter.isOn || this.cursor !== null)) this.recount.add(subject);
     if (!isKnown || isLast) update();
     if (this.stacks.has(stack)) this.refreshSoon();
     return this.lingering.has(task.id);
+  }
+
+  /* One that I have voted on is no more among mine, and another owner's is of another stack. */
+  renew(task, update) {
+    const before = this.rows.get(task.id)?.task;
+    const wasAccepted = before && this.accepts(before);
+    update();
+    const now = before ? this.rows.get(task.id).task : task;
+    this.recount.stir(now);
+    if (!before && this.isNewcomer(task)) this.come(task);
+    else if (!before || before.stack !== now.stack || wasAccepted !== this.accepts(now)) for (const one of [before ?? now, now]) this.recount.add(one);
   }
 
   hasEnded(id) {
@@ -466,9 +470,9 @@ export class Inbox {
   /* False: the answer is to an older question. */
   async nextPage(limit) {
     const { question } = this;
-    const page = await inboxPage({ ...filter.inboxParameters(), cursor: this.cursor, limit });
+    const page = await this.recount.during(() => inboxPage({ ...filter.inboxParameters(), cursor: this.cursor, limit }));
     if (this.question !== question) return false;
-    for (const task of page.rows) {
+    for (const task of page.rows.filter(({ id }) => !this.ended.has(id))) {
       this.counts.set(task.stack, Math.max(task.count, this.counts.get(task.stack) ?? 0));
       this.rows.set(task.id, this.rowOf(task));
       this.found.add(task.id);

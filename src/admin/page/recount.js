@@ -3,13 +3,16 @@ import { inboxPage } from './api.js';
 import { filter } from './filter.js';
 
 const REST_MS = 200;
+const REST_AFTER_FAILURE_MS = 2000;
 const STACK_PAGE = 200;
 
 export class Recount {
   constructor(inbox) {
     this.inbox = inbox;
     this.tasks = new Map(); // key of a stack -> one of its calls
-    this.stirred = new Map(); // the same, of those with events since the question that is under way
+    this.stirred = new Map(); // the same, of those with events while questions are under way
+    this.asking = 0; // questions that are under way
+    this.changes = 0; // events
   }
 
   /** The stack of this call is counted anew, soon. */
@@ -20,7 +23,38 @@ export class Recount {
 
   /** An answer that is on its way may not know of this event. */
   stir(task) {
-    if (this.isAsking) this.stirred.set(task.stack, task);
+    this.changes += 1;
+    if (this.asking > 0) this.stirred.set(task.stack, task);
+  }
+
+  /** Waits for answers of the inbox. The stacks that events stir meanwhile are counted anew. */
+  async during(ask) {
+    this.asking += 1;
+    try {
+      return await ask();
+    } finally {
+      this.asking -= 1;
+      if (this.asking === 0) this.takeStirred();
+    }
+  }
+
+  /** The first page of all, of after the last event if these leave time for it; undefined once the question is another. */
+  firstPage() {
+    return this.during(async () => {
+      const { question } = this.inbox;
+      let page;
+      for (let tries = 0, before; before !== this.changes && tries < 3 && this.inbox.question === question; tries += 1) {
+        before = this.changes;
+        page = await inboxPage(filter.inboxParameters());
+      }
+      return this.inbox.question === question ? page : undefined;
+    });
+  }
+
+  takeStirred() {
+    for (const task of this.stirred.values()) this.tasks.set(task.stack, task);
+    this.stirred.clear();
+    this.plan();
   }
 
   clear() {
@@ -28,23 +62,25 @@ export class Recount {
     this.stirred.clear();
   }
 
-  plan() {
-    if (this.tasks.size > 0 && !this.isAsking) this.timer ??= setTimeout(() => this.run(), REST_MS);
+  plan(restMs = REST_MS) {
+    if (this.tasks.size > 0 && !this.isRunning) this.timer ??= setTimeout(() => this.run(), restMs);
   }
 
   async run() {
     this.timer = undefined;
-    this.isAsking = true;
+    this.isRunning = true;
     const tasks = [...this.tasks.values()];
-    this.clear();
+    this.tasks.clear();
+    let restMs;
     try {
-      await this.count(tasks);
-    } catch {
-      // A lost connection asks again for all.
+      await this.during(() => this.count(tasks));
+    } catch (error) {
+      if (error.status === 401 || error.status === 403) return;
+      for (const task of tasks) this.tasks.set(task.stack, task);
+      restMs = REST_AFTER_FAILURE_MS;
     } finally {
-      this.isAsking = false;
-      for (const task of this.stirred.values()) this.tasks.set(task.stack, task);
-      this.plan();
+      this.isRunning = false;
+      this.plan(restMs);
     }
   }
 

@@ -8,6 +8,7 @@ import { workflow } from '../lib/gateway.mjs';
 import { defer } from '../lib/lifetime.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
+import { until } from '../lib/wait.mjs';
 
 const CHROMIUM = process.env.TASKGATE_CHROMIUM ?? '/usr/bin/chromium';
 const skip = fs.existsSync(CHROMIUM) ? false : `the browser ${CHROMIUM} is missing: apt-get install chromium, or set TASKGATE_CHROMIUM`;
@@ -83,6 +84,23 @@ test('"For me" leaves what waits for my vote, as mine=true does', { skip }, asyn
   assert.deepEqual(tasks.map(({ id }) => id), [other]);
   await page.locator('#filter-mine').uncheck();
   for (const id of [taskId, other, own]) await page.locator(`[data-task-id="${id}"]`).waitFor();
+});
+
+test('the count of what waits for my vote goes down with my vote, and only then', { skip }, async (t) => {
+  const { client, page, row, taskId, as } = await stage(t, { quorum: 2 });
+  const other = (await client.createTask('delete_group', { n: 2 })).taskId;
+  await page.locator(`[data-task-id="${other}"]`).waitFor();
+  await page.locator('#filter-mine').check();
+  const counts = (text) => until(async () => (await page.locator('#pending-count').textContent()) === text, text);
+  await counts('2 of 2');
+  await row.locator('button.approve').click();
+  await counts('1 of 2');
+  await page.locator('h1').click();
+  await row.waitFor({ state: 'hidden' });
+  await as('bob').approve(taskId);
+  await counts('1 of 1');
+  assert.equal(await page.locator(`[data-task-id="${other}"]`).isVisible(), true);
+  assert.equal(await page.locator('#pending-more').isVisible(), false);
 });
 
 test('a reason that is required is asked for before anything is sent', { skip }, async (t) => {
