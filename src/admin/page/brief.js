@@ -1,5 +1,6 @@
 // A call in one line, and all of it that a search looks through.
 import { JsonNumber, JsonObject } from './json.js';
+import { addRequestMarks } from './marks.js';
 import { shortened, visibleText } from './text.js';
 
 const LINE_CHARACTERS = 160;
@@ -24,6 +25,12 @@ export function briefOf(task) {
     if (text.length > LINE_CHARACTERS) break;
   }
   return shortened(visibleText(text.slice(0, LINE_CHARACTERS + 1)), LINE_CHARACTERS);
+}
+
+/** The same in an element, with what in it may be read as something else. */
+export function putBrief(element, task) {
+  element.textContent = briefOf(task);
+  addRequestMarks(element, task);
 }
 
 function* leaves(value) {

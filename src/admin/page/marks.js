@@ -1,5 +1,5 @@
 // The marks of a call, in words beside the value that each is about. src/core/marks.c has the same words.
-import { make } from './text.js';
+import { make, plural } from './text.js';
 
 const WORDS = {
   bidi: 'characters that change the order of letters',
@@ -10,6 +10,8 @@ const WORDS = {
 
 // The gateway cuts a longer path.
 const MOST_PATH_CHARACTERS = 200;
+// A line of the list has more to say.
+const MOST_PLACES = 2;
 
 /** The words of a task's marks by their place: "tool", "principal", or a dot path. */
 export function marksOf(task) {
@@ -37,6 +39,14 @@ export function notesOf(task, top = '') {
 export function addMark(element, task, where) {
   const words = marksOf(task).get(where);
   if (words) element.append(' ', make('span', 'json-note', words));
+}
+
+/** Adds the words of the request's own texts, with their places, to an element that has its summary or values. */
+export function addRequestMarks(element, task) {
+  const marks = [...marksOf(task)].filter(([where]) => where !== 'tool' && where !== 'principal');
+  for (const [where, words] of marks.slice(0, MOST_PLACES)) element.append(' ', make('span', 'json-note', `${where}: ${words}`));
+  const others = marks.length - MOST_PLACES;
+  if (others > 0) element.append(' ', make('span', 'json-note', `${plural(others, 'place')} more`));
 }
 
 /** Shows them in an element of their own. */

@@ -1,5 +1,5 @@
 // One task in a list: a line, and below it its details once somebody has opened it.
-import { briefOf } from './brief.js';
+import { putBrief } from './brief.js';
 import { taskById } from './api.js';
 import { Detail } from './detail.js';
 import { putMark } from './marks.js';
@@ -155,7 +155,7 @@ export class Row {
   update(given) {
     const task = this.merged(given);
     if (given.isRow) this.rowText = JSON.stringify(given);
-    const isNew = this.task?.summary !== task.summary || this.task?.arguments !== task.arguments;
+    const isNew = ['summary', 'arguments', 'requestDigest'].some((key) => this.task?.[key] !== task[key]);
     this.given = given;
     this.task = task;
     this.element.dataset.state = task.state;
@@ -163,7 +163,7 @@ export class Row {
     this.part('.state').textContent = STATES[task.state] ?? task.state;
     this.part('.risk').hidden = !(task.risk === 'high' || (task.risk === 'medium' && task.riskBy === 'rule'));
     this.part('.risk').textContent = `${task.risk} risk`;
-    if (isNew) this.part('.brief').textContent = briefOf(task);
+    if (isNew) putBrief(this.part('.brief'), task);
     putAsker(this.part('.asker'), task);
     putMark(this.part('.asker-note'), task, 'principal');
     this.putVotes();

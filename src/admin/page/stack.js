@@ -1,7 +1,7 @@
 // Calls of one caller, server, tool, workflow and risk: one line for all of them, and a table of what differs.
-import { briefOf } from './brief.js';
+import { putBrief } from './brief.js';
 import { JsonNumber, JsonObject } from './json.js';
-import { putMark } from './marks.js';
+import { addMark, putMark } from './marks.js';
 import { make, plural, putAsker, putText, shortened, visibleText } from './text.js';
 import { may } from './votes.js';
 
@@ -79,11 +79,12 @@ export class Stack {
     title.textContent = this.name;
     this.element.setAttribute('aria-labelledby', title.id);
     title.append(make('span', 'times', ` × ${count.toLocaleString()}`));
+    addMark(title, task, 'tool');
     this.element.dataset.risk = task.risk ?? '';
     this.element.dataset.state = count > 0 ? 'pending' : 'decided';
     this.part('.risk').hidden = !(task.risk === 'high' || (task.risk === 'medium' && task.riskBy === 'rule'));
     this.part('.risk').textContent = `${task.risk} risk`;
-    this.part('.brief').textContent = briefOf(task);
+    putBrief(this.part('.brief'), task);
     putAsker(this.part('.asker'), task);
     putMark(this.part('.asker-note'), task, 'principal');
     const of = `${plural(count, 'call')} of ${this.name}, ${this.key.slice(0, 8)}`;
@@ -145,7 +146,12 @@ export class Stack {
     open.addEventListener('click', () => this.host.shown(row));
     const last = make('td');
     last.append(open, make('span', 'problem', row.problem ?? ''));
-    line.append(first, ...paths.map((path) => make('td', 'value', shortened(visibleText((values.get(path) ?? '—').slice(0, CELL_CHARACTERS + 1)), CELL_CHARACTERS))), last);
+    const cells = paths.map((path) => {
+      const cell = make('td', 'value', shortened(visibleText((values.get(path) ?? '—').slice(0, CELL_CHARACTERS + 1)), CELL_CHARACTERS));
+      if (values.has(path)) addMark(cell, row.task, path.replace(/\[\d+\]/g, ''));
+      return cell;
+    });
+    line.append(first, ...cells, last);
     return line;
   }
 

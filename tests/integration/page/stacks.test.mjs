@@ -60,3 +60,34 @@ test('an agent with hundreds of calls is one line; some are approved, all are re
   await stack.waitFor({ state: 'detached' });
   assert.match(await page.title(), /^taskgate/);
 });
+
+test('a marked value has its words in the line of a call and of a stack, and in the table of the stack', { skip }, async (t) => {
+  const rules = [{ match: 'drop', action: 'approve', show: { summary: 'Drops {db}' } }, ['*', 'approve']];
+  const { gateway, connect } = await scene(t, { rules, approval: workflow('30m'), upstream: { tools: ['drop', 'read', 'copy', 'p\u0430y', ...'abcdef'].map((name) => tool(name)) } });
+  const client = await connect();
+  const create = (name, args) => client.createTask(name, args, { ttl: 3_600_000 }).then(({ taskId }) => taskId);
+  const drop = await create('drop', { db: 'us\u200bers' });
+  const read = await create('read', { list: [{ b: '\u202e' }], 'd\u0430b': 1, plain: 'x' });
+  const copy = await create('copy', { a: '\u200b', b: '\u200b', c: '\u200b', d: '\u200b' });
+  for (const name of 'abcdef') await create(name, { plain: 'x' });
+  const first = await create('p\u0430y', { to: [{ who: 'b\u043eb' }], sum: 1 });
+  const second = await create('p\u0430y', { to: [{ who: 'alice' }], sum: 2 });
+  const page = await openPage(t, gateway.adminUrl, { viewport: { width: 1280, height: 900 } });
+  await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  const stack = page.locator('#pending > li[data-stack]');
+  await stack.waitFor();
+  const notes = (box) => box.locator('.brief .json-note:visible').evaluateAll((all) => all.map((note) => note.innerText));
+  const line = (id) => page.locator(`#pending > [data-task-id="${id}"] > .line`);
+  assert.equal(await line(drop).locator('.brief').innerText(), 'Drops "us\\u200bers" db: characters that cannot be seen');
+  assert.deepEqual(await notes(line(read)), ['list.b: characters that change the order of letters', 'd\u0430b: letters of alphabets that look alike']);
+  assert.deepEqual(await notes(line(copy)), ['a: characters that cannot be seen', 'b: characters that cannot be seen', '2 places more']);
+  assert.deepEqual(await notes(stack.locator('.line')), ['to.who: letters of alphabets that look alike']);
+  assert.deepEqual(await stack.locator('.tool .json-note').allInnerTexts(), ['letters of alphabets that look alike']);
+  assert.equal(await page.locator('#pending .brief .json-note').count(), 7);
+  await stack.locator('.line > .more').click();
+  const cells = (id) => stack.locator(`[data-call="${id}"] td.value`).allInnerTexts();
+  assert.deepEqual(await cells(first), ['"b\u043eb" letters of alphabets that look alike', '1']);
+  assert.deepEqual(await cells(second), ['"alice"', '2']);
+  assert.deepEqual(await violations(page), []);
+  await picture(page, 'marked');
+});
