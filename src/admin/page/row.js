@@ -3,7 +3,7 @@ import { putBrief } from './brief.js';
 import { taskById } from './api.js';
 import { Detail } from './detail.js';
 import { putMark } from './marks.js';
-import { duration, make, putAsker, putText, shortened, timeText, visibleText } from './text.js';
+import { duration, make, putAsker, putRisk, putText, shortened, timeText, visibleText } from './text.js';
 import { isPending, outcomeOf, timeLeft, votesOf } from './votes.js';
 
 const STATES = {
@@ -161,8 +161,7 @@ export class Row {
     this.element.dataset.state = task.state;
     this.element.dataset.risk = task.risk ?? '';
     this.part('.state').textContent = STATES[task.state] ?? task.state;
-    this.part('.risk').hidden = !(task.risk === 'high' || (task.risk === 'medium' && task.riskBy === 'rule'));
-    this.part('.risk').textContent = `${task.risk} risk`;
+    putRisk(this.part('.risk'), task);
     if (isNew) putBrief(this.part('.brief'), task);
     putAsker(this.part('.asker'), task);
     putMark(this.part('.asker-note'), task, 'principal');

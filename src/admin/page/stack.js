@@ -2,7 +2,7 @@
 import { putBrief } from './brief.js';
 import { JsonNumber, JsonObject } from './json.js';
 import { addMark, putMark } from './marks.js';
-import { make, plural, putAsker, putText, shortened, visibleText } from './text.js';
+import { make, plural, putAsker, putRisk, putText, shortened, visibleText } from './text.js';
 import { may } from './votes.js';
 
 // More columns are no table; each call can be opened.
@@ -82,8 +82,7 @@ export class Stack {
     addMark(title, task, 'tool');
     this.element.dataset.risk = task.risk ?? '';
     this.element.dataset.state = count > 0 ? 'pending' : 'decided';
-    this.part('.risk').hidden = !(task.risk === 'high' || (task.risk === 'medium' && task.riskBy === 'rule'));
-    this.part('.risk').textContent = `${task.risk} risk`;
+    putRisk(this.part('.risk'), task);
     putBrief(this.part('.brief'), task);
     putAsker(this.part('.asker'), task);
     putMark(this.part('.asker-note'), task, 'principal');

@@ -47,6 +47,12 @@ export function putAsker(element, task) {
   element.textContent = askerText(task);
 }
 
+/** The risk where every channel shows it: high always, another one where the rule says it. */
+export function putRisk(element, { risk, riskBy }) {
+  element.hidden = !(risk === 'high' || riskBy === 'rule');
+  element.textContent = `${risk} risk`;
+}
+
 /** A new element with a class and a text. */
 export function make(name, className, text) {
   const element = document.createElement(name);

@@ -247,3 +247,20 @@ test('a tool that has changed since the call: the card shows how, and offers no 
   await box.locator('button.reject').click();
   await admin.inState(taskId, 'rejected');
 });
+
+test('the risk of a call stands in its line where it is high, and another one where the rule says it', { skip }, async (t) => {
+  const says = (match, risk) => ({ match, action: 'approve', show: { risk } });
+  const tools = [tool('kills', { annotations: { destructiveHint: true } }), tool('reads', { annotations: { readOnlyHint: true } }), tool('plain'), tool('low'), tool('medium'), tool('high')];
+  const { gateway, connect } = await scene(t, { rules: [says('low', 'low'), says('medium', 'medium'), says('high', 'high'), ['*', 'approve']], approval: workflow('10m'), upstream: { tools } });
+  const client = await connect();
+  await client.result('tools/list');
+  const ids = {};
+  for (const { name } of tools) ids[name] = (await client.createTask(name, {})).taskId;
+  const page = await openPage(t, gateway.adminUrl, { viewport: { width: 1280, height: 800 } });
+  await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  await page.locator('#pending > li').nth(tools.length - 1).waitFor();
+  const shown = {};
+  for (const [name, id] of Object.entries(ids)) shown[name] = await page.locator(`[data-task-id="${id}"] > .line .risk:visible`).allInnerTexts();
+  assert.deepEqual(shown, { kills: ['high risk'], reads: [], plain: [], low: ['low risk'], medium: ['medium risk'], high: ['high risk'] });
+  assert.deepEqual(await violations(page), []);
+});
