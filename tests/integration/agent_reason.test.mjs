@@ -19,6 +19,7 @@ const rules = [
   { match: 'ask', action: 'approve', reason: 'optional' },
   { match: 'own', action: 'approve', reason: 'required' },
   { match: 'read', action: 'forward', reason: 'required' },
+  { match: 'never', action: 'deny', reason: 'optional' },
 ];
 const schemas = (tools) => Object.fromEntries(tools.filter(({ name }) => TOOLS.some((mine) => mine.name === name)).map(({ name, inputSchema }) => [name, inputSchema]));
 const LISTED = {
@@ -96,6 +97,7 @@ test('a call without a good reason is refused, by whichever way it comes', async
   assert.deepEqual([good.status, good.json.reasonOfAgent, good.json.arguments], [201, WHY, { name: 'x' }]);
   const check = await run(BINARY, ['check', '--config', gateway.configPath], { env: gateway.environment() });
   assert.match(check.stderr, /governance\.rules\[3\]\.reason: the key has no effect with action: forward/);
+  assert.match(check.stderr, /governance\.rules\[4\]\.reason: the key has no effect with action: deny/);
 });
 
 test('a modern client, a bridged one and execute_tool: the same', async (t) => {

@@ -222,3 +222,20 @@ test('a client of the modern era is blocked, too: plain calls, held ones, and th
   assert.equal(upstream.calls.length, before, 'nothing reached the server');
   assert.ok((await modern({ capabilities: {}, token: 'B' }).send('tools/call', { name: 'read', arguments: {} })).message.result.content);
 });
+
+test('a block lets what runs go on: the result comes to its caller', async (t) => {
+  const { admin, block, create, connect, read, upstream } = await stage(t);
+  let release;
+  upstream.handlers['tools/call'] = ({ reply }) => void (release = () => reply.result({ content: [{ type: 'text', text: 'dropped' }] }));
+  const client = await connect({ token: 'A' });
+  const taskId = await create(client);
+  await admin.approve(taskId);
+  const fetched = client.call('tasks/result', { taskId });
+  await upstream.received('tools/call');
+  assert.equal((await block(taskId)).status, 201);
+  assert.equal(await read(client), -32014);
+  assert.equal((await admin.task(taskId)).state, 'executing');
+  release();
+  assert.equal((await fetched).result.content[0].text, 'dropped');
+  assert.equal((await admin.task(taskId)).state, 'completed');
+});

@@ -153,13 +153,15 @@ test('no channel passes on what cannot be seen, or hides a line behind white spa
   const teams = await startEndpoint(t, () => [202, '']);
   const post = await startMailServer(t);
   const more = { include_arguments: true };
-  const { connect } = await stage(t, [
+  const { admin, connect, gateway } = await stage(t, [
     slackTo(slack, more),
     { type: 'pagerduty', url: `${pager.url}/v2/enqueue`, routing_key_env: 'PAGER_KEY', ...more },
     { type: 'teams', url: `${teams.url}/x`, ...more },
     { type: 'smtp', url: post.url, from: 'taskgate@gate.example', to: ['dba@corp.example'], ...more },
   ], { rules: [{ match: 'w*', action: 'approve', approval: 'default' }], upstream: { tools: [tool(name)] } });
-  await (await connect()).createTask(name, { path });
+  const { taskId } = await (await connect()).createTask(name, { path });
+  assert.ok((await gateway.cli(['tasks', 'show', taskId])).stdout.includes('b[60 line breaks]DROP TABLE'));
+  assert.deepEqual((await admin.task(taskId)).arguments, { path }, 'JSON has it as it is');
   await Promise.all([slack.seen(1), pager.seen(1), teams.seen(1)]);
   const [, facts] = slack.requests[0].json.blocks.map((block) => block.text.text);
   const card = teams.requests[0].json.attachments[0].content.body.map((block) => block.inlines[0].text);

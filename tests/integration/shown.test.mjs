@@ -197,7 +197,7 @@ test('the risk of a call: of the rule, else by the hints of the server, else med
 });
 
 test('an approval of high risk needs the typed value; a rejection does not', async (t) => {
-  const { admin, call, approve, gateway } = await typedStage(t);
+  const { admin, call, approve, client, gateway } = await typedStage(t);
   const id = await call('drop', { db: 'PRODUCTION', n: 7 });
   assert.deepEqual((await admin.task(id)).typed, { path: 'db' });
   assert.deepEqual(await approve(id), [422, 'typed_required', 'db']);
@@ -222,6 +222,12 @@ test('an approval of high risk needs the typed value; a rejection does not', asy
     assert.deepEqual(await approve(other, { typed: `${typed}x` }), [422, 'typed_wrong', path]);
     assert.deepEqual(await approve(other, { typed }), [200, undefined, undefined]);
   }
+  const body = '{"jsonrpc":"2.0","id":71,"method":"tools/call","params":{"name":"drop","arguments":{"db":7.50e0},"task":{}}}';
+  await client.send('tools/call', undefined, { id: 71, body });
+  const [{ id: written }] = (await admin.list({ state: 'pending' })).tasks;
+  for (const typed of ['7.5', '7.50', '75e-1']) assert.deepEqual(await approve(written, { typed }), [422, 'typed_wrong', 'db'], typed);
+  assert.deepEqual(await approve(written, { typed: '7.50e0' }), [200, undefined, undefined], 'a number as it was written');
+  assert.deepEqual(await approve(await call('plain'), { typed: 'whatever' }), [200, undefined, undefined], 'ignored where it is not asked for');
   assert.equal((await admin.reject(await call('drop', { db: 'PRODUCTION' }))).state, 'rejected');
   assert.equal((await admin.approve(await call('free'))).state !== 'pending', true);
   assert.equal((await gateway.cli(['tasks', 'approve', await call('drop', { db: 'PRODUCTION' })])).code, 1);

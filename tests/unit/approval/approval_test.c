@@ -173,7 +173,25 @@ START_TEST(refusals_come_in_their_order)
         question.definition_changed = false;
         ck_assert_int_eq(ask("alice dba", question), BALLOT_REASON_REQUIRED);
         question.has_reason = true;
+        question.typed = BALLOT_TYPED_MISSING;
+        question.grant = (struct ballot_wish){.for_ms = 1, .calls = 1};
+        bool is_typed = verb == BALLOT_APPROVE;
         ck_assert_int_eq(ask("alice dba", question), BALLOT_ALREADY_VOTED);
+        ck_assert_int_eq(ask("bob dba", question),
+                         is_typed ? BALLOT_TYPED_REQUIRED : BALLOT_GRANT_NOT_ALLOWED);
+        question.typed = BALLOT_TYPED_OTHER;
+        ck_assert_int_eq(ask("bob dba", question),
+                         is_typed ? BALLOT_TYPED_WRONG : BALLOT_GRANT_NOT_ALLOWED);
+        question.typed = BALLOT_TYPED_NOT_ASKED;
+        ck_assert_int_eq(ask("bob dba", question), BALLOT_GRANT_NOT_ALLOWED);
+        question.grant.calls = 0;
+        ck_assert_int_eq(ask("bob dba", question), BALLOT_ACCEPTED);
+        /* A digest that was not recorded, or not shown, is not compared. */
+        question.request_digest = "";
+        question.shown_digest = "b";
+        ck_assert_int_eq(ask("bob dba", question), BALLOT_ACCEPTED);
+        question.request_digest = "a";
+        question.shown_digest = "";
         ck_assert_int_eq(ask("bob dba", question), BALLOT_ACCEPTED);
     }
 }
