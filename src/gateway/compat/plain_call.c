@@ -467,6 +467,8 @@ bool plain_call_rejoins(struct call *call, const struct policy_decision *decisio
         return false;
     call_identify(call);
     client_key_of_owner(call, key);
+    if (!repeated_calls_has(gateway, str_from(key)))
+        return false;
     repeated_call_digest_left(&call->envelope, digest);
     if (!repeated_call_find(gateway, str_from(key), digest, id, &is_undelivered))
         return false;

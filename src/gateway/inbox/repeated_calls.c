@@ -115,6 +115,14 @@ bool repeated_calls_any_left(const struct gateway *gateway)
     return atomic_load(&gateway->inbox_table->left_calls) > 0;
 }
 
+bool repeated_calls_has(struct gateway *gateway, struct str key)
+{
+    const struct inbox *client = lock(gateway, key);
+    bool has_any = client && client->join_count > 0;
+    unlock(gateway);
+    return has_any;
+}
+
 void repeated_call_leave(struct gateway *gateway, const struct repeated_call *join)
 {
     struct inbox *client = lock(gateway, join->key);

@@ -22,6 +22,8 @@ void repeated_call_digest(const char *definition_digest, const char *request_dig
 void repeated_call_digest_left(const struct envelope *envelope, char digest[DIGEST_HEX_BYTES]);
 /* Whether there is any such call, of anybody; needs no lock. */
 bool repeated_calls_any_left(const struct gateway *gateway);
+/* Whether this client has made any call that the same call would join; needs no digest. */
+bool repeated_calls_has(struct gateway *gateway, struct str key);
 /* As repeated_call_claim() for such a call; its outcome is told to the next one. */
 void repeated_call_leave(struct gateway *gateway, const struct repeated_call *join);
 /* The task of such a call; false when there is none. */
