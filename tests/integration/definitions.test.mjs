@@ -102,6 +102,46 @@ test('approve: calls of a changed tool wait, the task shows the difference, and 
   assert.deepEqual([row.tool, row.source, row.definitionDigest], ['add', changed.source, changed.digest]);
 });
 
+test('approve: a changed tool waits for the workflow of its own rule, and one that a rule denies is denied', async (t) => {
+  const named = (description) => ['free', 'strict', 'never'].map((name) => tool(name, { description }));
+  const rules = [{ match: 'strict', action: 'approve', approval: 'two' }, ['never', 'deny']];
+  const { admin, connect, upstream } = await stage(t, { pin: { tools: 'approve' }, gateway: { rules, approval: { default: { timeout: '10m' }, two: { timeout: '20m' } } }, upstream: { tools: named('First.') } });
+  const client = await connect();
+  await client.result('tools/list');
+  for (const name of ['free', 'strict', 'never']) await state(admin, name, 'accepted');
+  upstream.tools = named('Second.');
+  await client.result('tools/list');
+  for (const [name, workflow] of [['free', 'default'], ['strict', 'two']]) {
+    const { difference } = await state(admin, name, 'changed');
+    const task = await admin.task((await client.createTask(name)).taskId);
+    assert.deepEqual([task.state, task.workflow, task.toolDifference], ['pending', workflow, difference]);
+  }
+  await state(admin, 'never', 'changed');
+  assert.equal((await client.error('tools/call', { name: 'never', task: {} })).code, -32014);
+  assert.equal(upstream.calls.length, 0);
+});
+
+test('the store keeps the sixteen digests that were accepted last', async (t) => {
+  const { admin, connect, upstream } = await stage(t, { upstream: { tools: [add('Version 0.')] } });
+  const client = await connect();
+  let times = 0;
+  /** The server says this of its tool from now on; the row that the store has then. */
+  const show = async (n) => {
+    const other = `seen_${times++}`; // a list is stored as a whole
+    upstream.tools = [add(`Version ${n}.`), tool(other)];
+    await client.result('tools/list');
+    await state(admin, other, 'accepted');
+    return definition(admin, 'add');
+  };
+  assert.equal((await show(0)).state, 'accepted');
+  for (let n = 1; n <= 16; n++) {
+    const changed = await show(n);
+    assert.equal(changed.state, 'changed');
+    assert.equal((await admin.post('/api/v1/definitions/accept', accept(changed))).status, 200);
+  }
+  assert.deepEqual([(await show(1)).state, (await show(0)).state], ['accepted', 'changed']);
+});
+
 test('the command lists, shows and accepts', async (t) => {
   const { admin, connect, gateway, upstream } = await stage(t, { pin: { tools: 'approve' } });
   const client = await connect();
