@@ -131,7 +131,7 @@ test('GET and HEAD of paths that the gateway does not know never reach a server'
 
 test('own tool names have 46 characters at most with the longest prefix, and a longer one is refused', async (t) => {
   const prefix = 'Abcdefghij_-12345678';
-  const names = [...Array(2).keys()].map((i) => `t.${'x'.repeat(58 + i * 70 - 2)}`);
+  const names = [...Array(2).keys()].map((i) => `t.${'x'.repeat(60 + i * 70 - 2)}`);
   const theirs = ['list_tasks', 'get_task', 'get_task_result', 'cancel_task', 'await_activity', 'respond_to_elicitation', 'a.b-c_d', ...names];
   const { gateway, connect } = await scene(t, { ...held, upstream: { tools: theirs.map((name) => tool(name)) }, config: { ...held.config, pseudo_tools: { prefix } } });
   const client = await connect(PLAIN);

@@ -16,7 +16,7 @@ const ACK = 'notifications/subscriptions/acknowledged';
 async function stage(t, more = {}) {
   const issuer = await startIssuer(t);
   const upstream = await startUpstream(t, modernUpstream({ tools: [tool('delete_user'), tool('read')], ...more.upstream }));
-  const gateway = await startGateway(t, { upstream: upstream.url, source: { era: 'modern', auth: { issuer: issuer.url, audience: AUDIENCE } }, rules: [['delete_*', 'approve']], approval: workflow('10m'), ...more.gateway });
+  const gateway = await startGateway(t, { upstream: upstream.url, source: { era: 'modern', auth: { issuer: issuer.url, audience: AUDIENCE, ...more.auth } }, rules: [['delete_*', 'approve']], approval: workflow('10m'), ...more.gateway });
   const as = (claims, options) => modernClient(t, gateway.url, { token: issuer.token(AUDIENCE, claims), ...options });
   return { issuer, upstream, gateway, admin: gateway.admin, as };
 }
@@ -88,6 +88,16 @@ test('a held call is repeated with a refreshed token; its state is no good for a
   assert.equal(stolen.message.error.code, -32602);
   await admin.approve((await admin.list()).tasks[0].id);
   assert.equal((await call(as({ sub: 'agent', jti: 'b' }, plain), state)).message.result.resultType, 'complete');
+});
+
+test('a held call is answered with a state two seconds before its token ends, and at once where less is left', async (t) => {
+  const { as, admin } = await stage(t, { auth: { leeway: '0s' } });
+  const end = Math.floor(Date.now() / 1000) + 6;
+  const call = (more) => as({ sub: 'agent', exp: end }, { capabilities: {} }).result('tools/call', { name: 'delete_user', arguments: {}, ...more });
+  const { resultType, requestState } = await call();
+  assert.equal(resultType, 'input_required');
+  assert.equal((await call({ requestState })).resultType, 'input_required');
+  assert.deepEqual((await admin.list()).tasks.map(({ state }) => state), ['pending']);
 });
 
 test('a bridged session goes on with a refreshed token of its subject, and is unknown to another subject', async (t) => {

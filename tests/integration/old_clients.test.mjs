@@ -1,7 +1,7 @@
 // Clients that know no tasks: they see no `required`, and wait for a result instead of an error.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { errorOf } from './lib/client.mjs';
+import { errorOf, rawClient } from './lib/client.mjs';
 import { workflow } from './lib/gateway.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
@@ -64,6 +64,22 @@ test('tasks: yes keeps TaskRequired for a client of any version', async (t) => {
   const { connect } = await stage(t, { config: { clients: [{ match: 'new-in-old-*', tasks: 'yes' }] } });
   const client = await connect({ name: 'new-in-old-clothes', protocol: '2025-06-18' });
   assert.equal((await client.error('tools/call', { name: 'delete_user' })).code, -32009);
+});
+
+test('a GET stream, a name, a list that was fetched, and a session that the gateway has not opened make no tasks client', async (t) => {
+  const { upstream, admin, connect, raw } = await stage(t, { config: { pseudo_tools: { wait: '200ms' } } });
+  const listening = await connect({ capabilities: { elicitation: {} }, name: 'tasks' });
+  await listening.listen();
+  const direct = rawClient(t, upstream.url); // it declares tasks to the server alone
+  await direct.connect();
+  const unknown = raw();
+  Object.assign(unknown, { session: direct.session, initialized: true });
+  for (const client of [listening, unknown]) {
+    const { tools } = await client.result('tools/list');
+    assert.equal(tools.find(({ name }) => name === 'delete_user').execution?.taskSupport, 'optional');
+    const { structuredContent } = await client.result('tools/call', { name: 'delete_user', arguments: {} });
+    assert.equal((await admin.task(structuredContent.proxy_task.task_id)).state, 'pending');
+  }
 });
 
 test('a client that declares tasks to a session of an older version is served the tools', async (t) => {

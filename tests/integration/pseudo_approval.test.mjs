@@ -1,6 +1,7 @@
 // Approvals of clients that know no tasks: held calls, their pending results, repeats, late outcomes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { elicit } from './lib/asking.mjs';
 import { errorOf } from './lib/client.mjs';
 import { workflow } from './lib/gateway.mjs';
 import { blocks, callTool, eventsOf, kinds, pendingText } from './lib/pseudo.mjs';
@@ -243,6 +244,22 @@ test('a tool that needs a human promises no structured content, so that what is 
   assert.equal(eventsOf(result).length, 0, 'the answer tells of its task itself');
 });
 
+test('the answer to a tool of the server has no events and no open question; those wait for the next own tool', async (t) => {
+  const { gateway, upstream, admin, connect } = await stage(t, { pseudo: { wait: '200ms', wait_max: '200ms' } });
+  let asking;
+  upstream.handlers['tools/call'] = ({ reply }) => (asking = reply.sse()).event({ jsonrpc: '2.0', ...elicit('e-1') });
+  const client = await connect({ ...kinds.old.client, token: 'A' });
+  await callTool(client, 'read');
+  await gateway.logged((entry) => entry.msg === 'Upstream asks');
+  const { content } = await callTool(client, 'delete_user');
+  assert.equal(content.length, 2);
+  assert.ok(!/events_since_last_response|pending_client_action/.test(JSON.stringify(content)));
+  await admin.pending();
+  const { structuredContent, ...own } = await callTool(client, 'execute_tool', { server: 'up', tool: 'delete_user', args: {}, timeout_ms: 100 });
+  assert.ok(eventsOf(own).some(({ type }) => type === 'elicitation_request'));
+  assert.ok(blocks(own).some((block) => block.pending_client_action?.elicitations.length === 1));
+});
+
 test('an output schema is left out where a rule asks for a human, and nowhere else', async (t) => {
   const schema = { type: 'object', properties: { n: { type: 'number' } } };
   const names = ['delete_typed', 'forced', 'read_typed'];
@@ -316,6 +333,16 @@ test('without the tools the pending result still says how to ask again', async (
   const [sentence] = blocks((await deleteUser(client)).result);
   assert.equal(sentence, pendingText('delete_user', /task (\S+)\)/.exec(sentence)[1], { offered: false }));
   assert.equal((await deleteUser(client)).result.structuredContent.joined, true);
+});
+
+test('a client that could neither name its task nor join it is held until the task ends', async (t) => {
+  const { admin, connect } = await stage(t, { pseudo: { wait: '300ms', mode: 'never' }, upstream: { sessions: false, tools: [tool('delete_user')] } });
+  const waiting = deleteUser(await connect(kinds.old.client));
+  const { id } = await admin.pending();
+  const { result } = await deleteUser(await connect({ ...kinds.old.client, token: 'A' })); // its wait ends after that of the first
+  assert.equal(result.structuredContent.proxy_task.status, 'working');
+  await admin.approve(id);
+  assert.equal((await waiting).result.content[0].text, 'did delete_user');
 });
 
 test('an error about the task field names the tools that do without', async (t) => {

@@ -1,7 +1,8 @@
 // The plain calls that count as the same call made again: those whose whole request is the same but for the progress token.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { workflow } from './lib/gateway.mjs';
+import { fastClockMissing, LeapingClock } from './lib/fast_clock.mjs';
+import { temporaryFolder, workflow } from './lib/gateway.mjs';
 import { modernClient } from './lib/modern_client.mjs';
 import { PLAIN, promoted, stage as promotionStage } from './lib/promotion.mjs';
 import { callTool, kinds } from './lib/pseudo.mjs';
@@ -156,4 +157,24 @@ test('an outcome that came after four seconds goes once more to the next equal c
   for (const { id: task, state } of (await admin.list()).tasks) if (state === 'pending') await admin.approve(task);
   for (const call of fresh) assert.equal((await texts(call)).length, 1);
   assert.equal(upstream.calls.length, 6);
+});
+
+test('an outcome that nobody has fetched for 60 s goes to no call', { skip: fastClockMissing }, async (t) => {
+  const clock = new LeapingClock(temporaryFolder(t));
+  const { connect, admin, upstream } = await scene(t, { rules: [['delete_*', 'approve']], approval: workflow('1h'), env: clock.environment, upstream: { tools: [tool('delete_user')] }, config: { pseudo_tools: { wait: '30m' } } });
+  const client = await connect({ ...kinds.old.client, token: 'A', keepAlive: false });
+  const outcomes = {};
+  for (const [user, seconds] of [['soon', 58], ['late', 61]]) {
+    const call = () => callTool(client, 'delete_user', { user });
+    const first = call();
+    const { id } = await admin.pending();
+    clock.leap(5);
+    await admin.approve(id);
+    await first;
+    clock.leap(seconds);
+    const again = call();
+    if (user === 'late') await admin.approve((await admin.pending()).id);
+    outcomes[user] = (await again).content.length;
+  }
+  assert.deepEqual([outcomes, upstream.calls.length], [{ soon: 2, late: 1 }, 3]);
 });
