@@ -218,3 +218,52 @@ test('on a phone the button that arranges the list comes where nothing else is p
   assert.deepEqual(await violations(page), []);
   await picture(page, 'arrange-390');
 });
+
+test('a call that runs out keeps its place and the focus, and its dialog decides nothing any more', { skip }, async (t) => {
+  const { admin, page, connect, row, press, focused, places } = await stage(t, 7);
+  const { taskId } = await (await connect()).createTask('deploy_50', { n: 50 }, { ttl: 8000 });
+  await row(taskId).waitFor();
+  await row(taskId).focus();
+  await press('a');
+  await page.locator('#decide').waitFor();
+  const before = await places();
+  await admin.inState(taskId, 'expired');
+  await page.locator('#dialog-ended').getByText(/^Too late\. ./).waitFor();
+  assert.equal(await page.locator('#dialog-confirm').isDisabled(), true);
+  await press('Escape');
+  assert.deepEqual(await places(), before);
+  assert.equal(await focused(), taskId);
+  assert.equal(await row(taskId).locator('.outcome').innerText(), (await admin.task(taskId)).statusMessage);
+});
+
+test('for 10 s after a touch nothing moves in the list', { skip }, async (t) => {
+  const { page, ids, connect, row } = await stage(t, 7);
+  await page.evaluate(() => {
+    let ahead = 0;
+    const now = performance.now.bind(performance);
+    performance.now = () => now() + ahead;
+    window.goAhead = (ms) => (ahead += ms);
+  });
+  const order = () => page.locator('#pending > li').evaluateAll((all) => all.map(({ dataset }) => dataset.taskId));
+  const touch = (type) => page.evaluate((name) => document.querySelector('#pending').dispatchEvent(name === 'touchmove' ? new TouchEvent(name, { bubbles: true }) : new PointerEvent(name, { bubbles: true, pointerType: 'touch' })), type);
+  await page.locator('h1').hover();
+  const client = await connect();
+  const urgent = async (n) => (await client.createTask(`deploy_${n}`, { n }, { ttl: 600_000 })).taskId;
+  await touch('pointerdown');
+  const first = await urgent(60);
+  await row(first).waitFor();
+  assert.deepEqual(await order(), [...ids, first], 'at the end, though it is the most urgent');
+  await page.evaluate(() => window.goAhead(9000));
+  const second = await urgent(61);
+  await row(second).waitFor();
+  assert.deepEqual(await order(), [...ids, first, second]);
+  await touch('touchmove');
+  await page.evaluate(() => window.goAhead(9000));
+  const third = await urgent(62);
+  await row(third).waitFor();
+  assert.deepEqual(await order(), [...ids, first, second, third]);
+  await page.evaluate(() => window.goAhead(1001));
+  const last = await urgent(63);
+  await row(last).waitFor();
+  await until(async () => (await order()).join() === [first, second, third, last, ...ids].join(), 'all in order');
+});
