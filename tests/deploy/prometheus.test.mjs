@@ -16,6 +16,7 @@ import { missing, read } from './lib/tools.mjs';
 
 const skip = missing('prometheus', 'apt-get install prometheus');
 const alerts = read('deploy/monitoring/alerts.yaml');
+const panels = JSON.parse(read('deploy/monitoring/dashboard.json')).panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr]));
 const names = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
 const JOBS = ['taskgate-openmetrics', 'taskgate-text'];
 const POLICY = '@id("small") forbid(principal, action, resource) when { resource.arguments.amount > 100 };';
@@ -131,4 +132,9 @@ test('each alarm fires for what it is about, scraped as OpenMetrics and as text,
   const expected = names.flatMap((name) => (name === 'TaskgateDown' ? [`${name} taskgate-gone`] : JOBS.map((job) => `${name} ${job}`)));
   await until(async () => expected.every((line) => new Set(early).has(line)) || (early.push(...(await fired())), false), () => `these have not fired: ${expected.filter((line) => !early.includes(line)).join(', ')}`, { deadline: 20_000 });
   assert.deepEqual([...new Set(early)].filter((line) => !expected.includes(line)), []);
+  // Each expression of the dashboard has numbers for each format.
+  const plain = (expr, job) => expr.replaceAll('$__rate_interval', '1h').replaceAll('$__range', '1h').replaceAll('$job', job).replaceAll('$instance', '.*');
+  const isNumber = ({ value: [, text] }) => Number.isFinite(Number(text));
+  for (const [title, expr] of panels)
+    for (const job of JOBS) assert.ok((await query(plain(expr, job))).some(isNumber), `${title}: nothing of ${job} by ${expr}`);
 });
