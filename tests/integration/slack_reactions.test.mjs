@@ -1,11 +1,13 @@
 // Reactions in Slack: which are votes, how they are asked for, and how the workspace's limits are kept.
 import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { sample } from './lib/admin.mjs';
 import { chat, slackScene } from './lib/slack_scene.mjs';
 import { TOKEN } from './lib/slack.mjs';
 import { until } from './lib/wait.mjs';
 
+const noSqlite = spawnSync('sqlite3', ['--version']).status === 0 ? false : 'sqlite3 is not here: apt-get install sqlite3';
 const count = (slack, method) => slack.requests.filter((request) => request.method === method).length;
 /** Two more looks at the message from now on. */
 async function lookedAt(slack, message) {
@@ -222,4 +224,25 @@ test('without people in Slack nobody is asked there; a reload that names them be
   await reloaded(people);
   await admin.inState(taskId, 'completed');
   assert.ok(count(slack, 'reactions.get') > asks);
+});
+
+test('a reaction counts only for the request that its message shows', { skip: noSqlite }, async (t) => {
+  const { gateway, admin, slack, asked } = await slackScene(t);
+  const { taskId, message } = await asked();
+  const { requestDigest } = await admin.task(taskId);
+  const posted = (from, to) => execFileSync('sqlite3', [gateway.storePath, `UPDATE outbox_thread SET reference = replace(reference, '${from}', '${to}') WHERE reference LIKE '%${from}'; SELECT changes()`], { encoding: 'utf8' }).trim();
+  await gateway.stop();
+  assert.equal(posted(requestDigest, '0'.repeat(64)), '1');
+  await gateway.launch();
+  slack.react(message.ts, '+1', 'U0ALICE');
+  await gateway.logged((line) => line.msg === 'A reaction in Slack is no vote' && line.reason === 'changed' && line.by === 'alice');
+  await lookedAt(slack, message);
+  assert.deepEqual((await admin.task(taskId)).votes, []);
+  slack.unreact(message.ts, '+1', 'U0ALICE');
+  await lookedAt(slack, message);
+  await gateway.stop();
+  assert.equal(posted('0'.repeat(64), requestDigest), '1');
+  await gateway.launch();
+  slack.react(message.ts, '+1', 'U0ALICE');
+  await admin.inState(taskId, 'approved'); // it waits for its caller, since the restart
 });

@@ -2,6 +2,7 @@
 // watched, colours, completion.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import http from 'node:http';
 import { test } from 'node:test';
 import { ADMIN_TOKEN, BINARY, workflow } from './lib/gateway.mjs';
 import { defer } from './lib/lifetime.mjs';
@@ -188,6 +189,44 @@ test('tasks approve --digest counts for that request alone', async (t) => {
   for (const verb of ['approve', 'reject']) assert.equal((await gateway.cli(['tasks', verb, taskId, '--digest', '0'.repeat(64)])).code, 5);
   assert.equal((await admin.task(taskId)).state, 'pending');
   assert.equal((await gateway.cli(['tasks', 'approve', taskId, '--digest', requestDigest])).code, 0);
+});
+
+/** What the command sends to the gateway: its bodies. */
+async function recording(t, gateway) {
+  const bodies = [];
+  const server = http.createServer(async (request, response) => {
+    let body = '';
+    for await (const bytes of request) body += bytes;
+    if (request.method === 'POST') bodies.push(JSON.parse(body));
+    const { authorization, 'content-type': type = 'application/json' } = request.headers;
+    const answer = await fetch(gateway.adminUrl + request.url, { method: request.method, headers: { authorization, 'content-type': type }, body: body || undefined });
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  defer(t, () => (server.closeAllConnections(), server.close()));
+  return { bodies, env: { THOUGHTGATE_ADMIN_URL: `http://127.0.0.1:${server.address().port}` } };
+}
+
+test('a decision at a terminal is about the request that was printed there', { skip }, async (t) => {
+  const { gateway, admin, connect } = await stage(t);
+  const client = await connect();
+  const { bodies, env } = await recording(t, gateway);
+  for (const [words, lines] of [
+    [['approve'], [['y\n', 'Approve? [y/N] ']]],
+    [['reject'], [['y\n', 'Reject? [y/N] ']]],
+    [['approve', '--yes'], []],
+    [['next'], [['a', PROMPT]]],
+    [['next'], [['r', PROMPT]]],
+  ]) {
+    const { taskId } = await client.createTask('pay', { n: bodies.length });
+    const { requestDigest } = await admin.task(taskId);
+    const terminal = inTerminal(t, gateway, ['tasks', words[0], ...(words[0] === 'next' ? [] : [taskId]), ...words.slice(1)], { env });
+    for (const [line, prompt] of lines) await terminal.type(line, prompt);
+    await terminal.ended();
+    assert.equal(bodies.at(-1).requestDigest, requestDigest, words.join(' '));
+    assert.notEqual((await admin.task(taskId)).state, 'pending', words.join(' '));
+  }
+  assert.equal(bodies.length, 5);
 });
 
 test('tasks next: the most urgent call with its arguments, decided by one key; a key too early decides nothing', { skip }, async (t) => {
