@@ -45,6 +45,20 @@ test('a call that waits for approval is joined by the same request alone', async
   assert.deepEqual(tasks.map((task) => task.meta?.tenant ?? null).sort(), ['a', 'a', 'a', 'b', null].sort());
 });
 
+test('a call of a tool whose definition has changed since is another call', async (t) => {
+  const { connect, admin, upstream } = await stage(t);
+  const client = await connect(kinds.old.client);
+  const call = async () => (await client.result('tools/list'), joined(client, FIRST));
+  const first = await call();
+  upstream.tools = [tool('delete_user', { description: 'Now deletes everybody' })];
+  const other = await call();
+  assert.deepEqual([other.joined, (await call()).joined], [false, true]);
+  upstream.tools = [tool('delete_user')];
+  const same = await call();
+  assert.deepEqual([same.joined, same.proxy_task.task_id], [true, first.proxy_task.task_id]);
+  assert.equal((await admin.list()).tasks.length, 2);
+});
+
 test('after a restart, too, where the store alone knows of the first', async (t) => {
   const { connect, gateway, upstream } = await stage(t);
   const client = await connect(kinds.old.client);
