@@ -48,9 +48,12 @@ test('progress and keep-alives pass nginx with its default buffering within 20 s
   const client = await connectedRaw(t, await startNginx(t, gateway.url), PLAIN);
   const stream = client.stream('tools/call', { ...DELETE, _meta: { progressToken: 'p' } });
   const down = await within(stream, 'the head of the stream of a held call', 2000);
+  let last = -1;
   for (const _ of [1, 2]) {
     const { params } = await down.message(({ method }) => method === 'notifications/progress', 'progress', 2000);
     assert.equal(params.progressToken, 'p');
+    assert.ok(Number.isInteger(params.progress) && params.progress > last, `${params.progress} after ${last}`);
+    last = params.progress;
     await down.next((event) => event.comment !== undefined, 'a comment', 2000);
   }
   const idle = await client.listen();
