@@ -135,6 +135,48 @@ test('a secret in the place of its variable is repeated nowhere; /ready tells pl
   for (const secret of SECRETS) assert.ok(!(gateway.child.stderr + gateway.child.stdout + stdout + stderr).includes(secret), secret);
 });
 
+// As a token may look: of letters alone, of letters and digits, and no name of a variable at all.
+for (const [form, secretOf] of Object.entries({
+  letters: (place) => `SECRET${'ABCDEFGHIJ'[place]}`,
+  'letters and digits': (place) => `Sk9live8${place}7x6y5`,
+  'what is no name': (place) => `xoxb-${place}7-4secret`,
+})) {
+  test(`a secret in the place of its variable, at each key that names one, is repeated nowhere (${form})`, async (t) => {
+    const KEYS = ['sources[0].auth.exchange.client_secret_env', 'replica.key_env', 'admin.tokens[0].token_env', 'admin.oidc.client_secret_env',
+      'notify[0].token_env', 'notify[0].signing_secret_env', 'notify[1].password_env', 'approval.team.destination.token_env', 'approval.signed.destination.signing_secret_env'];
+    const secrets = KEYS.map((_, place) => secretOf(place));
+    const { gateway, admin } = await scene(t, { rules: [] });
+    gateway.replaceConfig(JSON.stringify({
+      schema: 1,
+      governance: { defaults: { action: 'forward' } },
+      sources: [{ id: 'up', kind: 'mcp', url: 'http://127.0.0.1:9/mcp', auth: { issuer: 'https://idp.example', audience: 'a', upstream: 'exchange', exchange: { token_url: 'https://idp.example/token', client_id: 'c', client_secret_env: secrets[0] } } }],
+      replica: { address: 'http://127.0.0.1:7', key_env: secrets[1] },
+      admin: {
+        public_url: 'https://gate.example',
+        tokens: [{ name: 'a', token_env: secrets[2], roles: ['approver'] }],
+        oidc: { issuer: 'https://idp.example', client_id: 'c', client_secret_env: secrets[3], roles: { approver: ['x'] } },
+      },
+      notify: [
+        { type: 'slack', channel: 'C1', token_env: secrets[4], signing_secret_env: secrets[5] },
+        { type: 'smtp', url: 'smtp://mail.example', user: 'u', password_env: secrets[6], from: 'a@mail.example', to: ['a@mail.example'] },
+      ],
+      approval: {
+        team: { destination: { type: 'slack', channel: 'C1', token_env: secrets[7] } },
+        signed: { destination: { type: 'slack', channel: 'C1', token_env: 'PATH', signing_secret_env: secrets[8] } },
+      },
+    }));
+    gateway.hangUp();
+    const ready = await until(async () => (await admin.get('/ready')).json.config_error, 'the error in /ready');
+    for (const line of ready.split('\n')) assert.match(line, /config\.yaml:\d+:\d+: [A-Za-z0-9_.[\]-]+$/);
+    const { code, stdout, stderr } = await gateway.cli(['check', '--config', gateway.configPath]);
+    assert.equal(code, 2, stderr);
+    const said = stdout + stderr;
+    const named = KEYS.filter((key) => said.includes(`${key}: `));
+    assert.deepEqual(named, KEYS, said);
+    for (const secret of secrets) assert.ok(!(ready + said + gateway.child.stderr + gateway.child.stdout).includes(secret), `${secret}: ${said}`);
+  });
+}
+
 test('a file that is gone for a moment leaves the old rules in force', async (t) => {
   const { gateway, admin, connect } = await scene(t, { rules: [['read', 'deny']] });
   const client = await connect();
