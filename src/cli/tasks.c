@@ -172,7 +172,9 @@ static int run_show(struct admin_client *client, const struct subcommand *self,
         code = print_json(&body);
     } else if (code == CLI_DONE) {
         tasks_append_details(&text, buffer_str(&body));
-        code = print_text(&text);
+        code = tasks_append_outcome(&text, client, arguments->id, buffer_str(&body));
+        int printed = print_text(&text);
+        code = code == CLI_DONE ? printed : code;
     }
     free(path);
     free(id);

@@ -15,6 +15,8 @@
 #include "options.h"
 #include "terminal.h"
 
+#define OUTCOME_BYTES ((size_t)1024)
+
 bool tasks_read_duration(const char *option, const char *text, int64_t *ms)
 {
     struct error error = {""};
@@ -97,6 +99,44 @@ static int ask(struct admin_client *client, const char *encoded_id, int64_t wait
     *is_open = code == CLI_DONE && admin_client_status(client) == 202 &&
                clock_monotonic_ms() - asked_ms >= wait_ms;
     free(path);
+    return code;
+}
+
+/* The first text of a result, or else all of it as JSON. */
+static void read_words(struct buffer *words, struct str result)
+{
+    size_t position = 0;
+    struct str element;
+    while (json_next_element(json_member(result, "content"), &position, &element)) {
+        if (json_string_equals(json_member(element, "type"), STR("text"))) {
+            json_decode_string(json_member(element, "text"), words);
+            return;
+        }
+    }
+    buffer_append(words, result);
+}
+
+int tasks_append_outcome(struct buffer *out, struct admin_client *client, const char *id,
+                         struct str task)
+{
+    struct buffer body, words;
+    bool is_open;
+    if (!json_string_equals(json_member(task, "state"), STR("completed")))
+        return CLI_DONE;
+    buffer_init(&body);
+    buffer_init(&words);
+    char *encoded = admin_client_encode(client, id);
+    int code = ask(client, encoded, 0, &body, &is_open);
+    if (code == CLI_DONE) {
+        read_words(&words, json_member(buffer_str(&body), "result"));
+        struct str first = str_utf8_cut(buffer_str(&words), OUTCOME_BYTES);
+        buffer_append_format(out, "%-11s", "Result");
+        visible_append(out, first);
+        buffer_append_text(out, first.length < words.length ? "…\n" : "\n");
+    }
+    free(encoded);
+    buffer_finish(&words);
+    buffer_finish(&body);
     return code;
 }
 

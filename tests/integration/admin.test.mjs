@@ -69,7 +69,7 @@ test('a decision is answered with the task, and kept with who, when and why', as
 test('execution: null before an approval; then whether the call waits, runs, or is over, since when and how long', async (t) => {
   const { upstream, admin, connect, gateway } = await stage(t, { config: { execution: 'on_result' } });
   let release;
-  upstream.handlers['tools/call'] = ({ reply }) => void (release = () => reply.result({ content: [{ type: 'text', text: 'gone' }] }));
+  upstream.handlers['tools/call'] = ({ reply }) => void (release = () => reply.result({ content: [{ type: 'image', data: '', mimeType: 'image/png' }, { type: 'text', text: `gone\u001b${'é'.repeat(600)}` }] }));
   const client = await connect({ token: 'A' });
   const { taskId } = await client.createTask('delete_user');
   assert.equal((await admin.task(taskId)).execution, null);
@@ -95,6 +95,8 @@ test('execution: null before an approval; then whether the call waits, runs, or 
   assert.deepEqual((await admin.task(taskId)).execution, execution, 'kept by the store');
   const shown = await run(BINARY, ['tasks', 'show', taskId], { env: { ...gateway.environment(), THOUGHTGATE_ADMIN_URL: gateway.adminUrl, THOUGHTGATE_ADMIN_TOKEN: ADMIN_TOKEN } });
   assert.match(shown.stdout, /^Execution +done, begun .+, took \d+ ms$/m);
+  assert.equal(shown.code, 0);
+  assert.equal(shown.stdout.trimEnd().split('\n').at(-1), `Result     gone\\u001b${'é'.repeat(509)}…`, 'its first KiB');
 });
 
 test("a stop of a call after somebody else's approval is not taken for the decision", async (t) => {
