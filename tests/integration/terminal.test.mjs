@@ -191,7 +191,7 @@ test('tasks approve --digest counts for that request alone', async (t) => {
   assert.equal((await gateway.cli(['tasks', 'approve', taskId, '--digest', requestDigest])).code, 0);
 });
 
-/** What the command sends to the gateway: its bodies. */
+/** A way to the gateway that keeps the bodies of what a command sends. */
 async function recording(t, gateway) {
   const bodies = [];
   const server = http.createServer(async (request, response) => {
