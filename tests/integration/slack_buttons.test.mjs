@@ -213,6 +213,25 @@ test('without arguments there are no buttons, unless the endpoint lets people vo
   await blind.admin.inState(other.taskId, 'completed');
 });
 
+test('without arguments neither a press nor a reaction counts, while both do under the message of an endpoint with them', async (t) => {
+  const bare = (slack) => ({ ...withButtons(slack), id: 'bare', channel: '#night', include_arguments: false });
+  const { admin, slack, asked, press } = await stage(t, { notify: (slack) => [withButtons(slack), bare(slack)], keys: { quorum: 3 } });
+  const { taskId } = await asked({ db: 'PRODUCTION' });
+  const [whole, less] = [await slack.messageOf(taskId, 'C0APPROVALS'), await slack.messageOf(taskId, 'C0NIGHT')];
+  assert.equal(JSON.stringify(less).includes('PRODUCTION'), false);
+  assert.equal(less.blocks[2].text.text, 'This message does not show the whole call. Open the call to decide.');
+  slack.react(less.ts, '+1', 'U0ALICE');
+  const elements = [{ action_id: 'taskgate_approve', value: slack.button(whole, 'approve').value }];
+  assert.equal((await press({ ...less, blocks: [...less.blocks, { type: 'actions', elements }] }, 'approve', 'U0ALICE')).status, 200);
+  await until(() => slack.whispers.at(-1)?.text === less.blocks[2].text.text, 'the press is refused');
+  slack.react(whole.ts, '+1', 'U0BOB');
+  const votes = async () => (await admin.task(taskId)).votes.map(({ person, verb }) => [person, verb]);
+  await until(async () => (await votes()).length > 0, 'the reaction under the whole message', { deadline: 20_000 });
+  assert.deepEqual(await votes(), [['bob', 'approve']]);
+  assert.equal((await press(whole, 'approve', 'U0ALICE')).status, 200);
+  assert.deepEqual(await votes(), [['bob', 'approve'], ['alice', 'approve']]);
+});
+
 test('a press for another request than that of the message counts nothing; one without a digest, of an older message, counts', async (t) => {
   const { admin, slack, asked, press } = await stage(t);
   const { taskId, message } = await asked();
