@@ -9,6 +9,7 @@ import { defer } from './lib/lifetime.mjs';
 import { freePort } from './lib/ports.mjs';
 import { scene } from './lib/scene.mjs';
 import { startMailServer } from './lib/smtp_sink.mjs';
+import { startIssuer } from './lib/token_issuer.mjs';
 import { tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -173,6 +174,32 @@ test('no channel passes on what cannot be seen, or hides a line behind white spa
     assert.ok(text.includes('Tool: write\\udb40\\udc41\\u3164\n'), text);
   }
   for (const text of [facts, ...card, details.call, mail.text, summary, slack.requests[0].json.text, mail.headers.subject]) assert.doesNotMatch(text, HIDDEN);
+});
+
+test('mail, Teams and PagerDuty say who vouches for the name of the caller', async (t) => {
+  const issuer = await startIssuer(t);
+  const AUDIENCE = 'https://gate.example/mcp';
+  const asks = async (more, ask) => {
+    const pager = await startEndpoint(t, ({ json }) => [202, { status: 'success', message: 'Event processed', dedup_key: json.dedup_key }]);
+    const teams = await startEndpoint(t, () => [202, '']);
+    const post = await startMailServer(t);
+    const notify = [
+      { type: 'pagerduty', url: `${pager.url}/v2/enqueue`, routing_key_env: 'PAGER_KEY' },
+      { type: 'teams', url: `${teams.url}/x` },
+      { type: 'smtp', url: post.url, from: 'taskgate@gate.example', to: ['dba@corp.example'] },
+    ];
+    const tokens = [{ name: 'ann-cli', token_env: 'ANN', roles: ['caller'] }];
+    await ask(await stage(t, [], { env: { ...ENV, ANN: 'token-of-ann-0123456789' }, config: { notify, admin: { public_url: 'https://gate.example', tokens } }, ...more }));
+    await Promise.all([pager.seen(1), teams.seen(1)]);
+    const texts = [(await post.received(1)).text, teams.requests[0].json.attachments[0].content.body[1].inlines[0].text, pager.requests[0].json.payload.custom_details.call];
+    return texts.map((text) => /^Asked by: (.*)$/m.exec(text)?.[1].replace(/ \(session \w+\)/, ''));
+  };
+  const thrice = (line) => [line, line, line];
+  assert.deepEqual(await asks({}, async ({ connect }) => (await connect({ name: 'verified "bot"' })).createTask('write')), thrice('unverified "verified \\"bot\\""'));
+  const made = ({ admin }) => admin.as('token-of-ann-0123456789').post('/api/v1/calls', { tool: 'write', arguments: {} });
+  assert.deepEqual(await asks({}, made), thrice('gateway "admin:ann-cli"'));
+  const source = { auth: { issuer: issuer.url, audience: AUDIENCE } };
+  assert.deepEqual(await asks({ source }, async ({ connect }) => (await connect({ token: issuer.token(AUDIENCE) })).createTask('write')), thrice('verified "alice"'));
 });
 
 test('a channel that refuses is tried again, told in /ready and a metric, and decides nothing', async (t) => {
