@@ -206,6 +206,19 @@ test('an answer that the database cannot take at once is kept, and reaches the s
   assert.equal(sent(upstream).length, 1);
 });
 
+test('a risk that is high by the hints of the server alone makes no answer wait', async (t) => {
+  const dinner = tool('book_dinner', { annotations: { destructiveHint: true, readOnlyHint: false } });
+  const { say, told, admin, taskId } = await ways['a legacy client in tasks/get'](t, { rule: LOW, upstream: { tools: [dinner], handlers: { 'tools/call': asks(elicit('e-1')) } } });
+  const { risk, riskBy } = await admin.task(taskId);
+  assert.deepEqual([risk, riskBy], ['high', 'server']);
+  await say();
+  assert.deepEqual(await until(told, 'the answer at the server'), accept());
+  await admin.inState(taskId, 'completed');
+  const { json } = await admin.get('/api/v1/audit?after=0&limit=1000');
+  const [answer] = await answers(admin);
+  assert.deepEqual(json.entries.filter((row) => row.taskId === answer.id).map((row) => row.event), ['create', 'complete'], 'nobody decided it');
+});
+
 test('with rounds: deny nobody is asked: the server is told at once', async (t) => {
   const set = await approved(await stage(t, { rounds: 'deny', upstream: { handlers: { 'tools/call': asks(elicit('e-1'), sample('s-1')) } } }));
   await set.admin.inState(set.taskId, 'completed');
