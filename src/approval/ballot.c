@@ -95,11 +95,9 @@ static enum ballot_refusal judge_wish(const struct ballot_terms *terms,
 static bool was_shown_another(const struct ballot_question *question)
 {
     const char *is = question->request_digest, *was = question->shown_digest;
-    char keyed[DIGEST_HEX_BYTES];
     if (!is || !*is || !was || !*was || strcmp(is, was) == 0)
         return false;
-    digest_keyed_hex(is, keyed);
-    return strcmp(keyed, was) != 0;
+    return !digest_is_keyed(is, was);
 }
 
 enum ballot_refusal ballot_judge(const struct ballot *ballot,

@@ -130,20 +130,38 @@ void digest_hmac_sha256_hex(struct str key, struct str data, char hex[DIGEST_HEX
     write_hex(sum, hex);
 }
 
-static unsigned char own_key[DIGEST_KEY_BYTES];
+static unsigned char own_keys[2][DIGEST_KEY_BYTES];
+static bool has_earlier;
 
-void digest_use_key(const unsigned char key[DIGEST_KEY_BYTES])
+void digest_use_keys(const unsigned char key[DIGEST_KEY_BYTES],
+                     const unsigned char earlier[DIGEST_KEY_BYTES])
 {
-    memcpy(own_key, key, sizeof own_key);
+    memcpy(own_keys[0], key, sizeof own_keys[0]);
+    has_earlier = earlier != NULL;
+    if (has_earlier)
+        memcpy(own_keys[1], earlier, sizeof own_keys[1]);
 }
 
-void digest_keyed_hex(const char *digest, char hex[DIGEST_HEX_BYTES])
+static void key_hex(const unsigned char *key, const char *digest, char hex[DIGEST_HEX_BYTES])
 {
     struct buffer text;
     buffer_init(&text);
     buffer_append_text(&text, "taskgate shown digest\n"); /* the key has other uses */
     buffer_append_text(&text, digest);
-    digest_hmac_sha256_hex(str_slice((const char *)own_key, sizeof own_key), buffer_str(&text),
-                           hex);
+    digest_hmac_sha256_hex(str_slice((const char *)key, DIGEST_KEY_BYTES), buffer_str(&text), hex);
     buffer_finish(&text);
+}
+
+void digest_keyed_hex(const char *digest, char hex[DIGEST_HEX_BYTES])
+{
+    key_hex(own_keys[0], digest, hex);
+}
+
+bool digest_is_keyed(const char *digest, const char *shown)
+{
+    char hex[DIGEST_HEX_BYTES];
+    key_hex(own_keys[0], digest, hex);
+    if (strcmp(hex, shown) != 0 && has_earlier)
+        key_hex(own_keys[1], digest, hex);
+    return strcmp(hex, shown) == 0;
 }

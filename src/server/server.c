@@ -265,7 +265,8 @@ static bool open_store(struct server *server, const struct config *config,
                 store_folder_admin_token(config, path, admin->extra_token_sha256, error) &&
                 state_key_load(config, path, &server->state_keys, error);
     if (good) {
-        digest_use_key(server->state_keys.keys[0]);
+        const struct state_keys *keys = &server->state_keys;
+        digest_use_keys(keys->keys[0], keys->count > 1 ? keys->keys[1] : NULL);
         const struct store_wait wait = {server->signals, config->store_lock_wait_ms};
         server->store = store_wait_open(&wait, config, path,
                                         &(struct store_redaction){redact_ended, write_brief, NULL},

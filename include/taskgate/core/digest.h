@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "taskgate/core/str.h"
 
 #define DIGEST_HEX_BYTES 65
@@ -17,9 +19,12 @@ void digest_sha256_hex_of(const struct str *parts, size_t count, char hex[DIGEST
 /* HMAC-SHA-256 (RFC 2104) of `data` with `key`: lower-case hex, NUL-terminated. */
 void digest_hmac_sha256_hex(struct str key, struct str data, char hex[DIGEST_HEX_BYTES]);
 
-/* The key of the process, before there are other threads. */
+/* The key of the process, before there are other threads, and the one before it; NULL: none. */
 #define DIGEST_KEY_BYTES 32
-void digest_use_key(const unsigned char key[DIGEST_KEY_BYTES]);
+void digest_use_keys(const unsigned char key[DIGEST_KEY_BYTES],
+                     const unsigned char earlier[DIGEST_KEY_BYTES]);
 /* Readers get this in place of the digest of a text that they must not see: equal for equal texts,
  * and no use to somebody who tries texts. */
 void digest_keyed_hex(const char *digest, char hex[DIGEST_HEX_BYTES]);
+/* True if `shown` is the keyed one of `digest`, by either key. */
+bool digest_is_keyed(const char *digest, const char *shown);

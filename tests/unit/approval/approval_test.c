@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "taskgate/approval/ballot.h"
+#include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
 
 static struct ballot ballot;
@@ -194,6 +195,23 @@ START_TEST(refusals_come_in_their_order)
         question.shown_digest = "";
         ck_assert_int_eq(ask("bob dba", question), BALLOT_ACCEPTED);
     }
+}
+END_TEST
+
+START_TEST(a_digest_that_an_earlier_key_has_hidden_is_that_of_the_call)
+{
+    static const unsigned char earlier[DIGEST_KEY_BYTES] = {1}, key[DIGEST_KEY_BYTES] = {2};
+    char shown[DIGEST_HEX_BYTES];
+    digest_use_keys(earlier, NULL);
+    digest_keyed_hex("a", shown);
+    digest_use_keys(key, earlier);
+    ck_assert_int_eq(ask("alice", Q(PENDING, .request_digest = "a", .shown_digest = shown)),
+                     BALLOT_ACCEPTED);
+    ck_assert_int_eq(ask("alice", Q(PENDING, .request_digest = "b", .shown_digest = shown)),
+                     BALLOT_CHANGED);
+    digest_use_keys(key, NULL);
+    ck_assert_int_eq(ask("alice", Q(PENDING, .request_digest = "a", .shown_digest = shown)),
+                     BALLOT_CHANGED);
 }
 END_TEST
 
@@ -558,6 +576,7 @@ int main(void)
     tcase_add_test(tests, approvers_are_a_group_or_people);
     tcase_add_test(tests, a_token_of_nobody_votes_only_alone_and_without_a_group);
     tcase_add_test(tests, refusals_come_in_their_order);
+    tcase_add_test(tests, a_digest_that_an_earlier_key_has_hidden_is_that_of_the_call);
     tcase_add_test(tests, only_without_the_keys_may_one_reject_a_call_of_ones_own);
     tcase_add_test(tests, an_emergency_is_for_its_groups_and_needs_a_reason);
     tcase_add_test(tests, a_vote_is_taken_back_by_whoever_gave_it_while_the_call_waits);
