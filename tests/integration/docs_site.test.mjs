@@ -55,6 +55,14 @@ test('a dead link, a dead anchor and a file of another host are found', { skip }
   assert.deepEqual(walk(broken).findings, ['errors.html: nothing.html leads nowhere', 'errors.html: agents.html has no anchor nothing', 'errors.html loads https://unpkg.com/a.js']);
 });
 
+test('a folder that is no site is not replaced', () => {
+  const other = mkdtempSync(path.join(folder, 'other-'));
+  writeFileSync(path.join(other, 'a'), 'mine');
+  const { status, stderr } = spawnSync(path.join(root, 'scripts/docs'), ['--out', other], { encoding: 'utf8' });
+  assert.deepEqual([status, stderr], [1, `docs: ${other} is neither empty nor a site; name another folder\n`]);
+  assert.equal(readFileSync(path.join(other, 'a'), 'utf8'), 'mine');
+});
+
 test('runbook_url of each alarm leads to its place on the site', { skip }, () => {
   const base = /^site_url: (.*)$/m.exec(read('docs/site.yml'))[1];
   const alarms = [...read('deploy/monitoring/alerts.yaml').matchAll(/- alert: (\w+)\n(?:(?!- alert:)[^])*?runbook_url: (\S+)\n/g)];
