@@ -434,6 +434,7 @@ test('metrics count what happens', async (t) => {
   await admin.inState(created.taskId, 'completed');
   await until(async () => sample((samples = await admin.metrics()), 'thoughtgate_tasks_completed_total') === 1, 'the completion counted');
   assert.equal(sample(samples, 'thoughtgate_tasks_pending'), 1);
+  assert.match((await admin.get('/metrics')).text, /^thoughtgate_upstream_health\{source="up",status="healthy"\} 1$/m);
 });
 
 test('metrics say how long the oldest undecided task waits, and how long decisions took, by workflow', async (t) => {

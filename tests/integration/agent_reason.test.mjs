@@ -8,6 +8,7 @@ import { modernScene } from './lib/modern_scene.mjs';
 import { PLAIN } from './lib/promotion.mjs';
 import { scene } from './lib/scene.mjs';
 import { tool } from './lib/upstream.mjs';
+import { until } from './lib/wait.mjs';
 
 const PROPERTY = { type: 'string', minLength: 10, maxLength: 500, description: 'Why you make this call, for the person who decides on it.' };
 const WHY = 'the disk is full';
@@ -56,6 +57,19 @@ test('the property is in the schemas of tools that a rule holds, and the server 
   assert.deepEqual([mine.reasonOfAgent, mine.arguments], [null, { taskgate_reason: 5 }]);
   await client.result('tools/call', { name: 'read', arguments: { taskgate_reason: 1 } });
   assert.deepEqual(upstream.calls.at(-1).rpc.params.arguments, { taskgate_reason: 1 }, 'a forwarded call is not changed');
+});
+
+test('the digest of a definition does not know the property', async (t) => {
+  const digests = async (more) => {
+    const { admin, connect } = await stage(t, more);
+    await (await connect()).result('tools/list');
+    const read = async () => (await admin.get('/api/v1/definitions')).json.definitions;
+    await until(async () => (await read()).length === TOOLS.length, 'all definitions');
+    return (await read()).map(({ name, digest }) => `${name} ${digest}`).toSorted();
+  };
+  const without = await digests({ rules: [['*', 'approve']] });
+  assert.deepEqual(await digests({}), without);
+  assert.match(without.find((line) => line.startsWith('drop ')), /^drop [0-9a-f]{64}$/);
 });
 
 test('the reason is marked where it may be read as something else, and redact_fields hides it', async (t) => {
