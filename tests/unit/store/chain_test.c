@@ -261,6 +261,38 @@ static void wait_for_count(const char *sql, int64_t count)
     ck_assert_int_eq(scratch_query(&scratch, sql), count);
 }
 
+/* ---- the log ---- */
+
+static char log_path[sizeof scratch.path + 8];
+
+static void write_log_to_file(void)
+{
+    snprintf(log_path, sizeof log_path, "%s.log", scratch.path);
+    ck_assert_ptr_nonnull(freopen(log_path, "w", stderr));
+    ck_assert_int_eq(dup2(fileno(stderr), STDERR_FILENO), STDERR_FILENO);
+}
+
+static int count_lines(const char *what)
+{
+    char line[4096];
+    int count = 0;
+    FILE *file = fopen(log_path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file))
+        count += strstr(line, what) != NULL;
+    fclose(file);
+    return count;
+}
+
+/* The store is closed first, so that all is logged. */
+static void expect_line(const char *what)
+{
+    bench_close(&bench);
+    ck_assert_int_eq(count_lines(what), 1);
+    remove(log_path);
+    bench_open(&bench, &scratch);
+}
+
 /* Ten years; and what was written before and after is of a day ago. */
 #define AHEAD "+ 315360000000"
 #define OLD "- 86400000"
@@ -273,6 +305,7 @@ START_TEST(rows_of_a_clock_that_was_ahead_do_not_stop_the_purge)
     write_rows();
     shift_rows(OLD, 3);
     write_rows();
+    write_log_to_file();
     store_audit_configure(bench.store, &(struct store_audit_settings){.keep_ms = 3600000});
     wait_for_count("SELECT count(*) FROM audit", 3);
     ck_assert_int_eq(scratch_query(&scratch, "SELECT min(sequence) FROM audit"), 7);
@@ -283,6 +316,8 @@ START_TEST(rows_of_a_clock_that_was_ahead_do_not_stop_the_purge)
                           &(struct store_audit_settings){.keep_ms = 3600000, .anchor_every_ms = 1});
     wait_for_count("SELECT max(sequence) FROM audit_anchor", 12); /* by the sweep that purges */
     ck_assert_int_eq(scratch_query(&scratch, "SELECT count(*) FROM audit"), 6);
+    expect_line("Audit entries that were written with a clock that was ahead go with those around "
+                "them\",\"entries\":3}");
 }
 END_TEST
 
@@ -294,8 +329,11 @@ START_TEST(an_anchor_of_a_clock_that_was_ahead_does_not_stop_anchors)
     wait_for_count("SELECT count(*) FROM audit_anchor", 1);
     tamper("UPDATE audit_anchor SET at_ms = at_ms " AHEAD);
     write_rows();
+    write_log_to_file();
     store_audit_configure(bench.store, &settings);
     wait_for_count("SELECT count(*) FROM audit_anchor", 2);
+    expect_line("The last audit anchor was made with a clock that was ahead; another follows\","
+                "\"sequence\":3,\"by_ms\":31535999");
 }
 END_TEST
 
@@ -312,23 +350,9 @@ static bool fail_once(struct database *database, int64_t now_ms, int64_t *deadli
            find_next_deadline(database, now_ms, deadline_ms);
 }
 
-static int count_lines(const char *path, const char *what)
-{
-    char line[4096];
-    int count = 0;
-    FILE *file = fopen(path, "r");
-    ck_assert_ptr_nonnull(file);
-    while (fgets(line, sizeof line, file))
-        count += strstr(line, what) != NULL;
-    fclose(file);
-    return count;
-}
-
 START_TEST(an_anchor_that_was_undone_is_not_logged)
 {
     const struct store_audit_settings settings = {.anchor_every_ms = 3600000};
-    char path[sizeof scratch.path + 8];
-    snprintf(path, sizeof path, "%s.log", scratch.path);
     bench_close(&bench);
     failing = *scratch.backend;
     failing_tasks = *failing.tasks;
@@ -338,8 +362,7 @@ START_TEST(an_anchor_that_was_undone_is_not_logged)
     scratch.backend = &failing;
     bench_open(&bench, &scratch);
     write_rows();
-    ck_assert_ptr_nonnull(freopen(path, "w", stderr));
-    ck_assert_int_eq(dup2(fileno(stderr), STDERR_FILENO), STDERR_FILENO);
+    write_log_to_file();
     atomic_store(&fails_next, true);
     store_audit_configure(bench.store, &settings);
     for (int i = 0; i < 1000 && atomic_load(&fails_next); i++)
@@ -348,9 +371,9 @@ START_TEST(an_anchor_that_was_undone_is_not_logged)
     store_audit_configure(bench.store, &settings);
     wait_for_count("SELECT count(*) FROM audit_anchor", 1);
     bench_close(&bench); /* all is logged */
-    ck_assert_int_eq(count_lines(path, "A store operation failed"), 1);
-    ck_assert_int_eq(count_lines(path, "Audit anchor"), 1);
-    remove(path);
+    ck_assert_int_eq(count_lines("A store operation failed"), 1);
+    ck_assert_int_eq(count_lines("Audit anchor"), 1);
+    remove(log_path);
     bench_open(&bench, &scratch);
 }
 END_TEST
