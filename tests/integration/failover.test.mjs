@@ -92,6 +92,33 @@ test('a connection that fell silent is given up at the beginning of a transactio
   await until(() => client.createTask('delete_user').catch(() => null), 'a task at the new connection', { deadline: 20_000 });
 });
 
+test('a commit whose answer is lost: the operator reads that its fate is not known, the client that there is no store', options, async (t) => {
+  const server = await startPostgres(t);
+  const wire = await startWire(t, server.socket);
+  const { gateways: [gateway] } = await replicas(t, wire.url(), ['a']);
+  const client = await clientOf(t, gateway);
+  const { taskId } = await client.createTask('delete_user');
+  const back = () => {
+    wire.pointTo(server.socket);
+    return until(async () => gateway.admin.list({ state: 'pending' }).catch(() => null), 'the database to be read', { deadline: 30_000 });
+  };
+  wire.loseCommitOf('the reason of the lost answer');
+  const { status, json } = await gateway.admin.decide('reject', taskId, 'the reason of the lost answer');
+  assert.deepEqual([status, json.error], [503, { code: 'unavailable', message: 'the database does not answer; it is not known whether the change was stored, see the log' }]);
+  const later = await gateway.admin.decide('reject', taskId, 'another reason');
+  assert.deepEqual([later.status, later.json.error.message], [503, 'the database does not answer; nothing was changed, see the log']);
+  await back();
+  const { state, reason } = await gateway.admin.task(taskId);
+  assert.deepEqual([state, reason], ['rejected', 'the reason of the lost answer']);
+
+  wire.loseCommitOf('the lost user');
+  const { error } = await client.call('tools/call', { name: 'delete_user', arguments: { name: 'the lost user' }, task: {} });
+  const { correlation_id: _, ...data } = error.data;
+  assert.deepEqual([error.code, error.message, data], [-32013, 'Service unavailable', { details: 'the task store is not available', error_type: 'service_unavailable', retry_after: 5 }]);
+  const { tasks } = await back();
+  assert.deepEqual(tasks.map((task) => task.arguments), [{ name: 'the lost user' }], 'it waits for a decision nonetheless');
+});
+
 test('a standby takes over without the last commits: nobody decides, and what was claimed never runs again', options, async (t) => {
   const primary = await startPostgres(t);
   const wire = await startWire(t, primary.socket);

@@ -34,6 +34,7 @@ export class PostgresWire {
   }
 
   join(near) {
+    if (this.isGone) return void near.destroy();
     const far = net.connect(this.target);
     const over = () => {
       near.destroy();
@@ -46,9 +47,11 @@ export class PostgresWire {
     near.on('data', (bytes) => {
       near.isSilent ||= near.fallsSilent && tail.equals(READY_OUTSIDE_TRANSACTION);
       tail = Buffer.alloc(0);
+      near.losesCommit ||= this.lost !== undefined && bytes.includes(this.lost);
       if (!near.isSilent) far.write(bytes);
     });
     const back = (bytes) => {
+      if (near.losesCommit && bytes.includes('COMMIT\0')) return this.go();
       tail = Buffer.concat([tail, bytes]).subarray(-READY_OUTSIDE_TRANSACTION.length);
       if (!near.isSilent) near.write(bytes);
     };
@@ -58,6 +61,17 @@ export class PostgresWire {
   /** From now on the name leads to another server; who is connected is cut off. */
   pointTo(target) {
     this.target = target;
+    [this.isGone, this.lost] = [false, undefined];
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  /** The commit of the transaction that has `text` is done, but its answer is lost; nobody is served until `pointTo`. */
+  loseCommitOf(text) {
+    this.lost = text;
+  }
+
+  go() {
+    this.isGone = true;
     for (const socket of this.sockets) socket.destroy();
   }
 
