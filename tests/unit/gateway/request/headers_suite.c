@@ -4,10 +4,12 @@
 
 #include "request/header_check.h"
 #include "request/headers.h"
+#include "scaling.h"
 #include "scene.h"
 #include "suites.h"
 
 static struct config_source_header credentials[] = {{"Authorization", "Bearer static"}};
+static double measured[2]; /* of few headers and tokens, of four times as many */
 static struct config_source source = {.id = "up", .headers = credentials};
 
 static void write_up(struct scene *scene, struct http_exchange *exchange)
@@ -69,6 +71,57 @@ START_TEST(request_headers_are_end_to_end)
                "authorization=a;mcp-session-id=s;content-type=t;mcp-protocol-version=v;");
     }
     stop(&scene);
+}
+END_TEST
+
+/* Reads the headers of one request many times, so that the clock sees it. */
+static void read_often(void *exchange)
+{
+    for (int i = 0; i < 20; i++) {
+        struct headers headers;
+        headers_init(&headers, false);
+        headers_from_request(&headers, exchange, &source);
+        headers_finish(&headers);
+    }
+}
+
+static void measure(struct scene *scene, struct http_exchange *exchange)
+{
+    measured[scene->requests > 1] = scaling_cost(read_often, exchange);
+    http_respond_text(exchange, 200, "text/plain", STR("done."));
+}
+
+/* Four times the headers and four times the tokens, none of which names one of them. */
+static void send_long_list(struct scene *scene, int headers, int tokens)
+{
+    struct peer peer;
+    struct buffer head;
+    buffer_init(&head);
+    buffer_append_text(&head, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n");
+    for (int i = 0; i < headers; i++)
+        buffer_append_format(&head, "X-Header-%d: 1\r\n", i);
+    buffer_append_text(&head, "Connection: close");
+    for (int i = 0; i < tokens; i++)
+        buffer_append_format(&head, ",x-token-%d", i);
+    buffer_append_text(&head, "\r\n\r\n");
+    buffer_append_char(&head, '\0');
+    peer_connect(&peer, scene->loop, scene->port);
+    peer_send_text(&peer, buffer_str(&head).bytes);
+    peer_await(&peer, "done.");
+    peer_close(&peer);
+    buffer_finish(&head);
+}
+
+START_TEST(the_cost_of_a_long_connection_header_is_linear)
+{
+    struct scene scene = {.act = measure};
+    start(&scene);
+    source.header_count = 0;
+    send_long_list(&scene, 20, 500);
+    send_long_list(&scene, 80, 2000);
+    stop(&scene);
+    ck_assert_msg(measured[1] <= measured[0] * 8, "%.0f ns became %.0f ns", measured[0],
+                  measured[1]);
 }
 END_TEST
 
@@ -175,6 +228,7 @@ TCase *headers_tests(void)
     TCase *tests = tcase_create("headers");
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, request_headers_are_end_to_end);
+    tcase_add_test(tests, the_cost_of_a_long_connection_header_is_linear);
     tcase_add_test(tests, static_credentials_replace_the_clients);
     tcase_add_test(tests, response_headers_are_end_to_end);
     tcase_add_test(tests, only_json_that_everybody_reads_alike_is_json);
