@@ -1,9 +1,11 @@
 /* Two stores on one database, as two processes have them: epochs, claims, leases, and the feed. The
  * clock is the test's; SQLite is without its lock for one process. */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "backend.h"
 #include "harness.h"
@@ -318,8 +320,13 @@ END_TEST
 /* Their signs of life are from before. */
 START_TEST(nobody_is_fenced_because_the_clock_was_set_back)
 {
+    char path[sizeof scratch.path + 8], line[4096];
+    int warnings = 0;
+    snprintf(path, sizeof path, "%s.log", scratch.path);
     bench_close(&two);
     bench_close(&one);
+    ck_assert_ptr_nonnull(freopen(path, "w", stderr));
+    ck_assert_int_eq(dup2(fileno(stderr), STDERR_FILENO), STDERR_FILENO);
     atomic_store(&ahead, 3600000);
     one = join_as("one");
     two = join_as("two");
@@ -330,6 +337,18 @@ START_TEST(nobody_is_fenced_because_the_clock_was_set_back)
     ck_assert_int_eq(scratch_query(&scratch, "SELECT max(epoch) FROM replica"), 2);
     ck_assert_int_eq(state_of(&one, id), TASK_EXECUTING);
     free(id);
+    bench_close(&two);
+    bench_close(&one); /* all is logged */
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file))
+        warnings += strstr(line, "The database's clock was set back; times that it gave before "
+                                 "count for no more than their own length\",\"by_ms\":35") != NULL;
+    fclose(file);
+    remove(path);
+    ck_assert_int_eq(warnings, 2); /* each replica's, once */
+    one = join_as("one");
+    two = join_as("two");
 }
 END_TEST
 
