@@ -1,11 +1,13 @@
 // The context of a call on the operators' page: the words of the rule, of the server and of the caller. Needs Debian's Chromium.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { asks, elicit, PARTY } from '../lib/asking.mjs';
 import { picture, violations } from '../lib/axe.mjs';
 import { answered, noBrowser, openPage } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
+import { until } from '../lib/wait.mjs';
 
 const RULES = [
   { match: 'drop_table', action: 'approve', reason: 'optional', description: 'Tables hold what customers wrote.', show: { summary: 'Drops {table.name} of {database}', highlight: ['table', 'force'], risk: 'high' } },
@@ -246,6 +248,33 @@ test('a tool that has changed since the call: the card shows how, and offers no 
   await box.getByText('Its schema or its title has changed.').waitFor();
   await box.locator('button.reject').click();
   await admin.inState(taskId, 'rejected');
+});
+
+test('the card of an answer in an approved call shows what the server asked and what the client answered', { skip }, async (t) => {
+  const { gateway, connect, admin } = await scene(t, {
+    rules: [['book_dinner', 'approve']],
+    approval: workflow('10m', { rounds: 'reapprove', redact_fields: ['pin'] }),
+    upstream: { tools: [tool('book_dinner')], handlers: { 'tools/call': asks(elicit('e-1', { ...PARTY, message: 'How many <b>people</b>?\u202e' })) } },
+  });
+  const client = await connect({ capabilities: { tasks: {}, elicitation: {} } });
+  const { taskId } = await client.createTask('book_dinner', { time: '19:00' });
+  await admin.approve(taskId);
+  const { elicitationId } = await until(async () => (await client.result('tasks/get', { taskId }))._meta['io.modelcontextprotocol/pending-elicitations']?.[0], 'the question');
+  await client.result('tasks/get', { taskId, _meta: { 'io.modelcontextprotocol/elicitation-response': { elicitationId, action: 'accept', content: { partySize: 17, pin: '4711' } } } });
+  const { id } = await admin.pending();
+  const page = await openPage(t, gateway.adminUrl, { viewport: { width: 1280, height: 800 } });
+  await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  const box = page.locator(`[data-task-id="${id}"]`);
+  const shown = box.locator('.arguments');
+  await shown.waitFor();
+  const text = await shown.innerText();
+  for (const part of ['"method": "elicitation/create"', '"message": "How many <b>people</b>?\\u202e"', '"title": "Number of guests"', '"action": "accept"', '"partySize": 17', '[REDACTED]']) assert.ok(text.includes(part), `${part} in ${text}`);
+  assert.doesNotMatch(text, /4711/);
+  assert.deepEqual(JSON.parse(await box.locator('.other-params').innerText()), { answerOf: taskId });
+  assert.deepEqual(await violations(page), []);
+  await shown.evaluate((part) => (part.scrollIntoView({ block: 'center' }), (part.scrollTop = part.scrollHeight)));
+  await box.locator('button.approve').click();
+  await admin.inState(taskId, 'completed');
 });
 
 test('the risk of a call stands in its line where it is high, and another one where the rule says it', { skip }, async (t) => {
