@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { asks, elicit, responseTo } from './lib/asking.mjs';
 import { connectedRaw } from './lib/client.mjs';
+import { fastClockMissing, LeapingClock } from './lib/fast_clock.mjs';
+import { temporaryFolder } from './lib/gateway.mjs';
 import { defer, wholeFile } from './lib/lifetime.mjs';
 import { postgresMissing, startPostgres } from './lib/postgres.mjs';
 import { callTool, eventsOf, kinds } from './lib/pseudo.mjs';
-import { meet, relayed, relaying, through } from './lib/relaying.mjs';
+import { meet, relayed, relaying, startReplica, through } from './lib/relaying.mjs';
 import { startUpstream, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -163,4 +165,26 @@ test('the home dies under a wait for a result: its client is told to ask again, 
     return now.status === 'failed' && now;
   }, 'the home to be taken for dead', { deadline: 40_000, every: 500 });
   assert.match(task.statusMessage, /outcome unknown/);
+});
+
+test('a replica whose clock is more than 30 s ahead answers polls and runs the task itself, and its log says so', { skip: postgresMissing || fastClockMissing }, async (t) => {
+  const url = database();
+  const clock = new LeapingClock(temporaryFolder(t));
+  clock.leap(61);
+  const { near } = await relaying(t, upstream, url, ['near'], { rules: [['read', 'approve']] });
+  const far = await startReplica(t, upstream, url, 'far', { rules: [['read', 'approve']], env: clock.environment });
+  const atNear = await connectedRaw(t, near.url, { token: 'the-owner' });
+  const atFar = through(t, atNear, far);
+  const { taskId } = await atNear.createTask('read');
+  const states = [];
+  for (const client of [atFar, atNear]) states.push(await client.result('tasks/get', { taskId }));
+  assert.equal(states[0].status, 'input_required');
+  assert.deepEqual(states[0], states[1], 'the same at both');
+  assert.deepEqual([await relayed(far, 'refused'), await relayed(far), await relayed(near, 'unsigned')], [1, 0, 1]);
+  const line = await far.logged(/^A replica refuses the signature of this one; look at the key .* and at the clocks, of both$/);
+  assert.deepEqual([line.level, line.replica], ['error', 'near']);
+  await near.admin.approve(taskId);
+  assert.deepEqual((await atFar.result('tasks/result', { taskId })).content, [{ type: 'text', text: 'did read' }]);
+  assert.equal((await atNear.result('tasks/get', { taskId })).status, 'completed');
+  assert.equal(await relayed(far), 0);
 });
