@@ -18,8 +18,10 @@ async function followOnce(signal, { question, inboxQuestion, loaded, changed, gr
   const own = new AbortController();
   signal.addEventListener('abort', () => own.abort());
   const load = async () => {
-    const [who, pending, decided] = await Promise.all([whoami(), inboxPage(inboxQuestion()), decidedTasks(20, question())]);
-    if (own.signal.aborted) return;
+    const asked = inboxQuestion();
+    const [who, pending, decided] = await Promise.all([whoami(), inboxPage(asked), decidedTasks(20, question())]);
+    if (own.signal.aborted) return undefined;
+    if (JSON.stringify(inboxQuestion()) !== JSON.stringify(asked)) return load(); // somebody has typed meanwhile
     loaded(who, pending, decided);
     for (const task of early) changed(task, false);
     early = null;

@@ -231,9 +231,9 @@ export class Inbox {
     if (!isMore && stack.rows.length >= Math.min(stack.count, STACK_PAGE)) return;
     const { question } = this;
     try {
-      const more = { limit: STACK_PAGE, ...(isMore && stack.cursor ? { cursor: stack.cursor } : {}) };
-      const page = await this.recount.during(() => this.pageOf(this.placeOf(stack), more));
+      const page = await this.recount.during(() => this.pageOf(this.placeOf(stack), { limit: STACK_PAGE, ...(isMore && stack.cursor ? { cursor: stack.cursor } : {}) }));
       if (this.question !== question) return;
+      if (page.rows.length === 0 && stack.rows.some(({ id }) => !this.ended.has(id))) return void (stack.open(false), await this.search()); // they are of another stack by now
       stack.cursor = page.nextCursor;
       this.takePage(stack.key, page, isMore);
       this.stacks.get(stack.key)?.setProblem('');

@@ -105,7 +105,7 @@ function loaded(who, pending, decided) {
   requestAnimationFrame(() => setTimeout(() => performance.measure('render', 'lists')));
   showWho(who);
   const present = new Set([...pending.rows, ...decided.tasks].map((task) => task.id));
-  for (const [id, row] of rows) if (!present.has(id) && !past.rows.has(id)) (row.element.remove(), rows.delete(id));
+  for (const [id, row] of rows) if (!present.has(id) && !past.rows.has(id) && !inbox.isMember(row)) (row.element.remove(), rows.delete(id));
   inbox.replace(pending, decided.tasks);
   inbox.fill().catch(() => {}); // a lost connection asks again for all
   past.replace({ ...decided, tasks: decided.tasks.filter((task) => !inbox.lingering.has(task.id)) });
