@@ -187,6 +187,8 @@ test('by keys alone: down, up, open, approve with a reason, reject, help', { ski
   await page.keyboard.press('Escape');
   assert.equal((await admin.task(second)).state, 'pending');
   assert.equal(await focusedTask(page), second);
+  // The event of the closed dialog comes after the focus; until then keys are dropped.
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
   await page.keyboard.press('r');
   await dialog.waitFor();
   await page.keyboard.press('Enter');

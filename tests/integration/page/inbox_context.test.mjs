@@ -38,7 +38,8 @@ for (const [name, options] of [['desk', { viewport: { width: 1280, height: 800 }
     await box.locator('.arguments').waitFor();
     const text = (selector) => box.locator(selector).textContent();
     assert.equal(await text('.summary'), 'Drops "people\\u202e" of "crm<b>"');
-    assert.equal(await text('.line .brief'), 'Drops "people\\u202e" of "crm<b>"');
+    const order = 'characters that change the order of letters';
+    assert.equal(await text('.line .brief'), `Drops "people\\u202e" of "crm<b>" taskgate_reason: ${order} table.name: ${order}`);
     assert.equal(await text('.line .risk'), 'high risk');
     assert.match(await text('.facts'), /drop_table — Tables hold what customers wrote\./);
     assert.match(await text('.facts'), /unverified "raw-client \(session \w+\)" \(the client says so; nobody has verified it\)/);
