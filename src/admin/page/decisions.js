@@ -128,6 +128,7 @@ export class Decisions {
     if (status === 401) return this.host.refused(error);
     if (status === 409) return row.setProblem(`${error.state ? 'Too late' : 'Not done'}: ${error.message}.`);
     if (status === 0) return row.setProblem(`It is not known whether this ${NOUNS[verb] ?? 'approval'} arrived: the gateway does not answer.`);
+    if (status === 503) return row.setProblem(`The gateway answers: ${error.message}.`); // the message says whether anything was done
     return row.setProblem(`Not done: ${error.message}`);
   }
 
