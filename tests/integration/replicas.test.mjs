@@ -20,6 +20,18 @@ async function database() {
   return (await postgres).createDatabase(`gate_${++numbers}`);
 }
 
+/** Nobody reads or writes the table until the function that this returns was called. */
+async function holdTable(url, table) {
+  const server = await postgres;
+  const [, name] = /\/(gate_\d+)\?/.exec(url);
+  const lock = new Child('psql', ['-X', '-h', server.folder, '-U', 'postgres', '-d', name, '-c', 'BEGIN', '-c', `LOCK TABLE ${table}`, '-c', "SELECT 'locked'", '-c', 'SELECT pg_sleep(60)'], { name: 'psql' });
+  await lock.ready(() => lock.stdout.includes('locked'), 'locked');
+  return async () => {
+    server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND query LIKE 'SELECT pg_sleep%'`, 'postgres');
+    await lock.exited;
+  };
+}
+
 const both = async (t, more) => {
   const { upstream, gateways } = await replicas(t, await database(), ['a', 'b'], more);
   return { upstream, a: gateways[0], b: gateways[1] };
@@ -228,7 +240,8 @@ describe('silence', { concurrency: true }, () => {
 
   test('stopped beyond the silence: fenced; what it reports late is a row of the trail, and nothing else', options, async (t) => {
     const answers = [];
-    const { upstream, a, b } = await both(t, { upstream: { handlers: { 'tools/call': (call) => answers.push(call) } } });
+    const own = await database();
+    const { upstream, gateways: [a, b] } = await replicas(t, own, ['a', 'b'], { upstream: { handlers: { 'tools/call': (call) => answers.push(call) } } });
     const client = await clientOf(t, a);
     const { taskId } = await client.createTask('delete_user');
     await a.admin.approve(taskId);
@@ -236,8 +249,12 @@ describe('silence', { concurrency: true }, () => {
     a.child.signal('SIGSTOP');
     t.after(() => a.child.signal('SIGCONT'));
     await until(async () => (await b.admin.task(taskId)).state === 'failed', 'b to take a for dead', { deadline: 40_000, every: 200 });
+    // It must read the answer before it learns from the database that the call is over.
+    const release = await holdTable(own, 'taskgate_task');
     answers[0].reply.result({ content: [{ type: 'text', text: 'late' }] });
     a.child.signal('SIGCONT');
+    for (let i = 0; i < 3; i++) await fetch(a.url, { method: 'POST', body: 'no JSON' }).then((answer) => answer.text());
+    await release();
     const trail = () => b.admin.get(`/api/v1/audit?limit=1000`).then((answer) => answer.json.entries.filter((entry) => entry.taskId === taskId));
     await until(async () => (await trail()).some((entry) => entry.event === 'late_outcome'), 'the late outcome in the trail', { deadline: 20_000 });
     assert.match((await a.admin.task(taskId)).statusMessage, /outcome unknown/);
@@ -274,14 +291,11 @@ test('while the database holds back what was accepted, the process starts and ea
   await until(async () => (await a.admin.get('/api/v1/definitions')).json.definitions.length === 2, 'all are accepted');
   assert.equal(await call(), undefined);
   await a.stop();
-  const [, name] = /\/(gate_\d+)\?/.exec(own);
-  const lock = new Child('psql', ['-X', '-h', (await postgres).folder, '-U', 'postgres', '-d', name, '-c', 'BEGIN', '-c', 'LOCK TABLE taskgate_definition', '-c', "SELECT 'locked'", '-c', 'SELECT pg_sleep(60)'], { name: 'psql' });
-  await lock.ready(() => lock.stdout.includes('locked'), 'locked');
+  const release = await holdTable(own, 'taskgate_definition');
   await a.launch();
   assert.ok(a.logs.some(({ msg }) => /Definitions are not read yet/.test(msg)));
   assert.notEqual(await call(), undefined, 'nothing passes');
-  (await postgres).query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'", 'postgres');
-  await lock.exited;
+  await release();
   await until(async () => (await call()) === undefined, 'they are read');
 });
 
