@@ -30,7 +30,7 @@ void dialect_append_reason(struct buffer *out, struct str reason)
     struct buffer folded;
     buffer_init(&folded);
     for (size_t i = 0; i < reason.length; i++) {
-        bool is_blank = memchr(" \t\n\v\f\r", reason.bytes[i], 6);
+        bool is_blank = reason.bytes[i] != '\0' && strchr(" \t\n\v\f\r", reason.bytes[i]);
         if (!is_blank)
             buffer_append_char(&folded, reason.bytes[i]);
         else if (folded.length > 0 && folded.bytes[folded.length - 1] != ' ')
