@@ -89,7 +89,8 @@ static void write_types(struct buffer *out, const char *types, bool may_be_null)
     buffer_append_format(out, "\"type\":[%s%s]", types, may_be_null ? ",\"null\"" : "");
 }
 
-/* A pattern says something of strings alone, so it stands beside other types. NULL: any text. */
+/* A pattern says something of strings alone, so it is written beside other types. NULL: any text.
+ */
 static void write_pattern(struct buffer *out, const char *pattern)
 {
     struct buffer whole;

@@ -185,7 +185,7 @@ static void append_quiet(struct buffer *out, char *before, struct str key, struc
     buffer_finish(&without);
 }
 
-/* Listeners also hear of a changed configuration, whatever the server tells. */
+/* Listeners also hear of a changed configuration, whatever the server notifies. */
 static void append_loud(struct buffer *out, char *before, struct str key, struct str value)
 {
     struct buffer loud = {0};

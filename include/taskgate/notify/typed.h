@@ -22,7 +22,7 @@ bool typed_risk_is_shown(const struct typed_risk *risk);
 bool typed_is_asked(const struct task *task);
 struct typed_value {
     struct buffer path;  /* a dot path, "$tool" or "$digest" */
-    struct buffer value; /* of the digest: that of the keyed one, which tells nothing hidden */
+    struct buffer value; /* of the digest: that of the keyed one, which reveals nothing hidden */
 };
 /* `arguments`: those that would run, as redact_write() writes them. */
 void typed_find(struct typed_value *found, const struct task *task, struct str arguments);

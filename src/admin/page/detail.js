@@ -106,7 +106,7 @@ export class Detail {
     this.execution.shown();
   }
 
-  /* An approval by habit is the danger: what is different this time stands before the arguments. The box has its room
+  /* An approval by habit is the danger: what is different this time is before the arguments. The box has its room
    * before its words, or it would push the buttons away from under a press. */
   async compare() {
     this.part('.since-last').hidden = false;
