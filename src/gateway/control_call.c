@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/upstream_span.h"
 #include "decision/agent_reason.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "decision/task_binding.h"
 #include "mcp_client/tools_fetch.h"
-#include "request/upstream_span.h"
 #include "run/execution.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

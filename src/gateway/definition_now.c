@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "call/worker.h"
 #include "decision/drift_check.h"
-#include "request/worker.h"
 #include "state/tool_catalog.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"

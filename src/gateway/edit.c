@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/inquiry.h"
+#include "call/request_parts.h"
+#include "call/verified.h"
+#include "call/worker.h"
 #include "decision/policy_check.h"
 #include "decision/task_binding.h"
-#include "request/inquiry.h"
-#include "request/request_parts.h"
-#include "request/verified.h"
-#include "request/worker.h"
 #include "run/execution.h"
 #include "state/tool_catalog.h"
 #include "taskgate/approval/terms.h"

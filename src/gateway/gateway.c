@@ -1,9 +1,14 @@
 /* The gateway of the process and the worker of each loop. */
 #include <stdlib.h>
 
+#include "auth/token_check.h"
+#include "auth/token_exchange.h"
 #include "bridge/bridge_questions.h"
 #include "bridge_down/bridge_down.h"
 #include "bridge_down/handles.h"
+#include "call/broadcast.h"
+#include "call/call.h"
+#include "call/request_headers.h"
 #include "compat/detached_answer.h"
 #include "compat/plain_call.h"
 #include "decision/decision_log.h"
@@ -26,11 +31,6 @@
 #include "replica_news.h"
 #include "replicas/carry.h"
 #include "replicas/replicas.h"
-#include "request/broadcast.h"
-#include "request/call.h"
-#include "request/request_headers.h"
-#include "request/token_check.h"
-#include "request/token_exchange.h"
 #include "run/detached_call.h"
 #include "run/execution.h"
 #include "run/result_wait.h"

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "call/broadcast.h"
 #include "compat/repeated_news.h"
 #include "input/input_request.h"
 #include "methods/cancelled.h"
 #include "methods/listen.h"
 #include "relay/notification_stream.h"
-#include "request/broadcast.h"
 #include "run/task_rounds.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/dialect.h"

@@ -1,8 +1,8 @@
 /* One bridged request: sending it, and what the server answers. */
 #include "bridge_internal.h"
 #include "bridge_questions.h"
+#include "call/deferred_response.h"
 #include "mcp_client/tools_fetch.h"
-#include "request/deferred_response.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

@@ -6,8 +6,8 @@
  */
 #pragma once
 
+#include "call/call.h"
 #include "mcp_client/rpc_call.h"
-#include "request/call.h"
 
 struct bridge_call_options {
     int64_t silence_ms; /* 0: none */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "request/worker.h"
+#include "call/worker.h"
 #include "taskgate/core/buffer.h"
 
 enum bridge_question_kind { BRIDGE_ELICITATION, BRIDGE_SAMPLING, BRIDGE_ROOTS };

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "request/mirrored_headers.h"
-#include "request/request_parts.h"
+#include "call/mirrored_headers.h"
+#include "call/request_parts.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"

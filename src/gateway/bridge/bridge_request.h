@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "request/call.h"
-#include "request/headers.h"
+#include "call/call.h"
+#include "call/headers.h"
 
 /* The declarations of the session, of call->bridged. */
 struct legacy_bridge_envelope;

@@ -6,7 +6,7 @@
 #include "bridge_internal.h"
 #include "bridge_questions.h"
 #include "bridge_request.h"
-#include "request/deferred_response.h"
+#include "call/deferred_response.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

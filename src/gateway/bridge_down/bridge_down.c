@@ -1,12 +1,12 @@
 /* How a bridged call begins, and how it goes on. */
 #include "bridge_down.h"
 
+#include "call/extensions.h"
+#include "call/request_state.h"
 #include "conversation.h"
 #include "handles.h"
 #include "leg.h"
 #include "mcp_client/session_pool.h"
-#include "request/extensions.h"
-#include "request/request_state.h"
 #include "taskgate/mcp/legacy_server.h"
 
 #define LOST "This conversation was lost; the tool may have run in part"

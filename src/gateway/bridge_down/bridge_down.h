@@ -5,8 +5,8 @@
  */
 #pragma once
 
+#include "call/call.h"
 #include "relay/relay.h"
-#include "request/call.h"
 
 /* As relay_start(), of any call: a bridged one goes up in a session. Of the options it uses
  * `silence_ms`, `rewrite`, `recall`, `replace_error` and `failed`. A bridged call with a

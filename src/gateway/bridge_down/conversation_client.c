@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/broadcast.h"
 #include "conversation_internal.h"
-#include "request/broadcast.h"
 
 /* ---- the client comes back, or goes ---- */
 

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/broadcast.h"
+#include "call/call_part.h"
+#include "call/deferred_response.h"
+#include "call/request_state.h"
 #include "mcp_client/server_refusal.h"
 #include "mcp_client/session_pool.h"
 #include "relay/relay_rewrite.h"
-#include "request/broadcast.h"
-#include "request/call_part.h"
-#include "request/deferred_response.h"
-#include "request/request_state.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"

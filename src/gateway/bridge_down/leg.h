@@ -6,8 +6,8 @@
  */
 #pragma once
 
+#include "call/call.h"
 #include "relay/relay.h"
-#include "request/call.h"
 #include "taskgate/core/random.h"
 
 enum leg_event_kind {

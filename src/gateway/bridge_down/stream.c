@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "call/call_part.h"
 #include "mcp_client/session_pool.h"
-#include "request/call_part.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"

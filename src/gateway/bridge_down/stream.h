@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* Each is called while the call's client is there. */
 struct bridge_stream_events {

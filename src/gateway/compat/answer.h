@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 struct compat_result {
     struct str text;       /* a first block in words; may be empty */

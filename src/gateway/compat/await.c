@@ -2,11 +2,11 @@
 #include <stdlib.h>
 
 #include "answer.h"
+#include "call/call_part.h"
+#include "call/deferred_response.h"
+#include "call/token_clock.h"
 #include "inbox/inbox.h"
 #include "inbox/task_summary.h"
-#include "request/call_part.h"
-#include "request/deferred_response.h"
-#include "request/token_clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"

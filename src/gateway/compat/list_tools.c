@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "answer.h"
+#include "call/call_part.h"
 #include "decision/agent_reason.h"
 #include "mcp_client/page_walk.h"
 #include "name_pattern.h"
-#include "request/call_part.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"

@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/call_memory.h"
+#include "call/client_profile.h"
+#include "call/deferred_response.h"
+#include "call/forgotten_body.h"
+#include "call/request_parts.h"
 #include "confirmation.h"
 #include "decision/task_binding.h"
 #include "inbox/inbox.h"
 #include "inbox/task_summary.h"
 #include "plain_call_internal.h"
 #include "repeated_news.h"
-#include "request/call_memory.h"
-#include "request/client_profile.h"
-#include "request/deferred_response.h"
-#include "request/forgotten_body.h"
-#include "request/request_parts.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
 #include "taskgate/core/memory.h"

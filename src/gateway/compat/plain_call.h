@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 #include "state/tool_catalog.h"
 
 /* Answers the call, now or later, once upstream has accepted its client. */

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "answer.h"
+#include "call/deferred_response.h"
+#include "call/refusal.h"
 #include "inbox/task_summary.h"
 #include "plain_call_internal.h"
-#include "request/deferred_response.h"
-#include "request/refusal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"

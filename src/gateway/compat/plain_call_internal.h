@@ -1,11 +1,11 @@
 /* A plain call that is a task, for the files that run and answer it. */
 #pragma once
 
+#include "call/call_part.h"
+#include "call/client_profile.h"
+#include "call/request_state.h"
 #include "inbox/repeated_calls.h"
 #include "plain_call.h"
-#include "request/call_part.h"
-#include "request/client_profile.h"
-#include "request/request_state.h"
 #include "state/tool_catalog.h"
 
 struct plain_call {

@@ -1,7 +1,7 @@
 /* A plain call that is a task, as a part of its call. */
+#include "call/call_memory.h"
 #include "plain_call_internal.h"
 #include "repeated_news.h"
-#include "request/call_memory.h"
 
 struct repeated_call plain_call_join(const struct plain_call *plain)
 {

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "call/client_profile.h"
 #include "inbox/inbox.h"
-#include "request/client_profile.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 

@@ -2,11 +2,11 @@
 #include <inttypes.h>
 
 #include "answer.h"
+#include "call/client_profile.h"
+#include "call/refusal.h"
 #include "inbox/inbox.h"
 #include "inbox/task_summary.h"
 #include "repeated_news.h"
-#include "request/client_profile.h"
-#include "request/refusal.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
 #include "taskgate/core/clock.h"

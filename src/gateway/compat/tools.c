@@ -1,8 +1,8 @@
 /* The gateway's own tools: their offer to a client, and their names. */
 #include "tools.h"
 
+#include "call/pseudo_names.h"
 #include "inbox/inbox.h"
-#include "request/pseudo_names.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/members.h"
 

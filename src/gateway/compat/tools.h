@@ -6,7 +6,7 @@
 #pragma once
 
 #include "arguments.h"
-#include "request/call.h"
+#include "call/call.h"
 #include "state/tool_catalog.h"
 #include "taskgate/mcp/lists.h"
 #include "tool_names.h"

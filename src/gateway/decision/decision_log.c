@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/verified.h"
 #include "log_aggregate.h"
-#include "request/verified.h"
 #include "shadow.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

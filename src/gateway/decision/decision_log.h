@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 struct decision_log_entry {
     struct snapshot *snapshot; /* under which the call was decided */

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "call/request_parts.h"
+#include "call/verified.h"
 #include "policy_check.h"
-#include "request/request_parts.h"
-#include "request/verified.h"
 #include "state/tool_catalog.h"
 #include "task_binding.h"
 #include "taskgate/core/clock.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* All is borrowed. */
 struct drift_check {

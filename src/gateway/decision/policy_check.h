@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* Replaces ACTION_POLICY by the policies' decision, counts and logs it; does nothing for any other
  * action. */

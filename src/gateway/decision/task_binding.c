@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/client_profile.h"
+#include "call/request_headers.h"
+#include "call/request_parts.h"
+#include "call/verified.h"
 #include "decision_log.h"
 #include "grant_binding.h"
-#include "request/client_profile.h"
-#include "request/request_headers.h"
-#include "request/request_parts.h"
-#include "request/verified.h"
 #include "task_shown.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

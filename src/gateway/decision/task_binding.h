@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 #include "state/tool_catalog.h"
 #include "taskgate/approval/person.h"
 

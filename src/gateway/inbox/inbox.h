@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "request/call.h"
-#include "request/client_profile.h"
+#include "call/call.h"
+#include "call/client_profile.h"
 
 /* Calls of await_activity that one client may have open. */
 #define INBOX_MOST_WAITERS 32

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "call/client_profile.h"
 #include "inbox.h"
-#include "request/client_profile.h"
 #include "task_summary.h"
 #include "taskgate/json/members.h"
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 #include "state/tool_catalog.h"
 
 /* A task was created or has moved; once for the process. */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/request_parts.h"
 #include "inbox_internal.h"
-#include "request/request_parts.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 struct repeated_call {
     struct str key;     /* of the client */
@@ -15,7 +15,7 @@ struct repeated_call {
 
 /* Two calls are the same when the tool has the same definition (its digest) and the requests are
  * the same: their name, arguments, other params, and _meta but for the progress token, in canonical
- * form, in which numbers stay as they were written (request/request_parts.h). */
+ * form, in which numbers stay as they were written (call/request_parts.h). */
 void repeated_call_digest(const char *definition_digest, const char *request_digest,
                           char digest[DIGEST_HEX_BYTES]);
 /* The same of a forwarded call that became a task, which is bound to no definition. */

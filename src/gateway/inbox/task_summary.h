@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 #define TASK_SUMMARY_WORKING (1U << TASK_PENDING | 1U << TASK_APPROVED | 1U << TASK_EXECUTING)
 

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "request/worker.h"
+#include "call/worker.h"
 #include "taskgate/core/str.h"
 
 enum answer_verdict {

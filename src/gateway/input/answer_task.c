@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "request/request_parts.h"
+#include "call/request_parts.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/canonical.h"

@@ -1,8 +1,8 @@
 /* Inputs on the way to clients: each worker offers them to its clients, and takes them back. */
+#include "call/broadcast.h"
 #include "inbox/inbox.h"
 #include "input_events.h"
 #include "input_internal.h"
-#include "request/broadcast.h"
 #include "taskgate/json/text.h"
 
 /* ---- offering ---- */

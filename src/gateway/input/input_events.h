@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/worker.h"
+#include "call/worker.h"
 
 struct input_events {
     /* The open inputs of the task's execution have changed. While a person thinks, the server is

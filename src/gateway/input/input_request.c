@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "answer_gate.h"
+#include "call/client_profile.h"
 #include "input_internal.h"
-#include "request/client_profile.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/elicitation.h"

@@ -8,9 +8,9 @@
  */
 #pragma once
 
+#include "call/call.h"
+#include "call/headers.h"
 #include "input_table.h"
-#include "request/call.h"
-#include "request/headers.h"
 
 /* The client that can answer, as far as its request shows. */
 struct input_audience {

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/client_profile.h"
 #include "input_internal.h"
-#include "request/client_profile.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/sse.h"

@@ -1,9 +1,9 @@
 /* How open questions are shown: in a task, in lists, on a client's stream. */
 #include <stdlib.h>
 
+#include "call/client_profile.h"
 #include "input_internal.h"
 #include "replicas/replicas.h"
-#include "request/client_profile.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"

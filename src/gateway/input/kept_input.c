@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/client_profile.h"
 #include "input_internal.h"
-#include "request/client_profile.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/headers.h"
+#include "call/headers.h"
 #include "taskgate/json/envelope.h"
 
 /* Appends the `_meta` of such a request: version, capabilities and name of the client, as in its

@@ -2,9 +2,9 @@
  * token itself (contract "Sessions, owners"). */
 #include <stdlib.h>
 
+#include "call/call_part.h"
 #include "credential_check.h"
 #include "modern_request.h"
-#include "request/call_part.h"
 #include "server_refusal.h"
 #include "session_pool.h"
 #include "state/accepted_pairs.h"

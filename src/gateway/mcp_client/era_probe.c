@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "call/call_part.h"
 #include "modern_request.h"
-#include "request/call_part.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 #include "rpc_call.h"
 
 /* Notes what a reply to `server/discover` shows of the source. False: nothing. */

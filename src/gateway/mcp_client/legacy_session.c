@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "request/call_span.h"
+#include "call/call_span.h"
 #include "service_session.h"
 #include "state/quota.h"
 #include "state/source_eras.h"

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/server_budget.h"
+#include "call/server_budget.h"
 #include "rpc_call.h"
 
 struct legacy_session;

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "request/headers.h"
+#include "call/headers.h"
 
 /* {"jsonrpc":"2.0","id":"tg:<uuid>","method":…,"params":{…,"_meta":…}}. `members` are the other
  * members of params, as JSON text without braces, or empty; `id` gets the JSON text of the id. The

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "request/call_span.h"
-#include "request/token_exchange.h"
+#include "auth/token_exchange.h"
+#include "call/call_span.h"
 #include "state/server_status.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "request/call.h"
-#include "request/headers.h"
-#include "request/upstream_span.h"
+#include "call/call.h"
+#include "call/headers.h"
+#include "call/upstream_span.h"
 #include "taskgate/mcp/sse.h"
 #include "taskgate/upstream/upstream.h"
 

@@ -1,5 +1,5 @@
 /* Requests of the gateway's own for a call, and messages whose answer nobody waits for. */
-#include "request/call_span.h"
+#include "call/call_span.h"
 #include "rpc_call.h"
 #include "taskgate/core/random.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "request/broadcast.h"
-#include "request/call_part.h"
+#include "call/broadcast.h"
+#include "call/call_part.h"
 #include "server_refusal.h"
 #include "state/quota.h"
 #include "taskgate/core/log.h"

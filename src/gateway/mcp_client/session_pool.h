@@ -9,8 +9,8 @@
  */
 #pragma once
 
+#include "call/call.h"
 #include "legacy_session.h"
-#include "request/call.h"
 
 /* So many sessions all workers have open together. When all are in use, calls are refused. */
 #define SESSION_POOL_MOST 1000

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "request/call.h"
-#include "request/headers.h"
+#include "call/call.h"
+#include "call/headers.h"
 
 /* Starts a fetch for every enabled source whose tools are not known yet. A loop_callback: `worker`
  * is a struct gateway_worker. Tries again later if a server cannot be reached. */

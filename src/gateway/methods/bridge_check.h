@@ -1,7 +1,7 @@
 /* Whether a legacy client's request is one that the gateway bridges to a modern server. */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* Sets call->is_bridged: the source bridges legacy clients, and its server is known to speak the
  * modern era alone, or the session is one that the gateway has given out. */

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* A request or notification of a bridged client, whose method is found. `handler` is that of the
  * method. */

@@ -6,11 +6,11 @@
  */
 #include "cancelled.h"
 
+#include "call/broadcast.h"
+#include "call/client_profile.h"
+#include "call/deferred_response.h"
 #include "compat/plain_call.h"
 #include "inbox/inbox.h"
-#include "request/broadcast.h"
-#include "request/client_profile.h"
-#include "request/deferred_response.h"
 #include "run/detached_call.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"

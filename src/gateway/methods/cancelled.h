@@ -5,8 +5,8 @@
  */
 #pragma once
 
+#include "call/call.h"
 #include "replicas/news.h"
-#include "request/call.h"
 
 /* The client's notifications/cancelled: ends the wait that it names, on whichever worker of
  * whichever replica. A wait of another owner goes on (contract "Hardening, second round"). */

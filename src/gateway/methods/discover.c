@@ -1,9 +1,9 @@
 /* `server/discover`: with it a client of both eras finds out which of them a source serves. */
 #include "bridge_down/bridge_down.h"
+#include "call/extensions.h"
 #include "era_check.h"
 #include "lists_internal.h"
 #include "methods.h"
-#include "request/extensions.h"
 #include "state/source_eras.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/era.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "call/client_profile.h"
 #include "compat/tools.h"
-#include "request/client_profile.h"
 #include "taskgate/json/text.h"
 #include "taskgate/task/task.h"
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 #define DOC_RESOURCES_SEED_COUNT 5
 

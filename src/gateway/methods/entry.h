@@ -1,7 +1,7 @@
 /* The door of the proxy port: what every request passes before its method is looked at. */
 #pragma once
 
-#include "request/worker.h"
+#include "call/worker.h"
 #include "taskgate/http/server.h"
 
 /* Takes a request; the exchange is answered by it, now or later. */

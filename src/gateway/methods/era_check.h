@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* Sets the call's dialect, takes the headers of the other era out of the request, and goes on with
  * `next`, at once or when the server has been asked what it speaks; or answers the call: it is

@@ -1,8 +1,8 @@
 /* execute_tool: any tool of a server, called with a patience of the caller's own. */
+#include "call/client_profile.h"
 #include "compat/answer.h"
 #include "methods.h"
 #include "pseudo_tool_call.h"
-#include "request/client_profile.h"
 #include "taskgate/json/text.h"
 
 #define MOST_PATIENCE_MS INT64_C(900000)

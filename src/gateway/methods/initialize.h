@@ -1,7 +1,7 @@
 /* The parts of `initialize` that a bridged one shares. */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* Reads what the client says of itself. */
 void initialize_read_declarations(struct call *call);

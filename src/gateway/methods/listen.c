@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "bridge_down/stream.h"
+#include "call/deferred_response.h"
+#include "call/forgotten_body.h"
 #include "listen_internal.h"
 #include "mcp_client/credential_check.h"
 #include "methods.h"
 #include "relay/relay.h"
-#include "request/deferred_response.h"
-#include "request/forgotten_body.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"

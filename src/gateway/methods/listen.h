@@ -1,7 +1,7 @@
 /* The open `subscriptions/listen` of a worker, for what the gateway itself has to say there. */
 #pragma once
 
-#include "request/worker.h"
+#include "call/worker.h"
 
 /* The lists have changed with the configuration: tells those that asked to hear of tools. */
 void listen_tell_of_tools(struct gateway_worker *worker);

@@ -1,8 +1,8 @@
 /* One `subscriptions/listen`, for the files that serve it. */
 #pragma once
 
-#include "request/call.h"
-#include "request/call_part.h"
+#include "call/call.h"
+#include "call/call_part.h"
 #include "taskgate/mcp/subscription.h"
 
 /* A task of the gateway's own that the client hears of. */

@@ -2,7 +2,7 @@
  * or later. */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* initialize_handle(), tools_list_handle() … */
 #define MCP_TREATMENT_ROW(symbol, legacy, modern)                                                  \

@@ -3,6 +3,8 @@
  * means nothing in this era. */
 #include "block_check.h"
 #include "bridge_down/bridge_down.h"
+#include "call/client_profile.h"
+#include "call/request_state.h"
 #include "compat/plain_call.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
@@ -10,8 +12,6 @@
 #include "parameter_check.h"
 #include "pseudo_tool_call.h"
 #include "relay/relay.h"
-#include "request/client_profile.h"
-#include "request/request_state.h"
 #include "run/task_create.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/metrics.h"

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* Relays a call of a method that `methods.allow` lets pass, unless `expose` or a rule refuses its
  * `params.uri` as that of `resources/read`, or its `params.name` as that of `prompts/get` or

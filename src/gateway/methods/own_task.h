@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* Reads the task that the call names; `callback` has a reference to the call as its context. */
 void own_task_read(struct call *call, store_callback callback);

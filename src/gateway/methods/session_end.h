@@ -1,7 +1,7 @@
 /* DELETE: the client ends its session. */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 void session_end_handle(struct call *call);
 /* The session of the call has ended: its undecided tasks are cancelled, except those that an

@@ -4,7 +4,7 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#include "request/client_profile.h"
+#include "call/client_profile.h"
 #include "state/definition_watch.h"
 #include "state/skill_files.h"
 #include "taskgate/core/log.h"

@@ -2,12 +2,12 @@
  * others go upstream (seed 002 F-006). Another owner's task answers as an unknown one. */
 #include <stdlib.h>
 
+#include "call/client_profile.h"
 #include "input/input_request.h"
 #include "mcp_client/credential_check.h"
 #include "methods.h"
 #include "own_task.h"
 #include "relay/relay.h"
-#include "request/client_profile.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
 #include "taskgate/core/log.h"

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/call_part.h"
+#include "call/client_profile.h"
 #include "cursor.h"
 #include "input/input_request.h"
 #include "mcp_client/credential_check.h"
 #include "mcp_client/rpc_call.h"
 #include "methods.h"
-#include "request/call_part.h"
-#include "request/client_profile.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"

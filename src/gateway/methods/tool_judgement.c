@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
+#include "call/request_headers.h"
 #include "decision/agent_reason.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "mcp_client/tools_fetch.h"
-#include "request/request_headers.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"

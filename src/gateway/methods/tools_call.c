@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "block_check.h"
+#include "call/client_profile.h"
 #include "compat/plain_call.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
@@ -12,7 +13,6 @@
 #include "methods.h"
 #include "pseudo_tool_call.h"
 #include "relay/relay.h"
-#include "request/client_profile.h"
 #include "run/detached_call.h"
 #include "run/task_create.h"
 #include "state/tool_catalog.h"

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "bridge_down/bridge_down.h"
+#include "call/client_profile.h"
 #include "compat/tools.h"
 #include "decision/agent_reason.h"
 #include "lists_internal.h"
 #include "mcp_client/tools_fetch.h"
 #include "methods.h"
-#include "request/client_profile.h"
 #include "rewritten_lists.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/log.h"

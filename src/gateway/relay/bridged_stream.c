@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 #include "bridge/bridge_listen.h"
+#include "call/broadcast.h"
+#include "call/call_part.h"
+#include "call/headers.h"
+#include "call/token_clock.h"
 #include "notification_stream.h"
-#include "request/broadcast.h"
-#include "request/call_part.h"
-#include "request/headers.h"
-#include "request/token_clock.h"
 #include "state/bridged_sessions.h"
 #include "state/quota.h"
 #include "taskgate/core/log.h"

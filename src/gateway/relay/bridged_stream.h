@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* Answers the GET with a stream. call->bridged is set. */
 void bridged_stream_open(struct call *call);

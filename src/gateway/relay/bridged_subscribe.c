@@ -6,8 +6,8 @@
 
 #include "bridge/bridge_listen.h"
 #include "bridged_stream.h"
-#include "request/call_part.h"
-#include "request/session_store.h"
+#include "call/call_part.h"
+#include "call/session_store.h"
 #include "state/bridged_sessions.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"

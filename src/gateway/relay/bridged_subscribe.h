@@ -2,7 +2,7 @@
  * its URIs are a part of what its streams listen to. */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* The rules have let it pass. Answers once the server has said that it tells of the URI. */
 void bridged_subscribe(struct call *call);

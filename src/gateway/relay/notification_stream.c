@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/client_profile.h"
+#include "call/deferred_response.h"
 #include "input/input_request.h"
-#include "request/client_profile.h"
-#include "request/deferred_response.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 #include "taskgate/mcp/dialect.h"
 
 struct notification_stream;

@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
+#include "auth/token_exchange.h"
+#include "call/call_counters.h"
+#include "call/token_clock.h"
 #include "notification_stream.h"
 #include "relay_bridged.h"
 #include "relay_rewrite.h"
-#include "request/call_counters.h"
-#include "request/token_clock.h"
-#include "request/token_exchange.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

@@ -4,9 +4,9 @@
  */
 #pragma once
 
+#include "call/call.h"
+#include "call/headers.h"
 #include "mcp_client/rpc_call.h"
-#include "request/call.h"
-#include "request/headers.h"
 
 /* Why there is no response. */
 enum relay_failure {

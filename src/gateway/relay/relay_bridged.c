@@ -6,10 +6,10 @@
 
 #include "bridge/bridge_call.h"
 #include "bridged_subscribe.h"
+#include "call/call_part.h"
+#include "call/deferred_response.h"
 #include "mcp_client/server_refusal.h"
 #include "relay_rewrite.h"
-#include "request/call_part.h"
-#include "request/deferred_response.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

@@ -1,10 +1,10 @@
 /* An event stream on its way down: whole events, with messages taken out or rewritten. */
 #include <string.h>
 
+#include "call/deferred_response.h"
 #include "notification_stream.h"
 #include "relay_internal.h"
 #include "relay_rewrite.h"
-#include "request/deferred_response.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
 

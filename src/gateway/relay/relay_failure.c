@@ -1,6 +1,6 @@
 /* The answer to the client when the server's response does not come, or breaks off. */
+#include "call/call_span.h"
 #include "relay_internal.h"
-#include "request/call_span.h"
 #include "taskgate/mcp/sse.h"
 
 enum relay_failure relay_failure_of(enum upstream_result result)

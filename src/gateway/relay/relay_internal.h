@@ -1,9 +1,9 @@
 /* The relay itself, for the files that carry one response. */
 #pragma once
 
+#include "call/call_part.h"
+#include "call/upstream_span.h"
 #include "relay.h"
-#include "request/call_part.h"
-#include "request/upstream_span.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/mcp/reply_check.h"
 

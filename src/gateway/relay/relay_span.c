@@ -1,8 +1,8 @@
 /* The span of a relayed request. */
 #include <stdlib.h>
 
+#include "call/call_span.h"
 #include "relay_internal.h"
-#include "request/call_span.h"
 #include "taskgate/core/memory.h"
 
 struct relay_trace {

@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
+#include "call/call_part.h"
+#include "call/headers.h"
 #include "pulse.h"
 #include "relay_signature.h"
 #include "relayed.h"
 #include "replicas.h"
-#include "request/call_part.h"
-#include "request/headers.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 #include "session_homes.h"
 
 /* A relayed request that has got no whole response. */

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/call_part.h"
 #include "carry.h"
 #include "needs.h"
 #include "replicas.h"
-#include "request/call_part.h"
 #include "state/session_table.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 /* Goes on with `here` if the call is handled in this process: nothing of it depends on one process,
  * or what it needs is here, or its replica is not reached. Otherwise the call is carried to that

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "call/pseudo_names.h"
+#include "call/request_state.h"
 #include "replicas.h"
-#include "request/pseudo_names.h"
-#include "request/request_state.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/json/text.h"
 

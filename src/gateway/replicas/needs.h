@@ -1,7 +1,7 @@
 /* The things that a request needs and that one process alone may have. On the call's loop. */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 #include "session_homes.h"
 
 /* Whether the request is about a task of the gateway's whose home has what it needs: the

@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
+#include "call/broadcast.h"
+#include "call/headers.h"
 #include "news_text.h"
 #include "relay_signature.h"
 #include "relayed.h"
 #include "replicas.h"
-#include "request/broadcast.h"
-#include "request/headers.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

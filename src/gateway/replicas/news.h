@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "request/worker.h"
+#include "call/worker.h"
 #include "taskgate/http/server.h"
 #include "taskgate/task/task.h"
 

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/headers.h"
+#include "call/worker.h"
 #include "news.h"
 #include "relay_signature.h"
 #include "replicas.h"
-#include "request/headers.h"
-#include "request/worker.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 

@@ -1,9 +1,9 @@
 /* The proof that a request comes from another replica. */
 #include "relayed.h"
 
+#include "call/headers.h"
 #include "relay_signature.h"
 #include "replicas.h"
-#include "request/headers.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/headers.h"
 #include "relay_signature.h"
-#include "request/headers.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/map.h"

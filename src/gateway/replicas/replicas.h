@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "call/worker.h"
 #include "nonce_cache.h"
-#include "request/worker.h"
 #include "session_homes.h"
 #include "taskgate/store/homes.h"
 #include "taskgate/store/replicas.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/inquiry.h"
 #include "execution_internal.h"
-#include "request/inquiry.h"
 #include "result_wait.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

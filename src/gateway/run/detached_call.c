@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/call_span.h"
+#include "call/deferred_response.h"
+#include "call/token_clock.h"
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
 #include "invocation_rounds.h"
-#include "request/call_span.h"
-#include "request/deferred_response.h"
-#include "request/token_clock.h"
 #include "task_rounds.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

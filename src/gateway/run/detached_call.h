@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 struct detached_call;
 struct repeated_call;

@@ -1,10 +1,10 @@
 /* The detached call itself, for the files that run and answer it. */
 #pragma once
 
+#include "call/call_part.h"
+#include "call/client_profile.h"
 #include "detached_call.h"
 #include "invocation.h"
-#include "request/call_part.h"
-#include "request/client_profile.h"
 #include "taskgate/core/magic.h"
 
 /* How long a call that cannot become a task now stays as it is before the next try. */

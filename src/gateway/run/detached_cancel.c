@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "call/client_profile.h"
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
-#include "request/client_profile.h"
 #include "state/quota.h"
 #include "taskgate/json/text.h"
 

@@ -1,13 +1,13 @@
 /* Calls that a relay has begun, and that become tasks because they are slow or their client has
  * left. */
 #include "bridge/bridge_call.h"
+#include "call/client_profile.h"
+#include "call/deferred_response.h"
+#include "call/token_clock.h"
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
 #include "input/input_request.h"
 #include "relay/relay.h"
-#include "request/client_profile.h"
-#include "request/deferred_response.h"
-#include "request/token_clock.h"
 #include "state/quota.h"
 
 /* The first look reads the call's session. It is needed when the client leaves, and before the

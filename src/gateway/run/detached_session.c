@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/broadcast.h"
+#include "call/client_profile.h"
 #include "detached_call_internal.h"
-#include "request/broadcast.h"
-#include "request/client_profile.h"
 #include "state/quota.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

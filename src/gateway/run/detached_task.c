@@ -4,11 +4,11 @@
 
 #include <string.h>
 
+#include "call/client_profile.h"
 #include "decision/task_binding.h"
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
 #include "inbox/task_summary.h"
-#include "request/client_profile.h"
 #include "state/quota.h"
 #include "task_room.h"
 #include "taskgate/core/log.h"

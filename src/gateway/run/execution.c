@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/broadcast.h"
+#include "call/mirrored_headers.h"
+#include "call/request_headers.h"
 #include "decision/task_binding.h"
 #include "execution_internal.h"
-#include "request/broadcast.h"
-#include "request/mirrored_headers.h"
-#include "request/request_headers.h"
 #include "result_wait.h"
 #include "task_aliases.h"
 #include "task_rounds.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 struct execution;
 

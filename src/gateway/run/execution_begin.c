@@ -1,10 +1,10 @@
 /* How an approved call begins. It is compared with what was approved. `executing` is committed. The
  * first byte goes to the server after the commit (design invariants 4 and 5). */
+#include "call/request_headers.h"
 #include "decision/drift_check.h"
 #include "execution_internal.h"
 #include "mcp_client/service_session.h"
 #include "mcp_client/tools_fetch.h"
-#include "request/request_headers.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

@@ -1,10 +1,10 @@
 /* The execution itself, for the files that run it. */
 #pragma once
 
+#include "auth/token_exchange.h"
 #include "decision/drift_check.h"
 #include "execution.h"
 #include "invocation.h"
-#include "request/token_exchange.h"
 #include "taskgate/core/magic.h"
 
 struct execution {

@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "call/client_profile.h"
 #include "execution_internal.h"
 #include "inbox/inbox.h"
-#include "request/client_profile.h"
 #include "server_messages.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"

@@ -7,12 +7,12 @@
  */
 #pragma once
 
+#include "call/headers.h"
+#include "call/server_budget.h"
 #include "input/input_request.h"
 #include "invocation_table.h"
 #include "mcp_client/rpc_call.h"
 #include "outcome.h"
-#include "request/headers.h"
-#include "request/server_budget.h"
 #include "server_messages.h"
 #include "taskgate/core/magic.h"
 

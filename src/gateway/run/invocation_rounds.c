@@ -1,8 +1,8 @@
 /* Rounds of questions inside one call. */
 #include "invocation_rounds.h"
 
+#include "call/broadcast.h"
 #include "input/answer_gate.h"
-#include "request/broadcast.h"
 #include "task_inputs.h"
 #include "task_rounds.h"
 #include "taskgate/core/clock.h"

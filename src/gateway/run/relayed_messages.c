@@ -2,11 +2,11 @@
  * them in the client's place. */
 #include <stdlib.h>
 
+#include "call/call_part.h"
 #include "inbox/inbox.h"
 #include "input/input_request.h"
 #include "mcp_client/tools_fetch.h"
 #include "relay/relay.h"
-#include "request/call_part.h"
 #include "server_messages.h"
 #include "task_aliases.h"
 #include "taskgate/core/memory.h"

@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
+#include "call/call_memory.h"
+#include "call/call_part.h"
+#include "call/deferred_response.h"
+#include "call/token_clock.h"
 #include "input/input_request.h"
-#include "request/call_memory.h"
-#include "request/call_part.h"
-#include "request/deferred_response.h"
-#include "request/token_clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 

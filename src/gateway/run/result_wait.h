@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 struct result_wait_options {
     /* Answers the call when the task has ended. NULL: as tasks/result does. */

@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
+#include "call/broadcast.h"
 #include "inbox/inbox.h"
 #include "mcp_client/rpc_call.h"
 #include "mcp_client/tools_fetch.h"
 #include "relay/notification_stream.h"
-#include "request/broadcast.h"
 #include "result_wait.h"
 #include "taskgate/json/text.h"
 

@@ -5,8 +5,8 @@
  */
 #pragma once
 
+#include "call/server_budget.h"
 #include "input/input_request.h"
-#include "request/server_budget.h"
 
 /* The call that runs; all borrowed. */
 struct server_message_origin {

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "bridge/bridge_request.h"
+#include "call/call_part.h"
+#include "call/client_profile.h"
+#include "call/mirrored_headers.h"
 #include "decision/task_binding.h"
 #include "execution.h"
 #include "mcp_client/credential_check.h"
-#include "request/call_part.h"
-#include "request/client_profile.h"
-#include "request/mirrored_headers.h"
 #include "state/tool_catalog.h"
 #include "task_create.h"
 #include "task_room.h"

@@ -1,7 +1,7 @@
 /* A call that becomes a task. */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 #include "state/tool_catalog.h"
 #include "taskgate/policy/policy.h"
 

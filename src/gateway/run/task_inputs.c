@@ -3,8 +3,8 @@
  * them: in its task, on its streams, in the gateway's tools. */
 #include <stdlib.h>
 
+#include "call/broadcast.h"
 #include "invocation.h"
-#include "request/broadcast.h"
 #include "task_inputs.h"
 #include "task_rounds.h"
 #include "taskgate/core/clock.h"

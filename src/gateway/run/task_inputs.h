@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 
 struct invocation;
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "request/call.h"
+#include "call/call.h"
 #include "taskgate/store/store.h"
 
 /* The limits for a task that the call becomes, which has its place from now on. They allow none in

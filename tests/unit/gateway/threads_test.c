@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "call/inquiry.h"
 #include "decision/shadow.h"
 #include "input/input_table.h"
 #include "methods/list_cache.h"
 #include "methods/rate_limit.h"
-#include "request/inquiry.h"
 #include "state/accepted_pairs.h"
 #include "state/quota.h"
 #include "state/session_table.h"

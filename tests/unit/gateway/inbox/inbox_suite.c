@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/request_parts.h"
 #include "inbox/inbox.h"
 #include "inbox/inbox_events.h"
 #include "inbox/repeated_calls.h"
-#include "request/request_parts.h"
 #include "suites.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"

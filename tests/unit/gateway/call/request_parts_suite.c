@@ -1,7 +1,7 @@
 /* The parts of a request that an approval covers. */
 #include <string.h>
 
-#include "request/request_parts.h"
+#include "call/request_parts.h"
 #include "suites.h"
 
 static void read_parts(struct request_parts *parts, const char *params)

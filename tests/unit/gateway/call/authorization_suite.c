@@ -1,7 +1,7 @@
 /* One holder of a token, however its header is spelled. */
 #include <string.h>
 
-#include "request/authorization.h"
+#include "call/authorization.h"
 #include "suites.h"
 
 static const struct {

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "call.h"
+#include "call/call.h"
 
 struct known_tokens;
 struct known_tokens *known_tokens_create(void);

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "call.h"
+#include "call/call.h"
 #include "taskgate/identity/fetch.h"
 #include "taskgate/identity/metadata.h"
 #include "taskgate/identity/token.h"

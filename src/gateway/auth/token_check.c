@@ -4,7 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "call_part.h"
+#include "call/call_part.h"
+#include "call/verified.h"
 #include "known_tokens.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -13,7 +14,6 @@
 #include "taskgate/identity/issuer.h"
 #include "taskgate/identity/token_cache.h"
 #include "token_answer.h"
-#include "verified.h"
 
 #define REMEMBERED_TOKENS 8192 /* of each loop */
 

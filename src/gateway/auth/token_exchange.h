@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "call.h"
+#include "call/call.h"
 #include "taskgate/identity/exchange.h"
 
 /* Most tokens that are remembered for a set of settings. */

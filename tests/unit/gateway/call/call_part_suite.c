@@ -1,8 +1,8 @@
 /* The parts of a call: found by their kind, dropped the last one first. */
 #include <string.h>
 
-#include "request/call.h"
-#include "request/call_part.h"
+#include "call/call.h"
+#include "call/call_part.h"
 #include "suites.h"
 
 struct thing {

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "request/header_check.h"
-#include "request/headers.h"
+#include "call/header_check.h"
+#include "call/headers.h"
 #include "scaling.h"
 #include "scene.h"
 #include "suites.h"

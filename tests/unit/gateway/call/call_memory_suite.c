@@ -1,5 +1,5 @@
 /* Memory of a call: what its request has left over first, then the heap. */
-#include "request/call_memory.h"
+#include "call/call_memory.h"
 
 #include <stddef.h>
 #include <string.h>

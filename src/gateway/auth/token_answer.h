@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "call.h"
+#include "call/call.h"
 #include "taskgate/identity/token.h"
 
 #define METADATA_PATH "/.well-known/oauth-protected-resource"

@@ -1,5 +1,5 @@
 /* Messages from one worker to all: each gets a copy of its own, on its own loop. */
-#include "request/broadcast.h"
+#include "call/broadcast.h"
 
 #include <stdlib.h>
 #include <string.h>

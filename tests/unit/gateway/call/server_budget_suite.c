@@ -1,5 +1,5 @@
 /* How many requests of a server are answered. */
-#include "request/server_budget.h"
+#include "call/server_budget.h"
 
 #include "suites.h"
 

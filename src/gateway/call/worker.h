@@ -73,8 +73,8 @@ struct gateway {
     struct inbox_table *inbox_table;              /* inbox/inbox.h */
     struct input_table *inputs;                   /* open questions of upstream */
     struct request_headers *request_headers;      /* of calls that are tasks */
-    struct token_check *token_check;              /* request/token_check.h */
-    struct token_exchange_table *token_exchanges; /* request/token_exchange.h */
+    struct token_check *token_check;              /* auth/token_check.h */
+    struct token_exchange_table *token_exchanges; /* auth/token_exchange.h */
     struct task_aliases *task_aliases;            /* our task of each, while it is followed */
     struct task_rounds *task_rounds; /* questions of servers to clients of modern tasks */
     /* The calls from lower rooms to higher ones; never NULL. */
@@ -111,8 +111,8 @@ struct gateway_worker {
                                        knowledge */
     int64_t reachable_until_ms;     /* monotonic */
     struct metrics_handle active_requests;
-    struct token_worker *tokens;       /* request/token_check.h */
-    struct token_exchanges *exchanges; /* request/token_exchange.h; NULL until the first */
+    struct token_worker *tokens;       /* auth/token_check.h */
+    struct token_exchanges *exchanges; /* auth/token_exchange.h; NULL until the first */
     struct list calls;                 /* struct call.node, every one that is not yet answered */
     struct list rpc_calls;         /* struct rpc_call.node: the gateway's own requests under way */
     struct loop_timer fetch_timer; /* the next try to fetch tools (mcp_client/tools_fetch.c) */
