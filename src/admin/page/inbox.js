@@ -2,6 +2,7 @@
 // how many calls it has, and which one runs out first; the others are known once somebody opens it.
 import { inboxPage } from './api.js';
 import { filter } from './filter.js';
+import { Presence } from './presence.js';
 import { Recount } from './recount.js';
 import { Stack } from './stack.js';
 import { bySoonest } from './votes.js';
@@ -17,8 +18,6 @@ const PAGE_ROWS = 200;
 const REFRESH_MS = 30; // events are shown together
 const MOST_ENDED = 10_000;
 
-const hasHover = matchMedia('(hover: hover)');
-const TOUCH_REST_MS = 10_000;
 const byId = (id) => document.getElementById(id);
 
 function hold(element) {
@@ -53,16 +52,11 @@ export class Inbox {
       decide,
       pickedRow,
     };
-    this.touched = -TOUCH_REST_MS;
     this.fresh = 0; // calls that came at the end, out of their order
     this.ended = new Set(); // ids of calls that an answer of before may still have
     list.addEventListener('focusin', ({ target }) => this.prefetch(target.closest('[data-task-id]')));
-    list.addEventListener('pointerleave', () => this.releaseSoon());
-    list.addEventListener('focusout', (event) => event.relatedTarget !== byId('arrange') && this.releaseSoon());
-    list.addEventListener('pointerdown', (event) => event.pointerType !== 'mouse' && this.touch(), true);
-    list.addEventListener('touchmove', () => this.touch(), { passive: true });
     byId('arrange').addEventListener('click', () => this.tidy());
-    byId('decide').addEventListener('close', () => this.releaseSoon());
+    this.presence = new Presence(list, () => (this.lingering.size > 0 || this.fresh > 0) && !this.presence.isThere && this.tidy());
   }
 
   clear() {
@@ -85,7 +79,7 @@ export class Inbox {
   replace(page, decided = []) {
     const present = new Set(page.rows.map(({ id }) => id));
     this.adopt(page);
-    if (this.isHeld()) {
+    if (this.presence.isThere) {
       for (const id of [...this.rows.keys()]) if (!present.has(id)) this.rows.delete(id);
       for (const task of decided) if (!present.has(task.id)) this.linger(task);
       for (const task of page.rows) this.place(this.rowOf(task));
@@ -190,7 +184,7 @@ export class Inbox {
   }
 
   show() {
-    if (this.isHeld()) this.refreshStacks();
+    if (this.presence.isThere) this.refreshStacks();
     else this.tidy();
     this.arranged();
   }
@@ -199,7 +193,7 @@ export class Inbox {
   refreshSoon() {
     this.refreshing ??= setTimeout(() => {
       this.refreshing = undefined;
-      if (!this.isHeld()) return this.tidy();
+      if (!this.presence.isThere) return this.tidy();
       this.refreshStacks();
       return this.arranged();
     }, REFRESH_MS);
@@ -301,7 +295,7 @@ export class Inbox {
   linger(task, update = () => this.rowOf(task)) {
     const element = [...this.list.children].find((child) => child.dataset.taskId === task.id);
     if (!element || this.lingering.has(task.id)) return false;
-    const isHeld = this.isHeld();
+    const isHeld = this.presence.isThere;
     const hadFocus = element.contains(document.activeElement);
     if (isHeld && !element.hidden) hold(element);
     update();
@@ -314,32 +308,12 @@ export class Inbox {
 
   /* Nothing moves while somebody is about to press something: a new call is at the end until then. */
   add(task) {
-    if (!this.isHeld()) return this.tidy();
+    if (!this.presence.isThere) return this.tidy();
     if (!this.accepts(task)) return this.arranged();
     if (this.stacks.has(task.stack)) return this.refreshSoon();
     this.list.append(this.prepared(this.rows.get(task.id)).element);
     this.fresh += 1;
     return this.arranged();
-  }
-
-  touch() {
-    this.touched = performance.now();
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.release(), TOUCH_REST_MS + 1);
-  }
-
-  /** Whether somebody is at the list: by the focus, the pointer, or a finger that has just left. */
-  isHeld() {
-    if (this.list.childElementCount === 0) return false;
-    return byId('decide').open || this.list.contains(document.activeElement) || (hasHover.matches && this.list.matches(':hover')) || performance.now() - this.touched < TOUCH_REST_MS;
-  }
-
-  releaseSoon() {
-    setTimeout(() => this.release());
-  }
-
-  release() {
-    if ((this.lingering.size > 0 || this.fresh > 0) && !this.isHeld()) this.tidy();
   }
 
   /* A key decides at once what has the focus, and then the next one. */
