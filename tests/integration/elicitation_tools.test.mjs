@@ -383,6 +383,35 @@ test('an approved call of a client that knows no tasks asks through the tools', 
   assert.deepEqual((await call).message.result.structuredContent.answers, [{ action: 'accept', content: { partySize: 2 } }]);
 });
 
+const PROMOTED = { pseudo_tools: { promote: 'wait', only: 'all', wait: '500ms', wait_max: '500ms' } };
+const shownTask = (result) => result.content.map((b) => b.text).filter((x) => x.startsWith('{')).map((x) => JSON.parse(x)).find((x) => x.proxy_task).proxy_task.task_id;
+
+test('a task shows the questions of its own owner, and no other token\'s of its session', async (t) => {
+  const s = await stage(t, asks(elicit('e-1')), { rules: [['delete_*', 'approve']], approval: workflow('10m'), config: PROMOTED, upstream: { tools: [tool('book_dinner'), tool('delete_user')] } });
+  const client = await plain(s, { token: 'A' });
+  const asking = shownTask(await run(client, 'book_dinner'));
+  const shown = async (taskId) => json(await run(client, 'get_task', { task_id: taskId })).pending_elicitations_for_server.map(({ message }) => message);
+  assert.deepEqual(await shown(asking), [PARTY.message]);
+  client.headers.authorization = 'Bearer B';
+  const held = shownTask(await run(client, 'delete_user'));
+  assert.deepEqual(await shown(held), []);
+});
+
+test('get_task_result shows the questions of its task, in another session of its owner, too', async (t) => {
+  const s = await stage(t, asks(elicit('e-1')), { config: PROMOTED });
+  const [one, two, stranger] = [await plain(s, { token: 'A' }), await plain(s, { token: 'A' }), await plain(s, { token: 'B' })];
+  const taskId = shownTask(await run(one, 'book_dinner'));
+  const wait = (client) => run(client, 'get_task_result', { task_id: taskId, timeout_ms: 100 });
+  const [asked] = json(await listed(one));
+  const { pending_client_action: pending } = (await wait(two)).structuredContent;
+  assert.deepEqual(pending, { elicitations: [{ requestId: asked.requestId, server: 'up', message: PARTY.message }], sampling_requests: [] });
+  assert.equal((await wait(one)).structuredContent.pending_client_action.elicitations.length, 1, 'once, where both are one session');
+  assert.equal((await wait(stranger)).structuredContent.pending_client_action, undefined);
+  await run(two, 'respond_to_elicitation', { request_id: asked.requestId, action: 'accept', content: { partySize: 3 } });
+  const { structuredContent } = await run(two, 'get_task_result', { task_id: taskId, timeout_ms: 20_000 });
+  assert.deepEqual(structuredContent.answers, [{ action: 'accept', content: { partySize: 3 } }]);
+});
+
 for (const [how, call] of [
   ['a plain call', { name: 'book_dinner', arguments: {} }],
   ['a call by execute_tool', { name: 'execute_tool', arguments: { server: 'up', tool: 'book_dinner', args: {}, timeout_ms: 500 } }],

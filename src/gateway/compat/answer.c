@@ -2,6 +2,7 @@
 #include "answer.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "inbox/inbox.h"
 #include "input/input_request.h"
@@ -10,27 +11,44 @@
 #include "taskgate/mcp/lists.h"
 #include "tools.h"
 
-static void collect(struct compat_questions *inputs, const struct call *call, const char *key)
+static void collect(struct compat_questions *inputs, const struct call *call, const char *key,
+                    const char *owner)
 {
+    input_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
+                        str_from(owner), &inputs->elicitations, &inputs->samplings);
+}
+
+/* Of the call's client, and of the task, each unless it is NULL. */
+static void questions_init(struct compat_questions *inputs, const struct call *call,
+                           const struct call *client, const struct task *task)
+{
+    char key[CLIENT_KEY_BYTES] = "", task_key[CLIENT_KEY_BYTES];
     buffer_init(&inputs->elicitations);
     buffer_init(&inputs->samplings);
-    input_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
-                        &inputs->elicitations, &inputs->samplings);
+    buffer_append_char(&inputs->elicitations, '[');
+    buffer_append_char(&inputs->samplings, '[');
+    if (client) {
+        client_key_of_call(client, key);
+        collect(inputs, call, key, "");
+    }
+    if (task) {
+        client_key_or_id_of_task(task, task_key);
+        if (strcmp(key, task_key) != 0)
+            collect(inputs, call, task_key, task->owner);
+    }
+    buffer_append_char(&inputs->elicitations, ']');
+    buffer_append_char(&inputs->samplings, ']');
 }
 
 void compat_questions_init(struct compat_questions *inputs, const struct call *call)
 {
-    char key[CLIENT_KEY_BYTES];
-    client_key_of_call(call, key);
-    collect(inputs, call, key);
+    questions_init(inputs, call, call, NULL);
 }
 
 void compat_questions_init_of(struct compat_questions *inputs, const struct call *call,
                               const struct task *task)
 {
-    char key[CLIENT_KEY_BYTES];
-    client_key_or_id_of_task(task, key);
-    collect(inputs, call, key);
+    questions_init(inputs, call, NULL, task);
 }
 
 void compat_questions_finish(struct compat_questions *inputs)
@@ -46,7 +64,7 @@ struct news {
 };
 
 static void news_init(struct news *news, const struct call *call, bool takes_events,
-                      struct str announced)
+                      struct str announced, const struct task *asks)
 {
     char key[CLIENT_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
@@ -58,7 +76,7 @@ static void news_init(struct news *news, const struct call *call, bool takes_eve
     if (takes_events && inbox_take_events(gateway, str_from(key), announced, &events) > 0)
         buffer_append_format(&news->events, "{\"events_since_last_response\":%.*s}",
                              STR_ARGS(buffer_str(&events)));
-    compat_questions_init(&inputs, call);
+    questions_init(&inputs, call, call, asks);
     if (inputs.elicitations.length > 2 || inputs.samplings.length > 2)
         buffer_append_format(
             &news->pending,
@@ -131,7 +149,7 @@ void compat_write_result(const struct call *call, struct buffer *out,
     if (result->is_bare)
         forget_creation(call, result);
     else
-        news_init(&news, call, !result->tells_events, result->announces);
+        news_init(&news, call, !result->tells_events, result->announces, result->asks);
     append_block(&content, result->text);
     append_block(&content, result->json);
     append_news(&content, &news);
@@ -150,7 +168,7 @@ void compat_write_around(const struct call *call, struct buffer *out, struct str
     struct news news;
     struct buffer blocks;
     buffer_init(&blocks);
-    news_init(&news, call, true, STR_EMPTY);
+    news_init(&news, call, true, STR_EMPTY, NULL);
     append_news(&blocks, &news);
     if (blocks.length > 0 && json_type(result) == JSON_OBJECT)
         mcp_list_append(out, result, "content", buffer_str(&blocks));

@@ -13,9 +13,10 @@ struct compat_result {
     struct str structured; /* a JSON object, what structuredContent says; empty: none */
     struct str meta;       /* a JSON object; empty: none */
     bool is_error;
-    struct str announces; /* id of a task that the text is about; may be empty */
-    bool tells_events;    /* itself, so that they stand in no block */
-    bool is_bare;         /* to a server's tool: neither events nor questions go with it */
+    struct str announces;    /* id of a task that the text is about; may be empty */
+    bool tells_events;       /* itself, so that they stand in no block */
+    const struct task *asks; /* the questions of its session are shown, too; or NULL */
+    bool is_bare;            /* to a server's tool: neither events nor questions go with it */
 };
 /* The pending outcome of a call. structuredContent begins with the text as its `message`. */
 struct compat_pending {
@@ -49,7 +50,7 @@ struct compat_questions {
     struct buffer elicitations, samplings;
 };
 void compat_questions_init(struct compat_questions *inputs, const struct call *call);
-/* Those of the session that made the task, which may be another one of its owner. */
+/* Those of the task's owner in the session that made it, which may be another one. */
 void compat_questions_init_of(struct compat_questions *inputs, const struct call *call,
                               const struct task *task);
 void compat_questions_finish(struct compat_questions *inputs);

@@ -31,7 +31,7 @@ static void count_wait(const char *outcome)
 }
 
 /* {"error": …}, as the seed's interface has it. */
-static void answer_error(struct call *call, struct str message)
+static void answer_error(struct call *call, struct str message, const struct task *asks)
 {
     struct buffer json = {0};
     buffer_append_text(&json, "{\"error\":");
@@ -39,6 +39,7 @@ static void answer_error(struct call *call, struct str message)
     buffer_append_char(&json, '}');
     compat_answer(call, &(struct compat_result){.json = buffer_str(&json),
                                                 .structured = buffer_str(&json),
+                                                .asks = asks,
                                                 .is_error = true});
     buffer_finish(&json);
 }
@@ -50,7 +51,7 @@ static void answer_about(struct call *call, const char *what)
     asked_id(call, &id);
     buffer_append_format(&text, "Task '%.*s' ", STR_ARGS(buffer_str(&id)));
     pseudo_tools_write_text(call, what, &text);
-    answer_error(call, buffer_str(&text));
+    answer_error(call, buffer_str(&text), result_wait_kept(call));
     buffer_finish(&text);
     buffer_finish(&id);
 }
@@ -66,7 +67,7 @@ static void answer_failure(struct call *call, const struct task *task)
                          task_summary_status(task->state));
     if (task->state != TASK_CANCELLED && why.length > 0)
         buffer_append_format(&text, ": %.*s", STR_ARGS(buffer_str(&why)));
-    answer_error(call, buffer_str(&text));
+    answer_error(call, buffer_str(&text), NULL);
     buffer_finish(&why);
     buffer_finish(&text);
 }
@@ -136,7 +137,7 @@ static void on_read(void *context, const struct store_reply *reply)
         return;
     }
     if (reply->status == STORE_FAILED) {
-        answer_error(call, STR("The task store is not available, try again in a moment"));
+        answer_error(call, STR("The task store is not available, try again in a moment"), NULL);
     } else if (!task_summary_owns(call, reply, asked_id(call, &id))) {
         answer_about(call, "not found");
     } else if (task_state_is_terminal(reply->task->state)) {
@@ -144,6 +145,7 @@ static void on_read(void *context, const struct store_reply *reply)
     } else {
         execution_offer(call, reply->task, true);
         result_wait_set_patience(call, patience_ms(call, reply->task));
+        result_wait_keep(call, reply->task);
         result_wait_open(call);
     }
     buffer_finish(&id);

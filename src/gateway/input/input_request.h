@@ -139,10 +139,10 @@ bool input_is_open_in(const struct call *call, uint64_t number);
 /* Whether the task's execution waits for an answer, or one is on its way, perhaps past people. On
  * the loop of the execution. */
 bool input_keeps_server_waiting(struct gateway *gateway, const struct task *task);
-/* JSON arrays: [{requestId, server, message}] and [{requestId, server}], of the client `key` and
- * the source `server` (empty: any). Returns how many there are. */
-size_t input_write_pending(struct gateway *gateway, struct str key, struct str server,
-                           struct buffer *elicitations, struct buffer *samplings);
+/* Appends items of JSON arrays: {requestId, server, message} and {requestId, server}, of the client
+ * `key`, of the source `server` and asked in calls of `owner` (each empty: any). */
+void input_write_pending(struct gateway *gateway, struct str key, struct str server,
+                         struct str owner, struct buffer *elicitations, struct buffer *samplings);
 /* The JSON array that get_elicitations or get_sampling_requests answers. Returns its length. */
 size_t input_write_list(struct gateway *gateway, struct str key, enum input_kind kind,
                         struct buffer *out);

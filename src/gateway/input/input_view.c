@@ -145,20 +145,25 @@ bool input_keeps_server_waiting(struct gateway *gateway, const struct task *task
 /* ---- in the blocks of every tool's answer ---- */
 
 struct pending_lists {
-    struct str server;
+    struct str server, owner;
     struct buffer *elicitations, *samplings;
-    size_t count;
 };
+
+/* An empty `wanted` is not compared. */
+static bool is_wanted(struct str wanted, const char *is)
+{
+    return wanted.length == 0 || str_equal(wanted, str_from(is));
+}
 
 static void write_pending(void *context, struct input_request *input)
 {
     struct pending_lists *lists = context;
+    const struct kept_input *kept = input->owner;
     bool is_elicitation = input->kind == INPUT_ELICITATION;
     struct buffer *out = is_elicitation ? lists->elicitations : lists->samplings;
     if (input->state != INPUT_OPEN || input->kind == INPUT_ROOTS ||
-        (lists->server.length > 0 && !str_equal(lists->server, str_from(input->source))))
+        !is_wanted(lists->server, input->source) || !is_wanted(lists->owner, kept->owner))
         return;
-    lists->count++;
     separate(out);
     buffer_append_char(out, '{');
     json_add_text(out, "requestId", input->id);
@@ -168,16 +173,11 @@ static void write_pending(void *context, struct input_request *input)
     buffer_append_char(out, '}');
 }
 
-size_t input_write_pending(struct gateway *gateway, struct str key, struct str server,
-                           struct buffer *elicitations, struct buffer *samplings)
+void input_write_pending(struct gateway *gateway, struct str key, struct str server,
+                         struct str owner, struct buffer *elicitations, struct buffer *samplings)
 {
-    struct pending_lists lists = {server, elicitations, samplings, 0};
-    buffer_append_char(elicitations, '[');
-    buffer_append_char(samplings, '[');
+    struct pending_lists lists = {server, owner, elicitations, samplings};
     input_table_visit(gateway->inputs, key, NULL, write_pending, &lists);
-    buffer_append_char(elicitations, ']');
-    buffer_append_char(samplings, ']');
-    return lists.count;
 }
 
 /* ---- in full ---- */

@@ -17,6 +17,7 @@ struct result_wait {
     struct list node; /* in the worker's list for this task */
     struct call *call;
     struct str task_id; /* owned; the client chose it, so it may hold NUL */
+    struct task *task;  /* as it was read; or NULL */
     struct result_wait_options options;
     struct loop_timer patience;
     uint64_t claimant; /* its number once it carries questions */
@@ -40,6 +41,7 @@ static void drop(struct call *call, void *object)
         free(others);
     }
     call_memory_give(call, (char *)wait->task_id.bytes);
+    task_unref(wait->task);
     input_release(worker, wait->claimant);
     MAGIC_CLEAR(wait);
     call_memory_give(call, wait);
@@ -105,6 +107,18 @@ void result_wait_set_patience(struct call *call, int64_t patience_ms)
 {
     struct result_wait *wait = result_wait_of(call);
     loop_timer_start(&wait->patience, token_clock_bound_ms(call, patience_ms));
+}
+
+void result_wait_keep(struct call *call, struct task *task)
+{
+    struct result_wait *wait = result_wait_of(call);
+    task_unref(wait->task);
+    wait->task = task_ref(task);
+}
+
+const struct task *result_wait_kept(const struct call *call)
+{
+    return result_wait_of(call)->task;
 }
 
 void result_wait_begin(struct call *call, struct str task_id)

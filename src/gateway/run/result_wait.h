@@ -26,6 +26,10 @@ void result_wait_end(struct call *call);
 /* The task has been read. It is this client's and has not ended. From now on a client that accepts
  * SSE gets signs of life. The call is answered at once when the process ends. */
 void result_wait_open(struct call *call);
+/* Keeps the task as it was read, for `timed_out`. */
+void result_wait_keep(struct call *call, struct task *task);
+/* NULL where none is kept. Borrowed. */
+const struct task *result_wait_kept(const struct call *call);
 /* Whether an owner waits for the task on this worker. */
 bool result_wait_exists(struct gateway_worker *worker, const struct task *task);
 /* The newest call of an owner's that waits for it on this worker; NULL without. Borrowed. */
