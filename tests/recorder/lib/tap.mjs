@@ -1,0 +1,58 @@
+// A TCP tap: bytes pass between two ends unchanged, and each piece is kept in the order of its arrival.
+import net from 'node:net';
+import { defer } from '../../integration/lib/lifetime.mjs';
+
+/** All that the taps of one scenario have seen: {lane, connection, from: 'asker' | 'answerer', bytes} or {…, end: true}. */
+export class Journal {
+  constructor() {
+    this.pieces = [];
+    this.connections = 0;
+  }
+
+  add(piece) {
+    this.pieces.push({ ...piece, at: this.pieces.length });
+  }
+}
+
+/** A tap before 127.0.0.1:`port()`; its connections belong to `lane`. Returns its own port. */
+export async function startTap(t, journal, lane, port) {
+  const sockets = new Set();
+  const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (asker) => {
+    const answerer = net.connect({ port: port(), host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+    const connection = ++journal.connections;
+    join(asker, answerer, (more) => journal.add({ lane, connection, from: 'asker', ...more }));
+    join(answerer, asker, (more) => journal.add({ lane, connection, from: 'answerer', ...more }));
+    for (const socket of [asker, answerer]) {
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket));
+    }
+  });
+  await new Promise((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
+  defer(t, () => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return server.address().port;
+}
+
+function join(source, target, keep) {
+  let isOver = false;
+  const over = () => {
+    if (!isOver) keep({ end: true });
+    isOver = true;
+  };
+  source.on('data', (bytes) => {
+    keep({ bytes });
+    if (!target.write(bytes)) source.pause();
+  });
+  target.on('drain', () => source.resume());
+  source.on('end', () => {
+    over();
+    target.end();
+  });
+  source.on('error', () => {
+    over();
+    target.destroy();
+  });
+  source.on('close', over);
+}
