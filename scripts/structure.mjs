@@ -79,9 +79,9 @@ export function circles({ arrows }) {
   );
 }
 
-/** Sets of files that include each other in a circle; x.c and x.h count as one. */
+/** Sets of files that include each other in a circle; x.c, x.h and x_internal.h count as one. */
 export function fileCircles({ units }) {
-  const unit = (file) => file.replace(/\.[ch]$/, '').replace(/^include\/taskgate\//, 'src/');
+  const unit = (file) => file.replace(/(?:_internal|_private)?\.[ch]$/, '').replace(/^include\/taskgate\//, 'src/');
   const arrows = new Map();
   for (const [file, { uses }] of units) {
     const targets = arrows.get(unit(file)) ?? arrows.set(unit(file), new Set()).get(unit(file));
