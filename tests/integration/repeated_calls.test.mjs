@@ -72,6 +72,32 @@ test('after a restart, too, where the store alone knows of the first', async (t)
   assert.equal(upstream.calls.length, 0);
 });
 
+test('an outcome that the client has read as an event goes to no equal call: that is a new one', async (t) => {
+  const { connect, admin } = await stage(t);
+  const client = await connect(kinds.old.client);
+  const told = ({ events }) => events.flatMap(({ events: of }) => of ?? []).find(({ data }) => data.result);
+  const ways = {
+    await_activity: (taskId) => until(async () => {
+      const event = told((await callTool(client, 'await_activity', { timeout_ms: 5000 })).structuredContent);
+      return event?.data.taskId === taskId && event.type === 'task_completed';
+    }, 'the event'),
+    'another answer': async (taskId) => {
+      const { structuredContent } = await callTool(client, 'list_tasks', {});
+      assert.ok(structuredContent.events_since_last_response.some(({ data }) => data.taskId === taskId && data.result));
+    },
+  };
+  const seen = new Set();
+  for (const [how, read] of Object.entries(ways)) {
+    const first = await joined(client, FIRST);
+    assert.deepEqual([first.joined, seen.has(first.proxy_task.task_id)], [false, false], how);
+    seen.add(first.proxy_task.task_id);
+    await admin.approve(first.proxy_task.task_id);
+    await admin.inState(first.proxy_task.task_id, 'completed');
+    await read(first.proxy_task.task_id);
+  }
+  assert.equal((await joined(client, FIRST)).joined, false);
+});
+
 test('a forwarded call that was left is joined by the same request alone', async (t) => {
   const { upstream, admin, connect, held } = await promotionStage(t, { config: { pseudo_tools: { promote: 'wait', only: 'all', wait: '30s', wait_max: '30s' } } });
   const agent = await connect(PLAIN);

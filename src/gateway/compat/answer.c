@@ -6,6 +6,7 @@
 
 #include "inbox/inbox.h"
 #include "input/input_request.h"
+#include "repeated_news.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/lists.h"
@@ -59,23 +60,25 @@ void compat_questions_finish(struct compat_questions *inputs)
 
 /* The events and the open questions that accompany a result: JSON objects, empty when there are
  * none. */
-struct news {
+struct attached {
     struct buffer events, pending;
 };
 
-static void news_init(struct news *news, const struct call *call, bool takes_events,
-                      struct str announced, const struct task *asks)
+static void attached_init(struct attached *news, const struct call *call, bool takes_events,
+                          struct str announced, const struct task *asks)
 {
     char key[CLIENT_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
     struct compat_questions inputs;
     struct buffer events = {0};
-    *news = (struct news){{0}, {0}};
+    *news = (struct attached){{0}, {0}};
     inbox_key_of_call(call, key);
     takes_events = takes_events && !call->is_away; /* else they are told at the session's home */
-    if (takes_events && inbox_take_events(gateway, str_from(key), announced, &events) > 0)
+    if (takes_events && inbox_take_events(gateway, str_from(key), announced, &events) > 0) {
         buffer_append_format(&news->events, "{\"events_since_last_response\":%.*s}",
                              STR_ARGS(buffer_str(&events)));
+        repeated_news_forget_told(call, buffer_str(&events));
+    }
     questions_init(&inputs, call, call, asks);
     if (inputs.elicitations.length > 2 || inputs.samplings.length > 2)
         buffer_append_format(
@@ -86,7 +89,7 @@ static void news_init(struct news *news, const struct call *call, bool takes_eve
     buffer_finish(&events);
 }
 
-static void news_finish(struct news *news)
+static void attached_finish(struct attached *news)
 {
     buffer_finish(&news->events);
     buffer_finish(&news->pending);
@@ -102,7 +105,7 @@ static void append_block(struct buffer *content, struct str text)
     buffer_append_char(content, '}');
 }
 
-static void append_news(struct buffer *content, const struct news *news)
+static void append_attached(struct buffer *content, const struct attached *news)
 {
     append_block(content, buffer_str(&news->events));
     append_block(content, buffer_str(&news->pending));
@@ -120,7 +123,7 @@ static void add_member_of(struct buffer *out, struct str object)
 
 /* Some clients show a model structuredContent alone. Events are told only once, so they stand there
  * too. */
-static void add_structured(struct buffer *out, struct str structured, const struct news *news)
+static void add_structured(struct buffer *out, struct str structured, const struct attached *news)
 {
     if (structured.length == 0)
         return;
@@ -143,38 +146,38 @@ static void forget_creation(const struct call *call, const struct compat_result 
 void compat_write_result(const struct call *call, struct buffer *out,
                          const struct compat_result *result)
 {
-    struct news news = {{0}, {0}};
+    struct attached news = {{0}, {0}};
     struct buffer content;
     buffer_init(&content);
     if (result->is_bare)
         forget_creation(call, result);
     else
-        news_init(&news, call, !result->tells_events, result->announces, result->asks);
+        attached_init(&news, call, !result->tells_events, result->announces, result->asks);
     append_block(&content, result->text);
     append_block(&content, result->json);
-    append_news(&content, &news);
+    append_attached(&content, &news);
     buffer_append_format(out, "{\"content\":[%.*s]", STR_ARGS(buffer_str(&content)));
     add_structured(out, result->structured, &news);
     buffer_append_format(out, ",\"isError\":%s", result->is_error ? "true" : "false");
     if (result->meta.length > 0)
         buffer_append_format(out, ",\"_meta\":%.*s", STR_ARGS(result->meta));
     buffer_append_char(out, '}');
-    news_finish(&news);
+    attached_finish(&news);
     buffer_finish(&content);
 }
 
 void compat_write_around(const struct call *call, struct buffer *out, struct str result)
 {
-    struct news news;
+    struct attached news;
     struct buffer blocks;
     buffer_init(&blocks);
-    news_init(&news, call, true, STR_EMPTY, NULL);
-    append_news(&blocks, &news);
+    attached_init(&news, call, true, STR_EMPTY, NULL);
+    append_attached(&blocks, &news);
     if (blocks.length > 0 && json_type(result) == JSON_OBJECT)
         mcp_list_append(out, result, "content", buffer_str(&blocks));
     else
         buffer_append(out, result);
-    news_finish(&news);
+    attached_finish(&news);
     buffer_finish(&blocks);
 }
 

@@ -7,6 +7,7 @@
 #include "call/token_clock.h"
 #include "inbox/inbox.h"
 #include "inbox/task_summary.h"
+#include "repeated_news.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -73,6 +74,7 @@ static void write_events(const struct call *call, struct buffer *out)
         buffer_append_text(out, "{\"server\":");
         buffer_append_json_string(out, str_from(call->source->id));
         buffer_append_format(out, ",\"events\":%.*s}", STR_ARGS(buffer_str(&events)));
+        repeated_news_forget_told(call, buffer_str(&events));
     }
     buffer_append_char(out, ']');
     buffer_finish(&events);

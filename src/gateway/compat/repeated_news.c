@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "call/client_profile.h"
 #include "inbox/inbox.h"
@@ -43,12 +44,25 @@ void repeated_news_send_end(struct gateway_worker *worker, const struct repeated
     send(worker, join, "");
 }
 
-void repeated_news_forget(struct call *call, const char *id)
+void repeated_news_forget(const struct call *call, const char *id)
 {
     char key[CLIENT_KEY_BYTES], digest[DIGEST_HEX_BYTES];
     client_key_of_owner(call, key);
     if (repeated_call_forget_task(call->worker->gateway, str_from(key), id, digest))
         repeated_news_send_end(call->worker, &(struct repeated_call){str_from(key), digest, id});
+}
+
+void repeated_news_forget_told(const struct call *call, struct str events)
+{
+    size_t position = 0;
+    struct str event;
+    while (json_next_element(events, &position, &event)) {
+        struct str data = json_member(event, "data");
+        char *id = json_string_text(json_member(data, "taskId"), NULL);
+        if (id && json_member(data, "result").length > 0)
+            repeated_news_forget(call, id);
+        free(id);
+    }
 }
 
 /* The table is all workers'. */

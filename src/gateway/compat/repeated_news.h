@@ -13,7 +13,9 @@ void repeated_news_send(struct gateway_worker *worker, const struct repeated_cal
 /* Of repeated_call_leave(). */
 void repeated_news_send_left(struct gateway_worker *worker, const struct repeated_call *join);
 /* The client has got the outcome of its task: the same call is a new one. */
-void repeated_news_forget(struct call *call, const char *id);
+void repeated_news_forget(const struct call *call, const char *id);
+/* The same of each task whose result is in these events of inbox_take_events(). */
+void repeated_news_forget_told(const struct call *call, struct str events);
 /* It is so no more. */
 void repeated_news_send_end(struct gateway_worker *worker, const struct repeated_call *join);
 void repeated_news_take(struct gateway_worker *worker, const struct news *news);
