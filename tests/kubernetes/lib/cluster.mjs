@@ -1,5 +1,5 @@
 // Decides on which Kubernetes the manifests are tried, and starts it: an API server with etcd, of the folder $KUBE_BIN or
-// of the PATH. Nothing runs a pod there: admission and validation are the real ones.
+// of the PATH. By itself it runs no pod: admission and validation are the real ones. node.mjs adds a node to it.
 import { spawn, spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import path from 'node:path';
 const START_MS = 180_000;
 const TOKEN = 'a-token-of-the-tests-alone';
 
-function find(program) {
+export function find(program) {
   const folders = [process.env.KUBE_BIN, ...(process.env.PATH ?? '').split(':')].filter(Boolean);
   return folders.map((folder) => path.join(folder, program)).find((file) => existsSync(file));
 }
@@ -25,7 +25,7 @@ export function place() {
   return { name: `API server, ${stdout.trim()}`, programs };
 }
 
-async function freePort() {
+export async function freePort() {
   const probe = net.createServer();
   await new Promise((resolve) => probe.listen(0, '127.0.0.1', resolve));
   const { port } = probe.address();
@@ -33,18 +33,18 @@ async function freePort() {
   return port;
 }
 
-function start(program, words, cwd) {
-  const child = spawn(program, words, { cwd, stdio: ['ignore', 'ignore', 'pipe'] });
+export function start(program, words, cwd, options) {
+  const child = spawn(program, words, { cwd, stdio: ['ignore', 'ignore', 'pipe'], ...options });
   const process = { child, log: '' };
-  child.stderr.on('data', (bytes) => (process.log = (process.log + bytes).slice(-20_000)));
+  child.stderr?.on('data', (bytes) => (process.log = (process.log + bytes).slice(-20_000)));
   process.ended = new Promise((resolve) => child.on('close', resolve));
   return process;
 }
 
 /** For kubectl and helm. */
-function writeAccess(folder, port) {
+function writeAccess(folder, address, port) {
   const file = path.join(folder, 'kubeconfig');
-  const cluster = { server: `https://127.0.0.1:${port}`, 'certificate-authority': path.join(folder, 'certificates/apiserver.crt') };
+  const cluster = { server: `https://${address}:${port}`, 'certificate-authority': path.join(folder, 'certificates/apiserver.crt') };
   const access = {
     apiVersion: 'v1',
     kind: 'Config',
@@ -57,8 +57,11 @@ function writeAccess(folder, port) {
   return file;
 }
 
-/** An API server of its own: ask(method, path, body) → {status, warnings, body}; kubeconfig; stop(). */
-export async function startServer({ programs }) {
+/**
+ * An API server of its own: ask(method, path, body) → {status, warnings, body}; kubeconfig; folder; stop(). With
+ * `controllers` there will be some: accounts exist then.
+ */
+export async function startServer({ programs }, { address = '127.0.0.1', controllers = false } = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), 'taskgate-kubernetes-'));
   const [client, peer, secure] = [await freePort(), await freePort(), await freePort()];
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } });
@@ -67,17 +70,18 @@ export async function startServer({ programs }) {
   writeFileSync(path.join(folder, 'tokens.csv'), `${TOKEN},tester,tester,system:masters\n`, { mode: 0o600 });
   const own = `http://127.0.0.1:${client}`;
   const etcd = start(programs.etcd, ['--data-dir', 'etcd', '--listen-client-urls', own, '--advertise-client-urls', own, '--listen-peer-urls', `http://127.0.0.1:${peer}`], folder);
-  // No controller makes the accounts that the plugin ServiceAccount looks for.
   const server = start(
     programs['kube-apiserver'],
     [
       `--etcd-servers=${own}`,
-      '--bind-address=127.0.0.1',
+      `--bind-address=${address}`,
       `--secure-port=${secure}`,
       '--cert-dir=certificates',
       '--token-auth-file=tokens.csv',
       '--authorization-mode=RBAC',
-      '--disable-admission-plugins=ServiceAccount',
+      // It looks for accounts, which a controller makes.
+      ...(controllers ? [] : ['--disable-admission-plugins=ServiceAccount']),
+      '--kubelet-preferred-address-types=InternalIP',
       '--service-cluster-ip-range=10.0.0.0/24',
       '--service-account-issuer=https://kubernetes.default.svc',
       '--service-account-key-file=account.pub',
@@ -96,7 +100,7 @@ export async function startServer({ programs }) {
     new Promise((resolve, reject) => {
       const ca = readFileSync(path.join(folder, 'certificates/apiserver.crt'));
       const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
-      const request = https.request({ host: '127.0.0.1', port: secure, method, path: where, headers, ca }, (response) => {
+      const request = https.request({ host: address, port: secure, method, path: where, headers, ca }, (response) => {
         let text = '';
         response.on('data', (bytes) => (text += bytes));
         response.on('end', () => resolve({ status: response.statusCode, warnings: response.headers.warning ?? '', body: text }));
@@ -106,7 +110,7 @@ export async function startServer({ programs }) {
   const deadline = Date.now() + START_MS;
   for (;;) {
     const answer = await ask('GET', '/readyz').catch((error) => ({ status: 0, body: String(error) }));
-    if (answer.status === 200) return { ask, stop, kubeconfig: writeAccess(folder, secure) };
+    if (answer.status === 200) return { ask, stop, folder, kubeconfig: writeAccess(folder, address, secure) };
     const exited = [etcd, server].find(({ child }) => child.exitCode !== null);
     if (exited || Date.now() > deadline) {
       await stop();

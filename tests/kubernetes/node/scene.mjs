@@ -1,0 +1,25 @@
+// What the tests on a node share: a namespace with a volume, the token of alice, and a server on the machine.
+import { AdminClient } from '../../integration/lib/admin.mjs';
+import { connectedRaw } from '../../integration/lib/client.mjs';
+import { startUpstream } from '../../integration/lib/upstream.mjs';
+import { IMAGE } from '../lib/node.mjs';
+
+/** The labels of the gateway's pods. */
+export const GATEWAY = 'app.kubernetes.io/name=taskgate';
+export const TOKEN = 'a-token-of-alice-alone';
+
+export const OPERATORS = { existingSecret: 'taskgate-operators', people: [{ name: 'alice', roles: ['approver', 'auditor'] }] };
+export const GOVERNANCE = { defaults: { action: 'approve' }, rules: [{ match: 'read', action: 'forward' }] };
+
+export const mcp = ({ address }) => `http://${address}:7467/mcp`;
+export const admin = ({ address }) => new AdminClient(`http://${address}:7469`, TOKEN);
+
+/** A namespace with the Secret of the operators, and values of the chart for a gateway before a server on the machine. */
+export async function scene(t, { node }, name, options) {
+  const upstream = await startUpstream(t, { address: node.outside, ...options });
+  const ns = await node.namespace(t, name);
+  await ns.secret('taskgate-operators', { alice: TOKEN });
+  const volume = await ns.volume('gate');
+  const values = { ...IMAGE, operators: OPERATORS, config: { sources: [{ id: 'main', kind: 'mcp', url: upstream.url }], governance: GOVERNANCE } };
+  return { ns, upstream, volume, values, admin, client: (pod, more) => connectedRaw(t, mcp(pod), more) };
+}
