@@ -6,6 +6,7 @@ import { may, whyNot } from './votes.js';
 
 const NOUNS = { reject: 'rejection', withdraw: 'withdrawal' };
 const AT_ONCE = 8; // tasks that are read together
+const MOST_ITEMS = 10_000; // of one request
 const DONE = { approve: 'approved', reject: 'rejected' };
 
 /* The API's code for one of many, in words for a person. */
@@ -134,20 +135,25 @@ export class Decisions {
 
   async many(rows, tasks, verb, reason) {
     for (const row of rows) row.setBusy(true);
-    let failed = 0;
+    const counts = { done: 0, failed: 0 };
     try {
-      const results = await decideMany(tasks, verb, reason);
-      for (const [at, { status, code }] of results.entries()) {
-        rows[at].setBusy(false);
-        if (status < 300) continue;
-        failed += 1;
-        rows[at].setProblem(`Not done: ${CODES[code] ?? `the gateway answered ${status}.`}`);
+      for (let at = 0; at < rows.length; at += MOST_ITEMS) {
+        const results = await decideMany(tasks.slice(at, at + MOST_ITEMS), verb, reason);
+        for (const [place, result] of results.entries()) this.take(rows[at + place], result, counts);
       }
       this.host.done();
-      this.host.announce(`${plural(results.length - failed, 'call')} ${DONE[verb]}${failed > 0 ? `, ${failed} not` : ''}`);
     } catch (error) {
       for (const row of rows) row.setBusy(false);
-      this.explain(rows[0], verb, error);
+      this.explain(rows[counts.done + counts.failed], verb, error);
     }
   }
 }
+    const { done, failed } = counts;
+    if (done + failed > 0) this.host.announce(`${plural(done, 'call')} ${DONE[verb]}${failed > 0 ? `, ${failed} not` : ''}`);
+  }
+
+  /* The gateway's word on one call of many. */
+  take(row, { status, code }, counts) {
+    row.setBusy(false);
+    counts[status < 300 ? 'done' : 'failed'] += 1;
+    if (status >= 300) row.setProblem(`Not done: ${CODES[code] ?? `the gateway answered ${status}.`}`);

@@ -62,6 +62,34 @@ test('an agent with hundreds of calls is one line; some are approved, all are re
   assert.match(await page.title(), /^taskgate/);
 });
 
+test('more calls than one request may decide are rejected in parts, and the count afterwards is true', { skip, timeout: 300_000 }, async (t) => {
+  const MANY = 10_002;
+  const { gateway, admin, connect } = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m'), upstream: { tools: [tool('restart'), tool('pay')] }, config: { limits: { pending_per_principal: MANY + 1, pending_total: 2 * MANY } } });
+  const client = await connect();
+  const create = (name, args) => client.createTask(name, args, { ttl: 3_600_000 });
+  for (let i = 0; i < MANY; i += 100) await Promise.all(Array.from({ length: Math.min(100, MANY - i) }, (_, j) => create('restart', { n: i + j })));
+  const { taskId: other } = await create('pay', { sum: 1 });
+  const page = await openPage(t, gateway.adminUrl, { viewport: { width: 1280, height: 900 } });
+  page.setDefaultTimeout(120_000);
+  await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  const stack = page.locator('#pending > li[data-stack]');
+  await stack.getByText('restart × 10,002').waitFor();
+  const sent = [];
+  page.on('request', (request) => request.method() === 'POST' && sent.push(request.postDataJSON().items.length));
+  await stack.locator('.line > .more').click();
+  await stack.getByRole('button', { name: /^Reject all 10,002…/ }).click();
+  await page.locator('#decide[open]').getByText('Reject: 10,002 calls').waitFor();
+  await page.locator('#dialog-list').getByText('and 9,802 more calls').waitFor();
+  await page.locator('#dialog-reason').fill('too many');
+  await page.locator('#dialog-confirm').click();
+  await page.waitForFunction(() => document.querySelector('#announcer').textContent === '10,002 calls rejected');
+  assert.deepEqual(sent, [10_000, 2]);
+  const { waiting, rows } = (await admin.get('/api/v1/inbox')).json;
+  assert.deepEqual([waiting, rows.map(({ id }) => id)], [1, [other]]);
+  await until(async () => (await page.locator('#pending-count').textContent()) === '1', 'the count', { deadline: 120_000 });
+  assert.equal((await admin.list({ state: 'rejected', limit: 1 })).tasks[0].reason, 'too many');
+});
+
 test('a marked value has its words in the line of a call and of a stack, and in the table of the stack', { skip }, async (t) => {
   const rules = [{ match: 'drop', action: 'approve', show: { summary: 'Drops {db}' } }, ['*', 'approve']];
   const { gateway, connect } = await scene(t, { rules, approval: workflow('30m'), upstream: { tools: ['drop', 'read', 'copy', 'p\u0430y', ...'abcdef'].map((name) => tool(name)) } });
