@@ -132,7 +132,7 @@ export class Inbox {
   /* ---- counts ---- */
 
   knownOf(key) {
-    return [...this.rows.values()].filter((row) => row.task.stack === key).sort((a, b) => bySoonest(a.task, b.task));
+    return [...this.rows.values()].filter((row) => row.task.stack === key && this.accepts(row.task)).sort((a, b) => bySoonest(a.task, b.task));
   }
 
   /* A call that is not known may be a new one, or one of a stack whose other calls were not asked for. */
@@ -156,6 +156,7 @@ export class Inbox {
   /** A page of the calls of a stack, as far as the search wants them. `task`: one of them. */
   pageOf({ stack, source, tool, workflow }, more) {
     return inboxPage({ stack, source, tool, workflow, ...filter.inboxParameters(), ...more });
+  /* Those of a stack that are known, and asked for. */
   }
 
   /** A stack for the API. With these the gateway reads no others than they have. */
