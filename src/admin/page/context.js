@@ -86,13 +86,25 @@ function putDefinition(box, { definitionChanged, toolDescription, toolAnnotation
   box.querySelector('.note').textContent = changes.length === 0 ? 'Its schema or its title has changed.' : '';
 }
 
+function putAgentSays(box, task) {
+  box.hidden = !task.reasonOfAgent;
+  putText(box.querySelector('.reason-of-agent'), task.reasonOfAgent);
+  addMark(box.querySelector('.reason-of-agent'), task, 'taskgate_reason');
+}
+
+/** The words of the agent, as in the card; none where it says nothing. */
+export function agentSays(task) {
+  if (!task.reasonOfAgent) return [];
+  const box = document.getElementById('detail').content.querySelector('.agent-says').cloneNode(true);
+  putAgentSays(box, task);
+  return [box];
+}
+
 /** Fills the box with the sentence of the rule and the words of the server. */
 export function putContext(part, task) {
   part('.summary').hidden = !task.summary;
   putText(part('.summary'), task.summary);
-  part('.agent-says').hidden = !task.reasonOfAgent;
-  putText(part('.reason-of-agent'), task.reasonOfAgent);
-  addMark(part('.reason-of-agent'), task, 'taskgate_reason');
+  putAgentSays(part('.agent-says'), task);
   part('.unlisted').hidden = task.listed !== false;
   const annotations = task.toolAnnotations instanceof JsonObject ? task.toolAnnotations : null;
   part('.server-says').hidden = !task.toolDescription && !annotations;

@@ -1,5 +1,6 @@
 // The dialog before a decision: what is decided, the reason, and a check where much is at stake.
 import { briefOf } from './brief.js';
+import { agentSays } from './context.js';
 import { JsonNumber, JsonObject, jsonPieces } from './json.js';
 import { addMark, notesOf } from './marks.js';
 import { askerText, make, plural, putPieces, putText, shortened, timeText, visibleText } from './text.js';
@@ -29,7 +30,7 @@ function moreOf(task) {
 function askerOf(task) {
   const asker = make('p', 'hint', `Asked by ${askerText(task)}`);
   addMark(asker, task, 'principal');
-  return asker;
+  return [asker, ...agentSays(task)];
 }
 
 function partOf(value, task, marked, top, name) {
@@ -40,7 +41,8 @@ function partOf(value, task, marked, top, name) {
   return part;
 }
 
-const keyOf = (task) => task.digest ?? (task.stack && task.requestDigest ? `${task.stack} ${task.requestDigest}` : task.id);
+/* The agent's reason is not in the digest of its request. */
+const keyOf = (task) => [task.digest ?? (task.stack && task.requestDigest ? `${task.stack} ${task.requestDigest}` : task.id), task.reasonOfAgent].join(' ');
 
 /* Each call whole; those that are alike once. */
 function listed(tasks, verb) {
@@ -52,7 +54,7 @@ function listed(tasks, verb) {
     item.append(make('strong', 'tool', task.tool), make('span', 'times', count > 1 ? ` × ${count}` : ''));
     addMark(item, task, 'tool');
     if (task.summary) item.append(make('p', 'brief', task.summary));
-    item.append(askerOf(task));
+    item.append(...askerOf(task));
     if (task.hasWhole) item.append(partOf(task.arguments, task, task.highlight, '', `the arguments of ${shortened(visibleText(task.tool), 64)}`), ...moreOf(task));
     else item.append(make('p', 'hint', briefOf(task)));
     return item;
@@ -101,6 +103,7 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   byId('dialog-list').replaceChildren(...(tasks.length === 1 ? [] : listed(tasks, verb)));
   byId('dialog-asker').textContent = tasks.length === 1 ? [visibleText(first.summary ?? ''), `Asked by ${askerText(first)}`].filter(Boolean).join(' · ') : '';
   if (tasks.length === 1) for (const where of ['tool', 'principal']) addMark(byId('dialog-asker'), first, where);
+  byId('dialog-agent').replaceChildren(...(tasks.length === 1 ? agentSays(first) : []));
   byId('dialog-arguments').hidden = tasks.length > 1;
   if (tasks.length === 1) {
     putPieces(byId('dialog-arguments'), jsonPieces(first.arguments, first.redactFields, first.highlight, false, notesOf(first)));
@@ -183,9 +186,7 @@ export function askReason(title, text, button) {
   isRefused = false;
   putText(byId('dialog-title'), title);
   byId('dialog-asker').textContent = text;
-  byId('dialog-list').replaceChildren();
-  byId('dialog-more').replaceChildren();
-  byId('dialog-arguments').replaceChildren();
+  for (const id of ['dialog-list', 'dialog-agent', 'dialog-more', 'dialog-arguments']) byId(id).replaceChildren();
   for (const id of ['dialog-arguments', 'dialog-left-out', 'dialog-emergency']) byId(id).hidden = true;
   byId('dialog-confirm').textContent = button;
   byId('dialog-confirm').className = 'danger';

@@ -88,6 +88,32 @@ test('after the decision: what became of the call, its first words, and a button
   assert.deepEqual(await violations(page), []);
 });
 
+test('the reason of the agent is in each dialog, as its own words; calls that differ in it alone are each listed', { skip }, async (t) => {
+  const { page, client, row } = await stage(t);
+  const ask = async (taskgate_reason) => (await client.createTask('drop_table', { database: 'crm', ...(taskgate_reason ? { taskgate_reason } : {}) })).taskId;
+  const ids = [await ask('Ada <b>has</b> asked for it\u202e'), await ask('It is in the way'), await ask()];
+  const stack = page.locator('#pending > li[data-stack]');
+  await stack.getByText('drop_table × 3').waitFor();
+  await stack.locator('.line > .more').click();
+  await stack.locator(`[data-call="${ids[0]}"] button`).click();
+  const dialog = page.locator('#decide');
+  for (const key of ['a', 'r']) {
+    await row(ids[0]).focus();
+    await page.keyboard.press(key);
+    await page.locator('#decide[open]').waitFor();
+    assert.deepEqual((await dialog.locator('.agent-says:visible').innerText()).split(/\n+/), ['Why the agent calls', 'its own words, which nobody has verified', 'Ada <b>has</b> asked for it\\u202e characters that change the order of letters']);
+    const tops = await dialog.locator('.agent-says, #dialog-arguments').evaluateAll((all) => all.map((element) => element.getBoundingClientRect().bottom));
+    assert.ok(tops[0] <= tops[1], 'before the arguments');
+    assert.deepEqual(await violations(page), []);
+    await picture(page, `agent-says-${key}`);
+    await page.keyboard.press('Escape');
+  }
+  await stack.getByRole('button', { name: /^Reject all 3…/ }).click();
+  await dialog.getByText('Reject: 3 calls').waitFor();
+  assert.deepEqual(await page.locator('#dialog-list > li').evaluateAll((items) => items.map((item) => item.querySelector('.reason-of-agent')?.textContent)), ['Ada <b>has</b> asked for it\\u202e characters that change the order of letters', 'It is in the way', undefined]);
+  await picture(page, 'agent-says-many');
+});
+
 test('high risk: approved only by who types the name of the tool; rejected without', { skip }, async (t) => {
   const { admin, page, client, row } = await stage(t);
   const call = async () => (await client.createTask('drop_table', { database: 'crm', table: { name: 'people' } })).taskId;
