@@ -5,7 +5,7 @@ import { JsonNumber, JsonObject, jsonPieces } from './json.js';
 import { addMark, notesOf } from './marks.js';
 import { askerText, make, plural, putPieces, putText, shortened, timeText, visibleText } from './text.js';
 import { PART_NAMES, Seen, endOf, putKeepingRoom } from './seen.js';
-import { needsReason, outcomeOf } from './votes.js';
+import { isPending, needsReason, outcomeOf } from './votes.js';
 
 const byId = (id) => document.getElementById(id);
 
@@ -168,7 +168,9 @@ export function askDecision(tasks, verb, options = {}) {
   askName(name, label);
   const check = () => byId('dialog-typed').setCustomValidity(byId('dialog-typed').value.trim() === name ? '' : `Type ${visibleText(name)}`);
   if (name) check();
-  return open(byId(name ? 'dialog-typed' : 'dialog-reason'), check, verb !== 'reject');
+  const answer = open(byId(name ? 'dialog-typed' : 'dialog-reason'), check, verb !== 'reject');
+  for (const task of tasks) if (!isPending(task)) dialogEnds(task); // while it was read
+  return answer;
 }
 
 function askName(name, label = '') {
