@@ -123,6 +123,7 @@ function fill(tasks, verb, { reason = '', leftOut = 0 }) {
   byId('dialog-reason-hint').textContent = isRequired ? '(required, kept with the decision)' : '(optional, kept with the decision)';
 }
 
+let end; // closes the open dialog, with a decision or without
 let isRefused = false; // the open dialog does not show what it is about
 let waiting = null; // ids of the calls of the open dialog that still wait; null without one
 
@@ -145,15 +146,16 @@ const seen = new Seen(() => {
 function open(first, check, mustSee) {
   const dialog = byId('decide');
   const from = document.activeElement;
-  dialog.returnValue = '';
   dialog.showModal();
   first.focus();
   seen.watch(...(mustSee ? [dialog] : []));
   return new Promise((resolve) => {
     byId('dialog-typed').oninput = check;
-    dialog.onclose = () => {
+    end = (isYes) => {
+      end = undefined;
+      dialog.close();
       if (from?.isConnected) from.focus({ preventScroll: true });
-      resolve(dialog.returnValue === 'yes' ? { reason: byId('dialog-reason').value.trim(), typed: byId('dialog-typed').value.trim() } : null);
+      resolve(isYes ? { reason: byId('dialog-reason').value.trim(), typed: byId('dialog-typed').value.trim() } : null);
     };
   });
 }
@@ -201,6 +203,9 @@ export function askReason(title, text, button) {
 
 byId('decide-form').addEventListener('submit', (event) => {
   event.preventDefault(); // form-action 'none' would stop method=dialog in some browsers
-  byId('decide').close('yes');
+  end?.(true);
 });
-byId('dialog-cancel').addEventListener('click', () => byId('decide').close(''));
+// Not the event "close" alone: it comes later, and keys before it are already about what is shown then.
+byId('dialog-cancel').addEventListener('click', () => end?.(false));
+byId('decide').addEventListener('cancel', () => end?.(false));
+byId('decide').addEventListener('close', () => byId('decide').open || end?.(false));

@@ -281,6 +281,7 @@ listenToKeys({
 function showSignIn(problem = '') {
   connection?.abort();
   connection = null;
+  for (const dialog of document.querySelectorAll('dialog[open]')) dialog.close();
   rows.clear();
   inbox.clear();
   past.clear();

@@ -35,9 +35,6 @@ export function outliveNetworkChanges(page) {
 /** The answer to the decision that this page sent has come: until then the page drops every key. */
 export const answered = (page) => page.waitForFunction(() => document.querySelector('[data-task-id][aria-busy="true"]') === null);
 
-/** The event of a dialog that was closed has come, which is after the focus is back: until then the page drops every key. */
-export const closed = (page) => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
-
 /**
  * A new page with the options of a browser context. At the end of the test it must have been free of
  * errors, and must have asked nobody but `origin` for anything.

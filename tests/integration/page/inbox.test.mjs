@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { picture, violations } from '../lib/axe.mjs';
-import { answered, closed, noBrowser as skip, openPage } from '../lib/browser.mjs';
+import { answered, noBrowser as skip, openPage } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
@@ -187,7 +187,6 @@ test('by keys alone: down, up, open, approve with a reason, reject, help', { ski
   await page.keyboard.press('Escape');
   assert.equal((await admin.task(second)).state, 'pending');
   assert.equal(await focusedTask(page), second);
-  await closed(page);
   await page.keyboard.press('r');
   await dialog.waitFor();
   await page.keyboard.press('Enter');
