@@ -26,7 +26,7 @@ const CODES = {
 const shownOf = (row, verb) => (verb === 'approve' ? row.detail?.edit.edited : undefined) ?? row.task;
 
 export class Decisions {
-  /** `changed(task)` shows a task; `refused(error)` ends the session; `announce(text)`; `done()` after a selection. */
+  /** `changed(task)` shows a task; `refused(error)` ends the session; `announce(text)`; `setProblem(text)` for the list as a whole; `done()` after a selection. */
   constructor(host) {
     this.host = host;
     this.asking = 0; // from a press to the answer of the gateway
@@ -63,11 +63,13 @@ export class Decisions {
   /** A key, or a button over several rows: always with the dialog. `rows` may be on their way. */
   ask(rows, verb) {
     return this.counted(async () => {
+      let known = [];
       try {
-        await this.asked(await rows, verb);
+        known = await rows;
+        await this.asked(known, verb);
       } catch (error) {
         if (error instanceof ApiError && error.status === 401) this.host.refused(error);
-        else this.host.announce(`Not done: ${error.message}`);
+        else (known[0] ?? this.host).setProblem(`Not done: ${error.message}`);
       }
     });
   }
@@ -102,12 +104,13 @@ export class Decisions {
     if ((isEmergency || verb === 'approve') && !shown.hasWhole) return row.setProblem('Not done: the request was not read whole.');
     row.element?.focus({ preventScroll: true }); // the button is about to be disabled, and to leave
     row.setBusy(true);
+    const { given } = row;
     try {
       const grant = verb === 'approve' ? row.detail?.grant : undefined;
       const task = await decide(shown, isEmergency ? 'approve' : verb, reason, { ...(isEmergency ? { emergency: true } : {}), ...(typed ? { typed } : {}), ...(grant ? { grant } : {}) }, verb === 'approve' ? row.detail?.edit.text : undefined);
       row.setBusy(false);
-      // The stream may already have brought a later state than the answer.
-      if (row.isPending) this.host.changed(task);
+      // The stream brings the same, and may already have brought a later state than the answer.
+      if (row.given === given) this.host.changed(task);
     } catch (error) {
       row.setBusy(false);
       this.explain(row, verb, error);
@@ -146,8 +149,6 @@ export class Decisions {
       for (const row of rows) row.setBusy(false);
       this.explain(rows[counts.done + counts.failed], verb, error);
     }
-  }
-}
     const { done, failed } = counts;
     if (done + failed > 0) this.host.announce(`${plural(done, 'call')} ${DONE[verb]}${failed > 0 ? `, ${failed} not` : ''}`);
   }
@@ -157,3 +158,5 @@ export class Decisions {
     row.setBusy(false);
     counts[status < 300 ? 'done' : 'failed'] += 1;
     if (status >= 300) row.setProblem(`Not done: ${CODES[code] ?? `the gateway answered ${status}.`}`);
+  }
+}

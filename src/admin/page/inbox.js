@@ -5,6 +5,7 @@ import { filter } from './filter.js';
 import { Presence } from './presence.js';
 import { Recount } from './recount.js';
 import { Stack } from './stack.js';
+import { putText } from './text.js';
 import { bySoonest } from './votes.js';
 
 // So many calls are shown whole: there is room for them, and nothing to look for.
@@ -19,6 +20,8 @@ const REFRESH_MS = 30; // events are shown together
 const MOST_ENDED = 10_000;
 
 const byId = (id) => document.getElementById(id);
+/** What is wrong with the list as a whole; a row and a stack have the same for themselves. */
+export const WHOLE = { setProblem: (text) => putText(byId('pending-problem'), text) };
 
 function hold(element) {
   element.style.height = `${element.getBoundingClientRect().height}px`;
@@ -61,6 +64,7 @@ export class Inbox {
 
   clear() {
     this.question = Symbol(); // an answer that is on its way is to somebody who has gone
+    WHOLE.setProblem('');
     this.rows.clear();
     this.found.clear();
     this.recount.clear();
@@ -92,6 +96,7 @@ export class Inbox {
   }
 
   adopt({ rows, waiting, matching, nextCursor }) {
+    WHOLE.setProblem('');
     this.counts = new Map();
     this.ended = new Set();
     this.found = new Set(rows.map(({ id }) => id));
@@ -108,20 +113,40 @@ export class Inbox {
   /** The search or a filter has changed: shows what is known to fit, until search() has asked. */
   narrow() {
     this.question = Symbol();
+    WHOLE.setProblem('');
     this.found.clear();
     this.arrange();
   }
 
   /** Asks for what the search and the filters want. The answer to an older question is not used. */
-  async search() {
-    const page = await this.recount.firstPage();
-    if (!page) return;
-    const { ended } = this;
-    this.adopt(page);
-    this.ended = ended;
-    this.rows = new Map(page.rows.filter(({ id }) => !ended.has(id)).map((task) => [task.id, this.rowOf(task)]));
-    this.tidy();
-    for (const stack of this.stacks.values()) if (stack.isOpen) this.load(stack);
+  search() {
+    return this.attempt(WHOLE, () => this.recount.firstPage((page) => {
+      const { ended } = this;
+      this.adopt(page);
+      this.ended = ended;
+      this.rows = new Map(this.answered(page.rows).map((row) => [row.id, row]));
+      this.tidy();
+      for (const stack of this.stacks.values()) if (stack.isOpen) this.load(stack);
+    }));
+  }
+
+  /* What is shown stays when there is no answer, and `place` says so. */
+  async attempt(place, ask) {
+    const { question } = this;
+    try {
+      await ask();
+      if (this.question === question) place.setProblem('');
+    } catch (error) {
+      if (this.question === question) this.failed(error, place);
+    }
+  }
+
+  /* The rows of an answer. What events have said since its question is newer. */
+  answered(given) {
+    return given.filter(({ id }) => !this.ended.has(id)).map((task) => {
+      const newer = this.recount.stirred.get(task.id);
+      return (newer && this.rows.get(task.id)) ?? this.rowOf(newer ?? task);
+    });
   }
 
   /** Whether a call that is known here is asked for. */
@@ -131,6 +156,7 @@ export class Inbox {
 
   /* ---- counts ---- */
 
+  /* Those of a stack that are known, and asked for. */
   knownOf(key) {
     return [...this.rows.values()].filter((row) => row.task.stack === key && this.accepts(row.task)).sort((a, b) => bySoonest(a.task, b.task));
   }
@@ -156,7 +182,6 @@ export class Inbox {
   /** A page of the calls of a stack, as far as the search wants them. `task`: one of them. */
   pageOf({ stack, source, tool, workflow }, more) {
     return inboxPage({ stack, source, tool, workflow, ...filter.inboxParameters(), ...more });
-  /* Those of a stack that are known, and asked for. */
   }
 
   /** A stack for the API. With these the gateway reads no others than they have. */
@@ -173,14 +198,18 @@ export class Inbox {
 
   /** The calls of a stack that an answer has: the first ones, or all. */
   take(key, given, count, hasMore, isMore = false) {
-    const rows = given.filter(({ id }) => !this.ended.has(id));
+    const rows = this.answered(given);
     const [first] = rows;
     const present = new Set(rows.map(({ id }) => id));
     this.setCount(key, count);
-    for (const { id, task } of isMore ? [] : this.knownOf(key)) if (!present.has(id) && (!hasMore || !first || Date.parse(task.decideBy) < Date.parse(first.decideBy))) this.rows.delete(id);
-    for (const task of rows) {
-      this.rows.set(task.id, this.rowOf(task));
-      this.found.add(task.id);
+    for (const { id, task } of isMore ? [] : this.knownOf(key)) if (!present.has(id) && (!hasMore || !first || Date.parse(task.decideBy) < Date.parse(first.task.decideBy))) this.rows.delete(id);
+    this.know(rows);
+  }
+
+  know(rows) {
+    for (const row of rows) {
+      this.rows.set(row.id, row);
+      this.found.add(row.id);
     }
   }
 
@@ -225,16 +254,13 @@ export class Inbox {
   async load(stack, isMore = false) {
     if (!isMore && stack.rows.length >= Math.min(stack.count, STACK_PAGE)) return;
     const { question } = this;
-    try {
-      const page = await this.recount.during(() => this.pageOf(this.placeOf(stack), { limit: STACK_PAGE, ...(isMore && stack.cursor ? { cursor: stack.cursor } : {}) }));
+    await this.attempt(stack, () => this.recount.during(async () => {
+      const page = await this.pageOf(this.placeOf(stack), { limit: STACK_PAGE, ...(isMore && stack.cursor ? { cursor: stack.cursor } : {}) });
       if (this.question !== question) return;
       if (page.rows.length === 0 && stack.rows.some(({ id }) => !this.ended.has(id))) return void (stack.open(false), await this.search()); // they are of another stack by now
       stack.cursor = page.nextCursor;
       this.takePage(stack.key, page, isMore);
-      this.stacks.get(stack.key)?.setProblem('');
-    } catch (error) {
-      this.failed(error, stack);
-    }
+    }));
   }
 
   showMember(row) {
@@ -432,28 +458,26 @@ export class Inbox {
   }
 
   /** The rest of the first page, which comes behind what is there. */
-  async fill() {
-    if (this.cursor === null || this.rows.size >= PAGE_ROWS) return;
-    if (await this.nextPage(PAGE_ROWS - FIRST_ROWS)) this.arrange();
+  fill() {
+    if (this.cursor !== null && this.rows.size < PAGE_ROWS) this.nextPage(PAGE_ROWS - FIRST_ROWS);
   }
 
-  async showMore() {
+  showMore() {
     this.limit += WINDOW;
-    if (this.cursor === null || (await this.nextPage(PAGE_ROWS))) this.arrange();
+    if (this.cursor === null) this.arrange();
+    else this.nextPage(PAGE_ROWS);
   }
 
-  /* False: the answer is to an older question. */
-  async nextPage(limit) {
+  nextPage(limit) {
     const { question } = this;
-    const page = await this.recount.during(() => inboxPage({ ...filter.inboxParameters(), cursor: this.cursor, limit }));
-    if (this.question !== question) return false;
-    for (const task of page.rows.filter(({ id }) => !this.ended.has(id))) {
-      this.counts.set(task.stack, Math.max(task.count, this.counts.get(task.stack) ?? 0));
-      this.rows.set(task.id, this.rowOf(task));
-      this.found.add(task.id);
-    }
-    [this.waiting, this.matching, this.cursor] = [page.waiting, page.matching, page.nextCursor];
-    return true;
+    return this.attempt(WHOLE, () => this.recount.during(async () => {
+      const page = await inboxPage({ ...filter.inboxParameters(), cursor: this.cursor, limit });
+      if (this.question !== question) return;
+      for (const { stack, count } of page.rows) this.counts.set(stack, Math.max(count, this.counts.get(stack) ?? 0));
+      this.know(this.answered(page.rows));
+      [this.waiting, this.matching, this.cursor] = [page.waiting, page.matching, page.nextCursor];
+      this.arrange();
+    }));
   }
 
   /** Makes sure that a task that waits is in the list, whatever is filtered, folded or far down. */

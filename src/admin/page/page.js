@@ -9,7 +9,7 @@ import { dialogEnds } from './dialog.js';
 import { filter } from './filter.js';
 import { Grants } from './grants.js';
 import { History } from './history.js';
-import { Inbox } from './inbox.js';
+import { Inbox, WHOLE } from './inbox.js';
 import { listenToKeys } from './keyboard.js';
 import { announce, notify, showWaiting, stopNotifying } from './notice.js';
 import { Row } from './row.js';
@@ -65,7 +65,7 @@ const inbox = new Inbox(byId('pending'), {
   picked: () => selection.show(),
   pickedRow: (row, isPicked, isRange) => selection.pick(row, isPicked, isRange),
   decide: (stack, verb) => decideStack(stack, verb),
-  failed: (error, stack) => (error.status === 401 ? refuse(error) : stack.setProblem(error.message)),
+  failed: (error, place) => (error.status === 401 ? refuse(error) : place.setProblem(error.message)),
 });
 
 /* The known ones in the order of the list, those of a stack in its place. */
@@ -75,7 +75,7 @@ const waitingRows = () =>
     .filter((row) => row?.isPending);
 
 /* A call that only a rejection of all is about has no row. */
-const subjectOf = (task) => rows.get(task.id) ?? { task, id: task.id, isPending: true, setBusy() {}, setProblem() {} };
+const subjectOf = (task) => rows.get(task.id) ?? { task, id: task.id, isPending: true, setBusy() {}, ...WHOLE };
 
 const everyOf = async (parameters) => (await everyCall({ ...parameters, ...filter.inboxParameters() })).filter((task) => filter.accepts(task, true)).map(subjectOf);
 
@@ -94,7 +94,7 @@ function decideStack(stack, verb) {
   decisions.ask(isAll ? everyOf(inbox.placeOf(stack)) : picked.length > 0 ? picked : inbox.load(stack).then(() => stack.rows), verb);
 }
 
-const decisions = new Decisions({ changed, refused: refuse, announce, done: () => (selection.clear(), inbox.refreshStacks()) });
+const decisions = new Decisions({ changed, refused: refuse, announce, ...WHOLE, done: () => (selection.clear(), inbox.refreshStacks()) });
 
 let mayRevoke = false;
 const definitions = new Definitions(byId('definitions'), { mayAccept: () => mayRevoke, refused: refuse, announce });
@@ -107,7 +107,7 @@ function loaded(who, pending, decided) {
   const present = new Set([...pending.rows, ...decided.tasks].map((task) => task.id));
   for (const [id, row] of rows) if (!present.has(id) && !past.rows.has(id) && !inbox.isMember(row)) (row.element.remove(), rows.delete(id));
   inbox.replace(pending, decided.tasks);
-  inbox.fill().catch(() => {}); // a lost connection asks again for all
+  inbox.fill();
   past.replace({ ...decided, tasks: decided.tasks.filter((task) => !inbox.lingering.has(task.id)) });
   showCounts();
   showLink('live', 'Live');

@@ -10,7 +10,7 @@ export class Recount {
   constructor(inbox) {
     this.inbox = inbox;
     this.tasks = new Map(); // key of a stack -> one of its calls
-    this.stirred = new Map(); // the same, of those with events while questions are under way
+    this.stirred = new Map(); // id -> a call as an event has said it while questions are under way
     this.asking = 0; // questions that are under way
     this.changes = 0; // events
   }
@@ -24,10 +24,10 @@ export class Recount {
   /** An answer that is on its way may not know of this event. */
   stir(task) {
     this.changes += 1;
-    if (this.asking > 0) this.stirred.set(task.stack, task);
+    if (this.asking > 0) this.stirred.set(task.id, task);
   }
 
-  /** Waits for answers of the inbox. The stacks that events stir meanwhile are counted anew. */
+  /** While `ask` waits for answers of the inbox, and takes them. The stacks that events stir meanwhile are counted anew. */
   async during(ask) {
     this.asking += 1;
     try {
@@ -38,8 +38,8 @@ export class Recount {
     }
   }
 
-  /** The first page of all, of after the last event if these leave time for it; undefined once the question is another. */
-  firstPage() {
+  /** The first page of all for `take`, of after the last event if these leave time for it; not once the question is another. */
+  firstPage(take) {
     return this.during(async () => {
       const { question } = this.inbox;
       let page;
@@ -47,7 +47,7 @@ export class Recount {
         before = this.changes;
         page = await inboxPage(filter.inboxParameters());
       }
-      return this.inbox.question === question ? page : undefined;
+      if (this.inbox.question === question) take(page);
     });
   }
 
