@@ -186,7 +186,8 @@ void loop_destroy(struct loop *loop)
         ;
     loop_watch_destroy(loop->wake_watch);
     loop_edges_finish(&loop->edges);
-    /* h2o frees a closed socket in the round after. */
+    /* h2o frees a closed socket in the round after, also one that has work pending. */
+    h2o_timeout__do_post_callback(loop->native);
     h2o_evloop_run(loop->native, 0);
     h2o_evloop_destroy(loop->native);
     close(loop->wake_fd);
