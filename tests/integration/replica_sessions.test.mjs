@@ -310,6 +310,35 @@ test('a replica that stops ends the streams and waits that it relays, at once', 
   assert.equal((await atHome.result('tasks/get', { taskId })).status, 'input_required');
 });
 
+test('a replica that stops: what it relays is answered as what it holds itself, at once, and what runs goes on', options, async (t) => {
+  const waits = { pseudo_tools: { promote: 'wait', only: 'all', wait: '50m', wait_max: '50m' } };
+  const drains = { THOUGHTGATE_DRAIN_TIMEOUT_SECS: '3600', THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS: '3700' };
+  const { a: home, b: other, c: third } = await relaying(t, upstream, database(), ['a', 'b', 'c'], { ...SETTINGS, config: waits, env: drains });
+  const atHome = await connectedRaw(t, home.url, { token: 'the-owner', capabilities: {} });
+  const [atOther, atThird] = [through(t, atHome, other), through(t, atHome, third)];
+  const hold = async (client, n) => {
+    const answer = callTool(client, 'delete_user', { n });
+    return { answer, id: (await home.admin.pending((task) => task.arguments.n === n)).id };
+  };
+  const held = [await hold(atOther, 1), await hold(atThird, 2), await hold(atHome, 3)];
+  const waiting = callTool(atOther, 'await_activity', { timeout_ms: 900_000 });
+  const asked = callTool(atOther, 'get_task_result', { task_id: held[1].id });
+  const count = upstream.calls.length;
+  const running = atOther.call('tools/call', { name: 'slow', arguments: {} });
+  await until(() => upstream.calls.length > count, 'the call at upstream');
+  other.child.signal('SIGTERM');
+  await other.logged(/Shutting down/);
+  const { task_id, status } = (await held[0].answer).structuredContent.proxy_task;
+  assert.deepEqual([task_id, status], [held[0].id, 'working']);
+  assert.match((await asked).structuredContent.error, new RegExp(`'${held[1].id}' is still working`));
+  assert.deepEqual((await waiting).structuredContent.triggers, [{ type: 'timeout' }]);
+  upstream.calls.at(-1).reply.result({ content: [{ type: 'text', text: 'did slow' }] });
+  assert.equal((await running).result.content[0].text, 'did slow');
+  await other.stop();
+  for (const { id } of held.slice(1)) await home.admin.approve(id);
+  for (const { answer } of held.slice(1)) assert.equal((await answer).content[0].text, 'did delete_user', 'what others hold or relay goes on');
+});
+
 test('without replica.address nothing is relayed, and what another process has is not found', options, async (t) => {
   const url = database();
   const { g, h } = await relaying(t, upstream, url, ['g', 'h'], { ...SETTINGS, address: false });

@@ -62,12 +62,17 @@ void deferred_response_on_stop(struct call *call, void (*stopped)(struct call *c
     deferred_response_of(call)->stopped = stopped;
 }
 
-bool deferred_response_stop(struct call *call)
+bool deferred_response_is_held(const struct call *call)
+{
+    const struct deferred_response *deferred = call_part_find(call, &deferred_response_kind);
+    return deferred && !deferred->awaits_upstream;
+}
+
+void deferred_response_stop(struct call *call)
 {
     void (*stopped)(struct call * call) = deferred_response_of(call)->stopped;
     if (stopped)
         stopped(call);
-    return stopped != NULL;
 }
 
 void deferred_response_end(struct call *call)

@@ -40,7 +40,10 @@ void deferred_response_answer(struct call *call, struct str message);
 bool deferred_response_is(const struct call *call);
 /* Answers the call when the process ends, as `stopped` does. NULL: nothing does. */
 void deferred_response_on_stop(struct call *call, void (*stopped)(struct call *call));
-/* The process ends. false: nothing answers the call. */
-bool deferred_response_stop(struct call *call);
+/* Whether the gateway itself holds the call, so that it may be stopped. Allowed for one that is not
+ * deferred. */
+bool deferred_response_is_held(const struct call *call);
+/* A process ends that the answer goes through. */
+void deferred_response_stop(struct call *call);
 /* The response is not deferred any more. Allowed for one that is not. */
 void deferred_response_end(struct call *call);

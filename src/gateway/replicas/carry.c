@@ -316,13 +316,9 @@ void carry_start(struct call *call, const struct session_home *home, const char 
 
 static void end(struct carry *carry)
 {
-    const struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 1};
-    bool is_stream = str_equal(http_method(carry->call->exchange), STR("GET"));
-    if (!is_stream && !str_equal(carry->call->envelope.method, STR("tasks/result")))
+    if (!str_equal(http_method(carry->call->exchange), STR("GET")))
         return;
-    if (!is_stream)
-        answer_error(carry, JSONRPC_UNAVAILABLE, &data);
-    else if (carry->has_begun)
+    if (carry->has_begun)
         complete(carry);
     else
         call_answer_status(finish(carry), 503, STR_EMPTY);
@@ -336,4 +332,5 @@ void carry_end_all(struct gateway_worker *worker)
         if (carry)
             end(carry);
     }
+    pulse_ask_all(worker);
 }

@@ -35,6 +35,6 @@ typedef void (*carry_untaken)(struct call *call, call_step here);
  * process, is for `untaken` alone. */
 void carry_start(struct call *call, const struct session_home *home, const char *address,
                  bool is_repeatable, carry_untaken untaken, call_step here);
-/* The process ends: streams of notifications end, and who waits for a task's result is told to come
- * again. Other calls may be answered. */
+/* The process ends: streams of notifications end, and the replicas that hold the calls learn of it.
+ * Other calls may be answered. */
 void carry_end_all(struct gateway_worker *worker);

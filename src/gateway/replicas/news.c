@@ -223,6 +223,8 @@ bool news_take(struct gateway_worker *worker, struct http_exchange *exchange)
     if (!relayed_is_good(worker, exchange))
         return true;
     if (str_equal(http_method(exchange), STR("GET"))) { /* whether anybody is here (pulse.c) */
+        if (str_equal(http_query(exchange), STR(RELAYED_LEAVING)))
+            relayed_end_held(worker, exchange);
         http_respond(exchange, 204, NULL, 0, STR_EMPTY);
     } else if (news_read(http_body(exchange), &news)) {
         count(news.kind, "taken");

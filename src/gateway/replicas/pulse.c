@@ -8,6 +8,7 @@
 #include "call/worker.h"
 #include "news.h"
 #include "relay_signature.h"
+#include "relayed.h"
 #include "replicas.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -109,6 +110,9 @@ static void on_end(void *context, enum upstream_result result, const char *detai
 static void ask(struct pulse *pulse)
 {
     static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    const struct gateway *gateway = pulse->worker->gateway;
+    const char *target =
+        atomic_load(&gateway->shutting_down) ? NEWS_TARGET "?" RELAYED_LEAVING : NEWS_TARGET;
     struct headers headers;
     struct buffer value;
     headers_init(&headers, false);
@@ -116,9 +120,9 @@ static void ask(struct pulse *pulse)
     const struct relay_signed what = {.to = str_from(pulse->home.replica),
                                       .epoch = pulse->home.epoch,
                                       .method = STR("GET"),
-                                      .target = STR(NEWS_TARGET)};
-    replicas_sign(pulse->worker->gateway->replicas, &what, &headers, &value);
-    char *url = memory_format("%s" NEWS_TARGET, pulse->address);
+                                      .target = str_from(target)};
+    replicas_sign(gateway->replicas, &what, &headers, &value);
+    char *url = memory_format("%s%s", pulse->address, target);
     const struct upstream_request request = {
         .method = "GET", .url = url, .headers = headers.items, .header_count = headers.count};
     pulse->question = upstream_call_start(pulse->worker->client, &request, &callbacks, pulse);
@@ -183,4 +187,13 @@ void pulse_leave(struct pulse_listener *listener)
     list_remove(&listener->node);
     if (list_is_empty(&pulse->listeners) && !pulse->has_ended)
         destroy(pulse);
+}
+
+void pulse_ask_all(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->pulses) {
+        struct pulse *pulse = LIST_ENTRY(node, struct pulse, node);
+        if (!pulse->question)
+            loop_timer_start(&pulse->pause, 0);
+    }
 }

@@ -28,4 +28,7 @@ struct pulse_listener {
 
 void pulse_join(struct gateway_worker *worker, const struct session_home *home, const char *address,
                 struct pulse_listener *listener, pulse_lost lost, void *context);
+/* This process ends: the replicas at which requests wait are asked now, and learn of it with each
+ * question. They answer what they hold. */
+void pulse_ask_all(struct gateway_worker *worker);
 void pulse_leave(struct pulse_listener *listener); /* safe after it was called */

@@ -1,6 +1,8 @@
 /* The proof that a request comes from another replica. */
 #include "relayed.h"
 
+#include "call/broadcast.h"
+#include "call/deferred_response.h"
 #include "call/headers.h"
 #include "relay_signature.h"
 #include "replicas.h"
@@ -86,4 +88,47 @@ bool relayed_is_good(struct gateway_worker *worker, struct http_exchange *exchan
         return true;
     refuse(exchange, 421, STR(RELAYED_NOT_HERE));
     return false;
+}
+
+/* ---- a sender that ends ---- */
+
+static struct str sender_of(const struct http_exchange *exchange)
+{
+    struct relay_signed request = {0};
+    struct str signature, value = http_header_known(exchange, HTTP_NAME_TASKGATE_RELAY);
+    return relay_signature_read(value, &request, &signature) ? request.from : STR_EMPTY;
+}
+
+static void own_sender(void *message)
+{
+    struct str *sender = message;
+    *sender = broadcast_copy(*sender);
+}
+
+static void finish_sender(void *message)
+{
+    const struct str *sender = message;
+    broadcast_release(*sender);
+}
+
+static void deliver_leaving(struct gateway_worker *worker, const void *message)
+{
+    const struct str *sender = message;
+    LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
+        struct call *call = LIST_ENTRY(node, struct call, node);
+        if (call->is_relayed && deferred_response_is_held(call) &&
+            str_equal(sender_of(call->exchange), *sender))
+            deferred_response_stop(call);
+    }
+}
+
+static const struct broadcast_kind leaving_kind = {.bytes = sizeof(struct str),
+                                                   .own = own_sender,
+                                                   .finish = finish_sender,
+                                                   .deliver = deliver_leaving};
+
+void relayed_end_held(struct gateway_worker *worker, struct http_exchange *exchange)
+{
+    const struct str sender = sender_of(exchange);
+    broadcast_send(worker->gateway, &leaving_kind, &sender);
 }

@@ -54,19 +54,18 @@ static struct result_wait *result_wait_of(const struct call *call)
     return call_part_get(call, &result_wait_kind);
 }
 
-/* A wait that may end without the outcome ends now. That of tasks/result cannot. */
-static void stop(struct call *call)
+/* A wait for the outcome itself, as tasks/result is, has nothing else to say. */
+static void ask_again(struct call *call)
 {
     struct jsonrpc_error_data data = {.details = STR("shutting down"), .retry_after = 1};
-    if (!deferred_response_stop(call))
-        call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+    call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
 }
 
 void result_wait_open(struct call *call)
 {
     const struct result_wait *wait = result_wait_of(call);
     if (atomic_load(&call->worker->gateway->shutting_down))
-        stop(call);
+        deferred_response_stop(call);
     else if (wait->options.opens_late)
         deferred_response_open_late(call);
     else
@@ -99,7 +98,7 @@ void result_wait_begin_with(struct call *call, struct str task_id,
     /* The modern era has no relation between progress and tasks. */
     deferred_response_begin(call, "Waiting for the task to end",
                             call->dialect->has_sessions ? task_id : STR_EMPTY);
-    deferred_response_on_stop(call, options->timed_out);
+    deferred_response_on_stop(call, options->timed_out ? options->timed_out : ask_again);
     loop_timer_init(&wait->patience, worker->loop, on_out_of_patience, wait);
 }
 
@@ -263,7 +262,7 @@ void result_wait_end_all(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
-        if (deferred_response_is(call) && !deferred_response_awaits_upstream(call))
-            stop(call);
+        if (deferred_response_is_held(call))
+            deferred_response_stop(call);
     }
 }
