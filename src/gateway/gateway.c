@@ -13,6 +13,8 @@
 #include "compat/plain_call.h"
 #include "decision/decision_log.h"
 #include "decision/shadow.h"
+#include "gates/gates.h"
+#include "gates/rate_limit.h"
 #include "inbox/inbox.h"
 #include "inbox/inbox_events.h"
 #include "input/answer_gate.h"
@@ -21,10 +23,8 @@
 #include "mcp_client/parked_sessions.h"
 #include "mcp_client/rpc_call.h"
 #include "mcp_client/tools_fetch.h"
-#include "methods/entry.h"
 #include "methods/list_cache.h"
 #include "methods/listen.h"
-#include "methods/rate_limit.h"
 #include "methods/rewritten_lists.h"
 #include "relay/notification_stream.h"
 #include "relay/relay.h"
@@ -357,7 +357,7 @@ void gateway_fetch_tools(struct gateway_worker *worker)
 
 void gateway_handle(struct http_exchange *exchange, void *worker)
 {
-    entry_handle(gateway_worker_from(worker), exchange);
+    gates_handle(gateway_worker_from(worker), exchange);
 }
 
 void gateway_share(struct gateway *gateway, const char *key)
@@ -367,12 +367,12 @@ void gateway_share(struct gateway *gateway, const char *key)
 
 void gateway_handle_relayed(struct http_exchange *exchange, void *worker)
 {
-    entry_handle_relayed(gateway_worker_from(worker), exchange);
+    gates_handle_relayed(gateway_worker_from(worker), exchange);
 }
 
 void gateway_refusal(int status, struct buffer *body, void *worker)
 {
-    entry_write_refusal(status, body);
+    gates_write_refusal(status, body);
 }
 
 bool gateway_upstream_reachable(const struct gateway *gateway)

@@ -102,7 +102,7 @@ const MAPS = {
   'src/gateway/input/input_table.c ids': { each: `INPUTS_PER_KEY in ${INPUTS}`, all: `INPUTS_MOST in ${INPUTS}` },
   'src/gateway/mcp_client/page_walk.c cursors': { all: 'passing' },
   'src/gateway/methods/list_cache.c entries': { all: 'ALL_BYTES in src/gateway/methods/list_cache.c' },
-  'src/gateway/methods/rate_limit.c buckets': { all: 'MOST_PEERS in src/gateway/methods/rate_limit.c' },
+  'src/gateway/gates/rate_limit.c buckets': { all: 'MOST_PEERS in src/gateway/gates/rate_limit.c' },
   'src/gateway/methods/rewritten_lists.c entries': { all: 'ALL_BYTES in src/gateway/methods/rewritten_lists.c' },
   'src/gateway/replicas/nonce_cache.c nonces': { all: 'NONCES_MAX in src/gateway/replicas/replicas.c' },
   'src/gateway/replicas/replicas.c met': { all: 'as replica' },

@@ -8,21 +8,21 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
-  bridged: 77,
-  eras: 1406,
-  words: 132,
+  bridged: 74,
+  eras: 1373,
+  words: 131,
   reach: 46,
-  write: 13,
+  write: 5,
   includes: 28,
-  calls: 7,
+  calls: 6,
   statements: 64,
   pointers: 145,
   lines: 143500, // what is added meanwhile has some room
   gateway: 45000,
   files: 1260,
-  users: 207,
-  statics: 695,
-  assertions: 19,
+  users: 206,
+  statics: 693,
+  assertions: 21,
 };
 const measured = measure();
 

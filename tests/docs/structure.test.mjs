@@ -73,6 +73,7 @@ const WITHOUT_CIRCLES = [
   'gateway/state',
   'gateway/call',
   'gateway/auth',
+  'gateway/gates',
   'gateway/decision',
   'gateway/mcp_client',
   'gateway/inbox',

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { modernServer, PREFIX } from './lib/modern.mjs';
 import { scene } from './lib/scene.mjs';
+import { startIssuer } from './lib/token_issuer.mjs';
 import { until, within } from './lib/wait.mjs';
 
 const LISTS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
@@ -212,6 +213,20 @@ test('after a restart of the gateway the subscriptions of the session are listen
   assert.deepEqual(stream.filter.resourceSubscriptions, ['note://1']);
   stream.tell('resources/updated', { uri: 'note://1' });
   await get.message(({ method }) => /updated/.test(method));
+});
+
+test('a verified subject goes on in its session by a GET, after a restart of the gateway', async (t) => {
+  const issuer = await startIssuer(t);
+  const server = listening();
+  const { connect, gateway } = await scene(t, { upstream: server.upstream, source: { era: 'modern', auth: { issuer: issuer.url, audience: 'gate' } } });
+  const client = await connect({ token: issuer.token('gate', { sub: 'ada' }) });
+  await client.result('logging/setLevel', { level: 'error' }); // answered once the session is stored
+  await gateway.kill9();
+  await gateway.launch();
+  const get = await client.listen();
+  const stream = await until(() => server.streams.find(({ filter }) => filter.toolsListChanged), () => 'the listen');
+  stream.tell('tools/list_changed');
+  assert.deepEqual(await get.message(({ method }) => /tools/.test(method)), note('tools/list_changed'));
 });
 
 test('the gateway\'s own news go on the stream as well', async (t) => {

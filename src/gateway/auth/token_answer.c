@@ -7,17 +7,6 @@
 #include "taskgate/http/guard.h"
 #include "taskgate/json/members.h"
 
-static void end_with(struct call *call, int status, const struct http_header *headers, size_t count,
-                     struct str body)
-{
-    struct http_exchange *exchange = call->exchange;
-    if (status >= 400)
-        call->outcome = "error";
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_respond(exchange, status, headers, count, body);
-}
-
 /* The address at which the client has found the gateway: the authority that it asked for. The
  * scheme is that of the audience, since a proxy in front may have ended TLS; on this machine it is
  * plain http. */
@@ -83,7 +72,7 @@ void token_answer_refusal(struct call *call, enum token_error error)
         write_challenge(call, error, &challenge);
         headers[1] = (struct http_header){STR("www-authenticate"), buffer_str(&challenge)};
     }
-    end_with(call, token_error_status(error), headers, 2, buffer_str(&body));
+    call_respond(call, token_error_status(error), headers, 2, buffer_str(&body));
     buffer_finish(&challenge);
     buffer_finish(&body);
 }
@@ -124,7 +113,7 @@ void token_answer_metadata(struct call *call)
         add_list(&body, "scopes_supported", auth->scopes.items, auth->scopes.count);
     add_list(&body, "bearer_methods_supported", header, 1);
     buffer_append_char(&body, '}');
-    end_with(call, 200, &type, 1, buffer_str(&body));
+    call_respond(call, 200, &type, 1, buffer_str(&body));
     buffer_finish(&resource);
     buffer_finish(&body);
 }

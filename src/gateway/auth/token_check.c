@@ -171,22 +171,26 @@ static uint64_t rules_of(const struct call *call)
     return call->snapshot->number << 16 | (index_of(call) & 0xffff);
 }
 
-static void admit(struct call *call, struct identity *identity, call_step next)
+static enum gate_verdict refuse(struct call *call, enum token_error error)
+{
+    token_check_refuse(call, error);
+    return GATE_ANSWERED;
+}
+
+static enum gate_verdict admit(struct call *call, struct identity *identity)
 {
     const struct config_strings *scopes = &call->source->auth.scopes;
     call->identity = identity;
     verified_from(identity, &call->verified);
     call_vouch(call);
     for (size_t i = 0; i < scopes->count; i++) {
-        if (!identity_has_scope(identity, scopes->items[i])) {
-            token_check_refuse(call, TOKEN_SCOPE);
-            return;
-        }
+        if (!identity_has_scope(identity, scopes->items[i]))
+            return refuse(call, TOKEN_SCOPE);
     }
     if (!call->worker->tokens->known)
         call->worker->tokens->known = known_tokens_create();
     known_tokens_add(call->worker->tokens->known, rules_of(call), call);
-    next(call);
+    return GATE_PASSED;
 }
 
 static enum token_error verify(struct call *call, struct str token, int64_t now_ms,
@@ -247,7 +251,8 @@ static void on_keys(void *context)
         return;
     }
     remember(call, token, identity, now_ms);
-    admit(call, identity, next);
+    if (admit(call, identity) == GATE_PASSED)
+        next(call);
 }
 
 static bool wait_for_keys(struct call *call, uint64_t used, call_step next)
@@ -265,7 +270,7 @@ static bool wait_for_keys(struct call *call, uint64_t used, call_step next)
     return true;
 }
 
-void token_check_then(struct call *call, call_step next)
+enum gate_verdict token_check_then(struct call *call, call_step next)
 {
     struct token_worker *tokens = call->worker->tokens;
     struct str token = STR_EMPTY;
@@ -273,30 +278,22 @@ void token_check_then(struct call *call, call_step next)
     uint64_t used = 0;
     int64_t now_ms = clock_now_ms();
     follow(call->worker, call->snapshot);
-    if (tokens->known && known_tokens_identify(tokens->known, rules_of(call), call, now_ms)) {
-        next(call);
-        return;
-    }
+    if (tokens->known && known_tokens_identify(tokens->known, rules_of(call), call, now_ms))
+        return GATE_PASSED;
     enum token_error error = token_from_request(call->exchange, &token);
-    if (error != TOKEN_OK) {
-        token_check_refuse(call, error);
-        return;
-    }
+    if (error != TOKEN_OK)
+        return refuse(call, error);
     if (tokens->cache) {
         struct token_digest digest = token_digest(token);
         identity = token_cache_find(tokens->cache, rules_of(call), &digest, now_ms);
     }
-    if (identity) {
-        admit(call, identity_ref(identity), next);
-        return;
-    }
+    if (identity)
+        return admit(call, identity_ref(identity));
     error = verify(call, token, now_ms, &identity, &used);
     if (error == TOKEN_OK) {
         remember(call, token, identity, now_ms);
-        admit(call, identity, next);
-        return;
+        return admit(call, identity);
     }
     bool may_help = error == TOKEN_KEY_UNKNOWN || error == TOKEN_UNAVAILABLE;
-    if (!may_help || !wait_for_keys(call, used, next))
-        token_check_refuse(call, error);
+    return may_help && wait_for_keys(call, used, next) ? GATE_WAITS : refuse(call, error);
 }

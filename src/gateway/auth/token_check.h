@@ -9,10 +9,10 @@
 #include "taskgate/identity/metadata.h"
 #include "taskgate/identity/token.h"
 
-/* Finds out whose the request is, then goes on with `call->identity` set; or answers 401, 403 or
- * 503 by itself. The source has `auth`. A token that was seen before costs a hash and a look-up;
- * where keys must be fetched first, the call waits for them. */
-void token_check_then(struct call *call, call_step next);
+/* Finds out whose the request is. It passes with `call->identity` set, or is answered 401, 403 or
+ * 503. The source has `auth`. A token that was seen before costs a hash and a look-up; where keys
+ * must be fetched first, the call waits for them, and passes by `next`. */
+enum gate_verdict token_check_then(struct call *call, call_step next);
 /* Ends the call: the refusal is logged, counted and answered. */
 void token_check_refuse(struct call *call, enum token_error error);
 /* The client toward issuers; NULL when its thread does not start. */

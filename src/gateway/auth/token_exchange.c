@@ -233,10 +233,9 @@ static struct token_request request_of(const struct call *call)
     };
 }
 
-static void go_on(struct call *call, struct str token, call_step next)
+static void take_token(struct call *call, struct str token)
 {
     call->upstream_authorization = memory_format("Bearer %.*s", STR_ARGS(token));
-    next(call);
 }
 
 static void on_token(void *context, enum exchange_result result, struct str token)
@@ -251,20 +250,22 @@ static void on_token(void *context, enum exchange_result result, struct str toke
     call_step next = waiting->next;
     call_part_remove(&waiting->part);
     free(waiting);
-    if (result == EXCHANGE_DONE)
-        go_on(call, token, next);
-    else
+    if (result != EXCHANGE_DONE) {
         token_check_refuse(call, errors[result]);
+        return;
+    }
+    take_token(call, token);
+    next(call);
 }
 
-void token_exchange_then(struct call *call, call_step next)
+enum gate_verdict token_exchange_then(struct call *call, call_step next)
 {
     const struct token_request request = request_of(call);
     char *token = token_exchange_find(&request);
     if (token) {
-        go_on(call, str_from(token), next);
+        take_token(call, str_from(token));
         free(token);
-        return;
+        return GATE_PASSED;
     }
     struct call_trade *waiting = memory_alloc(sizeof *waiting);
     waiting->call = call;
@@ -272,8 +273,9 @@ void token_exchange_then(struct call *call, call_step next)
     waiting->wait = token_exchange_start(&request, on_token, waiting);
     if (waiting->wait) {
         call_part_add(call, &waiting->part, &trade_kind);
-        return;
+        return GATE_WAITS;
     }
     free(waiting);
     token_check_refuse(call, TOKEN_EXCHANGE_UNAVAILABLE);
+    return GATE_ANSWERED;
 }

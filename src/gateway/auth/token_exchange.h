@@ -18,9 +18,9 @@ void token_exchange_table_destroy(struct token_exchange_table *table);
 
 /* Whether the clients' tokens are exchanged for this source. */
 bool token_exchange_is_due(const struct config_source *source);
-/* Goes on with `call->upstream_authorization` set, or answers 401, 403 or 503 by itself. The call
- * is verified, and its source exchanges tokens. */
-void token_exchange_then(struct call *call, call_step next);
+/* The call passes with `call->upstream_authorization` set, after a wait by `next`; or it is
+ * answered 401, 403 or 503. It is verified, and its source exchanges tokens. */
+enum gate_verdict token_exchange_then(struct call *call, call_step next);
 /* The server has refused a request with 401, whoever has sent it with this Authorization: if a
  * client's token was exchanged for that, the next request exchanges it anew. */
 void token_exchange_note_refused(struct gateway_worker *worker, const struct snapshot *snapshot,

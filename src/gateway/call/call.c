@@ -132,12 +132,17 @@ struct call *call_create(struct gateway_worker *worker, struct http_exchange *ex
     call->dialect = &dialect_legacy;
     call->outcome = "success";
     list_init(&call->parts);
+    return call;
+}
+
+void call_begin(struct call *call)
+{
+    struct gateway_worker *worker = call->worker;
     list_append(&worker->calls, &call->node);
     atomic_fetch_add(&worker->gateway->in_flight, 1);
     atomic_fetch_add_explicit(&worker->gateway->arrived, 1, memory_order_relaxed);
     metrics_add_by(&worker->active_requests, METRIC_ACTIVE_REQUESTS, 1, NULL);
-    http_on_gone(exchange, on_gone, call);
-    return call;
+    http_on_gone(call->exchange, on_gone, call);
 }
 
 struct call *call_ref(struct call *call)

@@ -28,6 +28,13 @@ struct call;
 struct identity;
 typedef void (*call_step)(struct call *call);
 
+/* The word of a check about a call. */
+enum gate_verdict {
+    GATE_PASSED,
+    GATE_ANSWERED, /* the check has answered the call, which may be gone */
+    GATE_WAITS,    /* it goes on with the step that the check was given: later, or already */
+};
+
 /* The headers of a bridged call that name the session it goes up in. */
 struct upstream_session {
     struct str id; /* empty: the server gave out none */
@@ -58,6 +65,9 @@ struct call {
     struct envelope envelope;      /* POST only: the message, and what a relay sends */
     const struct dialect *dialect; /* of its era; the legacy one until the envelope is read */
     const struct mcp_method *method;
+    unsigned gate;         /* of gates.c: the next one that it is put to */
+    bool is_post;          /* else it has no message */
+    bool is_metadata;      /* its path is that of a resource's metadata */
     bool is_relayed;       /* by the replica that the client is connected to */
     bool is_away;          /* it came by its task, and its session lives at another replica */
     bool is_bridged;       /* of a legacy client, and its server speaks the modern era alone */
@@ -93,8 +103,12 @@ static inline struct call *call_from(void *context)
     return MAGIC_CAST(struct call, CALL_MAGIC, context);
 }
 
+/* Takes the snapshot over. A call that has not begun is dropped by call_unref(), and its exchange
+ * is the caller's to answer. `source` is NULL if there is none at the request's path. */
 struct call *call_create(struct gateway_worker *worker, struct http_exchange *exchange,
                          struct snapshot *snapshot, const struct config_source *source);
+/* From now on the call is counted, and ends with its exchange. */
+void call_begin(struct call *call);
 struct call *call_ref(struct call *call);
 void call_unref(struct call *call);
 /* Determines the session, token and owner of the request. Every call needs it, except one that is
@@ -135,6 +149,12 @@ void call_answer_result_of_server(struct call *call, struct str result);
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
                        const struct jsonrpc_error_data *data);
 void call_answer_status(struct call *call, int status, struct str body);
+/* 405, with the verbs that are allowed. */
+void call_answer_wrong_verb(struct call *call, const char *allowed);
+/* The same with headers of its own, which may point into the call. An error's status counts as one,
+ * and the span is left as it is. */
+void call_respond(struct call *call, int status, const struct http_header *headers, size_t count,
+                  struct str body);
 /* The client has given up the request, to which the protocol wants no answer then. */
 void call_answer_nothing(struct call *call);
 /* The exchange is answered by the caller, by other means, or has gone: the call drops its parts. */

@@ -5,23 +5,35 @@
 #include "refusal.h"
 #include "taskgate/core/metrics.h"
 
-static void respond(struct call *call, int status, struct str body)
+void call_respond(struct call *call, int status, const struct http_header *headers, size_t count,
+                  struct str body)
 {
     struct http_exchange *exchange = call->exchange;
-    struct http_header json = {STR("content-type"), STR("application/json")};
+    if (status >= 400)
+        call->outcome = "error";
     http_on_gone(exchange, NULL, NULL);
     call_ref(call);
     call_ended(call);
-    http_respond(exchange, status, &json, body.length > 0 ? 1 : 0, body);
+    http_respond(exchange, status, headers, count, body);
     call_unref(call); /* NOLINT(clang-analyzer-unix.Malloc): the reference taken above */
+}
+
+static void respond(struct call *call, int status, struct str body)
+{
+    const struct http_header json = {STR("content-type"), STR("application/json")};
+    call_respond(call, status, &json, body.length > 0 ? 1 : 0, body);
+}
+
+void call_answer_wrong_verb(struct call *call, const char *allowed)
+{
+    const struct http_header allow = {STR("allow"), str_from(allowed)};
+    call_respond(call, 405, &allow, 1, STR_EMPTY);
 }
 
 void call_answer_status(struct call *call, int status, struct str body)
 {
-    if (status >= 400) {
-        call->outcome = "error";
+    if (status >= 400)
         call_span_fail_status(call, status);
-    }
     respond(call, status, body);
 }
 

@@ -42,6 +42,9 @@ void headers_drop(struct headers *headers, unsigned flags);
 
 /* Whether Content-Type is text/event-stream, whatever its parameters. */
 bool headers_name_event_stream(const struct headers *headers);
+/* Whether the body is announced as JSON in UTF-8 without a coding, in words that two readers do not
+ * read in two ways: the server must read what the gateway judges (design invariant 1). */
+bool headers_are_plain_json(const struct http_exchange *exchange);
 /* Of every event stream: no proxy on the way stores it, holds it back or encodes it. */
 #define HEADERS_OF_STREAM 3
 extern const struct http_header headers_of_stream[HEADERS_OF_STREAM];

@@ -20,7 +20,6 @@ struct probe {
     struct call_part part;
     struct call *call;
     struct rpc_call *rpc;
-    era_probe_step step;
     call_step next;
 };
 
@@ -77,15 +76,14 @@ static void on_reply(void *context, const struct rpc_call_reply *reply)
 {
     struct probe *probe = context;
     struct call *call = probe->call;
-    const era_probe_step step = probe->step;
     const call_step next = probe->next;
     era_probe_note(call->worker->gateway, call->source, reply);
     call_part_remove(&probe->part);
     free(probe);
-    step(call, next);
+    next(call);
 }
 
-void era_probe_then(struct call *call, era_probe_step step, call_step next)
+void era_probe_then(struct call *call, call_step next)
 {
     static const struct rpc_call_callbacks callbacks = {.reply = on_reply};
     struct probe *probe = memory_alloc(sizeof *probe);
@@ -97,7 +95,7 @@ void era_probe_then(struct call *call, era_probe_step step, call_step next)
     modern_request_write(&body, &id, "server/discover", STR_EMPTY);
     const struct rpc_call_question question = {&headers, buffer_str(&body), buffer_str(&id),
                                                PROBE_MS, PROBE_MOST_BYTES};
-    *probe = (struct probe){.call = call, .step = step, .next = next};
+    *probe = (struct probe){.call = call, .next = next};
     call_part_add(call, &probe->part, &probe_kind);
     probe->rpc = rpc_call_ask(call, &question, &callbacks, probe);
     headers_finish(&headers);

@@ -11,7 +11,6 @@
 /* Notes what a reply to `server/discover` shows of the source. False: nothing. */
 bool era_probe_note(struct gateway *gateway, const struct config_source *source,
                     const struct rpc_call_reply *reply);
-/* Asks with the call's own credentials, then goes on with `step(call, next)`, unless the client has
- * gone meanwhile. */
-typedef void (*era_probe_step)(struct call *call, call_step next);
-void era_probe_then(struct call *call, era_probe_step step, call_step next);
+/* Asks with the call's own credentials, then goes on with `next`, unless the client has gone
+ * meanwhile. */
+void era_probe_then(struct call *call, call_step next);

@@ -25,13 +25,10 @@ static void take_headers(struct headers *headers, const struct call *call,
 
 void server_refusal_pass(struct call *call, const struct rpc_call_reply *reply)
 {
-    struct http_exchange *exchange = call->exchange;
     struct headers headers;
     headers_init(&headers, true);
     take_headers(&headers, call, reply->headers);
     call->outcome = "error";
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_respond(exchange, reply->status, headers.items, headers.count, reply->body);
+    call_respond(call, reply->status, headers.items, headers.count, reply->body);
     headers_finish(&headers);
 }

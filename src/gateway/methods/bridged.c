@@ -5,6 +5,7 @@
 #include "call/call_part.h"
 #include "call/session_store.h"
 #include "cancelled.h"
+#include "initialize.h"
 #include "input/input_request.h"
 #include "mcp_client/credential_check.h"
 #include "relay/bridged_stream.h"
@@ -27,11 +28,6 @@ static void refuse(struct call *call, int status, struct str why)
     jsonrpc_write_error(&text, id, JSONRPC_INVALID_REQUEST, why, NULL);
     call_answer_status(call, status, buffer_str(&text));
     buffer_finish(&text);
-}
-
-bool bridged_binds_sessions(const struct call *call)
-{
-    return !call->identity && call->source->identity != IDENTITY_SESSION;
 }
 
 /* The server knows no session, so the gateway alone can refuse one to a stranger. */

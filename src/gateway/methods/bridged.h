@@ -14,11 +14,3 @@ void bridged_handle(struct call *call, call_step handler);
 void bridged_handle_response(struct call *call);
 /* A GET or DELETE of one. */
 void bridged_handle_verb(struct call *call);
-
-/* Whether a session is used only with the token that opened it. A verified token names its subject,
- * to whom the session belongs; and where sessions are owners, tokens are not asked. */
-bool bridged_binds_sessions(const struct call *call);
-
-/* ---- bridged_initialize.c ---- */
-/* Opens a session by asking the server what it is. */
-void bridged_initialize(struct call *call);

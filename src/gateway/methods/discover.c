@@ -1,7 +1,6 @@
 /* `server/discover`: with it a client of both eras finds out which of them a source serves. */
 #include "bridge_down/bridge_down.h"
 #include "call/extensions.h"
-#include "era_check.h"
 #include "lists_internal.h"
 #include "methods.h"
 #include "state/source_eras.h"
@@ -13,11 +12,12 @@
  * a request that is not. */
 void discover_refuse_handle(struct call *call)
 {
+    bool is_modern = source_eras_serves_modern(call->worker->gateway->eras, call->source,
+                                               loop_now_ms(call->worker->loop));
     struct buffer text;
     buffer_init(&text);
     jsonrpc_write_error(&text, call->envelope.id,
-                        era_check_serves_modern(call) ? JSONRPC_INCOMPLETE_ENVELOPE
-                                                      : JSONRPC_METHOD_NOT_FOUND,
+                        is_modern ? JSONRPC_INCOMPLETE_ENVELOPE : JSONRPC_METHOD_NOT_FOUND,
                         STR_EMPTY, NULL);
     call_answer_status(call, 400, buffer_str(&text));
     buffer_finish(&text);

@@ -160,10 +160,9 @@ static void relay(struct call *call)
 }
 
 /* A server whose settings are not known is left to answer itself. */
-static void relay_if_supported(struct call *call, call_step next)
+static void relay_if_supported(struct call *call)
 {
     bool reads;
-    (void)next;
     if (source_eras_find_directories(call->worker->gateway->eras, call->source, &reads) && !reads)
         methods_refuse_unknown(call);
     else
@@ -175,9 +174,9 @@ static void check_setting(struct call *call)
     bool reads, is_modern = call->dialect->era == MCP_ERA_MODERN || call->is_bridged;
     if (is_modern &&
         !source_eras_find_directories(call->worker->gateway->eras, call->source, &reads))
-        era_probe_then(call, relay_if_supported, NULL);
+        era_probe_then(call, relay_if_supported);
     else
-        relay_if_supported(call, NULL);
+        relay_if_supported(call);
 }
 
 void extension_handle(struct call *call)

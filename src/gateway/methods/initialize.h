@@ -1,11 +1,13 @@
-/* The parts of `initialize` that a bridged one shares. */
+/* `initialize`, and which legacy clients the gateway bridges to a modern server. */
 #pragma once
 
 #include "call/call.h"
 
-/* Reads what the client says of itself. */
-void initialize_read_declarations(struct call *call);
-/* Notes what the result shows of the server, keeps the session (a digest, or ""), and writes the
- * result for the client. */
-void initialize_take_result(struct call *call, struct str result, const char *session,
-                            struct buffer *out);
+/* Sets call->is_bridged: the source bridges legacy clients, and its server is known to speak the
+ * modern era alone, or the session is one that the gateway has given out. */
+void bridge_check(struct call *call);
+/* Opens a session of a bridged client by asking the server what it is. */
+void bridged_initialize(struct call *call);
+/* Whether a session is used only with the token that opened it. A verified token names its subject,
+ * to whom the session belongs; and where sessions are owners, tokens are not asked. */
+bool bridged_binds_sessions(const struct call *call);

@@ -11,6 +11,9 @@
 #include "taskgate/mcp/method_table.h"
 #undef MCP_TREATMENT_ROW
 
+/* A request that is no message (verb.c). */
+void verb_handle(struct call *call);
+
 /* For relay_options.rewrite of a GET stream that goes on where another ended: what is on it may be
  * the answer to any request, a list among them. */
 struct relay_reply;

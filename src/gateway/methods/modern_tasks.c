@@ -159,11 +159,6 @@ static void handle_theirs(struct call *call)
         bridge_down_start(call, &options);
 }
 
-static void go_on(struct call *call, call_step next)
-{
-    next(call);
-}
-
 void modern_task_handle(struct call *call)
 {
     struct str id = call->envelope.task_id.text;
@@ -176,7 +171,7 @@ void modern_task_handle(struct call *call)
     else if (task_id_is_ours(id))
         handle_own(call);
     else if (!call->is_bridged_down && tasks_of_server(call) == SOURCE_TASKS_UNKNOWN)
-        era_probe_then(call, go_on, handle_theirs);
+        era_probe_then(call, handle_theirs);
     else
         handle_theirs(call);
 }

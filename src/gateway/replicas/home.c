@@ -367,13 +367,14 @@ static void find_session(struct call *call, call_step here)
     }
 }
 
-void home_then(struct call *call, call_step here)
+enum gate_verdict home_then(struct call *call, call_step here)
 {
     const struct gateway *gateway = call->worker->gateway;
     if (!gateway->replicas || atomic_load(&gateway->shutting_down))
-        here(call);
-    else if (call->is_relayed)
+        return GATE_PASSED;
+    if (call->is_relayed)
         find_session(call, here);
     else
         find_way(call, here);
+    return GATE_WAITS;
 }

@@ -6,8 +6,8 @@
 
 #include "call/call.h"
 
-/* Goes on with `here` if the call is handled in this process: nothing of it depends on one process,
- * or what it needs is here, or its replica is not reached. Otherwise the call is carried to that
- * replica. A session or task whose replica is gone is adopted first. Nothing was begun for the
- * call. */
-void home_then(struct call *call, call_step here);
+/* The call passes, or goes on with `here`, if it is handled in this process: nothing of it depends
+ * on one process, or what it needs is here, or its replica is not reached. Otherwise it is carried
+ * to that replica. A session or task whose replica is gone is adopted first. Nothing was begun for
+ * the call. */
+enum gate_verdict home_then(struct call *call, call_step here);

@@ -175,6 +175,14 @@ bool source_eras_bridge_down(struct source_eras *eras, const struct config_sourc
     return !(served & CONFIG_ERA_MODERN);
 }
 
+bool source_eras_serves_modern(struct source_eras *eras, const struct config_source *source,
+                               int64_t now_ms)
+{
+    unsigned served;
+    source_eras_find(eras, source, now_ms, &served);
+    return (served & CONFIG_ERA_MODERN) || (source->bridge & BRIDGE_MODERN);
+}
+
 static const char *name_of(unsigned served)
 {
     static const char *const names[] = {"none", "legacy", "modern", "both"};

@@ -8,9 +8,9 @@
 
 #include "call/inquiry.h"
 #include "decision/shadow.h"
+#include "gates/rate_limit.h"
 #include "input/input_table.h"
 #include "methods/list_cache.h"
-#include "methods/rate_limit.h"
 #include "state/accepted_pairs.h"
 #include "state/quota.h"
 #include "state/session_table.h"

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "call/header_check.h"
 #include "call/headers.h"
 #include "scaling.h"
 #include "scene.h"
@@ -26,9 +25,9 @@ static void write_up(struct scene *scene, struct http_exchange *exchange)
 
 static void judge(struct scene *scene, struct http_exchange *exchange)
 {
-    const char *repeated = header_check_repeated_header(exchange);
+    const char *repeated = http_name_text(http_header_repeated(exchange));
     buffer_append_format(&scene->seen, "%s %s", repeated ? repeated : "-",
-                         header_check_is_plain_json(exchange) ? "json" : "-");
+                         headers_are_plain_json(exchange) ? "json" : "-");
     http_respond_text(exchange, 200, "text/plain", STR("done."));
 }
 

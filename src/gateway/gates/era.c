@@ -1,38 +1,20 @@
-/* The era of a request, and whether its source serves that one. */
-#include "era_check.h"
-
-#include "bridge_check.h"
+/*
+ * The gate of the era: which dialect the call gets, and the refusal of a modern request that is
+ * incomplete or disagrees with its headers (MCP 2026-07-28, basic "Requests",
+ * transports/streamable-http "Server Validation").
+ */
+#include "taskgate/mcp/era.h"
+#include "gates.h"
 #include "mcp_client/era_probe.h"
+#include "methods/initialize.h"
 #include "state/source_eras.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/era.h"
 #include "taskgate/task/task.h"
 
 /* The revisions that a legacy server may negotiate, newest first. */
 #define LEGACY_VERSIONS "[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]"
-
-/* The eras that the source's server is known to speak. */
-static unsigned served_by(const struct call *call)
-{
-    unsigned served;
-    source_eras_find(call->worker->gateway->eras, call->source, loop_now_ms(call->worker->loop),
-                     &served);
-    return served;
-}
-
-/* Its server knows the legacy era alone, and modern clients are bridged to it. */
-static bool is_bridged_down(const struct call *call)
-{
-    return source_eras_bridge_down(call->worker->gateway->eras, call->source,
-                                   loop_now_ms(call->worker->loop));
-}
-
-bool era_check_serves_modern(const struct call *call)
-{
-    return (served_by(call) & CONFIG_ERA_MODERN) || is_bridged_down(call);
-}
 
 static struct mirrored_header header_of(const struct http_exchange *exchange, enum http_name name)
 {
@@ -63,7 +45,7 @@ static bool may_lack_name(const struct call *call)
 
 /* ---- refusals ---- */
 
-static void refuse(struct call *call, const struct mcp_era_fault *fault)
+static enum gate_verdict refuse(struct call *call, const struct mcp_era_fault *fault)
 {
     struct jsonrpc_error_data data = {.details = str_from(fault->message)};
     if (fault->header) {
@@ -77,53 +59,44 @@ static void refuse(struct call *call, const struct mcp_era_fault *fault)
         data.details = buffer_str(&text);
         call_answer_error(call, fault->error, STR_EMPTY, &data);
         buffer_finish(&text);
-        return;
+        return GATE_ANSWERED;
     }
     if (fault->error == JSONRPC_UNSUPPORTED_VERSION) {
         data.details = STR_EMPTY;
-        data.supported = era_check_serves_modern(call) ? STR("[\"" MCP_VERSION_MODERN "\"]")
-                                                       : STR(LEGACY_VERSIONS);
+        data.supported = source_eras_serves_modern(call->worker->gateway->eras, call->source,
+                                                   loop_now_ms(call->worker->loop))
+                             ? STR("[\"" MCP_VERSION_MODERN "\"]")
+                             : STR(LEGACY_VERSIONS);
         data.requested = call->envelope.reserved.version;
     }
     call_answer_error(call, fault->error, STR_EMPTY, &data);
+    return GATE_ANSWERED;
 }
 
 /* A client whose version stands there twice is understood in two ways, whatever its era. */
-static void refuse_repeated_version(struct call *call)
+static enum gate_verdict refuse_repeated_version(struct call *call)
 {
-    struct http_exchange *exchange = call->exchange;
+    const struct http_header type = {STR("content-type"), STR("text/plain; charset=utf-8")};
     log_warn("Request refused: a header stands there twice",
              LOG_TEXT("header", "mcp-protocol-version"));
-    call->outcome = "error";
-    http_on_gone(exchange, NULL, NULL);
-    call_ended(call);
-    http_respond_text(exchange, 400, "text/plain; charset=utf-8",
-                      STR("A header that must be there once is there twice.\n"));
+    call_respond(call, 400, &type, 1, STR("A header that must be there once is there twice.\n"));
+    return GATE_ANSWERED;
 }
 
 /* ---- the eras ---- */
 
-static bool passes_legacy(struct call *call)
+static enum gate_verdict check_legacy(struct call *call)
 {
-    if (http_header_is_repeated(call->exchange, HTTP_NAME_MCP_PROTOCOL_VERSION)) {
-        refuse_repeated_version(call);
-        return false;
-    }
+    if (http_header_is_repeated(call->exchange, HTTP_NAME_MCP_PROTOCOL_VERSION))
+        return refuse_repeated_version(call);
     /* They were not compared with the body, and a load balancer might go by them. */
     http_headers_drop(call->exchange, HTTP_NAME_MIRRORS_BODY);
-    return true;
-}
-
-/* The probe with which dual-era clients begin: on this very answer all of them become legacy. */
-static void refuse_discover(struct call *call)
-{
-    call->dialect = &dialect_legacy;
-    call->method = mcp_method_find(call->envelope.method, MCP_ERA_LEGACY);
-    http_headers_drop(call->exchange, HTTP_NAME_MIRRORS_BODY);
+    bridge_check(call);
+    return GATE_PASSED;
 }
 
 /* The source speaks the modern era, or could not be asked: then its own answer will tell. */
-static void check_modern(struct call *call, call_step next)
+static enum gate_verdict check_modern(struct call *call)
 {
     struct mcp_era_fault fault;
     const struct http_exchange *exchange = call->exchange;
@@ -134,79 +107,73 @@ static void check_modern(struct call *call, call_step next)
     };
     if (headers.name.count == 0 && may_lack_name(call))
         headers.name = (struct mirrored_header){call->envelope.task_id.text, 1};
-    if (!mcp_era_check(&call->envelope, &headers, &fault)) {
-        refuse(call, &fault);
-        return;
-    }
+    if (!mcp_era_check(&call->envelope, &headers, &fault))
+        return refuse(call, &fault);
     http_headers_drop(call->exchange, HTTP_NAME_OF_SESSION);
-    next(call);
+    return GATE_PASSED;
 }
 
-static void check_legacy_server(struct call *call, call_step next)
+static enum gate_verdict check_modern_at_legacy_server(struct call *call)
 {
     const struct mcp_era_fault fault = {.error = JSONRPC_UNSUPPORTED_VERSION, .message = ""};
-    if (is_bridged_down(call)) {
+    if (source_eras_bridge_down(call->worker->gateway->eras, call->source,
+                                loop_now_ms(call->worker->loop))) {
         call->is_bridged_down = true;
-        check_modern(call, next);
-        return;
+        return check_modern(call);
     }
-    if (!str_equal(call->envelope.method, STR("server/discover"))) {
-        refuse(call, &fault);
-        return;
-    }
-    refuse_discover(call);
-    next(call);
+    if (!str_equal(call->envelope.method, STR("server/discover")))
+        return refuse(call, &fault);
+    /* The probe with which dual-era clients begin: on its answer all of them become legacy. */
+    call->dialect = &dialect_legacy;
+    call->method = mcp_method_find(call->envelope.method, MCP_ERA_LEGACY);
+    http_headers_drop(call->exchange, HTTP_NAME_MIRRORS_BODY);
+    return GATE_PASSED;
 }
 
-static void check_asked(struct call *call, call_step next)
+static void on_probed(struct call *call)
 {
     unsigned served;
     bool is_known = source_eras_find(call->worker->gateway->eras, call->source,
                                      loop_now_ms(call->worker->loop), &served);
-    if (is_known && !(served & CONFIG_ERA_MODERN))
-        check_legacy_server(call, next);
-    else
-        check_modern(call, next);
+    bool is_legacy = is_known && !(served & CONFIG_ERA_MODERN);
+    if ((is_legacy ? check_modern_at_legacy_server(call) : check_modern(call)) == GATE_PASSED)
+        gates_go_on(call);
 }
 
-static void check_claim(struct call *call, call_step next)
+static enum gate_verdict check_claim(struct call *call)
 {
     unsigned served;
     call->dialect = &dialect_modern;
-    if (call->envelope.kind == ENVELOPE_NOTIFICATION)
+    if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
         call_answer(call, STR_EMPTY); /* the era has none of a client's over HTTP */
-    else if (!source_eras_find(call->worker->gateway->eras, call->source,
-                               loop_now_ms(call->worker->loop), &served))
-        era_probe_then(call, check_asked, next);
-    else if (served & CONFIG_ERA_MODERN)
-        check_modern(call, next);
-    else
-        check_legacy_server(call, next);
+        return GATE_ANSWERED;
+    }
+    if (!source_eras_find(call->worker->gateway->eras, call->source,
+                          loop_now_ms(call->worker->loop), &served)) {
+        era_probe_then(call, on_probed);
+        return GATE_WAITS;
+    }
+    return served & CONFIG_ERA_MODERN ? check_modern(call) : check_modern_at_legacy_server(call);
 }
 
-void era_check_then(struct call *call, call_step next)
+/* Only the legacy era has other requests than messages. */
+enum gate_verdict gate_era(struct call *call)
 {
     struct str version = http_header_known(call->exchange, HTTP_NAME_MCP_PROTOCOL_VERSION);
     struct mcp_era_fault fault;
+    if (!call->is_post) {
+        bridge_check(call);
+        return GATE_PASSED;
+    }
     switch (mcp_era_claim(&call->envelope, str_trim(version))) {
     case MCP_CLAIM_LEGACY:
-        if (!passes_legacy(call))
-            break;
-        bridge_check(call);
-        next(call);
-        break;
+        return check_legacy(call);
     case MCP_CLAIM_MODERN:
-        check_claim(call, next);
-        break;
+        return check_claim(call);
     case MCP_CLAIM_HALF:
-        call->dialect = &dialect_modern;
-        mcp_era_refuse_half(&call->envelope, &fault);
-        refuse(call, &fault);
         break;
     }
-}
-
-bool era_check_has_sessions(const struct call *call)
-{
-    return served_by(call) & CONFIG_ERA_LEGACY;
+    call->dialect = &dialect_modern;
+    mcp_era_refuse_half(&call->envelope, &fault);
+    return refuse(call, &fault);
 }

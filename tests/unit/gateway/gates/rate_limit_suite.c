@@ -1,7 +1,7 @@
 /* The rate limit, by a clock that the test holds. */
 #include <stdio.h>
 
-#include "methods/rate_limit.h"
+#include "gates/rate_limit.h"
 #include "suites.h"
 
 static int allowed_of(struct rate_limit *rate_limit, const char *peer, int tries,

@@ -1,0 +1,58 @@
+/* Requests that are no message: GET opens the client's notification stream, DELETE ends its
+ * session. Only the legacy era has them. */
+#include "bridged.h"
+#include "input/input_request.h"
+#include "methods.h"
+#include "relay/relay.h"
+#include "session_end.h"
+#include "skill_contents.h"
+#include "state/source_eras.h"
+#include "state/tool_catalog.h"
+
+static void note_stream(struct call *call, int status, const struct headers *headers)
+{
+    catalog_note_stream(call->worker->gateway->catalog, call->source, status,
+                        loop_now_ms(call->worker->loop));
+}
+
+static void open_stream(struct call *call)
+{
+    struct relay_options options = {
+        .open_stream = true, .take_message = input_take_from_stream, .head = note_stream};
+    if (http_header(call->exchange, "last-event-id").length > 0) {
+        options.rewrite = lists_rewrite_resumed;
+        options.replace_result = skill_contents_refuse_late;
+    }
+    if (atomic_load(&call->worker->gateway->shutting_down))
+        call_answer_status(call, 503, STR_EMPTY);
+    else if (catalog_lacks_stream(call->worker->gateway->catalog, call->source,
+                                  loop_now_ms(call->worker->loop)))
+        call_answer_wrong_verb(call, "POST, DELETE");
+    else
+        relay_start(call, &options);
+}
+
+/* Whether the server speaks the era that has these requests. */
+static bool has_sessions(const struct call *call)
+{
+    unsigned served;
+    source_eras_find(call->worker->gateway->eras, call->source, loop_now_ms(call->worker->loop),
+                     &served);
+    return served & CONFIG_ERA_LEGACY;
+}
+
+void verb_handle(struct call *call)
+{
+    struct str verb = http_method(call->exchange);
+    call_identify(call);
+    if (call->is_bridged)
+        bridged_handle_verb(call);
+    else if (!has_sessions(call))
+        call_answer_wrong_verb(call, "POST");
+    else if (str_equal(verb, STR("GET")))
+        call_with_facts(call, open_stream);
+    else if (str_equal(verb, STR("DELETE")))
+        session_end_handle(call);
+    else
+        call_answer_wrong_verb(call, "GET, POST, DELETE");
+}
