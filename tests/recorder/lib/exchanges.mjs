@@ -102,7 +102,7 @@ export function exchangesOf(journal) {
       while (answers[0] && / 1\d\d\b/.test(answers[0].start)) interim.push(answers.shift());
       const response = answers.shift();
       const isLast = index === asked.messages.length - 1;
-      exchanges.push({ lane, at: request.at, request, response, interim, text: body(request), answer: response && body(response), left: isLast && !response?.isWhole ? first : null, rest: isLast ? answered.rest.toString('latin1') : '' });
+      exchanges.push({ lane, at: request.at, request, response, interim, text: body(request), answer: response && body(response), left: isLast && !response?.isWhole ? first : null, rest: isLast ? answered.rest.toString('latin1').replace(/^\r?\n?$/, '') : '' });
     }
   }
   return exchanges.sort((a, b) => a.at - b.at);

@@ -17,6 +17,7 @@ const PLAIN = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)/g, '<time>'],
   [/\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\b/g, '<date>'],
   [/\b1[789]\d{11}\b/g, '<ms>'],
+  [/(?<="ttlMs":)\d{7,}/g, (ms) => `<${Math.floor(ms / 60_000)} minutes>`],
 ];
 
 /** `text` with names. `ports`: {port: name} of addresses on this machine. */

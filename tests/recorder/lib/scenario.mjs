@@ -24,9 +24,15 @@ const isWriting = process.env.TASKGATE_RECORDINGS === 'write';
 export function scenario(name, { title, upstream: upstreamOptions, order, own = false, skip, ...gatewayOptions }, script) {
   test(`${name}: ${title}`, { skip }, async (t) => {
     const stage = await prepare(t, upstreamOptions, gatewayOptions);
-    await script(stage);
+    const text = () => transcript(stage.journal, { title, order, own, ports: stage.ports, notes: stage.notes });
+    try {
+      await script(stage);
+    } catch (error) {
+      error.message += `\nSo far:\n${text()}`;
+      throw error;
+    }
     await stage.gateway.stop();
-    compare(t, name, transcript(stage.journal, { title, order, own, ports: stage.ports, notes: stage.notes }));
+    compare(t, name, text());
   });
 }
 

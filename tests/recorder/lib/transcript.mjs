@@ -12,6 +12,7 @@ const indented = (text) => escaped(text).split('\n').map((line) => (line === '' 
 
 /** A body's lines; how it ends is visible. */
 function body(text, isStream) {
+  if (isStream) text = text.replace(/^:ping\r?\n\r?\n/gm, ''); // only time decides of them
   if (isStream) return indented(/\n\r?\n$/.test(text) ? text.replace(/\s+$/, '') : `${text}<unfinished>`);
   return indented(text.replace(/\n+$/, (all) => '<LF>'.repeat(all.length)));
 }
