@@ -12,6 +12,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/store/blocks.h"
 #include "taskgate/store/chain.h"
+#include "taskgate/store/definitions.h"
 #include "taskgate/store/grants.h"
 #include "taskgate/task/recorded_name.h"
 

@@ -13,27 +13,13 @@
 #include <stdint.h>
 
 #include "audit_row.h"
-#include "block_list.h"
-#include "definition_list.h"
-#include "grant_list.h"
 #include "reading_rows.h"
+#include "row.h"
 #include "tally_rows.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 #include "taskgate/store/store.h"
 #include "taskgate/task/task.h"
-
-/* A connection. Each backend defines its own. */
-struct database;
-
-enum row_result { ROW_FOUND, ROW_ABSENT, ROW_FAILED };
-
-/* Ids of tasks; the caller frees `ids`. */
-struct id_list {
-    char (*ids)[TASK_ID_BYTES];
-    size_t count, capacity;
-};
-void id_list_add(struct id_list *list, struct str id);
 
 /* Tasks that limits count: of one owner, with the bytes of their requests; of all; and those of all
  * that wait for a decision. */
@@ -219,33 +205,6 @@ struct outbox_rows {
                 const char *seen);
 };
 
-/* How a grant has ended; "" where nobody has revoked it. */
-struct grant_end {
-    const char *cause, *person, *reason;
-};
-
-/* Finders add to `list`, which the caller finishes, also when they fail. */
-struct grant_rows {
-    bool (*insert)(struct database *database, const struct store_grant *grant);
-    /* Those in force of the owner of a task for its tool, the oldest first. */
-    bool (*find_of_tool)(struct database *database, const struct task *task,
-                         struct grant_list *list);
-    bool (*get)(struct database *database, const char *id, struct grant_list *list);
-    bool (*find_active)(struct database *database, struct grant_list *list);
-    /* Those in force whose time is over. */
-    bool (*find_due)(struct database *database, int64_t now_ms, size_t limit,
-                     struct grant_list *list);
-    /* The newest first; `before_sequence` 0: from the newest. */
-    bool (*page)(struct database *database, bool in_force_only, int64_t before_sequence,
-                 size_t limit, struct grant_list *list);
-    bool (*count)(struct database *database, int64_t *count);    /* in force */
-    bool (*next_end)(struct database *database, int64_t *at_ms); /* INT64_MAX: none */
-    /* One call more. ROW_ABSENT: it is not in force, or has no call left. */
-    enum row_result (*use)(struct database *database, const char *id);
-    bool (*end)(struct database *database, const char *id, int64_t now_ms,
-                const struct grant_end *how);
-};
-
 /* The times at which people are told again of a task, by the NOTIFY_ bit. */
 struct reminder_rows {
     bool (*insert)(struct database *database, const char *task_id, unsigned event, int64_t due_ms);
@@ -384,25 +343,6 @@ struct copy_rows {
 /* A part of an open's error, if another process has the database alone. */
 #define BACKEND_IN_USE "is in use by another taskgate process"
 
-/* The rows that go by their age: those until a time, which is of each what is said here. */
-enum purge {
-    PURGE_TASKS,    /* that may go */
-    PURGE_SESSIONS, /* last seen */
-    PURGE_PAIRS,    /* last accepted */
-    PURGE_HOMES,    /* taken; but for sessions that are remembered */
-    PURGE_SIGN_INS, /* over */
-    PURGE_ATTEMPTS, /* of sign-ins that an older version has begun; over */
-    PURGE_GRANTS,   /* ended */
-    PURGE_BLOCKS,   /* ended */
-    PURGE_TALLY,    /* the day */
-    PURGE_KEPT,     /* arguments beside the trail: kept until */
-    PURGE_FEED,     /* told; but for the last change */
-    /* Of targets that are no longer configured, whatever their age. One call takes one target. */
-    PURGE_STRAY_DELIVERIES,
-    PURGE_STRAY_MESSAGES, /* the references to what such a target was told */
-    PURGE_COUNT
-};
-
 /* When a backend wants backend.upkeep to be called. */
 enum backend_upkeep {
     BACKEND_UPKEEP_NONE,
@@ -464,9 +404,15 @@ struct store_backend {
     bool (*probe)(struct database *database, int64_t now_ms);
     /* The bytes that limits.store_bytes counts, with those that this transaction has written. */
     bool (*used_bytes)(struct database *database, int64_t *bytes);
-    /* Removes at most `limit` of these rows. */
-    bool (*purge)(struct database *database, enum purge what, int64_t until_ms, size_t limit,
-                  size_t *purged);
+    /* Statements of statements.h, as row.h has them. A write may be queued: that it has failed is
+     * seen with the next of the others, or with the commit. */
+    bool (*write)(struct database *database, enum statement which, const struct value *values,
+                  size_t count);
+    /* Waits for a write, and counts the rows that it has changed. */
+    bool (*change)(struct database *database, enum statement which, const struct value *values,
+                   size_t count, int64_t *changed);
+    bool (*read)(struct database *database, enum statement which, const struct value *values,
+                 size_t count, row_visitor *visit, void *context);
     enum backend_upkeep (*wants_upkeep)(const struct database *database);
     void (*upkeep)(struct database *database);
     /* A descriptor to wait for beside the queue, readable when there may be a hint; -1: none. */
@@ -485,9 +431,6 @@ struct store_backend {
     const struct outbox_rows *outbox;
     const struct reminder_rows *reminders;
     const struct tally_rows *tally;
-    const struct block_rows *blocks;
-    const struct grant_rows *grants;
-    const struct definition_rows *definitions;
     const struct replica_rows *replicas;
     const struct copy_rows *copy;
     const struct reading_rows *reading;

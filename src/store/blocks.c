@@ -5,19 +5,20 @@
 #include <stdlib.h>
 
 #include "audit.h"
-#include "block_list.h"
 #include "grants.h"
 #include "replica.h"
+#include "row.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
+#include "taskgate/store/blocks.h"
 
 /* ---- those in force ---- */
 
-static bool find_active(struct batch *batch, struct block_list *list)
+static bool find_active(struct batch *batch, struct record_list *list)
 {
-    if (!batch->backend->blocks->find_active(batch->database, list))
+    if (!rows_list(batch->database, STATEMENT_BLOCK_ACTIVE, NO_VALUES, list))
         return false;
     batch->replica->has_blocks = list->count > 0;
     return true;
@@ -63,7 +64,10 @@ static bool stop(struct batch *batch, const char *id, const struct store_block *
 static bool stop_all(struct batch *batch, const struct store_block *block)
 {
     struct id_list list = {.count = 0};
-    bool done = batch->backend->blocks->find_tasks(batch->database, block, &list);
+    bool done = rows_ids(
+        batch->database, STATEMENT_BLOCK_TASKS,
+        VALUES(TEXT(block->scope), TEXT(block->owner), TEXT(block->source), TEXT(block->client)),
+        &list);
     for (size_t i = 0; done && i < list.count; i++)
         done = stop(batch, list.ids[i], block);
     free(list.ids);
@@ -74,14 +78,15 @@ bool blocks_apply(struct batch *batch, struct task *task, bool *is_blocked)
 {
     const struct store_block_caller caller = {str_from(task->owner), str_from(task->source),
                                               str_from(task->client_name)};
-    struct block_list list = {NULL, 0};
+    struct record_list list = {&block_record};
     *is_blocked = false;
     if (!batch->replica->has_blocks)
         return true;
     bool done = find_active(batch, &list);
+    const struct store_block *blocks = list.items;
     bool is_open = task->state == TASK_PENDING || task->state == TASK_APPROVED;
     for (size_t i = 0; is_open && done && i < list.count && !*is_blocked; i++) {
-        const struct store_block *block = &list.items[i];
+        const struct store_block *block = &blocks[i];
         if (block->until_ms <= batch->now_ms || !store_block_fits(block, &caller))
             continue;
         const struct task_change change = change_of(task, block);
@@ -89,7 +94,7 @@ bool blocks_apply(struct batch *batch, struct task *task, bool *is_blocked)
                                           (struct audit_actor){"operator", block->person, NULL});
         *is_blocked = true;
     }
-    block_list_finish(&list);
+    record_list_finish(&list);
     return done;
 }
 
@@ -102,27 +107,28 @@ static bool end(struct batch *batch, const struct store_block *block, const char
         person ? (struct audit_actor){"operator", person, NULL} : AUDIT_GATEWAY;
     log_info("Block ended", LOG_TEXT("block", block->id), LOG_TEXT("scope", block->scope),
              LOG_TEXT("by", person ? person : ""));
-    return batch->backend->blocks->end(batch->database, block->id, batch->now_ms,
-                                       person ? person : "") &&
+    return rows_write(batch->database, STATEMENT_BLOCK_END,
+                      VALUES(TEXT(block->id), NUMBER(batch->now_ms), TEXT(person))) &&
            note(batch, block, person ? "unblock" : "block_expired", actor, reason ? reason : "");
 }
 
 static bool sweep(struct batch *batch, int64_t *next_ms, size_t *left)
 {
-    struct block_list list = {NULL, 0};
+    struct record_list list = {&block_record};
     bool done = find_active(batch, &list);
+    const struct store_block *blocks = list.items;
     *next_ms = INT64_MAX;
     *left = list.count;
     for (size_t i = 0; done && i < list.count; i++) {
-        int64_t until_ms = list.items[i].until_ms;
+        int64_t until_ms = blocks[i].until_ms;
         if (until_ms <= batch->now_ms) {
-            done = end(batch, &list.items[i], NULL, NULL);
+            done = end(batch, &blocks[i], NULL, NULL);
             --*left;
         } else if (until_ms < *next_ms) {
             *next_ms = until_ms;
         }
     }
-    block_list_finish(&list);
+    record_list_finish(&list);
     return done;
 }
 
@@ -134,7 +140,7 @@ bool blocks_sweep(struct batch *batch, int64_t *next_ms)
 
 /* ---- operations ---- */
 
-static void give(struct operation *operation, struct block_list *list)
+static void give(struct operation *operation, const struct record_list *list)
 {
     operation->reply.blocks = list->items;
     operation->reply.block_count = list->count;
@@ -142,8 +148,8 @@ static void give(struct operation *operation, struct block_list *list)
 
 static bool load(struct batch *batch, struct operation *operation, const char *id)
 {
-    struct block_list list = {NULL, 0};
-    bool done = batch->backend->blocks->get(batch->database, id, &list);
+    struct record_list list = {&block_record};
+    bool done = rows_list(batch->database, STATEMENT_BLOCK_GET, VALUES(TEXT(id)), &list);
     give(operation, &list);
     if (list.count == 0)
         operation->reply.status = STORE_NOT_FOUND;
@@ -172,7 +178,7 @@ static bool insert(struct batch *batch, struct operation *operation, const struc
     log_warn("Caller blocked", LOG_TEXT("block", id), LOG_TEXT("scope", block.scope),
              LOG_TEXT("task", task->id), LOG_TEXT("by", block.person));
     batch->replica->has_blocks = true;
-    return batch->backend->blocks->insert(batch->database, &block) &&
+    return rows_insert(batch->database, STATEMENT_BLOCK_INSERT, &block_record, &block) &&
            note(batch, &block, "block", actor, block.reason) && stop_all(batch, &block) &&
            grants_end_blocked(batch, &block) && load(batch, operation, id);
 }
@@ -199,13 +205,16 @@ static bool run_create(struct batch *batch, struct operation *operation)
 static bool run_list(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
-    struct block_list list = {NULL, 0};
-    bool done = batch->backend->blocks->page(batch->database, operation->in_force_only,
-                                             operation->sequence, operation->limit + 1, &list);
+    struct record_list list = {&block_record};
+    bool done =
+        rows_list(batch->database, STATEMENT_BLOCK_PAGE,
+                  VALUES(NUMBER(operation->sequence > 0 ? operation->sequence : INT64_MAX),
+                         NUMBER(operation->in_force_only), NUMBER((int64_t)operation->limit + 1)),
+                  &list);
     reply->has_more = list.count > operation->limit;
     size_t shown = reply->has_more ? operation->limit : list.count;
-    reply->last_sequence = shown > 0 ? list.items[shown - 1].sequence : 0;
     give(operation, &list);
+    reply->last_sequence = shown > 0 ? reply->blocks[shown - 1].sequence : 0;
     return done;
 }
 

@@ -1,11 +1,14 @@
 /* Seeing, listing and accepting definitions. */
-#include "definition_list.h"
+#include "taskgate/store/definitions.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "audit.h"
 #include "difference.h"
+#include "row.h"
+#include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -128,8 +131,9 @@ static void take_present(struct sight *sight, struct store_definition *row,
 static bool insert(struct sight *sight, struct store_definition *row,
                    const struct store_definition *item, const char *id)
 {
-    const struct definition_rows *rows = sight->batch->backend->definitions;
-    if (sight->kept < 0 && !rows->count(sight->batch->database, item->source, &sight->kept))
+    struct database *database = sight->batch->database;
+    if (sight->kept < 0 && !rows_number(database, STATEMENT_DEFINITION_COUNT,
+                                        VALUES(TEXT(item->source)), &sight->kept))
         return false;
     bool is_kept = sight->kept < DEFINITIONS_MOST;
     *row = (struct store_definition){
@@ -151,7 +155,22 @@ static bool insert(struct sight *sight, struct store_definition *row,
     sight->kept++;
     row->flags = 0; /* those of the item are fresh */
     take_present(sight, row, item);
-    return rows->insert(sight->batch->database, row);
+    return rows_insert(database, STATEMENT_DEFINITION_INSERT, &definition_record, row);
+}
+
+/* All but source, kind and name. */
+static bool update(struct batch *batch, const struct store_definition *row)
+{
+    return rows_write(batch->database, STATEMENT_DEFINITION_UPDATE,
+                      VALUES(TEXT(row->id), TEXT(row->digest), TEXT(row->accepted),
+                             TEXT(row->counted), TEXT(row->difference), NUMBER(row->flags),
+                             NUMBER(row->is_changed), NUMBER(row->at_ms), TEXT(row->text),
+                             TEXT(row->accepted_text)));
+}
+
+static bool get(struct batch *batch, const char *id, struct record_list *list)
+{
+    return rows_list(batch->database, STATEMENT_DEFINITION_GET, VALUES(TEXT(id)), list);
 }
 
 static bool is_news(const struct store_definition *row, const struct store_definition *item)
@@ -160,23 +179,22 @@ static bool is_news(const struct store_definition *row, const struct store_defin
 }
 
 /* The row behind it is appended to the reply. */
-static bool see(struct sight *sight, const struct store_definition *item,
-                struct definition_list *reply)
+static bool see(struct sight *sight, const struct store_definition *item, struct record_list *reply)
 {
     struct batch *batch = sight->batch;
-    const struct definition_rows *rows = batch->backend->definitions;
     char id[STORE_DEFINITION_ID_BYTES];
     size_t before = reply->count;
     bool is_told = false, done;
     store_definition_id(str_from(item->source), str_from(item->kind), str_from(item->name), id);
-    if (!rows->get(batch->database, id, reply))
+    if (!get(batch, id, reply))
         return false;
+    struct store_definition *found = (struct store_definition *)reply->items + before;
     if (reply->count == before) {
-        done = insert(sight, definition_list_add(reply), item, id);
-    } else if (is_news(&reply->items[before], item)) {
-        take_present(sight, &reply->items[before], item);
-        reply->items[before].at_ms = batch->now_ms;
-        done = rows->update(batch->database, &reply->items[before]);
+        done = insert(sight, record_list_add(reply), item, id);
+    } else if (is_news(found, item)) {
+        take_present(sight, found, item);
+        found->at_ms = batch->now_ms;
+        done = update(batch, found);
         is_told = true; /* a first one all replicas see for themselves */
     } else {
         done = true;
@@ -187,16 +205,17 @@ static bool see(struct sight *sight, const struct store_definition *item,
 }
 
 /* Answers are for memory, which has no room for texts. */
-static void drop_texts(struct definition_list *list)
+static void drop_texts(struct record_list *list)
 {
+    struct store_definition *items = list->items;
     for (size_t i = 0; i < list->count; i++) {
-        free(list->items[i].text);
-        free(list->items[i].accepted_text);
-        list->items[i].text = list->items[i].accepted_text = NULL;
+        free(items[i].text);
+        free(items[i].accepted_text);
+        items[i].text = items[i].accepted_text = NULL;
     }
 }
 
-static void give(struct operation *operation, struct definition_list *list)
+static void give(struct operation *operation, const struct record_list *list)
 {
     operation->reply.definitions = list->items;
     operation->reply.definition_count = list->count;
@@ -205,15 +224,16 @@ static void give(struct operation *operation, struct definition_list *list)
 static bool run_see(struct batch *batch, struct operation *operation)
 {
     struct sight sight = {.batch = batch, .kept = -1};
-    struct definition_list list = {NULL, 0, 0};
+    struct record_list list = {&definition_record};
+    const struct store_definition *items = operation->definitions.items;
     bool done = true;
     for (size_t i = 0; done && i < operation->definitions.count; i++)
-        done = see(&sight, &operation->definitions.items[i], &list);
+        done = see(&sight, &items[i], &list);
     drop_texts(&list);
     give(operation, &list);
     if (sight.lines > MOST_LINES)
         log_warn("Definitions changed or flagged beyond those named",
-                 LOG_TEXT("source", operation->definitions.items[0].source),
+                 LOG_TEXT("source", items[0].source),
                  LOG_NUMBER("lines", (int64_t)(sight.lines - MOST_LINES)));
     return done;
 }
@@ -222,28 +242,26 @@ static bool run_see(struct batch *batch, struct operation *operation)
 
 static bool run_list(struct batch *batch, struct operation *operation)
 {
-    struct definition_list list = {NULL, 0, 0};
-    const struct store_definition_query query = {
-        .source = str_from(operation->source),
-        .kind = str_from(operation->workflow),
-        .name = str_from(operation->tool),
-        .changed_only = operation->changed_only,
-        .flagged_only = operation->flagged_only,
-        .after_sequence = operation->sequence,
-        .limit = operation->limit + 1,
-    };
-    bool done = batch->backend->definitions->page(batch->database, &query, &list);
-    operation->reply.has_more = list.count > operation->limit;
-    size_t count = operation->reply.has_more ? operation->limit : list.count;
-    operation->reply.last_sequence = count > 0 ? list.items[count - 1].sequence : 0;
+    struct store_reply *reply = &operation->reply;
+    struct record_list list = {&definition_list_record};
+    bool is_watched = operation->changed_only || operation->flagged_only;
+    bool done = rows_list(
+        batch->database, is_watched ? STATEMENT_DEFINITION_PAGE_WATCHED : STATEMENT_DEFINITION_PAGE,
+        VALUES(NUMBER(operation->sequence), TEXT(operation->source), TEXT(operation->workflow),
+               NUMBER(operation->changed_only), NUMBER(operation->flagged_only),
+               NUMBER((int64_t)operation->limit + 1), TEXT(operation->tool)),
+        &list);
+    reply->has_more = list.count > operation->limit;
+    size_t count = reply->has_more ? operation->limit : list.count;
     give(operation, &list);
+    reply->last_sequence = count > 0 ? reply->definitions[count - 1].sequence : 0;
     return done;
 }
 
 static bool load(struct batch *batch, struct operation *operation)
 {
-    struct definition_list list = {NULL, 0, 0};
-    bool done = batch->backend->definitions->get(batch->database, operation->id, &list);
+    struct record_list list = {&definition_record};
+    bool done = get(batch, operation->id, &list);
     give(operation, &list);
     if (list.count == 0)
         operation->reply.status = STORE_NOT_FOUND;
@@ -261,8 +279,7 @@ static bool accept(struct batch *batch, struct operation *operation, struct stor
     log_info("Definition accepted", LOG_TEXT("source", row->source), LOG_TEXT("kind", row->kind),
              LOG_TEXT("name", row->name), LOG_TEXT("digest", row->digest),
              LOG_TEXT("by", operation->actor_name));
-    return batch->backend->definitions->update(batch->database, row) &&
-           audit_append_definition(batch, row, operation->actor_name);
+    return update(batch, row) && audit_append_definition(batch, row, operation->actor_name);
 }
 
 static bool run_accept(struct batch *batch, struct operation *operation)
@@ -281,3 +298,19 @@ const struct operation_kind operation_definitions_see = {"definitions see", true
 const struct operation_kind operation_definition_list = {"definition list", false, run_list};
 const struct operation_kind operation_definition_get = {"definition get", false, load};
 const struct operation_kind operation_definition_accept = {"definition accept", true, run_accept};
+
+void store_definition_id(struct str source, struct str kind, struct str name,
+                         char id[STORE_DEFINITION_ID_BYTES])
+{
+    struct buffer text;
+    char digest[DIGEST_HEX_BYTES];
+    buffer_init(&text);
+    const struct str parts[] = {source, kind, name};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        buffer_append(&text, parts[i]);
+        buffer_append_char(&text, '\0');
+    }
+    digest_sha256_hex(buffer_str(&text), digest);
+    buffer_finish(&text);
+    snprintf(id, STORE_DEFINITION_ID_BYTES, STORE_DEFINITION_ID_PREFIX "%.32s", digest);
+}

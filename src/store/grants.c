@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "audit.h"
-#include "grant_list.h"
+#include "row.h"
 #include "task_operations.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -17,6 +17,7 @@
 #include "taskgate/core/random.h"
 #include "taskgate/json/members.h"
 #include "taskgate/store/blocks.h"
+#include "taskgate/store/grants.h"
 
 #define END_LIMIT 64
 #define SHOWN_BYTES_MAX 65536
@@ -33,7 +34,7 @@ static void note_change(struct batch *batch, const char *id)
 static bool measure(struct batch *batch)
 {
     int64_t count;
-    if (!batch->backend->grants->count(batch->database, &count))
+    if (!rows_number(batch->database, STATEMENT_GRANT_COUNT, NO_VALUES, &count))
         return false;
     metrics_set(METRIC_GRANTS_ACTIVE, (double)count, NULL);
     return true;
@@ -88,9 +89,10 @@ static bool record_end(struct batch *batch, const struct store_grant *grant, con
 static bool end(struct batch *batch, const struct store_grant *grant, const char *cause,
                 const char *person, const char *reason)
 {
-    const struct grant_end how = {cause, person ? person : "", reason ? reason : ""};
     note_change(batch, grant->id);
-    return batch->backend->grants->end(batch->database, grant->id, batch->now_ms, &how) &&
+    return rows_write(batch->database, STATEMENT_GRANT_END,
+                      VALUES(TEXT(grant->id), NUMBER(batch->now_ms), TEXT(cause), TEXT(person),
+                             TEXT(reason))) &&
            record_end(batch, grant, cause, person, reason) && measure(batch);
 }
 
@@ -114,12 +116,13 @@ static bool is_of_blocked(const struct store_grant *grant, const struct store_bl
 
 bool grants_end_blocked(struct batch *batch, const struct store_block *block)
 {
-    struct grant_list list = {.count = 0};
-    bool done = batch->backend->grants->find_active(batch->database, &list);
+    struct record_list list = {&grant_record};
+    bool done = rows_list(batch->database, STATEMENT_GRANT_ACTIVE, NO_VALUES, &list);
+    const struct store_grant *grants = list.items;
     for (size_t i = 0; done && i < list.count; i++)
-        done = !is_of_blocked(&list.items[i], block) ||
-               end(batch, &list.items[i], "blocked", block->person, block->reason);
-    grant_list_finish(&list);
+        done = !is_of_blocked(&grants[i], block) ||
+               end(batch, &grants[i], "blocked", block->person, block->reason);
+    record_list_finish(&list);
     return done;
 }
 
@@ -186,7 +189,7 @@ static bool approve(struct batch *batch, struct task *task, const struct store_g
 
 static bool use(struct batch *batch, struct task *task, struct store_grant *grant)
 {
-    if (batch->backend->grants->use(batch->database, grant->id) != ROW_FOUND)
+    if (rows_change(batch->database, STATEMENT_GRANT_USE, VALUES(TEXT(grant->id))) != ROW_FOUND)
         return false; /* it was read in this very transaction */
     grant->used++;
     note_change(batch, grant->id);
@@ -201,19 +204,21 @@ static bool use(struct batch *batch, struct task *task, struct store_grant *gran
 
 bool grants_apply(struct batch *batch, struct task *task, bool *is_granted)
 {
-    struct grant_list list = {.count = 0};
+    struct record_list list = {&grant_record};
     *is_granted = false;
     if (task->state != TASK_PENDING || !batch->electorate->renew)
         return true;
-    bool done = batch->backend->grants->find_of_tool(batch->database, task, &list);
+    bool done = rows_list(batch->database, STATEMENT_GRANT_OF_TOOL,
+                          VALUES(TEXT(task->owner), TEXT(task->source), TEXT(task->tool)), &list);
+    struct store_grant *grants = list.items;
     for (size_t i = 0; done && i < list.count && !*is_granted; i++) {
-        const char *cause = cause_of_end(batch, &list.items[i], task);
+        const char *cause = cause_of_end(batch, &grants[i], task);
         if (cause)
-            done = end_by_itself(batch, &list.items[i], cause);
-        else if (covers(&list.items[i], task))
-            *is_granted = done = use(batch, task, &list.items[i]);
+            done = end_by_itself(batch, &grants[i], cause);
+        else if (covers(&grants[i], task))
+            *is_granted = done = use(batch, task, &grants[i]);
     }
-    grant_list_finish(&list);
+    record_list_finish(&list);
     return done;
 }
 
@@ -262,7 +267,7 @@ static bool insert(struct batch *batch, struct task *task, struct store_grant *g
     char *text =
         memory_format("%s: %" PRId64 " more calls, until %s", grant->id, grant->calls, until);
     bool done =
-        batch->backend->grants->insert(batch->database, grant) &&
+        rows_insert(batch->database, STATEMENT_GRANT_INSERT, &grant_record, grant) &&
         keep_facts(batch, task, grant, 0) &&
         audit_append(batch, task, "grant_given", task_state_name(task->state), actor, text) &&
         measure(batch);
@@ -314,11 +319,13 @@ bool grants_give(struct batch *batch, struct task *task, const struct ballot *ba
 
 static bool end_due(struct batch *batch)
 {
-    struct grant_list list = {.count = 0};
-    bool done = batch->backend->grants->find_due(batch->database, batch->now_ms, END_LIMIT, &list);
+    struct record_list list = {&grant_record};
+    bool done = rows_list(batch->database, STATEMENT_GRANT_DUE,
+                          VALUES(NUMBER(batch->now_ms), NUMBER(END_LIMIT)), &list);
+    const struct store_grant *grants = list.items;
     for (size_t i = 0; done && i < list.count; i++)
-        done = end_by_itself(batch, &list.items[i], "time");
-    grant_list_finish(&list);
+        done = end_by_itself(batch, &grants[i], "time");
+    record_list_finish(&list);
     return done;
 }
 
@@ -329,7 +336,7 @@ bool grants_sweep(struct batch *batch)
 
 bool grants_next_end(struct batch *batch, int64_t *at_ms)
 {
-    return batch->backend->grants->next_end(batch->database, at_ms);
+    return rows_number(batch->database, STATEMENT_GRANT_NEXT_END, NO_VALUES, at_ms);
 }
 
 /* ---- operations ---- */
@@ -349,15 +356,16 @@ static const char *cause_by_configuration(const struct store_electorate *elector
 static bool run_configure(struct batch *batch, struct operation *operation)
 {
     struct store_electorate before = *batch->electorate;
-    struct grant_list list = {.count = 0};
+    struct record_list list = {&grant_record};
     *batch->electorate = operation->electorate;
     operation->electorate = before; /* released with the operation */
-    bool done = batch->backend->grants->find_active(batch->database, &list);
+    bool done = rows_list(batch->database, STATEMENT_GRANT_ACTIVE, NO_VALUES, &list);
+    const struct store_grant *grants = list.items;
     for (size_t i = 0; done && i < list.count; i++) {
-        const char *cause = cause_by_configuration(batch->electorate, &list.items[i]);
-        done = !cause || end_by_itself(batch, &list.items[i], cause);
+        const char *cause = cause_by_configuration(batch->electorate, &grants[i]);
+        done = !cause || end_by_itself(batch, &grants[i], cause);
     }
-    grant_list_finish(&list);
+    record_list_finish(&list);
     return done && measure(batch);
 }
 
@@ -365,16 +373,21 @@ static bool run_configure(struct batch *batch, struct operation *operation)
 static bool run_list(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
-    struct grant_list list = {.count = 0};
+    struct record_list list = {&grant_record};
     if (!end_due(batch))
         return false;
-    bool done = batch->backend->grants->page(batch->database, operation->in_force_only,
-                                             operation->sequence, operation->limit + 1, &list);
+    bool done =
+        rows_list(batch->database,
+                  operation->in_force_only ? STATEMENT_GRANT_PAGE_ACTIVE : STATEMENT_GRANT_PAGE,
+                  VALUES(NUMBER(operation->sequence > 0 ? operation->sequence : INT64_MAX),
+                         NUMBER((int64_t)operation->limit + 1)),
+                  &list);
+    struct store_grant *grants = list.items;
     reply->has_more = list.count > operation->limit;
     if (reply->has_more)
-        grant_finish(&list.items[--list.count]);
-    reply->last_sequence = list.count > 0 ? list.items[list.count - 1].sequence : 0;
-    reply->grants = list.items;
+        record_finish(&grant_record, &grants[--list.count]);
+    reply->last_sequence = list.count > 0 ? grants[list.count - 1].sequence : 0;
+    reply->grants = grants;
     reply->grant_count = list.count;
     return done;
 }
@@ -382,8 +395,8 @@ static bool run_list(struct batch *batch, struct operation *operation)
 /* Reads the grant into the reply. */
 static bool load(struct batch *batch, struct operation *operation)
 {
-    struct grant_list list = {.count = 0};
-    bool done = batch->backend->grants->get(batch->database, operation->id, &list);
+    struct record_list list = {&grant_record};
+    bool done = rows_list(batch->database, STATEMENT_GRANT_GET, VALUES(TEXT(operation->id)), &list);
     operation->reply.grants = list.items;
     operation->reply.grant_count = list.count;
     return done;

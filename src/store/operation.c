@@ -1,9 +1,7 @@
 /* Life of operations and of a batch's events. */
 #include "operation.h"
 
-#include "block_list.h"
-#include "definition_list.h"
-#include "grant_list.h"
+#include "row.h"
 #include "tally.h"
 
 #include <stdio.h>
@@ -57,6 +55,12 @@ static void free_messages(const struct store_message *messages, size_t count)
     free((void *)messages);
 }
 
+static void free_records(const struct record *record, const void *items, size_t count)
+{
+    struct record_list list = {record, (void *)items, count, count};
+    record_list_finish(&list);
+}
+
 void operation_clear_reply(struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
@@ -74,13 +78,9 @@ void operation_clear_reply(struct operation *operation)
     }
     free((void *)reply->audit_page);
     free_deliveries(reply->deliveries, reply->delivery_count);
-    struct grant_list grants = {(struct store_grant *)reply->grants, reply->grant_count};
-    grant_list_finish(&grants);
-    struct block_list blocks = {(struct store_block *)reply->blocks, reply->block_count};
-    block_list_finish(&blocks);
-    struct definition_list definitions = {(struct store_definition *)reply->definitions,
-                                          reply->definition_count, 0};
-    definition_list_finish(&definitions);
+    free_records(&grant_record, reply->grants, reply->grant_count);
+    free_records(&block_record, reply->blocks, reply->block_count);
+    free_records(&definition_record, reply->definitions, reply->definition_count);
     free_messages(reply->messages, reply->message_count);
     home_destroy((struct store_home *)reply->home);
     tally_destroy((struct store_tally *)reply->tally);
@@ -125,7 +125,7 @@ void operation_destroy(struct operation *operation)
     free(operation->heir);
     session_destroy(operation->session_value);
     sign_in_destroy(operation->sign_in);
-    definition_list_finish(&operation->definitions);
+    record_list_finish(&operation->definitions);
     free(operation->targets);
     free(operation->reason);
     MAGIC_CLEAR(operation);
@@ -245,13 +245,4 @@ void vote_destroy(struct store_vote *vote)
         free((void *)vote->edit);
     }
     free(vote);
-}
-
-void id_list_add(struct id_list *list, struct str id)
-{
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity ? 2 * list->capacity : 16;
-        list->ids = memory_grow_array(list->ids, list->capacity, sizeof *list->ids);
-    }
-    snprintf(list->ids[list->count++], TASK_ID_BYTES, "%.*s", STR_ARGS(id));
 }

@@ -6,6 +6,7 @@
 
 #include "backend.h"
 #include "peers.h"
+#include "row.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/store/store.h"
 
@@ -75,7 +76,7 @@ struct operation {
     struct store_electorate electorate;
     bool in_force_only;
     bool changed_only, flagged_only;
-    struct definition_list definitions;
+    struct record_list definitions;
     struct store_task_query *query; /* a copy; its texts are views of the fields below */
     char *id, *owner, *session, *source, *tool, *workflow, *principal;
     char *token_digest;

@@ -28,24 +28,25 @@
 
 /* All that goes by its age, and how many rows of it in one sweep. */
 static const struct {
-    enum purge what;
+    enum statement which;
     unsigned limit;
     int64_t after_ms;
-    bool is_of_shared; /* databases alone */
+    bool is_of_shared; /* databases only */
+    bool is_of_target; /* all of one target: there may be others of another */
 } purges[] = {
-    {PURGE_TASKS, 64, 0, false},
-    {PURGE_SESSIONS, 256, SESSION_RETENTION_MS, false},
-    {PURGE_PAIRS, 256, SESSION_RETENTION_MS, false},
-    {PURGE_HOMES, 256, SESSION_RETENTION_MS, true},
-    {PURGE_SIGN_INS, 256, 0, false},
-    {PURGE_ATTEMPTS, 256, 0, false},
-    {PURGE_GRANTS, 256, GRANT_RETENTION_MS, false},
-    {PURGE_BLOCKS, 256, GRANT_RETENTION_MS, false},
-    {PURGE_TALLY, 256, TALLY_RETENTION_MS, false},
-    {PURGE_KEPT, 256, 0, false},
-    {PURGE_FEED, 1024, REPLICA_FEED_RETENTION_MS, true},
-    {PURGE_STRAY_DELIVERIES, 256, 0, false},
-    {PURGE_STRAY_MESSAGES, 256, 0, false},
+    {.which = STATEMENT_TASK_PURGE, .limit = 64},
+    {.which = STATEMENT_SESSION_PURGE, .limit = 256, .after_ms = SESSION_RETENTION_MS},
+    {.which = STATEMENT_PAIR_PURGE, .limit = 256, .after_ms = SESSION_RETENTION_MS},
+    {.which = STATEMENT_HOME_PURGE, 256, SESSION_RETENTION_MS, .is_of_shared = true},
+    {.which = STATEMENT_SIGN_IN_PURGE, .limit = 256},
+    {.which = STATEMENT_ATTEMPT_PURGE, .limit = 256},
+    {.which = STATEMENT_GRANT_PURGE, .limit = 256, .after_ms = GRANT_RETENTION_MS},
+    {.which = STATEMENT_BLOCK_PURGE, .limit = 256, .after_ms = GRANT_RETENTION_MS},
+    {.which = STATEMENT_TALLY_PURGE, .limit = 256, .after_ms = TALLY_RETENTION_MS},
+    {.which = STATEMENT_AUDIT_FORGET, .limit = 256},
+    {.which = STATEMENT_FEED_PURGE, 1024, REPLICA_FEED_RETENTION_MS, .is_of_shared = true},
+    {.which = STATEMENT_STRAY_DELIVERIES_PURGE, .limit = 256, .is_of_target = true},
+    {.which = STATEMENT_STRAY_MESSAGES_PURGE, .limit = 256, .is_of_target = true},
 };
 
 static bool expire(struct batch *batch, const char *id)
@@ -102,10 +103,10 @@ static bool measure_waits(struct batch *batch, bool is_backlog)
 }
 
 /* Told once they are all gone. */
-static void note_strays(struct batch *batch, size_t purged)
+static void note_strays(struct batch *batch, int64_t purged)
 {
     int64_t *dropped = &batch->replica->notices_dropped;
-    *dropped += (int64_t)purged;
+    *dropped += purged;
     if (purged > 0 || *dropped == 0)
         return;
     metrics_add(METRIC_NOTIFICATIONS, (double)*dropped, METRIC_LABELS(STR("dropped")));
@@ -120,15 +121,14 @@ static bool purge(struct batch *batch, bool *has_more)
     const struct store_backend *backend = batch->backend;
     bool done = true;
     for (size_t i = 0; done && i < sizeof purges / sizeof *purges; i++) {
-        size_t purged;
+        int64_t purged;
         if (purges[i].is_of_shared && !backend->is_shared)
             continue;
-        done = backend->purge(batch->database, purges[i].what, batch->now_ms - purges[i].after_ms,
-                              purges[i].limit, &purged);
-        /* A call takes the strays of one target. */
-        bool is_stray = purges[i].what >= PURGE_STRAY_DELIVERIES;
-        *has_more = *has_more || purged >= (is_stray ? 1 : purges[i].limit);
-        if (done && purges[i].what == PURGE_STRAY_DELIVERIES)
+        done = rows_purge(
+            batch->database, purges[i].which,
+            VALUES(NUMBER(batch->now_ms - purges[i].after_ms), NUMBER(purges[i].limit)), &purged);
+        *has_more = *has_more || purged >= (purges[i].is_of_target ? 1 : purges[i].limit);
+        if (done && purges[i].which == STATEMENT_STRAY_DELIVERIES_PURGE)
             note_strays(batch, purged);
     }
     return done && backend->tasks->forget_limited(batch->database);

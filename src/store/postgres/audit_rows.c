@@ -135,7 +135,7 @@ static enum row_result read_kept(struct database *database, int64_t sequence, ch
 
 /* ---- anchors ---- */
 
-static enum row_result read_anchor(struct database *database, enum statement which,
+static enum row_result read_anchor(struct database *database, unsigned which,
                                    struct store_anchor *anchor)
 {
     PGresult *rows = connection_read(database, which, NO_VALUES);

@@ -111,30 +111,10 @@
     " decide_by_ms, decided_ms, is_emergency, anchor) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9," \
     " $10, $11, $12, $13, $14, $15, $16, $17) RETURNING sequence"
 
-/* A target in that table that is not configured, by one look at an index for each one there. */
-#define STRAY_TARGET(table)                                                                        \
-    "WITH RECURSIVE place (target) AS ((SELECT target FROM " table                                 \
-    " ORDER BY target LIMIT 1) UNION ALL SELECT (SELECT next.target FROM " table                   \
-    " AS next WHERE next.target > place.target ORDER BY next.target LIMIT 1) FROM place"           \
-    " WHERE place.target IS NOT NULL) SELECT target FROM place WHERE target IS NOT NULL"           \
-    " AND target NOT IN (SELECT key FROM taskgate_outbox_target) LIMIT 1"
 /* When a new delivery is due: never, while an earlier one of its task waits. */
 #define DUE_UNLESS_WAITING                                                                         \
     "CASE WHEN EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS earlier"                          \
     " WHERE earlier.target = key AND earlier.task_id = $1) THEN 9223372036854775807 ELSE $11 END"
-/* Of a definition, but for its texts. */
-#define DEFINITION_COLUMNS                                                                         \
-    "sequence, id, source, kind, name, digest, accepted, counted, difference, flags, is_changed,"  \
-    " at_ms"
-/* Of a block. */
-#define BLOCK_COLUMNS                                                                              \
-    "sequence, id, task_id, scope, owner, source, client, principal, reason, person, created_ms,"  \
-    " until_ms, ended_ms, ended_by"
-/* Of a grant. */
-#define GRANT_COLUMNS                                                                              \
-    "sequence, id, task_id, owner, principal, source, tool, workflow, rule, rule_digest,"          \
-    " definition_digest, bound_digest, terms, arguments, votes, reason, calls, used, for_ms,"      \
-    " created_ms, until_ms, ended_ms, end_cause, ended_by, end_reason"
 
 /* ---- expressions ---- */
 

@@ -15,11 +15,24 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
-static const char *const statement_sql[STATEMENT_COUNT] = {
+static const char *const own[STATEMENT_ALL] = {
 #define STATEMENT_ROW(symbol, sql) [STATEMENT_##symbol] = (sql),
-#include "statements.h"
+#define OVERRIDE_ROW(symbol, sql) [STATEMENT_##symbol] = (sql),
+#include "own_statements.h"
 #undef STATEMENT_ROW
+#undef OVERRIDE_ROW
 };
+
+/* An array of places is read first, whatever the planner thinks of the limit. */
+static const struct dialect_word dialect_words[] = {
+    {"rows", "ctid = ANY (ARRAY (SELECT ctid"},
+    {"end", "))"},
+    {"and bytes", " RETURNING bytes"},
+    {"and argument bytes", " RETURNING octet_length(arguments)"},
+    {NULL, NULL},
+};
+
+const struct dialect postgres_dialect = {"taskgate_", '$', own, dialect_words};
 
 /* The first and the longest wait before a connection is tried again. */
 /* A server that lives answers BEGIN at once, whatever it waits for behind it. One that is gone
@@ -120,7 +133,7 @@ PGresult *connection_next(struct database *database)
 
 /* ---- what was sent, and its results ---- */
 
-static void expect(struct database *database, enum sent_kind kind, enum statement which)
+static void expect(struct database *database, enum sent_kind kind, unsigned which)
 {
     if (database->sent_first > 0 &&
         database->sent_first + database->sent_count == database->sent_capacity) {
@@ -176,10 +189,14 @@ static void check(struct database *database, const struct sent *sent, const PGre
                      strcmp(PQcmdStatus((PGresult *)result), "COMMIT") != 0;
     if ((is_good && !is_undone) || status == PGRES_PIPELINE_ABORTED)
         return;
-    char what[64];
-    const char *sql = sent->which < STATEMENT_COUNT ? statement_sql[sent->which] : "a list";
-    snprintf(what, sizeof what, "%.50s", sql);
     if (!database->has_failed) {
+        char what[64];
+        struct buffer sql;
+        buffer_init(&sql);
+        if (sent->which < STATEMENT_ALL)
+            statement_write(&postgres_dialect, sent->which, &sql);
+        snprintf(what, sizeof what, "%.50s", sql.length > 0 ? sql.bytes : "a list");
+        buffer_finish(&sql);
         connection_fail(database, is_undone ? NULL : result, what);
         name_missing_right(database);
     }
@@ -215,7 +232,7 @@ static bool settle(struct database *database, PGresult **rows)
         return false;
     if (!PQpipelineSync(database->handle))
         return connection_lost(database, "cannot ask the database");
-    expect(database, SENT_SYNC, STATEMENT_COUNT);
+    expect(database, SENT_SYNC, STATEMENT_ALL);
     while (database->handle && database->sent_count > 0) {
         bool is_read = database->sent[database->sent_first].kind == SENT_READ;
         PGresult *result = take_result(database);
@@ -274,18 +291,23 @@ static bool fill(struct database *database, struct arguments *arguments, const s
     return true;
 }
 
-static bool prepare(struct database *database, enum statement which, const char *name)
+static bool prepare(struct database *database, unsigned which, const char *name)
 {
     if (database->prepared[which])
         return true;
-    if (!PQsendPrepare(database->handle, name, statement_sql[which], 0, NULL))
+    struct buffer sql;
+    buffer_init(&sql);
+    statement_write(&postgres_dialect, which, &sql);
+    bool is_sent = PQsendPrepare(database->handle, name, sql.bytes, 0, NULL);
+    buffer_finish(&sql);
+    if (!is_sent)
         return connection_lost(database, "cannot ask the database");
     database->prepared[which] = true;
     expect(database, SENT_PREPARE, which);
     return true;
 }
 
-static bool submit(struct database *database, enum statement which, const struct value *values,
+static bool submit(struct database *database, unsigned which, const struct value *values,
                    size_t count, enum sent_kind kind)
 {
     struct arguments arguments;
@@ -302,12 +324,12 @@ static bool submit(struct database *database, enum statement which, const struct
     return true;
 }
 
-bool connection_queue(struct database *database, enum statement which, enum sent_kind kind)
+bool connection_queue(struct database *database, unsigned which, enum sent_kind kind)
 {
     return submit(database, which, NO_VALUES, kind);
 }
 
-bool connection_begin(struct database *database, enum statement which)
+bool connection_begin(struct database *database, unsigned which)
 {
     if (!connection_queue(database, which, SENT_WRITE))
         return false;
@@ -316,14 +338,14 @@ bool connection_begin(struct database *database, enum statement which)
            connection_lost(database, "the connection to the database has failed");
 }
 
-bool connection_write(struct database *database, enum statement which, const struct value *values,
+bool connection_write(struct database *database, unsigned which, const struct value *values,
                       size_t count)
 {
     database->written++;
     return submit(database, which, values, count, SENT_WRITE);
 }
 
-bool connection_ask(struct database *database, enum statement which, const struct value *values,
+bool connection_ask(struct database *database, unsigned which, const struct value *values,
                     size_t count, enum sent_kind kind)
 {
     return submit(database, which, values, count, kind);
@@ -339,8 +361,8 @@ static PGresult *read_rows(struct database *database)
     return NULL;
 }
 
-PGresult *connection_read(struct database *database, enum statement which,
-                          const struct value *values, size_t count)
+PGresult *connection_read(struct database *database, unsigned which, const struct value *values,
+                          size_t count)
 {
     return submit(database, which, values, count, SENT_READ) ? read_rows(database) : NULL;
 }
@@ -356,18 +378,20 @@ PGresult *connection_read_text(struct database *database, const char *sql,
         connection_lost(database, "cannot ask the database");
         return NULL;
     }
-    expect(database, SENT_READ, STATEMENT_COUNT);
+    expect(database, SENT_READ, STATEMENT_ALL);
     return read_rows(database);
 }
 
-enum row_result connection_change(struct database *database, enum statement which,
+enum row_result connection_change(struct database *database, unsigned which,
                                   const struct value *values, size_t count, int64_t *changed)
 {
-    database->written++;
     PGresult *result = connection_read(database, which, values, count);
     if (!result)
         return ROW_FAILED;
     int64_t rows = strtoll(PQcmdTuples(result), NULL, 10);
+    database->written += rows;
+    for (int i = 0; i < PQntuples(result); i++)
+        database->counted.bytes -= row_number(result, i, 0);
     PQclear(result);
     if (changed)
         *changed = rows;
@@ -410,6 +434,22 @@ int64_t row_number(const PGresult *rows, int row, int column)
     default:
         return *bytes; /* a boolean */
     }
+}
+
+/* The types of what statements select that is not text: pg_type.dat. */
+static bool is_number(Oid type)
+{
+    enum { BOOLEAN = 16, BIGINT = 20, INTEGER = 23 };
+    return type == BIGINT || type == INTEGER || type == BOOLEAN;
+}
+
+struct value row_value(const PGresult *rows, int row, int column)
+{
+    if (PQgetisnull(rows, row, column))
+        return NOTHING;
+    if (is_number(PQftype(rows, column)))
+        return NUMBER(row_number(rows, row, column));
+    return STRING(row_bytes(rows, row, column));
 }
 
 struct str row_bytes(const PGresult *rows, int row, int column)

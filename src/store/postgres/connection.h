@@ -11,18 +11,24 @@
 #include "backend.h"
 #include "known.h"
 #include "owed.h"
+#include "statement.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/str.h"
 #include "taskgate/store/postgres_library.h"
 
-/* Every statement with fixed text: STATEMENT_ROW(symbol, SQL), in statements.h. */
-enum statement {
+/* The statements of this database only: STATEMENT_ROW(symbol, SQL) in own_statements.h, behind
+ * those of all. */
+enum own_statement {
+    STATEMENT_BEFORE_OWN = STATEMENT_COUNT - 1,
 #define STATEMENT_ROW(symbol, sql) STATEMENT_##symbol,
-#include "statements.h"
+#define OVERRIDE_ROW(symbol, sql)
+#include "own_statements.h"
 #undef STATEMENT_ROW
-    STATEMENT_COUNT
+#undef OVERRIDE_ROW
+    STATEMENT_ALL
 };
+extern const struct dialect postgres_dialect;
 
 /* A command that was sent and is not answered yet. */
 struct sent {
@@ -39,17 +45,18 @@ struct sent {
         SENT_COMMIT,
         SENT_SYNC,
     } kind;
-    enum statement which;
+    unsigned which;
     unsigned operation;
 };
 
 struct database {
-    uint32_t magic; /* DATABASE_MAGIC */
+    const struct store_backend *backend; /* the first, for row.c */
+    uint32_t magic;                      /* DATABASE_MAGIC */
     struct place *place;
     PGconn *handle;        /* NULL: there is no connection */
     bool is_reader;        /* changes nothing, and sees one moment in each transaction */
     bool is_before_schema; /* a reader for which any schema will do, also none */
-    bool prepared[STATEMENT_COUNT];
+    bool prepared[STATEMENT_ALL];
     struct sent *sent; /* a queue: from `sent_first`, `sent_count` of them */
     size_t sent_first, sent_count, sent_capacity;
     bool is_open_transaction;
@@ -84,49 +91,29 @@ struct database {
 };
 #define DATABASE_MAGIC 0x53544405
 
-/* ---- values that are sent ---- */
-
-struct value {
-    enum { VALUE_TEXT, VALUE_BYTES, VALUE_NUMBER, VALUE_NOTHING } kind;
-    struct str text;
-    int64_t number;
-};
-#define VALUES_MAX 65
-#define TEXT(given) ((struct value){.kind = VALUE_TEXT, .text = str_from(given)})
-#define STRING(given) ((struct value){.kind = VALUE_TEXT, .text = (given)})
-#define BYTES(given) ((struct value){.kind = VALUE_BYTES, .text = (given)})
-#define NUMBER(given) ((struct value){.kind = VALUE_NUMBER, .number = (given)})
-/* INT64_MAX means never and becomes NULL. */
-#define TIME(given)                                                                                \
-    ((struct value){.kind = (given) == INT64_MAX ? VALUE_NOTHING : VALUE_NUMBER, .number = (given)})
-/* The values of a statement, which has at least one. */
-#define VALUES(...)                                                                                \
-    (const struct value[]){__VA_ARGS__},                                                           \
-        sizeof((const struct value[]){__VA_ARGS__}) / sizeof(struct value)
-#define NO_VALUES NULL, 0
-
 /* ---- statements ---- */
 
 /* Queues the beginning of a transaction, and asks for its answer at once: a server that gives none
  * within a few seconds is not waited for any longer. */
-bool connection_begin(struct database *database, enum statement which);
+bool connection_begin(struct database *database, unsigned which);
 /* Queues a statement whose rows nobody reads. */
-bool connection_queue(struct database *database, enum statement which, enum sent_kind kind);
+bool connection_queue(struct database *database, unsigned which, enum sent_kind kind);
 /* The same with values; what comes is known then. */
-bool connection_ask(struct database *database, enum statement which, const struct value *values,
+bool connection_ask(struct database *database, unsigned which, const struct value *values,
                     size_t count, enum sent_kind kind);
 /* Queues a write. false also when a value is no text that PostgreSQL stores; then nothing was
  * queued, and the transaction can go on. */
-bool connection_write(struct database *database, enum statement which, const struct value *values,
+bool connection_write(struct database *database, unsigned which, const struct value *values,
                       size_t count);
 /* Waits for the rows; the caller clears them with PQclear(). NULL: it has failed. */
-PGresult *connection_read(struct database *database, enum statement which,
-                          const struct value *values, size_t count);
+PGresult *connection_read(struct database *database, unsigned which, const struct value *values,
+                          size_t count);
 /* The same for text that varies. */
 PGresult *connection_read_text(struct database *database, const char *sql,
                                const struct value *values, size_t count);
-/* Waits for a write: ROW_ABSENT when it has changed no row. */
-enum row_result connection_change(struct database *database, enum statement which,
+/* Waits for a write: ROW_ABSENT when it has changed no row. The numbers that it gives are bytes
+ * that have gone. */
+enum row_result connection_change(struct database *database, unsigned which,
                                   const struct value *values, size_t count, int64_t *changed);
 /* Waits for all that was sent. */
 bool connection_settle(struct database *database);
@@ -135,6 +122,7 @@ bool connection_script(struct database *database, const char *sql);
 
 /* ---- rows that came ---- */
 
+struct value row_value(const PGresult *rows, int row, int column);
 int64_t row_number(const PGresult *rows, int row, int column); /* INT64_MAX where it is NULL */
 /* A view; empty where it is NULL. */
 struct str row_bytes(const PGresult *rows, int row, int column);

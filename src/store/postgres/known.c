@@ -138,7 +138,7 @@ void known_take(struct known *known, int kind, const PGresult *rows)
         take_totals(known, rows, 0);
 }
 
-bool known_ask(struct database *database, enum statement which, int kind, const bool *is_known)
+bool known_ask(struct database *database, unsigned which, int kind, const bool *is_known)
 {
     return *is_known || (connection_queue(database, which, (enum sent_kind)kind) &&
                          connection_settle(database) && *is_known);

@@ -35,7 +35,7 @@ static bool set_targets(struct database *database, const struct store_outbox_tar
 
 /* ---- notices ---- */
 
-static const enum statement inserts[] = {
+static const unsigned inserts[] = {
     [OUTBOX_WANTING] = STATEMENT_OUTBOX_INSERT,
     [OUTBOX_OTHERS] = STATEMENT_OUTBOX_INSERT_OTHERS,
 };

@@ -54,6 +54,7 @@ static struct database *create(const char *url, struct error *error)
         return NULL;
     struct database *database = memory_alloc(sizeof *database);
     MAGIC_SET(database, DATABASE_MAGIC);
+    database->backend = &store_postgres;
     database->place = place;
     owed_init(&database->owed);
     char id[RANDOM_UUID_BYTES];
@@ -196,7 +197,7 @@ static bool resolve(struct database *database, int64_t patience_ms, bool *is_com
 
 /* ---- transactions ---- */
 
-static enum statement beginning(const struct database *database, bool writes)
+static unsigned beginning(const struct database *database, bool writes)
 {
     if (writes)
         return STATEMENT_BEGIN_WRITE;
@@ -360,30 +361,54 @@ static bool used_bytes(struct database *database, int64_t *bytes)
     return true;
 }
 
-static bool purge(struct database *database, enum purge what, int64_t until_ms, size_t limit,
-                  size_t *purged)
+/* ---- statements ---- */
+
+static bool write_row(struct database *database, enum statement which, const struct value *values,
+                      size_t count)
 {
-    static const enum statement statements[PURGE_COUNT] = {
-        [PURGE_TASKS] = STATEMENT_TASK_PURGE,
-        [PURGE_SESSIONS] = STATEMENT_SESSION_PURGE,
-        [PURGE_PAIRS] = STATEMENT_PAIR_PURGE,
-        [PURGE_HOMES] = STATEMENT_HOME_PURGE,
-        [PURGE_SIGN_INS] = STATEMENT_SIGN_IN_PURGE,
-        [PURGE_ATTEMPTS] = STATEMENT_ATTEMPT_PURGE,
-        [PURGE_GRANTS] = STATEMENT_GRANT_PURGE,
-        [PURGE_BLOCKS] = STATEMENT_BLOCK_PURGE,
-        [PURGE_TALLY] = STATEMENT_TALLY_PURGE,
-        [PURGE_KEPT] = STATEMENT_AUDIT_FORGET,
-        [PURGE_FEED] = STATEMENT_FEED_PURGE,
-        [PURGE_STRAY_DELIVERIES] = STATEMENT_OUTBOX_DROP_STRAYS,
-        [PURGE_STRAY_MESSAGES] = STATEMENT_OUTBOX_THREAD_DROP_STRAYS,
-    };
-    PGresult *rows = connection_read(database, statements[what],
-                                     VALUES(NUMBER(until_ms), NUMBER((int64_t)limit)));
-    *purged = rows ? (size_t)row_number(rows, 0, 1) : 0;
-    database->written += (int64_t)*purged;
-    return totals_give_back(database, rows);
+    if (which == STATEMENT_GRANT_INSERT)
+        database->known.has_grants = true;
+    return connection_write(database, which, values, count);
 }
+
+static bool change(struct database *database, enum statement which, const struct value *values,
+                   size_t count, int64_t *changed)
+{
+    *changed = 0;
+    return connection_change(database, which, values, count, changed) != ROW_FAILED;
+}
+
+/* Whether it is known that the statement gives no row. Most of the time there is no grant at all.
+ */
+static bool is_empty(struct database *database, enum statement which, bool *has_failed)
+{
+    const struct known *known = &database->known;
+    if (which != STATEMENT_GRANT_OF_TOOL)
+        return false;
+    *has_failed =
+        !known_ask(database, STATEMENT_GRANT_ANY, SENT_GRANTS, &known->has_looked_for_grants);
+    return *has_failed || !known->has_grants;
+}
+
+static bool read_rows(struct database *database, enum statement which, const struct value *values,
+                      size_t count, row_visitor *visit, void *context)
+{
+    struct value row[VALUES_MAX];
+    bool has_failed = false;
+    if (is_empty(database, which, &has_failed))
+        return !has_failed;
+    PGresult *rows = connection_read(database, which, values, count);
+    bool is_read = rows != NULL, goes_on = is_read;
+    for (int i = 0; goes_on && i < PQntuples(rows); i++) {
+        for (int j = 0; j < PQnfields(rows); j++)
+            row[j] = row_value(rows, i, j);
+        goes_on = visit(context, row);
+    }
+    PQclear(rows);
+    return is_read;
+}
+
+/* ---- other processes ---- */
 
 static enum backend_upkeep wants_upkeep(const struct database *database)
 {
@@ -445,7 +470,9 @@ const struct store_backend store_postgres = {
     .written = written,
     .probe = probe,
     .used_bytes = used_bytes,
-    .purge = purge,
+    .write = write_row,
+    .change = change,
+    .read = read_rows,
     .wants_upkeep = wants_upkeep,
     .upkeep = upkeep,
     .wake_fd = wake_fd,
@@ -457,10 +484,7 @@ const struct store_backend store_postgres = {
     .audit = &postgres_audit_rows,
     .outbox = &postgres_outbox_rows,
     .reminders = &postgres_reminder_rows,
-    .blocks = &postgres_block_rows,
     .tally = &postgres_tally_rows,
-    .grants = &postgres_grant_rows,
-    .definitions = &postgres_definition_rows,
     .replicas = &postgres_replica_rows,
     .copy = &postgres_copy_rows,
     .reading = &postgres_reading_rows,

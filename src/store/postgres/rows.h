@@ -7,9 +7,6 @@ extern const struct task_rows postgres_task_rows;
 extern const struct session_rows postgres_session_rows;
 extern const struct audit_rows postgres_audit_rows;
 extern const struct outbox_rows postgres_outbox_rows;
-extern const struct definition_rows postgres_definition_rows;
-extern const struct block_rows postgres_block_rows;
-extern const struct grant_rows postgres_grant_rows;
 extern const struct reminder_rows postgres_reminder_rows;
 extern const struct tally_rows postgres_tally_rows;
 extern const struct replica_rows postgres_replica_rows;
@@ -17,7 +14,7 @@ extern const struct copy_rows postgres_copy_rows;
 extern const struct reading_rows postgres_reading_rows;
 
 /* Asks for something that is not known yet, and waits. */
-bool known_ask(struct database *database, enum statement which, int kind, const bool *is_known);
+bool known_ask(struct database *database, unsigned which, int kind, const bool *is_known);
 /* Makes the totals of this transaction known. */
 bool totals_know(struct database *database);
 /* Takes the bytes of rows that have gone, the first number of `rows`, from the totals; clears it.

@@ -27,8 +27,4 @@ STATEMENT_ROW(TALLY_SAME,
     "SELECT count(*), coalesce(max(at_ms), 0) FROM (SELECT at_ms FROM taskgate_audit"
     " WHERE event = 'approve' AND arguments_digest = $1 AND source = $2 AND tool = $3"
     " AND at_ms >= $4 AND task_id <> $5 ORDER BY at_ms DESC LIMIT $6) AS equal")
-STATEMENT_ROW(TALLY_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_tally WHERE ctid = ANY (ARRAY (SELECT ctid"
-    " FROM taskgate_tally WHERE day_ms <= $1 ORDER BY day_ms LIMIT $2)) RETURNING 1)"
-    " SELECT 0::bigint, count(*) FROM gone")
 /* clang-format on */

@@ -42,7 +42,7 @@ void audit_rows_read_anchor(sqlite3_stmt *row, struct store_anchor *anchor)
         memcpy(anchor->signature, signature.bytes, signature.length);
 }
 
-static enum row_result read_anchor(struct database *database, enum statement which,
+static enum row_result read_anchor(struct database *database, unsigned which,
                                    struct store_anchor *anchor)
 {
     sqlite3_stmt *row = database_statement(database, which);

@@ -29,26 +29,7 @@
     " arguments_digest, decided_by, reason, status_message, arguments, created_ms, decide_by_ms,"  \
     " decided_ms, is_emergency, anchor, " NOTICED_COLUMNS
 
-/* A target in that table that is not configured, by one look at an index for each one there. */
-#define STRAY_TARGET(table)                                                                        \
-    "WITH RECURSIVE place (target) AS (SELECT min(target) FROM " table                             \
-    " UNION ALL SELECT (SELECT min(target) FROM " table                                            \
-    " AS next WHERE next.target > place.target) FROM place WHERE place.target IS NOT NULL)"        \
-    " SELECT target FROM place WHERE target NOT IN (SELECT key FROM outbox_target) LIMIT 1"
 /* When a new delivery is due: never, while an earlier one of its task waits. */
 #define DUE_UNLESS_WAITING                                                                         \
     "iif(EXISTS (SELECT 1 FROM outbox_delivery AS earlier WHERE earlier.target = key"              \
     " AND earlier.task_id = ?3), 9223372036854775807, ?4)"
-/* Of a definition, but for its texts. */
-#define DEFINITION_COLUMNS                                                                         \
-    "sequence, id, source, kind, name, digest, accepted, counted, difference, flags, is_changed,"  \
-    " at_ms"
-/* Of a block. */
-#define BLOCK_COLUMNS                                                                              \
-    "sequence, id, task_id, scope, owner, source, client, principal, reason, person, created_ms,"  \
-    " until_ms, ended_ms, ended_by"
-/* Of a grant. */
-#define GRANT_COLUMNS                                                                              \
-    "sequence, id, task_id, owner, principal, source, tool, workflow, rule, rule_digest,"          \
-    " definition_digest, bound_digest, terms, arguments, votes, reason, calls, used, for_ms,"      \
-    " created_ms, until_ms, ended_ms, end_cause, ended_by, end_reason"

@@ -11,11 +11,21 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
-static const char *const statement_sql[STATEMENT_COUNT] = {
+static const char *const own[STATEMENT_ALL] = {
 #define STATEMENT_ROW(symbol, sql) [STATEMENT_##symbol] = (sql),
-#include "statements.h"
+#define OVERRIDE_ROW(symbol, sql) [STATEMENT_##symbol] = (sql),
+#include "own_statements.h"
 #undef STATEMENT_ROW
+#undef OVERRIDE_ROW
 };
+
+static const struct dialect_word dialect_words[] = {
+    {"grant", "approval_grant"}, /* a word of SQL */
+    {"rows", "rowid IN (SELECT rowid"}, {"end", ")"}, {"and bytes", ""},
+    {"and argument bytes", ""},         {NULL, NULL},
+};
+
+const struct dialect sqlite_dialect = {"", '?', own, dialect_words};
 
 /* FULL: a commit is on the disk when it returns (design invariant 2). The store times the
  * checkpoints itself, because the automatic ones would delay a commit. */
@@ -85,7 +95,8 @@ bool database_open(struct database *database, const char *path, database_prepare
                    struct error *error)
 {
     pthread_once(&library_once, configure_library);
-    *database = (struct database){.magic = DATABASE_MAGIC, .path = memory_copy_text(path)};
+    *database = (struct database){
+        .backend = database->backend, .magic = DATABASE_MAGIC, .path = memory_copy_text(path)};
     database->locked = files_open(path, error);
     if (database->locked < 0)
         goto failed;
@@ -108,7 +119,7 @@ failed:
 
 void database_close(struct database *database)
 {
-    for (unsigned i = 0; i < STATEMENT_COUNT; i++)
+    for (unsigned i = 0; i < STATEMENT_ALL; i++)
         sqlite3_finalize(database->statements[i]);
     /* The last connection checkpoints and removes the log. If the files were replaced, the log of
      * that name is somebody else's. */
@@ -133,12 +144,17 @@ bool database_is_in_place(const struct database *database, struct error *error)
         database->path);
 }
 
-sqlite3_stmt *database_statement(struct database *database, enum statement which)
+sqlite3_stmt *database_statement(struct database *database, unsigned which)
 {
     sqlite3_stmt **statement = &database->statements[which];
-    if (!*statement)
-        sqlite3_prepare_v3(database->handle, statement_sql[which], -1, SQLITE_PREPARE_PERSISTENT,
-                           statement, NULL);
+    if (!*statement) {
+        struct buffer sql;
+        buffer_init(&sql);
+        statement_write(&sqlite_dialect, which, &sql);
+        sqlite3_prepare_v3(database->handle, sql.bytes, -1, SQLITE_PREPARE_PERSISTENT, statement,
+                           NULL);
+        buffer_finish(&sql);
+    }
     return *statement;
 }
 
@@ -159,12 +175,12 @@ bool database_run(sqlite3_stmt *statement)
     return done;
 }
 
-bool database_simple(struct database *database, enum statement which)
+bool database_simple(struct database *database, unsigned which)
 {
     return database_run(database_statement(database, which));
 }
 
-static bool read_number(struct database *database, enum statement which, int64_t *number)
+static bool read_number(struct database *database, unsigned which, int64_t *number)
 {
     sqlite3_stmt *row = database_statement(database, which);
     bool read = row && sqlite3_step(row) == SQLITE_ROW;

@@ -9,26 +9,35 @@
 #include <stdint.h>
 
 #include "files.h"
+#include "statement.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/str.h"
 
-/* Every statement with fixed text: STATEMENT_ROW(symbol, SQL), in statements.h. */
-enum statement {
+/* The statements of this database only: STATEMENT_ROW(symbol, SQL) in own_statements.h, behind
+ * those of all. */
+enum own_statement {
+    STATEMENT_BEFORE_OWN = STATEMENT_COUNT - 1,
 #define STATEMENT_ROW(symbol, sql) STATEMENT_##symbol,
-#include "statements.h"
+#define OVERRIDE_ROW(symbol, sql)
+#include "own_statements.h"
 #undef STATEMENT_ROW
-    STATEMENT_COUNT
+#undef OVERRIDE_ROW
+    STATEMENT_ALL
 };
+extern const struct dialect sqlite_dialect;
+
+struct store_backend;
 
 struct database {
-    uint32_t magic; /* DATABASE_MAGIC */
-    char *path;     /* as the caller named it, for messages */
-    int locked;     /* the file itself, which holds the process lock; -1 without */
-    int wal_pages;  /* pages in the log since the last checkpoint */
+    const struct store_backend *backend; /* the first, for row.c */
+    uint32_t magic;                      /* DATABASE_MAGIC */
+    char *path;                          /* as the caller named it, for messages */
+    int locked;    /* the file itself, which holds the process lock; -1 without */
+    int wal_pages; /* pages in the log since the last checkpoint */
     struct files_opened files;
     sqlite3 *handle;
-    sqlite3_stmt *statements[STATEMENT_COUNT];
+    sqlite3_stmt *statements[STATEMENT_ALL];
 };
 #define DATABASE_MAGIC 0x53544403
 
@@ -37,7 +46,8 @@ static inline struct database *database_from(void *context)
     return MAGIC_CAST(struct database, DATABASE_MAGIC, context);
 }
 
-/* `prepare` brings the schema up; then the files that it wrote to are noted. */
+/* `database` is zeroed, but for its backend; `prepare` brings the schema up; then the files that it
+ * wrote to are noted. */
 typedef bool (*database_prepare)(struct database *database, struct error *error);
 bool database_open(struct database *database, const char *path, database_prepare prepare,
                    struct error *error);
@@ -51,13 +61,13 @@ bool database_is_in_place(const struct database *database, struct error *error);
 bool database_error(const struct database *database, const char *what, struct error *error);
 
 /* A statement ready for new values; prepared at its first use. NULL on failure. */
-sqlite3_stmt *database_statement(struct database *database, enum statement which);
+sqlite3_stmt *database_statement(struct database *database, unsigned which);
 /* Lets go of the row and the values of a statement that was stepped. */
 void database_release(sqlite3_stmt *statement);
 /* Runs a bound statement that gives no rows, and releases it. */
 bool database_run(sqlite3_stmt *statement);
 /* As database_run, for a statement without values. */
-bool database_simple(struct database *database, enum statement which);
+bool database_simple(struct database *database, unsigned which);
 /* The size of the pages in use, with those of an open transaction. Freed pages are used
  * again and do not count. */
 bool database_used_bytes(struct database *database, int64_t *bytes);

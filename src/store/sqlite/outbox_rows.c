@@ -41,7 +41,7 @@ static bool set_targets(struct database *database, const struct store_outbox_tar
 /* ---- notices ---- */
 
 static const struct {
-    enum statement find, insert;
+    unsigned find, insert;
 } addressees[] = {
     [OUTBOX_WANTING] = {STATEMENT_OUTBOX_WANTED, STATEMENT_OUTBOX_DELIVERY_INSERT},
     [OUTBOX_OTHERS] = {STATEMENT_OUTBOX_OTHERS, STATEMENT_OUTBOX_DELIVERY_OTHERS},

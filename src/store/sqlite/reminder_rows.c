@@ -1,7 +1,7 @@
 /* When people are told again of a task. */
 #include "rows.h"
 
-static sqlite3_stmt *of_task(struct database *database, enum statement which, const char *task_id,
+static sqlite3_stmt *of_task(struct database *database, unsigned which, const char *task_id,
                              unsigned event)
 {
     sqlite3_stmt *row = database_statement(database, which);

@@ -209,7 +209,7 @@ static bool release(struct database *database)
 
 /* ---- where sessions live ---- */
 
-static sqlite3_stmt *bind_home(struct database *database, enum statement which,
+static sqlite3_stmt *bind_home(struct database *database, unsigned which,
                                const struct home_key *key)
 {
     sqlite3_stmt *row = database_statement(database, which);

@@ -1,7 +1,7 @@
 /* Helpers for all kinds of rows. */
 #include "rows.h"
 
-bool rows_run_with(struct database *database, enum statement which, int64_t number)
+bool rows_run_with(struct database *database, unsigned which, int64_t number)
 {
     sqlite3_stmt *statement = database_statement(database, which);
     sqlite3_bind_int64(statement, 1, number);

@@ -8,9 +8,6 @@ extern const struct task_rows sqlite_task_rows;
 extern const struct session_rows sqlite_session_rows;
 extern const struct audit_rows sqlite_audit_rows;
 extern const struct outbox_rows sqlite_outbox_rows;
-extern const struct definition_rows sqlite_definition_rows;
-extern const struct block_rows sqlite_block_rows;
-extern const struct grant_rows sqlite_grant_rows;
 extern const struct reminder_rows sqlite_reminder_rows;
 extern const struct tally_rows sqlite_tally_rows;
 extern const struct replica_rows sqlite_replica_rows;
@@ -18,7 +15,7 @@ extern const struct copy_rows sqlite_copy_rows;
 extern const struct reading_rows sqlite_reading_rows;
 
 /* Binds the number to the statement's only value, and runs it. */
-bool rows_run_with(struct database *database, enum statement which, int64_t number);
+bool rows_run_with(struct database *database, unsigned which, int64_t number);
 /* The number in the first column of a bound statement's first row; INT64_MAX where it is NULL.
  * false: there is no row, or the database has failed. */
 bool rows_read_number(sqlite3_stmt *row, int64_t *number);

@@ -60,7 +60,7 @@ static enum row_result get(struct database *database, const char *source, const 
     return result;
 }
 
-static bool run_by_session(struct database *database, enum statement which, const char *source,
+static bool run_by_session(struct database *database, unsigned which, const char *source,
                            const char *id_digest)
 {
     sqlite3_stmt *row = database_statement(database, which);
@@ -78,7 +78,7 @@ static bool remove_session(struct database *database, const char *source, const 
 
 /* ---- pairs ---- */
 
-static sqlite3_stmt *bind_pair(struct database *database, enum statement which, const char *source,
+static sqlite3_stmt *bind_pair(struct database *database, unsigned which, const char *source,
                                const char *session_digest, const char *token_digest)
 {
     sqlite3_stmt *row = database_statement(database, which);

@@ -28,6 +28,7 @@ static char *title_of(const char *place)
 static struct database *open_file(const char *place, struct error *error)
 {
     struct database *database = memory_alloc(sizeof *database);
+    database->backend = &store_sqlite;
     if (database_open(database, place, prepare, error))
         return database;
     free(database);
@@ -45,8 +46,10 @@ static void close_file(struct database *database)
 static struct database *open_reader(const char *place, struct error *error)
 {
     struct database *database = memory_alloc(sizeof *database);
-    *database =
-        (struct database){.magic = DATABASE_MAGIC, .path = memory_copy_text(place), .locked = -1};
+    *database = (struct database){.backend = &store_sqlite,
+                                  .magic = DATABASE_MAGIC,
+                                  .path = memory_copy_text(place),
+                                  .locked = -1};
     if (read_only_open(place, &database->handle, error))
         return database;
     close_file(database);
@@ -131,31 +134,76 @@ static bool probe(struct database *database, int64_t now_ms)
     return rows_run_with(database, STATEMENT_PROBE, now_ms);
 }
 
-static bool purge(struct database *database, enum purge what, int64_t until_ms, size_t limit,
-                  size_t *purged)
+/* ---- statements ---- */
+
+/* NULL on failure. */
+static sqlite3_stmt *bind(struct database *database, enum statement which,
+                          const struct value *values, size_t count)
 {
-    static const enum statement statements[PURGE_COUNT] = {
-        [PURGE_TASKS] = STATEMENT_TASK_PURGE,
-        [PURGE_SESSIONS] = STATEMENT_SESSION_PURGE,
-        [PURGE_PAIRS] = STATEMENT_PAIR_PURGE,
-        [PURGE_HOMES] = STATEMENT_HOME_PURGE,
-        [PURGE_SIGN_INS] = STATEMENT_SIGN_IN_PURGE,
-        [PURGE_ATTEMPTS] = STATEMENT_ATTEMPT_PURGE,
-        [PURGE_GRANTS] = STATEMENT_GRANT_PURGE,
-        [PURGE_BLOCKS] = STATEMENT_BLOCK_PURGE,
-        [PURGE_TALLY] = STATEMENT_TALLY_PURGE,
-        [PURGE_KEPT] = STATEMENT_AUDIT_FORGET,
-        [PURGE_FEED] = STATEMENT_FEED_PURGE,
-        [PURGE_STRAY_DELIVERIES] = STATEMENT_OUTBOX_DROP_STRAYS,
-        [PURGE_STRAY_MESSAGES] = STATEMENT_OUTBOX_THREAD_DROP_STRAYS,
-    };
-    sqlite3_stmt *statement = database_statement(database, statements[what]);
-    sqlite3_bind_int64(statement, 1, until_ms);
-    sqlite3_bind_int64(statement, 2, (int64_t)limit);
-    bool done = database_run(statement);
-    *purged = done ? (size_t)sqlite3_changes(database->handle) : 0;
+    sqlite3_stmt *statement = database_statement(database, which);
+    for (int i = 0; statement && i < (int)count; i++) {
+        const struct value *value = &values[i];
+        switch (value->kind) {
+        case VALUE_TEXT:
+            database_bind_str(statement, i + 1, value->text);
+            break;
+        case VALUE_BYTES:
+            database_bind_bytes(statement, i + 1, value->text);
+            break;
+        case VALUE_NUMBER:
+            sqlite3_bind_int64(statement, i + 1, value->number);
+            break;
+        case VALUE_NOTHING:
+            sqlite3_bind_null(statement, i + 1);
+            break;
+        }
+    }
+    return statement;
+}
+
+static bool write_row(struct database *database, enum statement which, const struct value *values,
+                      size_t count)
+{
+    return database_run(bind(database, which, values, count));
+}
+
+static bool change(struct database *database, enum statement which, const struct value *values,
+                   size_t count, int64_t *changed)
+{
+    bool done = write_row(database, which, values, count);
+    *changed = done ? sqlite3_changes64(database->handle) : 0;
     return done;
 }
+
+static struct value value_at(sqlite3_stmt *row, int column)
+{
+    switch (sqlite3_column_type(row, column)) {
+    case SQLITE_NULL:
+        return NOTHING;
+    case SQLITE_INTEGER:
+        return NUMBER(sqlite3_column_int64(row, column));
+    default:
+        return STRING(database_column_bytes(row, column));
+    }
+}
+
+static bool read_rows(struct database *database, enum statement which, const struct value *values,
+                      size_t count, row_visitor *visit, void *context)
+{
+    struct value row[VALUES_MAX];
+    sqlite3_stmt *statement = bind(database, which, values, count);
+    int code, columns = statement ? sqlite3_column_count(statement) : 0;
+    bool goes_on = true;
+    while (goes_on && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        for (int i = 0; i < columns; i++)
+            row[i] = value_at(statement, i);
+        goes_on = visit(context, row);
+    }
+    database_release(statement);
+    return !goes_on || code == SQLITE_DONE;
+}
+
+/* ---- the file ---- */
 
 static enum backend_upkeep wants_upkeep(const struct database *database)
 {
@@ -199,7 +247,9 @@ const struct store_backend store_sqlite = {
     .written = written,
     .probe = probe,
     .used_bytes = database_used_bytes,
-    .purge = purge,
+    .write = write_row,
+    .change = change,
+    .read = read_rows,
     .wants_upkeep = wants_upkeep,
     .upkeep = database_checkpoint,
     .wake_fd = wake_fd,
@@ -211,10 +261,7 @@ const struct store_backend store_sqlite = {
     .audit = &sqlite_audit_rows,
     .outbox = &sqlite_outbox_rows,
     .reminders = &sqlite_reminder_rows,
-    .blocks = &sqlite_block_rows,
     .tally = &sqlite_tally_rows,
-    .grants = &sqlite_grant_rows,
-    .definitions = &sqlite_definition_rows,
     .replicas = &sqlite_replica_rows,
     .copy = &sqlite_copy_rows,
     .reading = &sqlite_reading_rows,

@@ -3,7 +3,7 @@
 
 #include "taskgate/store/tally.h"
 
-static sqlite3_stmt *of_tool(struct database *database, enum statement which, int first,
+static sqlite3_stmt *of_tool(struct database *database, unsigned which, int first,
                              const struct tally_key *key)
 {
     sqlite3_stmt *row = database_statement(database, which);
@@ -12,9 +12,8 @@ static sqlite3_stmt *of_tool(struct database *database, enum statement which, in
     return row;
 }
 
-static sqlite3_stmt *of_day(struct database *database, enum statement which,
-                            const struct tally_key *key, int64_t day_ms,
-                            const struct store_tally_counts *counts)
+static sqlite3_stmt *of_day(struct database *database, unsigned which, const struct tally_key *key,
+                            int64_t day_ms, const struct store_tally_counts *counts)
 {
     sqlite3_stmt *row = of_tool(database, which, 1, key);
     database_bind_text(row, 3, key->owner);

@@ -311,7 +311,7 @@ enum row_result task_rows_move(struct database *database, const struct task *tas
 
 /* ---- one text of a task ---- */
 
-static bool set_text(struct database *database, enum statement which, const struct task *task,
+static bool set_text(struct database *database, unsigned which, const struct task *task,
                      const char *text)
 {
     sqlite3_stmt *row = database_statement(database, which);

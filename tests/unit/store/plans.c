@@ -5,6 +5,19 @@
 
 #include "harness.h"
 
+void plans_write(const struct dialect *dialect, const struct plans_row *own, size_t own_count,
+                 struct plans_row *all)
+{
+    for (unsigned i = 0; i < STATEMENT_COUNT + own_count; i++) {
+        struct buffer sql;
+        buffer_init(&sql);
+        statement_write(dialect, i, &sql);
+        all[i].name =
+            i < STATEMENT_COUNT ? statement_name((enum statement)i) : own[i - STATEMENT_COUNT].name;
+        all[i].text = buffer_take(&sql, NULL);
+    }
+}
+
 size_t plans_find(const struct plans_row *rows, size_t count, const char *text)
 {
     size_t i = 0;

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "backend.h"
+#include "statement.h"
 
 /* A statement with its SQL, or an exception with the bound of what it reads. */
 struct plans_row {
@@ -11,6 +12,10 @@ struct plans_row {
 };
 #define PLANS_COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* All statements of a database: into `all`, from enum statement on, with its further ones. The
+ * texts live as long as the test. */
+void plans_write(const struct dialect *dialect, const struct plans_row *own, size_t own_count,
+                 struct plans_row *all);
 /* The place of the row whose name is the first word of `text`; `count` if there is none. */
 size_t plans_find(const struct plans_row *rows, size_t count, const char *text);
 /* Judges every row that has a plan. */

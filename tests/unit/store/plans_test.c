@@ -15,10 +15,20 @@
 static struct scratch scratch;
 static struct database *database;
 
+static const struct plans_row own[] = {
+#define STATEMENT_ROW(symbol, sql) {#symbol, ""},
+#define OVERRIDE_ROW(symbol, sql)
+#include "own_statements.h"
+#undef STATEMENT_ROW
+#undef OVERRIDE_ROW
+};
+static struct plans_row all[STATEMENT_ALL];
+
 static void set_up(void)
 {
     struct error error = {""};
     scratch_init(&scratch);
+    plans_write(&sqlite_dialect, own, PLANS_COUNT(own), all);
     database = store_sqlite.open(scratch.path, &error);
     ck_assert_msg(database != NULL, "%s", error.message);
     /* A statement's plan has those of its triggers. */
@@ -98,12 +108,6 @@ static bool is_excepted(const char *name)
     size_t count = PLANS_COUNT(statements), i = plans_find(statements, count, name);
     return i < count && (is_used[i] = true);
 }
-
-static const struct plans_row all[] = {
-#define STATEMENT_ROW(symbol, sql) {#symbol, sql},
-#include "statements.h"
-#undef STATEMENT_ROW
-};
 
 /* ---- one plan ---- */
 
@@ -267,8 +271,8 @@ static const char decisions[] =
 /* The steps of SQLite's machine that it takes to read all of it. */
 static int64_t steps_of_tally(const struct tally_key *key, const struct task *task)
 {
-    static const enum statement reads[] = {STATEMENT_TALLY_READ, STATEMENT_TALLY_LAST,
-                                           STATEMENT_TALLY_SAME};
+    static const unsigned reads[] = {STATEMENT_TALLY_READ, STATEMENT_TALLY_LAST,
+                                     STATEMENT_TALLY_SAME};
     struct store_tally tally = {.has_last = false};
     int64_t steps = 0;
     ck_assert(sqlite_tally_rows.read(database, key, 0, &tally.all));

@@ -105,7 +105,7 @@ static bool migrate_and_count(struct database *database, struct error *error)
 
 static void migrate(void)
 {
-    struct database database;
+    struct database database = {NULL};
     struct error error = {""};
     ck_assert_msg(database_open(&database, scratch.path, migrate_and_count, &error), "%s",
                   error.message);
@@ -164,7 +164,7 @@ START_TEST(a_migration_that_is_killed_leaves_the_old_version)
     describe(&before);
     pid_t child = fork();
     if (child == 0) {
-        struct database database;
+        struct database database = {NULL};
         struct error error = {""};
         database_open(&database, scratch.path, migrate_and_die, &error);
         _exit(0);

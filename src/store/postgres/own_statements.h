@@ -1,10 +1,10 @@
 /*
- * The table of prepared statements: STATEMENT_ROW(symbol, SQL). Included many times; no guard
- * on purpose. Lists are built in task_query.c, because their conditions vary.
+ * Further statements, of PostgreSQL's only: STATEMENT_ROW(symbol, SQL), and others in the place of
+ * those of ../statements.h: OVERRIDE_ROW. Included many times; no guard on purpose.
  */
 /* clang-format off */
-#ifndef STATEMENT_ROW
-#error "define STATEMENT_ROW before including this table"
+#if !defined(STATEMENT_ROW) || !defined(OVERRIDE_ROW)
+#error "define STATEMENT_ROW and OVERRIDE_ROW before including this table"
 #endif
 STATEMENT_ROW(BEGIN_READ, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY")
 STATEMENT_ROW(BEGIN_MOMENT, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -92,13 +92,6 @@ STATEMENT_ROW(TASK_HAND_OVER_ENDED,
     " (SELECT ctid FROM taskgate_task WHERE owner = $1 AND state > 2 AND source = $2"
     " AND promised <> 0 LIMIT $4))"
     " RETURNING tool, state, CASE WHEN execute_by_ms > 0 THEN decided_ms ELSE 0 END, ended_ms")
-/* The purges: $1 is the time, $2 the most rows. They give the bytes of what went, where these are
- * counted, and how many rows. An array of places is read first, whatever the planner thinks of the
- * limit. */
-STATEMENT_ROW(TASK_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_task WHERE ctid = ANY (ARRAY"
-    " (SELECT ctid FROM taskgate_task WHERE purge_ms <= $1 ORDER BY purge_ms LIMIT $2))"
-    " RETURNING bytes) SELECT coalesce(sum(bytes), 0)::bigint, count(*) FROM gone")
 STATEMENT_ROW(TASK_WAITING,
     "SELECT sequence" WAITING_COLUMNS("shown") " FROM taskgate_task WHERE state = 0"
     " AND ($1 = '' OR source = $1) AND ($2 = '' OR tool = $2) AND ($3 = '' OR workflow = $3)"
@@ -150,10 +143,6 @@ STATEMENT_ROW(SESSION_GET,
     " upstream_tasks, upstream_sse, seen_ms FROM taskgate_session"
     " WHERE source = $1 AND id_digest = $2")
 STATEMENT_ROW(SESSION_DELETE, "DELETE FROM taskgate_session WHERE source = $1 AND id_digest = $2")
-STATEMENT_ROW(SESSION_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_session WHERE ctid = ANY (ARRAY"
-    " (SELECT ctid FROM taskgate_session WHERE seen_ms < $1"
-    " ORDER BY seen_ms LIMIT $2)) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(PAIR_PUT,
     "INSERT INTO taskgate_pair AS known (source, session_digest, token_digest, accepted_ms)"
     " VALUES ($1, $2, $3, $4) ON CONFLICT (source, session_digest, token_digest)"
@@ -161,10 +150,6 @@ STATEMENT_ROW(PAIR_PUT,
 STATEMENT_ROW(PAIR_GET,
     "SELECT 1 FROM taskgate_pair WHERE source = $1 AND session_digest = $2 AND token_digest = $3")
 STATEMENT_ROW(PAIR_DELETE, "DELETE FROM taskgate_pair WHERE source = $1 AND session_digest = $2")
-STATEMENT_ROW(PAIR_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_pair WHERE ctid = ANY (ARRAY"
-    " (SELECT ctid FROM taskgate_pair WHERE accepted_ms < $1"
-    " ORDER BY accepted_ms LIMIT $2)) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(PAIR_DROP_OLDEST,
     "DELETE FROM taskgate_pair WHERE ctid = ANY (ARRAY"
     " (SELECT ctid FROM taskgate_pair ORDER BY accepted_ms DESC LIMIT 500 OFFSET $1))")
@@ -179,14 +164,6 @@ STATEMENT_ROW(SIGN_IN_GET,
     "SELECT digest, person, issuer, claims, created_ms, until_ms FROM taskgate_sign_in"
     " WHERE digest = $1 AND until_ms > $2")
 STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM taskgate_sign_in WHERE digest = $1")
-STATEMENT_ROW(SIGN_IN_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_sign_in WHERE ctid = ANY (ARRAY (SELECT ctid"
-    " FROM taskgate_sign_in WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2)) RETURNING 1)"
-    " SELECT 0::bigint, count(*) FROM gone")
-STATEMENT_ROW(ATTEMPT_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_sign_in_attempt WHERE sequence IN (SELECT sequence"
-    " FROM taskgate_sign_in_attempt WHERE until_ms <= $1 LIMIT $2) RETURNING 1)"
-    " SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(AUDIT_INSERT,
     "INSERT INTO taskgate_audit (" AUDIT_COLUMNS ", bytes) VALUES"
     " ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,"
@@ -207,11 +184,6 @@ STATEMENT_ROW(AUDIT_REMOVE_KEPT,
 STATEMENT_ROW(AUDIT_KEEP,
     "INSERT INTO taskgate_audit_kept (sequence, arguments, until_ms) VALUES ($1, $2, $3)")
 STATEMENT_ROW(AUDIT_KEPT, "SELECT arguments FROM taskgate_audit_kept WHERE sequence = $1")
-STATEMENT_ROW(AUDIT_FORGET,
-    "WITH gone AS (DELETE FROM taskgate_audit_kept WHERE ctid = ANY (ARRAY (SELECT ctid"
-    " FROM taskgate_audit_kept WHERE until_ms <= $1 ORDER BY until_ms LIMIT $2))"
-    " RETURNING arguments)"
-    " SELECT coalesce(sum(octet_length(arguments)), 0)::bigint, count(*) FROM gone")
 STATEMENT_ROW(AUDIT_START,
     "SELECT sequence, hash, at_ms, signature FROM taskgate_audit_anchor WHERE is_start <> 0"
     " ORDER BY sequence DESC LIMIT 1")
@@ -232,16 +204,6 @@ STATEMENT_ROW(OUTBOX_TARGET_CLEAR, "DELETE FROM taskgate_outbox_target")
 STATEMENT_ROW(OUTBOX_TARGET_INSERT,
     "INSERT INTO taskgate_outbox_target (key, events, with_arguments) VALUES ($1, $2, $3)")
 STATEMENT_ROW(OUTBOX_TARGETS, "SELECT events, with_arguments FROM taskgate_outbox_target")
-/* One of the targets that are no longer configured: a look at the index for each target. Then the
- * notices that nobody waits for. */
-STATEMENT_ROW(OUTBOX_DROP_STRAYS,
-    "WITH gone AS (DELETE FROM taskgate_outbox_delivery WHERE sequence IN (SELECT sequence"
-    " FROM taskgate_outbox_delivery WHERE target = (" STRAY_TARGET("taskgate_outbox_delivery") ")"
-    " AND $1::bigint IS NOT NULL LIMIT $2) RETURNING sequence, notice),"
-    " untold AS (DELETE FROM taskgate_outbox_notice AS notice WHERE sequence IN"
-    " (SELECT gone.notice FROM gone) AND NOT EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS other"
-    " WHERE other.notice = notice.sequence AND other.sequence NOT IN (SELECT gone.sequence FROM gone)))"
-    " SELECT 0::bigint, count(*) FROM gone")
 /* The notice, and a delivery for each target. A change has bits of events; the lowest that the
  * target wants is sent. */
 STATEMENT_ROW(OUTBOX_INSERT, "WITH notice AS (" OUTBOX_NOTICE_INSERT ")"
@@ -298,11 +260,6 @@ STATEMENT_ROW(OUTBOX_THREAD_END,
     " (SELECT target, delivery.task_id FROM taskgate_outbox_delivery AS delivery"
     " JOIN taskgate_outbox_notice AS notice ON notice.sequence = delivery.notice"
     " WHERE delivery.sequence = $1 AND notice.state > 2)")
-STATEMENT_ROW(OUTBOX_THREAD_DROP_STRAYS,
-    "WITH gone AS (DELETE FROM taskgate_outbox_thread WHERE (target, task_id) IN"
-    " (SELECT target, task_id FROM taskgate_outbox_thread"
-    " WHERE target = (" STRAY_TARGET("taskgate_outbox_thread") ")"
-    " AND $1::bigint IS NOT NULL LIMIT $2) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 /* With its notice, where it is the last one. */
 STATEMENT_ROW(OUTBOX_DELETE,
     "WITH gone AS (DELETE FROM taskgate_outbox_delivery WHERE sequence = $1 RETURNING notice)"
@@ -362,12 +319,6 @@ STATEMENT_ROW(FEED_END, "SELECT coalesce(max(sequence), 0) FROM taskgate_feed")
 STATEMENT_ROW(FEED_READ,
     "SELECT sequence, task_id, replica, created FROM taskgate_feed WHERE sequence > $1"
     " ORDER BY sequence LIMIT $2")
-/* Its retention is an hour. Rows further ahead were written with a clock that was ahead. */
-STATEMENT_ROW(FEED_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_feed WHERE sequence = ANY (ARRAY (SELECT sequence"
-    " FROM taskgate_feed WHERE sequence < (SELECT max(sequence) FROM taskgate_feed)"
-    " ORDER BY sequence LIMIT $2)) AND (at_ms < $1 OR at_ms > $1 + 7200000) RETURNING 1)"
-    " SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE taskgate_replica SET address = $2 WHERE id = $1")
 STATEMENT_ROW(REPLICA_LIST,
     "SELECT id, address, epoch, alive_ms, seen_ms FROM taskgate_replica ORDER BY id")
@@ -391,88 +342,20 @@ STATEMENT_ROW(HOME_LOST_TASKS,
     " AND claim.replica = $4 AND claim.epoch = $5 ORDER BY task.sequence")
 STATEMENT_ROW(HOME_DELETE,
     "DELETE FROM taskgate_session_home WHERE source = $1 AND session_digest = $2")
-STATEMENT_ROW(HOME_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_session_home WHERE ctid = ANY (ARRAY"
-    " (SELECT ctid FROM taskgate_session_home AS home WHERE at_ms < $1"
-    " AND (SELECT 1 FROM taskgate_session AS session WHERE session.source = home.source"
-    " AND session.id_digest = home.session_digest) IS NULL"
-    " ORDER BY at_ms LIMIT $2)) RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
 STATEMENT_ROW(HOLD_PUT,
     "INSERT INTO taskgate_hold (id, replica, at_ms) VALUES (1, $1, $2) ON CONFLICT (id) DO NOTHING")
 STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM taskgate_hold")
 STATEMENT_ROW(HOLD_DELETE, "DELETE FROM taskgate_hold")
-STATEMENT_ROW(DEFINITION_INSERT,
-    "INSERT INTO taskgate_definition (id, source, kind, name, digest, accepted, counted, difference, flags,"
-    " is_changed, at_ms, text, accepted_text)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)")
-STATEMENT_ROW(DEFINITION_UPDATE,
-    "UPDATE taskgate_definition SET digest = $2, accepted = $3, counted = $4, difference = $5, flags = $6,"
-    " is_changed = $7, at_ms = $8, text = $9, accepted_text = $10 WHERE id = $1")
-STATEMENT_ROW(DEFINITION_GET,
-    "SELECT " DEFINITION_COLUMNS ", text, accepted_text FROM taskgate_definition WHERE id = $1")
-STATEMENT_ROW(DEFINITION_PAGE,
-    "SELECT " DEFINITION_COLUMNS " FROM taskgate_definition WHERE sequence > $1 AND ($2 = '' OR source = $2)"
-    " AND ($3 = '' OR kind = $3) AND is_changed >= $4 AND ($5 = 0 OR flags <> 0)"
-    " AND ($7 = '' OR name = $7) ORDER BY sequence LIMIT $6")
-STATEMENT_ROW(DEFINITION_PAGE_WATCHED,
-    "SELECT " DEFINITION_COLUMNS " FROM taskgate_definition WHERE (is_changed <> 0"
-    " OR flags <> 0) AND sequence > $1 AND ($2 = '' OR source = $2)"
-    " AND ($3 = '' OR kind = $3) AND is_changed >= $4 AND ($5 = 0 OR flags <> 0)"
-    " AND ($7 = '' OR name = $7) ORDER BY sequence LIMIT $6")
-STATEMENT_ROW(DEFINITION_COUNT, "SELECT count(*) FROM taskgate_definition WHERE source = $1")
-STATEMENT_ROW(GRANT_INSERT,
-    "INSERT INTO taskgate_grant (id, task_id, owner, principal, source, tool, workflow, rule,"
-    " rule_digest, definition_digest, bound_digest, terms, arguments, votes, reason, calls, used,"
-    " for_ms, created_ms, until_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,"
-    " $13, $14, $15, $16, 0, $17, $18, $19)")
-STATEMENT_ROW(GRANT_OF_TOOL,
-    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE owner = $1 AND source = $2 AND tool = $3"
-    " AND ended_ms = 0 ORDER BY sequence")
 STATEMENT_ROW(GRANT_ANY, "SELECT " GRANT_ANY)
-STATEMENT_ROW(GRANT_GET, "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE id = $1")
-STATEMENT_ROW(GRANT_ACTIVE,
-    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE ended_ms = 0 ORDER BY sequence")
-STATEMENT_ROW(GRANT_DUE,
-    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE ended_ms = 0 AND until_ms <= $1"
-    " ORDER BY until_ms LIMIT $2")
-STATEMENT_ROW(GRANT_NEXT_END, "SELECT min(until_ms) FROM taskgate_grant WHERE ended_ms = 0")
-STATEMENT_ROW(GRANT_COUNT, "SELECT count(*) FROM taskgate_grant WHERE ended_ms = 0")
-/* The newest first. */
-STATEMENT_ROW(GRANT_PAGE,
-    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE sequence < $1"
-    " ORDER BY sequence DESC LIMIT $2")
-STATEMENT_ROW(GRANT_PAGE_ACTIVE,
-    "SELECT " GRANT_COLUMNS " FROM taskgate_grant WHERE ended_ms = 0 AND sequence < $1"
-    " ORDER BY sequence DESC LIMIT $2")
-/* No row changes unless the grant is in force and has a call left. */
-STATEMENT_ROW(GRANT_USE,
-    "UPDATE taskgate_grant SET used = used + 1 WHERE id = $1 AND ended_ms = 0 AND used < calls")
-STATEMENT_ROW(GRANT_END,
-    "UPDATE taskgate_grant SET ended_ms = $2, end_cause = $3, ended_by = $4, end_reason = $5"
-    " WHERE id = $1 AND ended_ms = 0")
-STATEMENT_ROW(GRANT_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_grant WHERE sequence IN (SELECT sequence"
-    " FROM taskgate_grant WHERE ended_ms > 0 AND ended_ms <= $1 ORDER BY ended_ms LIMIT $2)"
-    " RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
-STATEMENT_ROW(BLOCK_INSERT,
-    "INSERT INTO taskgate_block (id, task_id, scope, owner, source, client, principal, reason, person,"
-    " created_ms, until_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")
-STATEMENT_ROW(BLOCK_GET, "SELECT " BLOCK_COLUMNS " FROM taskgate_block WHERE id = $1")
-STATEMENT_ROW(BLOCK_ACTIVE,
-    "SELECT " BLOCK_COLUMNS " FROM taskgate_block WHERE ended_ms = 0 ORDER BY sequence")
-/* The newest first. */
-STATEMENT_ROW(BLOCK_PAGE,
-    "SELECT " BLOCK_COLUMNS " FROM taskgate_block WHERE sequence < $1 AND ($2 = 0 OR ended_ms = 0)"
-    " ORDER BY sequence DESC LIMIT $3")
-STATEMENT_ROW(BLOCK_END,
-    "UPDATE taskgate_block SET ended_ms = $2, ended_by = $3 WHERE id = $1 AND ended_ms = 0")
-STATEMENT_ROW(BLOCK_TASKS,
-    "SELECT id FROM taskgate_task WHERE state IN (0, 1) AND CASE $1 WHEN 'owner' THEN owner = $2"
-    " WHEN 'client' THEN source = $3 AND client_name = $4 ELSE source = $3 END ORDER BY sequence")
-STATEMENT_ROW(BLOCK_PURGE,
-    "WITH gone AS (DELETE FROM taskgate_block WHERE sequence IN (SELECT sequence"
-    " FROM taskgate_block WHERE ended_ms > 0 AND ended_ms <= $1 ORDER BY ended_ms LIMIT $2)"
-    " RETURNING 1) SELECT 0::bigint, count(*) FROM gone")
+/* And the notices that nobody waits for, which SQLite's triggers remove. */
+OVERRIDE_ROW(STRAY_DELIVERIES_PURGE,
+    "WITH gone AS (DELETE FROM {outbox_delivery} WHERE {rows} FROM {outbox_delivery} WHERE target = "
+    STRAY_TARGET("{outbox_delivery}") " AND $1::bigint IS NOT NULL LIMIT $2{end}"
+    " RETURNING sequence, notice),"
+    " untold AS (DELETE FROM taskgate_outbox_notice AS notice WHERE sequence IN"
+    " (SELECT gone.notice FROM gone) AND NOT EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS other"
+    " WHERE other.notice = notice.sequence AND other.sequence NOT IN (SELECT gone.sequence FROM gone)))"
+    " SELECT 0::bigint FROM gone")
 #include "tally_statements.h"
 STATEMENT_ROW(REMINDER_INSERT,
     "INSERT INTO taskgate_reminder (task, event, due_ms)"

@@ -1,10 +1,10 @@
 /*
- * The table of prepared statements: STATEMENT_ROW(symbol, SQL). Included many times; no guard
- * on purpose. Lists are built in task_list.c, because their conditions vary.
+ * Further statements, of SQLite's only: STATEMENT_ROW(symbol, SQL), and others in the place of
+ * those of ../statements.h: OVERRIDE_ROW. Included many times; no guard on purpose.
  */
 /* clang-format off */
-#ifndef STATEMENT_ROW
-#error "define STATEMENT_ROW before including this table"
+#if !defined(STATEMENT_ROW) || !defined(OVERRIDE_ROW)
+#error "define STATEMENT_ROW and OVERRIDE_ROW before including this table"
 #endif
 STATEMENT_ROW(BEGIN, "BEGIN")
 STATEMENT_ROW(BEGIN_WRITE, "BEGIN IMMEDIATE")
@@ -72,10 +72,6 @@ STATEMENT_ROW(TASK_WAITING,
     " AND (?4 = '' OR principal = ?4)")
 STATEMENT_ROW(TASK_WAITING_COUNT,
     "SELECT count(*) FROM task WHERE state = 0 AND " DECIDE_BY_KEY " > ?1")
-/* The purges: ?1 is the time, ?2 the most rows. */
-STATEMENT_ROW(TASK_PURGE,
-    "DELETE FROM task WHERE sequence IN"
-    " (SELECT sequence FROM task WHERE purge_ms <= ?1 ORDER BY purge_ms LIMIT ?2)")
 STATEMENT_ROW(LIMITED_COUNT,
     "SELECT coalesce((SELECT tasks FROM limited WHERE owner = ?1), 0),"
     " coalesce((SELECT bytes FROM limited WHERE owner = ?1), 0),"
@@ -119,9 +115,6 @@ STATEMENT_ROW(SESSION_GET,
     "SELECT source, id_digest, version, client_name, client_version, client_capabilities,"
     " upstream_tasks, upstream_sse, seen_ms FROM session WHERE source = ?1 AND id_digest = ?2")
 STATEMENT_ROW(SESSION_DELETE, "DELETE FROM session WHERE source = ?1 AND id_digest = ?2")
-STATEMENT_ROW(SESSION_PURGE,
-    "DELETE FROM session WHERE rowid IN"
-    " (SELECT rowid FROM session WHERE seen_ms < ?1 ORDER BY seen_ms LIMIT ?2)")
 STATEMENT_ROW(PAIR_PUT,
     "INSERT INTO pair (source, session_digest, token_digest, accepted_ms) VALUES (?1, ?2, ?3, ?4)"
     " ON CONFLICT (source, session_digest, token_digest)"
@@ -129,9 +122,6 @@ STATEMENT_ROW(PAIR_PUT,
 STATEMENT_ROW(PAIR_GET,
     "SELECT 1 FROM pair WHERE source = ?1 AND session_digest = ?2 AND token_digest = ?3")
 STATEMENT_ROW(PAIR_DELETE, "DELETE FROM pair WHERE source = ?1 AND session_digest = ?2")
-STATEMENT_ROW(PAIR_PURGE,
-    "DELETE FROM pair WHERE rowid IN"
-    " (SELECT rowid FROM pair WHERE accepted_ms < ?1 ORDER BY accepted_ms LIMIT ?2)")
 STATEMENT_ROW(PAIR_DROP_OLDEST,
     "DELETE FROM pair WHERE rowid IN (SELECT rowid FROM pair"
     " ORDER BY accepted_ms DESC LIMIT 500 OFFSET ?1)")
@@ -144,12 +134,6 @@ STATEMENT_ROW(SIGN_IN_GET,
     "SELECT digest, person, issuer, claims, created_ms, until_ms FROM sign_in"
     " WHERE digest = ?1 AND until_ms > ?2")
 STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM sign_in WHERE digest = ?1")
-STATEMENT_ROW(SIGN_IN_PURGE,
-    "DELETE FROM sign_in WHERE sequence IN"
-    " (SELECT sequence FROM sign_in WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)")
-STATEMENT_ROW(ATTEMPT_PURGE,
-    "DELETE FROM sign_in_attempt WHERE sequence IN"
-    " (SELECT sequence FROM sign_in_attempt WHERE until_ms <= ?1 LIMIT ?2)")
 STATEMENT_ROW(AUDIT_INSERT,
     "INSERT INTO audit (" AUDIT_COLUMNS ") VALUES"
     " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
@@ -171,9 +155,6 @@ STATEMENT_ROW(AUDIT_REMOVE_KEPT, "DELETE FROM audit_kept WHERE sequence <= ?1")
 STATEMENT_ROW(AUDIT_KEEP,
     "INSERT INTO audit_kept (sequence, arguments, until_ms) VALUES (?1, ?2, ?3)")
 STATEMENT_ROW(AUDIT_KEPT, "SELECT arguments FROM audit_kept WHERE sequence = ?1")
-STATEMENT_ROW(AUDIT_FORGET,
-    "DELETE FROM audit_kept WHERE sequence IN"
-    " (SELECT sequence FROM audit_kept WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)")
 STATEMENT_ROW(AUDIT_START,
     "SELECT sequence, hash, at_ms, signature FROM audit_anchor WHERE is_start"
     " ORDER BY sequence DESC LIMIT 1")
@@ -190,10 +171,6 @@ STATEMENT_ROW(AUDIT_HAS, "SELECT 1 FROM audit WHERE task_id = ?1 AND event = ?2 
 STATEMENT_ROW(OUTBOX_TARGET_CLEAR, "DELETE FROM outbox_target")
 STATEMENT_ROW(OUTBOX_TARGET_INSERT,
     "INSERT INTO outbox_target (key, events, with_arguments) VALUES (?1, ?2, ?3)")
-/* One of the targets that are no longer configured: a look at the index for each target. */
-STATEMENT_ROW(OUTBOX_DROP_STRAYS,
-    "DELETE FROM outbox_delivery WHERE sequence IN (SELECT sequence FROM outbox_delivery"
-    " WHERE target = (" STRAY_TARGET("outbox_delivery") ") AND ?1 LIMIT ?2)")
 /* NULL when no target wants any of the events. */
 STATEMENT_ROW(OUTBOX_WANTED, "SELECT max(with_arguments) FROM outbox_target WHERE events & ?1")
 STATEMENT_ROW(OUTBOX_NOTICE_INSERT,
@@ -252,9 +229,6 @@ STATEMENT_ROW(OUTBOX_THREAD_END,
     "DELETE FROM outbox_thread WHERE (target, task_id) IN (SELECT target, outbox_delivery.task_id"
     " FROM outbox_delivery JOIN outbox_notice ON outbox_notice.sequence = notice"
     " WHERE outbox_delivery.sequence = ?1 AND outbox_notice.state > 2)")
-STATEMENT_ROW(OUTBOX_THREAD_DROP_STRAYS,
-    "DELETE FROM outbox_thread WHERE rowid IN (SELECT rowid FROM outbox_thread"
-    " WHERE target = (" STRAY_TARGET("outbox_thread") ") AND ?1 LIMIT ?2)")
 STATEMENT_ROW(REPLICA_JOIN,
     "INSERT INTO replica (id, epoch, alive_ms, seen_ms) VALUES (?1, 1, ?2, ?2)"
     " ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, alive_ms = excluded.alive_ms,"
@@ -300,10 +274,6 @@ STATEMENT_ROW(FEED_END, "SELECT coalesce(max(sequence), 0) FROM feed")
 STATEMENT_ROW(FEED_READ,
     "SELECT sequence, task_id, replica, created FROM feed WHERE sequence > ?1"
     " ORDER BY sequence LIMIT ?2")
-/* Its retention is an hour. Rows further ahead were written with a clock that was ahead. */
-STATEMENT_ROW(FEED_PURGE,
-    "DELETE FROM feed WHERE (at_ms < ?1 OR at_ms > ?1 + 7200000) AND sequence IN (SELECT sequence FROM feed"
-    " WHERE sequence < (SELECT max(sequence) FROM feed) ORDER BY sequence LIMIT ?2)")
 STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE replica SET address = ?2 WHERE id = ?1")
 STATEMENT_ROW(REPLICA_LIST,
     "SELECT id, address, epoch, alive_ms, seen_ms FROM replica ORDER BY id")
@@ -324,83 +294,10 @@ STATEMENT_ROW(HOME_LOST_TASKS,
     " AND task_claim.replica = ?4 AND task_claim.epoch = ?5 ORDER BY task.sequence")
 STATEMENT_ROW(HOME_DELETE,
     "DELETE FROM session_home WHERE source = ?1 AND session_digest = ?2")
-STATEMENT_ROW(HOME_PURGE,
-    "DELETE FROM session_home WHERE rowid IN (SELECT rowid FROM session_home WHERE at_ms < ?1"
-    " AND NOT EXISTS (SELECT 1 FROM session WHERE session.source = session_home.source"
-    " AND session.id_digest = session_home.session_digest) ORDER BY at_ms LIMIT ?2)")
 STATEMENT_ROW(HOLD_PUT,
     "INSERT INTO hold (id, replica, at_ms) VALUES (1, ?1, ?2) ON CONFLICT (id) DO NOTHING")
 STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM hold")
 STATEMENT_ROW(HOLD_DELETE, "DELETE FROM hold")
-STATEMENT_ROW(DEFINITION_INSERT,
-    "INSERT INTO definition (id, source, kind, name, digest, accepted, counted, difference, flags,"
-    " is_changed, at_ms, text, accepted_text)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")
-STATEMENT_ROW(DEFINITION_UPDATE,
-    "UPDATE definition SET digest = ?2, accepted = ?3, counted = ?4, difference = ?5, flags = ?6,"
-    " is_changed = ?7, at_ms = ?8, text = ?9, accepted_text = ?10 WHERE id = ?1")
-STATEMENT_ROW(DEFINITION_GET,
-    "SELECT " DEFINITION_COLUMNS ", text, accepted_text FROM definition WHERE id = ?1")
-STATEMENT_ROW(DEFINITION_PAGE,
-    "SELECT " DEFINITION_COLUMNS " FROM definition WHERE sequence > ?1 AND (?2 = '' OR source = ?2)"
-    " AND (?3 = '' OR kind = ?3) AND is_changed >= ?4 AND (?5 = 0 OR flags <> 0)"
-    " AND (?7 = '' OR name = ?7) ORDER BY sequence LIMIT ?6")
-STATEMENT_ROW(DEFINITION_PAGE_WATCHED,
-    "SELECT " DEFINITION_COLUMNS " FROM definition WHERE (is_changed <> 0 OR flags <> 0)"
-    " AND sequence > ?1 AND (?2 = '' OR source = ?2) AND (?3 = '' OR kind = ?3)"
-    " AND is_changed >= ?4 AND (?5 = 0 OR flags <> 0) AND (?7 = '' OR name = ?7)"
-    " ORDER BY sequence LIMIT ?6")
-STATEMENT_ROW(DEFINITION_COUNT, "SELECT count(*) FROM definition WHERE source = ?1")
-STATEMENT_ROW(GRANT_INSERT,
-    "INSERT INTO approval_grant (id, task_id, owner, principal, source, tool, workflow, rule,"
-    " rule_digest, definition_digest, bound_digest, terms, arguments, votes, reason, calls, used,"
-    " for_ms, created_ms, until_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,"
-    " ?13, ?14, ?15, ?16, 0, ?17, ?18, ?19)")
-STATEMENT_ROW(GRANT_OF_TOOL,
-    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE owner = ?1 AND source = ?2 AND tool = ?3"
-    " AND ended_ms = 0 ORDER BY sequence")
-STATEMENT_ROW(GRANT_GET, "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE id = ?1")
-STATEMENT_ROW(GRANT_ACTIVE,
-    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE ended_ms = 0 ORDER BY sequence")
-STATEMENT_ROW(GRANT_DUE,
-    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE ended_ms = 0 AND until_ms <= ?1"
-    " ORDER BY until_ms LIMIT ?2")
-STATEMENT_ROW(GRANT_NEXT_END, "SELECT min(until_ms) FROM approval_grant WHERE ended_ms = 0")
-STATEMENT_ROW(GRANT_COUNT, "SELECT count(*) FROM approval_grant WHERE ended_ms = 0")
-/* The newest first. */
-STATEMENT_ROW(GRANT_PAGE,
-    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE sequence < ?1"
-    " ORDER BY sequence DESC LIMIT ?2")
-STATEMENT_ROW(GRANT_PAGE_ACTIVE,
-    "SELECT " GRANT_COLUMNS " FROM approval_grant WHERE ended_ms = 0 AND sequence < ?1"
-    " ORDER BY sequence DESC LIMIT ?2")
-/* No row changes unless the grant is in force and has a call left. */
-STATEMENT_ROW(GRANT_USE,
-    "UPDATE approval_grant SET used = used + 1 WHERE id = ?1 AND ended_ms = 0 AND used < calls")
-STATEMENT_ROW(GRANT_END,
-    "UPDATE approval_grant SET ended_ms = ?2, end_cause = ?3, ended_by = ?4, end_reason = ?5"
-    " WHERE id = ?1 AND ended_ms = 0")
-STATEMENT_ROW(GRANT_PURGE,
-    "DELETE FROM approval_grant WHERE sequence IN (SELECT sequence FROM approval_grant"
-    " WHERE ended_ms > 0 AND ended_ms <= ?1 ORDER BY ended_ms LIMIT ?2)")
-STATEMENT_ROW(BLOCK_INSERT,
-    "INSERT INTO block (id, task_id, scope, owner, source, client, principal, reason, person,"
-    " created_ms, until_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
-STATEMENT_ROW(BLOCK_GET, "SELECT " BLOCK_COLUMNS " FROM block WHERE id = ?1")
-STATEMENT_ROW(BLOCK_ACTIVE,
-    "SELECT " BLOCK_COLUMNS " FROM block WHERE ended_ms = 0 ORDER BY sequence")
-/* The newest first. */
-STATEMENT_ROW(BLOCK_PAGE,
-    "SELECT " BLOCK_COLUMNS " FROM block WHERE sequence < ?1 AND (?2 = 0 OR ended_ms = 0)"
-    " ORDER BY sequence DESC LIMIT ?3")
-STATEMENT_ROW(BLOCK_END,
-    "UPDATE block SET ended_ms = ?2, ended_by = ?3 WHERE id = ?1 AND ended_ms = 0")
-STATEMENT_ROW(BLOCK_TASKS,
-    "SELECT id FROM task WHERE state IN (0, 1) AND CASE ?1 WHEN 'owner' THEN owner = ?2"
-    " WHEN 'client' THEN source = ?3 AND client_name = ?4 ELSE source = ?3 END ORDER BY sequence")
-STATEMENT_ROW(BLOCK_PURGE,
-    "DELETE FROM block WHERE sequence IN (SELECT sequence FROM block"
-    " WHERE ended_ms > 0 AND ended_ms <= ?1 ORDER BY ended_ms LIMIT ?2)")
 STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
 STATEMENT_ROW(TALLY_ADD,
     "INSERT INTO tally (source, tool, owner, day_ms, approved, rejected, expired, failed)"
@@ -426,9 +323,6 @@ STATEMENT_ROW(TALLY_SAME,
     "SELECT count(*), coalesce(max(at_ms), 0) FROM (SELECT at_ms FROM audit"
     " WHERE event = 'approve' AND arguments_digest = ?1 AND source = ?2 AND tool = ?3"
     " AND at_ms >= ?4 AND task_id <> ?5 ORDER BY at_ms DESC LIMIT ?6)")
-STATEMENT_ROW(TALLY_PURGE,
-    "DELETE FROM tally WHERE rowid IN (SELECT rowid FROM tally WHERE day_ms <= ?1 ORDER BY day_ms"
-    " LIMIT ?2)")
 STATEMENT_ROW(REMINDER_INSERT,
     "INSERT INTO reminder (task, event, due_ms) SELECT sequence, ?2, ?3 FROM task WHERE id = ?1")
 STATEMENT_ROW(REMINDER_DUE,

@@ -1,0 +1,32 @@
+/* Whom blocks are about. */
+#include "taskgate/store/blocks.h"
+
+static const char *const scopes[STORE_BLOCK_SCOPES] = {"owner", "client", "source"};
+
+const char *store_block_scope_name(enum store_block_scope scope)
+{
+    return scopes[scope];
+}
+
+enum store_block_scope store_block_scope_of(struct str name)
+{
+    size_t i = 0;
+    while (i < STORE_BLOCK_SCOPES && !str_equal(name, str_from(scopes[i])))
+        i++;
+    return (enum store_block_scope)i;
+}
+
+bool store_block_fits(const struct store_block *block, const struct store_block_caller *caller)
+{
+    bool is_source = str_equal(caller->source, str_from(block->source));
+    switch (store_block_scope_of(str_from(block->scope))) {
+    case STORE_BLOCK_OWNER:
+        return str_equal(caller->owner, str_from(block->owner));
+    case STORE_BLOCK_CLIENT:
+        return is_source && str_equal(caller->client, str_from(block->client));
+    case STORE_BLOCK_SOURCE:
+    case STORE_BLOCK_SCOPES: /* of a later version */
+        break;
+    }
+    return is_source;
+}

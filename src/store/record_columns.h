@@ -1,0 +1,62 @@
+/*
+ * The columns of tables that a structure has whole: COLUMN(kind, column), of the field of the same
+ * name, but for the sequence, which is the first of each.
+ */
+#pragma once
+
+#define GRANT_COLUMNS(COLUMN)                                                                      \
+    COLUMN(TEXT, id)                                                                               \
+    COLUMN(TEXT, task_id)                                                                          \
+    COLUMN(TEXT, owner)                                                                            \
+    COLUMN(TEXT, principal)                                                                        \
+    COLUMN(TEXT, source)                                                                           \
+    COLUMN(TEXT, tool)                                                                             \
+    COLUMN(TEXT, workflow)                                                                         \
+    COLUMN(TEXT, rule)                                                                             \
+    COLUMN(TEXT, rule_digest)                                                                      \
+    COLUMN(TEXT, definition_digest)                                                                \
+    COLUMN(TEXT, bound_digest)                                                                     \
+    COLUMN(TEXT, terms)                                                                            \
+    COLUMN(TEXT, arguments)                                                                        \
+    COLUMN(TEXT, votes)                                                                            \
+    COLUMN(TEXT, reason)                                                                           \
+    COLUMN(NUMBER, calls)                                                                          \
+    COLUMN(NUMBER, used)                                                                           \
+    COLUMN(NUMBER, for_ms)                                                                         \
+    COLUMN(NUMBER, created_ms)                                                                     \
+    COLUMN(NUMBER, until_ms)                                                                       \
+    COLUMN(NUMBER, ended_ms)                                                                       \
+    COLUMN(TEXT, end_cause)                                                                        \
+    COLUMN(TEXT, ended_by)                                                                         \
+    COLUMN(TEXT, end_reason)
+
+#define BLOCK_COLUMNS(COLUMN)                                                                      \
+    COLUMN(TEXT, id)                                                                               \
+    COLUMN(TEXT, task_id)                                                                          \
+    COLUMN(TEXT, scope)                                                                            \
+    COLUMN(TEXT, owner)                                                                            \
+    COLUMN(TEXT, source)                                                                           \
+    COLUMN(TEXT, client)                                                                           \
+    COLUMN(TEXT, principal)                                                                        \
+    COLUMN(TEXT, reason)                                                                           \
+    COLUMN(TEXT, person)                                                                           \
+    COLUMN(NUMBER, created_ms)                                                                     \
+    COLUMN(NUMBER, until_ms)                                                                       \
+    COLUMN(NUMBER, ended_ms)                                                                       \
+    COLUMN(TEXT, ended_by)
+
+/* The texts are the last two: lists are without them. */
+#define DEFINITION_COLUMNS(COLUMN)                                                                 \
+    COLUMN(TEXT, id)                                                                               \
+    COLUMN(TEXT, source)                                                                           \
+    COLUMN(TEXT, kind)                                                                             \
+    COLUMN(TEXT, name)                                                                             \
+    COLUMN(TEXT, digest)                                                                           \
+    COLUMN(TEXT, accepted)                                                                         \
+    COLUMN(TEXT, counted)                                                                          \
+    COLUMN(TEXT, difference)                                                                       \
+    COLUMN(UNSIGNED, flags)                                                                        \
+    COLUMN(FLAG, is_changed)                                                                       \
+    COLUMN(NUMBER, at_ms)                                                                          \
+    COLUMN(TEXT, text)                                                                             \
+    COLUMN(TEXT, accepted_text)

@@ -1,0 +1,229 @@
+/* Between structures and rows, and the statements as the store uses them. */
+#include "row.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "record_columns.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/store/blocks.h"
+#include "taskgate/store/definitions.h"
+#include "taskgate/store/grants.h"
+
+/* ---- records ---- */
+
+#define COLUMN_OF(kind, column) {#column, COLUMN_##kind, offsetof(STRUCTURE, column)},
+#define COUNT_OF(columns) (sizeof(columns) / sizeof(struct column))
+
+#define STRUCTURE struct store_grant
+static const struct column grant_columns[] = {GRANT_COLUMNS(COLUMN_OF)};
+const struct record grant_record = {"grant", sizeof(STRUCTURE), true, grant_columns,
+                                    COUNT_OF(grant_columns)};
+#undef STRUCTURE
+
+#define STRUCTURE struct store_block
+static const struct column block_columns[] = {BLOCK_COLUMNS(COLUMN_OF)};
+const struct record block_record = {"block", sizeof(STRUCTURE), true, block_columns,
+                                    COUNT_OF(block_columns)};
+#undef STRUCTURE
+
+#define STRUCTURE struct store_definition
+static const struct column definition_columns[] = {DEFINITION_COLUMNS(COLUMN_OF)};
+const struct record definition_record = {"definition", sizeof(STRUCTURE), true, definition_columns,
+                                         COUNT_OF(definition_columns)};
+const struct record definition_list_record = {"definition_list", sizeof(STRUCTURE), true,
+                                              definition_columns, COUNT_OF(definition_columns) - 2};
+#undef STRUCTURE
+
+static const struct record *const records[] = {&grant_record, &block_record, &definition_record,
+                                               &definition_list_record, NULL};
+
+const struct record *record_of(struct str table)
+{
+    const struct record *const *record = records;
+    while (*record && !str_equal(table, str_from((*record)->table)))
+        record++;
+    return *record;
+}
+
+static void *field_at(const struct column *column, const void *structure)
+{
+    return (char *)structure + column->offset;
+}
+
+static void read_column(const struct column *column, const struct value *value, void *field)
+{
+    switch (column->kind) {
+    case COLUMN_TEXT:
+        *(char **)field = memory_copy_str(value->text);
+        break;
+    case COLUMN_NUMBER:
+        *(int64_t *)field = value->number;
+        break;
+    case COLUMN_FLAG:
+        *(bool *)field = value->number != 0;
+        break;
+    case COLUMN_UNSIGNED:
+        *(unsigned *)field = (unsigned)value->number;
+        break;
+    }
+}
+
+static struct value value_of(const struct column *column, const void *field)
+{
+    switch (column->kind) {
+    case COLUMN_NUMBER:
+        return NUMBER(*(const int64_t *)field);
+    case COLUMN_FLAG:
+        return NUMBER(*(const bool *)field);
+    case COLUMN_UNSIGNED:
+        return NUMBER(*(const unsigned *)field);
+    case COLUMN_TEXT:
+        break;
+    }
+    return TEXT(*(char *const *)field);
+}
+
+void record_read(const struct record *record, const struct value *row, void *into)
+{
+    if (record->has_sequence)
+        *(int64_t *)into = row++->number;
+    for (size_t i = 0; i < record->count; i++)
+        read_column(&record->columns[i], &row[i], field_at(&record->columns[i], into));
+}
+
+size_t record_write(const struct record *record, const void *from, struct value *values)
+{
+    for (size_t i = 0; i < record->count; i++)
+        values[i] = value_of(&record->columns[i], field_at(&record->columns[i], from));
+    return record->count;
+}
+
+void record_finish(const struct record *record, void *structure)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        if (record->columns[i].kind == COLUMN_TEXT)
+            free(*(char **)field_at(&record->columns[i], structure));
+    }
+    memset(structure, 0, record->bytes);
+}
+
+void *record_list_add(struct record_list *list)
+{
+    const size_t bytes = list->record->bytes;
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 8;
+        list->items = memory_grow_array(list->items, list->capacity, bytes);
+    }
+    return memset((char *)list->items + list->count++ * bytes, 0, bytes);
+}
+
+void record_list_finish(struct record_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        record_finish(list->record, (char *)list->items + i * list->record->bytes);
+    free(list->items);
+    list->items = NULL;
+    list->count = list->capacity = 0;
+}
+
+void id_list_add(struct id_list *list, struct str id)
+{
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 16;
+        list->ids = memory_grow_array(list->ids, list->capacity, sizeof *list->ids);
+    }
+    snprintf(list->ids[list->count++], TASK_ID_BYTES, "%.*s", STR_ARGS(id));
+}
+
+/* ---- statements ---- */
+
+static const struct store_backend *backend_of(struct database *database)
+{
+    return *(const struct store_backend *const *)(void *)database;
+}
+
+bool rows_write(struct database *database, enum statement which, const struct value *values,
+                size_t count)
+{
+    return backend_of(database)->write(database, which, values, count);
+}
+
+bool rows_insert(struct database *database, enum statement which, const struct record *record,
+                 const void *from)
+{
+    struct value values[VALUES_MAX];
+    return rows_write(database, which, values, record_write(record, from, values));
+}
+
+bool rows_purge(struct database *database, enum statement which, const struct value *values,
+                size_t count, int64_t *purged)
+{
+    return backend_of(database)->change(database, which, values, count, purged);
+}
+
+enum row_result rows_change(struct database *database, enum statement which,
+                            const struct value *values, size_t count)
+{
+    int64_t changed;
+    if (!backend_of(database)->change(database, which, values, count, &changed))
+        return ROW_FAILED;
+    return changed > 0 ? ROW_FOUND : ROW_ABSENT;
+}
+
+bool rows_read(struct database *database, enum statement which, const struct value *values,
+               size_t count, row_visitor *visit, void *context)
+{
+    return backend_of(database)->read(database, which, values, count, visit, context);
+}
+
+struct listing {
+    struct record_list *list;
+};
+
+static bool add_record(void *context, const struct value *row)
+{
+    const struct listing *listing = context;
+    record_read(listing->list->record, row, record_list_add(listing->list));
+    return true;
+}
+
+bool rows_list(struct database *database, enum statement which, const struct value *values,
+               size_t count, struct record_list *list)
+{
+    return rows_read(database, which, values, count, add_record, &(struct listing){list});
+}
+
+static bool add_id(void *context, const struct value *row)
+{
+    id_list_add(context, row->text);
+    return true;
+}
+
+bool rows_ids(struct database *database, enum statement which, const struct value *values,
+              size_t count, struct id_list *list)
+{
+    return rows_read(database, which, values, count, add_id, list);
+}
+
+struct number {
+    int64_t value;
+    bool is_there;
+};
+
+static bool take_number(void *context, const struct value *row)
+{
+    *(struct number *)context = (struct number){row->number, true};
+    return false;
+}
+
+bool rows_number(struct database *database, enum statement which, const struct value *values,
+                 size_t count, int64_t *number)
+{
+    struct number first = {.value = INT64_MAX};
+    bool read = rows_read(database, which, values, count, take_number, &first);
+    *number = first.value;
+    return read && first.is_there;
+}

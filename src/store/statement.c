@@ -1,0 +1,90 @@
+/* Writing statements for a database. */
+#include "statement.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name, *sql;
+} statements[STATEMENT_COUNT] = {
+#define STATEMENT(symbol, sql) [STATEMENT_##symbol] = {#symbol, sql},
+#include "statements.h"
+#undef STATEMENT
+};
+
+static void expand(const struct dialect *dialect, const char *text, struct buffer *out);
+
+static void write_table(const struct dialect *dialect, struct str name, struct buffer *out)
+{
+    for (const struct dialect_word *word = dialect->words; word->name; word++) {
+        if (str_equal(name, str_from(word->name))) {
+            expand(dialect, word->text, out);
+            return;
+        }
+    }
+    buffer_append_text(out, dialect->prefix);
+    buffer_append(out, name);
+}
+
+static void write_columns(const struct record *record, bool with_sequence, struct buffer *out)
+{
+    if (with_sequence)
+        buffer_append_text(out, "sequence");
+    for (size_t i = 0; i < record->count; i++)
+        buffer_append_format(out, "%s%s", i > 0 || with_sequence ? ", " : "",
+                             record->columns[i].name);
+}
+
+static void write_new(const struct dialect *dialect, const struct record *record,
+                      struct buffer *out)
+{
+    write_table(dialect, str_from(record->table), out);
+    buffer_append_text(out, " (");
+    write_columns(record, false, out);
+    buffer_append_text(out, ") VALUES (");
+    for (size_t i = 0; i < record->count; i++)
+        buffer_append_format(out, "%s%c%zu", i > 0 ? ", " : "", dialect->mark, i + 1);
+    buffer_append_char(out, ')');
+}
+
+/* What is between the braces. */
+static void write_name(const struct dialect *dialect, struct str name, struct buffer *out)
+{
+    const char *dot = memchr(name.bytes, '.', name.length);
+    const struct record *record =
+        dot ? record_of(str_slice(name.bytes, (size_t)(dot - name.bytes))) : NULL;
+    if (record && dot[1] == '*')
+        write_columns(record, record->has_sequence, out);
+    else if (record)
+        write_new(dialect, record, out);
+    else
+        write_table(dialect, name, out);
+}
+
+static void expand(const struct dialect *dialect, const char *text, struct buffer *out)
+{
+    for (size_t plain; *text; text += plain) {
+        plain = strcspn(text, "?{");
+        buffer_append(out, str_slice(text, plain));
+        if (text[plain] == '?') {
+            buffer_append_char(out, dialect->mark);
+            plain++;
+        } else if (text[plain] == '{') {
+            size_t length = strcspn(text + plain, "}");
+            write_name(dialect, str_slice(text + plain + 1, length - 1), out);
+            plain += length + 1;
+        }
+    }
+}
+
+void statement_write(const struct dialect *dialect, unsigned which, struct buffer *out)
+{
+    const char *own = dialect->own[which];
+    expand(dialect, own ? own : statements[which].sql, out);
+    buffer_append_char(out, '\0');
+    out->length--;
+}
+
+const char *statement_name(enum statement which)
+{
+    return statements[which].name;
+}
