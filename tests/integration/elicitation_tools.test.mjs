@@ -26,6 +26,9 @@ const listed = (client, name = 'get_elicitations', count = 1) =>
     return list.length >= count && result;
   }, `${count} in ${name}`);
 
+const PROMOTED = { pseudo_tools: { promote: 'wait', only: 'all', wait: '500ms', wait_max: '500ms' } };
+const shownTask = (result) => result.content.map((b) => b.text).filter((x) => x.startsWith('{')).map((x) => JSON.parse(x)).find((x) => x.proxy_task).proxy_task.task_id;
+
 test('elicitation: out of the stream, into the tools, and the answer to the server', async (t) => {
   const s = await stage(t, asks(elicit('e-1')));
   const client = await plain(s);
@@ -353,6 +356,31 @@ test('DELETE ends what the session was asked', async (t) => {
   await s.gateway.logged((e) => e.question === requestId && e.outcome !== undefined);
 });
 
+for (const [whose, token, ender, ends] of [
+  ['a call of the session, which a token ends', undefined, 'A', true],
+  ['a call of a token, whose session is ended without one', 'A', undefined, false],
+]) {
+  test(`DELETE: ${whose}: its question ${ends ? 'ends' : 'waits for another session of its owner'}`, async (t) => {
+    const s = await stage(t, asks(elicit('e-1')), { config: PROMOTED });
+    const client = await plain(s, { token });
+    const taskId = shownTask(await run(client, 'book_dinner'));
+    const [{ requestId }] = json(await listed(client));
+    if (ender) client.headers.authorization = `Bearer ${ender}`;
+    else delete client.headers.authorization;
+    await run(client, 'list_tasks'); // the server is asked whether it knows this client
+    assert.equal((await client.delete()).status, 204);
+    if (ends) {
+      assert.deepEqual((await responseTo(s.upstream, 'e-1')).result, { action: 'cancel' });
+      return;
+    }
+    const other = await plain(s, { token });
+    const { pending_elicitations: open } = json(await run(other, 'get_task', { task_id: taskId }));
+    assert.deepEqual(open.map((x) => x.requestId), [requestId]);
+    await run(other, 'respond_to_elicitation', { request_id: requestId, action: 'decline' });
+    assert.deepEqual((await responseTo(s.upstream, 'e-1')).result, { action: 'decline' });
+  });
+}
+
 test('many sessions on several workers: each sees and answers its own', async (t) => {
   const s = await stage(t, async ({ upstream, reply, id, params }) => {
     const stream = reply.sse();
@@ -382,9 +410,6 @@ test('an approved call of a client that knows no tasks asks through the tools', 
   await run(client, 'respond_to_elicitation', { request_id: requestId, action: 'accept', content: { partySize: 2 } });
   assert.deepEqual((await call).message.result.structuredContent.answers, [{ action: 'accept', content: { partySize: 2 } }]);
 });
-
-const PROMOTED = { pseudo_tools: { promote: 'wait', only: 'all', wait: '500ms', wait_max: '500ms' } };
-const shownTask = (result) => result.content.map((b) => b.text).filter((x) => x.startsWith('{')).map((x) => JSON.parse(x)).find((x) => x.proxy_task).proxy_task.task_id;
 
 test('a task shows the questions of its own owner, and no other token\'s of its session', async (t) => {
   const s = await stage(t, asks(elicit('e-1')), { rules: [['delete_*', 'approve']], approval: workflow('10m'), config: PROMOTED, upstream: { tools: [tool('book_dinner'), tool('delete_user')] } });

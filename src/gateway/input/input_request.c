@@ -226,9 +226,9 @@ static void cancel(struct gateway_worker *worker, const struct kept_input *kept)
         input_respond(worker, kept, &response);
 }
 
-void input_end_session(struct gateway_worker *worker, struct str key, bool of_calls)
+void input_end_session(struct gateway_worker *worker, struct str key)
 {
-    const struct input_match meant = {.is_on_stream = !of_calls};
+    const struct input_match meant = {.ends_with_session = true};
     struct input_closing closing = {.state = INPUT_REJECTED};
     struct kept_input *kept;
     if (key.length == 0 || input_table_count(worker->gateway->inputs) == 0)

@@ -117,8 +117,8 @@ enum input_verdict input_answer_sampling(const struct input_tool_answer *by, str
 /* ---- the end of what they belong to ---- */
 void input_end_task(struct gateway_worker *worker, const struct task *task);
 void input_end_call(struct gateway_worker *worker, struct str key, uint64_t call);
-/* `of_calls`: also those of calls that go on. */
-void input_end_session(struct gateway_worker *worker, struct str key, bool of_calls);
+/* Calls of a token outlive the session, and another one answers what they are asked. */
+void input_end_session(struct gateway_worker *worker, struct str key);
 /* Frees all inputs that the worker took. At its end. */
 void input_drop(struct gateway_worker *worker);
 /* The number of the inputs that the call has brought so far, for a call that goes on without its

@@ -75,6 +75,8 @@ static bool is_meant(const struct input_request *input, const struct input_match
         return false;
     if (match->is_on_stream && !input->is_on_stream)
         return false;
+    if (match->ends_with_session && !input->ends_with_session)
+        return false;
     return match->call == 0 || match->call == input->call;
 }
 

@@ -54,6 +54,7 @@ struct input_request {
     char *message;                  /* the whole request */
     uint64_t call;                  /* the relayed call that it belongs to; 0: none */
     bool is_on_stream;              /* it came on the session's own stream */
+    bool ends_with_session;         /* so it does, or in a call that the session owns */
     int64_t asked_ms;               /* wall clock */
     void *owner;                    /* the object on the loop that took it */
     /* Under the lock. */
@@ -76,6 +77,7 @@ struct input_match {
     struct str task;
     uint64_t call;
     bool is_on_stream;
+    bool ends_with_session;
 };
 
 struct input_table;

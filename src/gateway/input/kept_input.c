@@ -39,11 +39,14 @@ struct kept_input *kept_input_create(const struct input_origin *origin, enum inp
     struct kept_input *kept = memory_alloc(sizeof *kept);
     MAGIC_SET(kept, KEPT_INPUT_MAGIC);
     struct input_request *input = &kept->input;
+    const char *owner = origin->audience->owner;
+    if (!*owner && origin->task) /* there is no client */
+        owner = origin->task->owner;
     kept->worker = origin->worker;
     kept->snapshot = snapshot_ref(origin->snapshot);
     kept->source = origin->source;
     kept->task = origin->task ? task_ref(origin->task) : NULL;
-    memcpy(kept->owner, origin->audience->owner, sizeof kept->owner);
+    snprintf(kept->owner, sizeof kept->owner, "%s", owner);
     kept->take_answer = origin->take_answer;
     headers_init(&kept->headers, true);
     headers_add_all(&kept->headers, origin->headers);
@@ -63,6 +66,7 @@ struct kept_input *kept_input_create(const struct input_origin *origin, enum inp
     input->message = copy_without_task(message);
     input->call = origin->call;
     input->is_on_stream = origin->is_on_stream;
+    input->ends_with_session = origin->is_on_stream || owner_is_session(owner);
     input->asked_ms = clock_now_ms();
     return kept;
 }

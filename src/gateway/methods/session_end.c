@@ -48,10 +48,8 @@ void session_end_forget(struct call *call)
                               call_to_store(call, on_cancelled));
     client_key_of_session(call->source, call->session, key);
     execution_forget_session(gateway, str_from(key));
-    /* Calls of a token outlive the session, and another one answers what they are asked. */
-    bool owns_calls = owner_is_session(call->owner);
-    input_end_session(call->worker, str_from(key), owns_calls);
-    detached_calls_end_session(call, str_from(key), owns_calls);
+    input_end_session(call->worker, str_from(key));
+    detached_calls_end_session(call, str_from(key));
     inbox_end_session(gateway, str_from(key));
 }
 

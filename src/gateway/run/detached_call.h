@@ -54,9 +54,9 @@ void detached_calls_cancel(struct gateway_worker *worker, struct str key, struct
 /* The call is a DELETE of its session. true: promoted calls run in it, after the last of which the
  * server gets a DELETE; now it gets none. */
 bool detached_calls_hold_session(const struct call *call);
-/* The call has ended the session with this client_key_of_session(). `asks_nobody`: no client of it
- * is asked any more. */
-void detached_calls_end_session(const struct call *call, struct str key, bool asks_nobody);
+/* The call has ended the session with this client_key_of_session(). Of the calls that it owns,
+ * nobody is asked any more. */
+void detached_calls_end_session(const struct call *call, struct str key);
 /* The task has changed. If it was cancelled or has expired, the server is told. */
 void detached_call_note_task(struct gateway_worker *worker, struct task *task);
 /* Ends the worker's calls that are tasks: the process ends. */

@@ -80,7 +80,6 @@ bool detached_calls_hold_session(const struct call *call)
 
 struct session_end {
     struct str key, authorization; /* the last empty: the client has none */
-    bool asks_nobody;
 };
 
 static void own_end(void *message)
@@ -105,7 +104,7 @@ static void deliver_end(struct gateway_worker *worker, const void *message)
         struct input_audience *audience = &detached->base.audience;
         if (!str_equal(str_from(audience->key), end->key))
             continue;
-        if (end->asks_nobody)
+        if (owner_is_session(audience->owner))
             memset(audience->can, 0, sizeof audience->can);
         free(detached->end_authorization);
         detached->end_authorization =
@@ -118,13 +117,13 @@ static const struct broadcast_kind end_kind = {.bytes = sizeof(struct session_en
                                                .finish = finish_end,
                                                .deliver = deliver_end};
 
-void detached_calls_end_session(const struct call *call, struct str key, bool asks_nobody)
+void detached_calls_end_session(const struct call *call, struct str key)
 {
     struct headers headers;
     headers_init(&headers, true);
     if (call->exchange)
         headers_from_call(&headers, call);
-    const struct session_end end = {key, headers_find(&headers, "authorization"), asks_nobody};
+    const struct session_end end = {key, headers_find(&headers, "authorization")};
     broadcast_send(call->worker->gateway, &end_kind, &end);
     headers_finish(&headers);
 }
