@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { AdminClient } from './lib/admin.mjs';
 import { Child, run } from './lib/child.mjs';
 import { rawClient } from './lib/client.mjs';
+import { fastClockMissing, LeapingClock } from './lib/fast_clock.mjs';
 import { BINARY, startGateway, temporaryFolder, withoutAdvice, workflow } from './lib/gateway.mjs';
 import { freePort } from './lib/ports.mjs';
 import { scene } from './lib/scene.mjs';
@@ -380,6 +381,27 @@ test('a server that cannot be reached is said at once, and once more when it is 
   await upstream.listen();
   await gateway.child.ready(() => said().length > 1, 'it to say that the server is reached');
   assert.deepEqual(said().slice(1).map(({ level, msg, source }) => [level, msg, source]), [['info', 'The server is reached', 'late']]);
+});
+
+test('a server that comes and goes is said to be away once a minute', { skip: fastClockMissing }, async (t) => {
+  const clock = new LeapingClock(temporaryFolder(t));
+  const { connect, gateway, upstream } = await scene(t, { env: clock.environment, upstream: { tools: [tool('get_time')] } });
+  const client = await connect({ keepAlive: false });
+  const said = () => gateway.logs.filter(({ msg }) => /^The server (cannot be|is) reached$/.test(msg)).map(({ msg }) => msg);
+  const away = async () => (await upstream.stop(), client.send('ping'));
+  const back = async () => (await upstream.listen(), client.result('ping'));
+  const pair = ['The server cannot be reached', 'The server is reached'];
+  for (let i = 0; i < 5; i++) {
+    await away();
+    await back();
+  }
+  assert.deepEqual(said(), pair);
+  await away();
+  clock.leap(61);
+  await client.send('ping');
+  assert.deepEqual(said(), [...pair, pair[0]], 'still away, as the log says now');
+  await back();
+  assert.deepEqual(said(), [...pair, ...pair]);
 });
 
 test('serve --upstream needs nothing else: a default configuration, state of the user, the page’s address; a server that comes late is noticed', { skip: fs.existsSync('/etc/thoughtgate/config.yaml') && '/etc/thoughtgate/config.yaml is there' }, async (t) => {

@@ -7,6 +7,8 @@
 #include "tool_catalog_internal.h"
 #include "tools_found.h"
 
+#define AWAY_EVERY_MS INT64_C(60000)
+
 bool catalog_capabilities(struct catalog *catalog, struct str source,
                           struct mcp_capabilities *capabilities)
 {
@@ -95,15 +97,28 @@ static enum catalog_change change_of(struct source_entry *entry, bool reachable)
     return had ? CATALOG_RECONNECTED : CATALOG_CONNECTED;
 }
 
-/* `*is_news`: people who read the log do not know it yet. A server that is there from the start is
- * none. */
+/* A server that comes and goes is said to be away once a minute, and to be reached once after each
+ * of these. One that stays away meanwhile is said so by a later attempt. */
+static bool is_news(struct source_entry *entry, bool reachable)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (entry->is_said_away != reachable ||
+        (!reachable && entry->away_said_ms != 0 && now_ms - entry->away_said_ms < AWAY_EVERY_MS))
+        return false;
+    entry->is_said_away = !reachable;
+    if (!reachable)
+        entry->away_said_ms = now_ms;
+    return true;
+}
+
+/* `*is_said`: it is to stand in the log. */
 static enum catalog_change set_reachable(struct catalog *catalog, struct str source, bool reachable,
-                                         bool *is_news)
+                                         bool *is_said)
 {
     pthread_mutex_lock(&catalog->lock);
     struct source_entry *entry = catalog_source(catalog, source);
     bool changed = !entry->tried || entry->reachable != reachable;
-    *is_news = changed && (entry->tried || !reachable);
+    *is_said = is_news(entry, reachable);
     enum catalog_change change = change_of(entry, reachable);
     if (change == CATALOG_RECONNECTED)
         catalog_source_changed(entry);
@@ -116,8 +131,8 @@ static enum catalog_change set_reachable(struct catalog *catalog, struct str sou
 enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str source,
                                           bool reachable)
 {
-    bool is_news;
-    return set_reachable(catalog, source, reachable, &is_news);
+    bool is_said;
+    return set_reachable(catalog, source, reachable, &is_said);
 }
 
 void server_status_observe(struct catalog *catalog, const struct server_observer *observer)
@@ -128,11 +143,11 @@ void server_status_observe(struct catalog *catalog, const struct server_observer
 void server_status_note(struct catalog *catalog, struct str source, bool reachable)
 {
     const struct server_observer *observer = &catalog->observer;
-    bool is_news;
-    enum catalog_change change = set_reachable(catalog, source, reachable, &is_news);
-    if (is_news && reachable)
+    bool is_said;
+    enum catalog_change change = set_reachable(catalog, source, reachable, &is_said);
+    if (is_said && reachable)
         log_info("The server is reached", LOG_STR("source", source));
-    else if (is_news)
+    else if (is_said)
         log_warn("The server cannot be reached", LOG_STR("source", source));
     if (change != CATALOG_UNCHANGED && observer->changed)
         observer->changed(observer->context, source, change);

@@ -52,6 +52,8 @@ struct source_entry {
     bool tried;
     bool was_reachable;   /* at some time */
     int64_t connected_ms; /* wall clock: since when it is reachable */
+    bool is_said_away;    /* the log's last word on it */
+    int64_t away_said_ms; /* monotonic; 0: never */
 };
 
 struct catalog {
