@@ -1,6 +1,6 @@
 // The four pairs of eras: a kind of client before a kind of server, with the same scenarios for each.
 import { ALL, accept } from '../../integration/lib/bridged_stage.mjs';
-import { elicit, PARTY, responseTo, SAMPLE, sample } from '../../integration/lib/asking.mjs';
+import { elicit, PARTY, SAMPLE, sample } from '../../integration/lib/asking.mjs';
 import { WITH_TASKS } from '../../integration/lib/modern_client.mjs';
 import { complete, modernUpstream } from '../../integration/lib/modern_upstream.mjs';
 import { tool } from '../../integration/lib/upstream.mjs';
@@ -72,6 +72,10 @@ const SPOKEN = { role: 'assistant', model: 'm', content: { type: 'text', text: '
 /** The answers of clients, by the method of the question. */
 export const ANSWERS = { 'elicitation/create': accept(), 'sampling/createMessage': SPOKEN, 'roots/list': { roots: [{ uri: 'file:///home', name: 'home' }] } };
 
+/** The client's response to a question of a call; undefined once the call has been left. */
+export const responded = async (recorded, upstream, id) =>
+  until(() => (recorded.left ? {} : upstream.requests.find((r) => r.rpc?.id === id && r.rpc.method === undefined)), `the response to ${id}`, { deadline: 30_000 }).then(({ rpc }) => rpc);
+
 /** Handlers of a server whose tool `ask` asks for a form, a sample and roots, one after the other, in the way of its era. */
 export const asking = (pair) => {
   const questions = [elicit('q-1'), sample('q-2'), { id: 'q-3', method: 'roots/list' }];
@@ -83,13 +87,14 @@ export const asking = (pair) => {
       return reply.result(pair.result({ resultType: 'input_required', inputRequests: { [`k-${round + 1}`]: { method, ...(asked ? { params: asked } : {}) } }, requestState: `round-${round + 1}` }));
     };
   }
-  return async ({ upstream, reply, id }) => {
+  return async ({ upstream, reply, id, recorded }) => {
     const stream = reply.sse();
     const answers = [];
     for (const question of questions) {
       stream.event({ jsonrpc: '2.0', ...question });
-      const { result, error } = await responseTo(upstream, question.id);
-      answers.push(result ?? { error });
+      const response = await responded(recorded, upstream, question.id);
+      if (!response) return; // the call has been given up meanwhile
+      answers.push(response.result ?? { error: response.error });
     }
     stream.event(answerTo(id, pair.text(`answered ${JSON.stringify(answers)}`)));
     stream.end();

@@ -41,14 +41,14 @@ async function prepare(t, upstreamOptions, { env, source, ...options }) {
   const ports = {};
   const upstream = await startUpstream(t, upstreamOptions);
   const before = async (lane, name, port) => {
-    const own = await startTap(t, journal, lane, port);
-    ports[own] = name;
-    return own;
+    const tap = await startTap(t, journal, lane, port);
+    ports[tap.port] = name;
+    return tap;
   };
-  const serverPort = await before('server', 'server', () => upstream.port);
-  const gateway = await startGateway(t, { upstream: `http://127.0.0.1:${serverPort}/mcp`, source, env: { ...BRIEF_DRAIN, ...env }, ...options });
-  const url = async (lane) => `http://127.0.0.1:${await before(lane, 'gateway', () => gateway.port)}/mcp`;
-  const stage = { t, journal, ports, upstream, gateway, admin: gateway.admin, notes: [] };
+  const serverTap = await before('server', 'server', () => upstream.port);
+  const gateway = await startGateway(t, { upstream: `http://127.0.0.1:${serverTap.port}/mcp`, source, env: { ...BRIEF_DRAIN, ...env }, ...options });
+  const url = async (lane) => `http://127.0.0.1:${(await before(lane, 'gateway', () => gateway.port)).port}/mcp`;
+  const stage = { t, journal, ports, upstream, serverTap, gateway, admin: gateway.admin, notes: [] };
   /** A legacy client before its handshake; `connect`: after it. */
   stage.legacy = async (name = 'client', more) => rawClient(t, await url(name), { name, ...more });
   stage.connect = async (name = 'client', more) => {
@@ -63,7 +63,7 @@ async function prepare(t, upstreamOptions, { env, source, ...options }) {
     return Object.assign(twin, { session: client.session, initialized: client.initialized, headers: client.headers, lastId: 1000 });
   };
   /** A recorded caller of the operators' API. */
-  stage.operator = async (name, token) => new AdminClient(`http://127.0.0.1:${await before(name, 'admin', () => gateway.adminPort)}`, token);
+  stage.operator = async (name, token) => new AdminClient(`http://127.0.0.1:${(await before(name, 'admin', () => gateway.adminPort)).port}`, token);
   stage.note = (text) => stage.notes.push(text);
   return stage;
 }

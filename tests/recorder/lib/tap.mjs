@@ -14,7 +14,10 @@ export class Journal {
   }
 }
 
-/** A tap before 127.0.0.1:`port()`; its connections belong to `lane`. Returns its own port. */
+/**
+ * A tap before 127.0.0.1:`port()`; its connections belong to `lane`. Returns {port, refuse(), accept()}: refused are new
+ * connections alone.
+ */
 export async function startTap(t, journal, lane, port) {
   const sockets = new Set();
   const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (asker) => {
@@ -32,7 +35,12 @@ export async function startTap(t, journal, lane, port) {
     for (const socket of sockets) socket.destroy();
     return new Promise((resolve) => server.close(resolve));
   });
-  return server.address().port;
+  const own = server.address().port;
+  return {
+    port: own,
+    refuse: () => void server.close(),
+    accept: () => new Promise((resolve) => server.listen(own, '127.0.0.1', resolve)),
+  };
 }
 
 function join(source, target, keep) {
