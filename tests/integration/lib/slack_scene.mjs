@@ -29,8 +29,8 @@ export const ENV = {
 export const chat = (slack, more = {}) => ({ id: 'chat', type: 'slack', url: slack.url, channel: '#approvals', token_env: 'SLACK_TOKEN', include_arguments: true, ...more });
 export const withButtons = (slack) => chat(slack, { signing_secret_env: 'SLACK_SIGNING' });
 
-/** `keys` are those of the workflow; `notify(slack)` the endpoints; `env` is laid over ENV. */
-export async function slackScene(t, { keys = {}, notify = (slack) => [chat(slack)], env = {}, approval, prepare = () => {}, ...more } = {}) {
+/** `keys` are those of the workflow; `notify(slack)` the endpoints; `people` and `tokens` those of admin; `env` is laid over ENV. */
+export async function slackScene(t, { keys = {}, notify = (slack) => [chat(slack)], env = {}, approval, people = PEOPLE, tokens = TOKENS, prepare = () => {}, ...more } = {}) {
   const slack = await startSlack(t);
   prepare(slack);
   const all = await scene(t, {
@@ -38,7 +38,7 @@ export async function slackScene(t, { keys = {}, notify = (slack) => [chat(slack
     approval: approval?.(slack) ?? workflow('10m', keys),
     upstream: { tools: [tool('read'), tool('write')] },
     env: { ...ENV, ...env },
-    config: { admin: { public_url: PUBLIC, people: PEOPLE, tokens: TOKENS }, notify: notify(slack) },
+    config: { admin: { public_url: PUBLIC, people, tokens }, notify: notify(slack) },
     ...more,
   });
   const client = await all.connect();
