@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/authorization.h"
 #include "call/inquiry.h"
 #include "call/request_parts.h"
-#include "call/verified.h"
 #include "call/worker.h"
 #include "decision/policy_check.h"
 #include "decision/task_binding.h"

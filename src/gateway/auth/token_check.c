@@ -3,17 +3,20 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "call/authorization.h"
 #include "call/call_part.h"
-#include "call/verified.h"
-#include "known_tokens.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/http/guard.h"
+#include "taskgate/identity/identity.h"
 #include "taskgate/identity/issuer.h"
 #include "taskgate/identity/token_cache.h"
-#include "token_answer.h"
+#include "taskgate/json/members.h"
 
 #define REMEMBERED_TOKENS 8192 /* of each loop */
 
@@ -32,6 +35,136 @@ struct token_worker {
     struct issuer **issuers; /* NULL in it: the source has no auth */
     size_t count;
 };
+
+/* ---- headers that were let in lately ---- */
+
+#define PLACES 512 /* a power of two */
+#define VALUE_BYTES ((size_t)4096)
+#define SESSION_BYTES ((size_t)256)
+
+/* Authorization headers that were verified and let in lately, and how their calls are identified: a
+ * request with the same bytes costs a comparison instead of hashes. Beside token_cache.h, which
+ * remembers more tokens, by their digests. In this table each header has one place, by its last
+ * bytes: those of a signature. In memory alone, gone with the snapshot. */
+struct known {
+    char *value; /* of the header; NULL: nothing is here */
+    size_t length;
+    uint64_t rules;
+    struct identity *identity;
+    struct policy_verified verified; /* its words */
+    char token[DIGEST_HEX_BYTES];    /* as call_identify() has it */
+    /* The session of the last call with it. */
+    char session[SESSION_BYTES];
+    size_t session_length;
+    char session_digest[DIGEST_HEX_BYTES];
+};
+
+struct known_tokens {
+    struct known places[PLACES];
+};
+
+static struct known_tokens *known_tokens_create(void)
+{
+    return memory_alloc(sizeof(struct known_tokens));
+}
+
+static void known_tokens_forget(struct known *known)
+{
+    if (!known->value)
+        return;
+    explicit_bzero(known->value, known->length);
+    free(known->value);
+    identity_unref(known->identity);
+    known->value = NULL;
+    known->identity = NULL;
+}
+
+static void known_tokens_clear(struct known_tokens *tokens)
+{
+    for (size_t i = 0; i < PLACES; i++)
+        known_tokens_forget(&tokens->places[i]);
+}
+
+static void known_tokens_destroy(struct known_tokens *tokens)
+{
+    if (!tokens)
+        return;
+    known_tokens_clear(tokens);
+    free(tokens);
+}
+
+static struct str known_tokens_header(const struct call *call)
+{
+    return http_header_known(call->exchange, HTTP_NAME_AUTHORIZATION);
+}
+
+/* NULL for a header that is not kept. */
+static struct known *known_tokens_place(struct known_tokens *tokens, struct str value)
+{
+    uint64_t end;
+    if (value.length < sizeof end || value.length > VALUE_BYTES)
+        return NULL;
+    memcpy(&end, value.bytes + value.length - sizeof end, sizeof end);
+    return &tokens->places[(end * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (PLACES - 1)];
+}
+
+static void known_tokens_take_session(struct known *known, struct call *call, struct str session)
+{
+    if (session.length == 0)
+        return;
+    bool is_same = session.length == known->session_length &&
+                   memcmp(session.bytes, known->session, session.length) == 0;
+    if (is_same) {
+        memcpy(call->session, known->session_digest, sizeof call->session);
+        return;
+    }
+    call_digest_session(call, session, call->session);
+    if (session.length > SESSION_BYTES)
+        return;
+    memcpy(known->session, session.bytes, session.length);
+    known->session_length = session.length;
+    memcpy(known->session_digest, call->session, sizeof known->session_digest);
+}
+
+/* Identifies a call whose header was let in by these rules before, and has not ended by `now_ms`
+ * (wall clock). false: it is not known. */
+static bool known_tokens_identify(struct known_tokens *tokens, uint64_t rules, struct call *call,
+                                  int64_t now_ms)
+{
+    struct str value = known_tokens_header(call);
+    struct known *known = known_tokens_place(tokens, value);
+    if (!known || !known->value || known->rules != rules || known->length != value.length ||
+        http_header_is_repeated(call->exchange, HTTP_NAME_AUTHORIZATION) ||
+        now_ms >= known->identity->until_ms || memcmp(known->value, value.bytes, value.length) != 0)
+        return false;
+    call->identity = identity_ref(known->identity);
+    call->verified = known->verified;
+    call->identified = true;
+    memcpy(call->token, known->token, sizeof call->token);
+    memcpy(call->owner, known->identity->owner, sizeof known->identity->owner);
+    call_vouch(call);
+    known_tokens_take_session(known, call,
+                              http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID));
+    return true;
+}
+
+/* The call has been let in; identifies it. */
+static void known_tokens_add(struct known_tokens *tokens, uint64_t rules, struct call *call)
+{
+    struct str value = known_tokens_header(call);
+    struct known *known = known_tokens_place(tokens, value);
+    if (!known)
+        return;
+    call_identify(call);
+    known_tokens_forget(known);
+    known->value = memory_copy_str(value);
+    known->length = value.length;
+    known->rules = rules;
+    known->identity = identity_ref(call->identity);
+    known->verified = call->verified;
+    known->session_length = 0;
+    memcpy(known->token, call->token, sizeof known->token);
+}
 
 /* ---- life ---- */
 
@@ -146,6 +279,118 @@ struct issuer_metadata *token_check_metadata(struct gateway_worker *worker,
     follow(worker, snapshot);
     struct issuer *issuer = worker->tokens->issuers[source - snapshot->config->sources];
     return issuer ? issuer_metadata(issuer) : NULL;
+}
+
+/* The address at which the client has found the gateway: the authority that it asked for. The
+ * scheme is that of the audience, since a proxy in front may have ended TLS; on this machine it is
+ * plain http. */
+static void write_base(const struct call *call, struct buffer *out)
+{
+    bool is_local = http_guard_is_loopback_name(http_authority(call->exchange));
+    bool is_https = str_starts_with(str_from(call->source->auth.audience), STR("https://"));
+    bool is_tls = http_is_tls(call->exchange) || (is_https && !is_local);
+    buffer_append_text(out, is_tls ? "https://" : "http://");
+    buffer_append(out, http_authority(call->exchange));
+}
+
+/* ---- challenges ---- */
+
+/* Inside a quoted-string; what would end it is left out. */
+static void append_quoted(struct buffer *out, const char *name, struct str value)
+{
+    buffer_append_format(out, "%s%s=\"", str_equal(buffer_str(out), STR("Bearer")) ? " " : ", ",
+                         name);
+    for (size_t i = 0; i < value.length; i++) {
+        unsigned char c = (unsigned char)value.bytes[i];
+        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\')
+            buffer_append_char(out, (char)c);
+    }
+    buffer_append_char(out, '"');
+}
+
+static void write_challenge(const struct call *call, enum token_error error, struct buffer *out)
+{
+    const struct config_strings *scopes = &call->source->auth.scopes;
+    struct buffer text = {0};
+    struct str path = http_path(call->exchange);
+    buffer_append_text(out, "Bearer");
+    write_base(call, &text);
+    buffer_append_text(&text, METADATA_PATH);
+    if (!str_equal(path, STR("/")))
+        buffer_append(&text, path);
+    append_quoted(out, "resource_metadata", buffer_str(&text));
+    buffer_clear(&text);
+    for (size_t i = 0; i < scopes->count; i++)
+        buffer_append_format(&text, "%s%s", i ? " " : "", scopes->items[i]);
+    if (scopes->count > 0)
+        append_quoted(out, "scope", buffer_str(&text));
+    if (*token_error_code(error)) {
+        append_quoted(out, "error", str_from(token_error_code(error)));
+        append_quoted(out, "error_description", str_from(token_error_description(error)));
+    }
+    buffer_finish(&text);
+}
+
+/* Ends the call: 401 or 403 with a challenge, 503 without. */
+static void token_answer_refusal(struct call *call, enum token_error error)
+{
+    struct buffer body = {0}, challenge = {0};
+    struct http_header headers[2] = {{STR("content-type"), STR("application/json")}};
+    const char *code = token_error_code(error);
+    buffer_append_char(&body, '{');
+    json_add_text(&body, "error", *code ? code : "unauthorized");
+    json_add_text(&body, "error_description", token_error_description(error));
+    buffer_append_char(&body, '}');
+    if (token_error_status(error) == 503) {
+        headers[1] = (struct http_header){STR("retry-after"), STR("5")};
+    } else {
+        write_challenge(call, error, &challenge);
+        headers[1] = (struct http_header){STR("www-authenticate"), buffer_str(&challenge)};
+    }
+    call_respond(call, token_error_status(error), headers, 2, buffer_str(&body));
+    buffer_finish(&challenge);
+    buffer_finish(&body);
+}
+
+/* ---- metadata ---- */
+
+static void add_list(struct buffer *out, const char *key, char *const *items, size_t count)
+{
+    json_add_key(out, key);
+    buffer_append_char(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buffer_append_char(out, ',');
+        buffer_append_json_string(out, str_from(items[i]));
+    }
+    buffer_append_char(out, ']');
+}
+
+void token_answer_metadata(struct call *call)
+{
+    const struct config_auth *auth = &call->source->auth;
+    struct str path = http_path(call->exchange), audience = str_from(auth->audience);
+    struct http_header type = {STR("content-type"), STR("application/json")};
+    struct buffer body = {0}, resource = {0};
+    char *header[] = {"header"};
+    if (str_starts_with(audience, STR("https://")) || str_starts_with(audience, STR("http://"))) {
+        buffer_append(&resource, audience);
+    } else {
+        size_t behind = strlen(METADATA_PATH);
+        write_base(call, &resource);
+        buffer_append(&resource, str_slice(path.bytes + behind, path.length - behind));
+    }
+    buffer_append_char(&body, '{');
+    json_add_key(&body, "resource");
+    buffer_append_json_string(&body, buffer_str(&resource));
+    add_list(&body, "authorization_servers", &auth->issuer, 1);
+    if (auth->scopes.count > 0)
+        add_list(&body, "scopes_supported", auth->scopes.items, auth->scopes.count);
+    add_list(&body, "bearer_methods_supported", header, 1);
+    buffer_append_char(&body, '}');
+    call_respond(call, 200, &type, 1, buffer_str(&body));
+    buffer_finish(&resource);
+    buffer_finish(&body);
 }
 
 /* ---- one request ---- */

@@ -9,12 +9,16 @@
 #include "taskgate/identity/metadata.h"
 #include "taskgate/identity/token.h"
 
+#define METADATA_PATH "/.well-known/oauth-protected-resource"
+
 /* Finds out whose the request is. It passes with `call->identity` set, or is answered 401, 403 or
  * 503. The source has `auth`. A token that was seen before costs a hash and a look-up; where keys
  * must be fetched first, the call waits for them, and passes by `next`. */
 enum gate_verdict token_check_then(struct call *call, call_step next);
-/* Ends the call: the refusal is logged, counted and answered. */
+/* Ends the call: the refusal is logged, counted and answered, with a challenge (RFC 6750 §3). */
 void token_check_refuse(struct call *call, enum token_error error);
+/* Ends the call with the metadata of its source (RFC 9728). */
+void token_answer_metadata(struct call *call);
 /* The client toward issuers; NULL when its thread does not start. */
 struct fetcher *token_check_fetcher(struct gateway_worker *worker);
 /* The metadata of a source's issuer: a new reference, or NULL while none is known. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call/mirrored_headers.h"
+#include "call/headers.h"
 #include "call/request_parts.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/memory.h"

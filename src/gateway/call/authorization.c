@@ -70,3 +70,17 @@ bool owner_is_session(const char *owner)
 {
     return strncmp(owner, OWNER_SESSION, sizeof OWNER_SESSION - 1) == 0;
 }
+
+const struct policy_verified *verified_from(const struct identity *identity,
+                                            struct policy_verified *verified)
+{
+    if (!identity)
+        return NULL;
+    *verified = (struct policy_verified){
+        .issuer = str_from(identity->issuer),
+        .subject = str_from(identity->subject),
+        .groups = {identity->groups.items, identity->groups.count},
+        .scopes = {identity->scopes.items, identity->scopes.count},
+    };
+    return verified;
+}

@@ -6,6 +6,8 @@
 #include "taskgate/config/config.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/str.h"
+#include "taskgate/identity/identity.h"
+#include "taskgate/policy/policy.h"
 
 #define OWNER_BYTES 80
 /* The owner of the requests of one session that have no token: the session's digest follows. */
@@ -29,3 +31,8 @@ void owner_write(char owner[OWNER_BYTES], const char *token, const char *session
 bool owner_is_anybody(const char *owner);
 /* Whether it is gone with its session. */
 bool owner_is_session(const char *owner);
+
+/* Fills `verified` with what the policy knows of the identity, whose texts stay the identity's, and
+ * returns it; NULL for NULL. Any thread. */
+const struct policy_verified *verified_from(const struct identity *identity,
+                                            struct policy_verified *verified);

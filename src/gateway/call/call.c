@@ -1,4 +1,6 @@
 /* The life of one request: its client, its facts, and its end. */
+#include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "call_counters.h"
 #include "call_memory.h"
 #include "call_part.h"
-#include "call_pool.h"
 #include "state/accepted_pairs.h"
 #include "state/bridged_sessions.h"
 #include "state/tool_catalog.h"
@@ -110,6 +111,78 @@ bool call_is_unknown(const struct call *call)
     return owner_is_anybody(call->owner) || call_is_stranger(call);
 }
 
+/* ---- the memory of calls ---- */
+
+/* Memory for calls, kept for the next one: a call is larger than what malloc() keeps for a thread,
+ * and each would go the slow way through it. A chain of calls that nobody uses, for each thread. */
+
+/* The sanitizer's build keeps none, so that it sees the use of a call that has ended. */
+#ifdef __SANITIZE_ADDRESS__
+#define KEEPS_NONE true
+#else
+#define KEEPS_NONE false
+#endif
+#define MOST_SPARE 64
+
+union spare {
+    union spare *next;
+    struct call call;
+};
+
+static _Thread_local struct chain {
+    union spare *first;
+    size_t count;
+    bool is_watched; /* it is freed when the thread ends */
+} chain;
+static pthread_key_t thread_end;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+static void free_chain(void *context)
+{
+    struct chain *ending = context;
+    while (ending->first) {
+        union spare *spare = ending->first;
+        ending->first = spare->next;
+        free(spare);
+    }
+    *ending = (struct chain){0};
+}
+
+static void watch_thread_ends(void)
+{
+    if (pthread_key_create(&thread_end, free_chain) != 0)
+        abort();
+}
+
+static struct call *call_pool_take(void)
+{
+    union spare *spare = chain.first;
+    if (!spare)
+        return memory_alloc(sizeof *spare);
+    chain.first = spare->next;
+    chain.count--;
+    return memset(spare, 0, sizeof *spare);
+}
+
+static void call_pool_give(struct call *call)
+{
+    union spare *spare = (union spare *)call;
+    if (KEEPS_NONE || chain.count >= MOST_SPARE) {
+        free(spare);
+        return;
+    }
+    if (!chain.is_watched) {
+        pthread_once(&thread_end_once, watch_thread_ends);
+        pthread_setspecific(thread_end, &chain);
+        chain.is_watched = true;
+    }
+    spare->next = chain.first;
+    chain.first = spare;
+    chain.count++;
+}
+
+/* ---- its life ---- */
+
 /* The client has gone. A task that the call has become goes on without it. */
 static void on_gone(void *context)
 {
@@ -138,6 +211,7 @@ struct call *call_create(struct gateway_worker *worker, struct http_exchange *ex
 void call_begin(struct call *call)
 {
     struct gateway_worker *worker = call->worker;
+    assert(call->exchange && call->source && call->references == 1);
     list_append(&worker->calls, &call->node);
     atomic_fetch_add(&worker->gateway->in_flight, 1);
     atomic_fetch_add_explicit(&worker->gateway->arrived, 1, memory_order_relaxed);
@@ -147,12 +221,14 @@ void call_begin(struct call *call)
 
 struct call *call_ref(struct call *call)
 {
+    assert(call->references > 0);
     call->references++;
     return call;
 }
 
 void call_unref(struct call *call)
 {
+    assert(call->references > 0);
     if (--call->references > 0)
         return;
     envelope_finish(&call->envelope);
@@ -210,6 +286,7 @@ SPAN_COLD static void end_span(struct call *call)
 
 void call_ended(struct call *call)
 {
+    assert(call->exchange);
     call_part_drop_all(call);
     count(call);
     if (call->span)
@@ -219,16 +296,6 @@ void call_ended(struct call *call)
     atomic_fetch_sub(&call->worker->gateway->in_flight, 1);
     metrics_add_by(&call->worker->active_requests, METRIC_ACTIVE_REQUESTS, -1, NULL);
     call_unref(call);
-}
-
-enum envelope_status call_replace_body(struct call *call, struct buffer *body, struct error *error)
-{
-    size_t length;
-    char *made = buffer_take(body, &length);
-    envelope_finish(&call->envelope);
-    call_memory_give(call, call->made_body);
-    call->made_body = made;
-    return envelope_read(&call->envelope, str_slice(made, length), error);
 }
 
 /* ---- what is known of the session ---- */

@@ -13,7 +13,6 @@
 #include "call/call_memory.h"
 #include "call/client_profile.h"
 #include "call/deferred_response.h"
-#include "call/forgotten_body.h"
 #include "call/request_parts.h"
 #include "confirmation.h"
 #include "decision/task_binding.h"

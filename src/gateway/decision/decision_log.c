@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call/verified.h"
+#include "call/authorization.h"
 #include "log_aggregate.h"
 #include "shadow.h"
 #include "taskgate/core/clock.h"

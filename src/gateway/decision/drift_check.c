@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "call/authorization.h"
 #include "call/request_parts.h"
-#include "call/verified.h"
 #include "policy_check.h"
 #include "state/tool_catalog.h"
 #include "task_binding.h"

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/authorization.h"
 #include "call/client_profile.h"
 #include "call/request_headers.h"
 #include "call/request_parts.h"
-#include "call/verified.h"
 #include "decision_log.h"
 #include "grant_binding.h"
 #include "task_shown.h"

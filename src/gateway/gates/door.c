@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "auth/token_answer.h"
+#include "auth/token_check.h"
 #include "call/authorization.h"
 #include "call/call_span.h"
 #include "call/headers.h"

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "auth/token_answer.h"
+#include "auth/token_check.h"
 #include "replicas/news.h"
 #include "replicas/relayed.h"
 

@@ -1,7 +1,7 @@
 /* The gateway's own requests to a modern server. */
 #include "client_request.h"
 
-#include "call/mirrored_headers.h"
+#include "call/headers.h"
 #include "rpc_call.h"
 
 static void append_member(struct buffer *meta, const char *key, struct str value)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "bridge_down/stream.h"
+#include "call/call_memory.h"
 #include "call/deferred_response.h"
-#include "call/forgotten_body.h"
 #include "listen_internal.h"
 #include "mcp_client/credential_check.h"
 #include "methods.h"

@@ -9,15 +9,16 @@
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "methods.h"
-#include "parameter_check.h"
 #include "pseudo_tool_call.h"
 #include "relay/relay.h"
 #include "run/task_create.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/gateway/blocks.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
+#include "taskgate/mcp/parameter_headers.h"
 #include "tool_judgement.h"
 
 void modern_refuse_params(struct call *call, const char *why)
@@ -44,6 +45,59 @@ bool modern_has_good_rounds(struct call *call)
     else
         return true;
     return false;
+}
+
+/* ---- the headers that repeat arguments ---- */
+
+static struct mirrored_header find_parameter(void *request, struct str name)
+{
+    const struct http_exchange *exchange = request;
+    const size_t prefix = sizeof PARAMETER_HEADER_PREFIX - 1;
+    struct mirrored_header found = {.count = 0};
+    size_t count = http_header_count(exchange);
+    for (size_t i = 0; i < count; i++) {
+        struct http_header header = http_header_at(exchange, i);
+        if (header.known == HTTP_NAME_MCP_PARAM &&
+            str_equal_ignore_case(
+                str_slice(header.name.bytes + prefix, header.name.length - prefix), name))
+            mirrored_header_add(&found, header.value);
+    }
+    return found;
+}
+
+static void refuse_parameter(struct call *call, struct str name, enum mirrored_verdict verdict)
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_format(&text, "Mcp-Param-%.*s %s", STR_ARGS(name),
+                         mirrored_verdict_text(verdict));
+    struct jsonrpc_error_data data = {.tool = call_tool(call), .details = buffer_str(&text)};
+    metrics_count(METRIC_HEADER_MISMATCHES, STR("Mcp-Param"));
+    log_warn("Request refused: a header does not say what the body says",
+             LOG_TEXT("source", call->source->id), LOG_STR("header", name),
+             LOG_TEXT("reason", mirrored_verdict_text(verdict)));
+    call_answer_error(call, JSONRPC_HEADER_MISMATCH, STR_EMPTY, &data);
+    buffer_finish(&text);
+}
+
+static bool parameter_check_passes(struct call *call)
+{
+    struct catalog *catalog = call->worker->gateway->catalog;
+    struct str name = STR_EMPTY;
+    if (!catalog_has_parameters())
+        return true;
+    call_identify(call);
+    struct known_tool *held = catalog_hold_parameters(
+        catalog, str_from(call->source->id), str_from(call->owner), call->envelope.name.text);
+    if (!held)
+        return true;
+    enum mirrored_verdict verdict =
+        parameter_headers_check(catalog_parameters(held), call->envelope.arguments.raw,
+                                find_parameter, call->exchange, &name);
+    if (verdict != MIRRORED_SAME)
+        refuse_parameter(call, name, verdict);
+    catalog_release_parameters(catalog, held);
+    return verdict == MIRRORED_SAME;
 }
 
 /* A client that closes the stream has cancelled its call: nothing of it goes on. */

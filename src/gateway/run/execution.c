@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "call/broadcast.h"
-#include "call/mirrored_headers.h"
+#include "call/headers.h"
 #include "call/request_headers.h"
 #include "decision/task_binding.h"
 #include "execution_internal.h"

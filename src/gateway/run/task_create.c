@@ -5,7 +5,7 @@
 #include "bridge/bridge_request.h"
 #include "call/call_part.h"
 #include "call/client_profile.h"
-#include "call/mirrored_headers.h"
+#include "call/headers.h"
 #include "decision/task_binding.h"
 #include "execution.h"
 #include "mcp_client/credential_check.h"
