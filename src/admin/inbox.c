@@ -151,19 +151,14 @@ static struct entry *add_entry(struct inbox *inbox)
     return inbox->entries[inbox->count++] = entry;
 }
 
-/* The row of the task's stack: as row_json_key() distinguishes them, without a digest for each. */
+/* The row of the task's stack. */
 static struct entry *entry_of(struct inbox *inbox, const struct task *task, struct str risk)
 {
-    const struct str parts[] = {str_from(task->owner), str_from(task->source), str_from(task->tool),
-                                str_from(task->workflow), risk};
     struct buffer name;
     if (inbox->query.stack.length > 0)
         return add_entry(inbox);
     buffer_init(&name);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        buffer_append(&name, parts[i]);
-        buffer_append_char(&name, '\0');
-    }
+    row_json_name(&name, task, risk);
     struct entry *entry = map_get(inbox->stacks, buffer_str(&name));
     if (!entry) {
         entry = add_entry(inbox);

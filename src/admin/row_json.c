@@ -9,14 +9,25 @@
 
 #include "vote_json.h"
 
+void row_json_name(struct buffer *out, const struct task *task, struct str risk)
+{
+    const struct str parts[] = {str_from(task->owner), str_from(task->source), str_from(task->tool),
+                                str_from(task->workflow), risk};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        buffer_append(out, parts[i]);
+        buffer_append_char(out, '\0');
+    }
+}
+
 void row_json_key(const struct task *task, char key[DIGEST_HEX_BYTES])
 {
-    const struct typed_risk risk = brief_risk(task);
-    const struct str parts[] = {str_from(task->owner), str_from(task->source), str_from(task->tool),
-                                str_from(task->workflow), risk.risk};
     char plain[DIGEST_HEX_BYTES];
-    digest_sha256_hex_of(parts, sizeof parts / sizeof *parts, plain);
+    struct buffer name;
+    buffer_init(&name);
+    row_json_name(&name, task, brief_risk(task).risk);
+    digest_sha256_hex(buffer_str(&name), plain);
     digest_keyed_hex(plain, key);
+    buffer_finish(&name);
 }
 
 /* The digest of a hidden value would tell it to somebody who tries all values. */

@@ -10,7 +10,9 @@ struct row_stack {
     char key[DIGEST_HEX_BYTES];
     size_t count;
 };
-/* Calls of one owner, source, tool, workflow and risk have one key. */
+/* Calls of one owner, source, tool, workflow and risk have one name, which is no text to show, and
+ * one key. `risk` is that of the task. */
+void row_json_name(struct buffer *out, const struct task *task, struct str risk);
 void row_json_key(const struct task *task, char key[DIGEST_HEX_BYTES]);
 
 /* The task has a current brief, or is whole. */

@@ -121,3 +121,18 @@ for (const database of ['SQLite', 'PostgreSQL']) {
     assert.deepEqual(await of({ sort: 'age', limit: 1, cursor: behind }), [other]);
   });
 }
+
+test('stacks are told apart by each of their parts, not by these in a row', async (t) => {
+  const rules = [{ match: 'pay', action: 'approve', approval: 'urgent' }, { match: 'payur', action: 'approve', approval: 'gent' }];
+  const { admin, connect } = await scene(t, { rules, approval: { ...workflow('10m'), urgent: workflow('10m').default, gent: workflow('10m').default }, upstream: { tools: [tool('pay'), tool('payur')] } });
+  const client = await connect();
+  const ids = [];
+  for (const name of ['pay', 'payur', 'payur']) ids.push((await client.createTask(name, {})).taskId);
+  const { rows } = (await admin.get('/api/v1/inbox')).json;
+  assert.deepEqual(rows.map(({ tool: name, count }) => [name, count]).toSorted(), [['pay', 1], ['payur', 2]]);
+  assert.notEqual(rows[0].stack, rows[1].stack);
+  for (const { stack, count, tool: name } of rows) {
+    const { rows: calls, matching } = (await admin.get(`/api/v1/inbox?stack=${stack}`)).json;
+    assert.deepEqual([matching, calls.map((row) => row.tool)], [count, Array(count).fill(name)]);
+  }
+});
