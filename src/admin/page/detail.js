@@ -19,6 +19,15 @@ import { isPending, may, needsReason, neededOf, VERBS, whyNot } from './votes.js
 const TALL_LINES = 24;
 const TALL_CHARACTERS = 3000;
 
+/* What somebody fills in, in words. */
+const FIELDS = {
+  '.reason': 'Reason',
+  '.edited': 'New arguments',
+  '.grant-wanted': 'Allow the same call again without being asked',
+  '.grant-for': 'Allow it for',
+  '.grant-calls': 'Allow so many calls',
+};
+
 export class Detail {
   /** `decide(verb, reason)` is called for a press of a button whose reason is there. */
   constructor(row, decide) {
@@ -38,7 +47,7 @@ export class Detail {
     this.edit = new Edit(this.part('.edit'));
     this.execution = new Execution(this.part, row);
     for (const button of this.element.querySelectorAll('button')) this.nameButton(button);
-    this.part('.reason').setAttribute('aria-label', `Reason for ${row.name}`);
+    for (const [name, words] of Object.entries(FIELDS)) this.part(name).setAttribute('aria-label', `${words}: ${row.name}`);
     this.controls = [...this.part('.decision').childNodes];
     this.seen = new Seen(() => this.putSeen());
     this.putArguments(task);

@@ -246,6 +246,71 @@ test('for 10 s after a touch nothing moves in the list', { skip }, async (t) => 
   });
   const order = () => page.locator('#pending > li').evaluateAll((all) => all.map(({ dataset }) => dataset.taskId));
   const touch = (type) => page.evaluate((name) => document.querySelector('#pending').dispatchEvent(name === 'touchmove' ? new TouchEvent(name, { bubbles: true }) : new PointerEvent(name, { bubbles: true, pointerType: 'touch' })), type);
+for (const [width, height] of [[1440, 900], [1024, 768], [390, 844]]) {
+  test(`the line of a rule's summary, a stack and the filters at ${width} px: whole, in two lines, each with a caller, and large enough for a finger`, { skip }, async (t) => {
+    const summary = 'Deletes {database} of {cluster}';
+    const rules = [{ match: 'delete_*', action: 'approve', approval: 'urgent', show: { summary, risk: 'high' } }, { match: '*', action: 'approve', approval: 'default' }];
+    const { gateway, connect } = await scene(t, { rules, approval: { ...workflow('30m'), urgent: workflow('10m').default }, upstream: { tools: ['delete_database_of_the_cluster', 'restart', ...'abcdef'].map((one) => tool(one)) } });
+    const client = await connect({ name: 'billing clean-up job' });
+    const { taskId } = await client.createTask('delete_database_of_the_cluster', { database: 'customers-production', cluster: 'eu-central-1' }, { ttl: 3_600_000 });
+    for (let n = 0; n < 3; n += 1) await client.createTask('restart', { host: `db-${n}` }, { ttl: 3_600_000 });
+    for (const one of 'abcdef') await client.createTask(one, {}, { ttl: 3_600_000 });
+    const page = await openPage(t, gateway.adminUrl, { viewport: { width, height } });
+    await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+    const row = page.locator(`#pending > [data-task-id="${taskId}"]`);
+    const stack = page.locator('#pending > li[data-stack]');
+    await row.waitFor();
+    assert.equal(await row.locator('.brief').textContent(), 'Deletes "customers-production" of "eu-central-1"');
+    for (const line of [row.locator('> .line'), stack.locator('> .line')]) {
+      assert.match(await line.locator('.asker').innerText(), /^unverified "billing clean-up job \(session \w+\)"$/);
+      for (const part of width < 1024 ? ['.asker'] : ['.tool', '.brief', '.asker']) assert.equal(await line.locator(part).evaluate((element) => element.scrollWidth <= element.clientWidth + 1 && element.scrollHeight <= element.clientHeight + 1), true, `${part} is cut`);
+    }
+    await picture(page, `summary-${width}`);
+    if (width >= 1024) for (const one of [row, stack]) assert.ok((await one.boundingBox()).height < 70, `two lines: ${JSON.stringify(await one.boundingBox())}`);
+    await stack.locator('.line > .more').click();
+    await stack.locator('tbody tr').nth(2).waitFor();
+    const controls = page.locator('button:visible, select:visible, input[type="checkbox"]:visible');
+    const sizes = await controls.evaluateAll((all) => all.map((control) => [control.id || control.getAttribute('aria-label') || control.className, control.offsetWidth, control.offsetHeight]));
+    assert.ok(sizes.some(([name]) => name === 'filter-workflow') && sizes.some(([name]) => name === 'filter-risk'), 'there are selects');
+    if (width === 390) assert.deepEqual(sizes.filter(([, wide, high]) => wide < 44 || high < 44), []);
+    const names = await page.locator('#pending').locator('button:visible, input:visible').evaluateAll((all) => all.map((control) => control.getAttribute('aria-label')));
+    assert.equal(new Set(names).size, names.length, names.join('\n'));
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+    assert.deepEqual(await violations(page), []);
+  });
+}
+
+test('all that can be filled in on two open cards has a name of its own, and on a phone room for a finger, as in the dialogs', { skip }, async (t) => {
+  const { gateway, connect } = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m', { allow_edit: ['n'], grants: { max: '1h', max_calls: 5 } }), upstream: { tools: [tool('restart'), tool('deploy')] } });
+  const client = await connect();
+  const ids = [];
+  for (const name of ['restart', 'deploy']) ids.push((await client.createTask(name, { n: 1 }, { ttl: 3_600_000 })).taskId);
+  const page = await openPage(t, gateway.adminUrl, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  const row = (id) => page.locator(`[data-task-id="${id}"]`);
+  for (const id of ids) {
+    await row(id).locator('.edit-begin').click();
+    await row(id).locator('.grant-wanted').check();
+  }
+  const controls = await page.locator('#pending').locator('button:visible, input:visible, select:visible, textarea:visible').evaluateAll((all) => all.map((control) => control.getAttribute('aria-label') ?? control.labels?.[0]?.textContent));
+  assert.ok(controls.length >= 2 * 10, controls.join('\n'));
+  assert.equal(new Set(controls).size, controls.length, controls.join('\n'));
+  const small = (box) => box.locator('button:visible, select:visible, input[type="checkbox"]:visible').evaluateAll((all) => all.map((control) => [control.outerHTML.slice(0, 80), control.offsetWidth, control.offsetHeight]).filter(([, wide, high]) => wide < 44 || high < 44));
+  assert.deepEqual(await small(page.locator('#pending')), []);
+  assert.deepEqual(await violations(page), []);
+  await row(ids[0]).locator('button.block').click();
+  assert.deepEqual(await small(page.locator('#block-dialog')), []);
+  await page.keyboard.press('Escape');
+  await row(ids[0]).locator('.edit-drop').click();
+  await row(ids[0]).focus();
+  await page.keyboard.press('r');
+  await page.locator('#decide[open]').waitFor();
+  assert.deepEqual(await small(page.locator('#decide')), []);
+  await page.keyboard.press('Escape');
+  await page.locator('#help-open').click();
+  assert.deepEqual(await small(page.locator('#help')), []);
+});
+
   await page.locator('h1').hover();
   const client = await connect();
   const urgent = async (n) => (await client.createTask(`deploy_${n}`, { n }, { ttl: 600_000 })).taskId;
