@@ -4,15 +4,22 @@ import { addRequestMarks } from './marks.js';
 import { shortened, visibleText } from './text.js';
 
 const LINE_CHARACTERS = 160;
+const SEEN_CHARACTERS = 4096; // of a value, for the line
 // An agent decides how long its arguments are; what follows is found by the search among the decided alone.
 const SEARCHED_CHARACTERS = 65_536;
 
+/* A long run of white space is one mark, so that it does not push out of the line what comes after it. */
 function leafText(value) {
-  if (typeof value === 'string') return value.slice(0, LINE_CHARACTERS);
+  if (typeof value === 'string') return beginning(value);
   if (value instanceof JsonNumber) return value.text.slice(0, LINE_CHARACTERS);
   if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${value.length} items]`;
   if (value instanceof JsonObject) return value.members.length === 0 ? '{}' : `{${value.members.length} members}`;
   return String(value);
+}
+
+function beginning(text) {
+  const seen = visibleText(text.slice(0, SEEN_CHARACTERS));
+  return text.length > SEEN_CHARACTERS ? `${seen}…` : seen;
 }
 
 /** The summary that the rule gives, or else the arguments as far as they fit. */
@@ -21,7 +28,7 @@ export function briefOf(task) {
   if (task.arguments === null && task.argumentsBytes) return `${Number(task.argumentsBytes.text).toLocaleString()} bytes of arguments`;
   let text = '';
   for (const [key, value] of task.arguments?.members ?? []) {
-    text += `${text ? ' · ' : ''}${key.slice(0, LINE_CHARACTERS)}: ${leafText(value)}`;
+    text += `${text ? ' · ' : ''}${beginning(key)}: ${leafText(value)}`;
     if (text.length > LINE_CHARACTERS) break;
   }
   return shortened(visibleText(text.slice(0, LINE_CHARACTERS + 1)), LINE_CHARACTERS);

@@ -122,7 +122,7 @@ function characterPieces(text) {
 export function jsonPieces(value, hidden = [], marked = [], isExact = false, noteAt = undefined) {
   const paths = hidden.map((path) => path.split('.'));
   const pieces = Object.assign([], { isExact, noteAt });
-  return addValue(pieces, value, '', '', paths, marked.map((path) => path.split('.'))) ? pieces : [{ text: asciiJson(value, paths), kind: 'text' }];
+  return addValue(pieces, value, '', '', paths, marked.map((path) => path.split('.'))) ? pieces : [{ text: asciiJson(value, paths, isExact), kind: 'text' }];
 }
 
 const REDACTED = '[REDACTED]';
@@ -201,10 +201,15 @@ function addMembers(pieces, members, open, close, indent, place, paths, marked) 
   return true;
 }
 
-function asciiJson(value, paths) {
+function asciiJson(value, paths, isExact) {
   if (isHidden(paths)) return REDACTED;
-  if (Array.isArray(value)) return `[${value.map((item) => asciiJson(item, paths)).join(', ')}]`;
-  if (value instanceof JsonObject) return `{${value.members.map(([key, member]) => `${asciiJson(key, [])}: ${asciiJson(member, below(paths, key))}`).join(', ')}}`;
-  if (typeof value === 'string') return JSON.stringify(value).replace(/[^ -~]/g, escapeUnit);
+  if (Array.isArray(value)) return `[${value.map((item) => asciiJson(item, paths, isExact)).join(', ')}]`;
+  if (value instanceof JsonObject) return `{${value.members.map(([key, member]) => `${asciiText(key, isExact)}: ${asciiJson(member, below(paths, key), isExact)}`).join(', ')}}`;
+  if (typeof value === 'string') return asciiText(value, isExact);
   return value instanceof JsonNumber ? value.text : String(value);
+}
+
+function asciiText(text, isExact) {
+  const parts = isExact ? [text] : text.split(RUNS);
+  return `"${parts.map((part) => (parts.length > 1 && markOf(part)) || JSON.stringify(part).slice(1, -1).replace(/[^ -~]/g, escapeUnit)).join('')}"`;
 }

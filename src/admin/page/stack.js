@@ -1,6 +1,6 @@
 // Calls of one caller, server, tool, workflow and risk: one line for all of them, and a table of what differs.
 import { putBrief } from './brief.js';
-import { JsonNumber, JsonObject } from './json.js';
+import { JsonObject, jsonPieces } from './json.js';
 import { addMark, putMark } from './marks.js';
 import { make, plural, putAsker, putRisk, putText, shortened, visibleText } from './text.js';
 import { may } from './votes.js';
@@ -21,11 +21,7 @@ function leavesOf(value, path, leaves) {
   return leaves;
 }
 
-function textOf(value) {
-  if (value instanceof JsonNumber) return value.text;
-  if (value instanceof JsonObject) return '{}';
-  return Array.isArray(value) ? '[]' : JSON.stringify(value);
-}
+const textOf = (value) => jsonPieces(value).map((piece) => piece.text).join('');
 
 /* Long arguments are not in a row. */
 function valuesOf({ arguments: given, argumentsBytes }) {
@@ -146,7 +142,7 @@ export class Stack {
     const last = make('td');
     last.append(open, make('span', 'problem', row.problem ?? ''));
     const cells = paths.map((path) => {
-      const cell = make('td', 'value', shortened(visibleText((values.get(path) ?? '—').slice(0, CELL_CHARACTERS + 1)), CELL_CHARACTERS));
+      const cell = make('td', 'value', shortened(values.get(path) ?? '—', CELL_CHARACTERS));
       if (values.has(path)) addMark(cell, row.task, path.replace(/\[\d+\]/g, ''));
       return cell;
     });

@@ -223,6 +223,11 @@ test('a call without end keeps nobody from the others', { skip }, async (t) => {
     assert.ok((await row(taskId).boundingBox()).height < 1500, 'the next call is not out of reach');
     assert.equal(await row(taskId).getByText('a name of 900,003 characters').count(), name.length < 100 ? 0 : 1);
   }
+  const hiding = (await client.createTask('pay_5', { numbers, text: `SELECT 1;${'\n'.repeat(60)}DROP TABLE a${' '.repeat(3000)}` })).taskId;
+  await row(hiding).locator('.arguments').waitFor();
+  assert.match(await row(hiding).locator('.arguments').textContent(), /"text": "SELECT 1;\[60 line breaks\]DROP TABLE a\[3,000 blanks\]"/);
+  await admin.reject(hiding);
+  await row(hiding).getByText('Rejected by admin').waitFor();
   const { taskId } = await client.createTask('delete_user');
   await row(taskId).locator('.end-of-request').scrollIntoViewIfNeeded();
   await row(taskId).locator('button.approve').click();
