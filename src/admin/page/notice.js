@@ -15,7 +15,7 @@ export function showWaiting(count) {
 
 /** Says something to a screen reader. */
 export function announce(text) {
-  byId('announcer').textContent = text;
+  byId('announcer').textContent = visibleText(text);
 }
 
 const isAble = () => 'Notification' in window && isSecureContext;
