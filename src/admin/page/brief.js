@@ -31,7 +31,7 @@ export function briefOf(task) {
     text += `${text ? ' · ' : ''}${beginning(key)}: ${leafText(value)}`;
     if (text.length > LINE_CHARACTERS) break;
   }
-  return shortened(visibleText(text.slice(0, LINE_CHARACTERS + 1)), LINE_CHARACTERS);
+  return shortened(text, LINE_CHARACTERS);
 }
 
 /** The same in an element, with what in it may be read as something else. */

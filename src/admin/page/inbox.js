@@ -2,7 +2,7 @@
 // how many calls it has, and which one runs out first; the others are known once somebody opens it.
 import { inboxPage } from './api.js';
 import { filter } from './filter.js';
-import { Presence } from './presence.js';
+import { Presence, hold, letGo } from './presence.js';
 import { Recount } from './recount.js';
 import { Stack } from './stack.js';
 import { putText } from './text.js';
@@ -22,11 +22,6 @@ const MOST_ENDED = 10_000;
 const byId = (id) => document.getElementById(id);
 /** What is wrong with the list as a whole; a row and a stack have the same for themselves. */
 export const WHOLE = { setProblem: (text) => putText(byId('pending-problem'), text) };
-
-function hold(element) {
-  element.style.height = `${element.getBoundingClientRect().height}px`;
-  element.classList.add('held');
-}
 
 export class Inbox {
   /** `rowOf(task)` gives the row of a task; `settled(row)` takes one that waits no more; `arranged()` hears of a new order, or of a call that came or went. */
@@ -59,7 +54,7 @@ export class Inbox {
     this.ended = new Set(); // ids of calls that an answer of before may still have
     list.addEventListener('focusin', ({ target }) => this.prefetch(target.closest('[data-task-id]')));
     byId('arrange').addEventListener('click', () => this.tidy());
-    this.presence = new Presence(list, () => (this.lingering.size > 0 || this.fresh > 0) && !this.presence.isThere && this.tidy());
+    this.presence = new Presence(list, () => (this.over > 0 || this.fresh > 0) && !this.presence.isThere && this.tidy());
   }
 
   clear() {
@@ -231,7 +226,7 @@ export class Inbox {
 
   /* In place: nothing moves. */
   refreshStacks() {
-    for (const [key, stack] of this.stacks) stack.update(this.knownOf(key), this.counts.get(key) ?? 0);
+    for (const [key, stack] of this.stacks) stack.update(this.knownOf(key), this.counts.get(key) ?? 0, true);
   }
 
   /* ---- stacks ---- */
@@ -259,6 +254,7 @@ export class Inbox {
       if (this.question !== question) return;
       if (page.rows.length === 0 && stack.rows.some(({ id }) => !this.ended.has(id))) return void (stack.open(false), await this.search()); // they are of another stack by now
       stack.cursor = page.nextCursor;
+      stack.isLoaded = true;
       this.takePage(stack.key, page, isMore);
     }));
   }
@@ -358,9 +354,14 @@ export class Inbox {
     this.showArrange();
   }
 
+  /* How many calls wait no more, and still stand in their place. */
+  get over() {
+    return [...this.stacks.values()].reduce((sum, stack) => sum + stack.over, this.lingering.size);
+  }
+
   /** Says what is out of order. */
   showArrange() {
-    const parts = [this.lingering.size > 0 && `${this.lingering.size} decided`, this.fresh > 0 && `${this.fresh} new`].filter(Boolean);
+    const parts = [this.over > 0 && `${this.over} decided`, this.fresh > 0 && `${this.fresh} new`].filter(Boolean);
     byId('arrange').hidden = parts.length === 0;
     byId('arrange').textContent = `Arrange: ${parts.join(', ')}`;
   }
@@ -370,8 +371,8 @@ export class Inbox {
     const { element } = row;
     const next = element.contains(document.activeElement) ? this.nextPending(element) : null;
     element.hidden = false;
-    element.classList.remove('member', 'held');
-    element.style.height = '';
+    element.classList.remove('member');
+    letGo(element);
     this.settled(row);
     next?.focus({ preventScroll: true });
   }

@@ -3,6 +3,17 @@ const TOUCH_REST_MS = 10_000;
 const hasHover = matchMedia('(hover: hover)');
 const byId = (id) => document.getElementById(id);
 
+/** What changes in this element from now on moves nothing below it. */
+export function hold(element) {
+  element.style.height = `${element.getBoundingClientRect().height}px`;
+  element.classList.add('held');
+}
+
+export function letGo(element) {
+  element.classList.remove('held');
+  element.style.height = '';
+}
+
 export class Presence {
   /** `left()` is called when somebody may have left the list. */
   constructor(list, left) {

@@ -3,6 +3,7 @@ import { putBrief } from './brief.js';
 import { taskById } from './api.js';
 import { Detail } from './detail.js';
 import { putMark } from './marks.js';
+import { letGo } from './presence.js';
 import { duration, make, putAsker, putRisk, putText, shortened, timeText, visibleText } from './text.js';
 import { isPending, outcomeOf, timeLeft, votesOf } from './votes.js';
 
@@ -118,8 +119,7 @@ export class Row {
   open(isOpen) {
     if (isOpen) this.putDetail();
     if (this.detail) this.detail.element.hidden = !isOpen;
-    this.element.classList.remove('held');
-    this.element.style.height = '';
+    letGo(this.element);
     this.detail?.putControls();
     this.element.classList.toggle('open', isOpen);
     this.part('.more').setAttribute('aria-expanded', String(isOpen));

@@ -2,12 +2,14 @@
 import { putBrief } from './brief.js';
 import { JsonObject, jsonPieces } from './json.js';
 import { addMark, putMark } from './marks.js';
-import { make, plural, putAsker, putRisk, putText, shortened, visibleText } from './text.js';
-import { may } from './votes.js';
+import { hold, letGo } from './presence.js';
+import { make, plural, putAsker, putRisk, putText, shortened, timeText, visibleText } from './text.js';
+import { may, outcomeOf } from './votes.js';
 
 // More columns are no table; each call can be opened.
 const MOST_PATHS = 6;
 const CELL_CHARACTERS = 80;
+const MOST_OVER = 1000; // lines of calls that wait no more
 
 /* The values of a call's arguments by their paths, in their order. */
 function leavesOf(value, path, leaves) {
@@ -43,6 +45,7 @@ export class Stack {
     this.host = host;
     this.isOpen = false;
     this.rows = [];
+    this.lines = []; // the rows in the table: of these, and of calls that wait no more while somebody is at the list
     this.count = 0;
     this.element = document.getElementById('stack').content.firstElementChild.cloneNode(true);
     this.element.dataset.stack = key;
@@ -63,12 +66,18 @@ export class Stack {
     return this.rows[0]?.task ?? this.last;
   }
 
-  /** Shows that `rows` are those of its `count` calls that are known, the most urgent first. */
-  update(rows, count) {
+  /** Shows that `rows` are those of its `count` calls that are known, the most urgent first. `isHeld`: nothing may move. */
+  update(rows, count, isHeld = false) {
+    if (!isHeld || count > 0) letGo(this.element);
+    else if (this.count > 0) hold(this.element);
+    this.lines = isHeld && this.isOpen && this.lines.length < rows.length + MOST_OVER ? [...new Set([...this.lines, ...rows])] : rows;
+    if (!isHeld) this.before = count;
+    this.holdTable(isHeld && !this.isLoaded);
+    this.isLoaded = false;
     this.rows = rows;
     this.count = count;
-    if (rows.length > 0) this.last = rows[0].task;
-    const { task } = this;
+    if (rows.length > 0 && !(isHeld && this.last)) this.last = rows[0].task;
+    const task = this.last; // the line says the same until nothing is held
     this.name = shortened(visibleText(task.tool), 128);
     const title = this.part('.tool');
     title.id = `stack-${this.key}`;
@@ -93,15 +102,23 @@ export class Stack {
     this.tick();
   }
 
+  /* New calls come at the end of the table, within the room that it has; those that somebody has asked for make room. */
+  holdTable(isHeld) {
+    const { style, offsetHeight } = this.part('.stack-table');
+    if (!isHeld) style.height = '';
+    else if (offsetHeight > 0) style.height ||= `${offsetHeight}px`;
+  }
+
   putBody(of) {
     if (!this.isOpen) return;
-    const { count, rows } = this;
-    const drawn = JSON.stringify([count, rows.map((row) => [row.id, row.task.requestDigest, row.problem])]);
+    const { count, rows, lines } = this;
+    const waiting = new Set(rows);
+    const drawn = JSON.stringify([count, lines.map((row) => [row.id, row.task.requestDigest, row.problem, waiting.has(row), row.task.state])]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
     const focused = this.part('tbody').contains(document.activeElement) ? document.activeElement : null;
     const place = focused && [focused.closest('tr').dataset.call, focused.localName];
-    const all = rows.map((row) => valuesOf(row.task));
+    const all = lines.map((row) => valuesOf(row.task));
     const paths = differingPaths(all);
     const shown = paths.slice(0, MOST_PATHS);
     this.part('.stack-note').textContent = paths.length === 0 ? 'The arguments of these calls are the same.' : paths.length > MOST_PATHS ? `${paths.length} paths differ; the first ${MOST_PATHS} are shown.` : '';
@@ -115,32 +132,36 @@ export class Stack {
       head.append(cell);
     }
     this.part('thead').replaceChildren(head);
-    this.part('tbody').replaceChildren(...rows.map((row, at) => this.lineOf(row, all[at], shown)));
-    if (place) (this.part(`tr[data-call="${place[0]}"] ${place[1]}`) ?? this.element).focus({ preventScroll: true });
+    this.part('tbody').replaceChildren(...lines.map((row, at) => this.lineOf(row, all[at], shown, !waiting.has(row))));
+    if (place) (this.part(`tr[data-call="${place[0]}"] ${place[1]}:enabled`) ?? this.part(`tr[data-call="${place[0]}"]`) ?? this.element).focus({ preventScroll: true });
     this.part('.stack-more').hidden = rows.length >= count;
     this.part('.stack-more').textContent = `Show more (${(count - rows.length).toLocaleString()} are not shown)`;
     for (const verb of ['approve', 'reject']) {
       const button = this.part(`button.${verb}`);
-      button.hidden = !rows.some((row) => may(row.task, verb));
+      button.hidden = count > 0 && !rows.some((row) => may(row.task, verb));
+      button.disabled = count === 0;
     }
   }
 
-  lineOf(row, values, paths) {
+  lineOf(row, values, paths, isOver) {
     const line = make('tr');
     line.dataset.call = row.id;
+    line.tabIndex = -1;
     const pick = make('input');
     pick.type = 'checkbox';
     pick.checked = row.isPicked;
+    pick.disabled = isOver;
     pick.setAttribute('aria-label', `Select ${row.name} of the stack`);
     pick.addEventListener('click', (event) => this.host.pickedRow(row, event.target.checked, event.shiftKey));
     const first = make('td');
     first.append(pick);
     const open = make('button', 'quiet', 'Open');
     open.type = 'button';
+    open.disabled = isOver;
     open.setAttribute('aria-label', `Open ${row.name}`);
     open.addEventListener('click', () => this.host.shown(row));
     const last = make('td');
-    last.append(open, make('span', 'problem', row.problem ?? ''));
+    last.append(open, isOver ? make('span', 'ended', outcomeOf(row.task, timeText)) : make('span', 'problem', row.problem ?? ''));
     const cells = paths.map((path) => {
       const cell = make('td', 'value', shortened(values.get(path) ?? '—', CELL_CHARACTERS));
       if (values.has(path)) addMark(cell, row.task, path.replace(/\[\d+\]/g, ''));
@@ -155,7 +176,15 @@ export class Stack {
     this.element.classList.toggle('open', isOpen);
     this.part('.more').setAttribute('aria-expanded', String(isOpen));
     this.part('.stack-body').hidden = !isOpen;
+    letGo(this.element);
+    this.holdTable(false);
     if (isOpen && this.rows.length > 0) this.update(this.rows, this.count);
+  }
+
+  /** How many of its calls wait no more, and still stand in their place. */
+  get over() {
+    if (this.isOpen) return this.lines.length - this.rows.length;
+    return this.count === 0 ? this.before : 0;
   }
 
   /** The rows that are selected of it. */

@@ -80,6 +80,90 @@ for (const [name, count] of [['lines', 7], ['open cards', 3]]) {
   });
 }
 
+/** A stack of three above six other calls, with a page of somebody who is at the list. */
+async function stackStage(t, { approval = workflow('30m'), token = ADMIN_TOKEN, ...more } = {}) {
+  const all = await scene(t, { rules: [['*', 'approve']], approval, upstream: { tools: ['restart', ...'abcdef'].map((name) => tool(name)) }, ...more });
+  const client = await all.connect();
+  const call = async (name, args, ttl = 3_600_000) => (await client.createTask(name, args, { ttl })).taskId;
+  const ids = [];
+  for (let n = 0; n < 3; n += 1) ids.push(await call('restart', { host: `db-${n}`, same: true }));
+  for (const name of 'abcdef') ids.push(await call(name, { name }));
+  const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 900 } });
+  await page.goto(`${all.gateway.adminUrl}/#token=${token}`);
+  await page.locator('.link[data-state="live"]').waitFor();
+  const places = () => page.locator('#pending > li, .stack tbody tr, .stack .buttons button, .stack thead').evaluateAll((rows) => rows.map((element) => [element.dataset.taskId ?? element.dataset.call ?? element.localName, element.getBoundingClientRect().y, element.offsetHeight]));
+  return { ...all, call, ids, page, places, stack: page.locator('#pending > li[data-stack]') };
+}
+
+test('in an open stack a call that another person decides keeps its line and the focus; new ones come at the end', { skip }, async (t) => {
+  const { admin, page, call, ids, stack, places } = await stackStage(t);
+  await stack.locator('.line > .more').click();
+  await stack.locator('tbody tr').nth(2).waitFor();
+  const line = (id) => stack.locator(`[data-call="${id}"]`);
+  assert.equal(await stack.locator('.stack-table').evaluate((box) => box.scrollHeight <= box.clientHeight), true, 'all lines are in view');
+  await line(ids[0]).locator('button').focus();
+  await page.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finished)));
+  const before = await places();
+  await admin.reject(ids[0], 'not today');
+  await line(ids[0]).getByText('Rejected by admin').waitFor();
+  assert.match(await line(ids[0]).locator('.ended').textContent(), /^Rejected by admin, .* · “not today”$/);
+  assert.deepEqual(await places(), before);
+  assert.deepEqual(await line(ids[0]).locator('input, button').evaluateAll((all) => all.map(({ disabled }) => disabled)), [true, true]);
+  assert.equal(await page.evaluate(() => document.activeElement.dataset.call), ids[0]);
+  const urgent = await call('restart', { host: 'db-9', same: false, more: 1 }, 600_000);
+  await line(urgent).waitFor({ state: 'attached' });
+  assert.deepEqual((await places()).filter(([name]) => name !== urgent), before);
+  assert.deepEqual(await stack.locator('tbody tr').evaluateAll((all) => all.map(({ dataset }) => dataset.call)), [...ids.slice(0, 3), urgent]);
+  assert.deepEqual(await Promise.all(['.tool', '.brief'].map((part) => stack.locator(`.line ${part}`).textContent())), ['restart × 3', 'host: db-0 · same: true']);
+  assert.equal(await page.locator('#arrange').textContent(), 'Arrange: 1 decided');
+  assert.deepEqual(await violations(page), []);
+  await picture(page, 'still-stack');
+  await line(ids[1]).locator('input').check();
+  await admin.reject(ids[1]);
+  await line(ids[1]).getByText('Rejected by admin').waitFor();
+  await page.locator('#selection').waitFor({ state: 'hidden' });
+  await page.locator('#search').focus();
+  await page.locator('h1').hover();
+  await line(ids[0]).waitFor({ state: 'detached' });
+  assert.deepEqual(await stack.locator('tbody tr').evaluateAll((all) => all.map(({ dataset }) => dataset.call)), [urgent, ids[2]]);
+  assert.equal(await stack.locator('.line .brief').textContent(), 'host: db-9 · same: false · more: 1');
+});
+
+for (const name of ['closed', 'open']) {
+  test(`a stack whose last call ends keeps its place and height until somebody has left (${name})`, { skip }, async (t) => {
+    const { admin, page, ids, stack, places } = await stackStage(t);
+    if (name === 'open') {
+      await stack.locator('.line > .more').click();
+      await stack.locator('tbody tr').nth(2).waitFor();
+    }
+    await page.locator(`#pending > [data-task-id="${ids[4]}"] .tool`).hover();
+    await page.locator(`#pending > [data-task-id="${ids[4]}"]`).focus();
+    await page.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finished)));
+    const before = await places();
+    for (const id of ids.slice(0, 3)) await admin.reject(id);
+    await stack.getByText('None of them waits any more.').waitFor();
+    assert.deepEqual(await places(), before);
+    assert.equal(await page.locator('#arrange').textContent(), 'Arrange: 3 decided');
+    await picture(page, `still-stack-over-${name}`);
+    await page.locator('#search').focus();
+    await page.locator('h1').hover();
+    await stack.waitFor({ state: 'detached' });
+    assert.equal(await page.locator('#arrange').isVisible(), false);
+  });
+}
+
+test('a vote with a long reason makes no line higher', { skip }, async (t) => {
+  const people = ['alice', 'bob'].map((name) => ({ name }));
+  const tokens = people.map(({ name }) => ({ name: `${name}-cli`, person: name, token_env: name.toUpperCase(), roles: ['approver'] }));
+  const { admin, page, ids, places } = await stackStage(t, { approval: workflow('30m', { quorum: 2 }), token: 'token-of-alice', env: { ALICE: 'token-of-alice', BOB: 'token-of-bob' }, config: { admin: { people, tokens } } });
+  const row = page.locator(`#pending > [data-task-id="${ids[4]}"]`);
+  await row.focus();
+  const before = await places();
+  await admin.as('token-of-bob').decide('approve', ids[4], 'as agreed with everybody '.repeat(20).trim());
+  await row.locator('.votes').getByText('1 of 2: bob (“as agreed').waitFor();
+  assert.deepEqual(await places(), before);
+});
+
 test('j a Enter, repeated, decides each call once', { skip }, async (t) => {
   const { admin, page, ids, press, focused, upstream } = await stage(t, 7);
   for (const id of ids) {
@@ -161,6 +245,71 @@ for (const [width, height] of [[1440, 900], [1024, 768], [390, 844]]) {
     await picture(page, `rows-${width}`);
   });
 }
+
+for (const [width, height] of [[1440, 900], [1024, 768], [390, 844]]) {
+  test(`the line of a rule's summary, a stack and the filters at ${width} px: whole, in two lines, each with a caller, and large enough for a finger`, { skip }, async (t) => {
+    const summary = 'Deletes {database} of {cluster}';
+    const rules = [{ match: 'delete_*', action: 'approve', approval: 'urgent', show: { summary, risk: 'high' } }, { match: '*', action: 'approve', approval: 'default' }];
+    const { gateway, connect } = await scene(t, { rules, approval: { ...workflow('30m'), urgent: workflow('10m').default }, upstream: { tools: ['delete_database_of_the_cluster', 'restart', ...'abcdef'].map((one) => tool(one)) } });
+    const client = await connect({ name: 'billing clean-up job' });
+    const { taskId } = await client.createTask('delete_database_of_the_cluster', { database: 'customers-production', cluster: 'eu-central-1' }, { ttl: 3_600_000 });
+    for (let n = 0; n < 3; n += 1) await client.createTask('restart', { host: `db-${n}` }, { ttl: 3_600_000 });
+    for (const one of 'abcdef') await client.createTask(one, {}, { ttl: 3_600_000 });
+    const page = await openPage(t, gateway.adminUrl, { viewport: { width, height } });
+    await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+    const row = page.locator(`#pending > [data-task-id="${taskId}"]`);
+    const stack = page.locator('#pending > li[data-stack]');
+    await row.waitFor();
+    assert.equal(await row.locator('.brief').textContent(), 'Deletes "customers-production" of "eu-central-1"');
+    for (const line of [row.locator('> .line'), stack.locator('> .line')]) {
+      assert.match(await line.locator('.asker').innerText(), /^unverified "billing clean-up job \(session \w+\)"$/);
+      for (const part of width < 1024 ? ['.asker'] : ['.tool', '.brief', '.asker']) assert.equal(await line.locator(part).evaluate((element) => element.scrollWidth <= element.clientWidth + 1 && element.scrollHeight <= element.clientHeight + 1), true, `${part} is cut`);
+    }
+    await picture(page, `summary-${width}`);
+    if (width >= 1024) for (const one of [row, stack]) assert.ok((await one.boundingBox()).height < 70, `two lines: ${JSON.stringify(await one.boundingBox())}`);
+    await stack.locator('.line > .more').click();
+    await stack.locator('tbody tr').nth(2).waitFor();
+    const controls = page.locator('button:visible, select:visible, input[type="checkbox"]:visible');
+    const sizes = await controls.evaluateAll((all) => all.map((control) => [control.id || control.getAttribute('aria-label') || control.className, control.offsetWidth, control.offsetHeight]));
+    assert.ok(sizes.some(([name]) => name === 'filter-workflow') && sizes.some(([name]) => name === 'filter-risk'), 'there are selects');
+    if (width === 390) assert.deepEqual(sizes.filter(([, wide, high]) => wide < 44 || high < 44), []);
+    const names = await page.locator('#pending').locator('button:visible, input:visible').evaluateAll((all) => all.map((control) => control.getAttribute('aria-label')));
+    assert.equal(new Set(names).size, names.length, names.join('\n'));
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+    assert.deepEqual(await violations(page), []);
+  });
+}
+
+test('all that can be filled in on two open cards has a name of its own, and on a phone room for a finger, as in the dialogs', { skip }, async (t) => {
+  const { gateway, connect } = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m', { allow_edit: ['n'], grants: { max: '1h', max_calls: 5 } }), upstream: { tools: [tool('restart'), tool('deploy')] } });
+  const client = await connect();
+  const ids = [];
+  for (const name of ['restart', 'deploy']) ids.push((await client.createTask(name, { n: 1 }, { ttl: 3_600_000 })).taskId);
+  const page = await openPage(t, gateway.adminUrl, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
+  const row = (id) => page.locator(`[data-task-id="${id}"]`);
+  for (const id of ids) {
+    await row(id).locator('.edit-begin').click();
+    await row(id).locator('.grant-wanted').check();
+  }
+  const controls = await page.locator('#pending').locator('button:visible, input:visible, select:visible, textarea:visible').evaluateAll((all) => all.map((control) => control.getAttribute('aria-label') ?? control.labels?.[0]?.textContent));
+  assert.ok(controls.length >= 2 * 10, controls.join('\n'));
+  assert.equal(new Set(controls).size, controls.length, controls.join('\n'));
+  const small = (box) => box.locator('button:visible, select:visible, input[type="checkbox"]:visible').evaluateAll((all) => all.map((control) => [control.outerHTML.slice(0, 80), control.offsetWidth, control.offsetHeight]).filter(([, wide, high]) => wide < 44 || high < 44));
+  assert.deepEqual(await small(page.locator('#pending')), []);
+  assert.deepEqual(await violations(page), []);
+  await row(ids[0]).locator('button.block').click();
+  assert.deepEqual(await small(page.locator('#block-dialog')), []);
+  await page.keyboard.press('Escape');
+  await row(ids[0]).locator('.edit-drop').click();
+  await row(ids[0]).focus();
+  await page.keyboard.press('r');
+  await page.locator('#decide[open]').waitFor();
+  assert.deepEqual(await small(page.locator('#decide')), []);
+  await page.keyboard.press('Escape');
+  await page.locator('#help-open').click();
+  assert.deepEqual(await small(page.locator('#help')), []);
+});
 
 for (const [name, view] of [['desk', { width: 1280, height: 900 }], ['phone', { width: 390, height: 844 }]]) {
   test(`the buttons of a card stay where they are when the call to compare with comes late, and when the end of the request was seen (${name})`, { skip }, async (t) => {
@@ -246,71 +395,6 @@ test('for 10 s after a touch nothing moves in the list', { skip }, async (t) => 
   });
   const order = () => page.locator('#pending > li').evaluateAll((all) => all.map(({ dataset }) => dataset.taskId));
   const touch = (type) => page.evaluate((name) => document.querySelector('#pending').dispatchEvent(name === 'touchmove' ? new TouchEvent(name, { bubbles: true }) : new PointerEvent(name, { bubbles: true, pointerType: 'touch' })), type);
-for (const [width, height] of [[1440, 900], [1024, 768], [390, 844]]) {
-  test(`the line of a rule's summary, a stack and the filters at ${width} px: whole, in two lines, each with a caller, and large enough for a finger`, { skip }, async (t) => {
-    const summary = 'Deletes {database} of {cluster}';
-    const rules = [{ match: 'delete_*', action: 'approve', approval: 'urgent', show: { summary, risk: 'high' } }, { match: '*', action: 'approve', approval: 'default' }];
-    const { gateway, connect } = await scene(t, { rules, approval: { ...workflow('30m'), urgent: workflow('10m').default }, upstream: { tools: ['delete_database_of_the_cluster', 'restart', ...'abcdef'].map((one) => tool(one)) } });
-    const client = await connect({ name: 'billing clean-up job' });
-    const { taskId } = await client.createTask('delete_database_of_the_cluster', { database: 'customers-production', cluster: 'eu-central-1' }, { ttl: 3_600_000 });
-    for (let n = 0; n < 3; n += 1) await client.createTask('restart', { host: `db-${n}` }, { ttl: 3_600_000 });
-    for (const one of 'abcdef') await client.createTask(one, {}, { ttl: 3_600_000 });
-    const page = await openPage(t, gateway.adminUrl, { viewport: { width, height } });
-    await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
-    const row = page.locator(`#pending > [data-task-id="${taskId}"]`);
-    const stack = page.locator('#pending > li[data-stack]');
-    await row.waitFor();
-    assert.equal(await row.locator('.brief').textContent(), 'Deletes "customers-production" of "eu-central-1"');
-    for (const line of [row.locator('> .line'), stack.locator('> .line')]) {
-      assert.match(await line.locator('.asker').innerText(), /^unverified "billing clean-up job \(session \w+\)"$/);
-      for (const part of width < 1024 ? ['.asker'] : ['.tool', '.brief', '.asker']) assert.equal(await line.locator(part).evaluate((element) => element.scrollWidth <= element.clientWidth + 1 && element.scrollHeight <= element.clientHeight + 1), true, `${part} is cut`);
-    }
-    await picture(page, `summary-${width}`);
-    if (width >= 1024) for (const one of [row, stack]) assert.ok((await one.boundingBox()).height < 70, `two lines: ${JSON.stringify(await one.boundingBox())}`);
-    await stack.locator('.line > .more').click();
-    await stack.locator('tbody tr').nth(2).waitFor();
-    const controls = page.locator('button:visible, select:visible, input[type="checkbox"]:visible');
-    const sizes = await controls.evaluateAll((all) => all.map((control) => [control.id || control.getAttribute('aria-label') || control.className, control.offsetWidth, control.offsetHeight]));
-    assert.ok(sizes.some(([name]) => name === 'filter-workflow') && sizes.some(([name]) => name === 'filter-risk'), 'there are selects');
-    if (width === 390) assert.deepEqual(sizes.filter(([, wide, high]) => wide < 44 || high < 44), []);
-    const names = await page.locator('#pending').locator('button:visible, input:visible').evaluateAll((all) => all.map((control) => control.getAttribute('aria-label')));
-    assert.equal(new Set(names).size, names.length, names.join('\n'));
-    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
-    assert.deepEqual(await violations(page), []);
-  });
-}
-
-test('all that can be filled in on two open cards has a name of its own, and on a phone room for a finger, as in the dialogs', { skip }, async (t) => {
-  const { gateway, connect } = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m', { allow_edit: ['n'], grants: { max: '1h', max_calls: 5 } }), upstream: { tools: [tool('restart'), tool('deploy')] } });
-  const client = await connect();
-  const ids = [];
-  for (const name of ['restart', 'deploy']) ids.push((await client.createTask(name, { n: 1 }, { ttl: 3_600_000 })).taskId);
-  const page = await openPage(t, gateway.adminUrl, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
-  await page.goto(`${gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
-  const row = (id) => page.locator(`[data-task-id="${id}"]`);
-  for (const id of ids) {
-    await row(id).locator('.edit-begin').click();
-    await row(id).locator('.grant-wanted').check();
-  }
-  const controls = await page.locator('#pending').locator('button:visible, input:visible, select:visible, textarea:visible').evaluateAll((all) => all.map((control) => control.getAttribute('aria-label') ?? control.labels?.[0]?.textContent));
-  assert.ok(controls.length >= 2 * 10, controls.join('\n'));
-  assert.equal(new Set(controls).size, controls.length, controls.join('\n'));
-  const small = (box) => box.locator('button:visible, select:visible, input[type="checkbox"]:visible').evaluateAll((all) => all.map((control) => [control.outerHTML.slice(0, 80), control.offsetWidth, control.offsetHeight]).filter(([, wide, high]) => wide < 44 || high < 44));
-  assert.deepEqual(await small(page.locator('#pending')), []);
-  assert.deepEqual(await violations(page), []);
-  await row(ids[0]).locator('button.block').click();
-  assert.deepEqual(await small(page.locator('#block-dialog')), []);
-  await page.keyboard.press('Escape');
-  await row(ids[0]).locator('.edit-drop').click();
-  await row(ids[0]).focus();
-  await page.keyboard.press('r');
-  await page.locator('#decide[open]').waitFor();
-  assert.deepEqual(await small(page.locator('#decide')), []);
-  await page.keyboard.press('Escape');
-  await page.locator('#help-open').click();
-  assert.deepEqual(await small(page.locator('#help')), []);
-});
-
   await page.locator('h1').hover();
   const client = await connect();
   const urgent = async (n) => (await client.createTask(`deploy_${n}`, { n }, { ttl: 600_000 })).taskId;

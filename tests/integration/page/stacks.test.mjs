@@ -114,6 +114,7 @@ test('a marked value has its words in the line of a call and of a stack, and in 
   assert.deepEqual(await stack.locator('.tool .json-note').allInnerTexts(), ['letters of alphabets that look alike']);
   assert.equal(await page.locator('#pending .brief .json-note').count(), 7);
   await stack.locator('.line > .more').click();
+  await stack.locator('tbody tr').nth(1).waitFor();
   const cells = (id) => stack.locator(`[data-call="${id}"] td.value`).allInnerTexts();
   assert.deepEqual(await cells(first), ['"b\u043eb" letters of alphabets that look alike', '1']);
   assert.deepEqual(await cells(second), ['"alice"', '2']);
@@ -121,7 +122,6 @@ test('a marked value has its words in the line of a call and of a stack, and in 
   await picture(page, 'marked');
 });
 
-test('a stack whose calls have another owner by now opens as that owner\'s', { skip }, async (t) => {
 test('a run of white space is one mark in the line of a call and in the table of a stack, so that nothing is pushed out of sight', { skip }, async (t) => {
   const { gateway, connect } = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m'), upstream: { tools: ['run', 'query', ...'abcdef'].map((name) => tool(name)) } });
   const client = await connect();
@@ -144,6 +144,7 @@ test('a run of white space is one mark in the line of a call and in the table of
   assert.deepEqual([await cell(ids[0]), await cell(ids[1])], ['"SELECT 1;[60 line breaks]DROP TABLE a"', '"SELECT 1;"']);
 });
 
+test('a stack whose calls have another owner by now opens as that owner\'s', { skip }, async (t) => {
   const { gateway, connect } = await scene(t, { rules: [['*', 'approve']], approval: workflow('30m'), upstream: { tools: ['restart', ...'abcdef'].map((name) => tool(name)) }, config: { pseudo_tools: { wait: '300ms', wait_max: '300ms' } } });
   const client = await connect(PLAIN);
   for (const host of ['db-0', 'db-1']) await client.result('tools/call', { name: 'restart', arguments: { host } });
