@@ -455,8 +455,21 @@ test('metrics say how long the oldest undecided task waits, and how long decisio
   const given = (Date.parse(task.decideBy) - Date.parse(task.createdAt)) / 1000;
   assert.ok(used > 0 && Math.abs(used - waited / given) < 0.001, `${used} of ${given} s after ${waited} s`);
   assert.equal(await value('thoughtgate_tasks_time_used_ratio{workflow="b"}'), undefined);
+  const short = await admin.task((await client.createTask('delete_user', {}, { ttl: 30_000 })).taskId);
+  await client.createTask('delete_user', {}, { ttl: 500_000 });
+  const lived = Date.parse(short.decideBy) - Date.parse(short.createdAt);
+  assert.ok(lived <= 500 * given, `${lived} ms of ${given} s`);
+  const largest = await until(async () => {
+    const now = sample(await admin.metrics(), 'thoughtgate_tasks_time_used_ratio', { workflow: 'a' });
+    const share = (Date.now() - Date.parse(short.createdAt)) / lived; // at least that of the answer
+    const ofOldest = (Date.now() - Date.parse(task.createdAt)) / 1000 / given;
+    return now > ofOldest && [now, share];
+  }, 'the share of the younger task, which has used more of its time', 60_000);
+  assert.ok(largest[0] <= largest[1] && largest[1] - largest[0] < 0.2, `${largest}`);
+  await admin.reject(short.id, 'no');
+  for (const { id } of (await admin.list({ state: 'pending' })).tasks) if (id !== taskId) await admin.reject(id, 'no');
   await admin.reject(taskId, 'no');
-  assert.equal(await value('thoughtgate_decision_seconds_count{workflow="a",verb="reject"}'), 1);
+  assert.equal(await value('thoughtgate_decision_seconds_count{workflow="a",verb="reject"}'), 3);
   assert.ok((await value('thoughtgate_decision_seconds_sum{workflow="a",verb="reject"}')) > 0);
   await until(async () => (await value('thoughtgate_tasks_oldest_pending_seconds{workflow="a"}')) === undefined, 'nothing waits any more', 60_000);
 });

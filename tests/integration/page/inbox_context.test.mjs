@@ -250,6 +250,24 @@ test('an approval waits until the end of each part of the request was on screen;
   for (const other of many) await admin.inState(other, 'completed');
 });
 
+test('metadata, other parameters and the arguments have an end each: one that was not on screen keeps the approval back', { skip }, async (t) => {
+  const { page, client, row } = await stage(t);
+  const lines = Array.from({ length: 120 }, (_, i) => `line ${i}`);
+  const id = (await client.result('tools/call', { name: 'plain', task: {}, arguments: { lines }, _meta: { lines }, more: lines })).task.taskId;
+  const box = row(id);
+  await box.locator('.arguments').waitFor();
+  assert.deepEqual(await box.locator('.end-of-request').evaluateAll((ends) => ends.map((end) => [end.parentElement.className.split(' ')[1], end.dataset.part])), [['arguments', 'the arguments'], ['meta', 'the metadata'], ['other-params', 'the other parameters']]);
+  const left = { arguments: ['the arguments', 'the metadata', 'the other parameters'], meta: ['the metadata', 'the other parameters'], 'other-params': ['the other parameters'] };
+  for (const [part, names] of Object.entries(left)) {
+    await box.getByText(`Approving is possible when the end of each of these was on screen: ${names.join(', ')}.`).waitFor();
+    assert.equal(await box.locator('button.approve').isDisabled(), true, part);
+    await box.locator(`.${part}`).evaluate((element) => (element.scrollIntoView({ block: 'center' }), (element.scrollTop = element.scrollHeight)));
+  }
+  await box.locator('.unseen').waitFor({ state: 'hidden' });
+  assert.equal(await box.locator('button.approve').isEnabled(), true);
+  assert.equal(await page.locator('#decide').isVisible(), false);
+});
+
 test('a tool that has changed since the call: the card shows how, and offers no approval', { skip }, async (t) => {
   const { admin, page, client, row, upstream } = await stage(t);
   const { taskId } = await client.createTask('drop_table', { database: 'crm' });

@@ -8,12 +8,13 @@ import { scene } from '../lib/scene.mjs';
 import { tool } from '../lib/upstream.mjs';
 
 const APPROVAL = workflow('10m', { allow_edit: ['count', 'to.zone'] });
+const HIGH = { match: '*', action: 'approve', show: { risk: 'high', confirm: 'count' } };
 const skip = noBrowser;
 const SCHEMA = { type: 'object', properties: { count: { type: 'integer', maximum: 9007199254740993 }, to: { type: 'object' }, name: { type: 'string' } } };
 
 /** A call that waits, with the editor open. */
-async function stage(t) {
-  const all = await scene(t, { rules: [['*', 'approve']], approval: APPROVAL, upstream: { tools: [tool('move', { inputSchema: SCHEMA })] } });
+async function stage(t, rule = ['*', 'approve']) {
+  const all = await scene(t, { rules: [rule], approval: APPROVAL, upstream: { tools: [tool('move', { inputSchema: SCHEMA })] } });
   const page = await openPage(t, all.gateway.adminUrl, { viewport: { width: 1280, height: 800 } });
   await page.goto(`${all.gateway.adminUrl}/#token=${ADMIN_TOKEN}`);
   await page.locator('.link[data-state="live"]').waitFor();
@@ -61,4 +62,44 @@ test('an edit that the workflow does not allow is refused with its reason; dropp
   await box.locator('button.approve').click();
   const task = await admin.inState(taskId, 'completed');
   assert.deepEqual([task.arguments.name, task.originalArguments], ['db-1', null]);
+});
+
+test('what is typed for high risk is the value that runs, and is typed anew once it is another', { skip }, async (t) => {
+  const { admin, page, box, taskId } = await stage(t, HIGH);
+  const sent = [];
+  page.on('request', (request) => request.method() === 'POST' && sent.push(request.postDataJSON()));
+  const typed = page.locator('#dialog-typed');
+  const open = async (count) => {
+    await box.locator('.edited').fill(`{"name": "db-1", "count": ${count}, "to": {"zone": "a"}}`);
+    await box.locator('button.approve').click();
+    await page.locator('#decide[open]').waitFor();
+    assert.deepEqual([await page.locator('#dialog-name').textContent(), await page.locator('#dialog-typed-of').textContent(), await typed.inputValue()], [String(count), '(count)', '']);
+    assert.match(await page.locator('#dialog-arguments').textContent(), new RegExp(`"count": ${count},`));
+  };
+  await open(7);
+  await typed.fill('7');
+  await page.locator('#dialog-cancel').click();
+  await open(9);
+  for (const wrong of ['5', '7', '']) {
+    await typed.fill(wrong);
+    await page.locator('#dialog-confirm').click();
+    assert.equal(await page.locator('#decide').isVisible(), true, `"${wrong}" is not what runs`);
+  }
+  assert.deepEqual(sent, []);
+  await typed.fill('9');
+  await page.locator('#dialog-confirm').click();
+  const { arguments: run, originalArguments } = await admin.inState(taskId, 'completed');
+  assert.deepEqual([run.count, originalArguments.count, sent.map((body) => [body.typed, body.arguments.count])], [9, 5, [['9', 9]]]);
+});
+
+test('what is typed is judged before an edit that is not allowed', { skip }, async (t) => {
+  const { admin, taskId } = await stage(t, HIGH);
+  const approve = async (body) => {
+    const { status, json } = await admin.post(`/api/v1/tasks/${taskId}/approve`, { arguments: { name: 'db-2', count: 8, to: { zone: 'a' } }, ...body });
+    return [status, json.error.code];
+  };
+  assert.deepEqual(await approve({}), [422, 'typed_required']);
+  assert.deepEqual(await approve({ typed: '5' }), [422, 'typed_wrong']);
+  const [status, code] = await approve({ typed: '8' });
+  assert.deepEqual([status, /^typed/.test(code)], [422, false], code);
 });

@@ -86,6 +86,35 @@ test('an arrangement of the list reads no call again', { skip }, async (t) => {
   assert.equal(await row(ids[2]).locator('.arguments').isVisible(), true);
 });
 
+test('a whole task is read when its card opens, and for the keys of the first lines; an event reads none', { skip }, async (t) => {
+  const LARGE = 'x'.repeat(70_000);
+  const { page, ids, call } = await stage(t, async (make) => {
+    const made = [];
+    for (const name of MANY.slice(0, 12)) made.push(await make(name, { pad: LARGE, name }));
+    for (const name of TOOLS) made.push(await make(name, { name }));
+    return made;
+  });
+  const read = [];
+  page.on('request', (request) => /\/api\/v1\/tasks\/[^/?]+$/.test(request.url()) && read.push(request.url().split('/').at(-1)));
+  await page.reload();
+  await page.locator('.link[data-state="live"]').waitFor();
+  const row = (id) => page.locator(`[data-task-id="${id}"]`);
+  await page.locator('#pending > li').nth(19).waitFor();
+  const late = await call('last', { pad: LARGE });
+  await row(late).waitFor();
+  assert.deepEqual(read, [], 'large ones are not read for a key alone');
+  await row(ids[5]).locator('.line').click();
+  await row(ids[5]).locator('.arguments').waitFor();
+  await row(ids[15]).locator('.line').click();
+  await row(ids[15]).locator('.arguments').waitFor();
+  const before = [...read];
+  assert.deepEqual([before[0], before.filter((id) => id === ids[15]).length, before.filter((id) => ![ids[5], ...ids.slice(15, 18)].includes(id))], [ids[5], 1, []]);
+  await row(ids[5]).locator('.line').click();
+  await row(ids[5]).locator('.line').click();
+  await row(ids[5]).locator('.arguments').waitFor();
+  assert.deepEqual(read, before, 'nor twice');
+});
+
 test('with several search words the count is that of the calls that have each of them', { skip }, async (t) => {
   const { page } = await stage(t, async (make) => {
     await make('deploy_0', { to: 'staging', ticket: 'alpha' });

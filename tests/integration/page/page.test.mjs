@@ -306,6 +306,9 @@ test('a caller is told why the same token does not approve, and may reject', { s
   assert.equal(called.status, 201, called.text);
   const { id } = called.json;
   await row(id).getByText('This is your own call: somebody else must approve it.').waitFor();
+  const asker = row(id).locator('.line .asker');
+  assert.deepEqual([await asker.getAttribute('data-by'), await asker.textContent()], ['gateway', 'gateway "admin:both"']);
+  assert.match(await row(id).locator('.facts').textContent(), /Asked bygateway "admin:both" \(a token of this gateway\)/);
   assert.deepEqual([await row(id).locator('button.approve').isVisible(), await row(id).locator('button.reject').isVisible()], [false, true]);
   assert.equal((await admin.task(id)).state, 'pending');
 });
