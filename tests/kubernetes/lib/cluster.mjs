@@ -2,6 +2,7 @@
 // of the PATH. By itself it runs no pod: admission and validation are the real ones. node.mjs adds a node to it.
 import { spawn, spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import https from 'node:https';
 import net from 'node:net';
@@ -58,8 +59,8 @@ function writeAccess(folder, address, port) {
 }
 
 /**
- * An API server of its own: ask(method, path, body) → {status, warnings, body}; kubeconfig; folder; stop(). With
- * `controllers` there will be some: accounts exist then.
+ * An API server of its own: ask(method, path, body) → {status, warnings, body}; watch(path, version) of {type, object};
+ * kubeconfig; folder; stop(). With `controllers` there will be some: accounts exist then.
  */
 export async function startServer({ programs }, { address = '127.0.0.1', controllers = false } = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), 'taskgate-kubernetes-'));
@@ -96,21 +97,32 @@ export async function startServer({ programs }, { address = '127.0.0.1', control
     }
     rmSync(folder, { recursive: true, force: true });
   };
+  const open = (method, where) => {
+    const ca = readFileSync(path.join(folder, 'certificates/apiserver.crt'));
+    return https.request({ host: address, port: secure, method, path: where, headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }, ca });
+  };
   const ask = (method, where, body) =>
     new Promise((resolve, reject) => {
-      const ca = readFileSync(path.join(folder, 'certificates/apiserver.crt'));
-      const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
-      const request = https.request({ host: address, port: secure, method, path: where, headers, ca }, (response) => {
+      const request = open(method, where).on('response', (response) => {
         let text = '';
         response.on('data', (bytes) => (text += bytes));
         response.on('end', () => resolve({ status: response.statusCode, warnings: response.headers.warning ?? '', body: text }));
       });
       request.on('error', reject).end(body && JSON.stringify(body));
     });
+  async function* watch(where, version) {
+    const [response] = await once(open('GET', `${where}?watch=true&resourceVersion=${version}`).end(), 'response');
+    let rest = '';
+    for await (const text of response.setEncoding('utf8')) {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop();
+      for (const line of lines) yield JSON.parse(line);
+    }
+  }
   const deadline = Date.now() + START_MS;
   for (;;) {
     const answer = await ask('GET', '/readyz').catch((error) => ({ status: 0, body: String(error) }));
-    if (answer.status === 200) return { ask, stop, folder, kubeconfig: writeAccess(folder, address, secure) };
+    if (answer.status === 200) return { ask, watch, stop, folder, kubeconfig: writeAccess(folder, address, secure) };
     const exited = [etcd, server].find(({ child }) => child.exitCode !== null);
     if (exited || Date.now() > deadline) {
       await stop();

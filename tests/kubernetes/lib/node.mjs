@@ -1,6 +1,7 @@
 // A Kubernetes of one node that runs pods: kubelet and containerd in namespaces of their own, beside the API server, its
 // controllers and the scheduler. The machine reaches each pod at its address, and each pod the machine at `outside`. There
 // is no kube-proxy: a Service's name leads to the addresses of its pods. No network plugin enforces a NetworkPolicy.
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -191,8 +192,23 @@ state = "/run/containerd"
       nodeStatusUpdateFrequency: '5s',
     };
     writeFileSync(path.join(folder, 'kubelet.json'), JSON.stringify(config));
-    const words = [...access, `--config=${folder}/kubelet.json`, `--root-dir=${folder}/kubelet`, `--cert-dir=${folder}/kubelet-certificates`, `--hostname-override=${name}`, `--node-ip=${inside}`, '--v=1'];
+    const words = [...access, `--config=${folder}/kubelet.json`, `--root-dir=${folder}/kubelet`, `--cert-dir=${folder}/kubelet-certificates`, `--hostname-override=${name}`, `--node-ip=${inside}`, '--node-labels=disk=ssd', '--v=1'];
     this.run('kubelet', words, this.within);
+  }
+
+  /** So many addresses of the machine that a pod reaches. */
+  strangers(count) {
+    const addresses = Array.from({ length: count }, (_, i) => `10.203.${this.network}.${i + 1}`);
+    const has = good('ip', ['address', 'show', 'dev', this.name]);
+    for (const address of addresses) if (!has.includes(`${address}/`)) good('ip', ['address', 'add', `${address}/32`, 'dev', this.name]);
+    return addresses;
+  }
+
+  /** The most memory that the first container of a pod has had, in MiB. */
+  memoryPeak({ uid, containers: [{ containerID }] }) {
+    const id = containerID.replace('containerd://', '');
+    const file = good('find', [path.join(GROUPS, 'memory', this.name), '-path', `*${uid}/${id}/memory.max_usage_in_bytes`]).trim();
+    return (Number(readFileSync(file, 'utf8')) / 2 ** 20).toFixed(0);
   }
 
   /** What a program of the cluster's user prints; one that fails ends the test. */
@@ -204,16 +220,27 @@ state = "/run/containerd"
     return this.command('helm', words);
   }
 
+  get environment() {
+    return { PATH: process.env.PATH, HOME: this.folder, KUBECONFIG: this.api.kubeconfig };
+  }
+
+  /** `helm test` of the release `gate`: its exit code and what it says. Names are made meanwhile. */
+  async helmTest(namespace) {
+    const helm = start(this.programs.helm, ['test', 'gate', '--namespace', namespace, '--timeout', '60s'], this.folder, { env: this.environment, stdio: ['ignore', 'pipe', 'pipe'] });
+    helm.child.stdout.on('data', (bytes) => (helm.log += bytes));
+    await helm.ended;
+    return { status: helm.child.exitCode, text: helm.log };
+  }
+
   command(program, words) {
-    const { PATH } = process.env;
-    const { status, stdout, stderr } = run(this.programs[program], words, { env: { PATH, HOME: this.folder, KUBECONFIG: this.api.kubeconfig } });
+    const { status, stdout, stderr } = run(this.programs[program], words, { env: this.environment });
     if (status !== 0) throw new Error(`${program} ${words.join(' ')}: ${stderr}${stdout}\n${this.logs()}`);
     return stdout;
   }
 
   /** The last lines of the node's programs. */
   logs() {
-    return this.processes.map(({ program, log }) => `--- ${program}\n${log.slice(-3000)}`).join('\n');
+    return this.processes.map(({ program, log }) => `--- ${program}\n${log.slice(-1500)}`).join('\n');
   }
 
   async get(where) {
@@ -281,19 +308,24 @@ class Namespace {
     return this.node.helm(...verb, 'gate', chart, '--namespace', this.name, '--values', file, ...words);
   }
 
+  /** Makes an object of version v1. */
+  make(plural, object) {
+    return this.node.make(`${this.root}/${plural}`, { apiVersion: 'v1', ...object });
+  }
+
   secret(name, stringData) {
-    return this.node.make(`${this.root}/secrets`, { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData });
+    return this.make('secrets', { kind: 'Secret', metadata: { name }, stringData });
   }
 
   /**
    * A volume for the claim of that name: a folder of the machine, which is returned. The kubelet gives its files to the
    * pod's group, as it does with a disk; with a hostPath it would not.
    */
-  async volume(claim) {
+  async volume(claim, storageClassName = '') {
     const { node } = this, name = `volume-${++node.volumes}`, folder = path.join(node.folder, 'volumes', name);
     mkdirSync(folder, { recursive: true });
     const terms = [{ matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [node.name] }] }];
-    const spec = { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], persistentVolumeReclaimPolicy: 'Retain', claimRef: { namespace: this.name, name: claim }, local: { path: folder }, nodeAffinity: { required: { nodeSelectorTerms: terms } } };
+    const spec = { storageClassName, capacity: { storage: '5Gi' }, accessModes: ['ReadWriteOnce'], persistentVolumeReclaimPolicy: 'Retain', claimRef: { namespace: this.name, name: claim }, local: { path: folder }, nodeAffinity: { required: { nodeSelectorTerms: terms } } };
     await node.make('/api/v1/persistentvolumes', { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name }, spec });
     return folder;
   }
@@ -301,6 +333,16 @@ class Namespace {
   async pods(labels = '') {
     const { items } = await this.node.get(`${this.root}/pods?labelSelector=${encodeURIComponent(labels)}`);
     return items;
+  }
+
+  /** All pods of these labels, once there are `count` of them and each is ready. */
+  async allReady(labels, count) {
+    let seen;
+    const isReady = ({ metadata, status }) => !metadata.deletionTimestamp && status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+    const found = async () => (seen = await this.pods(labels)).length === count && seen.every(isReady);
+    const what = () => `${count} ready pods ${labels} in ${this.name}: ${JSON.stringify(seen?.map(({ metadata, status }) => [metadata.name, status]))}\n${this.events()}`;
+    await until(found, what, { deadline: 180_000, every: 200 });
+    return seen.map(podOf);
   }
 
   /** The pod of these labels that is ready and not yet told to stop, and not `other`; with its address and restarts. */
@@ -312,6 +354,20 @@ class Namespace {
     };
     const what = () => `a ready pod ${labels} in ${this.name}: ${JSON.stringify(seen?.map(({ metadata, status }) => [metadata.name, metadata.deletionTimestamp, status]))}\n${this.events()}`;
     return podOf(await until(found, what, { deadline, every: 100 }));
+  }
+
+  /** Deletes a pod. Returns what it was at its end: {seconds (since then), codes: {container: exit code}}. */
+  async deleted({ name, uid }) {
+    const { metadata } = await this.node.get(`${this.root}/pods`);
+    const began = performance.now();
+    const { status, body } = await this.node.ask('DELETE', `${this.root}/pods/${name}`);
+    assert.equal(status, 200, body);
+    for await (const { type, object } of this.node.api.watch(`${this.root}/pods`, metadata.resourceVersion)) {
+      if (type !== 'DELETED' || object.metadata.uid !== uid) continue;
+      const ended = podOf(object).containers.map(({ name: container, state }) => [container, state.terminated?.exitCode]);
+      return { seconds: (performance.now() - began) / 1000, codes: Object.fromEntries(ended) };
+    }
+    throw new Error(`the watch of ${name} ended`);
   }
 
   events() {

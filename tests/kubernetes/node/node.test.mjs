@@ -2,7 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { nodePlace, startNode } from '../lib/node.mjs';
+import { changeTests } from './changes.mjs';
+import { componentTests } from './component.mjs';
 import { fileTests } from './file.mjs';
+import { memoryTests } from './memory.mjs';
+import { sidecarTests } from './sidecar.mjs';
 
 const on = nodePlace();
 const stage = { skip: on.why ?? false, node: undefined };
@@ -19,4 +23,4 @@ test(`pods run on: ${on.name}`, { skip: stage.skip }, async () => {
   assert.match(on.name, new RegExp(`^node, Kubernetes ${kubeletVersion}, ${containerRuntimeVersion.replace('://', ' ')}`));
 });
 
-fileTests(stage);
+for (const tests of [fileTests, sidecarTests, changeTests, componentTests, memoryTests]) tests(stage);

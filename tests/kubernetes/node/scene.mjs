@@ -15,11 +15,12 @@ export const mcp = ({ address }) => `http://${address}:7467/mcp`;
 export const admin = ({ address }) => new AdminClient(`http://${address}:7469`, TOKEN);
 
 /** A namespace with the Secret of the operators, and values of the chart for a gateway before a server on the machine. */
-export async function scene(t, { node }, name, options) {
-  const upstream = await startUpstream(t, { address: node.outside, ...options });
+export async function scene(t, { node }, name, { claim = 'gate', tokens = [] } = {}) {
+  const upstream = await startUpstream(t, { address: node.outside });
   const ns = await node.namespace(t, name);
-  await ns.secret('taskgate-operators', { alice: TOKEN });
-  const volume = await ns.volume('gate');
+  const others = tokens.map((person) => [person, `a-token-of-${person}-alone`]);
+  await ns.secret('taskgate-operators', { alice: TOKEN, ...Object.fromEntries(others) });
+  const volume = await ns.volume(claim);
   const values = { ...IMAGE, operators: OPERATORS, config: { sources: [{ id: 'main', kind: 'mcp', url: upstream.url }], governance: GOVERNANCE } };
   return { ns, upstream, volume, values, admin, client: (pod, more) => connectedRaw(t, mcp(pod), more) };
 }
