@@ -8,8 +8,10 @@ import { connectedRaw } from './lib/client.mjs';
 import { startEverything } from './lib/everything.mjs';
 import { exampleMissing, startExample } from './lib/example_server.mjs';
 import { ADMIN_TOKEN, BINARY, startGateway, temporaryFolder, workflow } from './lib/gateway.mjs';
+import { postgresMissing, startPostgres } from './lib/postgres.mjs';
+import { meet, relaying } from './lib/relaying.mjs';
 import { scene } from './lib/scene.mjs';
-import { tool } from './lib/upstream.mjs';
+import { startUpstream, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
 const DIGEST = /^[0-9a-f]{64}$/;
@@ -258,6 +260,35 @@ test('a call that waits is bound to its definition: another one is shown, and on
   await gateway.launch();
   assert.deepEqual(told(await admin.task(second)), unchanged);
   assert.equal((await admin.post(`/api/v1/tasks/${second}/approve`, { reason: 'fine' })).status, 200);
+  assert.equal((await client.error('tasks/result', { taskId: second })).data.error_type, 'transform_drift');
+  assert.deepEqual(upstream.calls, []);
+});
+
+test('a changed definition is computed on reading: no event speaks of it, and another replica knows nothing of it', { skip: postgresMissing }, async (t) => {
+  const upstream = await startUpstream(t, { tools: [before, tool('read')] });
+  const { a, b } = await relaying(t, upstream, (await startPostgres(t)).createDatabase('gates'), ['a', 'b'], { rules: [['*', 'approve']] });
+  await meet([a, b]);
+  const client = await connectedRaw(t, a.url, { token: 'the-owner' });
+  await client.result('tools/list');
+  const streams = [await a.admin.events(), await b.admin.events()];
+  const { taskId } = await client.createTask('add', { a: 1 });
+  const told = async (stream) => JSON.parse((await stream.next(({ event }) => event === 'task')).data).id;
+  for (const stream of streams) assert.equal(await told(stream), taskId);
+  upstream.tools = [after, tool('read')];
+  await client.result('tools/list');
+  const read = async ({ admin }) => {
+    const { definitionChanged, toolNow, you: { approve, code } } = await admin.task(taskId);
+    return { definitionChanged, toolNow, approve, code };
+  };
+  assert.deepEqual(await read(a), { definitionChanged: true, toolNow: { description: after.description, annotations: null }, approve: false, code: 'definition_changed' });
+  assert.deepEqual(await read(b), { definitionChanged: false, toolNow: null, approve: true, code: null });
+  const later = (await client.createTask('read')).taskId;
+  for (const stream of streams) assert.equal(await told(stream), later, 'the first that is said after the change is of another call');
+  const refused = await a.admin.decide('approve', taskId);
+  assert.deepEqual([refused.status, refused.json.error.code], [409, 'definition_changed']);
+  assert.equal((await b.admin.decide('approve', taskId)).status, 200);
+  assert.equal((await client.error('tasks/result', { taskId })).data.error_type, 'transform_drift');
+  assert.deepEqual(upstream.calls, [], 'the check before the execution');
 });
 
 const HARMFUL = [

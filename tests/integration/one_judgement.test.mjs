@@ -99,6 +99,7 @@ const CHANNELS = {
     s.way.shows = vote.digest ?? null;
     const child = spawn(BINARY, ['tasks', 'next'], { env: { ...process.env, THOUGHTGATE_ADMIN_URL: s.way.url, TASKGATE_TOKEN: token(vote.by), THOUGHTGATE_ADMIN_TOKEN: undefined } });
     defer(t_, () => child.kill('SIGKILL'));
+    child.stdin.on('error', () => {}); // it may have ended
     let output = '';
     child.stdout.on('data', (bytes) => (output += bytes));
     const type = async (prompt, keys) => (await until(() => output.includes(prompt), () => `${prompt} in ${output}`), child.stdin.write(keys));
