@@ -202,6 +202,42 @@ test('mail, Teams and PagerDuty say who vouches for the name of the caller', asy
   assert.deepEqual(await asks({ source }, async ({ connect }) => (await connect({ token: issuer.token(AUDIENCE) })).createTask('write')), thrice('verified "alice"'));
 });
 
+test('mail, Teams, PagerDuty and webhooks: the message has one link to the page and nothing that decides, and its answer decides nothing', async (t) => {
+  const decision = (id) => ({ status: 'success', action: 'approve', verb: 'approve', decision: 'approve', response: 'approve', id, taskId: id, dedup_key: id, items: [{ id }] });
+  const idIn = (json) => /tg_[0-9a-f-]{36}/.exec(JSON.stringify(json))[0];
+  const endpoint = (status) => startEndpoint(t, ({ json }) => [status, decision(idIn(json)), { 'x-taskgate-decision': 'approve' }]);
+  const [pager, teams, hook] = [await endpoint(202), await endpoint(202), await endpoint(200)];
+  const post = await startMailServer(t);
+  const more = { include_arguments: true };
+  const { admin, connect, upstream, gateway } = await stage(t, [
+    { type: 'pagerduty', url: `${pager.url}/v2/enqueue`, routing_key_env: 'PAGER_KEY', ...more },
+    { type: 'teams', url: `${teams.url}/x`, ...more },
+    { type: 'webhook', url: `${hook.url}/x`, secret_env: 'HOOK_SECRET', events: ['created'], ...more },
+    { type: 'smtp', url: post.url, from: 'taskgate@gate.example', to: ['dba@corp.example'], ...more },
+  ], { env: { ...ENV, HOOK_SECRET: 'a-secret-of-the-hooks' } });
+  const { taskId } = await (await connect()).createTask('write', { path: '/x' });
+  await Promise.all([pager.seen(1), teams.seen(1), hook.seen(1)]);
+  const mail = await post.received(1);
+  const page = `https://gate.example/#task=${taskId}`;
+  const texts = { pagerduty: JSON.stringify(pager.requests[0].json), teams: JSON.stringify(teams.requests[0].json), webhook: JSON.stringify(hook.requests[0].json), mail: mail.text };
+  for (const [name, text] of Object.entries(texts)) {
+    const links = text.match(/(?:https?|mailto|javascript):[^\s"\\<>]+/g) ?? [];
+    assert.deepEqual([...new Set(links)].filter((link) => !link.startsWith('http://adaptivecards.io/')), [page], name);
+  }
+  const { actions, body } = teams.requests[0].json.attachments[0].content;
+  assert.deepEqual([actions.map(({ type }) => type), body.every(({ type }) => type === 'RichTextBlock')], [['Action.OpenUrl'], true], 'no Action.Submit, no Action.Http, no input');
+  assert.deepEqual(Object.keys(mail.headers).filter((name) => /^(reply-to|list-|disposition)/.test(name)), []);
+  const delivered = async () => Object.entries(await admin.metrics()).reduce((sum, [name, value]) => (/^thoughtgate_notifications_total\{.*outcome="delivered"/.test(name) ? sum + value : sum), 0);
+  await until(async () => (await delivered()) === 4, 'the gateway to have read all answers');
+  // Nor is there an address that an answer could be sent to.
+  for (const path of ['/teams/interactions', '/pagerduty/webhook', '/webhook', '/mail', '/smtp/interactions', '/notify/answer']) {
+    const { status } = await fetch(gateway.adminUrl + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(decision(taskId)) });
+    assert.ok([401, 404].includes(status), `${path}: ${status}`);
+  }
+  const { state, votes } = await admin.task(taskId);
+  assert.deepEqual([state, votes, upstream.calls], ['pending', [], []]);
+});
+
 test('a channel that refuses is tried again, told in /ready and a metric, and decides nothing', async (t) => {
   const slack = await startSlack(t);
   const { gateway, admin, connect } = await stage(t, [slackTo(slack)]);
