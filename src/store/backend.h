@@ -15,7 +15,6 @@
 #include "audit_row.h"
 #include "reading_rows.h"
 #include "row.h"
-#include "tally_rows.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 #include "taskgate/store/store.h"
@@ -35,6 +34,14 @@ struct limited_change {
 struct keeper {
     const char *replica;
     int64_t epoch;
+};
+
+/* A task that has ended, as what counts outcomes asks for it. The name is valid during the visit.
+ */
+struct ended_task {
+    struct str tool;
+    enum task_state state;
+    int64_t approved_ms, ended_ms; /* approved_ms: 0: nobody approved it */
 };
 
 /* Takes the reference over; false ends the list. */
@@ -97,31 +104,6 @@ struct task_rows {
                          task_visitor visit, void *context);
     /* All that wait for a decision, and are not due. */
     bool (*count_waiting)(struct database *database, int64_t now_ms, int64_t *count);
-};
-
-struct session_rows {
-    /* Keeps the latest `most` of its owner. */
-    bool (*put)(struct database *database, const struct store_session *session, size_t most);
-    /* Keeps the latest `most` of all; it removes some of the others at a time. */
-    bool (*keep_latest)(struct database *database, size_t most);
-    /* The caller frees it with session_destroy(). */
-    enum row_result (*get)(struct database *database, const char *source, const char *id_digest,
-                           struct store_session **session);
-    /* With its pairs. */
-    bool (*remove)(struct database *database, const char *source, const char *id_digest);
-    /* The session was seen then, too. */
-    bool (*pair_put)(struct database *database, const char *source, const char *session_digest,
-                     const char *token_digest, int64_t accepted_ms);
-    bool (*pairs_keep_latest)(struct database *database, size_t most); /* as keep_latest */
-    enum row_result (*pair_get)(struct database *database, const char *source,
-                                const char *session_digest, const char *token_digest);
-    /* Keeps the latest `most`. */
-    bool (*sign_in_put)(struct database *database, const struct store_sign_in *sign_in,
-                        size_t most);
-    /* One that ends behind `now_ms`. The caller frees it with sign_in_destroy(). */
-    enum row_result (*sign_in_get)(struct database *database, const char *digest, int64_t now_ms,
-                                   struct store_sign_in **sign_in);
-    bool (*sign_in_remove)(struct database *database, const char *digest);
 };
 
 struct audit_rows {
@@ -203,116 +185,6 @@ struct outbox_rows {
     /* Notes the reactions seen on such a message. */
     bool (*see)(struct database *database, const char *task_id, const char *target,
                 const char *seen);
-};
-
-/* The times at which people are told again of a task, by the NOTIFY_ bit. */
-struct reminder_rows {
-    bool (*insert)(struct database *database, const char *task_id, unsigned event, int64_t due_ms);
-    bool (*find_due)(struct database *database, unsigned event, int64_t now_ms, size_t limit,
-                     struct id_list *list);
-    bool (*remove)(struct database *database, const char *task_id, unsigned event);
-    /* INT64_MAX: none is due later. */
-    bool (*next_due)(struct database *database, unsigned event, int64_t now_ms, int64_t *due_ms);
-};
-
-/* A lease that is wanted: in force until `until_ms`. */
-struct lease_wish {
-    const char *name, *replica;
-    int64_t epoch, until_ms;
-};
-/* A change of a task, or of a grant, that a replica has committed. */
-struct feed_change {
-    int64_t sequence;            /* given by the database */
-    struct str task_id, replica; /* in place of the task's id: the grant's */
-    bool created;
-};
-
-/* A replica, as the database knows it. */
-struct replica_row {
-    struct str id, address; /* the address for others; empty: none */
-    int64_t epoch;
-    int64_t alive_ms; /* 0: its epoch has ended */
-    int64_t seen_ms;  /* its last sign of life */
-};
-
-/* A session of a source. */
-struct home_key {
-    const char *source, *session_digest;
-};
-
-/* The home of a session: a replica in one of its epochs. The texts are owned. */
-struct home_row {
-    char *replica;
-    int64_t epoch;
-    char *lost_replica; /* of home_take(): who had it before and is gone; NULL: nobody */
-    int64_t lost_epoch;
-};
-
-/* The home of a task. The texts are owned. */
-struct task_home_row {
-    char *replica, *address; /* "": it takes no calls */
-    int64_t epoch;
-    bool is_over; /* that epoch */
-    enum task_state state;
-};
-
-struct replica_rows {
-    /* A new epoch of the replica, alive at `now_ms`. */
-    bool (*join)(struct database *database, const char *id, int64_t now_ms, int64_t *epoch);
-    /* It is alive at `now_ms`; 0: it says goodbye. ROW_ABSENT: its epoch is over. */
-    enum row_result (*beat)(struct database *database, const char *id, int64_t epoch,
-                            int64_t now_ms);
-    /* Ends the epochs of all others that were alive last before `before_ms`, or, with a clock that
-     * was ahead, after `after_ms`. */
-    bool (*fence)(struct database *database, const char *but_id, int64_t before_ms,
-                  int64_t after_ms);
-    /* The task is executed by this replica. ROW_ABSENT: its epoch is over. */
-    enum row_result (*claim)(struct database *database, const struct task *task, const char *id,
-                             int64_t epoch);
-    /* The task lives with this replica, which does not execute it yet, unless it lives with one
-     * whose epoch goes on. */
-    bool (*keep)(struct database *database, const char *task_id, const char *id, int64_t epoch);
-    /* The home of the task: the replica that has claimed or kept it last. The caller frees the
-     * texts. */
-    enum row_result (*task_home)(struct database *database, const char *task_id,
-                                 struct task_home_row *home);
-    /* The replica that has claimed or kept the task last; the caller frees *id. */
-    enum row_result (*claim_of)(struct database *database, const struct task *task, char **id,
-                                int64_t *epoch);
-    /* The executing tasks that no replica holds in an epoch that goes on. */
-    bool (*find_lost)(struct database *database, struct id_list *list);
-    /* Takes or prolongs a lease. ROW_ABSENT: another replica holds it. */
-    enum row_result (*lease)(struct database *database, const struct lease_wish *wish,
-                             int64_t now_ms);
-    /* The sequences of the feed rise in the order of the commits: whoever has read one will find no
-     * smaller one later. */
-    bool (*feed_add)(struct database *database, const struct feed_change *change, int64_t now_ms);
-    bool (*feed_end)(struct database *database, int64_t *sequence); /* 0: nothing was told yet */
-    bool (*feed_read)(struct database *database, int64_t after, size_t limit,
-                      bool (*visit)(void *context, const struct feed_change *change),
-                      void *context);
-    /* Publishes the replica's address for the others; "": it has none. It stays over its epochs. */
-    bool (*announce)(struct database *database, const char *id, const char *address);
-    /* All that are not forgotten, by id. The row is valid during the visit. */
-    bool (*list)(struct database *database,
-                 bool (*visit)(void *context, const struct replica_row *row), void *context);
-    /* Forgets those whose epoch has ended and that were seen last before. */
-    bool (*forget)(struct database *database, int64_t before_ms);
-    /* Says for all replicas that commits are missing; whether somebody has said so; takes it back.
-     */
-    bool (*hold)(struct database *database, const char *id, int64_t now_ms);
-    bool (*is_held)(struct database *database, bool *is_held);
-    bool (*release)(struct database *database);
-    /* A session that is stored lives at `id` from now on, unless it lives at a replica whose epoch
-     * goes on. ROW_FOUND: it was taken, and home->lost_replica says from whom. ROW_ABSENT: it was
-     * not, and home->replica says where it lives; NULL: nowhere. The caller frees the texts. */
-    enum row_result (*home_take)(struct database *database, const struct home_key *key,
-                                 const char *id, int64_t epoch, int64_t now_ms,
-                                 struct home_row *home);
-    /* The tasks of the session that a replica has claimed in this epoch and that are failed. */
-    bool (*home_lost_tasks)(struct database *database, const struct home_key *key,
-                            const struct home_row *home, struct id_list *list);
-    bool (*home_remove)(struct database *database, const struct home_key *key);
 };
 
 /* A column of a row that is copied to another database. */
@@ -400,8 +272,6 @@ struct store_backend {
     int64_t (*ahead_ms)(const struct database *database);
     /* A number that grows with each row that is written. */
     int64_t (*written)(const struct database *database);
-    /* A write for its own sake. */
-    bool (*probe)(struct database *database, int64_t now_ms);
     /* The bytes that limits.store_bytes counts, with those that this transaction has written. */
     bool (*used_bytes)(struct database *database, int64_t *bytes);
     /* Statements of statements.h, as row.h has them. A write may be queued: that it has failed is
@@ -426,12 +296,8 @@ struct store_backend {
     bool (*take_loss)(struct database *database);
 
     const struct task_rows *tasks;
-    const struct session_rows *sessions;
     const struct audit_rows *audit;
     const struct outbox_rows *outbox;
-    const struct reminder_rows *reminders;
-    const struct tally_rows *tally;
-    const struct replica_rows *replicas;
     const struct copy_rows *copy;
     const struct reading_rows *reading;
 };

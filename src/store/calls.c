@@ -136,7 +136,7 @@ void store_session_put(struct store *store, const struct store_session *session,
                        struct store_call call)
 {
     struct operation *operation = operation_create(&operation_session_put, call);
-    operation->session_value = session_copy(session);
+    operation->session_value = record_copy(&session_record, session);
     store_queue(store, operation);
 }
 
@@ -204,7 +204,7 @@ void store_sign_in_put(struct store *store, const struct store_sign_in *sign_in,
                        struct store_call call)
 {
     struct operation *operation = operation_create(&operation_sign_in_put, call);
-    operation->sign_in = sign_in_copy(sign_in);
+    operation->sign_in = record_copy(&sign_in_record, sign_in);
     store_queue(store, operation);
 }
 

@@ -4,6 +4,7 @@
 
 #include "operation.h"
 #include "pending.h"
+#include "replica_rows.h"
 #include "site_internal.h"
 #include "taskgate/core/clock.h"
 
@@ -186,7 +187,8 @@ static bool copy_table(struct copying *copying, size_t index)
 static bool add_reminder(void *context, const char *task_id, unsigned event, int64_t due_ms)
 {
     struct copying *copying = context;
-    copying->is_good = copying->to_backend->reminders->insert(copying->to, task_id, event, due_ms);
+    copying->is_good = rows_write(copying->to, STATEMENT_REMINDER_INSERT,
+                                  VALUES(TEXT(task_id), NUMBER(event), NUMBER(due_ms)));
     copying->copied->others++;
     return copying->is_good;
 }
@@ -195,12 +197,11 @@ static bool add_reminder(void *context, const char *task_id, unsigned event, int
 
 static bool give_home(struct copying *copying, const struct task *task)
 {
-    const struct replica_rows *rows = copying->to_backend->replicas;
     const struct home_key key = {task->source, task->session};
     struct home_row home = {.replica = NULL};
-    bool done = rows->keep(copying->to, task->id, COPIED_REPLICA, COPIED_EPOCH) &&
-                rows->home_take(copying->to, &key, COPIED_REPLICA, COPIED_EPOCH, clock_now_ms(),
-                                &home) != ROW_FAILED;
+    bool done = replica_rows_keep(copying->to, task->id, COPIED_REPLICA, COPIED_EPOCH) &&
+                replica_rows_home_take(copying->to, &key, COPIED_REPLICA, COPIED_EPOCH,
+                                       clock_now_ms(), &home) != ROW_FAILED;
     free(home.replica);
     free(home.lost_replica);
     return done;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "replica.h"
+#include "replica_rows.h"
 #include "taskgate/core/memory.h"
 
 struct asking {
@@ -33,13 +34,12 @@ static bool add_task(void *context, const struct feed_change *change)
 static bool run_after(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
-    const struct replica_rows *rows = batch->backend->replicas;
     struct asking asking = {.batch = batch, .reply = reply, .limit = operation->limit};
     reply->tasks = memory_alloc_array(operation->limit, sizeof(struct task *));
     reply->sequences = memory_alloc_array(operation->limit, sizeof *reply->sequences);
-    return rows->feed_end(batch->database, &reply->last_sequence) &&
-           rows->feed_read(batch->database, operation->sequence, operation->limit + 1, add_task,
-                           &asking) &&
+    return replica_rows_feed_end(batch->database, &reply->last_sequence) &&
+           replica_rows_feed_read(batch->database, operation->sequence, operation->limit + 1,
+                                  add_task, &asking) &&
            !asking.has_failed;
 }
 

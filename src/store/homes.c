@@ -6,6 +6,7 @@
 
 #include "operation.h"
 #include "replica.h"
+#include "replica_rows.h"
 #include "taskgate/core/memory.h"
 
 void home_destroy(struct store_home *home)
@@ -42,7 +43,10 @@ static bool find_lost(struct batch *batch, const struct home_key *key, const str
                       struct store_reply *reply)
 {
     struct id_list list = {.count = 0};
-    bool done = batch->backend->replicas->home_lost_tasks(batch->database, key, row, &list);
+    bool done = rows_ids(batch->database, STATEMENT_HOME_LOST_TASKS,
+                         VALUES(TEXT(key->source), TEXT(key->session_digest), NUMBER(TASK_FAILED),
+                                TEXT(row->lost_replica), NUMBER(row->lost_epoch)),
+                         &list);
     for (size_t i = 0; done && i < list.count; i++)
         done = add_lost(batch, reply, list.ids[i]);
     free(list.ids);
@@ -67,7 +71,7 @@ static bool look(void *context, const struct replica_row *row)
 static bool find_address(struct batch *batch, const char *id, char **address)
 {
     struct looking looking = {.id = id};
-    bool done = batch->backend->replicas->list(batch->database, look, &looking);
+    bool done = replica_rows_list(batch->database, look, &looking);
     *address = looking.address ? looking.address : memory_copy_text("");
     return done;
 }
@@ -77,8 +81,8 @@ static bool run_settle_session(struct batch *batch, struct operation *operation)
     const struct replica *self = batch->replica;
     const struct home_key key = {operation->source, operation->session};
     struct home_row row = {0};
-    enum row_result result = batch->backend->replicas->home_take(batch->database, &key, self->id,
-                                                                 self->epoch, batch->now_ms, &row);
+    enum row_result result =
+        replica_rows_home_take(batch->database, &key, self->id, self->epoch, batch->now_ms, &row);
     bool done = result != ROW_FAILED;
     if (done && !row.replica) {
         operation->reply.status = STORE_NOT_FOUND;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "replica_rows.h"
 #include "site_internal.h"
 #include "taskgate/store/store.h"
 
@@ -58,8 +59,8 @@ char *store_migration(const struct store_site *site, const char *grant_to, struc
 static bool accept(const struct store_backend *backend, struct database *database, bool *was_held,
                    struct error *error)
 {
-    if (!backend->begin(database, true) || !backend->replicas->is_held(database, was_held) ||
-        !backend->replicas->release(database))
+    if (!backend->begin(database, true) || !replica_rows_is_held(database, was_held) ||
+        !rows_write(database, STATEMENT_HOLD_DELETE, NO_VALUES))
         return backend->describe(database, "the database failed", error);
     return backend->commit(database, error) == COMMIT_DONE;
 }

@@ -69,8 +69,8 @@ void operation_clear_reply(struct operation *operation)
         task_unref(reply->tasks[i]);
     free(reply->tasks);
     free(reply->sequences);
-    session_destroy((struct store_session *)reply->session);
-    sign_in_destroy((struct store_sign_in *)reply->sign_in);
+    record_destroy(&session_record, (void *)reply->session);
+    record_destroy(&sign_in_record, (void *)reply->sign_in);
     free_audit(reply->audit, reply->audit_count);
     if (reply->audit_page) {
         free(reply->audit_page->rows);
@@ -123,8 +123,8 @@ void operation_destroy(struct operation *operation)
     free(operation->token_digest);
     free(operation->upstream_task);
     free(operation->heir);
-    session_destroy(operation->session_value);
-    sign_in_destroy(operation->sign_in);
+    record_destroy(&session_record, operation->session_value);
+    record_destroy(&sign_in_record, operation->sign_in);
     record_list_finish(&operation->definitions);
     free(operation->targets);
     free(operation->reason);
@@ -173,39 +173,6 @@ void batch_drop_events(struct batch *batch, size_t keep)
 {
     while (batch->event_count > keep)
         task_unref(batch->events[--batch->event_count].task);
-}
-
-static char *copy_or_empty(const char *text)
-{
-    return memory_copy_str(str_from(text));
-}
-
-struct store_session *session_copy(const struct store_session *session)
-{
-    struct store_session *copy = memory_alloc(sizeof *copy);
-    *copy = *session;
-    copy->source = copy_or_empty(session->source);
-    copy->id_digest = copy_or_empty(session->id_digest);
-    copy->version = copy_or_empty(session->version);
-    copy->client_name = copy_or_empty(session->client_name);
-    copy->client_version = copy_or_empty(session->client_version);
-    copy->client_capabilities = copy_or_empty(session->client_capabilities);
-    copy->owner = copy_or_empty(session->owner);
-    return copy;
-}
-
-void session_destroy(struct store_session *session)
-{
-    if (!session)
-        return;
-    free(session->source);
-    free(session->id_digest);
-    free(session->version);
-    free(session->client_name);
-    free(session->client_version);
-    free(session->client_capabilities);
-    free(session->owner);
-    free(session);
 }
 
 struct store_vote *vote_copy(const struct store_vote *vote)

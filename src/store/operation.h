@@ -142,7 +142,3 @@ void batch_drop_events(struct batch *batch, size_t keep);
 struct store_vote *vote_copy(const struct store_vote *vote);
 void home_destroy(struct store_home *home); /* NULL is allowed */
 void vote_destroy(struct store_vote *vote); /* NULL is allowed */
-struct store_session *session_copy(const struct store_session *session);
-void session_destroy(struct store_session *session);
-struct store_sign_in *sign_in_copy(const struct store_sign_in *sign_in);
-void sign_in_destroy(struct store_sign_in *sign_in); /* NULL is allowed */

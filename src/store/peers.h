@@ -1,7 +1,7 @@
 /* The other replicas, as the last heartbeat has found them. */
 #pragma once
 
-#include "backend.h"
+#include "replica_rows.h"
 #include "taskgate/store/replicas.h"
 
 /* The texts of the items are owned. */

@@ -1,6 +1,6 @@
 /*
  * The columns of tables that a structure has whole: COLUMN(kind, column), of the field of the same
- * name, but for the sequence, which is the first of each.
+ * name, but for the sequence, which is the first of most.
  */
 #pragma once
 
@@ -60,3 +60,23 @@
     COLUMN(NUMBER, at_ms)                                                                          \
     COLUMN(TEXT, text)                                                                             \
     COLUMN(TEXT, accepted_text)
+
+#define SESSION_COLUMNS(COLUMN)                                                                    \
+    COLUMN(TEXT, source)                                                                           \
+    COLUMN(TEXT, id_digest)                                                                        \
+    COLUMN(TEXT, version)                                                                          \
+    COLUMN(TEXT, client_name)                                                                      \
+    COLUMN(TEXT, client_version)                                                                   \
+    COLUMN(TEXT, client_capabilities)                                                              \
+    COLUMN(FLAG, upstream_tasks)                                                                   \
+    COLUMN(FLAG, upstream_sse)                                                                     \
+    COLUMN(NUMBER, seen_ms)                                                                        \
+    COLUMN(TEXT, owner)
+
+#define SIGN_IN_COLUMNS(COLUMN)                                                                    \
+    COLUMN(TEXT, digest)                                                                           \
+    COLUMN(TEXT, person)                                                                           \
+    COLUMN(TEXT, issuer)                                                                           \
+    COLUMN(TEXT, claims)                                                                           \
+    COLUMN(NUMBER, created_ms)                                                                     \
+    COLUMN(NUMBER, until_ms)

@@ -10,7 +10,8 @@ static bool note(struct batch *batch, const struct task *task, unsigned event, i
     int64_t due_ms = task->created_ms + after_ms;
     if (due_ms < batch->sweep_again_ms)
         batch->sweep_again_ms = due_ms;
-    return batch->backend->reminders->insert(batch->database, task->id, event, due_ms);
+    return rows_write(batch->database, STATEMENT_REMINDER_INSERT,
+                      VALUES(TEXT(task->id), NUMBER(event), NUMBER(due_ms)));
 }
 
 bool reminders_note_created(struct batch *batch, const struct task *task)

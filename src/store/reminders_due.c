@@ -37,14 +37,16 @@ static bool send(struct batch *batch, const char *id, size_t kind)
     if (result == ROW_FOUND && task->state == TASK_PENDING)
         done = tell(batch, task, kind);
     task_unref(task);
-    return batch->backend->reminders->remove(batch->database, id, kinds[kind].event) && done;
+    return rows_write(batch->database, STATEMENT_REMINDER_DELETE,
+                      VALUES(TEXT(id), NUMBER(kinds[kind].event))) &&
+           done;
 }
 
 static bool plan(struct batch *batch, size_t kind)
 {
     int64_t due_ms = INT64_MAX;
-    bool read = batch->backend->reminders->next_due(batch->database, kinds[kind].event,
-                                                    batch->now_ms, &due_ms);
+    bool read = rows_number(batch->database, STATEMENT_REMINDER_NEXT,
+                            VALUES(NUMBER(kinds[kind].event), NUMBER(batch->now_ms)), &due_ms);
     sweep_no_later_than(batch, due_ms);
     return read;
 }
@@ -52,8 +54,9 @@ static bool plan(struct batch *batch, size_t kind)
 static bool send_kind(struct batch *batch, size_t limit, size_t kind)
 {
     struct id_list list = {.count = 0};
-    bool done = batch->backend->reminders->find_due(batch->database, kinds[kind].event,
-                                                    batch->now_ms, limit, &list);
+    bool done = rows_ids(
+        batch->database, STATEMENT_REMINDER_DUE,
+        VALUES(NUMBER(kinds[kind].event), NUMBER(batch->now_ms), NUMBER((int64_t)limit)), &list);
     for (size_t i = 0; done && i < list.count; i++)
         done = send(batch, list.ids[i], kind);
     if (list.count == limit)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "replica_rows.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/blocks.h"
@@ -62,8 +63,8 @@ bool replica_claim(struct batch *batch, const struct task *task)
         return false;
     if (batch->backend->is_shared)
         keep_claim(&self->claims, task);
-    return batch->backend->replicas->claim(batch->database, task, self->id, self->epoch) ==
-           ROW_FOUND;
+    return rows_change(batch->database, STATEMENT_CLAIM_PUT,
+                       VALUES(TEXT(task->id), TEXT(self->id), NUMBER(self->epoch))) == ROW_FOUND;
 }
 
 struct keeper replica_keeper(const struct batch *batch)
@@ -71,17 +72,27 @@ struct keeper replica_keeper(const struct batch *batch)
     return (struct keeper){batch->replica->id, batch->replica->epoch};
 }
 
+struct claiming {
+    const struct replica *self;
+    bool is_own; /* the last claim, or there is none */
+};
+
+static bool look_at_claim(void *context, const struct value *row)
+{
+    struct claiming *claiming = context;
+    claiming->is_own = row[1].number == claiming->self->epoch &&
+                       str_equal(row[0].text, str_from(claiming->self->id));
+    return false;
+}
+
 bool replica_is_late(struct batch *batch, const struct task *task, size_t claim, bool *is_late)
 {
     const struct replica *self = batch->replica;
-    char *claimed_by = NULL;
-    int64_t epoch = 0;
-    enum row_result result =
-        batch->backend->replicas->claim_of(batch->database, task, &claimed_by, &epoch);
-    *is_late = claim != task_claim(task) ||
-               (result == ROW_FOUND && (epoch != self->epoch || strcmp(claimed_by, self->id) != 0));
-    free(claimed_by);
-    return result != ROW_FAILED;
+    struct claiming claiming = {self, true};
+    bool done = rows_read(batch->database, STATEMENT_CLAIM_GET, VALUES(TEXT(task->id)),
+                          look_at_claim, &claiming);
+    *is_late = claim != task_claim(task) || !claiming.is_own;
+    return done;
 }
 
 /* ---- leases ---- */
@@ -199,7 +210,7 @@ static bool lose(struct batch *batch)
     batch->told_read = self->told.count; /* the feed does not have them any more */
     batch->seen = (struct feed_place){.at_ms = batch->now_ms};
     tell_of_gap(batch);
-    return batch->backend->replicas->feed_end(batch->database, &batch->seen.sequence);
+    return replica_rows_feed_end(batch->database, &batch->seen.sequence);
 }
 
 bool replica_catch_up(struct batch *batch)
@@ -210,8 +221,7 @@ bool replica_catch_up(struct batch *batch)
     /* With what was read last, to see that it is still there. */
     int64_t after = reading.place.sequence > 0 ? reading.place.sequence - 1 : 0;
     reading.is_there = reading.place.sequence == 0;
-    if (!batch->backend->replicas->feed_read(batch->database, after, FEED_LIMIT, add_change,
-                                             &reading) ||
+    if (!replica_rows_feed_read(batch->database, after, FEED_LIMIT, add_change, &reading) ||
         reading.has_failed)
         return false;
     bool may_be_purged =
@@ -240,7 +250,7 @@ bool replica_tell(struct batch *batch, size_t first)
             .replica = str_from(batch->replica->id),
             .created = event->created,
         };
-        done = batch->backend->replicas->feed_add(batch->database, &change, batch->now_ms);
+        done = replica_rows_feed_add(batch->database, &change, batch->now_ms);
     }
     return done;
 }
@@ -253,7 +263,7 @@ bool replica_tell_changed(struct batch *batch, size_t first)
             .task_id = str_from(batch->changed.ids[i]),
             .replica = str_from(batch->replica->id),
         };
-        done = batch->backend->replicas->feed_add(batch->database, &change, batch->now_ms);
+        done = replica_rows_feed_add(batch->database, &change, batch->now_ms);
     }
     return done;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "replica.h"
+#include "replica_rows.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 
@@ -39,7 +40,7 @@ bool replica_end_unknown(struct batch *batch, const char *id)
 static bool end_lost(struct batch *batch)
 {
     struct id_list list = {.count = 0};
-    bool done = batch->backend->replicas->find_lost(batch->database, &list);
+    bool done = rows_ids(batch->database, STATEMENT_CLAIM_LOST, NO_VALUES, &list);
     for (size_t i = 0; done && i < list.count; i++)
         done = replica_end_unknown(batch, list.ids[i]);
     if (done && list.count > 0)
@@ -99,7 +100,7 @@ static bool is_alone(struct batch *batch)
     struct replica *self = batch->replica;
     struct finding finding = {.id = self->id};
     struct rival *rival = &self->rival;
-    if (!batch->backend->replicas->list(batch->database, find_own, &finding))
+    if (!replica_rows_list(batch->database, find_own, &finding))
         return false;
     const struct rival *found = &finding.found;
     if (found->alive_ms == 0 || found->epoch == self->last_epoch ||
@@ -127,25 +128,25 @@ static bool is_alone(struct batch *batch)
 bool replica_join(struct batch *batch)
 {
     struct replica *self = batch->replica;
-    const struct replica_rows *rows = batch->backend->replicas;
     bool is_shared = batch->backend->is_shared;
     if (self->yields)
         return refuse_to_join(batch, "another living replica has the name %s");
     if (is_shared && !is_alone(batch))
         return false;
     self->watching_since_ms = batch->now_ms;
-    if (!rows->join(batch->database, self->id, batch->now_ms, &self->epoch))
+    if (!rows_number(batch->database, STATEMENT_REPLICA_JOIN,
+                     VALUES(TEXT(self->id), NUMBER(batch->now_ms)), &self->epoch))
         return false;
     batch->has_joined = true;
     self->last_epoch = self->epoch;
     self->rival = (struct rival){.epoch = 0};
     if (batch->seen.sequence == 0) {
         batch->seen.at_ms = batch->now_ms;
-        if (!rows->feed_end(batch->database, &batch->seen.sequence))
+        if (!replica_rows_feed_end(batch->database, &batch->seen.sequence))
             return false;
     }
-    return rows->is_held(batch->database, &self->is_held) &&
-           (is_shared || rows->fence(batch->database, self->id, INT64_MAX, INT64_MAX)) &&
+    return replica_rows_is_held(batch->database, &self->is_held) &&
+           (is_shared || replica_rows_fence(batch->database, self->id, INT64_MAX, INT64_MAX)) &&
            end_lost(batch);
 }
 
@@ -160,13 +161,14 @@ static bool take_leases(struct batch *batch)
 {
     struct replica *self = batch->replica;
     for (size_t i = 0; i < LEASE_COUNT; i++) {
-        const struct lease_wish wish = {lease_names[i], self->id, self->epoch,
-                                        batch->now_ms + REPLICA_LEASE_MS};
+        int64_t until_ms = batch->now_ms + REPLICA_LEASE_MS;
         enum row_result result =
-            batch->backend->replicas->lease(batch->database, &wish, batch->now_ms);
+            rows_change(batch->database, STATEMENT_LEASE_TAKE,
+                        VALUES(TEXT(lease_names[i]), TEXT(self->id), NUMBER(self->epoch),
+                               NUMBER(until_ms), NUMBER(batch->now_ms)));
         if (result == ROW_FAILED)
             return false;
-        self->lease_until_ms[i] = result == ROW_FOUND ? wish.until_ms : 0;
+        self->lease_until_ms[i] = result == ROW_FOUND ? until_ms : 0;
     }
     return true;
 }
@@ -175,7 +177,7 @@ static bool beat(struct batch *batch)
 {
     struct replica *self = batch->replica;
     enum row_result alive =
-        batch->backend->replicas->beat(batch->database, self->id, self->epoch, batch->now_ms);
+        replica_rows_beat(batch->database, self->id, self->epoch, batch->now_ms);
     if (alive != ROW_ABSENT)
         return alive == ROW_FOUND;
     log_warn("This replica was taken for dead; it goes on in a new epoch",
@@ -188,12 +190,12 @@ static bool beat(struct batch *batch)
 static bool look_for_hold(struct batch *batch)
 {
     struct replica *self = batch->replica;
-    const struct replica_rows *rows = batch->backend->replicas;
     bool was_held = self->is_held;
-    if (self->has_lost && (!rows->hold(batch->database, self->id, batch->now_ms) ||
+    if (self->has_lost && (!rows_write(batch->database, STATEMENT_HOLD_PUT,
+                                       VALUES(TEXT(self->id), NUMBER(batch->now_ms))) ||
                            !replica_end_forgotten_claims(batch)))
         return false;
-    if (!rows->is_held(batch->database, &self->is_held))
+    if (!replica_rows_is_held(batch->database, &self->is_held))
         return false;
     self->has_lost = false;
     if (was_held && !self->is_held)
@@ -231,10 +233,10 @@ static bool add_peer(void *context, const struct replica_row *row)
 static bool look_at_peers(struct batch *batch)
 {
     const struct replica *self = batch->replica;
-    const struct replica_rows *rows = batch->backend->replicas;
     batch->has_peers = true;
-    return rows->announce(batch->database, self->id, batch->address ? batch->address : "") &&
-           rows->list(batch->database, add_peer, &(struct looking){batch});
+    return rows_write(batch->database, STATEMENT_REPLICA_ANNOUNCE,
+                      VALUES(TEXT(self->id), TEXT(batch->address))) &&
+           replica_rows_list(batch->database, add_peer, &(struct looking){batch});
 }
 
 /* The times of the others are of a clock that was ahead: each gets its time to beat anew. */
@@ -256,9 +258,8 @@ static bool fence_silent(struct batch *batch)
     const struct replica *self = batch->replica;
     if (batch->now_ms - self->watching_since_ms < REPLICA_SILENCE_MS)
         return true;
-    return batch->backend->replicas->fence(batch->database, self->id,
-                                           batch->now_ms - REPLICA_SILENCE_MS,
-                                           batch->now_ms + REPLICA_SILENCE_MS);
+    return replica_rows_fence(batch->database, self->id, batch->now_ms - REPLICA_SILENCE_MS,
+                              batch->now_ms + REPLICA_SILENCE_MS);
 }
 
 static bool run_heartbeat(struct batch *batch, struct operation *operation)
@@ -267,7 +268,8 @@ static bool run_heartbeat(struct batch *batch, struct operation *operation)
     watch(batch);
     return beat(batch) && fence_silent(batch) && end_lost(batch) && take_leases(batch) &&
            look_for_hold(batch) && look_at_peers(batch) &&
-           batch->backend->replicas->forget(batch->database, batch->now_ms - GONE_RETENTION_MS);
+           rows_write(batch->database, STATEMENT_REPLICA_FORGET,
+                      VALUES(NUMBER(batch->now_ms - GONE_RETENTION_MS)));
 }
 
 /* Nothing but what begins every transaction: to hear of the others. */
@@ -281,7 +283,7 @@ static bool run_leave(struct batch *batch, struct operation *operation)
 {
     (void)operation;
     const struct replica *self = batch->replica;
-    return batch->backend->replicas->beat(batch->database, self->id, self->epoch, 0) != ROW_FAILED;
+    return replica_rows_beat(batch->database, self->id, self->epoch, 0) != ROW_FAILED;
 }
 
 const struct operation_kind operation_join = {"join", true, run_join};

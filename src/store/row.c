@@ -37,8 +37,21 @@ const struct record definition_list_record = {"definition_list", sizeof(STRUCTUR
                                               definition_columns, COUNT_OF(definition_columns) - 2};
 #undef STRUCTURE
 
-static const struct record *const records[] = {&grant_record, &block_record, &definition_record,
-                                               &definition_list_record, NULL};
+#define STRUCTURE struct store_session
+static const struct column session_columns[] = {SESSION_COLUMNS(COLUMN_OF)};
+const struct record session_record = {"session", sizeof(STRUCTURE), false, session_columns,
+                                      COUNT_OF(session_columns)};
+#undef STRUCTURE
+
+#define STRUCTURE struct store_sign_in
+static const struct column sign_in_columns[] = {SIGN_IN_COLUMNS(COLUMN_OF)};
+const struct record sign_in_record = {"sign_in", sizeof(STRUCTURE), false, sign_in_columns,
+                                      COUNT_OF(sign_in_columns)};
+#undef STRUCTURE
+
+static const struct record *const records[] = {
+    &session_record,    &sign_in_record,         &grant_record, &block_record,
+    &definition_record, &definition_list_record, NULL};
 
 const struct record *record_of(struct str table)
 {
@@ -99,6 +112,25 @@ size_t record_write(const struct record *record, const void *from, struct value 
     for (size_t i = 0; i < record->count; i++)
         values[i] = value_of(&record->columns[i], field_at(&record->columns[i], from));
     return record->count;
+}
+
+void *record_copy(const struct record *record, const void *from)
+{
+    void *copy = memory_alloc(record->bytes);
+    memcpy(copy, from, record->bytes);
+    for (size_t i = 0; i < record->count; i++) {
+        const struct column *column = &record->columns[i];
+        const struct value value = value_of(column, field_at(column, from));
+        read_column(column, &value, field_at(column, copy));
+    }
+    return copy;
+}
+
+void record_destroy(const struct record *record, void *structure)
+{
+    if (structure)
+        record_finish(record, structure);
+    free(structure);
 }
 
 void record_finish(const struct record *record, void *structure)
@@ -206,6 +238,49 @@ bool rows_ids(struct database *database, enum statement which, const struct valu
               size_t count, struct id_list *list)
 {
     return rows_read(database, which, values, count, add_id, list);
+}
+
+struct finding {
+    const struct record *record;
+    void *into;
+    bool is_there;
+};
+
+static bool take_record(void *context, const struct value *row)
+{
+    struct finding *finding = context;
+    if (finding->record)
+        record_read(finding->record, row, finding->into);
+    finding->is_there = true;
+    return false;
+}
+
+enum row_result rows_find(struct database *database, enum statement which,
+                          const struct value *values, size_t count, const struct record *record,
+                          void *into)
+{
+    struct finding finding = {record, into, false};
+    if (!rows_read(database, which, values, count, take_record, &finding))
+        return ROW_FAILED;
+    return finding.is_there ? ROW_FOUND : ROW_ABSENT;
+}
+
+enum row_result rows_find_new(struct database *database, enum statement which,
+                              const struct value *values, size_t count, const struct record *record,
+                              void **found)
+{
+    void *into = memory_alloc(record->bytes);
+    enum row_result result = rows_find(database, which, values, count, record, into);
+    *found = result == ROW_FOUND ? into : NULL;
+    if (result != ROW_FOUND)
+        free(into);
+    return result;
+}
+
+enum row_result rows_exist(struct database *database, enum statement which,
+                           const struct value *values, size_t count)
+{
+    return rows_find(database, which, values, count, NULL, NULL);
 }
 
 struct number {

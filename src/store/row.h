@@ -61,7 +61,8 @@ struct record {
     size_t count;
 };
 
-extern const struct record grant_record, block_record, definition_record;
+extern const struct record grant_record, block_record, definition_record, session_record,
+    sign_in_record;
 /* Without its texts. */
 extern const struct record definition_list_record;
 /* The record of a table, as statements name it. NULL: there is none. */
@@ -70,6 +71,10 @@ const struct record *record_of(struct str table);
 void record_read(const struct record *record, const struct value *row, void *into);
 /* The values of all columns but the sequence. Returns their number. */
 size_t record_write(const struct record *record, const void *from, struct value *values);
+/* A copy of its own, in which no text is NULL. The caller frees it with record_destroy(). */
+void *record_copy(const struct record *record, const void *from);
+/* NULL is allowed. */
+void record_destroy(const struct record *record, void *structure);
 /* Frees the texts, and empties it. */
 void record_finish(const struct record *record, void *structure);
 
@@ -123,6 +128,17 @@ bool rows_list(struct database *database, enum statement which, const struct val
                size_t count, struct record_list *list);
 bool rows_ids(struct database *database, enum statement which, const struct value *values,
               size_t count, struct id_list *list);
+/* Reads the first row. ROW_ABSENT: there is none. */
+enum row_result rows_find(struct database *database, enum statement which,
+                          const struct value *values, size_t count, const struct record *record,
+                          void *into);
+/* The same with a structure of its own, which the caller frees with record_destroy(). */
+enum row_result rows_find_new(struct database *database, enum statement which,
+                              const struct value *values, size_t count, const struct record *record,
+                              void **found);
+/* Whether there is a row. */
+enum row_result rows_exist(struct database *database, enum statement which,
+                           const struct value *values, size_t count);
 /* The number in the first column of the first row; INT64_MAX where it is NULL. false also where
  * there is no row. */
 bool rows_number(struct database *database, enum statement which, const struct value *values,

@@ -3,13 +3,14 @@
 
 #include "operation.h"
 #include "replica.h"
+#include "replica_rows.h"
 #include "taskgate/core/memory.h"
 
 /* The bounds of what strangers can leave here: those seen last stay. Nobody has to be known for a
  * session, and one client may open them without end. */
 #define KEPT STORE_SESSIONS_MAX
 #define KEPT_OF_OWNER (KEPT / 4)
-#define PAIRS_KEPT (4 * (size_t)KEPT)
+#define PAIRS_KEPT (INT64_C(4) * KEPT)
 /* All are counted now and then alone, since that reads as many places of an index as are kept. */
 #define LOOK_EVERY 64
 
@@ -20,8 +21,8 @@ static bool give_home(struct batch *batch, const struct store_session *session)
     const struct home_key key = {session->source, session->id_digest};
     struct home_row home = {0};
     bool done = !batch->backend->is_shared ||
-                batch->backend->replicas->home_take(batch->database, &key, self->id, self->epoch,
-                                                    batch->now_ms, &home) != ROW_FAILED;
+                replica_rows_home_take(batch->database, &key, self->id, self->epoch, batch->now_ms,
+                                       &home) != ROW_FAILED;
     free(home.replica);
     free(home.lost_replica);
     return done;
@@ -29,11 +30,14 @@ static bool give_home(struct batch *batch, const struct store_session *session)
 
 static bool run_put(struct batch *batch, struct operation *operation)
 {
-    const struct session_rows *sessions = batch->backend->sessions;
+    const struct store_session *session = operation->session_value;
     bool looks = batch->replica->sessions_put++ % LOOK_EVERY == 0;
-    return sessions->put(batch->database, operation->session_value, KEPT_OF_OWNER) &&
-           (!looks || sessions->keep_latest(batch->database, KEPT)) &&
-           give_home(batch, operation->session_value);
+    return rows_insert(batch->database, STATEMENT_SESSION_PUT, &session_record, session) &&
+           rows_write(batch->database, STATEMENT_SESSION_DROP_OF_OWNER,
+                      VALUES(TEXT(session->owner), NUMBER(KEPT_OF_OWNER))) &&
+           (!looks ||
+            rows_write(batch->database, STATEMENT_SESSION_DROP_OLDEST, VALUES(NUMBER(KEPT)))) &&
+           give_home(batch, session);
 }
 
 /* Answers for a row that may be there. */
@@ -46,36 +50,42 @@ static bool answer(struct operation *operation, enum row_result result)
 
 static bool run_get(struct batch *batch, struct operation *operation)
 {
-    struct store_session *session = NULL;
-    enum row_result result = batch->backend->sessions->get(batch->database, operation->source,
-                                                           operation->session, &session);
+    void *session;
+    enum row_result result = rows_find_new(
+        batch->database, STATEMENT_SESSION_GET,
+        VALUES(TEXT(operation->source), TEXT(operation->session)), &session_record, &session);
     operation->reply.session = session;
     return answer(operation, result);
 }
 
 static bool run_delete(struct batch *batch, struct operation *operation)
 {
-    const struct home_key key = {operation->source, operation->session};
-    return batch->backend->sessions->remove(batch->database, operation->source,
-                                            operation->session) &&
-           (!batch->backend->is_shared ||
-            batch->backend->replicas->home_remove(batch->database, &key));
+    struct database *database = batch->database;
+    const struct value session[] = {TEXT(operation->source), TEXT(operation->session)};
+    /* A session that has ended proves nothing about its tokens any more. */
+    return rows_write(database, STATEMENT_SESSION_DELETE, session, 2) &&
+           rows_write(database, STATEMENT_PAIR_DELETE, session, 2) &&
+           (!batch->backend->is_shared || rows_write(database, STATEMENT_HOME_DELETE, session, 2));
 }
 
 static bool run_pair_put(struct batch *batch, struct operation *operation)
 {
-    const struct session_rows *sessions = batch->backend->sessions;
     bool looks = batch->replica->pairs_put++ % LOOK_EVERY == 0;
-    return sessions->pair_put(batch->database, operation->source, operation->session,
-                              operation->token_digest, operation->time_ms) &&
-           (!looks || sessions->pairs_keep_latest(batch->database, PAIRS_KEPT));
+    return rows_write(batch->database, STATEMENT_PAIR_PUT,
+                      VALUES(TEXT(operation->source), TEXT(operation->session),
+                             TEXT(operation->token_digest), NUMBER(operation->time_ms))) &&
+           rows_write(batch->database, STATEMENT_SESSION_SEEN,
+                      VALUES(TEXT(operation->source), TEXT(operation->session),
+                             NUMBER(operation->time_ms))) &&
+           (!looks ||
+            rows_write(batch->database, STATEMENT_PAIR_DROP_OLDEST, VALUES(NUMBER(PAIRS_KEPT))));
 }
 
 static bool run_pair_get(struct batch *batch, struct operation *operation)
 {
-    return answer(operation,
-                  batch->backend->sessions->pair_get(batch->database, operation->source,
-                                                     operation->session, operation->token_digest));
+    return answer(operation, rows_exist(batch->database, STATEMENT_PAIR_GET,
+                                        VALUES(TEXT(operation->source), TEXT(operation->session),
+                                               TEXT(operation->token_digest))));
 }
 
 const struct operation_kind operation_session_put = {"session put", true, run_put};

@@ -9,32 +9,16 @@
 /* Only the provider of admin.oidc leads to a session. */
 #define VIA_PROVIDER "oidc"
 
-struct store_sign_in *sign_in_copy(const struct store_sign_in *sign_in)
+static bool put(struct batch *batch, const struct store_sign_in *sign_in)
 {
-    struct store_sign_in *copy = memory_alloc(sizeof *copy);
-    *copy = *sign_in;
-    copy->digest = memory_copy_text(sign_in->digest);
-    copy->person = memory_copy_text(sign_in->person);
-    copy->issuer = memory_copy_text(sign_in->issuer);
-    copy->claims = memory_copy_text(sign_in->claims);
-    return copy;
-}
-
-void sign_in_destroy(struct store_sign_in *sign_in)
-{
-    if (!sign_in)
-        return;
-    free(sign_in->digest);
-    free(sign_in->person);
-    free(sign_in->issuer);
-    free(sign_in->claims);
-    free(sign_in);
+    return rows_insert(batch->database, STATEMENT_SIGN_IN_PUT, &sign_in_record, sign_in) &&
+           rows_write(batch->database, STATEMENT_SIGN_IN_DROP_OLDEST, VALUES(NUMBER(KEPT)));
 }
 
 static bool run_put(struct batch *batch, struct operation *operation)
 {
     const struct store_sign_in *sign_in = operation->sign_in;
-    return batch->backend->sessions->sign_in_put(batch->database, sign_in, KEPT) &&
+    return put(batch, sign_in) &&
            audit_append_note(batch, &(struct store_audit_note){.event = "sign_in",
                                                                .person = sign_in->person,
                                                                .via = VIA_PROVIDER});
@@ -42,9 +26,10 @@ static bool run_put(struct batch *batch, struct operation *operation)
 
 static bool run_get(struct batch *batch, struct operation *operation)
 {
-    struct store_sign_in *sign_in = NULL;
-    enum row_result result = batch->backend->sessions->sign_in_get(batch->database, operation->id,
-                                                                   batch->now_ms, &sign_in);
+    void *sign_in;
+    enum row_result result = rows_find_new(batch->database, STATEMENT_SIGN_IN_GET,
+                                           VALUES(TEXT(operation->id), NUMBER(batch->now_ms)),
+                                           &sign_in_record, &sign_in);
     operation->reply.sign_in = sign_in;
     if (result == ROW_ABSENT)
         operation->reply.status = STORE_NOT_FOUND;
@@ -68,7 +53,7 @@ static bool run_delete(struct batch *batch, struct operation *operation)
     operation->reply.status = STORE_OK;
     if (ended && !note_end(batch, ended->person))
         return false;
-    return batch->backend->sessions->sign_in_remove(batch->database, operation->id);
+    return rows_write(batch->database, STATEMENT_SIGN_IN_DELETE, VALUES(TEXT(operation->id)));
 }
 
 static bool run_note_once(struct batch *batch, struct operation *operation)
@@ -85,7 +70,7 @@ static bool run_note_once(struct batch *batch, struct operation *operation)
         return false;
     bool is_first = operation->reply.status == STORE_NOT_FOUND;
     operation->reply.status = is_first ? STORE_OK : STORE_CONFLICT;
-    return !is_first || batch->backend->sessions->sign_in_put(batch->database, &nobodys, KEPT);
+    return !is_first || put(batch, &nobodys);
 }
 
 const struct operation_kind operation_sign_in_put = {"sign-in put", true, run_put};

@@ -111,4 +111,152 @@ STATEMENT(DEFINITION_PAGE_WATCHED,
     " AND is_changed >= ?4 AND (?5 = 0 OR flags <> 0) AND (?7 = '' OR name = ?7)"
     " ORDER BY sequence LIMIT ?6")
 STATEMENT(DEFINITION_COUNT, "SELECT count(*) FROM {definition} WHERE source = ?1")
+/* A write for its own sake: whether a database that has failed works again. */
+STATEMENT(PROBE,
+    "INSERT INTO {probe} (id, at_ms) VALUES (1, ?1)"
+    " ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms")
+STATEMENT(SESSION_PUT,
+    "INSERT INTO {session.new} ON CONFLICT (source, id_digest) DO UPDATE SET"
+    " version = excluded.version, client_name = excluded.client_name,"
+    " client_version = excluded.client_version,"
+    " client_capabilities = excluded.client_capabilities,"
+    " upstream_tasks = excluded.upstream_tasks, upstream_sse = excluded.upstream_sse,"
+    " seen_ms = excluded.seen_ms, owner = excluded.owner")
+STATEMENT(SESSION_SEEN,
+    "UPDATE {session} SET seen_ms = ?3 WHERE source = ?1 AND id_digest = ?2 AND seen_ms < ?3")
+/* Those after the latest ?2 (?1) ones, of which some go at a time. */
+STATEMENT(SESSION_DROP_OF_OWNER,
+    "{with homes}DELETE FROM {session} WHERE {rows} FROM {session} WHERE owner = ?1"
+    " ORDER BY seen_ms DESC LIMIT 500 OFFSET ?2{end}{their homes}")
+STATEMENT(SESSION_DROP_OLDEST,
+    "{with homes}DELETE FROM {session} WHERE {rows} FROM {session}"
+    " ORDER BY seen_ms DESC LIMIT 500 OFFSET ?1{end}{their homes}")
+STATEMENT(SESSION_GET, "SELECT {session.*} FROM {session} WHERE source = ?1 AND id_digest = ?2")
+STATEMENT(SESSION_DELETE, "DELETE FROM {session} WHERE source = ?1 AND id_digest = ?2")
+STATEMENT(PAIR_PUT,
+    "INSERT INTO {pair} AS known (source, session_digest, token_digest, accepted_ms)"
+    " VALUES (?1, ?2, ?3, ?4) ON CONFLICT (source, session_digest, token_digest)"
+    " DO UPDATE SET accepted_ms = {greatest}(known.accepted_ms, excluded.accepted_ms)")
+STATEMENT(PAIR_GET,
+    "SELECT 1 FROM {pair} WHERE source = ?1 AND session_digest = ?2 AND token_digest = ?3")
+STATEMENT(PAIR_DELETE, "DELETE FROM {pair} WHERE source = ?1 AND session_digest = ?2")
+STATEMENT(PAIR_DROP_OLDEST,
+    "DELETE FROM {pair} WHERE {rows} FROM {pair} ORDER BY accepted_ms DESC LIMIT 500 OFFSET ?1{end}")
+STATEMENT(SIGN_IN_PUT, "INSERT INTO {sign_in.new}")
+/* Numbers may have gaps: rows are counted. */
+STATEMENT(SIGN_IN_DROP_OLDEST,
+    "DELETE FROM {sign_in} WHERE sequence <= (SELECT sequence FROM {sign_in}"
+    " ORDER BY sequence DESC LIMIT 1 OFFSET ?1)")
+STATEMENT(SIGN_IN_GET, "SELECT {sign_in.*} FROM {sign_in} WHERE digest = ?1 AND until_ms > ?2")
+STATEMENT(SIGN_IN_DELETE, "DELETE FROM {sign_in} WHERE digest = ?1")
+STATEMENT(REPLICA_JOIN,
+    "INSERT INTO {replica} AS known (id, epoch, alive_ms, seen_ms) VALUES (?1, 1, ?2, ?2)"
+    " ON CONFLICT (id) DO UPDATE SET epoch = known.epoch + 1, alive_ms = excluded.alive_ms,"
+    " seen_ms = excluded.seen_ms RETURNING epoch")
+STATEMENT(REPLICA_BEAT,
+    "UPDATE {replica} SET alive_ms = ?3, seen_ms = {greatest}(seen_ms, ?3)"
+    " WHERE id = ?1 AND epoch = ?2")
+STATEMENT(REPLICA_FENCE,
+    "UPDATE {replica} SET epoch = epoch + 1, alive_ms = 0"
+    " WHERE id <> ?1 AND alive_ms > 0 AND (alive_ms < ?2 OR alive_ms > ?3)")
+/* The task is executed by this replica. No row changes where its epoch is over. */
+STATEMENT(CLAIM_PUT,
+    "INSERT INTO {task_claim} (task, replica, epoch) SELECT sequence, ?2, ?3 FROM {task}"
+    " WHERE id = ?1"
+    " AND EXISTS (SELECT 1 FROM {replica} AS self WHERE self.id = ?2 AND self.epoch = ?3)"
+    " ON CONFLICT (task) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch")
+/* Never in the place of a claim in an epoch that goes on. */
+STATEMENT(CLAIM_KEEP,
+    "INSERT INTO {task_claim} AS held (task, replica, epoch)"
+    " SELECT sequence, ?2, ?3 FROM {task} WHERE id = ?1"
+    " ON CONFLICT (task) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch"
+    " WHERE NOT EXISTS (SELECT 1 FROM {replica} AS r"
+    " WHERE r.id = held.replica AND r.epoch = held.epoch AND r.alive_ms > 0)")
+STATEMENT(CLAIM_GET,
+    "SELECT claim.replica, claim.epoch FROM {task_claim} AS claim"
+    " JOIN {task} AS task ON task.sequence = claim.task WHERE task.id = ?1")
+STATEMENT(TASK_HOME,
+    "SELECT claim.replica, coalesce(replica.address, ''), claim.epoch, task.state,"
+    " CASE WHEN replica.alive_ms > 0 AND replica.epoch = claim.epoch THEN 0 ELSE 1 END"
+    " FROM {task} AS task JOIN {task_claim} AS claim ON claim.task = task.sequence"
+    " LEFT JOIN {replica} AS replica ON replica.id = claim.replica WHERE task.id = ?1")
+/* The executing tasks that no replica holds in an epoch that goes on. */
+STATEMENT(CLAIM_LOST,
+    "SELECT id FROM {task} AS task WHERE state = 2 AND NOT EXISTS (SELECT 1"
+    " FROM {task_claim} AS claim JOIN {replica} AS replica"
+    " ON replica.id = claim.replica AND replica.epoch = claim.epoch"
+    " WHERE claim.task = task.sequence AND replica.alive_ms > 0) ORDER BY sequence")
+/* Takes or prolongs a lease. No row changes where another replica holds it. One that lies further
+ * ahead than twice its length was written with a clock that was ahead. */
+STATEMENT(LEASE_TAKE,
+    "INSERT INTO {lease} AS lease (name, replica, epoch, until_ms) VALUES (?1, ?2, ?3, ?4)"
+    " ON CONFLICT (name) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch,"
+    " until_ms = excluded.until_ms WHERE lease.until_ms <= ?5 OR lease.replica = excluded.replica"
+    " OR lease.until_ms > 2 * excluded.until_ms - ?5")
+STATEMENT(FEED_ADD,
+    "INSERT INTO {feed} (task_id, replica, created, at_ms) VALUES (?1, ?2, ?3, ?4)")
+STATEMENT(FEED_END, "SELECT coalesce(max(sequence), 0) FROM {feed}")
+STATEMENT(FEED_READ,
+    "SELECT sequence, task_id, replica, created FROM {feed} WHERE sequence > ?1"
+    " ORDER BY sequence LIMIT ?2")
+/* Publishes the replica's address for the others; "": it has none. It stays over its epochs. */
+STATEMENT(REPLICA_ANNOUNCE, "UPDATE {replica} SET address = ?2 WHERE id = ?1")
+STATEMENT(REPLICA_LIST, "SELECT id, address, epoch, alive_ms, seen_ms FROM {replica} ORDER BY id")
+/* Those whose epoch has ended and that were seen last before. */
+STATEMENT(REPLICA_FORGET, "DELETE FROM {replica} WHERE alive_ms = 0 AND seen_ms < ?1")
+STATEMENT(HOME_TAKE,
+    "INSERT INTO {session_home} AS home (source, session_digest, replica, epoch, at_ms)"
+    " SELECT CAST(?1 AS TEXT), CAST(?2 AS TEXT), CAST(?3 AS TEXT), CAST(?4 AS BIGINT),"
+    " CAST(?5 AS BIGINT) WHERE EXISTS (SELECT 1 FROM {session}"
+    " WHERE source = ?1 AND id_digest = ?2)"
+    " ON CONFLICT (source, session_digest) DO UPDATE SET"
+    " lost_replica = home.replica, lost_epoch = home.epoch, replica = excluded.replica,"
+    " epoch = excluded.epoch, at_ms = excluded.at_ms WHERE NOT EXISTS (SELECT 1"
+    " FROM {replica} AS r WHERE r.id = home.replica AND r.epoch = home.epoch AND r.alive_ms > 0)"
+    " RETURNING lost_replica, lost_epoch")
+STATEMENT(HOME_GET,
+    "SELECT replica, epoch FROM {session_home} WHERE source = ?1 AND session_digest = ?2")
+/* The tasks of the session that a replica has claimed in this epoch and that are failed. */
+STATEMENT(HOME_LOST_TASKS,
+    "SELECT task.id FROM {task} AS task JOIN {task_claim} AS claim ON claim.task = task.sequence"
+    " WHERE task.source = ?1 AND task.session = ?2 AND task.session <> '' AND task.state = ?3"
+    " AND claim.replica = ?4 AND claim.epoch = ?5 ORDER BY task.sequence")
+STATEMENT(HOME_DELETE, "DELETE FROM {session_home} WHERE source = ?1 AND session_digest = ?2")
+/* Says for all replicas that commits are missing. */
+STATEMENT(HOLD_PUT,
+    "INSERT INTO {hold} (id, replica, at_ms) VALUES (1, ?1, ?2) ON CONFLICT (id) DO NOTHING")
+STATEMENT(HOLD_COUNT, "SELECT count(*) FROM {hold}")
+STATEMENT(HOLD_DELETE, "DELETE FROM {hold}")
+/* To a day of the owner ?3, ?10 times, and to that of ?9. */
+STATEMENT(TALLY_ADD,
+    "INSERT INTO {tally} AS counted"
+    " (source, tool, owner, day_ms, approved, rejected, expired, failed)"
+    " VALUES (?1, ?2, ?9, ?4, ?5, ?6, ?7, ?8), (?1, ?2, ?3, ?4, CAST(?10 AS BIGINT) * ?5,"
+    " CAST(?10 AS BIGINT) * ?6, CAST(?10 AS BIGINT) * ?7, CAST(?10 AS BIGINT) * ?8)"
+    " ON CONFLICT (source, tool, owner, day_ms) DO UPDATE SET"
+    " approved = counted.approved + excluded.approved,"
+    " rejected = counted.rejected + excluded.rejected,"
+    " expired = counted.expired + excluded.expired, failed = counted.failed + excluded.failed")
+STATEMENT(TALLY_READ,
+    "SELECT CAST(coalesce(sum(approved), 0) AS BIGINT), CAST(coalesce(sum(rejected), 0) AS BIGINT),"
+    " CAST(coalesce(sum(expired), 0) AS BIGINT), CAST(coalesce(sum(failed), 0) AS BIGINT)"
+    " FROM {tally} WHERE source = ?1 AND tool = ?2 AND owner = ?3 AND day_ms >= ?4")
+/* The last decision by a person about another task than ?3. */
+STATEMENT(TALLY_LAST,
+    "SELECT event, at_ms, person, reason FROM {audit} WHERE source = ?1 AND tool = ?2"
+    " AND event IN ('approve', 'reject') AND person <> '' AND task_id <> ?3"
+    " ORDER BY sequence DESC LIMIT 1")
+/* Approvals of other tasks with the arguments of ?5. */
+STATEMENT(TALLY_SAME,
+    "SELECT count(*), coalesce(max(at_ms), 0) FROM (SELECT at_ms FROM {audit}"
+    " WHERE event = 'approve' AND arguments_digest = ?1 AND source = ?2 AND tool = ?3"
+    " AND at_ms >= ?4 AND task_id <> ?5 ORDER BY at_ms DESC LIMIT ?6) AS same")
+STATEMENT(REMINDER_INSERT,
+    "INSERT INTO {reminder} (task, event, due_ms) SELECT sequence, ?2, ?3 FROM {task} WHERE id = ?1")
+STATEMENT(REMINDER_DUE,
+    "SELECT task.id FROM {reminder} AS reminder JOIN {task} AS task ON task.sequence = reminder.task"
+    " WHERE reminder.event = ?1 AND reminder.due_ms <= ?2 ORDER BY reminder.due_ms LIMIT ?3")
+STATEMENT(REMINDER_DELETE,
+    "DELETE FROM {reminder} WHERE task = (SELECT sequence FROM {task} WHERE id = ?1) AND event = ?2")
+STATEMENT(REMINDER_NEXT, "SELECT min(due_ms) FROM {reminder} WHERE event = ?1 AND due_ms > ?2")
 /* clang-format on */

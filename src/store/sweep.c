@@ -10,6 +10,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/store/tally.h"
 
 /* Per batch, so that callers never wait behind a long one; the rest follows at once. Each task asks
  * the database, which may be far away or busy: hence the time. */
@@ -173,7 +174,7 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
 static bool run_probe(struct batch *batch, struct operation *operation)
 {
     (void)operation;
-    return batch->backend->probe(batch->database, batch->now_ms);
+    return rows_write(batch->database, STATEMENT_PROBE, VALUES(NUMBER(batch->now_ms)));
 }
 
 const struct operation_kind operation_sweep = {"sweep", true, run_sweep};

@@ -20,6 +20,24 @@ static void count_end(struct store_tally_counts *counts, enum task_state state)
     counts->failed = state == TASK_FAILED;
 }
 
+/* Calls of one tool: of one owner, or "": of all. The name of the tool is as the trail has it. */
+struct key {
+    const char *source;
+    struct str tool;
+    const char *owner;
+};
+
+/* To a day of `other`, and to that of the owner in the key, `times` times. */
+static bool add(struct batch *batch, const struct key *key, const char *other, int times,
+                int64_t at_ms, const struct store_tally_counts *counts)
+{
+    return rows_write(batch->database, STATEMENT_TALLY_ADD,
+                      VALUES(TEXT(key->source), STRING(key->tool), TEXT(key->owner),
+                             NUMBER(day_of(at_ms)), NUMBER(counts->approved),
+                             NUMBER(counts->rejected), NUMBER(counts->expired),
+                             NUMBER(counts->failed), TEXT(other), NUMBER(times)));
+}
+
 bool tally_note_moved(struct batch *batch, const struct task *task, enum task_state from)
 {
     struct store_tally_counts counts = {0, 0, 0, 0};
@@ -28,15 +46,8 @@ bool tally_note_moved(struct batch *batch, const struct task *task, enum task_st
     count_end(&counts, task->state);
     if (counts.approved + counts.rejected + counts.expired + counts.failed == 0)
         return true;
-    const struct tally_key key = {task->source, recorded_name(str_from(task->tool), name),
-                                  task->owner};
-    return batch->backend->tally->add(batch->database, &key, day_of(task->updated_ms), &counts);
-}
-
-static bool give(struct batch *batch, const struct tally_key *key, const char *heir, int64_t at_ms,
-                 const struct store_tally_counts *counts)
-{
-    return batch->backend->tally->give(batch->database, key, heir, day_of(at_ms), counts);
+    const struct key key = {task->source, recorded_name(str_from(task->tool), name), task->owner};
+    return add(batch, &key, "", 1, task->updated_ms, &counts);
 }
 
 bool tally_hand_over(struct batch *batch, const char *source, const char *owner, const char *heir,
@@ -45,11 +56,11 @@ bool tally_hand_over(struct batch *batch, const char *source, const char *owner,
     const struct store_tally_counts approval = {.approved = 1};
     struct store_tally_counts end = {0, 0, 0, 0};
     char name[RECORDED_NAME_BYTES];
-    const struct tally_key key = {source, recorded_name(task->tool, name), owner};
+    const struct key key = {source, recorded_name(task->tool, name), owner};
     count_end(&end, task->state);
-    return (task->approved_ms == 0 || give(batch, &key, heir, task->approved_ms, &approval)) &&
+    return (task->approved_ms == 0 || add(batch, &key, heir, -1, task->approved_ms, &approval)) &&
            (end.rejected + end.expired + end.failed == 0 ||
-            give(batch, &key, heir, task->ended_ms, &end));
+            add(batch, &key, heir, -1, task->ended_ms, &end));
 }
 
 /* The others: without what the task itself was counted for. */
@@ -67,20 +78,64 @@ static void take_own(struct store_tally_counts *counts, const struct task *task,
         *fields[i] -= taken[i] < *fields[i] ? taken[i] : *fields[i];
 }
 
+/* ---- reading ---- */
+
+static bool read_counts(struct batch *batch, const struct key *key, int64_t since_ms,
+                        struct store_tally_counts *counts)
+{
+    static const struct column columns[] = {
+        {"approved", COLUMN_NUMBER, offsetof(struct store_tally_counts, approved)},
+        {"rejected", COLUMN_NUMBER, offsetof(struct store_tally_counts, rejected)},
+        {"expired", COLUMN_NUMBER, offsetof(struct store_tally_counts, expired)},
+        {"failed", COLUMN_NUMBER, offsetof(struct store_tally_counts, failed)},
+    };
+    static const struct record record = {.columns = columns, .count = 4};
+    return rows_find(
+               batch->database, STATEMENT_TALLY_READ,
+               VALUES(TEXT(key->source), STRING(key->tool), TEXT(key->owner), NUMBER(since_ms)),
+               &record, counts) == ROW_FOUND;
+}
+
+struct reading {
+    struct store_tally *tally;
+};
+
+static bool take_last(void *context, const struct value *row)
+{
+    struct store_tally *tally = ((const struct reading *)context)->tally;
+    tally->has_last = true;
+    tally->state = str_equal(row[0].text, STR("approve")) ? TASK_APPROVED : TASK_REJECTED;
+    tally->decided_ms = row[1].number;
+    tally->person = memory_copy_str(row[2].text);
+    tally->reason = memory_copy_str(row[3].text);
+    return false;
+}
+
+static bool take_same(void *context, const struct value *row)
+{
+    struct store_tally *tally = ((const struct reading *)context)->tally;
+    tally->same_approved = row[0].number;
+    tally->same_ms = row[1].number;
+    return false;
+}
+
 struct store_tally *tally_read(struct batch *batch, const struct task *task)
 {
-    const struct tally_rows *rows = batch->backend->tally;
-    struct database *database = batch->database;
     struct store_tally *tally = memory_alloc(sizeof *tally);
     char name[RECORDED_NAME_BYTES];
     struct str tool = recorded_name(str_from(task->tool), name);
-    const struct tally_key all = {task->source, tool, ""},
-                           owner = {task->source, tool, task->owner};
+    const struct key all = {task->source, tool, ""}, owner = {task->source, tool, task->owner};
     int64_t since_ms = day_of(batch->now_ms) - (STORE_TALLY_DAYS - 1) * DAY_MS;
-    bool done = rows->read(database, &all, since_ms, &tally->all) &&
-                rows->read(database, &owner, since_ms, &tally->owner) &&
-                rows->last(database, &all, task->id, tally) &&
-                rows->same(database, &all, task, since_ms, tally);
+    struct reading reading = {tally};
+    bool done =
+        read_counts(batch, &all, since_ms, &tally->all) &&
+        read_counts(batch, &owner, since_ms, &tally->owner) &&
+        rows_read(batch->database, STATEMENT_TALLY_LAST,
+                  VALUES(TEXT(task->source), STRING(tool), TEXT(task->id)), take_last, &reading) &&
+        rows_read(batch->database, STATEMENT_TALLY_SAME,
+                  VALUES(TEXT(task->arguments_digest), TEXT(task->source), STRING(tool),
+                         NUMBER(since_ms), TEXT(task->id), NUMBER(STORE_TALLY_SAME_MOST)),
+                  take_same, &reading);
     take_own(&tally->all, task, since_ms);
     take_own(&tally->owner, task, since_ms);
     if (done)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "replica.h"
+#include "replica_rows.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/homes.h"
 
@@ -32,7 +33,7 @@ static bool adopt_task(struct batch *batch, const struct task_home_row *row,
                                 .is_here = is_own(self, heir, epoch),
                                 .is_adopted = true};
     operation->reply.home = home;
-    return batch->backend->replicas->keep(batch->database, operation->id, heir, epoch);
+    return replica_rows_keep(batch->database, operation->id, heir, epoch);
 }
 
 static bool settle_task(struct batch *batch, struct operation *operation, struct task_home_row *row)
@@ -56,8 +57,7 @@ static bool settle_task(struct batch *batch, struct operation *operation, struct
 static bool run_settle_task(struct batch *batch, struct operation *operation)
 {
     struct task_home_row row = {.replica = NULL};
-    enum row_result result =
-        batch->backend->replicas->task_home(batch->database, operation->id, &row);
+    enum row_result result = replica_rows_task_home(batch->database, operation->id, &row);
     bool done = result != ROW_FAILED;
     if (result == ROW_FOUND)
         done = settle_task(batch, operation, &row);

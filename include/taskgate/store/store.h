@@ -304,7 +304,7 @@ struct store_session {
     char *version;   /* negotiated protocol version */
     char *client_name, *client_version;
     char *client_capabilities;         /* JSON text */
-    char *owner;                       /* the client that opened it; an answer lacks it */
+    char *owner;                       /* the client that opened it */
     bool upstream_tasks, upstream_sse; /* as detected at its initialize */
     int64_t seen_ms;
 };

@@ -27,6 +27,10 @@ static const char *const own[STATEMENT_ALL] = {
 static const struct dialect_word dialect_words[] = {
     {"rows", "ctid = ANY (ARRAY (SELECT ctid"},
     {"end", "))"},
+    {"greatest", "greatest"},
+    {"with homes", "WITH gone AS ("},
+    {"their homes", " RETURNING source, id_digest) DELETE FROM {session_home} AS home USING gone"
+                    " WHERE home.source = gone.source AND home.session_digest = gone.id_digest"},
     {"and bytes", " RETURNING bytes"},
     {"and argument bytes", " RETURNING octet_length(arguments)"},
     {NULL, NULL},

@@ -86,17 +86,17 @@ static bool write_owners(struct database *database)
 
 /* ---- the feed ---- */
 
-void owed_add_change(struct owed *owed, const struct feed_change *change, int64_t now_ms)
+void owed_add_change(struct owed *owed, const struct value *values)
 {
     if (owed->feed_count++ > 0) {
         buffer_append_char(&owed->feed_ids, ',');
         buffer_append_char(&owed->feed_created, ',');
     } else {
-        owed->feed_replica = memory_copy_str(change->replica);
-        owed->feed_at_ms = now_ms;
+        owed->feed_replica = memory_copy_str(values[1].text);
+        owed->feed_at_ms = values[3].number;
     }
-    buffer_append(&owed->feed_ids, change->task_id);
-    buffer_append_char(&owed->feed_created, change->created ? '1' : '0');
+    buffer_append(&owed->feed_ids, values[0].text);
+    buffer_append_char(&owed->feed_created, values[2].number ? '1' : '0');
 }
 
 static bool write_feed(struct database *database)

@@ -31,8 +31,9 @@ void owed_add(struct owed *owed, struct str owner, const struct limited_change *
 /* Counts that are added after the mark can be taken back. */
 void owed_mark(struct owed *owed);
 void owed_return_to_mark(struct owed *owed);
-/* All changes of a transaction are of one replica. */
-void owed_add_change(struct owed *owed, const struct feed_change *change, int64_t now_ms);
+/* The values of a FEED_ADD: id, replica, created, at_ms. All of a transaction are of one replica.
+ */
+void owed_add_change(struct owed *owed, const struct value *values);
 bool owed_is_any(const struct owed *owed);
 /* Queues the writes. */
 bool owed_write(struct database *database);

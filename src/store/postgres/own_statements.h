@@ -36,9 +36,6 @@ STATEMENT_ROW(CLOSE,
     " WHERE $4::bigint <> 0 OR $5::bigint <> 0 OR $6::bigint <> 0)"
     " SELECT pg_notify('taskgate_feed', '') WHERE $7::bigint <> 0")
 STATEMENT_ROW(MARK_GET, "SELECT number FROM taskgate_mark WHERE owner = $1")
-STATEMENT_ROW(PROBE,
-    "INSERT INTO taskgate_probe (id, at_ms) VALUES (1, $1)"
-    " ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms")
 STATEMENT_ROW(TOTALS_GET, "SELECT tasks, pending, bytes FROM taskgate_totals")
 /* Of the tables whose bytes nobody counts. */
 STATEMENT_ROW(BESIDE_BYTES,
@@ -114,56 +111,6 @@ STATEMENT_ROW(LIMITED_ADD,
     " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks,"
     " bytes = counted.bytes + excluded.bytes")
 STATEMENT_ROW(LIMITED_PURGE, "DELETE FROM taskgate_limited WHERE tasks = 0")
-STATEMENT_ROW(SESSION_PUT,
-    "INSERT INTO taskgate_session (source, id_digest, version, client_name, client_version,"
-    " client_capabilities, upstream_tasks, upstream_sse, seen_ms, owner)"
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (source, id_digest) DO UPDATE SET"
-    " version = excluded.version, client_name = excluded.client_name,"
-    " client_version = excluded.client_version,"
-    " client_capabilities = excluded.client_capabilities,"
-    " upstream_tasks = excluded.upstream_tasks, upstream_sse = excluded.upstream_sse,"
-    " seen_ms = excluded.seen_ms, owner = excluded.owner")
-STATEMENT_ROW(SESSION_SEEN,
-    "UPDATE taskgate_session SET seen_ms = $3 WHERE source = $1 AND id_digest = $2 AND seen_ms < $3")
-/* Those behind the latest $2 ($1) ones, of which some go at a time; their homes, too. */
-STATEMENT_ROW(SESSION_DROP_OF_OWNER,
-    "WITH gone AS (DELETE FROM taskgate_session WHERE ctid = ANY (ARRAY"
-    " (SELECT ctid FROM taskgate_session WHERE owner = $1"
-    " ORDER BY seen_ms DESC LIMIT 500 OFFSET $2)) RETURNING source, id_digest)"
-    " DELETE FROM taskgate_session_home AS home USING gone"
-    " WHERE home.source = gone.source AND home.session_digest = gone.id_digest")
-STATEMENT_ROW(SESSION_DROP_OLDEST,
-    "WITH gone AS (DELETE FROM taskgate_session WHERE ctid = ANY (ARRAY"
-    " (SELECT ctid FROM taskgate_session"
-    " ORDER BY seen_ms DESC LIMIT 500 OFFSET $1)) RETURNING source, id_digest)"
-    " DELETE FROM taskgate_session_home AS home USING gone"
-    " WHERE home.source = gone.source AND home.session_digest = gone.id_digest")
-STATEMENT_ROW(SESSION_GET,
-    "SELECT source, id_digest, version, client_name, client_version, client_capabilities,"
-    " upstream_tasks, upstream_sse, seen_ms FROM taskgate_session"
-    " WHERE source = $1 AND id_digest = $2")
-STATEMENT_ROW(SESSION_DELETE, "DELETE FROM taskgate_session WHERE source = $1 AND id_digest = $2")
-STATEMENT_ROW(PAIR_PUT,
-    "INSERT INTO taskgate_pair AS known (source, session_digest, token_digest, accepted_ms)"
-    " VALUES ($1, $2, $3, $4) ON CONFLICT (source, session_digest, token_digest)"
-    " DO UPDATE SET accepted_ms = greatest(known.accepted_ms, excluded.accepted_ms)")
-STATEMENT_ROW(PAIR_GET,
-    "SELECT 1 FROM taskgate_pair WHERE source = $1 AND session_digest = $2 AND token_digest = $3")
-STATEMENT_ROW(PAIR_DELETE, "DELETE FROM taskgate_pair WHERE source = $1 AND session_digest = $2")
-STATEMENT_ROW(PAIR_DROP_OLDEST,
-    "DELETE FROM taskgate_pair WHERE ctid = ANY (ARRAY"
-    " (SELECT ctid FROM taskgate_pair ORDER BY accepted_ms DESC LIMIT 500 OFFSET $1))")
-STATEMENT_ROW(SIGN_IN_PUT,
-    "INSERT INTO taskgate_sign_in (digest, person, issuer, claims, created_ms, until_ms)"
-    " VALUES ($1, $2, $3, $4, $5, $6)")
-/* Numbers may have gaps: rows are counted. */
-STATEMENT_ROW(SIGN_IN_DROP_OLDEST,
-    "DELETE FROM taskgate_sign_in WHERE sequence <= (SELECT sequence FROM taskgate_sign_in"
-    " ORDER BY sequence DESC OFFSET $1 LIMIT 1)")
-STATEMENT_ROW(SIGN_IN_GET,
-    "SELECT digest, person, issuer, claims, created_ms, until_ms FROM taskgate_sign_in"
-    " WHERE digest = $1 AND until_ms > $2")
-STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM taskgate_sign_in WHERE digest = $1")
 STATEMENT_ROW(AUDIT_INSERT,
     "INSERT INTO taskgate_audit (" AUDIT_COLUMNS ", bytes) VALUES"
     " ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,"
@@ -266,86 +213,12 @@ STATEMENT_ROW(OUTBOX_DELETE,
     " DELETE FROM taskgate_outbox_notice AS notice USING gone WHERE notice.sequence = gone.notice"
     " AND NOT EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS other"
     " WHERE other.notice = gone.notice AND other.sequence <> $1)")
-STATEMENT_ROW(REPLICA_JOIN,
-    "INSERT INTO taskgate_replica AS known (id, epoch, alive_ms, seen_ms) VALUES ($1, 1, $2, $2)"
-    " ON CONFLICT (id) DO UPDATE SET epoch = known.epoch + 1, alive_ms = excluded.alive_ms,"
-    " seen_ms = excluded.seen_ms RETURNING epoch")
-STATEMENT_ROW(REPLICA_BEAT,
-    "UPDATE taskgate_replica SET alive_ms = $3, seen_ms = greatest(seen_ms, $3)"
-    " WHERE id = $1 AND epoch = $2")
-STATEMENT_ROW(REPLICA_FENCE,
-    "UPDATE taskgate_replica SET epoch = epoch + 1, alive_ms = 0"
-    " WHERE id <> $1 AND alive_ms > 0 AND (alive_ms < $2 OR alive_ms > $3)")
-STATEMENT_ROW(CLAIM_PUT,
-    "INSERT INTO taskgate_task_claim (task, replica, epoch)"
-    " SELECT sequence, $2, $3 FROM taskgate_task WHERE id = $1"
-    " AND EXISTS (SELECT 1 FROM taskgate_replica AS self WHERE self.id = $2 AND self.epoch = $3)"
-    " ON CONFLICT (task) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch")
-/* Never in the place of a claim in an epoch that goes on. */
-STATEMENT_ROW(CLAIM_KEEP,
-    "INSERT INTO taskgate_task_claim AS held (task, replica, epoch)"
-    " SELECT sequence, $2, $3 FROM taskgate_task WHERE id = $1"
-    " ON CONFLICT (task) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch"
-    " WHERE NOT EXISTS (SELECT 1 FROM taskgate_replica AS r"
-    " WHERE r.id = held.replica AND r.epoch = held.epoch AND r.alive_ms > 0)")
-STATEMENT_ROW(CLAIM_GET,
-    "SELECT claim.replica, claim.epoch FROM taskgate_task_claim AS claim"
-    " JOIN taskgate_task AS task ON task.sequence = claim.task WHERE task.id = $1")
-STATEMENT_ROW(TASK_HOME,
-    "SELECT claim.replica, coalesce(replica.address, ''), claim.epoch, task.state,"
-    " CASE WHEN replica.alive_ms > 0 AND replica.epoch = claim.epoch THEN 0 ELSE 1 END::bigint"
-    " FROM taskgate_task AS task JOIN taskgate_task_claim AS claim ON claim.task = task.sequence"
-    " LEFT JOIN taskgate_replica AS replica ON replica.id = claim.replica WHERE task.id = $1")
-STATEMENT_ROW(CLAIM_LOST,
-    "SELECT id FROM taskgate_task AS task WHERE state = 2 AND NOT EXISTS (SELECT 1"
-    " FROM taskgate_task_claim AS claim JOIN taskgate_replica AS replica"
-    " ON replica.id = claim.replica AND replica.epoch = claim.epoch"
-    " WHERE claim.task = task.sequence AND replica.alive_ms > 0) ORDER BY sequence")
-/* One that lies further ahead than twice its length was written with a clock that was ahead. */
-STATEMENT_ROW(LEASE_TAKE,
-    "INSERT INTO taskgate_lease AS lease (name, replica, epoch, until_ms) VALUES ($1, $2, $3, $4)"
-    " ON CONFLICT (name) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch,"
-    " until_ms = excluded.until_ms WHERE lease.until_ms <= $5 OR lease.replica = excluded.replica"
-    " OR lease.until_ms > 2 * excluded.until_ms - $5")
-STATEMENT_ROW(FEED_ADD,
-    "INSERT INTO taskgate_feed (task_id, replica, created, at_ms) VALUES ($1, $2, $3, $4)")
 /* The numbers are given in the order of the lists. */
 STATEMENT_ROW(FEED_ADD_ALL,
     "INSERT INTO taskgate_feed (task_id, replica, created, at_ms)"
     " SELECT told.id, $2, told.created::bigint, $4"
     " FROM unnest(string_to_array($1, ','), string_to_array($3, ',')) WITH ORDINALITY"
     " AS told (id, created, place) ORDER BY told.place")
-STATEMENT_ROW(FEED_END, "SELECT coalesce(max(sequence), 0) FROM taskgate_feed")
-STATEMENT_ROW(FEED_READ,
-    "SELECT sequence, task_id, replica, created FROM taskgate_feed WHERE sequence > $1"
-    " ORDER BY sequence LIMIT $2")
-STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE taskgate_replica SET address = $2 WHERE id = $1")
-STATEMENT_ROW(REPLICA_LIST,
-    "SELECT id, address, epoch, alive_ms, seen_ms FROM taskgate_replica ORDER BY id")
-STATEMENT_ROW(REPLICA_FORGET, "DELETE FROM taskgate_replica WHERE alive_ms = 0 AND seen_ms < $1")
-STATEMENT_ROW(HOME_TAKE,
-    "INSERT INTO taskgate_session_home (source, session_digest, replica, epoch, at_ms)"
-    " SELECT $1::text, $2::text, $3::text, $4::bigint, $5::bigint WHERE EXISTS (SELECT 1"
-    " FROM taskgate_session WHERE source = $1 AND id_digest = $2)"
-    " ON CONFLICT (source, session_digest) DO UPDATE SET"
-    " lost_replica = taskgate_session_home.replica, lost_epoch = taskgate_session_home.epoch,"
-    " replica = excluded.replica, epoch = excluded.epoch, at_ms = excluded.at_ms"
-    " WHERE NOT EXISTS (SELECT 1 FROM taskgate_replica AS r"
-    " WHERE r.id = taskgate_session_home.replica AND r.epoch = taskgate_session_home.epoch"
-    " AND r.alive_ms > 0) RETURNING lost_replica, lost_epoch")
-STATEMENT_ROW(HOME_GET,
-    "SELECT replica, epoch FROM taskgate_session_home WHERE source = $1 AND session_digest = $2")
-STATEMENT_ROW(HOME_LOST_TASKS,
-    "SELECT task.id FROM taskgate_task AS task JOIN taskgate_task_claim AS claim"
-    " ON claim.task = task.sequence WHERE task.source = $1 AND task.session = $2"
-    " AND task.session <> '' AND task.state = $3"
-    " AND claim.replica = $4 AND claim.epoch = $5 ORDER BY task.sequence")
-STATEMENT_ROW(HOME_DELETE,
-    "DELETE FROM taskgate_session_home WHERE source = $1 AND session_digest = $2")
-STATEMENT_ROW(HOLD_PUT,
-    "INSERT INTO taskgate_hold (id, replica, at_ms) VALUES (1, $1, $2) ON CONFLICT (id) DO NOTHING")
-STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM taskgate_hold")
-STATEMENT_ROW(HOLD_DELETE, "DELETE FROM taskgate_hold")
 STATEMENT_ROW(GRANT_ANY, "SELECT " GRANT_ANY)
 /* And the notices that nobody waits for, which SQLite's triggers remove. */
 OVERRIDE_ROW(STRAY_DELIVERIES_PURGE,
@@ -356,17 +229,4 @@ OVERRIDE_ROW(STRAY_DELIVERIES_PURGE,
     " (SELECT gone.notice FROM gone) AND NOT EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS other"
     " WHERE other.notice = notice.sequence AND other.sequence NOT IN (SELECT gone.sequence FROM gone)))"
     " SELECT 0::bigint FROM gone")
-#include "tally_statements.h"
-STATEMENT_ROW(REMINDER_INSERT,
-    "INSERT INTO taskgate_reminder (task, event, due_ms)"
-    " SELECT sequence, $2, $3 FROM taskgate_task WHERE id = $1")
-STATEMENT_ROW(REMINDER_DUE,
-    "SELECT task.id FROM taskgate_reminder AS reminder"
-    " JOIN taskgate_task AS task ON task.sequence = reminder.task"
-    " WHERE reminder.event = $1 AND reminder.due_ms <= $2 ORDER BY reminder.due_ms LIMIT $3")
-STATEMENT_ROW(REMINDER_DELETE,
-    "DELETE FROM taskgate_reminder"
-    " WHERE task = (SELECT sequence FROM taskgate_task WHERE id = $1) AND event = $2")
-STATEMENT_ROW(REMINDER_NEXT,
-    "SELECT min(due_ms) FROM taskgate_reminder WHERE event = $1 AND due_ms > $2")
 /* clang-format on */

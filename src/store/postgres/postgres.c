@@ -340,11 +340,6 @@ static int64_t written(const struct database *database)
     return database->written;
 }
 
-static bool probe(struct database *database, int64_t now_ms)
-{
-    return connection_write(database, STATEMENT_PROBE, VALUES(NUMBER(now_ms)));
-}
-
 /* Of the tables that nobody counts the size is measured now and then. */
 static bool used_bytes(struct database *database, int64_t *bytes)
 {
@@ -366,6 +361,11 @@ static bool used_bytes(struct database *database, int64_t *bytes)
 static bool write_row(struct database *database, enum statement which, const struct value *values,
                       size_t count)
 {
+    if (which == STATEMENT_FEED_ADD) {
+        database->tells = true;
+        owed_add_change(&database->owed, values);
+        return true;
+    }
     if (which == STATEMENT_GRANT_INSERT)
         database->known.has_grants = true;
     return connection_write(database, which, values, count);
@@ -397,6 +397,8 @@ static bool read_rows(struct database *database, enum statement which, const str
     bool has_failed = false;
     if (is_empty(database, which, &has_failed))
         return !has_failed;
+    if (which == STATEMENT_REPLICA_JOIN || which == STATEMENT_HOME_TAKE)
+        database->written++;
     PGresult *rows = connection_read(database, which, values, count);
     bool is_read = rows != NULL, goes_on = is_read;
     for (int i = 0; goes_on && i < PQntuples(rows); i++) {
@@ -468,7 +470,6 @@ const struct store_backend store_postgres = {
     .is_in_place = is_in_place,
     .ahead_ms = ahead_ms,
     .written = written,
-    .probe = probe,
     .used_bytes = used_bytes,
     .write = write_row,
     .change = change,
@@ -480,12 +481,8 @@ const struct store_backend store_postgres = {
     .take_late_commit = take_late_commit,
     .take_loss = take_loss,
     .tasks = &postgres_task_rows,
-    .sessions = &postgres_session_rows,
     .audit = &postgres_audit_rows,
     .outbox = &postgres_outbox_rows,
-    .reminders = &postgres_reminder_rows,
-    .tally = &postgres_tally_rows,
-    .replicas = &postgres_replica_rows,
     .copy = &postgres_copy_rows,
     .reading = &postgres_reading_rows,
 };

@@ -4,12 +4,8 @@
 #include "connection.h"
 
 extern const struct task_rows postgres_task_rows;
-extern const struct session_rows postgres_session_rows;
 extern const struct audit_rows postgres_audit_rows;
 extern const struct outbox_rows postgres_outbox_rows;
-extern const struct reminder_rows postgres_reminder_rows;
-extern const struct tally_rows postgres_tally_rows;
-extern const struct replica_rows postgres_replica_rows;
 extern const struct copy_rows postgres_copy_rows;
 extern const struct reading_rows postgres_reading_rows;
 

@@ -19,11 +19,19 @@ static const char *const own[STATEMENT_ALL] = {
 #undef OVERRIDE_ROW
 };
 
+/* clang-format off */
 static const struct dialect_word dialect_words[] = {
     {"grant", "approval_grant"}, /* a word of SQL */
-    {"rows", "rowid IN (SELECT rowid"}, {"end", ")"}, {"and bytes", ""},
-    {"and argument bytes", ""},         {NULL, NULL},
+    {"rows", "rowid IN (SELECT rowid"},
+    {"end", ")"},
+    {"greatest", "max"},
+    {"with homes", ""}, /* one process needs none */
+    {"their homes", ""},
+    {"and bytes", ""},
+    {"and argument bytes", ""},
+    {NULL, NULL},
 };
+/* clang-format on */
 
 const struct dialect sqlite_dialect = {"", '?', own, dialect_words};
 

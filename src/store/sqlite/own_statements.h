@@ -13,8 +13,6 @@ STATEMENT_ROW(ROLLBACK, "ROLLBACK")
 STATEMENT_ROW(SAVEPOINT, "SAVEPOINT operation")
 STATEMENT_ROW(RELEASE, "RELEASE operation")
 STATEMENT_ROW(ROLLBACK_TO, "ROLLBACK TO operation")
-STATEMENT_ROW(PROBE, "INSERT INTO probe (id, at_ms) VALUES (1, ?1)"
-                     " ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms")
 STATEMENT_ROW(TASK_INSERT,
     "INSERT INTO task (id, state, source, owner, session, principal, tool, workflow, action,"
     " arguments_digest, definition_digest, progress_token, on_result, accelerated, keep_task,"
@@ -93,47 +91,6 @@ STATEMENT_ROW(REQUEST_END,
     "UPDATE task_request SET body = x'', mirrored_headers = '', arguments = ?2, meta = ?3,"
     " other_params = ?4, redacted = ?5, original_arguments = ?6"
     " WHERE task = (SELECT sequence FROM task WHERE id = ?1)")
-STATEMENT_ROW(SESSION_PUT,
-    "INSERT INTO session (source, id_digest, version, client_name, client_version,"
-    " client_capabilities, upstream_tasks, upstream_sse, seen_ms, owner)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (source, id_digest) DO UPDATE SET"
-    " version = excluded.version, client_name = excluded.client_name,"
-    " client_version = excluded.client_version,"
-    " client_capabilities = excluded.client_capabilities,"
-    " upstream_tasks = excluded.upstream_tasks, upstream_sse = excluded.upstream_sse,"
-    " seen_ms = excluded.seen_ms, owner = excluded.owner")
-STATEMENT_ROW(SESSION_SEEN,
-    "UPDATE session SET seen_ms = ?3 WHERE source = ?1 AND id_digest = ?2 AND seen_ms < ?3")
-/* Those behind the latest ?2 (?1) ones, of which some go at a time. */
-STATEMENT_ROW(SESSION_DROP_OF_OWNER,
-    "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE owner = ?1"
-    " ORDER BY seen_ms DESC LIMIT 500 OFFSET ?2)")
-STATEMENT_ROW(SESSION_DROP_OLDEST,
-    "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session"
-    " ORDER BY seen_ms DESC LIMIT 500 OFFSET ?1)")
-STATEMENT_ROW(SESSION_GET,
-    "SELECT source, id_digest, version, client_name, client_version, client_capabilities,"
-    " upstream_tasks, upstream_sse, seen_ms FROM session WHERE source = ?1 AND id_digest = ?2")
-STATEMENT_ROW(SESSION_DELETE, "DELETE FROM session WHERE source = ?1 AND id_digest = ?2")
-STATEMENT_ROW(PAIR_PUT,
-    "INSERT INTO pair (source, session_digest, token_digest, accepted_ms) VALUES (?1, ?2, ?3, ?4)"
-    " ON CONFLICT (source, session_digest, token_digest)"
-    " DO UPDATE SET accepted_ms = max(accepted_ms, excluded.accepted_ms)")
-STATEMENT_ROW(PAIR_GET,
-    "SELECT 1 FROM pair WHERE source = ?1 AND session_digest = ?2 AND token_digest = ?3")
-STATEMENT_ROW(PAIR_DELETE, "DELETE FROM pair WHERE source = ?1 AND session_digest = ?2")
-STATEMENT_ROW(PAIR_DROP_OLDEST,
-    "DELETE FROM pair WHERE rowid IN (SELECT rowid FROM pair"
-    " ORDER BY accepted_ms DESC LIMIT 500 OFFSET ?1)")
-STATEMENT_ROW(SIGN_IN_PUT,
-    "INSERT INTO sign_in (digest, person, issuer, claims, created_ms, until_ms)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
-STATEMENT_ROW(SIGN_IN_DROP_OLDEST,
-    "DELETE FROM sign_in WHERE sequence <= (SELECT max(sequence) FROM sign_in) - ?1")
-STATEMENT_ROW(SIGN_IN_GET,
-    "SELECT digest, person, issuer, claims, created_ms, until_ms FROM sign_in"
-    " WHERE digest = ?1 AND until_ms > ?2")
-STATEMENT_ROW(SIGN_IN_DELETE, "DELETE FROM sign_in WHERE digest = ?1")
 STATEMENT_ROW(AUDIT_INSERT,
     "INSERT INTO audit (" AUDIT_COLUMNS ") VALUES"
     " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
@@ -229,106 +186,8 @@ STATEMENT_ROW(OUTBOX_THREAD_END,
     "DELETE FROM outbox_thread WHERE (target, task_id) IN (SELECT target, outbox_delivery.task_id"
     " FROM outbox_delivery JOIN outbox_notice ON outbox_notice.sequence = notice"
     " WHERE outbox_delivery.sequence = ?1 AND outbox_notice.state > 2)")
-STATEMENT_ROW(REPLICA_JOIN,
-    "INSERT INTO replica (id, epoch, alive_ms, seen_ms) VALUES (?1, 1, ?2, ?2)"
-    " ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, alive_ms = excluded.alive_ms,"
-    " seen_ms = excluded.seen_ms")
-STATEMENT_ROW(REPLICA_EPOCH, "SELECT epoch FROM replica WHERE id = ?1")
-STATEMENT_ROW(REPLICA_BEAT, 
-    "UPDATE replica SET alive_ms = ?3, seen_ms = max(seen_ms, ?3) WHERE id = ?1 AND epoch = ?2")
-STATEMENT_ROW(REPLICA_FENCE,
-    "UPDATE replica SET epoch = epoch + 1, alive_ms = 0"
-    " WHERE id <> ?1 AND alive_ms > 0 AND (alive_ms < ?2 OR alive_ms > ?3)")
-STATEMENT_ROW(CLAIM_PUT,
-    "INSERT OR REPLACE INTO task_claim (task, replica, epoch)"
-    " SELECT sequence, ?2, ?3 FROM task WHERE id = ?1"
-    " AND EXISTS (SELECT 1 FROM replica WHERE id = ?2 AND epoch = ?3)")
-/* Never in the place of a claim in an epoch that goes on. */
-STATEMENT_ROW(CLAIM_KEEP,
-    "INSERT INTO task_claim (task, replica, epoch)"
-    " SELECT sequence, ?2, ?3 FROM task WHERE id = ?1"
-    " ON CONFLICT (task) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch"
-    " WHERE NOT EXISTS (SELECT 1 FROM replica AS r WHERE r.id = task_claim.replica"
-    " AND r.epoch = task_claim.epoch AND r.alive_ms > 0)")
-STATEMENT_ROW(CLAIM_GET,
-    "SELECT replica, epoch FROM task_claim JOIN task ON task.sequence = task_claim.task"
-    " WHERE task.id = ?1")
-STATEMENT_ROW(TASK_HOME,
-    "SELECT task_claim.replica, coalesce(replica.address, ''), task_claim.epoch, task.state,"
-    " NOT coalesce(replica.alive_ms > 0 AND replica.epoch = task_claim.epoch, 0) FROM task"
-    " JOIN task_claim ON task_claim.task = task.sequence"
-    " LEFT JOIN replica ON replica.id = task_claim.replica WHERE task.id = ?1")
-STATEMENT_ROW(CLAIM_LOST,
-    "SELECT id FROM task WHERE state = 2 AND NOT EXISTS (SELECT 1 FROM task_claim JOIN replica"
-    " ON replica.id = task_claim.replica AND replica.epoch = task_claim.epoch"
-    " WHERE task_claim.task = task.sequence AND replica.alive_ms > 0) ORDER BY sequence")
-/* One that lies further ahead than twice its length was written with a clock that was ahead. */
-STATEMENT_ROW(LEASE_TAKE,
-    "INSERT INTO lease (name, replica, epoch, until_ms) VALUES (?1, ?2, ?3, ?4)"
-    " ON CONFLICT (name) DO UPDATE SET replica = excluded.replica, epoch = excluded.epoch,"
-    " until_ms = excluded.until_ms WHERE lease.until_ms <= ?5 OR lease.replica = excluded.replica"
-    " OR lease.until_ms > 2 * excluded.until_ms - ?5")
-STATEMENT_ROW(FEED_ADD,
-    "INSERT INTO feed (task_id, replica, created, at_ms) VALUES (?1, ?2, ?3, ?4)")
-STATEMENT_ROW(FEED_END, "SELECT coalesce(max(sequence), 0) FROM feed")
-STATEMENT_ROW(FEED_READ,
-    "SELECT sequence, task_id, replica, created FROM feed WHERE sequence > ?1"
-    " ORDER BY sequence LIMIT ?2")
-STATEMENT_ROW(REPLICA_ANNOUNCE, "UPDATE replica SET address = ?2 WHERE id = ?1")
-STATEMENT_ROW(REPLICA_LIST,
-    "SELECT id, address, epoch, alive_ms, seen_ms FROM replica ORDER BY id")
-STATEMENT_ROW(REPLICA_FORGET, "DELETE FROM replica WHERE alive_ms = 0 AND seen_ms < ?1")
-STATEMENT_ROW(HOME_TAKE,
-    "INSERT INTO session_home (source, session_digest, replica, epoch, at_ms)"
-    " SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM session WHERE source = ?1"
-    " AND id_digest = ?2) ON CONFLICT (source, session_digest) DO UPDATE SET"
-    " lost_replica = replica, lost_epoch = epoch, replica = excluded.replica,"
-    " epoch = excluded.epoch, at_ms = excluded.at_ms WHERE NOT EXISTS (SELECT 1 FROM replica AS r"
-    " WHERE r.id = session_home.replica AND r.epoch = session_home.epoch AND r.alive_ms > 0)"
-    " RETURNING lost_replica, lost_epoch")
-STATEMENT_ROW(HOME_GET,
-    "SELECT replica, epoch FROM session_home WHERE source = ?1 AND session_digest = ?2")
-STATEMENT_ROW(HOME_LOST_TASKS,
-    "SELECT task.id FROM task JOIN task_claim ON task_claim.task = task.sequence"
-    " WHERE task.source = ?1 AND task.session = ?2 AND task.session <> '' AND task.state = ?3"
-    " AND task_claim.replica = ?4 AND task_claim.epoch = ?5 ORDER BY task.sequence")
-STATEMENT_ROW(HOME_DELETE,
-    "DELETE FROM session_home WHERE source = ?1 AND session_digest = ?2")
-STATEMENT_ROW(HOLD_PUT,
-    "INSERT INTO hold (id, replica, at_ms) VALUES (1, ?1, ?2) ON CONFLICT (id) DO NOTHING")
-STATEMENT_ROW(HOLD_COUNT, "SELECT count(*) FROM hold")
-STATEMENT_ROW(HOLD_DELETE, "DELETE FROM hold")
 STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
-STATEMENT_ROW(TALLY_ADD,
-    "INSERT INTO tally (source, tool, owner, day_ms, approved, rejected, expired, failed)"
-    " VALUES (?1, ?2, '', ?4, ?5, ?6, ?7, ?8), (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-    " ON CONFLICT (source, tool, owner, day_ms) DO UPDATE SET"
-    " approved = approved + excluded.approved, rejected = rejected + excluded.rejected,"
-    " expired = expired + excluded.expired, failed = failed + excluded.failed")
-STATEMENT_ROW(TALLY_GIVE,
-    "INSERT INTO tally (source, tool, owner, day_ms, approved, rejected, expired, failed)"
-    " VALUES (?1, ?2, ?9, ?4, ?5, ?6, ?7, ?8), (?1, ?2, ?3, ?4, -?5, -?6, -?7, -?8)"
-    " ON CONFLICT (source, tool, owner, day_ms) DO UPDATE SET"
-    " approved = approved + excluded.approved, rejected = rejected + excluded.rejected,"
-    " expired = expired + excluded.expired, failed = failed + excluded.failed")
-STATEMENT_ROW(TALLY_READ,
-    "SELECT coalesce(sum(approved), 0), coalesce(sum(rejected), 0),"
-    " coalesce(sum(expired), 0), coalesce(sum(failed), 0) FROM tally"
-    " WHERE source = ?1 AND tool = ?2 AND owner = ?3 AND day_ms >= ?4")
-STATEMENT_ROW(TALLY_LAST,
-    "SELECT event, at_ms, person, reason FROM audit WHERE source = ?1 AND tool = ?2"
-    " AND event IN ('approve', 'reject') AND person <> '' AND task_id <> ?3"
-    " ORDER BY sequence DESC LIMIT 1")
-STATEMENT_ROW(TALLY_SAME,
-    "SELECT count(*), coalesce(max(at_ms), 0) FROM (SELECT at_ms FROM audit"
-    " WHERE event = 'approve' AND arguments_digest = ?1 AND source = ?2 AND tool = ?3"
-    " AND at_ms >= ?4 AND task_id <> ?5 ORDER BY at_ms DESC LIMIT ?6)")
-STATEMENT_ROW(REMINDER_INSERT,
-    "INSERT INTO reminder (task, event, due_ms) SELECT sequence, ?2, ?3 FROM task WHERE id = ?1")
-STATEMENT_ROW(REMINDER_DUE,
-    "SELECT task.id FROM reminder JOIN task ON task.sequence = reminder.task"
-    " WHERE reminder.event = ?1 AND reminder.due_ms <= ?2 ORDER BY reminder.due_ms LIMIT ?3")
-STATEMENT_ROW(REMINDER_DELETE,
-    "DELETE FROM reminder WHERE task = (SELECT sequence FROM task WHERE id = ?1) AND event = ?2")
-STATEMENT_ROW(REMINDER_NEXT, "SELECT min(due_ms) FROM reminder WHERE event = ?1 AND due_ms > ?2")
+/* The numbers have no gap behind the newest: the place that the oldest may have needs no look. */
+OVERRIDE_ROW(SIGN_IN_DROP_OLDEST,
+    "DELETE FROM sign_in WHERE sequence <= (SELECT max(sequence) FROM sign_in) - ?1")
 /* clang-format on */

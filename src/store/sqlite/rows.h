@@ -5,12 +5,8 @@
 #include "database.h"
 
 extern const struct task_rows sqlite_task_rows;
-extern const struct session_rows sqlite_session_rows;
 extern const struct audit_rows sqlite_audit_rows;
 extern const struct outbox_rows sqlite_outbox_rows;
-extern const struct reminder_rows sqlite_reminder_rows;
-extern const struct tally_rows sqlite_tally_rows;
-extern const struct replica_rows sqlite_replica_rows;
 extern const struct copy_rows sqlite_copy_rows;
 extern const struct reading_rows sqlite_reading_rows;
 

@@ -129,11 +129,6 @@ static int64_t written(const struct database *database)
     return sqlite3_total_changes64(database->handle);
 }
 
-static bool probe(struct database *database, int64_t now_ms)
-{
-    return rows_run_with(database, STATEMENT_PROBE, now_ms);
-}
-
 /* ---- statements ---- */
 
 /* NULL on failure. */
@@ -245,7 +240,6 @@ const struct store_backend store_sqlite = {
     .is_in_place = database_is_in_place,
     .ahead_ms = ahead_ms,
     .written = written,
-    .probe = probe,
     .used_bytes = database_used_bytes,
     .write = write_row,
     .change = change,
@@ -257,12 +251,8 @@ const struct store_backend store_sqlite = {
     .take_late_commit = has_none,
     .take_loss = has_none,
     .tasks = &sqlite_task_rows,
-    .sessions = &sqlite_session_rows,
     .audit = &sqlite_audit_rows,
     .outbox = &sqlite_outbox_rows,
-    .reminders = &sqlite_reminder_rows,
-    .tally = &sqlite_tally_rows,
-    .replicas = &sqlite_replica_rows,
     .copy = &sqlite_copy_rows,
     .reading = &sqlite_reading_rows,
 };

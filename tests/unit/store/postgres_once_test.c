@@ -5,6 +5,7 @@
 #include "backend.h"
 #include "connection.h"
 #include "harness.h"
+#include "replica_rows.h"
 #include "taskgate/core/clock.h"
 
 #define CALLS 40
@@ -32,10 +33,12 @@ START_TEST(a_transaction_lost_before_its_number_was_sent_is_not_stored)
     struct error error = {""};
     struct database *database = store_postgres.open(scratch.place, &error);
     ck_assert_msg(database != NULL, "%s", error.message);
-    ck_assert(store_postgres.begin(database, true) && store_postgres.probe(database, 1));
+    ck_assert(store_postgres.begin(database, true) &&
+              rows_write(database, STATEMENT_PROBE, VALUES(NUMBER(1))));
     ck_assert_msg(store_postgres.commit(database, &error) == COMMIT_DONE, "%s", error.message);
-    ck_assert(store_postgres.begin(database, true) && store_postgres.probe(database, 2) &&
-              store_postgres.replicas->feed_add(database, &change, 2));
+    ck_assert(store_postgres.begin(database, true) &&
+              rows_write(database, STATEMENT_PROBE, VALUES(NUMBER(2))) &&
+              replica_rows_feed_add(database, &change, 2));
     connection_drop(database);
     ck_assert_int_eq(store_postgres.commit(database, &error), COMMIT_NOTHING);
     ck_assert_int_eq(scratch_query(&scratch, "SELECT at_ms FROM probe"), 1);

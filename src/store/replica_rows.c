@@ -1,0 +1,145 @@
+/* Rows of replicas that several operations read or write. */
+#include "replica_rows.h"
+
+#include <stdlib.h>
+
+#include "taskgate/core/memory.h"
+
+bool replica_rows_keep(struct database *database, const char *task_id, const char *id,
+                       int64_t epoch)
+{
+    return rows_write(database, STATEMENT_CLAIM_KEEP,
+                      VALUES(TEXT(task_id), TEXT(id), NUMBER(epoch)));
+}
+
+enum row_result replica_rows_beat(struct database *database, const char *id, int64_t epoch,
+                                  int64_t now_ms)
+{
+    return rows_change(database, STATEMENT_REPLICA_BEAT,
+                       VALUES(TEXT(id), NUMBER(epoch), NUMBER(now_ms)));
+}
+
+bool replica_rows_fence(struct database *database, const char *but_id, int64_t before_ms,
+                        int64_t after_ms)
+{
+    return rows_write(database, STATEMENT_REPLICA_FENCE,
+                      VALUES(TEXT(but_id), NUMBER(before_ms), NUMBER(after_ms)));
+}
+
+enum row_result replica_rows_task_home(struct database *database, const char *task_id,
+                                       struct task_home_row *home)
+{
+    static const struct column columns[] = {
+        {"replica", COLUMN_TEXT, offsetof(struct task_home_row, replica)},
+        {"address", COLUMN_TEXT, offsetof(struct task_home_row, address)},
+        {"epoch", COLUMN_NUMBER, offsetof(struct task_home_row, epoch)},
+        {"state", COLUMN_UNSIGNED, offsetof(struct task_home_row, state)},
+        {"is_over", COLUMN_FLAG, offsetof(struct task_home_row, is_over)},
+    };
+    static const struct record record = {.columns = columns, .count = 5};
+    return rows_find(database, STATEMENT_TASK_HOME, VALUES(TEXT(task_id)), &record, home);
+}
+
+/* ---- the feed: one writer at a time gives its numbers the order of the commits ---- */
+
+bool replica_rows_feed_end(struct database *database, int64_t *sequence)
+{
+    return rows_number(database, STATEMENT_FEED_END, NO_VALUES, sequence);
+}
+
+struct feed_reading {
+    feed_visitor *visit;
+    void *context;
+};
+
+static bool visit_change(void *context, const struct value *row)
+{
+    const struct feed_reading *reading = context;
+    const struct feed_change change = {.sequence = row[0].number,
+                                       .task_id = row[1].text,
+                                       .replica = row[2].text,
+                                       .created = row[3].number != 0};
+    return reading->visit(reading->context, &change);
+}
+
+bool replica_rows_feed_read(struct database *database, int64_t after, size_t limit,
+                            feed_visitor *visit, void *context)
+{
+    return rows_read(database, STATEMENT_FEED_READ, VALUES(NUMBER(after), NUMBER((int64_t)limit)),
+                     visit_change, &(struct feed_reading){visit, context});
+}
+
+bool replica_rows_feed_add(struct database *database, const struct feed_change *change,
+                           int64_t now_ms)
+{
+    return rows_write(database, STATEMENT_FEED_ADD,
+                      VALUES(STRING(change->task_id), STRING(change->replica),
+                             NUMBER(change->created), NUMBER(now_ms)));
+}
+
+/* ---- what is known of them ---- */
+
+struct replica_reading {
+    replica_visitor *visit;
+    void *context;
+};
+
+static bool visit_replica(void *context, const struct value *row)
+{
+    const struct replica_reading *reading = context;
+    const struct replica_row replica = {.id = row[0].text,
+                                        .address = row[1].text,
+                                        .epoch = row[2].number,
+                                        .alive_ms = row[3].number,
+                                        .seen_ms = row[4].number};
+    return reading->visit(reading->context, &replica);
+}
+
+bool replica_rows_list(struct database *database, replica_visitor *visit, void *context)
+{
+    return rows_read(database, STATEMENT_REPLICA_LIST, NO_VALUES, visit_replica,
+                     &(struct replica_reading){visit, context});
+}
+
+bool replica_rows_is_held(struct database *database, bool *is_held)
+{
+    int64_t count = 0;
+    bool done = rows_number(database, STATEMENT_HOLD_COUNT, NO_VALUES, &count);
+    *is_held = done && count > 0;
+    return done;
+}
+
+/* ---- where sessions live ---- */
+
+enum row_result replica_rows_home_take(struct database *database, const struct home_key *key,
+                                       const char *id, int64_t epoch, int64_t now_ms,
+                                       struct home_row *home)
+{
+    static const struct column lost_columns[] = {
+        {"lost_replica", COLUMN_TEXT, offsetof(struct home_row, lost_replica)},
+        {"lost_epoch", COLUMN_NUMBER, offsetof(struct home_row, lost_epoch)},
+    };
+    static const struct column home_columns[] = {
+        {"replica", COLUMN_TEXT, offsetof(struct home_row, replica)},
+        {"epoch", COLUMN_NUMBER, offsetof(struct home_row, epoch)},
+    };
+    static const struct record lost = {.columns = lost_columns, .count = 2};
+    static const struct record present = {.columns = home_columns, .count = 2};
+    *home = (struct home_row){.epoch = epoch};
+    enum row_result result = rows_find(database, STATEMENT_HOME_TAKE,
+                                       VALUES(TEXT(key->source), TEXT(key->session_digest),
+                                              TEXT(id), NUMBER(epoch), NUMBER(now_ms)),
+                                       &lost, home);
+    if (result == ROW_ABSENT) {
+        result = rows_find(database, STATEMENT_HOME_GET,
+                           VALUES(TEXT(key->source), TEXT(key->session_digest)), &present, home);
+        return result == ROW_FAILED ? ROW_FAILED : ROW_ABSENT;
+    }
+    if (result == ROW_FOUND)
+        home->replica = memory_copy_text(id);
+    if (home->lost_replica && !*home->lost_replica) {
+        free(home->lost_replica);
+        home->lost_replica = NULL;
+    }
+    return result;
+}
