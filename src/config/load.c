@@ -101,7 +101,8 @@ struct origin {
     config_getenv environment;
     bool is_shadow;
     bool needs_no_secrets;
-    int64_t memory_bytes; /* as memory_limit_of() */
+    int64_t memory_bytes;                 /* as memory_limit_of() */
+    const struct config_running *running; /* of config_reload(); else NULL */
 };
 
 static struct config *parse(const struct source_text *source, const struct origin *origin,
@@ -119,6 +120,7 @@ static struct config *parse(const struct source_text *source, const struct origi
                               .root = root,
                               .config = config,
                               .environment = origin->environment,
+                              .running = origin->running,
                               .is_shadow = origin->is_shadow,
                               .needs_no_secrets = origin->needs_no_secrets,
                               .shadow_problems = &of_shadow};
@@ -264,19 +266,31 @@ const char *config_find(const char *path, config_getenv environment)
     return NULL;
 }
 
-struct config *config_load(const char *path, config_getenv environment,
-                           struct config_problems *problems)
+static struct config *load_found(const char *path, config_getenv environment,
+                                 const struct config_running *running,
+                                 struct config_problems *problems)
 {
-    if (!environment)
-        environment = process_environment;
     path = config_find(path, environment);
     if (path)
         return load_file(&(struct origin){.name = path,
                                           .environment = environment,
-                                          .memory_bytes = memory_limit_read("")},
+                                          .memory_bytes = memory_limit_read(""),
+                                          .running = running},
                          problems);
     problems_error(
         problems, (struct place){0}, NULL, "name one with --config or THOUGHTGATE_CONFIG",
         "no configuration file was found; searched: %s, %s", search_path[0], search_path[1]);
     return NULL;
+}
+
+struct config *config_load(const char *path, config_getenv environment,
+                           struct config_problems *problems)
+{
+    return load_found(path, environment ? environment : process_environment, NULL, problems);
+}
+
+struct config *config_reload(const char *path, const struct config_running *running,
+                             struct config_problems *problems)
+{
+    return load_found(path, process_environment, running, problems);
 }

@@ -105,7 +105,7 @@ static void shrink(struct config_limits *limits, const struct config_limits *ful
         limits->connections = greater(part(full->connections, step), LEAST_CONNECTIONS);
 }
 
-static enum memory_limit_key find_costliest(const struct config *config, unsigned written)
+enum memory_limit_key memory_limit_costliest(const struct config *config, unsigned written)
 {
     enum memory_limit_key found = MEMORY_LIMIT_KEY_COUNT;
     for (enum memory_limit_key key = 0; key < MEMORY_LIMIT_KEY_COUNT; key++) {
@@ -117,8 +117,7 @@ static enum memory_limit_key find_costliest(const struct config *config, unsigne
     return found;
 }
 
-bool memory_limit_fit(struct config *config, int64_t bytes, unsigned written,
-                      enum memory_limit_key *costliest)
+bool memory_limit_fit(struct config *config, int64_t bytes, unsigned written)
 {
     const struct config_limits full = config->limits;
     int64_t most = memory_limit_share(bytes);
@@ -129,7 +128,6 @@ bool memory_limit_fit(struct config *config, int64_t bytes, unsigned written,
         if (memory_limit_worst(config) <= most)
             return true;
     }
-    *costliest = find_costliest(config, written);
     return false;
 }
 

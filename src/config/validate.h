@@ -14,6 +14,7 @@ struct draft {
     const struct node *root;
     struct config *config;
     config_getenv environment;
+    const struct config_running *running;    /* of config_reload(); else NULL */
     bool is_shadow;                          /* of another configuration */
     bool needs_no_secrets;                   /* for its rules alone */
     struct config_problems *shadow_problems; /* of its own shadow: told after its own */

@@ -33,9 +33,7 @@ static unsigned find_written(const struct draft *draft)
     return written;
 }
 
-static const char hint[] = "write less, or raise the memory limit";
-
-static void refuse(const struct draft *draft, enum memory_limit_key key)
+static void refuse(const struct draft *draft, enum memory_limit_key key, const char *hint)
 {
     static const char fault[] = "%s is too much: with it the process may need %s, and %d %% of its "
                                 "memory limit of %s are %s";
@@ -55,15 +53,15 @@ static void refuse(const struct draft *draft, enum memory_limit_key key)
                      node_of(draft, key)->text, worst, MEMORY_LIMIT_PERCENT, limit, share);
 }
 
-void validate_memory(const struct draft *draft)
+static void fit_memory(const struct draft *draft, unsigned written, unsigned kept, const char *hint)
 {
     struct config *config = draft->config;
-    enum memory_limit_key key;
     char limit[MEMORY_LIMIT_TEXT_BYTES], worst[MEMORY_LIMIT_TEXT_BYTES];
-    if (memory_limit_fit(config, memory_limit_of(config), find_written(draft), &key))
+    if (memory_limit_fit(config, memory_limit_of(config), written | kept))
         return;
+    enum memory_limit_key key = memory_limit_costliest(config, written & ~kept);
     if (key != MEMORY_LIMIT_KEY_COUNT) {
-        refuse(draft, key);
+        refuse(draft, key, hint);
         return;
     }
     memory_limit_format(memory_limit_of(config), limit);
@@ -72,4 +70,33 @@ void validate_memory(const struct draft *draft)
                      "raise the memory limit",
                      "at their least they may need %s, more than %d %% of the memory limit of %s",
                      worst, MEMORY_LIMIT_PERCENT, limit);
+}
+
+/* As the process runs until its restart, with the connections of its start. */
+static void fit_running(const struct draft *draft, unsigned written)
+{
+    static char somewhere[] = "";
+    struct config *config = draft->config;
+    int64_t connections = config->limits.connections;
+    char *address = config->replica.address;
+    config->limits.connections = draft->running->connections;
+    config->replica.address = draft->running->has_replica_port ? somewhere : NULL;
+    fit_memory(draft, written, 1U << MEMORY_LIMIT_CONNECTIONS,
+               "write less, or restart: limits.connections takes effect then");
+    config->replica.address = address;
+    config->limits.connections = connections;
+}
+
+void validate_memory(const struct draft *draft)
+{
+    struct config_limits *limits = &draft->config->limits;
+    const struct config_limits full = *limits;
+    const unsigned written = find_written(draft);
+    const size_t errors = draft->report.problems->errors;
+    fit_memory(draft, written, 0, "write less, or raise the memory limit");
+    if (!draft->running || draft->report.problems->errors > errors)
+        return;
+    limits->bodies_bytes = full.bodies_bytes;
+    limits->result_bytes = full.result_bytes;
+    fit_running(draft, written);
 }

@@ -29,7 +29,8 @@ struct reload {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool asked, stopping;
-    char *config_path;         /* or NULL */
+    char *config_path; /* or NULL */
+    struct config_running running;
     struct config_file *files; /* all that are watched, as they were when last read or looked at */
     size_t file_count;
     int missing_looks;             /* in a row, with one of them gone */
@@ -258,7 +259,7 @@ static void take(struct reload *reload, struct config *config, struct config_pro
 static void load(struct reload *reload)
 {
     struct config_problems problems = {0};
-    struct config *config = config_load(reload->config_path, NULL, &problems);
+    struct config *config = config_reload(reload->config_path, &reload->running, &problems);
     /* Also when something in them turns out to be wrong: mending that must be seen. */
     if (config)
         watch_files(reload, config->files, config->file_count);
@@ -316,6 +317,8 @@ struct reload *reload_start(const char *config_path, const struct config *config
     struct reload *reload = memory_alloc(sizeof *reload);
     MAGIC_SET(reload, RELOAD_MAGIC);
     reload->config_path = memory_copy_text(config_path);
+    reload->running =
+        (struct config_running){config->limits.connections, config->replica.address != NULL};
     watch_files(reload, config->files, config->file_count);
     config_files_digest(reload->files, reload->file_count, reload->digest);
     reload->still_at_ms = clock_monotonic_ms() + STILL_MS;

@@ -59,3 +59,18 @@ test('written values that fit stay, and the log of the start has them in one lin
   assert.equal(worst_case, bodies_bytes + 4 * 2 * MIB + 2 * 500 * 24 * KIB);
   assert.ok(bodies_bytes > SHRUNK.bodies_bytes && worst_case <= 0.7 * 256 * MIB, String(bodies_bytes));
 });
+
+test('a reload counts the connections of the start, which only a restart changes', { skip }, async (t) => {
+  const group = cgroup(t, 256 * MIB);
+  const { gateway } = await scene(t, { wrapper: group.wrapper });
+  gateway.writeConfig({ config: { limits: { bodies_bytes: '120MiB' } } });
+  gateway.hangUp();
+  const { error } = await gateway.logged(/^Configuration not reloaded/);
+  assert.match(error, /limits\.bodies_bytes: 120MiB is too much: with it the process may need .*, and 70 % of its memory limit of 256MiB are 183500KiB; write less, or restart: limits\.connections takes effect then/);
+  // A restart has fewer.
+  await gateway.stop();
+  await gateway.launch();
+  const { bodies_bytes, connections } = JSON.parse(gateway.child.stderr.split('\n').find((line) => line.includes('"Memory limit"')));
+  assert.equal(bodies_bytes, 120 * MIB);
+  assert.ok(connections < SHRUNK.connections, String(connections));
+});

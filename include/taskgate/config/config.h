@@ -448,6 +448,15 @@ const char *config_find(const char *path, config_getenv environment);
  * order of the file; on success warnings may be there. The caller holds one reference. */
 struct config *config_load(const char *path, config_getenv environment,
                            struct config_problems *problems);
+/* What only a restart changes, of a process that runs, as far as it costs memory. */
+struct config_running {
+    int64_t connections;
+    bool has_replica_port;
+};
+/* As config_load(), for a process that goes on with `running`: its limits must fit into the memory
+ * with that, too. */
+struct config *config_reload(const char *path, const struct config_running *running,
+                             struct config_problems *problems);
 /* As config_load() on text already in memory; `name` stands for the file. */
 struct config *config_parse(struct str text, const char *name, config_getenv environment,
                             struct config_problems *problems);

@@ -39,10 +39,10 @@ int64_t memory_limit_worst(const struct config *config);
 /* Shrinks, of the first three keys, those that are not in `written` (bits of enum memory_limit_key)
  * until the worst case is within the share of `bytes` (0: no limit, nothing is done). One request
  * of the largest size always fits. False where they cannot shrink so far: they are at their
- * least then, and `*costliest` is the written key that needs most memory, MEMORY_LIMIT_KEY_COUNT
- * where none is written. */
-bool memory_limit_fit(struct config *config, int64_t bytes, unsigned written,
-                      enum memory_limit_key *costliest);
+ * least then. */
+bool memory_limit_fit(struct config *config, int64_t bytes, unsigned written);
+/* The key in `written` that needs most memory, MEMORY_LIMIT_KEY_COUNT where it is empty. */
+enum memory_limit_key memory_limit_costliest(const struct config *config, unsigned written);
 
 #define MEMORY_LIMIT_TEXT_BYTES 32
 /* As a configuration file may have it: "256MiB", "640KiB", "1000". */

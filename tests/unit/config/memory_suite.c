@@ -37,8 +37,7 @@ static const struct {
 START_TEST(defaults_shrink_until_they_fit)
 {
     struct config *config = defaults();
-    enum memory_limit_key key;
-    ck_assert(memory_limit_fit(config, fits[_i].limit, 0, &key));
+    ck_assert(memory_limit_fit(config, fits[_i].limit, 0));
     ck_assert_int_eq(config->limits.bodies_bytes, fits[_i].bodies);
     ck_assert_int_eq(config->limits.result_bytes, fits[_i].result);
     ck_assert_int_eq(config->limits.connections, fits[_i].connections);
@@ -52,8 +51,7 @@ END_TEST
 START_TEST(no_default_shrinks_more_than_it_must)
 {
     struct config *config = defaults();
-    enum memory_limit_key key;
-    ck_assert(memory_limit_fit(config, 256 * MIB, 0, &key));
+    ck_assert(memory_limit_fit(config, 256 * MIB, 0));
     ck_assert_int_gt(memory_limit_worst(config), 256 * MIB / 100 * (MEMORY_LIMIT_PERCENT - 2));
     config_unref(config);
 }
@@ -77,9 +75,8 @@ END_TEST
 START_TEST(a_written_value_stays)
 {
     struct config *config = defaults();
-    enum memory_limit_key key;
     config->limits.connections = 100;
-    ck_assert(memory_limit_fit(config, 128 * MIB, WRITTEN(CONNECTIONS), &key));
+    ck_assert(memory_limit_fit(config, 128 * MIB, WRITTEN(CONNECTIONS)));
     ck_assert_int_eq(config->limits.connections, 100);
     ck_assert_int_gt(config->limits.bodies_bytes, 64 * MIB);
     config_unref(config);
@@ -108,13 +105,13 @@ static const struct {
 START_TEST(the_written_value_that_needs_most_is_refused)
 {
     struct config *config = defaults();
-    enum memory_limit_key key = MEMORY_LIMIT_KEY_COUNT;
     config->limits.bodies_bytes = exceeding[_i].bodies;
     config->limits.result_bytes = exceeding[_i].result;
     config->limits.connections = exceeding[_i].connections;
     config->limits.body_bytes = exceeding[_i].body;
-    ck_assert(!memory_limit_fit(config, exceeding[_i].limit, exceeding[_i].written, &key));
-    ck_assert_int_eq(key, exceeding[_i].costliest);
+    ck_assert(!memory_limit_fit(config, exceeding[_i].limit, exceeding[_i].written));
+    ck_assert_int_eq(memory_limit_costliest(config, exceeding[_i].written),
+                     exceeding[_i].costliest);
     config_unref(config);
 }
 END_TEST
@@ -122,8 +119,7 @@ END_TEST
 START_TEST(the_least_is_kept)
 {
     struct config *config = defaults();
-    enum memory_limit_key key;
-    ck_assert(!memory_limit_fit(config, MIB, 0, &key));
+    ck_assert(!memory_limit_fit(config, MIB, 0));
     ck_assert_int_eq(config->limits.bodies_bytes, 2 * (4 * MIB + 16 * KIB));
     ck_assert_int_eq(config->limits.result_bytes, 64 * KIB);
     ck_assert_int_eq(config->limits.connections, 64);
