@@ -14,57 +14,63 @@
 #define MOST_MARKS 20
 #define MOST_PATH_CHARACTERS 200
 
+/* A place that has marks, of those that are written. */
+struct place {
+    unsigned marks; /* at this place, as marks_of() */
+    size_t at, length;
+};
+
 struct marking {
     struct buffer *out;
     size_t count;
-    struct buffer found; /* the JSON of each mark, NUL behind it */
+    struct place places[MOST_MARKS];
+    size_t place_count;
+    struct buffer found; /* the texts of the places */
     struct buffer path;  /* of the value here */
     struct buffer text;  /* decoded */
 };
 
 /* ---- one mark ---- */
 
-static bool is_new(const struct marking *marking, struct str pair)
+/* The place, added where it is new. There are fewer places than marks. */
+static struct place *find_place(struct marking *marking, struct str where)
 {
-    struct str rest = buffer_str(&marking->found), one;
-    while (rest.length > 0) {
-        str_cut(rest, '\0', &one, &rest);
-        if (str_equal(one, pair))
-            return false;
+    for (size_t i = 0; i < marking->place_count; i++) {
+        struct place *place = &marking->places[i];
+        if (str_equal(str_slice(marking->found.bytes + place->at, place->length), where))
+            return place;
     }
-    return true;
+    struct place *added = &marking->places[marking->place_count++];
+    *added = (struct place){0, marking->found.length, where.length};
+    buffer_append(&marking->found, where);
+    return added;
 }
 
-static void add(struct marking *marking, enum mark mark, struct str where)
+static void write_pair(struct marking *marking, enum mark mark, struct str where)
 {
-    struct buffer pair = {0}, shown = {0};
-    buffer_append(&shown, visible_beginning(where, MOST_PATH_CHARACTERS));
-    if (shown.length < where.length)
-        buffer_append_text(&shown, "…");
-    buffer_append_text(&pair, marking->count > 0 ? ",{\"where\":" : "{\"where\":");
-    buffer_append_json_string(&pair, buffer_str(&shown));
-    json_add_text(&pair, "what", mark_name(mark));
-    buffer_append_char(&pair, '}');
-    struct str bare = buffer_str(&pair);
-    if (marking->count > 0)
-        bare = str_slice(bare.bytes + 1, bare.length - 1);
-    if (is_new(marking, bare)) {
-        buffer_append(marking->out, buffer_str(&pair));
-        buffer_append(&marking->found, bare);
-        buffer_append_char(&marking->found, '\0');
-        marking->count++;
-    }
-    buffer_finish(&shown);
-    buffer_finish(&pair);
+    buffer_append_text(marking->out, marking->count++ > 0 ? ",{\"where\":" : "{\"where\":");
+    buffer_append_json_string(marking->out, where);
+    json_add_text(marking->out, "what", mark_name(mark));
+    buffer_append_char(marking->out, '}');
 }
 
 static void look(struct marking *marking, struct str text, struct str where)
 {
     unsigned marks = marks_of(text);
-    for (enum mark mark = 0; marks && mark < MARK_COUNT; mark++) {
-        if (marks & 1U << mark && marking->count < MOST_MARKS)
-            add(marking, mark, where);
+    if (!marks || marking->count >= MOST_MARKS)
+        return;
+    struct buffer shown = {0};
+    struct str beginning = visible_beginning(where, MOST_PATH_CHARACTERS);
+    buffer_append(&shown, beginning);
+    if (beginning.length < where.length)
+        buffer_append_text(&shown, "…");
+    struct place *place = find_place(marking, buffer_str(&shown));
+    for (enum mark mark = 0; mark < MARK_COUNT; mark++) {
+        if (marks & ~place->marks & 1U << mark && marking->count < MOST_MARKS)
+            write_pair(marking, mark, buffer_str(&shown));
     }
+    place->marks |= marks;
+    buffer_finish(&shown);
 }
 
 /* ---- the request ---- */
