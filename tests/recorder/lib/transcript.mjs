@@ -70,6 +70,17 @@ function shown(exchange) {
   return parts.join('\n');
 }
 
+/** Looks at a server's own task that saw the same are one: only time decides of their number. */
+function withoutRepeatedLooks(list) {
+  const masked = (text) => text?.replace(/"id":"[^"]*"/, '');
+  const isLook = ({ text }) => json(text)?.method === 'tasks/get';
+  return list.filter((exchange, i) => {
+    const before = list[i - 1];
+    if (!before || !isLook(exchange) || !isLook(before) || masked(exchange.text) !== masked(before.text)) return true;
+    return exchange.response?.isWhole && masked(exchange.answer) !== masked(before.answer);
+  });
+}
+
 /** Lanes of clients come first as the scenario made them, then those of servers: the gateway's own, the others by arrival. */
 function ordered(lanes) {
   const rank = ([name]) => (!name.startsWith('server') ? 0 : name.includes(OWN) ? 1 : 2);
@@ -114,7 +125,7 @@ export function transcript(journal, { title, ports, order, own, notes }) {
   const exchanges = exchangesOf(journal);
   const lanes = ordered(withLanes(exchanges)).filter(([name]) => own || !name.includes(OWN));
   const parts = [`# ${title}`];
-  for (const [name, list] of lanes) parts.push(`== ${name}`, ...list.map(shown));
+  for (const [name, list] of lanes) parts.push(`== ${name}`, ...(name.startsWith('server') ? withoutRepeatedLooks(list) : list).map(shown));
   if (notes.length > 0) parts.push(['== also seen', ...notes].join('\n'));
   if (order) parts.push(['== in this order', ...orderOf(exchanges, order)].join('\n'));
   return named(`${parts.join('\n\n')}\n`, ports);
