@@ -9,8 +9,9 @@ import { dialogEnds } from './dialog.js';
 import { filter } from './filter.js';
 import { Grants } from './grants.js';
 import { History } from './history.js';
-import { Inbox, WHOLE } from './inbox.js';
+import { Inbox } from './inbox.js';
 import { listenToKeys } from './keyboard.js';
+import { WHOLE } from './known.js';
 import { announce, notify, showWaiting, stopNotifying } from './notice.js';
 import { Row } from './row.js';
 import { Selection } from './selection.js';
@@ -56,7 +57,7 @@ function ended(isEnd) {
   trail.offer(isEnd && isAuditor && !filter.isOn, made[0] ?? new Date().toISOString());
 }
 
-const past = new History(byId('decided'), { rowOf, ended, dropped: (row) => inbox.rows.has(row.id) || rows.delete(row.id) });
+const past = new History(byId('decided'), { rowOf, ended, dropped: (row) => inbox.known.rows.has(row.id) || rows.delete(row.id) });
 
 const inbox = new Inbox(byId('pending'), {
   rowOf,
@@ -82,7 +83,7 @@ const everyOf = async (parameters) => (await everyCall({ ...parameters, ...filte
 const selection = new Selection({
   rows: waitingRows,
   stacks: () => inbox.stacks.values(),
-  matching: () => inbox.matching,
+  matching: () => inbox.known.matching,
   every: () => everyOf({}),
   decide: (chosen, verb) => decisions.ask(chosen.chosen(verb), verb),
 });
@@ -119,13 +120,13 @@ function loaded(who, pending, decided) {
 
 /** Shows a task that is new or has changed. */
 function changed(task, isNews = false) {
-  const wasPending = inbox.rows.has(task.id);
+  const wasPending = inbox.known.rows.has(task.id);
   const row = rows.get(task.id);
   const isShown = inbox.put(task, () => row?.update(task));
   if (!isShown && !past.rows.has(task.id)) (past.put(rowOf(task)), past.dropOldest());
   if (task.state !== 'pending') dialogEnds(task);
   if (isNews && !wasPending && task.state === 'pending') {
-    if (inbox.rows.has(task.id)) announce(`A new call waits: ${task.tool}`);
+    if (inbox.known.rows.has(task.id)) announce(`A new call waits: ${task.tool}`);
     notify(task, () => reveal(task.id));
   }
   if (wasPending && task.state !== 'pending') announce(`${task.tool}: ${task.state}${task.decidedBy ? ` by ${task.decidedBy}` : ''}`);
@@ -134,8 +135,8 @@ function changed(task, isNews = false) {
 }
 
 function showCounts() {
-  const { waiting } = inbox;
-  byId('pending-count').textContent = waiting === 0 ? '' : filter.isOn ? `${inbox.matching} of ${waiting}` : String(waiting);
+  const { waiting } = inbox.known;
+  byId('pending-count').textContent = waiting === 0 ? '' : filter.isOn ? `${inbox.known.matching} of ${waiting}` : String(waiting);
   byId('pending-empty').hidden = byId('pending').children.length > 0 || waiting > 0;
   byId('pending-none').hidden = waiting === 0 || byId('pending').children.length > 0;
   byId('decided-empty').hidden = past.rows.size > 0 || filter.isOn;
@@ -143,10 +144,10 @@ function showCounts() {
   byId('tools').hidden = waiting === 0 && past.rows.size === 0 && !filter.isOn;
   byId('select-all').closest('label').hidden = waiting < 2;
   byId('filter-clear').hidden = !filter.isOn;
-  const rest = inbox.matching - (inbox.shown ?? 0);
+  const rest = inbox.known.matching - (inbox.shown ?? 0);
   byId('pending-more').hidden = rest <= 0;
   byId('pending-more').textContent = `Show more (${rest.toLocaleString()} are not shown)`;
-  filter.offer([...inbox.rows.values(), ...past.rows.values()].map((row) => row.task));
+  filter.offer([...inbox.known.rows.values(), ...past.rows.values()].map((row) => row.task));
   showWaiting(waiting);
 }
 
@@ -164,7 +165,7 @@ filter.listen(() => {
 
 setInterval(() => {
   const now = Date.now();
-  for (const row of inbox.rows.values()) row.tick(now);
+  for (const row of inbox.known.rows.values()) row.tick(now);
   inbox.tick();
 }, 1000);
 
@@ -173,8 +174,8 @@ setInterval(() => {
 async function reveal(id) {
   led = id;
   byId('notice').hidden = true;
-  if (inbox.rows.has(id)) {
-    inbox.reveal(inbox.rows.get(id).task);
+  if (inbox.known.rows.has(id)) {
+    inbox.reveal(inbox.known.rows.get(id).task);
   } else if (!past.rows.has(id)) {
     try {
       const task = await taskById(id);

@@ -7,8 +7,8 @@ const REST_AFTER_FAILURE_MS = 2000;
 const STACK_PAGE = 200;
 
 export class Recount {
-  constructor(inbox) {
-    this.inbox = inbox;
+  constructor(known) {
+    this.known = known;
     this.tasks = new Map(); // key of a stack -> one of its calls
     this.stirred = new Map(); // id -> a call as an event has said it while questions are under way
     this.asking = 0; // questions that are under way
@@ -41,13 +41,13 @@ export class Recount {
   /** The first page of all for `take`, of after the last event if these leave time for it; not once the question is another. */
   firstPage(take) {
     return this.during(async () => {
-      const { question } = this.inbox;
+      const { question } = this.known;
       let page;
-      for (let tries = 0, before; before !== this.changes && tries < 3 && this.inbox.question === question; tries += 1) {
+      for (let tries = 0, before; before !== this.changes && tries < 3 && this.known.question === question; tries += 1) {
         before = this.changes;
         page = await inboxPage(filter.inboxParameters());
       }
-      if (this.inbox.question === question) take(page);
+      if (this.known.question === question) take(page);
     });
   }
 
@@ -86,32 +86,32 @@ export class Recount {
 
   /* One stack is asked for by itself, several by the first page of all. The answer to an older question is not used. */
   async count(tasks) {
-    const { question } = this.inbox;
+    const { question } = this.known;
     const alone = tasks.length > 1 ? await this.together(tasks, question) : tasks;
     for (const task of alone) {
-      if (this.inbox.question !== question) return;
+      if (this.known.question !== question) return;
       await this.alone(task, question);
     }
   }
 
   /* Returns those that this page does not say enough of: open stacks, and ones in the list that are behind it. */
   async together(tasks, question) {
-    const { inbox } = this;
+    const { known } = this;
     const page = await inboxPage(filter.inboxParameters());
-    if (inbox.question !== question) return [];
+    if (known.question !== question) return [];
     const firsts = new Map(page.rows.map((row) => [row.stack, row]));
-    const isAlone = ({ stack }) => inbox.isOpen(stack) || (!firsts.has(stack) && page.nextCursor !== null && inbox.counts.has(stack));
+    const isAlone = ({ stack }) => known.isOpen(stack) || (!firsts.has(stack) && page.nextCursor !== null && known.counts.has(stack));
     for (const task of tasks) {
       const first = firsts.get(task.stack);
-      if (!isAlone(task)) inbox.take(task.stack, first ? [first] : [], first?.count ?? 0, first?.count > 1);
+      if (!isAlone(task)) known.take(task.stack, first ? [first] : [], first?.count ?? 0, first?.count > 1);
     }
-    [inbox.waiting, inbox.matching] = [page.waiting, page.matching];
-    inbox.show();
+    [known.waiting, known.matching] = [page.waiting, page.matching];
+    known.show();
     return tasks.filter(isAlone);
   }
 
   async alone(task, question) {
-    const page = await this.inbox.pageOf(task, { limit: this.inbox.isOpen(task.stack) ? STACK_PAGE : 1 });
-    if (this.inbox.question === question) this.inbox.takePage(task.stack, page);
+    const page = await this.known.pageOf(task, { limit: this.known.isOpen(task.stack) ? STACK_PAGE : 1 });
+    if (this.known.question === question) this.known.takePage(task.stack, page);
   }
 }
