@@ -139,8 +139,11 @@ test('arm64: what is built across answers initialize under qemu', { skip: skipAc
   assert.equal(await ended, 0, log);
 });
 
-test('a release is the same bytes from another clone, umask, zone and locale, made without a network', { skip: skip || (process.getuid() !== 0 && 'root alone takes the network away') }, () => {
-  const elsewhere = { cwd: '/', env: { ...process.env, TZ: 'Asia/Kathmandu', LC_ALL: 'C', LANG: 'de_DE.UTF-8', TASKGATE_H2O_SOURCE: '' } };
+test('a release is the same bytes from another clone, umask, zone, locale and number of processors, made without a network', { skip: skip || (process.getuid() !== 0 && 'root alone takes the network away') }, () => {
+  const bin = path.join(folder, 'bin');
+  mkdirSync(bin);
+  writeFileSync(path.join(bin, 'getconf'), '#!/bin/sh\ncase $1 in _NPROCESSORS_ONLN) echo 7 ;; *) exec /usr/bin/getconf "$@" ;; esac\n', { mode: 0o755 });
+  const elsewhere = { cwd: '/', env: { ...process.env, PATH: `${bin}:${process.env.PATH}`, TZ: 'Asia/Kathmandu', LC_ALL: 'C', LANG: 'de_DE.UTF-8', TASKGATE_H2O_SOURCE: '' } };
   const two = release('some other clone', ['unshare', '--net', 'sh', '-c', 'umask 077; exec "$0" "$@"'], [], elsewhere);
   const names = readdirSync(one);
   assert.deepEqual(readdirSync(two), names);
