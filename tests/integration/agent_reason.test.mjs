@@ -1,9 +1,11 @@
 // The agent's reason (`governance.rules[].reason`): asked for in the schemas of tools, shown to those who decide, and no part of the call.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { run } from './lib/child.mjs';
 import { call, stage as controlPlane } from './lib/control_plane.mjs';
-import { ADMIN_TOKEN, BINARY, workflow } from './lib/gateway.mjs';
+import { ADMIN_TOKEN, BINARY, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { modernScene } from './lib/modern_scene.mjs';
 import { PLAIN } from './lib/promotion.mjs';
 import { scene } from './lib/scene.mjs';
@@ -112,6 +114,74 @@ test('a call without a good reason is refused, by whichever way it comes', async
   const check = await run(BINARY, ['check', '--config', gateway.configPath], { env: gateway.environment() });
   assert.match(check.stderr, /governance\.rules\[3\]\.reason: the key has no effect with action: forward/);
   assert.match(check.stderr, /governance\.rules\[4\]\.reason: the key has no effect with action: deny/);
+});
+
+/** The argument objects, as texts, that are `{"name":"x"}` without the member; each says another reason. */
+const SPELLINGS = [
+  '{"taskgate_reason":"reason number 0","name":"x"}',
+  '{"name":"x","taskgate_reason":"reason number 1"}',
+  '{"taskgate\\u005freason" : "reason number 2","name":"x"}',
+  '{"name":"x", "\\u0074\\u0061skgate_reason":"reason number 3"}',
+  '{"name":"x","\\u0074\\u0061\\u0073\\u006b\\u0067\\u0061\\u0074\\u0065\\u005F\\u0072\\u0065\\u0061\\u0073\\u006F\\u006e":"\\u0072eason number 4"}',
+];
+const raw = (name, spelling, more = '') => `{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"${name}","arguments":${spelling}${more}}}`;
+
+test('policies, input checks, grants, joins and digests see the call without the member, however it is spelt', async (t) => {
+  const folder = temporaryFolder(t), file = path.join(folder, 'policies.cedar');
+  fs.writeFileSync(file, ['Forward', 'Approve'].map((action) => `permit(principal, action == ThoughtGate::Action::"${action}", resource) when { ${action === 'Approve' ? '!' : ''}(resource.arguments has taskgate_reason) && resource.arguments has name };\n`).join(''));
+  const { admin, ci, connect, gateway, upstream } = await controlPlane(t, {
+    rules: [{ match: 'ask', action: 'policy', policy_id: 'p', reason: 'required' }, { match: 'drop', action: 'approve', reason: 'required' }],
+    approval: workflow('10m', { grants: { max: '1h', max_calls: 50 } }),
+    upstream: { tools: TOOLS },
+    config: { cedar: { policies: [file] }, pseudo_tools: { only: 'all', wait: '200ms', wait_max: '200ms' } },
+  });
+  const client = await connect(PLAIN);
+  const digests = new Set(), tasks = new Set();
+  const note = async (id, reason) => {
+    const task = await admin.task(id);
+    assert.deepEqual([task.reasonOfAgent, task.arguments, task.original ?? null], [reason, { name: 'x' }, null]);
+    digests.add(`${task.argumentsDigest} ${task.requestDigest}`);
+    return task;
+  };
+  for (const [i, spelling] of SPELLINGS.entries()) {
+    const reason = `reason number ${i}`;
+    // Cedar approves what has no such member; with it the call would be forwarded.
+    const { message } = await client.send('tools/call', undefined, { id: 77, body: raw('ask', spelling, ',"task":{}') });
+    await note(message.result.task.taskId, reason);
+    await admin.reject(message.result.task.taskId, 'no');
+    // By POST /api/v1/calls.
+    const posted = await fetch(`${gateway.adminUrl}/api/v1/calls`, { method: 'POST', headers: { authorization: `Bearer ${ci.token}`, 'content-type': 'application/json' }, body: `{"source":"up","tool":"ask","arguments":${spelling}}` });
+    const made = await posted.json();
+    assert.equal(posted.status, 201, JSON.stringify(made));
+    await note(made.id, reason);
+    await admin.reject(made.id, 'no');
+    // Joins: one task, whatever the reason; by execute_tool another one.
+    const held = (await client.send('tools/call', undefined, { id: 77, body: raw('drop', spelling) })).message.result.structuredContent;
+    tasks.add(held.proxy_task.task_id);
+    assert.equal(held.joined, i > 0);
+    const body = raw('execute_tool', `{"server":"up","tool":"drop","args":${spelling},"timeout_ms":0}`);
+    tasks.add((await client.send('tools/call', undefined, { id: 77, body })).message.result.structuredContent.proxy_task.task_id);
+  }
+  assert.deepEqual([tasks.size, digests.size], [1, 1]);
+  assert.equal(upstream.calls.length, 0);
+  // A grant that was given for the first lets all of them run.
+  const [id] = tasks;
+  await note(id, 'reason number 0');
+  const granted = await admin.post(`/api/v1/tasks/${id}/approve`, { grant: { for: '1h', calls: 50 } });
+  assert.equal(granted.status, 200, granted.text);
+  await admin.inState(id, 'completed');
+  for (const [i, spelling] of SPELLINGS.entries()) {
+    const { message } = await client.send('tools/call', undefined, { id: 77, body: raw('drop', spelling, ',"task":{}') });
+    const task = await admin.inState(message.result.task.taskId, 'completed');
+    assert.deepEqual([task.grant.use, task.reasonOfAgent], [i + 1, `reason number ${i}`]);
+  }
+  assert.equal(upstream.calls.length, 1 + SPELLINGS.length);
+  for (const { rpc } of upstream.calls) assert.deepEqual(rpc.params.arguments, { name: 'x' });
+  // The check for keys that look alike does not see it, either; the other key is an argument.
+  const { message } = await client.send('tools/call', undefined, { id: 77, body: raw('drop', '{"name":"x","TaskGate_Reason":1,"taskgate_reason":"reason number 9"}', ',"task":{}') });
+  assert.deepEqual((await admin.task(message.result.task.taskId)).arguments, { name: 'x', TaskGate_Reason: 1 });
+  const twice = await client.call('tools/call', { name: 'drop', arguments: { taskgate_reason: WHY, name: 'x', Name: 'y' }, task: {} });
+  assert.equal(twice.error.code, -32602);
 });
 
 test('a modern client, a bridged one and execute_tool: the same', async (t) => {
