@@ -9,6 +9,7 @@ const NUMBERED = {
   uuid: /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/,
   uuidInName: /(?<=tg_)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/,
   ulid: /\b[0-9][0-9A-HJKMNP-TV-Z]{25}\b/,
+  token: /\beyJ[\w-]+\.[\w-]+\.[\w-]+/,
   state: /\btg1\.[\w-]+/,
 };
 const ALIASES = { uuidInName: 'uuid' };
@@ -17,6 +18,7 @@ const PLAIN = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)/g, '<time>'],
   [/\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\b/g, '<date>'],
   [/\b1[789]\d{11}\b/g, '<ms>'],
+  [/(?<="digest":")[0-9a-f]{64}/g, '<digest>'],
   [/(?<="ttlMs":)\d{7,}/g, (ms) => `<${Math.floor(ms / 60_000)} minutes>`],
 ];
 

@@ -18,12 +18,13 @@ const isWriting = process.env.TASKGATE_RECORDINGS === 'write';
 
 /**
  * A test that plays `script(stage)` and compares both ends' bytes with recordings/`name`.txt. Options: `title` (what the
- * recording shows), `upstream` (of the scripted server), `order` and `own` (see transcript()); all others are the gateway's.
+ * recording shows), `upstream` (of the scripted server), `order` and `own` (see transcript()), `prepare(t)` (returns more
+ * options, and `names` of the ports of its servers); all others are the gateway's.
  * Everything until the gateway has ended is part of the recording.
  */
 export function scenario(name, { title, upstream: upstreamOptions, order, own = false, skip, ...gatewayOptions }, script) {
   test(`${name}: ${title}`, { skip }, async (t) => {
-    const stage = await prepare(t, upstreamOptions, gatewayOptions);
+    const stage = await stageOf(t, upstreamOptions, gatewayOptions);
     const text = () => transcript(stage.journal, { title, order, own, ports: stage.ports, notes: stage.notes });
     try {
       await script(stage);
@@ -36,9 +37,11 @@ export function scenario(name, { title, upstream: upstreamOptions, order, own = 
   });
 }
 
-async function prepare(t, upstreamOptions, { env, source, ...options }) {
+async function stageOf(t, upstreamOptions, { prepare, ...given }) {
+  const { names = {}, ...more } = (await prepare?.(t)) ?? {};
+  const { env, source, ...options } = { ...given, ...more };
   const journal = new Journal();
-  const ports = {};
+  const ports = { ...names };
   const upstream = await startUpstream(t, upstreamOptions);
   const before = async (lane, name, port) => {
     const tap = await startTap(t, journal, lane, port);
