@@ -126,9 +126,9 @@ void snapshot_install(struct snapshot *snapshot)
     struct snapshot *previous = current;
     current = snapshot;
     atomic_fetch_add(&current_number, 1);
-    pthread_mutex_unlock(&current_mutex);
-    if (snapshot)
+    if (snapshot) /* once the lock is given up, another install may free it */
         metrics_set(METRIC_CEDAR_POLICIES_LOADED, (double)policy_count(snapshot->policy), NULL);
+    pthread_mutex_unlock(&current_mutex);
     forget_seen(&seen); /* other threads let go of it at their next request */
     snapshot_unref(previous);
 }
