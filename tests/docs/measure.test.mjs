@@ -9,9 +9,9 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 74,
-  eras: 1373,
-  words: 130,
-  reach: 46,
+  eras: 1185,
+  words: 111,
+  reach: 36,
   write: 5,
   includes: 28,
   calls: 6,

@@ -75,7 +75,7 @@ const WITHOUT_CIRCLES = [
   'gateway/auth',
   'gateway/gates',
   'gateway/decision',
-  'gateway/mcp_client',
+  'gateway/server',
   'gateway/inbox',
   'gateway/replicas',
   'gateway/input',

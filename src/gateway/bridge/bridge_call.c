@@ -2,7 +2,7 @@
 #include "bridge_internal.h"
 #include "bridge_questions.h"
 #include "call/deferred_response.h"
-#include "mcp_client/tools_fetch.h"
+#include "server/catalogue.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "call/call.h"
-#include "mcp_client/rpc_call.h"
+#include "server/rpc_call.h"
 
 struct bridge_call_options {
     int64_t silence_ms; /* 0: none */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "bridge_request.h"
-#include "mcp_client/rpc_call.h"
-#include "mcp_client/tools_fetch.h"
+#include "server/catalogue.h"
+#include "server/rpc_call.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"

@@ -6,7 +6,7 @@
 #include "conversation.h"
 #include "handles.h"
 #include "leg.h"
-#include "mcp_client/session_pool.h"
+#include "server/sessions.h"
 #include "taskgate/mcp/legacy_server.h"
 
 #define LOST "This conversation was lost; the tool may have run in part"

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "leg.h"
-#include "mcp_client/session_pool.h"
+#include "server/sessions.h"
 
 /* Sends the call of this leg, on the session that the call has, which is taken off it. */
 void conversation_begin(struct call *call);

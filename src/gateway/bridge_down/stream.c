@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "call/call_part.h"
-#include "mcp_client/session_pool.h"
+#include "server/sessions.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"

@@ -67,7 +67,7 @@ struct gateway {
     struct quota *listens;           /* streams of subscriptions/listen, by owner */
     struct quota *bridged_streams;   /* by source and session (relay/bridged_stream.c) */
     struct quota *unknown_listens;   /* of these those of clients that are not known, by address */
-    struct quota *legacy_sessions;   /* by owner or address, of all workers (session_pool.c) */
+    struct quota *legacy_sessions;   /* by owner or address, of all workers (server/sessions.c) */
     struct task_places *task_places; /* state/task_places.h */
     struct shadow *shadow;
     struct inbox_table *inbox_table;              /* inbox/inbox.h */
@@ -115,12 +115,12 @@ struct gateway_worker {
     struct token_exchanges *exchanges; /* auth/token_exchange.h; NULL until the first */
     struct list calls;                 /* struct call.node, every one that is not yet answered */
     struct list rpc_calls;         /* struct rpc_call.node: the gateway's own requests under way */
-    struct loop_timer fetch_timer; /* the next try to fetch tools (mcp_client/tools_fetch.c) */
+    struct loop_timer fetch_timer; /* the next try to fetch tools (server/catalogue.c) */
     struct log_aggregate *aggregate; /* calls that rules alone have decided; NULL until the first */
     struct loop_timer log_aggregate_timer; /* when what it has summed up is said; with `tally` */
     struct loop_timer sweep_timer; /* of the first worker: what has been idle too long goes */
     struct list parked_sessions;   /* the gateway's own that servers refuse to end */
-    size_t parked_session_count;   /* (mcp_client/parked_sessions.c) */
+    size_t parked_session_count;   /* (server/own.c) */
     struct list legacy_sessions;   /* struct legacy_session.node: for modern clients */
     struct list bridge_legs;       /* struct leg.node: bridged calls whose client waits */
     struct list conversations;     /* struct conversation.node: bridged calls at their server */

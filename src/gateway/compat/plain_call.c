@@ -1,9 +1,9 @@
 /* Plain calls that become tasks, or join one that an earlier call has become. */
 #include "plain_call.h"
 #include "bridge/bridge_request.h"
-#include "mcp_client/credential_check.h"
 #include "run/task_create.h"
 #include "run/task_room.h"
+#include "server/credential_check.h"
 #include "state/tool_catalog.h"
 
 #include <stdio.h>

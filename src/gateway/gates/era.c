@@ -5,8 +5,8 @@
  */
 #include "taskgate/mcp/era.h"
 #include "gates.h"
-#include "mcp_client/era_probe.h"
 #include "methods/initialize.h"
+#include "server/probe.h"
 #include "state/source_eras.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"

@@ -3,7 +3,7 @@
 
 #include "answer_gate.h"
 #include "input_internal.h"
-#include "mcp_client/rpc_call.h"
+#include "server/rpc_call.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"

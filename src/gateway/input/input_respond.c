@@ -1,6 +1,6 @@
 /* Responses to requests of the server, sent without waiting for their arrival. */
 #include "input_internal.h"
-#include "mcp_client/rpc_call.h"
+#include "server/rpc_call.h"
 
 void input_write_response(struct buffer *body, struct str id, const struct input_response *response)
 {

@@ -1,14 +1,14 @@
 /* `tasks/get`, `tasks/update` and `tasks/cancel` of the tasks extension (SEP-2663): ids that begin
  * with tg_ are answered here, all others go to the server. */
 #include "bridge_down/bridge_down.h"
-#include "mcp_client/credential_check.h"
-#include "mcp_client/era_probe.h"
 #include "methods.h"
 #include "own_task.h"
 #include "relay/relay.h"
 #include "run/execution.h"
 #include "run/task_inputs.h"
 #include "run/task_rounds.h"
+#include "server/credential_check.h"
+#include "server/probe.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"

@@ -3,7 +3,7 @@
 
 #include "compat/answer.h"
 #include "inbox/inbox.h"
-#include "mcp_client/credential_check.h"
+#include "server/credential_check.h"
 #include "taskgate/core/metrics.h"
 
 static void (*const handlers[PSEUDO_TOOL_COUNT])(struct call *call, struct str arguments) = {

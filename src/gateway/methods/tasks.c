@@ -4,12 +4,12 @@
 
 #include "call/client_profile.h"
 #include "input/input_request.h"
-#include "mcp_client/credential_check.h"
 #include "methods.h"
 #include "own_task.h"
 #include "relay/relay.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
+#include "server/credential_check.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"

@@ -7,7 +7,7 @@
 #include "decision/agent_reason.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
-#include "mcp_client/tools_fetch.h"
+#include "server/catalogue.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"

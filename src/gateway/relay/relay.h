@@ -6,7 +6,7 @@
 
 #include "call/call.h"
 #include "call/headers.h"
-#include "mcp_client/rpc_call.h"
+#include "server/rpc_call.h"
 
 /* Why there is no response. */
 enum relay_failure {

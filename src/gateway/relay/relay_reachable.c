@@ -1,6 +1,6 @@
 /* A relay notes whether its server can be reached. */
-#include "mcp_client/rpc_call.h"
 #include "relay_internal.h"
+#include "server/rpc_call.h"
 #include "state/server_status.h"
 
 /* Noted once a second at most, because every response says the same. */

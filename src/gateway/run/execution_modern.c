@@ -5,7 +5,7 @@
 #include "execution_internal.h"
 #include "input/answer_gate.h"
 #include "invocation_rounds.h"
-#include "mcp_client/client_request.h"
+#include "server/own.h"
 #include "task_inputs.h"
 #include "task_rounds.h"
 #include "taskgate/core/clock.h"

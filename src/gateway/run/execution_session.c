@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "execution_internal.h"
-#include "mcp_client/service_session.h"
+#include "server/own.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"

@@ -11,8 +11,8 @@
 #include "call/server_budget.h"
 #include "input/input_request.h"
 #include "invocation_table.h"
-#include "mcp_client/rpc_call.h"
 #include "outcome.h"
+#include "server/rpc_call.h"
 #include "server_messages.h"
 #include "taskgate/core/magic.h"
 

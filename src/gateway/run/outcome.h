@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "mcp_client/rpc_call.h"
+#include "server/rpc_call.h"
 
 struct outcome {
     struct task_change change; /* its texts are in the two below; see outcome_change() */

@@ -5,10 +5,10 @@
 
 #include "call/broadcast.h"
 #include "inbox/inbox.h"
-#include "mcp_client/rpc_call.h"
-#include "mcp_client/tools_fetch.h"
 #include "relay/notification_stream.h"
 #include "result_wait.h"
+#include "server/catalogue.h"
+#include "server/rpc_call.h"
 #include "taskgate/json/text.h"
 
 static struct input_origin input_of(const struct server_message_origin *origin)

@@ -8,7 +8,7 @@
 #include "call/headers.h"
 #include "decision/task_binding.h"
 #include "execution.h"
-#include "mcp_client/credential_check.h"
+#include "server/credential_check.h"
 #include "state/tool_catalog.h"
 #include "task_create.h"
 #include "task_room.h"

@@ -4,9 +4,9 @@
 
 #include "call/call_part.h"
 #include "credential_check.h"
-#include "modern_request.h"
+#include "own.h"
 #include "server_refusal.h"
-#include "session_pool.h"
+#include "sessions.h"
 #include "state/accepted_pairs.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"

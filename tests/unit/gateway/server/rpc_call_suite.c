@@ -1,7 +1,7 @@
 /* The messages that the gateway itself sends to servers. */
 #include <string.h>
 
-#include "mcp_client/rpc_call.h"
+#include "server/rpc_call.h"
 #include "suites.h"
 #include "taskgate/json/text.h"
 

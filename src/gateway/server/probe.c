@@ -1,10 +1,10 @@
 /* One question, and what its answer shows. */
-#include "era_probe.h"
+#include "probe.h"
 
 #include <stdlib.h>
 
 #include "call/call_part.h"
-#include "modern_request.h"
+#include "own.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"

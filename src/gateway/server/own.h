@@ -1,0 +1,74 @@
+/*
+ * The gateway's own requests to servers: the messages of its sessions at legacy servers, and the
+ * envelope of its requests to modern ones. On the worker's loop, but for what only writes texts.
+ */
+#pragma once
+
+#include "call/headers.h"
+#include "rpc_call.h"
+#include "taskgate/json/envelope.h"
+
+/* ---- a session of the gateway's own, opened with the source's static headers when no client's
+ * session can be used; the opener keeps its headers, and ends it ---- */
+
+/* The params of its `initialize`. */
+struct str service_session_params(void);
+/* The message that follows the server's answer. */
+struct str service_session_initialized(void);
+/* Whether a request of a legacy client needs one: its headers name no session, as a client with a
+ * token may leave it out, and it is not known that the server has none. */
+bool service_session_is_wanted(struct gateway_worker *worker, const struct config_source *source,
+                               const struct headers *headers);
+/* Sets the source's static headers, which every request of the session has. */
+void service_session_begin(struct headers *headers, const struct config_source *source);
+/* The server has answered `initialize` with a result: takes the session's id and version from it.
+ */
+void service_session_opened(struct headers *headers, const struct rpc_call_reply *reply);
+/* Sends DELETE if the server gave out a session. */
+void service_session_end(struct gateway_worker *worker, struct snapshot *snapshot,
+                         const struct config_source *source, const struct headers *headers);
+
+/* ---- such sessions that the server refuses to end (MCP 2025-11-25, transports: 405): the next
+ * fetch takes one of them, instead of one more ---- */
+
+/* Ends the session of these headers, which are copied. If the server refuses, it is kept. */
+void parked_sessions_end(struct gateway_worker *worker, struct snapshot *snapshot,
+                         const struct config_source *source, const struct headers *headers);
+/* Takes one that was kept for this server and these static headers, with all its headers. The
+ * server may have forgotten it. false: there is none. */
+bool parked_sessions_take(struct gateway_worker *worker, const struct config_source *source,
+                          struct headers *headers);
+/* Forgets all of the worker's. */
+void parked_sessions_finish(struct gateway_worker *worker);
+
+/* ---- modern requests: their envelope, and the headers that repeat parts of it ---- */
+
+/* {"jsonrpc":"2.0","id":"tg:<uuid>","method":…,"params":{…,"_meta":…}}. `members` are the other
+ * members of params, as JSON text without braces, or empty; `id` gets the JSON text of the id. The
+ * gateway declares no capabilities. */
+void modern_request_write(struct buffer *body, struct buffer *id, const char *method,
+                          struct str members);
+/* Puts the headers of such a request, for a method without Mcp-Name, in the place of a client's. */
+void modern_request_set_headers(struct headers *headers, const char *method);
+/* Whether these headers, which a client has sent, are of a modern request. */
+bool modern_request_has_headers(const struct headers *headers);
+
+/* ---- modern requests for a client: they say what that client has said of itself, and nothing of
+ * the gateway's ---- */
+
+/* Appends the `_meta` of such a request: version, capabilities and name of the client, as in its
+ * own request. */
+void client_request_write_meta(struct buffer *meta, const struct envelope *envelope);
+/* The same of a request that is stored. */
+void client_request_read_meta(struct buffer *meta, struct str body);
+
+struct client_request {
+    const char *method;
+    struct str name;    /* the value of Mcp-Name, or empty */
+    struct str members; /* of params, JSON text without braces, or empty */
+    struct str meta;    /* JSON object */
+};
+/* Writes body and id, as rpc_call_write_request(), and sets the headers that repeat them. `headers`
+ * owns its items. */
+void client_request_write(const struct client_request *request, struct headers *headers,
+                          struct buffer *body, struct buffer *id);
