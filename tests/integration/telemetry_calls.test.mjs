@@ -64,6 +64,44 @@ test("a modern client before a legacy server: the call and the session's `initia
   assertSecret(collector);
 });
 
+test("a task's execution names the trace of its call, in each state, also after a restart", async (t) => {
+  const { collector, telemetry } = await withCollector(t);
+  const { admin, connect, gateway, upstream } = await scene(t, { rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user')] }, config: { telemetry, execution: 'on_result' } });
+  let answer;
+  upstream.handlers['tools/call'] = ({ reply }) => void (answer = reply);
+  const client = await connect({ token: 'A' });
+  const create = (headers) => client.send('tools/call', { name: 'delete_user', arguments: {}, task: {} }, { headers });
+  const created = async (headers) => (await create(headers)).message.result.task.taskId;
+  const [given, own, stopped] = [await created({ traceparent: TRACEPARENT }), await created({}), await created({ traceparent: TRACEPARENT })];
+  const shown = async (id) => {
+    const { execution } = await admin.task(id);
+    return [execution?.state, execution?.traceId];
+  };
+  assert.deepEqual(await shown(given), [undefined, undefined], 'before the approval');
+  for (const id of [given, own, stopped]) await admin.approve(id);
+  assert.deepEqual(await shown(given), ['waiting_for_credentials', TRACE]);
+  const fetched = client.call('tasks/result', { taskId: given });
+  await upstream.received('tools/call');
+  await admin.inState(given, 'executing');
+  assert.deepEqual(await shown(given), ['executing', TRACE]);
+  answer.result({ content: [] });
+  await fetched;
+  await admin.inState(given, 'completed');
+  assert.deepEqual(await shown(given), ['done', TRACE]);
+  const failing = client.call('tasks/result', { taskId: own });
+  await upstream.received('tools/call', 2);
+  answer.error(-32000, 'no');
+  await failing;
+  await admin.inState(own, 'failed');
+  const [, traceId] = await shown(own);
+  assert.match(traceId, /^[0-9a-f]{32}$/);
+  await inTrace(collector, CLIENT, 'tools/call delete_user', traceId); // the call of the server
+  await admin.cancel(stopped, 'never mind');
+  assert.deepEqual(await shown(stopped), ['done', TRACE]);
+  await gateway.restart();
+  assert.deepEqual([await shown(given), await shown(own)], [['done', TRACE], ['done', traceId]]);
+});
+
 test('an approved call of a modern client is executed at a legacy server in the same trace, linked to the wait', async (t) => {
   const { collector, telemetry } = await withCollector(t);
   const { gateway, upstream, admin } = await scene(t, { source: { bridge: 'modern' }, rules: [['delete_*', 'approve']], approval: workflow('10m'), upstream: { tools: [tool('delete_user')] }, config: { telemetry } });
