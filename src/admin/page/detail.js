@@ -36,7 +36,8 @@ export class Detail {
     this.part = (name) => this.element.querySelector(name);
     const { task } = row;
     for (const verb of VERBS) {
-      this.part(`button.${verb}`).addEventListener('click', () => this.hasReason(verb) && this.hasTerms(verb) && decide(verb, this.reason));
+      // The second click of two on a dialog's button comes down on what was below it.
+      this.part(`button.${verb}`).addEventListener('click', ({ detail }) => detail < 2 && this.hasReason(verb) && this.hasTerms(verb) && decide(verb, this.reason));
     }
     this.part('.unfold').addEventListener('click', () => this.fold(!this.part('.arguments').classList.contains('folded')));
     this.part('button.block').addEventListener('click', () => askBlock(this.task, (text) => this.row.setProblem(text)));

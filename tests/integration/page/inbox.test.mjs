@@ -111,6 +111,7 @@ test('200 rows are there in under 200 ms, and scroll without a stutter', { skip 
   const times = [];
   for (let i = 0; i < 6 && !(Math.min(...times) < 200); i += 1) {
     times.push(await workOfLists(page));
+    await page.locator('#pending [data-task-id]').nth(199).waitFor();
     assert.equal(await page.locator('#pending [data-task-id]').count(), 200);
   }
   assert.ok(Math.min(...times) < 200, `${times} ms`);
