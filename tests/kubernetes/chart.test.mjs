@@ -209,7 +209,7 @@ test('helm test asks whether it is ready, by a way to the admin port that only i
     assert.equal(metadata.annotations['helm.sh/hook-delete-policy'], 'before-hook-creation,hook-succeeded,hook-failed');
   }
   assert.ok(Number(service.metadata.annotations['helm.sh/hook-weight']) < Number(pod.metadata.annotations['helm.sh/hook-weight']));
-  assert.deepEqual(only(pod.spec.containers).args, ['health', '--ready', 'https://gate-test:7469']);
+  assert.deepEqual(only(pod.spec.containers).args, ['health', '--ready', 'https://gate-test.agents.svc:7469']);
   const gate = objects.get('StatefulSet gate').spec.template.metadata.labels;
   const allowed = only(policy.spec.ingress);
   assert.deepEqual(allowed.ports, [{ port: 'admin' }]);
