@@ -437,6 +437,22 @@ test('metrics count what happens', async (t) => {
   assert.match((await admin.get('/metrics')).text, /^thoughtgate_upstream_health\{source="up",status="healthy"\} 1$/m);
 });
 
+test('metrics name tools that a server has listed for somebody; made-up names are one, and displace no real one', async (t) => {
+  const { admin, connect } = await stage(t);
+  const [client, other] = [await connect({ token: 'A' }), await connect({ token: 'B' })];
+  await client.result('tools/list');
+  await Promise.all(Array.from({ length: 300 }, (_, i) => other.send('tools/call', { name: `made_up_${i}`, arguments: {} })));
+  await other.result('tools/call', { name: 'read', arguments: {} }); // listed for another client
+  await other.send('tools/call', { name: '__unlisted__', arguments: {} });
+  const samples = Object.entries(await admin.metrics()).filter(([name]) => /^thoughtgate_requests_total\{.*method="tools\/call"/.test(name));
+  const calls = {};
+  for (const [name, value] of samples) {
+    const label = /tool_name="([^"]*)"/.exec(name)[1];
+    calls[label] = (calls[label] ?? 0) + value;
+  }
+  assert.deepEqual(calls, { read: 1, __unlisted__: 301 });
+});
+
 test('metrics say how long the oldest undecided task waits, and how long decisions took, by workflow', async (t) => {
   const { admin, connect } = await stage(t, { rules: [{ match: 'delete_*', action: 'approve', approval: 'a' }, { match: 'read', action: 'approve', approval: 'b' }], approval: { a: { timeout: '10m' }, b: { timeout: '10m' } } });
   const client = await connect();
