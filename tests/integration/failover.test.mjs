@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Authority } from './lib/certificates.mjs';
 import { run } from './lib/child.mjs';
+import { connectedRaw } from './lib/client.mjs';
 import { BINARY, Gateway, startGateway, temporaryFolder } from './lib/gateway.mjs';
 import { freePort } from './lib/ports.mjs';
 import { postgresMissing, startPostgres, startStandby } from './lib/postgres.mjs';
 import { startWire } from './lib/postgres_wire.mjs';
+import { kinds } from './lib/pseudo.mjs';
 import { clientOf, onDatabase, replicas } from './lib/replicas.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -92,7 +94,7 @@ test('a connection that fell silent is given up at the beginning of a transactio
   await until(() => client.createTask('delete_user').catch(() => null), 'a task at the new connection', { deadline: 20_000 });
 });
 
-test('a commit whose answer is lost: the operator reads that its fate is not known, the client that there is no store', options, async (t) => {
+test('a commit whose answer is lost: operator and client read that its fate is not known, and the same call joins the task', options, async (t) => {
   const server = await startPostgres(t);
   const wire = await startWire(t, server.socket);
   const { gateways: [gateway] } = await replicas(t, wire.url(), ['a']);
@@ -114,9 +116,26 @@ test('a commit whose answer is lost: the operator reads that its fate is not kno
   wire.loseCommitOf('the lost user');
   const { error } = await client.call('tools/call', { name: 'delete_user', arguments: { name: 'the lost user' }, task: {} });
   const { correlation_id: _, ...data } = error.data;
-  assert.deepEqual([error.code, error.message, data], [-32013, 'Service unavailable', { details: 'the task store is not available', error_type: 'service_unavailable', retry_after: 5 }]);
   const { tasks } = await back();
   assert.deepEqual(tasks.map((task) => task.arguments), [{ name: 'the lost user' }], 'it waits for a decision nonetheless');
+  const unsure = (id, advice) => [-32013, 'Service unavailable', { details: `the task store does not answer; it is not known whether the task ${id} was stored: ${advice}`, error_type: 'service_unavailable', retry_after: 5 }];
+  assert.deepEqual([error.code, error.message, data], unsure(tasks[0].id, 'ask for it by this id'));
+  assert.equal((await client.result('tasks/get', { taskId: tasks[0].id })).status, 'input_required');
+  await gateway.admin.reject(tasks[0].id, 'no');
+
+  // A plain call joins what was stored, so that it is asked for once.
+  const plain = await connectedRaw(t, gateway.url, { ...kinds.old.client, token: 'plain' });
+  wire.loseCommitOf('the plain user');
+  const call = () => plain.call('tools/call', { name: 'delete_user', arguments: { name: 'the plain user' } });
+  const lost = (await call()).error;
+  const waiting = (await back()).tasks;
+  assert.deepEqual(waiting.map((task) => task.arguments), [{ name: 'the plain user' }]);
+  const { correlation_id: _id, ...told } = lost.data;
+  assert.deepEqual([lost.code, lost.message, told], unsure(waiting[0].id, 'the same call made again joins it if it was'));
+  const again = call();
+  await until(async () => (await gateway.admin.decide('approve', waiting[0].id)).status === 200, 'the approval', { deadline: 20_000 });
+  assert.equal((await again).result.content[0].text, 'did delete_user');
+  assert.equal((await gateway.admin.list()).tasks.length, 3);
 });
 
 test('a standby takes over without the last commits: nobody decides, and what was claimed never runs again', options, async (t) => {

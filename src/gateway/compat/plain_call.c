@@ -185,7 +185,10 @@ static void on_created(void *context, const struct store_reply *reply)
         task_room_give_back(call->worker->gateway, commitment->id);
         repeated_call_forget(call->worker->gateway, &join);
         execution_forget(call->worker, str_from(commitment->id));
-        if (call->exchange)
+        if (call->exchange && reply->is_unsure && commitment->key[0])
+            task_create_answer_unsure(call, commitment->id,
+                                      "the same call made again joins it if it was");
+        else if (call->exchange)
             task_create_answer_refused(call, reply->status);
     }
     call_unref(call);

@@ -75,6 +75,16 @@ void task_create_answer_refused(struct call *call, enum store_status status)
         call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
 }
 
+void task_create_answer_unsure(struct call *call, const char *id, const char *advice)
+{
+    char *details = memory_format("the task store does not answer; it is not known whether the "
+                                  "task %s was stored: %s",
+                                  id, advice);
+    struct jsonrpc_error_data data = {.details = str_from(details), .retry_after = 5};
+    call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
+    free(details);
+}
+
 void task_create_log_refused(const struct call *call, enum store_status status)
 {
     static const char *const limits[] = {
@@ -86,6 +96,15 @@ void task_create_log_refused(const struct call *call, enum store_status status)
     const char *limit = status < sizeof limits / sizeof *limits ? limits[status] : NULL;
     const char *reason = limit ? limit : "the store has failed";
     log_warn("Task refused", LOG_TEXT("source", call->source->id), LOG_TEXT("reason", reason));
+}
+
+static void answer_failed(struct call *call, const struct pending_create *create,
+                          const struct store_reply *reply)
+{
+    if (reply->is_unsure)
+        task_create_answer_unsure(call, create->id, "ask for it by this id");
+    else
+        task_create_answer_refused(call, reply->status);
 }
 
 static void on_created(void *context, const struct store_reply *reply)
@@ -102,7 +121,7 @@ static void on_created(void *context, const struct store_reply *reply)
         task_room_give_back(call->worker->gateway, create->id);
         execution_forget(call->worker, str_from(create->id));
         if (call->exchange)
-            task_create_answer_refused(call, reply->status);
+            answer_failed(call, create, reply);
     }
     call_unref(call);
     free(create);

@@ -16,3 +16,5 @@ struct task *task_create_bound(const struct call *call, const struct policy_deci
 /* The store did not take it. The log is told in any case, the client if it is there. */
 void task_create_log_refused(const struct call *call, enum store_status status);
 void task_create_answer_refused(struct call *call, enum store_status status);
+/* It may have taken it: the answer to the commit is lost. `advice`: how the client finds out. */
+void task_create_answer_unsure(struct call *call, const char *id, const char *advice);
