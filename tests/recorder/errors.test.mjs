@@ -27,11 +27,6 @@ const REPLIES = {
   'another id': ({ reply }) => reply.http(200, JSON_TYPE, JSON.stringify(answerTo('another', { content: [] }))),
   'no body': ({ reply }) => reply.http(200, JSON_TYPE),
   'cut before the head': ({ reply }) => reply.cut(),
-  'stream without an answer': ({ reply }) => {
-    const stream = reply.sse();
-    stream.event(progress('p', 1));
-    stream.end();
-  },
   'two answers': ({ reply, id, pair }) => {
     const stream = reply.sse();
     stream.event(answerTo(id, pair.text('the first')));
@@ -42,6 +37,12 @@ const REPLIES = {
     const stream = reply.sse();
     stream.raw('data: {"jsonrpc":\n\n');
     stream.event(answerTo(id, pair.text('after it')));
+    stream.end();
+  },
+  // The last one: the gateway tries for seconds to resume it, and lists may be fetched anew after them.
+  'stream without an answer': ({ reply }) => {
+    const stream = reply.sse();
+    stream.event(progress('p', 1));
     stream.end();
   },
 };
@@ -59,9 +60,11 @@ for (const pair of PAIRS) {
     for (const reply of ['status 401', 'status 503', 'own code', 'url elicitation', 'missing capability', 'no JSON', 'cut before the head']) await client.send('tools/call', { name: 'read', arguments: { reply } });
   });
 
-  scenario(`errors_approved_${pair.name}`, { title: `answers that are no good, at approved calls: ${pair.title}`, ...pair.options({ upstream: server(pair) }), rules: [['delete_*', 'approve']], approval: workflow('10m') }, async (stage) => {
+  // In two halves: after some twenty calls the tools are listed anew, for the client or for the call, as time decides.
+  const all = Object.keys(REPLIES);
+  for (const [name, replies] of [['errors_approved', all.slice(0, 11)], ['errors_approved_more', all.slice(11)]]) scenario(`${name}_${pair.name}`, { title: `answers that are no good, at approved calls: ${pair.title}`, ...pair.options({ upstream: server(pair) }), rules: [['delete_*', 'approve']], approval: workflow('10m') }, async (stage) => {
     const client = await pair.connect(stage, 'client', { knows: 'tasks asked' });
-    for (const reply of Object.keys(REPLIES)) {
+    for (const reply of replies) {
       const id = await pair.task(client, 'delete_user', { reply });
       await stage.admin.approve(id);
       // Refused credentials bring the call back to its approval.
