@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit_rows.h"
 #include "taskgate/approval/votes.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -88,15 +89,15 @@ static void make_kept(const struct batch *batch, const struct task *task, struct
 
 static bool keep_arguments(struct batch *batch, int64_t sequence, const struct made_texts *made)
 {
-    return batch->backend->audit->keep(batch->database, sequence, buffer_str(&made->kept),
-                                       batch->now_ms + batch->audit->keep_arguments_ms);
+    return audit_rows_keep(batch->database, sequence, buffer_str(&made->kept),
+                           batch->now_ms + batch->audit->keep_arguments_ms);
 }
 
 /* Nobody else appends within the transaction, so it is read once. */
 static bool find_end(struct batch *batch, struct store_chain *end)
 {
     if (!batch->knows_chain)
-        batch->knows_chain = batch->backend->audit->end(batch->database, &batch->chain);
+        batch->knows_chain = audit_rows_end(batch->database, &batch->chain);
     *end = batch->chain;
     return batch->knows_chain;
 }
@@ -113,7 +114,7 @@ static bool insert(struct batch *batch, const struct audit_row *row, const struc
     whole.texts[AUDIT_hash] = str_from(hash);
     batch->chain.sequence = row->sequence;
     memcpy(batch->chain.hash, hash, sizeof hash);
-    return batch->backend->audit->insert(batch->database, &whole);
+    return audit_rows_insert(batch->database, &whole);
 }
 
 bool audit_append(struct batch *batch, const struct task *task, const char *event, const char *from,
@@ -168,7 +169,10 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
 
 bool audit_has(struct batch *batch, const struct task *task, const char *event, bool *has)
 {
-    return batch->backend->audit->has(batch->database, task->id, event, has);
+    enum row_result result =
+        rows_exist(batch->database, STATEMENT_AUDIT_HAS, VALUES(TEXT(task->id), TEXT(event)));
+    *has = result == ROW_FOUND;
+    return result != ROW_FAILED;
 }
 
 bool audit_append_note(struct batch *batch, const struct store_audit_note *note)
@@ -263,11 +267,11 @@ static bool run_note(struct batch *batch, struct operation *operation)
 
 static bool run_list(struct batch *batch, struct operation *operation)
 {
-    struct store_audit_entry *entries = NULL;
-    struct store_reply *reply = &operation->reply;
+    struct record_list list = {&entry_record};
     bool done =
-        batch->backend->audit->list(batch->database, operation->id, &entries, &reply->audit_count);
-    reply->audit = entries;
+        rows_list(batch->database, STATEMENT_AUDIT_LIST, VALUES(TEXT(operation->id)), &list);
+    operation->reply.audit = list.items;
+    operation->reply.audit_count = list.count;
     return done;
 }
 
@@ -285,7 +289,7 @@ static bool add_kept(struct page *page, int64_t sequence)
 {
     struct batch *batch = page->batch;
     char *text = NULL;
-    enum row_result result = batch->backend->audit->kept(batch->database, sequence, &text);
+    enum row_result result = audit_rows_kept(batch->database, sequence, &text);
     if (result == ROW_FOUND && json_check(str_from(text), NULL)) {
         buffer_append_format(&page->kept, "%s\"%lld\":", page->kept.length > 0 ? "," : "",
                              (long long)sequence);
@@ -313,18 +317,17 @@ static bool add_row(void *context, const struct audit_row *row)
 
 static bool run_page(struct batch *batch, struct operation *operation)
 {
-    const struct audit_rows *audit = batch->backend->audit;
     struct store_audit_page *answer = memory_alloc(sizeof *answer);
     struct page page = {.batch = batch, .operation = operation, .page = answer};
     buffer_init(&page.rows);
     buffer_init(&page.kept);
     answer->last_sequence = operation->sequence;
     bool is_read =
-        audit->page(batch->database, operation->sequence, operation->limit + 1, add_row, &page);
+        audit_rows_page(batch->database, operation->sequence, operation->limit + 1, add_row, &page);
     answer->rows = buffer_take(&page.rows, &answer->rows_length);
     answer->kept = buffer_take(&page.kept, NULL);
     operation->reply.audit_page = answer;
-    enum row_result start = audit->anchor_start(batch->database, &answer->start);
+    enum row_result start = audit_rows_anchor_start(batch->database, &answer->start);
     answer->has_start = start == ROW_FOUND;
     return is_read && !page.has_failed && start != ROW_FAILED;
 }

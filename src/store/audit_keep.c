@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "audit.h"
+#include "audit_rows.h"
 #include "outbox.h"
 #include "taskgate/core/log.h"
 
@@ -28,7 +29,9 @@ static bool put_anchor(struct batch *batch, const struct store_chain *place, boo
 {
     struct store_anchor anchor = {.place = *place, .at_ms = batch->now_ms};
     store_anchor_sign(&anchor, batch->audit->key);
-    if (!batch->backend->audit->anchor_put(batch->database, &anchor, is_start) ||
+    if (!rows_write(batch->database, STATEMENT_ANCHOR_PUT,
+                    VALUES(NUMBER(place->sequence), TEXT(place->hash), NUMBER(anchor.at_ms),
+                           TEXT(anchor.signature), NUMBER(is_start))) ||
         !note(batch, &anchor))
         return false;
     size_t count = batch->anchor_count;
@@ -41,12 +44,11 @@ static bool put_anchor(struct batch *batch, const struct store_chain *place, boo
 
 bool audit_anchor(struct batch *batch)
 {
-    const struct audit_rows *audit = batch->backend->audit;
     struct store_anchor last = {.at_ms = 0};
     struct store_chain end;
     if (batch->audit->anchor_every_ms == 0)
         return true;
-    if (audit->anchor_last(batch->database, &last) == ROW_FAILED)
+    if (audit_rows_anchor_last(batch->database, &last) == ROW_FAILED)
         return false;
     int64_t since_ms = batch->now_ms - last.at_ms;
     bool was_ahead = since_ms < -batch->audit->anchor_every_ms;
@@ -55,7 +57,7 @@ bool audit_anchor(struct batch *batch)
                  LOG_NUMBER("sequence", last.place.sequence), LOG_NUMBER("by_ms", -since_ms));
     if (since_ms < batch->audit->anchor_every_ms && !was_ahead)
         return true;
-    if (!audit->end(batch->database, &end))
+    if (!audit_rows_end(batch->database, &end))
         return false;
     return end.sequence <= last.place.sequence || put_anchor(batch, &end, false);
 }
@@ -97,23 +99,30 @@ static bool look(void *context, const struct audit_row *row)
     return true;
 }
 
+static bool remove_until(struct database *database, int64_t sequence)
+{
+    int64_t count;
+    return rows_purge(database, STATEMENT_AUDIT_REMOVE, VALUES(NUMBER(sequence)), &count) &&
+           rows_purge(database, STATEMENT_AUDIT_REMOVE_KEPT, VALUES(NUMBER(sequence)), &count) &&
+           rows_write(database, STATEMENT_ANCHOR_REMOVE, VALUES(NUMBER(sequence)));
+}
+
 bool audit_purge(struct batch *batch)
 {
-    const struct audit_rows *audit = batch->backend->audit;
     struct old old = {.before_ms = batch->now_ms - batch->audit->keep_ms,
                       .ahead_ms = batch->now_ms + batch->audit->keep_ms};
     store_chain_init(&old.last);
     store_chain_init(&old.seen);
     if (batch->audit->keep_ms == 0)
         return true;
-    if (!audit->page(batch->database, 0, PURGE_LIMIT, look, &old))
+    if (!audit_rows_page(batch->database, 0, PURGE_LIMIT, look, &old))
         return false;
     if (old.last.sequence > 0 && old.ahead > 0)
         log_warn("Audit entries that were written with a clock that was ahead go with those around "
                  "them",
                  LOG_NUMBER("entries", (int64_t)old.ahead));
-    return old.last.sequence == 0 || (put_anchor(batch, &old.last, true) &&
-                                      audit->remove(batch->database, old.last.sequence));
+    return old.last.sequence == 0 ||
+           (put_anchor(batch, &old.last, true) && remove_until(batch->database, old.last.sequence));
 }
 
 int64_t audit_sweep_again_ms(const struct batch *batch)

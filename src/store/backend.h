@@ -12,8 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "audit_row.h"
-#include "reading_rows.h"
 #include "row.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
@@ -104,87 +102,6 @@ struct task_rows {
                          task_visitor visit, void *context);
     /* All that wait for a decision, and are not due. */
     bool (*count_waiting)(struct database *database, int64_t now_ms, int64_t *count);
-};
-
-struct audit_rows {
-    /* Behind the newest row; behind the newest anchor where all rows are gone; else the start. The
-     * rows appended in this transaction follow it: nobody else may append meanwhile. */
-    bool (*end)(struct database *database, struct store_chain *end);
-    bool (*insert)(struct database *database, const struct audit_row *row);
-    bool (*has)(struct database *database, const char *task_id, const char *event, bool *has);
-    /* Of one task, oldest first. The caller frees the entries with their texts. */
-    bool (*list)(struct database *database, const char *task_id, struct store_audit_entry **entries,
-                 size_t *count);
-    /* At most `limit` rows behind the row `after`, oldest first. The row is valid during the visit;
-     * false ends the reading. */
-    bool (*page)(struct database *database, int64_t after, size_t limit,
-                 bool (*visit)(void *context, const struct audit_row *row), void *context);
-    /* Removes the rows up to this one, what is kept of them, and the anchors before it. */
-    bool (*remove)(struct database *database, int64_t sequence);
-    /* Arguments that are kept beside a row until `until_ms`. */
-    bool (*keep)(struct database *database, int64_t sequence, struct str arguments,
-                 int64_t until_ms);
-    /* The caller frees them. */
-    enum row_result (*kept)(struct database *database, int64_t sequence, char **arguments);
-    /* The anchor that the chain goes on from, and the newest of all. */
-    enum row_result (*anchor_start)(struct database *database, struct store_anchor *anchor);
-    enum row_result (*anchor_last)(struct database *database, struct store_anchor *anchor);
-    bool (*anchor_put)(struct database *database, const struct store_anchor *anchor, bool is_start);
-};
-
-/* The targets of a notice: those that want one of its events, or those that want none. */
-enum outbox_whom { OUTBOX_WANTING, OUTBOX_OTHERS };
-/* The notices that they want. */
-enum outbox_wanted { OUTBOX_FAILED, OUTBOX_NOTHING, OUTBOX_NOTICE, OUTBOX_WITH_ARGUMENTS };
-
-/* A notice of a task as it is, or of an anchor, for which the task is an empty one. */
-struct outbox_note {
-    const struct task *task;
-    unsigned events;
-    const char *arguments, *anchor; /* or "" */
-    bool is_emergency;
-    int64_t at_ms;
-};
-
-struct outbox_rows {
-    /* From now on these; deliveries for others go with PURGE_STRAY_DELIVERIES. */
-    bool (*set_targets)(struct database *database, const struct store_outbox_target *targets,
-                        size_t count);
-    enum outbox_wanted (*wanted)(struct database *database, enum outbox_whom whom, unsigned events);
-    /* The notice, and a delivery for each of them, with the first of the events that the target
-     * wants. */
-    bool (*insert)(struct database *database, enum outbox_whom whom,
-                   const struct outbox_note *note);
-    /* The deliveries of notices that are not younger, the oldest first. `sequences` has room for
-     * `limit`. */
-    bool (*find_overdue)(struct database *database, int64_t at_ms, size_t limit, int64_t *sequences,
-                         size_t *count);
-    /* The deliveries that are due for a target, longest due first, without those that wait for an
-     * earlier one of their task. `deliveries` has room for `limit`; the caller frees what is in
-     * them. */
-    bool (*find_due)(struct database *database, const char *target, int64_t now_ms, size_t limit,
-                     struct store_delivery *deliveries, size_t *count);
-    /* INT64_MAX: none waits. */
-    bool (*next_due)(struct database *database, const char *target, int64_t now_ms,
-                     int64_t *due_ms);
-    /* The caller frees what is in it. */
-    enum row_result (*get)(struct database *database, int64_t sequence,
-                           struct store_delivery *delivery);
-    /* Keeps the reference for the later deliveries of its task to its target. */
-    bool (*set_reference)(struct database *database, int64_t sequence, const char *reference);
-    /* One more attempt has failed. */
-    bool (*postpone)(struct database *database, int64_t sequence, int64_t due_ms);
-    /* And the reference, where it tells the end of its task. */
-    bool (*remove)(struct database *database, int64_t sequence);
-    /* The messages that a target keeps of waiting tasks, the newest first; those that all keep of
-     * one task. The caller frees the messages and their texts. */
-    bool (*find_messages)(struct database *database, const char *target, size_t limit,
-                          struct store_message **messages, size_t *count);
-    bool (*find_messages_of)(struct database *database, const char *task_id,
-                             struct store_message **messages, size_t *count);
-    /* Notes the reactions seen on such a message. */
-    bool (*see)(struct database *database, const char *task_id, const char *target,
-                const char *seen);
 };
 
 /* A column of a row that is copied to another database. */
@@ -296,8 +213,5 @@ struct store_backend {
     bool (*take_loss)(struct database *database);
 
     const struct task_rows *tasks;
-    const struct audit_rows *audit;
-    const struct outbox_rows *outbox;
     const struct copy_rows *copy;
-    const struct reading_rows *reading;
 };

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit_rows.h"
 #include "operation.h"
 #include "pending.h"
 #include "replica_rows.h"
@@ -67,7 +68,7 @@ static bool look_for_rows(struct copying *copying)
 {
     struct store_chain end;
     bool done = copying->to_backend->tasks->list(copying->to, &all_tasks, 1, note_task, copying) &&
-                copying->to_backend->audit->end(copying->to, &end);
+                audit_rows_end(copying->to, &end);
     copying->found = copying->found || (done && end.sequence > 0);
     for (size_t i = 0; done && !copying->found && i < TABLE_COUNT; i++) {
         if (strcmp(tables[i].name, "outbox_target") != 0)
@@ -132,7 +133,7 @@ static bool copy_tasks(struct copying *copying)
 static bool copy_audit_row(void *context, const struct audit_row *row)
 {
     struct copying *copying = context;
-    copying->is_good = copying->to_backend->audit->insert(copying->to, row);
+    copying->is_good = audit_rows_insert(copying->to, row);
     copying->audit_sequence = row->sequence;
     copying->copied->audit_rows++;
     return copying->is_good;
@@ -142,8 +143,8 @@ static bool copy_audit_row(void *context, const struct audit_row *row)
 static bool copy_kept(void *context, const struct copy_value *values)
 {
     struct copying *copying = context;
-    copying->is_good = copying->to_backend->audit->keep(copying->to, values[0].number,
-                                                        values[1].text, values[2].number);
+    copying->is_good =
+        audit_rows_keep(copying->to, values[0].number, values[1].text, values[2].number);
     return copying->is_good;
 }
 
@@ -153,8 +154,8 @@ static bool copy_trail(struct copying *copying)
     int64_t before;
     do {
         before = copying->copied->audit_rows;
-        done = copying->from_backend->audit->page(copying->from, copying->audit_sequence,
-                                                  AUDIT_PAGE_ROWS, copy_audit_row, copying) &&
+        done = audit_rows_page(copying->from, copying->audit_sequence, AUDIT_PAGE_ROWS,
+                               copy_audit_row, copying) &&
                copying->is_good;
     } while (done && copying->copied->audit_rows > before);
     return done &&

@@ -19,21 +19,6 @@ struct operation *operation_create(const struct operation_kind *kind, struct sto
     return operation;
 }
 
-static void free_audit(const struct store_audit_entry *entries, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct store_audit_entry *entry = &entries[i];
-        free(entry->task_id);
-        free(entry->event);
-        free(entry->from_state);
-        free(entry->to_state);
-        free(entry->actor_kind);
-        free(entry->actor_name);
-        free(entry->reason);
-    }
-    free((void *)entries);
-}
-
 static void free_deliveries(const struct store_delivery *deliveries, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -42,17 +27,6 @@ static void free_deliveries(const struct store_delivery *deliveries, size_t coun
         free(deliveries[i].anchor);
     }
     free((void *)deliveries);
-}
-
-static void free_messages(const struct store_message *messages, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free(messages[i].target);
-        free(messages[i].task_id);
-        free(messages[i].reference);
-        free(messages[i].seen);
-    }
-    free((void *)messages);
 }
 
 static void free_records(const struct record *record, const void *items, size_t count)
@@ -71,7 +45,7 @@ void operation_clear_reply(struct operation *operation)
     free(reply->sequences);
     record_destroy(&session_record, (void *)reply->session);
     record_destroy(&sign_in_record, (void *)reply->sign_in);
-    free_audit(reply->audit, reply->audit_count);
+    free_records(&entry_record, reply->audit, reply->audit_count);
     if (reply->audit_page) {
         free(reply->audit_page->rows);
         free(reply->audit_page->kept);
@@ -81,7 +55,7 @@ void operation_clear_reply(struct operation *operation)
     free_records(&grant_record, reply->grants, reply->grant_count);
     free_records(&block_record, reply->blocks, reply->block_count);
     free_records(&definition_record, reply->definitions, reply->definition_count);
-    free_messages(reply->messages, reply->message_count);
+    free_records(&message_record, reply->messages, reply->message_count);
     home_destroy((struct store_home *)reply->home);
     tally_destroy((struct store_tally *)reply->tally);
     *reply = (struct store_reply){.status = STORE_OK};

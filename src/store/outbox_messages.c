@@ -1,30 +1,37 @@
 /* Messages that endpoints keep of tasks, as those who look at them there see them. */
 #include "operation.h"
 
+#define MOST_OF_TASK 100
+
+static bool give(struct operation *operation, const struct record_list *list, bool done)
+{
+    operation->reply.messages = list->items;
+    operation->reply.message_count = list->count;
+    return done;
+}
+
+/* Of waiting tasks, the newest first. */
 static bool run_messages(struct batch *batch, struct operation *operation)
 {
-    struct store_reply *reply = &operation->reply;
-    struct store_message *messages = NULL;
-    bool done = batch->backend->outbox->find_messages(
-        batch->database, operation->id, operation->limit, &messages, &reply->message_count);
-    reply->messages = messages;
-    return done;
+    struct record_list list = {&message_record};
+    bool done = rows_list(batch->database, STATEMENT_OUTBOX_MESSAGES,
+                          VALUES(TEXT(operation->id), NUMBER((int64_t)operation->limit)), &list);
+    return give(operation, &list, done);
 }
 
 static bool run_messages_of(struct batch *batch, struct operation *operation)
 {
-    struct store_reply *reply = &operation->reply;
-    struct store_message *messages = NULL;
-    bool done = batch->backend->outbox->find_messages_of(batch->database, operation->id, &messages,
-                                                         &reply->message_count);
-    reply->messages = messages;
-    return done;
+    struct record_list list = {&message_record};
+    bool done = rows_list(batch->database, STATEMENT_OUTBOX_MESSAGES_OF,
+                          VALUES(TEXT(operation->id), NUMBER(MOST_OF_TASK)), &list);
+    return give(operation, &list, done);
 }
 
 static bool run_see(struct batch *batch, struct operation *operation)
 {
-    return batch->backend->outbox->see(batch->database, operation->id, operation->source,
-                                       operation->reason);
+    return rows_write(
+        batch->database, STATEMENT_OUTBOX_SEE,
+        VALUES(TEXT(operation->id), TEXT(operation->source), TEXT(operation->reason)));
 }
 
 const struct operation_kind operation_outbox_messages = {"outbox messages", false, run_messages};

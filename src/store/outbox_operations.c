@@ -1,5 +1,6 @@
 /* The outbox as the notifier sees it: its targets, the due deliveries, and the outcome of an
  * attempt. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "audit.h"
@@ -8,41 +9,121 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
+/* After those of DELIVERY_COLUMNS. */
+#define REFERENCE_COLUMN 28
+
+/* From now on these; deliveries to others go with STRAY_DELIVERIES_PURGE. */
 static bool run_configure(struct batch *batch, struct operation *operation)
 {
-    batch->sweep_again_ms = batch->now_ms; /* it removes deliveries to others */
-    return batch->backend->outbox->set_targets(batch->database, operation->targets,
-                                               operation->target_count);
+    batch->sweep_again_ms = batch->now_ms;
+    bool done = rows_write(batch->database, STATEMENT_OUTBOX_TARGET_CLEAR, NO_VALUES);
+    for (size_t i = 0; done && i < operation->target_count; i++) {
+        const struct store_outbox_target *target = &operation->targets[i];
+        done = rows_write(
+            batch->database, STATEMENT_OUTBOX_TARGET_INSERT,
+            VALUES(TEXT(target->key), NUMBER(target->events), NUMBER(target->with_arguments)));
+    }
+    return done;
+}
+
+/* ---- what is due ---- */
+
+static void copy_fixed(char *field, size_t size, const struct value *value)
+{
+    snprintf(field, size, "%.*s", STR_ARGS(value->text));
+}
+
+/* DELIVERY_COLUMNS, and the reference or NULL. */
+static struct store_delivery read_delivery(const struct value *row)
+{
+    struct task *task = task_create((enum task_state)row[6].number);
+    struct store_delivery delivery = {
+        .sequence = row[0].number,
+        .event = (unsigned)row[2].number,
+        .attempts = row[3].number,
+        .at_ms = row[4].number,
+        .task = task,
+        .is_emergency = row[19].number != 0,
+        .anchor = row[20].text.length > 0 ? memory_copy_str(row[20].text) : NULL,
+    };
+    const struct {
+        char **field;
+        int column;
+    } texts[] = {
+        {&task->source, 7},          {&task->tool, 8},        {&task->workflow, 9},
+        {&task->principal, 10},      {&task->decided_by, 12}, {&task->reason, 13},
+        {&task->status_message, 14}, {&task->arguments, 15},  {&task->shown, 21},
+        {&task->terms, 22},          {&task->votes, 23},      {&task->meta, 24},
+        {&task->other_params, 25},   {&task->owner, 27},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        task_set_text(texts[i].field, row[texts[i].column].text);
+    copy_fixed(delivery.id, sizeof delivery.id, &row[1]);
+    copy_fixed(task->id, sizeof task->id, &row[5]);
+    copy_fixed(task->arguments_digest, sizeof task->arguments_digest, &row[11]);
+    copy_fixed(task->request_digest, sizeof task->request_digest, &row[26]);
+    task->created_ms = row[16].number;
+    task->decide_by_ms = row[17].number;
+    task->decided_ms = row[18].number;
+    if (row[REFERENCE_COLUMN].kind != VALUE_NOTHING)
+        delivery.reference = memory_copy_str(row[REFERENCE_COLUMN].text);
+    return delivery;
+}
+
+struct listing {
+    struct store_delivery *deliveries;
+    size_t count;
+};
+
+static bool add_delivery(void *context, const struct value *row)
+{
+    struct listing *listing = context;
+    listing->deliveries[listing->count++] = read_delivery(row);
+    return true;
 }
 
 static bool run_due(struct batch *batch, struct operation *operation)
 {
-    const struct outbox_rows *outbox = batch->backend->outbox;
     struct store_reply *reply = &operation->reply;
-    struct store_delivery *deliveries = memory_alloc_array(operation->limit, sizeof *deliveries);
-    reply->deliveries = deliveries;
+    struct listing listing = {memory_alloc_array(operation->limit, sizeof *listing.deliveries), 0};
+    reply->deliveries = listing.deliveries;
     reply->next_due_ms = batch->now_ms + REPLICA_HEARTBEAT_MS;
     if (!replica_holds(batch, LEASE_OUTBOX))
         return true;
-    return outbox->find_due(batch->database, operation->id, batch->now_ms, operation->limit,
-                            deliveries, &reply->delivery_count) &&
-           outbox->next_due(batch->database, operation->id, batch->now_ms, &reply->next_due_ms);
+    bool done = rows_read(
+        batch->database, STATEMENT_OUTBOX_DUE,
+        VALUES(TEXT(operation->id), NUMBER(batch->now_ms), NUMBER((int64_t)operation->limit)),
+        add_delivery, &listing);
+    reply->delivery_count = listing.count;
+    return done &&
+           rows_number(batch->database, STATEMENT_OUTBOX_NEXT,
+                       VALUES(TEXT(operation->id), NUMBER(batch->now_ms)), &reply->next_due_ms);
+}
+
+/* ---- how an attempt went ---- */
+
+/* And the reference, where it tells the end of its task. */
+static bool remove_delivery(struct batch *batch, int64_t sequence)
+{
+    return rows_write(batch->database, STATEMENT_OUTBOX_THREAD_END, VALUES(NUMBER(sequence))) &&
+           rows_write(batch->database, STATEMENT_OUTBOX_DELETE, VALUES(NUMBER(sequence)));
 }
 
 /* A delivery is gone already if its target is no longer configured. */
 static bool run_delivered(struct batch *batch, struct operation *operation)
 {
-    const struct outbox_rows *outbox = batch->backend->outbox;
+    /* The reference is kept for the later deliveries of its task to its target. */
     if (operation->reason &&
-        !outbox->set_reference(batch->database, operation->sequence, operation->reason))
+        !rows_write(batch->database, STATEMENT_OUTBOX_THREAD_PUT,
+                    VALUES(NUMBER(operation->sequence), TEXT(operation->reason))))
         return false;
-    return outbox->remove(batch->database, operation->sequence);
+    return remove_delivery(batch, operation->sequence);
 }
 
 static bool run_postpone(struct batch *batch, struct operation *operation)
 {
-    return batch->backend->outbox->postpone(batch->database, operation->sequence,
-                                            operation->time_ms);
+    return rows_write(batch->database, STATEMENT_OUTBOX_POSTPONE,
+                      VALUES(NUMBER(operation->sequence), NUMBER(operation->time_ms)));
 }
 
 /* An anchor that did not arrive is about no task. */
@@ -59,13 +140,14 @@ static bool note_given_up(struct batch *batch, const struct store_delivery *deli
 
 static bool give_up(struct batch *batch, int64_t sequence, const char *reason)
 {
-    const struct outbox_rows *outbox = batch->backend->outbox;
     struct store_delivery delivery = {.task = NULL};
-    enum row_result result = outbox->get(batch->database, sequence, &delivery);
-    if (result != ROW_FOUND)
-        return result == ROW_ABSENT;
-    bool done =
-        note_given_up(batch, &delivery, reason) && outbox->remove(batch->database, sequence);
+    struct listing listing = {&delivery, 0};
+    if (!rows_read(batch->database, STATEMENT_OUTBOX_GET, VALUES(NUMBER(sequence)), add_delivery,
+                   &listing))
+        return false;
+    if (listing.count == 0)
+        return true;
+    bool done = note_given_up(batch, &delivery, reason) && remove_delivery(batch, sequence);
     free(delivery.anchor);
     task_unref(delivery.task);
     free(delivery.reference);
@@ -77,19 +159,32 @@ static bool run_give_up(struct batch *batch, struct operation *operation)
     return give_up(batch, operation->sequence, operation->reason);
 }
 
+struct overdue {
+    int64_t *sequences;
+    size_t count;
+};
+
+static bool add_sequence(void *context, const struct value *row)
+{
+    struct overdue *overdue = context;
+    overdue->sequences[overdue->count++] = row[0].number;
+    return true;
+}
+
 bool outbox_give_up_overdue(struct batch *batch, int64_t age_ms, size_t limit, bool *has_more)
 {
-    const struct outbox_rows *outbox = batch->backend->outbox;
-    size_t count = 0, given_up = 0;
-    int64_t *sequences = memory_alloc_array(limit, sizeof *sequences);
-    bool done =
-        outbox->find_overdue(batch->database, batch->now_ms - age_ms, limit, sequences, &count);
-    while (done && given_up < count)
-        done = give_up(batch, sequences[given_up++], "its endpoint did not take it in time");
-    free(sequences);
-    *has_more = *has_more || count == limit;
-    if (done && count > 0)
-        metrics_add(METRIC_NOTIFICATIONS, (double)count, METRIC_LABELS(STR("given_up")));
+    struct overdue overdue = {memory_alloc_array(limit, sizeof *overdue.sequences), 0};
+    size_t given_up = 0;
+    bool done = rows_read(batch->database, STATEMENT_OUTBOX_OVERDUE,
+                          VALUES(NUMBER(batch->now_ms - age_ms), NUMBER((int64_t)limit)),
+                          add_sequence, &overdue);
+    while (done && given_up < overdue.count)
+        done =
+            give_up(batch, overdue.sequences[given_up++], "its endpoint did not take it in time");
+    free(overdue.sequences);
+    *has_more = *has_more || overdue.count == limit;
+    if (done && overdue.count > 0)
+        metrics_add(METRIC_NOTIFICATIONS, (double)overdue.count, METRIC_LABELS(STR("given_up")));
     return done;
 }
 

@@ -80,3 +80,40 @@
     COLUMN(TEXT, claims)                                                                           \
     COLUMN(NUMBER, created_ms)                                                                     \
     COLUMN(NUMBER, until_ms)
+
+/* The order of its INSERT. */
+#define NOTICE_COLUMNS(COLUMN)                                                                     \
+    COLUMN(TEXT, task_id)                                                                          \
+    COLUMN(TEXT, source)                                                                           \
+    COLUMN(TEXT, tool)                                                                             \
+    COLUMN(TEXT, workflow)                                                                         \
+    COLUMN(TEXT, principal)                                                                        \
+    COLUMN(TEXT, arguments_digest)                                                                 \
+    COLUMN(TEXT, decided_by)                                                                       \
+    COLUMN(TEXT, reason)                                                                           \
+    COLUMN(TEXT, status_message)                                                                   \
+    COLUMN(TEXT, arguments)                                                                        \
+    COLUMN(NUMBER, at_ms)                                                                          \
+    COLUMN(NUMBER, state)                                                                          \
+    COLUMN(NUMBER, created_ms)                                                                     \
+    COLUMN(NUMBER, decide_by_ms)                                                                   \
+    COLUMN(NUMBER, decided_ms)                                                                     \
+    COLUMN(NUMBER, is_emergency)                                                                   \
+    COLUMN(TEXT, anchor)
+
+#define MESSAGE_COLUMNS(COLUMN)                                                                    \
+    COLUMN(TEXT, target)                                                                           \
+    COLUMN(TEXT, task_id)                                                                          \
+    COLUMN(TEXT, reference)                                                                        \
+    COLUMN(TEXT, seen)
+
+/* Of a task's trail, as clients see it. */
+#define ENTRY_COLUMNS(COLUMN)                                                                      \
+    COLUMN(NUMBER, at_ms)                                                                          \
+    COLUMN(TEXT, task_id)                                                                          \
+    COLUMN(TEXT, event)                                                                            \
+    COLUMN(TEXT, from_state)                                                                       \
+    COLUMN(TEXT, to_state)                                                                         \
+    COLUMN(TEXT, actor_kind)                                                                       \
+    COLUMN(TEXT, actor_name)                                                                       \
+    COLUMN(TEXT, reason)

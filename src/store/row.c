@@ -49,9 +49,42 @@ const struct record sign_in_record = {"sign_in", sizeof(STRUCTURE), false, sign_
                                       COUNT_OF(sign_in_columns)};
 #undef STRUCTURE
 
-static const struct record *const records[] = {
-    &session_record,    &sign_in_record,         &grant_record, &block_record,
-    &definition_record, &definition_list_record, NULL};
+#define STRUCTURE struct store_message
+static const struct column message_columns[] = {MESSAGE_COLUMNS(COLUMN_OF)};
+const struct record message_record = {"outbox_message", sizeof(STRUCTURE), false, message_columns,
+                                      COUNT_OF(message_columns)};
+#undef STRUCTURE
+
+#define STRUCTURE struct store_audit_entry
+static const struct column entry_columns[] = {ENTRY_COLUMNS(COLUMN_OF)};
+const struct record entry_record = {"audit_entry", sizeof(STRUCTURE), true, entry_columns,
+                                    COUNT_OF(entry_columns)};
+#undef STRUCTURE
+
+/* No structure has these, only statements. */
+#define COLUMN_NAMED(kind, column) {#column, COLUMN_##kind, 0},
+static const struct column notice_columns[] = {NOTICE_COLUMNS(COLUMN_NAMED)};
+static const struct record notice_record = {"outbox_notice", 0, true, notice_columns,
+                                            COUNT_OF(notice_columns)};
+static const struct column audit_columns[] = {
+#define AUDIT_COLUMN(column, key, kind) {#column, COLUMN_TEXT, 0},
+#include "audit_columns.h"
+#undef AUDIT_COLUMN
+};
+static const struct record audit_record = {"audit", 0, false, audit_columns,
+                                           COUNT_OF(audit_columns)};
+
+static const struct record *const records[] = {&grant_record,
+                                               &block_record,
+                                               &definition_record,
+                                               &definition_list_record,
+                                               &session_record,
+                                               &sign_in_record,
+                                               &message_record,
+                                               &entry_record,
+                                               &notice_record,
+                                               &audit_record,
+                                               NULL};
 
 const struct record *record_of(struct str table)
 {

@@ -62,7 +62,7 @@ struct record {
 };
 
 extern const struct record grant_record, block_record, definition_record, session_record,
-    sign_in_record;
+    sign_in_record, message_record, entry_record;
 /* Without its texts. */
 extern const struct record definition_list_record;
 /* The record of a table, as statements name it. NULL: there is none. */

@@ -259,4 +259,123 @@ STATEMENT(REMINDER_DUE,
 STATEMENT(REMINDER_DELETE,
     "DELETE FROM {reminder} WHERE task = (SELECT sequence FROM {task} WHERE id = ?1) AND event = ?2")
 STATEMENT(REMINDER_NEXT, "SELECT min(due_ms) FROM {reminder} WHERE event = ?1 AND due_ms > ?2")
+STATEMENT(AUDIT_INSERT, "INSERT INTO {audit.new}")
+/* If all rows are gone, the chain goes on from an anchor. */
+STATEMENT(AUDIT_END,
+    "SELECT sequence, hash FROM (SELECT sequence, hash FROM {audit}"
+    " ORDER BY sequence DESC LIMIT 1) AS trail UNION ALL"
+    " SELECT sequence, hash FROM (SELECT sequence, hash FROM {audit_anchor} WHERE {is start}"
+    " ORDER BY sequence DESC LIMIT 1) AS start ORDER BY sequence DESC LIMIT 1")
+STATEMENT(AUDIT_PAGE,
+    "SELECT {audit.*} FROM {audit} WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
+/* The rows up to this one, what is kept of them, and the anchors before it. */
+STATEMENT(AUDIT_REMOVE, "DELETE FROM {audit} WHERE sequence <= ?1{and bytes}")
+STATEMENT(AUDIT_REMOVE_KEPT, "DELETE FROM {audit_kept} WHERE sequence <= ?1{and argument bytes}")
+STATEMENT(ANCHOR_REMOVE, "DELETE FROM {audit_anchor} WHERE sequence < ?1")
+STATEMENT(AUDIT_KEEP,
+    "INSERT INTO {audit_kept} (sequence, arguments, until_ms) VALUES (?1, ?2, ?3)")
+STATEMENT(AUDIT_KEPT, "SELECT arguments FROM {audit_kept} WHERE sequence = ?1")
+STATEMENT(ANCHOR_START,
+    "SELECT sequence, hash, at_ms, signature FROM {audit_anchor} WHERE {is start}"
+    " ORDER BY sequence DESC LIMIT 1")
+STATEMENT(ANCHOR_LAST,
+    "SELECT sequence, hash, at_ms, signature FROM {audit_anchor} ORDER BY sequence DESC LIMIT 1")
+STATEMENT(ANCHOR_PUT,
+    "INSERT INTO {audit_anchor} (sequence, hash, at_ms, signature, is_start)"
+    " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (sequence) DO UPDATE SET hash = excluded.hash,"
+    " at_ms = excluded.at_ms, signature = excluded.signature, is_start = excluded.is_start")
+STATEMENT(AUDIT_LIST, "SELECT {audit_entry.*} FROM {audit} WHERE task_id = ?1 ORDER BY sequence")
+STATEMENT(AUDIT_HAS, "SELECT 1 FROM {audit} WHERE task_id = ?1 AND event = ?2 LIMIT 1")
+/* What commands read beside the gateway. */
+STATEMENT(AUDIT_SINCE, "SELECT sequence FROM {audit} WHERE at_ms >= ?1 ORDER BY sequence LIMIT 1")
+/* The largest number that a row was given. No row: the database does not count them. */
+STATEMENT(AUDIT_LAST_GIVEN, "SELECT 0 WHERE 1 = 0")
+STATEMENT(AUDIT_ALL_KEPT,
+    "SELECT sequence, kept_digest, kept.arguments FROM {audit_kept} AS kept"
+    " JOIN {audit} AS audit USING (sequence) WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
+STATEMENT(HISTORY_CALLS,
+    "SELECT audit.sequence, audit.at_ms, audit.task_id, audit.decision,"
+    " CASE WHEN task.is_redacted = 0 THEN task.arguments END FROM {audit} AS audit"
+    " LEFT JOIN {task} AS task ON task.id = audit.task_id"
+    " WHERE audit.event = 'create' AND audit.at_ms >= ?1 AND audit.sequence > ?2"
+    " ORDER BY audit.sequence LIMIT ?3")
+STATEMENT(OUTBOX_TARGET_CLEAR, "DELETE FROM {outbox_target}")
+STATEMENT(OUTBOX_TARGET_INSERT,
+    "INSERT INTO {outbox_target} (key, events, with_arguments) VALUES (?1, ?2, ?3)")
+STATEMENT(OUTBOX_TARGETS, "SELECT events, with_arguments FROM {outbox_target}")
+STATEMENT(OUTBOX_NOTICE_INSERT, "INSERT INTO {outbox_notice.new}")
+/* A delivery of the notice that was inserted last, which nobody else does meanwhile, for each
+ * target. A change has bits of events; the lowest that the target wants is sent. It is never due
+ * while an earlier one of its task waits. */
+#define DELIVERY_INSERT(event, whom)                                                               \
+    "INSERT INTO {outbox_delivery} (id, notice, target, task_id, event, attempts, due_ms)"         \
+    " SELECT {random id}, (SELECT max(sequence) FROM {outbox_notice}), key, CAST(?2 AS TEXT),"     \
+    " " event ", 0, CASE WHEN EXISTS (SELECT 1 FROM {outbox_delivery} AS earlier"                  \
+    " WHERE earlier.target = key AND earlier.task_id = ?2) THEN 9223372036854775807 ELSE ?3 END"   \
+    " FROM {outbox_target} WHERE " whom
+STATEMENT(OUTBOX_DELIVERY_INSERT,
+    DELIVERY_INSERT("(events & ?1) & -(events & ?1)", "(events & ?1) <> 0"))
+/* To those that do not want it. */
+STATEMENT(OUTBOX_DELIVERY_TO_OTHERS,
+    DELIVERY_INSERT("CAST(?1 AS BIGINT)", "(events & CAST(?1 AS BIGINT)) = 0"))
+/* What a notice takes from its task. It is NULL if the task has gone; some of it, too, if the notice
+ * is without arguments. */
+#define OF_NOTICED_TASK(column) "(SELECT " column " FROM {told} WHERE told.id = notice.task_id)"
+#define WITH_ARGUMENTS(column) "CASE WHEN notice.arguments <> '' THEN " OF_NOTICED_TASK(column) " END"
+#define DELIVERY_COLUMNS                                                                           \
+    "delivery.sequence, delivery.id, delivery.event, delivery.attempts, notice.at_ms,"             \
+    " notice.task_id, notice.state, notice.source, notice.tool, notice.workflow,"                  \
+    " notice.principal, notice.arguments_digest, notice.decided_by, notice.reason,"                \
+    " notice.status_message, notice.arguments, notice.created_ms, notice.decide_by_ms,"            \
+    " notice.decided_ms, notice.is_emergency, notice.anchor, " OF_NOTICED_TASK("shown") ", "       \
+    OF_NOTICED_TASK("terms") ", " OF_NOTICED_TASK("votes") ", " WITH_ARGUMENTS("meta") ", "        \
+    WITH_ARGUMENTS("other_params") ", " OF_NOTICED_TASK("request_digest") ", "                     \
+    OF_NOTICED_TASK("owner")
+/* Longest due first, without those that wait for an earlier one of their task. */
+STATEMENT(OUTBOX_DUE,
+    "SELECT " DELIVERY_COLUMNS ", (SELECT reference FROM {outbox_thread} AS thread"
+    " WHERE thread.target = delivery.target AND thread.task_id = delivery.task_id)"
+    " FROM {outbox_delivery} AS delivery"
+    " JOIN {outbox_notice} AS notice ON notice.sequence = delivery.notice"
+    " WHERE target = ?1 AND due_ms <= ?2 AND NOT EXISTS (SELECT 1"
+    " FROM {outbox_delivery} AS earlier"
+    " WHERE earlier.target = delivery.target AND earlier.task_id = delivery.task_id"
+    " AND earlier.sequence < delivery.sequence)"
+    " ORDER BY due_ms, delivery.sequence LIMIT ?3")
+STATEMENT(OUTBOX_NEXT,
+    "SELECT min(due_ms) FROM {outbox_delivery} WHERE target = ?1 AND due_ms > ?2")
+/* Of notices that are not younger, the oldest first. */
+STATEMENT(OUTBOX_OVERDUE,
+    "SELECT delivery.sequence FROM {outbox_notice} AS notice"
+    " {then join} {outbox_delivery} AS delivery ON delivery.notice = notice.sequence"
+    " WHERE at_ms <= ?1 ORDER BY at_ms LIMIT ?2")
+STATEMENT(OUTBOX_GET,
+    "SELECT " DELIVERY_COLUMNS ", NULL FROM {outbox_delivery} AS delivery"
+    " JOIN {outbox_notice} AS notice ON notice.sequence = delivery.notice"
+    " WHERE delivery.sequence = ?1")
+STATEMENT(OUTBOX_POSTPONE,
+    "UPDATE {outbox_delivery} SET attempts = attempts + 1, due_ms = ?2 WHERE sequence = ?1")
+/* An answer to a change may tell less of the message than that to its making. */
+STATEMENT(OUTBOX_THREAD_PUT,
+    "INSERT INTO {outbox_thread} AS thread (target, task_id, reference)"
+    " SELECT target, task_id, ?2 FROM {outbox_delivery} AS delivery WHERE sequence = ?1"
+    " AND EXISTS (SELECT 1 FROM {task} AS task WHERE task.id = delivery.task_id)"
+    " ON CONFLICT (target, task_id) DO UPDATE SET reference = excluded.reference, seen = ''"
+    " WHERE substr(thread.reference || ' ', 1, length(excluded.reference) + 1)"
+    " <> excluded.reference || ' '")
+STATEMENT(OUTBOX_MESSAGES,
+    "SELECT target, thread.task_id, reference, seen FROM {outbox_thread} AS thread"
+    " JOIN {task} AS task ON task.id = thread.task_id WHERE target = ?1 AND state = 0"
+    " ORDER BY task.sequence DESC LIMIT ?2")
+STATEMENT(OUTBOX_MESSAGES_OF,
+    "SELECT {outbox_message.*} FROM {outbox_thread} WHERE task_id = ?1 LIMIT ?2")
+/* Notes the reactions seen on such a message. */
+STATEMENT(OUTBOX_SEE, "UPDATE {outbox_thread} SET seen = ?3 WHERE task_id = ?1 AND target = ?2")
+/* Nobody is notified of a task any more that has ended, or has gone. */
+STATEMENT(OUTBOX_THREAD_END,
+    "DELETE FROM {outbox_thread} WHERE (target, task_id) IN"
+    " (SELECT target, delivery.task_id FROM {outbox_delivery} AS delivery"
+    " JOIN {outbox_notice} AS notice ON notice.sequence = delivery.notice"
+    " WHERE delivery.sequence = ?1 AND notice.state > 2)")
+STATEMENT(OUTBOX_DELETE, "DELETE FROM {outbox_delivery} WHERE sequence = ?1")
 /* clang-format on */

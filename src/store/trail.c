@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "audit_rows.h"
 #include "reader.h"
 
 #define PAGE_ROWS 1000
@@ -31,19 +32,23 @@ static bool visit_row(void *context, const struct audit_row *row)
     return !reading->is_stopped;
 }
 
-/* No transaction: a slow reader of the output must not hold up the database. Rows do not change. */
-static bool read_rows(const struct store_backend *backend, struct database *database,
-                      struct reading *reading)
+static bool take_first(void *context, const struct value *row)
 {
-    int64_t first;
-    if (!backend->reading->first_since(database, reading->since_ms, &first))
+    ((struct reading *)context)->last = row[0].number - 1;
+    return false;
+}
+
+/* No transaction: a slow reader of the output must not hold up the database. Rows do not change. */
+static bool read_rows(struct database *database, struct reading *reading)
+{
+    if (!rows_read(database, STATEMENT_AUDIT_SINCE, VALUES(NUMBER(reading->since_ms)), take_first,
+                   reading))
         return false;
-    if (first == INT64_MAX)
+    if (reading->last == INT64_MAX)
         return true;
-    reading->last = first - 1;
     do {
         reading->seen = 0;
-        if (!backend->audit->page(database, reading->last, PAGE_ROWS, visit_row, reading))
+        if (!audit_rows_page(database, reading->last, PAGE_ROWS, visit_row, reading))
             return false;
     } while (reading->seen == PAGE_ROWS && !reading->is_stopped);
     return true;
@@ -52,10 +57,11 @@ static bool read_rows(const struct store_backend *backend, struct database *data
 bool store_trail_read(const struct store_site *site, int64_t since_ms, store_trail_visitor visitor,
                       void *context, struct error *error)
 {
-    struct reading reading = {.since_ms = since_ms, .visitor = visitor, .context = context};
+    struct reading reading = {
+        .since_ms = since_ms, .last = INT64_MAX, .visitor = visitor, .context = context};
     struct database *database = reader_open(site, error);
     buffer_init(&reading.text);
-    bool is_read = database && read_rows(site->backend, database, &reading);
+    bool is_read = database && read_rows(database, &reading);
     buffer_finish(&reading.text);
     return reader_close(site, database, is_read, error);
 }
@@ -69,7 +75,8 @@ struct walk {
     store_trail_check check;
     void *context;
     struct buffer text;
-    size_t seen; /* of this page */
+    size_t seen;  /* of this page */
+    int64_t last; /* number that was read */
 };
 
 static bool check_place(struct walk *walk)
@@ -83,7 +90,7 @@ static bool begin(struct walk *walk)
 {
     struct store_trail_report *report = walk->report;
     store_chain_init(&report->end);
-    enum row_result result = walk->backend->audit->anchor_start(walk->database, &report->start);
+    enum row_result result = audit_rows_anchor_start(walk->database, &report->start);
     report->has_start = result == ROW_FOUND;
     if (report->has_start)
         report->end = report->start.place;
@@ -113,21 +120,43 @@ static bool walk_rows(struct walk *walk)
     bool is_read = true;
     do {
         walk->seen = 0;
-        is_read = walk->backend->audit->page(walk->database, after, PAGE_ROWS, check_row, walk);
+        is_read = audit_rows_page(walk->database, after, PAGE_ROWS, check_row, walk);
         after = walk->report->end.sequence;
     } while (is_read && walk->report->is_good && walk->seen == PAGE_ROWS);
     return is_read;
 }
 
-static bool check_kept_row(void *context, int64_t sequence, struct str digest, struct str arguments)
+/* Of STATEMENT_AUDIT_ALL_KEPT: sequence, digest, arguments. */
+static bool check_kept_row(void *context, const struct value *row)
 {
-    struct store_trail_report *report = ((struct walk *)context)->report;
+    struct walk *walk = context;
+    struct store_trail_report *report = walk->report;
     char found[DIGEST_HEX_BYTES];
-    digest_sha256_hex(arguments, found);
+    walk->seen++;
+    walk->last = row[0].number;
+    digest_sha256_hex(row[2].text, found);
     report->is_good =
-        str_equal(digest, str_from(found)) ||
-        error_set(&report->finding, "row %" PRId64 ": its kept arguments were changed", sequence);
+        str_equal(row[1].text, str_from(found)) ||
+        error_set(&report->finding, "row %" PRId64 ": its kept arguments were changed", walk->last);
     return report->is_good;
+}
+
+static bool walk_kept(struct walk *walk)
+{
+    bool is_read;
+    walk->last = INT64_MIN;
+    do {
+        walk->seen = 0;
+        is_read = rows_read(walk->database, STATEMENT_AUDIT_ALL_KEPT,
+                            VALUES(NUMBER(walk->last), NUMBER(PAGE_ROWS)), check_kept_row, walk);
+    } while (is_read && walk->report->is_good && walk->seen == PAGE_ROWS);
+    return is_read;
+}
+
+static bool take_last(void *context, const struct value *row)
+{
+    ((struct walk *)context)->last = row[0].number;
+    return false;
 }
 
 /* Rows that were cut off at the end leave no gap. But the database may count the numbers that it
@@ -136,13 +165,13 @@ static bool check_end(struct walk *walk)
 {
     struct store_trail_report *report = walk->report;
     struct store_anchor anchor;
-    int64_t last = 0;
-    if (!walk->backend->reading->last_given(walk->database, &last))
+    walk->last = 0;
+    if (!rows_read(walk->database, STATEMENT_AUDIT_LAST_GIVEN, NO_VALUES, take_last, walk))
         return false;
-    enum row_result result = walk->backend->audit->anchor_last(walk->database, &anchor);
-    if (result == ROW_FOUND && anchor.place.sequence > last)
-        last = anchor.place.sequence;
-    if (last > report->end.sequence)
+    enum row_result result = audit_rows_anchor_last(walk->database, &anchor);
+    if (result == ROW_FOUND && anchor.place.sequence > walk->last)
+        walk->last = anchor.place.sequence;
+    if (walk->last > report->end.sequence)
         report->is_good =
             error_set(&report->finding, "row %" PRId64 " is missing, and all behind it",
                       report->end.sequence + 1);
@@ -157,7 +186,7 @@ static bool walk_all(struct walk *walk)
     bool is_read = walk->backend->begin(walk->database, false) && begin(walk) &&
                    (!report->is_good || walk_rows(walk));
     if (is_read && report->is_good)
-        is_read = walk->backend->reading->kept(walk->database, check_kept_row, walk);
+        is_read = walk_kept(walk);
     if (is_read && report->is_good)
         is_read = check_end(walk);
     return is_read;
@@ -182,7 +211,6 @@ bool store_trail_arguments(const struct store_site *site, int64_t sequence, char
                            struct error *error)
 {
     struct database *database = reader_open(site, error);
-    enum row_result result =
-        database ? site->backend->audit->kept(database, sequence, arguments) : ROW_FAILED;
+    enum row_result result = database ? audit_rows_kept(database, sequence, arguments) : ROW_FAILED;
     return reader_close(site, database, result != ROW_FAILED, error) && result == ROW_FOUND;
 }

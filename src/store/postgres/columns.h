@@ -82,40 +82,6 @@
     " $57, $58, $59, $60, $61, $62, $63"
 #define TASK_PLACEHOLDER_COUNT 63
 
-/* Of the audit trail: as enum audit_column. */
-#define AUDIT_COLUMNS                                                                              \
-    "actor_name, actor_kind, arguments_digest, at_ms, decision, definition_digest, event,"         \
-    " from_state, hash, kept_digest, person, policy_digest, principal, reason, request_digest,"    \
-    " rule, sequence, source, task_id, to_state, tool, via, votes, workflow"
-
-/* A column that a notice takes from its task. It is NULL if the task has gone. */
-#define OF_NOTICED_TASK(column)                                                                    \
-    "(SELECT " column " FROM taskgate_task AS told WHERE told.id = notice.task_id)"
-/* The same, where the notice has the arguments, too. */
-#define WITH_ARGUMENTS(column)                                                                     \
-    "CASE WHEN notice.arguments <> '' THEN " OF_NOTICED_TASK(column) " END"
-/* Of a notice of the outbox. */
-#define NOTICED_VOTES OF_NOTICED_TASK("told.terms") ", " OF_NOTICED_TASK("told.votes")
-#define NOTICED_PARTS WITH_ARGUMENTS("told.meta") ", " WITH_ARGUMENTS("told.other_params")
-#define NOTICED_OWNER OF_NOTICED_TASK("told.request_digest") ", " OF_NOTICED_TASK("told.owner")
-#define NOTICED_COLUMNS                                                                            \
-    OF_NOTICED_TASK("told.shown") ", " NOTICED_VOTES ", " NOTICED_PARTS ", " NOTICED_OWNER
-#define NOTICE_COLUMNS                                                                             \
-    "notice.at_ms, notice.task_id, notice.state, notice.source, notice.tool, notice.workflow,"     \
-    " notice.principal, notice.arguments_digest, notice.decided_by, notice.reason,"                \
-    " notice.status_message, notice.arguments, notice.created_ms, notice.decide_by_ms,"            \
-    " notice.decided_ms, notice.is_emergency, notice.anchor, " NOTICED_COLUMNS
-#define OUTBOX_NOTICE_INSERT                                                                       \
-    "INSERT INTO taskgate_outbox_notice (task_id, source, tool, workflow, principal,"              \
-    " arguments_digest, decided_by, reason, status_message, arguments, at_ms, state, created_ms,"  \
-    " decide_by_ms, decided_ms, is_emergency, anchor) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9," \
-    " $10, $11, $12, $13, $14, $15, $16, $17) RETURNING sequence"
-
-/* When a new delivery is due: never, while an earlier one of its task waits. */
-#define DUE_UNLESS_WAITING                                                                         \
-    "CASE WHEN EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS earlier"                          \
-    " WHERE earlier.target = key AND earlier.task_id = $1) THEN 9223372036854775807 ELSE $11 END"
-
 /* ---- expressions ---- */
 
 #define CLOCK_MS "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"

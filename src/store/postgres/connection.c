@@ -31,6 +31,10 @@ static const struct dialect_word dialect_words[] = {
     {"with homes", "WITH gone AS ("},
     {"their homes", " RETURNING source, id_digest) DELETE FROM {session_home} AS home USING gone"
                     " WHERE home.source = gone.source AND home.session_digest = gone.id_digest"},
+    {"is start", "is_start <> 0"},
+    {"random id", "replace(gen_random_uuid()::text, '-', '')"},
+    {"told", "{task} AS told"},
+    {"then join", "JOIN"},
     {"and bytes", " RETURNING bytes"},
     {"and argument bytes", " RETURNING octet_length(arguments)"},
     {NULL, NULL},

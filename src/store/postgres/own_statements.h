@@ -111,108 +111,6 @@ STATEMENT_ROW(LIMITED_ADD,
     " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks,"
     " bytes = counted.bytes + excluded.bytes")
 STATEMENT_ROW(LIMITED_PURGE, "DELETE FROM taskgate_limited WHERE tasks = 0")
-STATEMENT_ROW(AUDIT_INSERT,
-    "INSERT INTO taskgate_audit (" AUDIT_COLUMNS ", bytes) VALUES"
-    " ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,"
-    " $21, $22, $23, $24, $25)")
-STATEMENT_ROW(AUDIT_END,
-    "SELECT sequence, hash FROM ((SELECT sequence, hash FROM taskgate_audit"
-    " ORDER BY sequence DESC LIMIT 1) UNION ALL"
-    " (SELECT sequence, hash FROM taskgate_audit_anchor WHERE is_start <> 0"
-    " ORDER BY sequence DESC LIMIT 1)) AS ends ORDER BY sequence DESC LIMIT 1")
-STATEMENT_ROW(AUDIT_PAGE,
-    "SELECT " AUDIT_COLUMNS " FROM taskgate_audit WHERE sequence > $1 ORDER BY sequence LIMIT $2")
-STATEMENT_ROW(AUDIT_REMOVE,
-    "WITH gone AS (DELETE FROM taskgate_audit WHERE sequence <= $1 RETURNING bytes)"
-    " SELECT coalesce(sum(bytes), 0)::bigint FROM gone")
-STATEMENT_ROW(AUDIT_REMOVE_KEPT,
-    "WITH gone AS (DELETE FROM taskgate_audit_kept WHERE sequence <= $1 RETURNING arguments)"
-    " SELECT coalesce(sum(octet_length(arguments)), 0)::bigint FROM gone")
-STATEMENT_ROW(AUDIT_KEEP,
-    "INSERT INTO taskgate_audit_kept (sequence, arguments, until_ms) VALUES ($1, $2, $3)")
-STATEMENT_ROW(AUDIT_KEPT, "SELECT arguments FROM taskgate_audit_kept WHERE sequence = $1")
-STATEMENT_ROW(AUDIT_START,
-    "SELECT sequence, hash, at_ms, signature FROM taskgate_audit_anchor WHERE is_start <> 0"
-    " ORDER BY sequence DESC LIMIT 1")
-STATEMENT_ROW(ANCHOR_LAST,
-    "SELECT sequence, hash, at_ms, signature FROM taskgate_audit_anchor"
-    " ORDER BY sequence DESC LIMIT 1")
-STATEMENT_ROW(ANCHOR_PUT,
-    "INSERT INTO taskgate_audit_anchor (sequence, hash, at_ms, signature, is_start)"
-    " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (sequence) DO UPDATE SET hash = excluded.hash,"
-    " at_ms = excluded.at_ms, signature = excluded.signature, is_start = excluded.is_start")
-STATEMENT_ROW(ANCHOR_REMOVE, "DELETE FROM taskgate_audit_anchor WHERE sequence < $1")
-STATEMENT_ROW(AUDIT_LIST,
-    "SELECT sequence, at_ms, task_id, event, from_state, to_state, actor_kind, actor_name, reason"
-    " FROM taskgate_audit WHERE task_id = $1 ORDER BY sequence")
-STATEMENT_ROW(AUDIT_HAS,
-    "SELECT 1 FROM taskgate_audit WHERE task_id = $1 AND event = $2 LIMIT 1")
-STATEMENT_ROW(OUTBOX_TARGET_CLEAR, "DELETE FROM taskgate_outbox_target")
-STATEMENT_ROW(OUTBOX_TARGET_INSERT,
-    "INSERT INTO taskgate_outbox_target (key, events, with_arguments) VALUES ($1, $2, $3)")
-STATEMENT_ROW(OUTBOX_TARGETS, "SELECT events, with_arguments FROM taskgate_outbox_target")
-/* The notice, and a delivery for each target. A change has bits of events; the lowest that the
- * target wants is sent. */
-STATEMENT_ROW(OUTBOX_INSERT, "WITH notice AS (" OUTBOX_NOTICE_INSERT ")"
-    " INSERT INTO taskgate_outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
-    " SELECT replace(gen_random_uuid()::text, '-', ''), notice.sequence, key, $1,"
-    " (events & $18) & -(events & $18), 0, " DUE_UNLESS_WAITING
-    " FROM taskgate_outbox_target, notice WHERE events & $18 <> 0")
-STATEMENT_ROW(OUTBOX_INSERT_OTHERS, "WITH notice AS (" OUTBOX_NOTICE_INSERT ")"
-    " INSERT INTO taskgate_outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
-    " SELECT replace(gen_random_uuid()::text, '-', ''), notice.sequence, key, $1, $18, 0, "
-    DUE_UNLESS_WAITING " FROM taskgate_outbox_target, notice WHERE events & $18 = 0")
-STATEMENT_ROW(OUTBOX_DUE,
-    "SELECT delivery.sequence, delivery.id, event, attempts, " NOTICE_COLUMNS ","
-    " (SELECT reference FROM taskgate_outbox_thread AS thread WHERE thread.target = delivery.target"
-    " AND thread.task_id = delivery.task_id) FROM taskgate_outbox_delivery AS delivery"
-    " JOIN taskgate_outbox_notice AS notice ON notice.sequence = delivery.notice"
-    " WHERE target = $1 AND due_ms <= $2 AND NOT EXISTS (SELECT 1"
-    " FROM taskgate_outbox_delivery AS earlier"
-    " WHERE earlier.target = delivery.target AND earlier.task_id = delivery.task_id"
-    " AND earlier.sequence < delivery.sequence)"
-    " ORDER BY due_ms, delivery.sequence LIMIT $3")
-STATEMENT_ROW(OUTBOX_NEXT,
-    "SELECT min(due_ms) FROM taskgate_outbox_delivery WHERE target = $1 AND due_ms > $2")
-STATEMENT_ROW(OUTBOX_OVERDUE,
-    "SELECT delivery.sequence FROM taskgate_outbox_notice AS notice"
-    " JOIN taskgate_outbox_delivery AS delivery ON delivery.notice = notice.sequence"
-    " WHERE at_ms <= $1 ORDER BY at_ms LIMIT $2")
-STATEMENT_ROW(OUTBOX_GET,
-    "SELECT delivery.sequence, delivery.id, event, attempts, " NOTICE_COLUMNS
-    " FROM taskgate_outbox_delivery AS delivery"
-    " JOIN taskgate_outbox_notice AS notice ON notice.sequence = delivery.notice"
-    " WHERE delivery.sequence = $1")
-STATEMENT_ROW(OUTBOX_POSTPONE,
-    "UPDATE taskgate_outbox_delivery SET attempts = attempts + 1, due_ms = $2 WHERE sequence = $1")
-/* An answer to a change may tell less of the message than that to its making. */
-STATEMENT_ROW(OUTBOX_THREAD_PUT,
-    "INSERT INTO taskgate_outbox_thread AS thread (target, task_id, reference)"
-    " SELECT target, task_id, $2 FROM taskgate_outbox_delivery AS delivery WHERE sequence = $1"
-    " AND EXISTS (SELECT 1 FROM taskgate_task AS task WHERE task.id = delivery.task_id)"
-    " ON CONFLICT (target, task_id) DO UPDATE SET reference = excluded.reference, seen = ''"
-    " WHERE NOT starts_with(thread.reference || ' ', excluded.reference || ' ')")
-STATEMENT_ROW(OUTBOX_MESSAGES,
-    "SELECT target, thread.task_id, reference, seen FROM taskgate_outbox_thread AS thread"
-    " JOIN taskgate_task AS task ON task.id = thread.task_id WHERE target = $1 AND state = 0"
-    " ORDER BY task.sequence DESC LIMIT $2")
-STATEMENT_ROW(OUTBOX_MESSAGES_OF,
-    "SELECT target, task_id, reference, seen FROM taskgate_outbox_thread WHERE task_id = $1"
-    " LIMIT $2")
-STATEMENT_ROW(OUTBOX_SEE,
-    "UPDATE taskgate_outbox_thread SET seen = $3 WHERE task_id = $1 AND target = $2")
-/* No more is told of a task that has ended, or has gone. */
-STATEMENT_ROW(OUTBOX_THREAD_END,
-    "DELETE FROM taskgate_outbox_thread WHERE (target, task_id) IN"
-    " (SELECT target, delivery.task_id FROM taskgate_outbox_delivery AS delivery"
-    " JOIN taskgate_outbox_notice AS notice ON notice.sequence = delivery.notice"
-    " WHERE delivery.sequence = $1 AND notice.state > 2)")
-/* With its notice, where it is the last one. */
-STATEMENT_ROW(OUTBOX_DELETE,
-    "WITH gone AS (DELETE FROM taskgate_outbox_delivery WHERE sequence = $1 RETURNING notice)"
-    " DELETE FROM taskgate_outbox_notice AS notice USING gone WHERE notice.sequence = gone.notice"
-    " AND NOT EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS other"
-    " WHERE other.notice = gone.notice AND other.sequence <> $1)")
 /* The numbers are given in the order of the lists. */
 STATEMENT_ROW(FEED_ADD_ALL,
     "INSERT INTO taskgate_feed (task_id, replica, created, at_ms)"
@@ -220,6 +118,17 @@ STATEMENT_ROW(FEED_ADD_ALL,
     " FROM unnest(string_to_array($1, ','), string_to_array($3, ',')) WITH ORDINALITY"
     " AS told (id, created, place) ORDER BY told.place")
 STATEMENT_ROW(GRANT_ANY, "SELECT " GRANT_ANY)
+/* With the bytes of the row. */
+OVERRIDE_ROW(AUDIT_INSERT,
+    "INSERT INTO taskgate_audit ({audit.*}, bytes) VALUES"
+    " ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,"
+    " $21, $22, $23, $24, $25)")
+/* With its notice, where it is the last one, which SQLite's triggers remove. */
+OVERRIDE_ROW(OUTBOX_DELETE,
+    "WITH gone AS (DELETE FROM taskgate_outbox_delivery WHERE sequence = $1 RETURNING notice)"
+    " DELETE FROM taskgate_outbox_notice AS notice USING gone WHERE notice.sequence = gone.notice"
+    " AND NOT EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS other"
+    " WHERE other.notice = gone.notice AND other.sequence <> $1)")
 /* And the notices that nobody waits for, which SQLite's triggers remove. */
 OVERRIDE_ROW(STRAY_DELIVERIES_PURGE,
     "WITH gone AS (DELETE FROM {outbox_delivery} WHERE {rows} FROM {outbox_delivery} WHERE target = "

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit_row.h"
 #include "migrations.h"
 #include "opening.h"
 #include "place.h"
@@ -358,16 +359,47 @@ static bool used_bytes(struct database *database, int64_t *bytes)
 
 /* ---- statements ---- */
 
+#define AUDIT_ROW_BYTES 256 /* of the numbers, and of the indexes */
+
+/* The chain goes on from it, and its bytes are counted. */
+static bool insert_audit(struct database *database, const struct value *given, size_t count)
+{
+    struct value values[AUDIT_COLUMN_COUNT + 1];
+    struct store_chain *end = &database->known.end;
+    int64_t bytes = AUDIT_ROW_BYTES;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = given[i];
+        bytes += (int64_t)given[i].text.length;
+    }
+    values[count] = NUMBER(bytes);
+    database->counted.bytes += bytes;
+    end->sequence = given[AUDIT_sequence].number;
+    snprintf(end->hash, sizeof end->hash, "%.*s", STR_ARGS(given[AUDIT_hash].text));
+    return connection_write(database, STATEMENT_AUDIT_INSERT, values, count + 1);
+}
+
 static bool write_row(struct database *database, enum statement which, const struct value *values,
                       size_t count)
 {
-    if (which == STATEMENT_FEED_ADD) {
+    switch (which) {
+    case STATEMENT_FEED_ADD:
         database->tells = true;
         owed_add_change(&database->owed, values);
         return true;
-    }
-    if (which == STATEMENT_GRANT_INSERT)
+    case STATEMENT_AUDIT_INSERT:
+        return insert_audit(database, values, count);
+    case STATEMENT_AUDIT_KEEP:
+        database->counted.bytes += (int64_t)values[1].text.length;
+        break;
+    case STATEMENT_GRANT_INSERT:
         database->known.has_grants = true;
+        break;
+    case STATEMENT_OUTBOX_TARGET_CLEAR:
+        database->known.has_targets = false;
+        break;
+    default:
+        break;
+    }
     return connection_write(database, which, values, count);
 }
 
@@ -378,25 +410,43 @@ static bool change(struct database *database, enum statement which, const struct
     return connection_change(database, which, values, count, changed) != ROW_FAILED;
 }
 
-/* Whether it is known that the statement gives no row. Most of the time there is no grant at all.
- */
-static bool is_empty(struct database *database, enum statement which, bool *has_failed)
+/* What is known without the statement: then *is_done. false: the database has failed. */
+static bool read_known(struct database *database, enum statement which, row_visitor *visit,
+                       void *context, bool *is_done)
 {
     const struct known *known = &database->known;
-    if (which != STATEMENT_GRANT_OF_TOOL)
-        return false;
-    *has_failed =
-        !known_ask(database, STATEMENT_GRANT_ANY, SENT_GRANTS, &known->has_looked_for_grants);
-    return *has_failed || !known->has_grants;
+    bool is_known;
+    switch (which) {
+    case STATEMENT_GRANT_OF_TOOL: /* most of the time there is no grant at all */
+        is_known =
+            known_ask(database, STATEMENT_GRANT_ANY, SENT_GRANTS, &known->has_looked_for_grants);
+        *is_done = is_known && !known->has_grants;
+        return is_known;
+    case STATEMENT_AUDIT_END:
+        is_known = known_ask(database, STATEMENT_AUDIT_END, SENT_END, &known->has_end);
+        *is_done = true;
+        if (is_known && known->end.sequence > 0)
+            visit(context, (struct value[]){NUMBER(known->end.sequence), TEXT(known->end.hash)});
+        return is_known;
+    case STATEMENT_OUTBOX_TARGETS:
+        is_known = known_ask(database, STATEMENT_OUTBOX_TARGETS, SENT_TARGETS, &known->has_targets);
+        *is_done = true;
+        for (size_t i = 0; is_known && i < known->target_count; i++)
+            visit(context, (struct value[]){NUMBER(known->targets[i].events),
+                                            NUMBER(known->targets[i].with_arguments)});
+        return is_known;
+    default:
+        return true;
+    }
 }
 
 static bool read_rows(struct database *database, enum statement which, const struct value *values,
                       size_t count, row_visitor *visit, void *context)
 {
     struct value row[VALUES_MAX];
-    bool has_failed = false;
-    if (is_empty(database, which, &has_failed))
-        return !has_failed;
+    bool is_done = false, is_good = read_known(database, which, visit, context, &is_done);
+    if (is_done || !is_good)
+        return is_good;
     if (which == STATEMENT_REPLICA_JOIN || which == STATEMENT_HOME_TAKE)
         database->written++;
     PGresult *rows = connection_read(database, which, values, count);
@@ -481,8 +531,5 @@ const struct store_backend store_postgres = {
     .take_late_commit = take_late_commit,
     .take_loss = take_loss,
     .tasks = &postgres_task_rows,
-    .audit = &postgres_audit_rows,
-    .outbox = &postgres_outbox_rows,
     .copy = &postgres_copy_rows,
-    .reading = &postgres_reading_rows,
 };

@@ -4,10 +4,7 @@
 #include "connection.h"
 
 extern const struct task_rows postgres_task_rows;
-extern const struct audit_rows postgres_audit_rows;
-extern const struct outbox_rows postgres_outbox_rows;
 extern const struct copy_rows postgres_copy_rows;
-extern const struct reading_rows postgres_reading_rows;
 
 /* Asks for something that is not known yet, and waits. */
 bool known_ask(struct database *database, unsigned which, int kind, const bool *is_known);

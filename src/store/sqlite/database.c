@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "columns.h"
-#include "task_rows.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -28,6 +27,10 @@ static const struct dialect_word dialect_words[] = {
     {"with homes", ""}, /* one process needs none */
     {"their homes", ""},
     {"and bytes", ""},
+    {"is start", "is_start"},
+    {"random id", "lower(hex(randomblob(16)))"},
+    {"told", "task AS told JOIN task_request AS asked ON asked.task = told.sequence"},
+    {"then join", "CROSS JOIN"}, /* in this order */
     {"and argument bytes", ""},
     {NULL, NULL},
 };

@@ -91,103 +91,22 @@ STATEMENT_ROW(REQUEST_END,
     "UPDATE task_request SET body = x'', mirrored_headers = '', arguments = ?2, meta = ?3,"
     " other_params = ?4, redacted = ?5, original_arguments = ?6"
     " WHERE task = (SELECT sequence FROM task WHERE id = ?1)")
-STATEMENT_ROW(AUDIT_INSERT,
-    "INSERT INTO audit (" AUDIT_COLUMNS ") VALUES"
-    " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-STATEMENT_ROW(AUDIT_LAST,
-    "SELECT sequence, hash, at_ms, '' FROM audit ORDER BY sequence DESC LIMIT 1")
 /* A trigger that may abort costs each UPDATE a journal of its own. */
 STATEMENT_ROW(AUDIT_UNLOCK, "DROP TRIGGER IF EXISTS audit_is_not_updated")
 STATEMENT_ROW(AUDIT_LOCK,
     "CREATE TRIGGER audit_is_not_updated BEFORE UPDATE ON audit BEGIN"
     " SELECT RAISE (ABORT, 'the audit trail is append-only'); END")
 STATEMENT_ROW(AUDIT_SEAL, "UPDATE audit SET hash = ?2, decision = ?3 WHERE sequence = ?1")
-STATEMENT_ROW(AUDIT_NEXT,
-    "SELECT " AUDIT_COLUMNS " FROM audit WHERE sequence > ?1 ORDER BY sequence LIMIT 1")
-STATEMENT_ROW(AUDIT_PAGE,
-    "SELECT " AUDIT_COLUMNS " FROM audit WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
-STATEMENT_ROW(AUDIT_OLDEST, "SELECT sequence, hash, at_ms FROM audit ORDER BY sequence LIMIT ?1")
-STATEMENT_ROW(AUDIT_REMOVE, "DELETE FROM audit WHERE sequence <= ?1")
-STATEMENT_ROW(AUDIT_REMOVE_KEPT, "DELETE FROM audit_kept WHERE sequence <= ?1")
-STATEMENT_ROW(AUDIT_KEEP,
-    "INSERT INTO audit_kept (sequence, arguments, until_ms) VALUES (?1, ?2, ?3)")
-STATEMENT_ROW(AUDIT_KEPT, "SELECT arguments FROM audit_kept WHERE sequence = ?1")
-STATEMENT_ROW(AUDIT_START,
-    "SELECT sequence, hash, at_ms, signature FROM audit_anchor WHERE is_start"
-    " ORDER BY sequence DESC LIMIT 1")
-STATEMENT_ROW(ANCHOR_LAST,
-    "SELECT sequence, hash, at_ms, signature FROM audit_anchor ORDER BY sequence DESC LIMIT 1")
-STATEMENT_ROW(ANCHOR_PUT,
-    "INSERT OR REPLACE INTO audit_anchor (sequence, hash, at_ms, signature, is_start)"
-    " VALUES (?1, ?2, ?3, ?4, ?5)")
-STATEMENT_ROW(ANCHOR_REMOVE, "DELETE FROM audit_anchor WHERE sequence < ?1")
-STATEMENT_ROW(AUDIT_LIST,
-    "SELECT sequence, at_ms, task_id, event, from_state, to_state, actor_kind, actor_name, reason"
-    " FROM audit WHERE task_id = ?1 ORDER BY sequence")
-STATEMENT_ROW(AUDIT_HAS, "SELECT 1 FROM audit WHERE task_id = ?1 AND event = ?2 LIMIT 1")
-STATEMENT_ROW(OUTBOX_TARGET_CLEAR, "DELETE FROM outbox_target")
-STATEMENT_ROW(OUTBOX_TARGET_INSERT,
-    "INSERT INTO outbox_target (key, events, with_arguments) VALUES (?1, ?2, ?3)")
-/* NULL when no target wants any of the events. */
-STATEMENT_ROW(OUTBOX_WANTED, "SELECT max(with_arguments) FROM outbox_target WHERE events & ?1")
-STATEMENT_ROW(OUTBOX_NOTICE_INSERT,
-    "INSERT INTO outbox_notice (task_id, source, tool, workflow, principal, arguments_digest,"
-    " decided_by, reason, status_message, arguments, at_ms, state, created_ms, decide_by_ms,"
-    " decided_ms, is_emergency, anchor)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)")
-/* A change has bits of events; the lowest that the target wants is sent. */
-STATEMENT_ROW(OUTBOX_DELIVERY_INSERT,
-    "INSERT INTO outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
-    " SELECT lower(hex(randomblob(16))), ?2, key, ?3, (events & ?1) & -(events & ?1), 0,"
-    " " DUE_UNLESS_WAITING " FROM outbox_target WHERE events & ?1")
-/* To those that do not want it. */
-STATEMENT_ROW(OUTBOX_OTHERS, "SELECT max(with_arguments) FROM outbox_target WHERE NOT events & ?1")
-STATEMENT_ROW(OUTBOX_DELIVERY_OTHERS,
-    "INSERT INTO outbox_delivery (id, notice, target, task_id, event, attempts, due_ms)"
-    " SELECT lower(hex(randomblob(16))), ?2, key, ?3, ?1, 0, " DUE_UNLESS_WAITING
-    " FROM outbox_target WHERE NOT events & ?1")
-STATEMENT_ROW(OUTBOX_DUE,
-    "SELECT outbox_delivery.sequence, id, event, attempts, " NOTICE_COLUMNS ","
-    " (SELECT reference FROM outbox_thread WHERE outbox_thread.target = outbox_delivery.target"
-    " AND outbox_thread.task_id = outbox_delivery.task_id) FROM outbox_delivery"
-    " JOIN outbox_notice ON outbox_notice.sequence = notice"
-    " WHERE target = ?1 AND due_ms <= ?2 AND NOT EXISTS (SELECT 1 FROM outbox_delivery AS earlier"
-    " WHERE earlier.target = outbox_delivery.target AND earlier.task_id = outbox_delivery.task_id"
-    " AND earlier.sequence < outbox_delivery.sequence)"
-    " ORDER BY due_ms, outbox_delivery.sequence LIMIT ?3")
-STATEMENT_ROW(OUTBOX_NEXT,
-    "SELECT min(due_ms) FROM outbox_delivery WHERE target = ?1 AND due_ms > ?2")
-STATEMENT_ROW(OUTBOX_OVERDUE,
-    "SELECT outbox_delivery.sequence FROM outbox_notice CROSS JOIN outbox_delivery"
-    " ON notice = outbox_notice.sequence WHERE at_ms <= ?1 ORDER BY at_ms LIMIT ?2")
-STATEMENT_ROW(OUTBOX_GET,
-    "SELECT outbox_delivery.sequence, id, event, attempts, " NOTICE_COLUMNS " FROM outbox_delivery"
-    " JOIN outbox_notice ON outbox_notice.sequence = notice WHERE outbox_delivery.sequence = ?1")
-STATEMENT_ROW(OUTBOX_POSTPONE,
-    "UPDATE outbox_delivery SET attempts = attempts + 1, due_ms = ?2 WHERE sequence = ?1")
-/* An answer to a change may tell less of the message than that to its making. */
-STATEMENT_ROW(OUTBOX_THREAD_PUT,
-    "INSERT INTO outbox_thread (target, task_id, reference)"
-    " SELECT target, task_id, ?2 FROM outbox_delivery WHERE sequence = ?1"
-    " AND EXISTS (SELECT 1 FROM task WHERE task.id = task_id)"
-    " ON CONFLICT (target, task_id) DO UPDATE SET reference = excluded.reference, seen = ''"
-    " WHERE substr(reference || ' ', 1, length(excluded.reference) + 1)"
-    " <> excluded.reference || ' '")
-STATEMENT_ROW(OUTBOX_MESSAGES,
-    "SELECT target, outbox_thread.task_id, reference, seen FROM outbox_thread"
-    " JOIN task ON task.id = outbox_thread.task_id WHERE target = ?1 AND state = 0"
-    " ORDER BY task.sequence DESC LIMIT ?2")
-STATEMENT_ROW(OUTBOX_MESSAGES_OF,
-    "SELECT target, task_id, reference, seen FROM outbox_thread WHERE task_id = ?1 LIMIT ?2")
-STATEMENT_ROW(OUTBOX_SEE,
-    "UPDATE outbox_thread SET seen = ?3 WHERE task_id = ?1 AND target = ?2")
-/* No more is told of a task that has ended, or has gone. */
-STATEMENT_ROW(OUTBOX_THREAD_END,
-    "DELETE FROM outbox_thread WHERE (target, task_id) IN (SELECT target, outbox_delivery.task_id"
-    " FROM outbox_delivery JOIN outbox_notice ON outbox_notice.sequence = notice"
-    " WHERE outbox_delivery.sequence = ?1 AND outbox_notice.state > 2)")
-STATEMENT_ROW(OUTBOX_DELETE, "DELETE FROM outbox_delivery WHERE sequence = ?1")
 /* The numbers have no gap behind the newest: the place that the oldest may have needs no look. */
 OVERRIDE_ROW(SIGN_IN_DROP_OLDEST,
     "DELETE FROM sign_in WHERE sequence <= (SELECT max(sequence) FROM sign_in) - ?1")
+/* Tasks have their arguments in a table of their own. */
+OVERRIDE_ROW(HISTORY_CALLS,
+    "SELECT audit.sequence, audit.at_ms, audit.task_id, audit.decision,"
+    " CASE WHEN task_request.redacted THEN NULL ELSE task_request.arguments END FROM audit"
+    " LEFT JOIN task ON task.id = audit.task_id"
+    " LEFT JOIN task_request ON task_request.task = task.sequence"
+    " WHERE audit.event = 'create' AND audit.at_ms >= ?1 AND audit.sequence > ?2"
+    " ORDER BY audit.sequence LIMIT ?3")
+OVERRIDE_ROW(AUDIT_LAST_GIVEN, "SELECT seq FROM sqlite_sequence WHERE name = 'audit'")
 /* clang-format on */

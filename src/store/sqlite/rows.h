@@ -5,10 +5,7 @@
 #include "database.h"
 
 extern const struct task_rows sqlite_task_rows;
-extern const struct audit_rows sqlite_audit_rows;
-extern const struct outbox_rows sqlite_outbox_rows;
 extern const struct copy_rows sqlite_copy_rows;
-extern const struct reading_rows sqlite_reading_rows;
 
 /* Binds the number to the statement's only value, and runs it. */
 bool rows_run_with(struct database *database, unsigned which, int64_t number);

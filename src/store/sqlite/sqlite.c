@@ -3,10 +3,11 @@
 
 #include <stdlib.h>
 
-#include "audit_rows.h"
 #include "backup.h"
 #include "migrations.h"
 #include "read_only.h"
+#include "rows.h"
+#include "sealing.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
@@ -17,7 +18,7 @@
 
 static bool prepare(struct database *database, struct error *error)
 {
-    return migrations_apply(database, error) && audit_rows_seal(database, error);
+    return migrations_apply(database, error) && sealing_run(database, error);
 }
 
 static char *title_of(const char *place)
@@ -251,8 +252,5 @@ const struct store_backend store_sqlite = {
     .take_late_commit = has_none,
     .take_loss = has_none,
     .tasks = &sqlite_task_rows,
-    .audit = &sqlite_audit_rows,
-    .outbox = &sqlite_outbox_rows,
     .copy = &sqlite_copy_rows,
-    .reading = &sqlite_reading_rows,
 };

@@ -1,24 +1,8 @@
 /* Between rows and tasks. */
 #pragma once
 
+#include "columns.h"
 #include "rows.h"
-#include "waiting_columns.h"
-
-/* The columns of a task, in the order that task_rows_read() takes them. */
-#define TASK_COLUMNS                                                                               \
-    "task.sequence, task.id, task.state, task.source, task.owner, task.session, task.principal,"   \
-    " task.tool, task.workflow, task.action, task.arguments_digest, task.definition_digest,"       \
-    " task.progress_token, task.on_result, task.accelerated, task.keep_task, task.ttl_ms,"         \
-    " task.poll_interval_ms, task.created_ms, task.decide_by_ms, task.updated_ms,"                 \
-    " task.execute_by_ms, task.decided_ms, task.ended_ms, task.decided_by, task.reason,"           \
-    " task.status_message, task.upstream_task, task.failure, task.outcome, task.client_name,"      \
-    " task.client_version, task.promoted, task.retention_ms, task.expired_retention_ms,"           \
-    " task.request_digest, task.headers_digest, task.refused_credentials, task.rule,"              \
-    " task.policy_digest, task.owner_email, task.terms, task.votes, task.rule_digest,"             \
-    " task.bound_digest, task.grant_facts, task.original_digest,"                                  \
-    " task.original_request_digest, task.trace, task.maker, task.started_ms, task.brief,"          \
-    " task.promised"
-#define TASK_COLUMN_COUNT 53
 
 /* TASK_COLUMNS of a stepped statement, and arguments, meta, other_params, original_arguments
  * and shown, which must follow, as a task without its bulk: no request, no outcome text. */

@@ -78,18 +78,6 @@ void plans_run_lists(const struct store_backend *backend, struct database *datab
 
 /* ---- commands ---- */
 
-static bool visit_kept(void *context, int64_t sequence, struct str digest, struct str arguments)
-{
-    (void)context, (void)sequence, (void)digest, (void)arguments;
-    return true;
-}
-
-static bool visit_call(void *context, const struct store_history_call *call)
-{
-    (void)context, (void)call;
-    return true;
-}
-
 static bool visit_reminder(void *context, const char *task_id, unsigned event, int64_t due_ms)
 {
     (void)context, (void)task_id, (void)event, (void)due_ms;
@@ -99,12 +87,6 @@ static bool visit_reminder(void *context, const char *task_id, unsigned event, i
 void plans_run_commands(const struct store_backend *backend, struct database *database,
                         void (*ran)(const char *name))
 {
-    int64_t sequence;
-    ck_assert(backend->reading->first_since(database, 1, &sequence));
-    ck_assert(backend->reading->last_given(database, &sequence));
-    ck_assert(backend->reading->kept(database, visit_kept, NULL));
-    ck_assert(backend->reading->calls(database, 1, visit_call, NULL));
-    ran("a command");
     ck_assert(backend->copy->reminders(database, visit_reminder, NULL));
     ran("the copy of reminders");
 }

@@ -1,0 +1,25 @@
+/* The rows of the audit trail, what is kept beside them, and anchors. */
+#pragma once
+
+#include "audit_row.h"
+#include "row.h"
+#include "taskgate/store/chain.h"
+
+typedef bool audit_visitor(void *context, const struct audit_row *row);
+
+/* After the newest row; after the newest anchor where all rows are gone; else the start. The rows
+ * appended in this transaction follow it: nobody else may append meanwhile. */
+bool audit_rows_end(struct database *database, struct store_chain *end);
+bool audit_rows_insert(struct database *database, const struct audit_row *row);
+/* At most `limit` rows after the row `after`, oldest first. The row is valid during the visit;
+ * false ends the reading. */
+bool audit_rows_page(struct database *database, int64_t after, size_t limit, audit_visitor *visit,
+                     void *context);
+/* Arguments that are kept beside a row until `until_ms`. */
+bool audit_rows_keep(struct database *database, int64_t sequence, struct str arguments,
+                     int64_t until_ms);
+/* The caller frees them. */
+enum row_result audit_rows_kept(struct database *database, int64_t sequence, char **arguments);
+/* The anchor that the chain goes on from, and the newest of all. */
+enum row_result audit_rows_anchor_start(struct database *database, struct store_anchor *anchor);
+enum row_result audit_rows_anchor_last(struct database *database, struct store_anchor *anchor);
