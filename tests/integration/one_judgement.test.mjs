@@ -79,10 +79,20 @@ async function stage(t) {
 
 const digestOf = async ({ admin }, id, { digest }) => (digest === OTHER ? OTHER : (await admin.task(id)).requestDigest);
 
+const GRANT = 'API, with a grant that nobody gets', EDIT = 'API, with arguments that nobody may change';
+
 /** Each channel: a vote for the call by that person, with what it has of reason, typed value and digest; its refusal. */
 const CHANNELS = {
   API: async (s, id, vote) => {
     const { json } = await s.as(vote.by).post(`/api/v1/tasks/${id}/approve`, { requestDigest: await digestOf(s, id, vote), reason: vote.reason, typed: vote.typed });
+    return json.error?.code;
+  },
+  [GRANT]: async (s, id, vote) => {
+    const { json } = await s.as(vote.by).post(`/api/v1/tasks/${id}/approve`, { requestDigest: await digestOf(s, id, vote), reason: vote.reason, typed: vote.typed, grant: { for: '90d', calls: 1e6 } });
+    return json.error?.code;
+  },
+  [EDIT]: async (s, id, vote) => {
+    const { json } = await s.as(vote.by).post(`/api/v1/tasks/${id}/approve`, { requestDigest: await digestOf(s, id, vote), reason: vote.reason, typed: vote.typed, arguments: { db: 'STAGE', more: 1 } });
     return json.error?.code;
   },
   decisions: async (s, id, vote) => {
@@ -156,6 +166,8 @@ const ROWS = {
   already_voted: { ...strict, by: 'alice', reason: 'agreed', typed: 'x', voted: 'alice', lax: 'risky' },
   typed_required: { ...strict, by: 'alice', reason: 'agreed', voted: 'carol', lax: 'risky' },
   typed_wrong: { ...strict, by: 'alice', reason: 'agreed', typed: 'STAGING', voted: 'carol', channels: NOT_SO },
+  grant_not_allowed: { ...strict, by: 'alice', reason: 'agreed', typed: 'PRODUCTION', voted: 'carol', channels: [GRANT] },
+  edit_not_allowed: { ...strict, by: 'alice', reason: 'agreed', typed: 'STAGE', voted: 'carol', channels: [EDIT] },
 };
 let t_;
 
