@@ -290,11 +290,9 @@ export class Inbox {
   arrange() {
     const elements = [];
     const stacks = new Map();
-    this.shown = 0;
     for (const [key, rows] of this.wanted()) {
       if (elements.length >= this.limit) break;
       const count = Math.max(this.known.counts.get(key) ?? 0, rows.length);
-      this.shown += count;
       if (count > 1) {
         const stack = this.stackOf(key);
         stacks.set(key, stack);
@@ -335,6 +333,12 @@ export class Inbox {
       else this.list.insertBefore(element, at);
     }
     if (focused?.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
+  }
+
+  /** How many calls the list shows, those of stacks counted. */
+  get shown() {
+    const of = ({ dataset, classList }) => (dataset.stack ? this.known.counts.get(dataset.stack) ?? 0 : Number(dataset.state === 'pending' && !classList.contains('member')));
+    return [...this.list.children].reduce((sum, element) => sum + of(element), 0);
   }
 
   /** The question to the gateway for the list: once there are rows, for a whole page, so that none of them goes. */

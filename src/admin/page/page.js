@@ -144,7 +144,7 @@ function showCounts() {
   byId('tools').hidden = waiting === 0 && past.rows.size === 0 && !filter.isOn;
   byId('select-all').closest('label').hidden = waiting < 2;
   byId('filter-clear').hidden = !filter.isOn;
-  const rest = inbox.known.matching - (inbox.shown ?? 0);
+  const rest = inbox.known.matching - inbox.shown;
   byId('pending-more').hidden = rest <= 0;
   byId('pending-more').textContent = `Show more (${rest.toLocaleString()} are not shown)`;
   filter.offer([...inbox.known.rows.values(), ...past.rows.values()].map((row) => row.task));

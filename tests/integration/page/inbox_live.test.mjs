@@ -81,6 +81,38 @@ test('the focus and a half-typed reason stay while calls come above and go', { s
 });
 
 test('alike calls become one line with their number, and a single one again', { skip }, async (t) => {
+for (const [name, viewport] of [['desk', { width: 1280, height: 800 }], ['phone', { width: 390, height: 844 }]]) {
+  test(`what comes and goes above the list moves nothing while somebody is at it: filters, tools, a lost connection (${name})`, { skip }, async (t) => {
+    const { gateway, admin, page, call, row } = await stage(t);
+    await page.setViewportSize(viewport);
+    const first = await call('deploy', { n: 1 });
+    await row(first).locator('button.reject').waitFor();
+    await row(first).focus();
+    const places = () => row(first).locator('button:visible, input:visible').evaluateAll((all) => all.map((button) => [button.className, button.getBoundingClientRect().y]));
+    await row(first).locator('.past:not([hidden])').waitFor();
+    const before = await places();
+    const urgent = await call('pay');
+    await row(urgent).waitFor();
+    assert.deepEqual(await places(), before, 'another workflow could be chosen');
+    assert.equal(await page.locator('#pending-more').isVisible(), false, 'both are shown');
+    await gateway.stop();
+    await page.getByText('The connection is lost').waitFor();
+    assert.deepEqual(await places(), before);
+    assert.deepEqual(await violations(page), []);
+    await picture(page, `lost-${name}`);
+    await gateway.launch();
+    await page.locator('.link[data-state="live"]').waitFor({ timeout: 30_000 });
+    assert.equal(await page.getByText('The connection is lost').isVisible(), false);
+    assert.deepEqual(await places(), before);
+    for (const id of [urgent, first]) await admin.reject(id);
+    await page.locator(`#pending [data-task-id="${first}"][data-state="rejected"]`).waitFor();
+    assert.equal(await page.locator('#search').isVisible(), true);
+    await page.locator('#waiting').focus();
+    await page.locator(`#decided [data-task-id="${first}"]`).waitFor();
+    await page.locator('#filter-workflow').waitFor();
+  });
+}
+
   const { admin, page, call, row } = await stage(t);
   const calls = [await call('deploy', { to: 'a' }), await call('deploy', { to: 'a' }), await call('deploy', { to: 'b' })];
   await page.locator('.stack').getByText('deploy × 3').waitFor();
