@@ -141,14 +141,19 @@ function showCounts() {
   byId('pending-none').hidden = waiting === 0 || byId('pending').children.length > 0;
   byId('decided-empty').hidden = past.rows.size > 0 || filter.isOn;
   byId('decided-none').hidden = !filter.isOn || [...past.rows.values()].some((row) => !row.element.hidden);
-  byId('tools').hidden = waiting === 0 && past.rows.size === 0 && !filter.isOn;
-  byId('select-all').closest('label').hidden = waiting < 2;
+  if (byId('tools').hidden || !inbox.presence.isThere) offerTools(waiting);
   byId('filter-clear').hidden = !filter.isOn;
   const rest = inbox.known.matching - inbox.shown;
   byId('pending-more').hidden = rest <= 0;
   byId('pending-more').textContent = `Show more (${rest.toLocaleString()} are not shown)`;
-  filter.offer([...inbox.known.rows.values(), ...past.rows.values()].map((row) => row.task));
   showWaiting(waiting);
+}
+
+/* The tools are above the list: what comes or goes there moves it. */
+function offerTools(waiting) {
+  byId('tools').hidden = waiting === 0 && past.rows.size === 0 && !filter.isOn;
+  byId('select-all').closest('label').hidden = waiting < 2;
+  filter.offer([...inbox.known.rows.values(), ...past.rows.values()].map((row) => row.task));
 }
 
 byId('pending-more').addEventListener('click', () => inbox.showMore());

@@ -1,6 +1,7 @@
 // The operators' inbox while calls come and go: what stays where it is, and who is told. Needs Debian's Chromium.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { picture, violations } from '../lib/axe.mjs';
 import { noBrowser as skip, openPage } from '../lib/browser.mjs';
 import { ADMIN_TOKEN, workflow } from '../lib/gateway.mjs';
 import { scene } from '../lib/scene.mjs';
@@ -80,7 +81,6 @@ test('the focus and a half-typed reason stay while calls come above and go', { s
   assert.equal(await row(slow).locator('.reason').inputValue(), 'half a reason');
 });
 
-test('alike calls become one line with their number, and a single one again', { skip }, async (t) => {
 for (const [name, viewport] of [['desk', { width: 1280, height: 800 }], ['phone', { width: 390, height: 844 }]]) {
   test(`what comes and goes above the list moves nothing while somebody is at it: filters, tools, a lost connection (${name})`, { skip }, async (t) => {
     const { gateway, admin, page, call, row } = await stage(t);
@@ -113,6 +113,7 @@ for (const [name, viewport] of [['desk', { width: 1280, height: 800 }], ['phone'
   });
 }
 
+test('alike calls become one line with their number, and a single one again', { skip }, async (t) => {
   const { admin, page, call, row } = await stage(t);
   const calls = [await call('deploy', { to: 'a' }), await call('deploy', { to: 'a' }), await call('deploy', { to: 'b' })];
   await page.locator('.stack').getByText('deploy × 3').waitFor();
