@@ -252,7 +252,7 @@ for (const [width, height] of [[1440, 900], [1024, 768], [390, 844]]) {
   test(`a row at ${width} px: nothing of tool, values and caller is cut, and its controls have a size and a name of their own`, { skip }, async (t) => {
     const { page, connect, row } = await stage(t, 5);
     await page.setViewportSize({ width, height });
-    const { taskId } = await (await connect({ name: 'the nightly clean-up job of the billing team' })).createTask('delete_database_of_the_production_cluster', { database: 'production-customers-eu-central', cascade: true }, { ttl: 3_600_000 });
+    const { taskId } = await (await connect({ name: 'the nightly clean-up job of billing' })).createTask('delete_database_of_the_production_cluster', { database: 'production-customers-eu-central', cascade: true }, { ttl: 3_600_000 });
     await row(taskId).waitFor();
     for (const part of ['.tool', '.brief', '.asker']) {
       const box = row(taskId).locator(`.line ${part}`);
