@@ -67,8 +67,8 @@ test('a share is the most for one address, and those at another are not touched'
   const sockets = [];
   for (let i = 0; i < 12; i++) sockets.push(await sent(t, place.gateway.port, head(['Content-Length: 900000']) + 'x'.repeat(800_000)));
   await until(() => openOnes(sockets) <= 4, 'four MiB to be the share');
-  const dropped = await sample(await place.admin.metrics(), 'thoughtgate_limits_reached_total', { limit: 'bodies_bytes' });
-  assert.equal(dropped, 12 - openOnes(sockets));
+  // One more may be dropped between the two looks.
+  await until(async () => sample(await place.admin.metrics(), 'thoughtgate_limits_reached_total', { limit: 'bodies_bytes' }) === 12 - openOnes(sockets), 'each to be counted');
   assert.ok(openOnes(sockets) >= 3, 'no more than needed');
   await lives(place, client);
 });
