@@ -9,7 +9,7 @@
 #include "call/call_part.h"
 #include "call/deferred_response.h"
 #include "call/request_state.h"
-#include "relay/relay_rewrite.h"
+#include "relay/relay.h"
 #include "server/server_refusal.h"
 #include "server/sessions.h"
 #include "taskgate/core/clock.h"

@@ -14,7 +14,6 @@
 #include "input/input_request.h"
 #include "methods.h"
 #include "relay/relay.h"
-#include "relay/relay_bridged.h"
 #include "server/probe.h"
 #include "server/rpc_call.h"
 #include "state/bridged_sessions.h"

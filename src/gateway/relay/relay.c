@@ -1,21 +1,135 @@
-/* Carries a request up and its response down. */
-#include "relay_internal.h"
+/* Carries a request up and its response down: bytes as they come, events whole, or read and
+ * rewritten. */
+#include "relay.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "auth/token_exchange.h"
+#include "bridge/bridge_call.h"
+#include "bridged_subscribe.h"
 #include "call/call_counters.h"
+#include "call/call_part.h"
+#include "call/call_span.h"
+#include "call/deferred_response.h"
 #include "call/token_clock.h"
+#include "call/upstream_span.h"
 #include "notification_stream.h"
-#include "relay_bridged.h"
-#include "relay_rewrite.h"
+#include "server/rpc_call.h"
+#include "server/server_refusal.h"
+#include "state/server_status.h"
 #include "state/source_eras.h"
+#include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/cacheable.h"
+#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/reply_check.h"
 #include "taskgate/mcp/sse.h"
+
+/* An event longer than this passes in pieces instead of being held until it is whole. */
+#define EVENT_BYTES_KEPT ((size_t)1024 * 1024)
+
+/* A reply whose id comes after more bytes than this goes down before its id is known. If it turns
+ * out to be no response to the request, the client's is cut off. */
+#define LOOKING_BYTES ((size_t)64 * 1024)
+
+/* A kept reply gets at most so much room by its announced length, which may be a lie. */
+#define WHOLE_RESERVED INT64_C(1048576)
+
+/* Bytes kept of either end of the last event that went down, to see whether it was the answer. */
+#define GLIMPSE_BYTES 256
+
+enum relay_mode {
+    RELAY_WAITING, /* waits for the head */
+    RELAY_LOOKING, /* held until the reply's id is known */
+    RELAY_BYTES,   /* streamed as they come */
+    RELAY_EVENTS,  /* streamed event by event */
+    RELAY_WHOLE,   /* held until the end, then rewritten */
+};
+
+struct relay {
+    uint32_t magic; /* RELAY_MAGIC */
+    struct call_part part;
+    struct call *call;
+    struct relay_options options;
+    struct upstream_call *upstream;
+    enum relay_mode mode;
+    int status;
+    struct buffer kept; /* bytes that have not gone down: all so far, or a part of an event */
+    struct reply_event_check reply;
+    struct sse_splitter splitter;
+    struct notification_stream *stream; /* the client's open GET stream */
+    int64_t started_ms;
+    int64_t received;          /* bytes of the body so far */
+    bool inside_event;         /* a long event is passing in pieces */
+    struct buffer behind;      /* whole events that go down behind it */
+    struct buffer glimpse;     /* first and last bytes of what went down last */
+    int64_t content_length;    /* of the response; -1 when it is not announced */
+    bool is_encoded;           /* the body has an encoding, so it cannot be read */
+    bool is_looked_at;         /* the reply must be the request's: `reply` tells */
+    struct loop_timer slow;    /* only with options.slow */
+    struct relay_trace *trace; /* NULL without telemetry */
+};
+#define RELAY_MAGIC 0x4757420a
+
+static inline struct relay *relay_from(void *context)
+{
+    return MAGIC_CAST(struct relay, RELAY_MAGIC, context);
+}
+
+/* ---- the span of a relayed request, for calls that have one ---- */
+
+struct relay_trace {
+    struct span *span;
+    char traceparent[TRACEPARENT_BYTES];
+    struct buffer body; /* the body that names the span; else empty */
+};
+
+/* Names a new span in the headers, which borrow from it. Returns the body that goes up: that of the
+ * message, or the relay's copy that names the span where the client has named its own. */
+static SPAN_COLD struct str relay_span_begin(struct relay *relay, const struct envelope *message,
+                                             struct headers *headers)
+{
+    const struct call *call = relay->call;
+    const struct upstream_trace of_call = {.parent = call_span_parent(call)};
+    struct relay_trace *trace = memory_alloc(sizeof *trace);
+    relay->trace = trace;
+    trace->span = upstream_span_start(&of_call, call->source, call->envelope.method,
+                                      call->envelope.name.text);
+    upstream_span_set_headers(trace->span, headers, trace->traceparent);
+    bool is_named = upstream_span_write_body(trace->span, message, &trace->body);
+    return is_named ? buffer_str(&trace->body) : message->body;
+}
+
+/* Another ends it: NULL without one. */
+static SPAN_COLD struct span *relay_span_take(struct relay *relay)
+{
+    struct span *span = relay->trace->span;
+    buffer_finish(&relay->trace->body);
+    free(relay->trace);
+    relay->trace = NULL;
+    return span;
+}
+
+static SPAN_COLD void relay_span_end(struct relay *relay, enum upstream_result result)
+{
+    if (relay->status >= 400)
+        call_span_fail_status(relay->call, relay->status);
+    upstream_span_end(relay_span_take(relay), result, relay->status);
+}
+
+/* The request to the server goes with the relay. */
+static SPAN_COLD void relay_span_give_up(struct relay *relay)
+{
+    upstream_span_give_up(relay_span_take(relay));
+}
+
+/* ---- the relay of a call ---- */
 
 static void relay_destroy(struct relay *relay)
 {
@@ -55,7 +169,7 @@ static struct relay *relay_of(const struct call *call)
     return call_part_get(call, &relay_kind);
 }
 
-struct relay *relay_find(const struct call *call)
+static struct relay *relay_find(const struct call *call)
 {
     return call_part_find(call, &relay_kind);
 }
@@ -91,6 +205,151 @@ void relay_repeat_slow(struct call *call, int64_t in_ms)
     loop_timer_start(&relay_of(call)->slow, in_ms);
 }
 
+/* Takes the relay off its call, which is about to be answered. */
+static struct call *relay_finish(struct relay *relay)
+{
+    struct call *call = relay->call;
+    call_part_remove(&relay->part);
+    drop(call, relay);
+    return call;
+}
+
+static void on_drained(void *context)
+{
+    struct relay *relay = relay_from(context);
+    upstream_call_resume(relay->upstream);
+}
+
+static void relay_send_down(struct relay *relay, struct str bytes)
+{
+    if (bytes.length == 0)
+        return;
+    bool is_behind = !http_stream_write(relay->call->exchange, bytes);
+    if (is_behind && relay->upstream) /* upstream is NULL when the response has ended */
+        upstream_call_pause(relay->upstream);
+}
+
+/* ---- rewriting one response ---- */
+
+bool relay_rewrites(const struct relay_options *options)
+{
+    return options->rewrite || options->replace_error || options->replace_result;
+}
+
+bool relay_may_take(const struct relay_options *options, struct str bytes)
+{
+    return options->take_message && bytes.length > 0 &&
+           (options->takes_responses || memmem(bytes.bytes, bytes.length, "\"method\"", 8) != NULL);
+}
+
+/* A result shows that the server has accepted the session and the token. An error shows nothing,
+ * whatever its HTTP status, and neither does an open stream. `initialize` has no session yet; its
+ * own file notes what its result shows. */
+static void note_acceptance(struct call *call)
+{
+    bool is_request = call->envelope.kind == ENVELOPE_REQUEST && call->method;
+    if (call->identified && is_request && call->method->treatment != MCP_INITIALIZE)
+        call_note_acceptance(call, str_from(call->session));
+}
+
+/* Checks the message. */
+static bool read_reply(const struct relay_options *options, struct str message,
+                       struct relay_reply *reply, struct str *error)
+{
+    static const char *const keys[] = {"error", "id", "result"};
+    const char *const list_keys[] = {options->list, "nextCursor"};
+    struct str values[3], list[2] = {STR_EMPTY, STR_EMPTY};
+    const struct json_wanted inner = {list_keys, 2, list, 0, NULL},
+                             wanted = {keys, 3, values, 2, options->list ? &inner : NULL};
+    if (!json_check_members(message, &wanted))
+        return false;
+    *error = values[0];
+    *reply = (struct relay_reply){message, values[1], values[2], list[0], list[1]};
+    return true;
+}
+
+bool relay_rewrite(struct call *call, const struct relay_options *options, struct str message,
+                   struct buffer *out)
+{
+    struct relay_reply reply;
+    struct str error;
+    if (options->recall && options->recall(call, message, out)) {
+        note_acceptance(call);
+        return true;
+    }
+    if (!read_reply(options, message, &reply, &error))
+        return false;
+    bool has_our_id = str_equal(reply.id, call->envelope.id);
+    if (reply.result.length == 0)
+        return has_our_id && error.length > 0 && options->replace_error &&
+               options->replace_error(call, error, out);
+    if (options->replace_result && options->replace_result(call, &reply, out)) {
+        note_acceptance(call);
+        return true;
+    }
+    /* The server may spell our id otherwise. A reply with another request's id was refused before.
+     */
+    if (!options->rewrite) {
+        if (has_our_id) {
+            note_acceptance(call);
+            buffer_append(out, message);
+        }
+        return has_our_id;
+    }
+    note_acceptance(call);
+    size_t at = str_offset(message, reply.result), behind = at + reply.result.length;
+    buffer_append(out, str_slice(message.bytes, at));
+    options->rewrite(call, &reply, out);
+    buffer_append(out, str_slice(message.bytes + behind, message.length - behind));
+    return true;
+}
+
+/* ---- what went down last ---- */
+
+static void keep_glimpse(struct relay *relay, struct str bytes)
+{
+    size_t head = bytes.length < GLIMPSE_BYTES ? bytes.length : GLIMPSE_BYTES;
+    size_t tail = bytes.length - head < GLIMPSE_BYTES ? bytes.length - head : GLIMPSE_BYTES;
+    buffer_clear(&relay->glimpse);
+    buffer_append(&relay->glimpse, str_slice(bytes.bytes, head));
+    buffer_append(&relay->glimpse, str_slice(bytes.bytes + bytes.length - tail, tail));
+}
+
+/* Whether the last event that went down was the answer to this call. The id of a message is near
+ * its beginning or its end, so nothing is parsed on the way down. false when in doubt: clients
+ * ignore a second answer, but wait for a missing one. */
+static bool relay_is_answered(const struct relay *relay)
+{
+    struct str id = relay->call->envelope.id;
+    struct str glimpse = buffer_str(&relay->glimpse);
+    if (glimpse.length == 0 || id.length == 0)
+        return false; /* a GET stream answers nothing */
+    const char *at = glimpse.bytes, *end = at + glimpse.length;
+    while ((at = memmem(at, (size_t)(end - at), "\"id\":", 5)) != NULL) {
+        at += 5;
+        while (at < end && *at == ' ')
+            at++;
+        if ((size_t)(end - at) > id.length && memcmp(at, id.bytes, id.length) == 0 &&
+            strchr(",} \r\n", at[id.length]))
+            return memmem(glimpse.bytes, glimpse.length, "\"method\":", 9) == NULL;
+    }
+    return false;
+}
+
+/* The `id` of the last event that went down, or an earlier one's. The server then repeats events,
+ * which does no harm. */
+static void relay_find_last_id(const struct relay *relay, struct buffer *id)
+{
+    struct str rest = buffer_str(&relay->glimpse), line;
+    while (rest.length > 0) {
+        str_cut(rest, '\n', &line, &rest);
+        if (!str_starts_with(line, STR("id:")))
+            continue;
+        buffer_clear(id);
+        buffer_append(id, str_trim(str_slice(line.bytes + 3, line.length - 3)));
+    }
+}
+
 bool relay_detach(struct call *call, struct rpc_call_begun *taken)
 {
     struct relay *relay = relay_of(call);
@@ -119,30 +378,393 @@ bool relay_detach(struct call *call, struct rpc_call_begun *taken)
     return true;
 }
 
-struct call *relay_finish(struct relay *relay)
+/* ---- the answer when the server's response does not come, or breaks off ---- */
+
+enum relay_failure relay_failure_of(enum upstream_result result)
 {
-    struct call *call = relay->call;
-    call_part_remove(&relay->part);
-    drop(call, relay);
-    return call;
+    switch (result) {
+    case UPSTREAM_CONNECT_FAILED:
+        return RELAY_CONNECT_FAILED;
+    case UPSTREAM_SILENT:
+        return RELAY_TIMEOUT;
+    case UPSTREAM_DONE:
+        return RELAY_UNREADABLE;
+    case UPSTREAM_GONE:
+        break;
+    }
+    return RELAY_GONE;
+}
+
+enum jsonrpc_error relay_failure_error(enum relay_failure failure)
+{
+    switch (failure) {
+    case RELAY_TIMEOUT:
+        return JSONRPC_UPSTREAM_TIMEOUT;
+    case RELAY_UNREADABLE:
+    case RELAY_STATUS_5XX:
+        return JSONRPC_UPSTREAM_ERROR;
+    case RELAY_CONNECT_FAILED:
+    case RELAY_GONE:
+        break;
+    }
+    return JSONRPC_UPSTREAM_FAILED;
+}
+
+void relay_answer_failure(struct call *call, enum relay_failure failure)
+{
+    if (call->envelope.kind == ENVELOPE_REQUEST && call->envelope.id.length > 0) {
+        struct jsonrpc_error_data data = {.tool = call_tool(call)};
+        call_answer_error(call, relay_failure_error(failure), STR_EMPTY, &data);
+    } else {
+        call_answer_status(call, 502, STR_EMPTY);
+    }
+}
+
+/* Nothing has gone down yet: the call is answered with the failure, or by options.failed. */
+static void relay_fail(struct relay *relay, enum relay_failure failure)
+{
+    bool (*failed)(struct call *, enum relay_failure) = relay->options.failed;
+    struct call *call = relay_finish(relay);
+    if (!failed || !failed(call, failure))
+        relay_answer_failure(call, failure);
+}
+
+/* The response is under way and cannot be taken back: its end says the failure. */
+static void relay_fail_in_stream(struct relay *relay, enum relay_failure failure)
+{
+    bool events = relay->mode == RELAY_EVENTS && !relay->inside_event;
+    bool answered = events && relay_is_answered(relay);
+    struct call *call = relay_finish(relay);
+    struct http_exchange *exchange = call->exchange;
+    call->upstream_broke = true;
+    call->outcome = answered ? "success" : "error";
+    if (!answered)
+        call_span_fail(call, relay_failure_error(failure));
+    http_on_gone(exchange, NULL, NULL);
+    if (events && !answered && call->envelope.id.length > 0) {
+        struct buffer message, event;
+        buffer_init(&message);
+        buffer_init(&event);
+        dialect_write_error(call->dialect, &message, call->envelope.id,
+                            relay_failure_error(failure), STR_EMPTY, NULL);
+        sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
+        http_stream_write(exchange, buffer_str(&event));
+        buffer_finish(&event);
+        buffer_finish(&message);
+    }
+    call_ended(call);
+    if (events)
+        http_stream_end(exchange);
+    else
+        http_stream_abort(exchange);
+}
+
+void relay_end_with(struct call *call, struct str message)
+{
+    struct relay *relay = relay_find(call);
+    bool has_begun = relay->mode != RELAY_WAITING && relay->mode != RELAY_WHOLE;
+    bool is_between_events = relay->mode == RELAY_EVENTS && !relay->inside_event;
+    relay_finish(relay);
+    if (!has_begun) {
+        call_answer(call, message);
+        return;
+    }
+    struct http_exchange *exchange = call->exchange;
+    struct buffer event;
+    buffer_init(&event);
+    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call);
+    if (is_between_events) {
+        http_stream_write(exchange, buffer_str(&event));
+        http_stream_end(exchange);
+    } else {
+        http_stream_abort(exchange);
+    }
+    buffer_finish(&event);
+}
+
+/* ---- the silence after which there is none ---- */
+
+void relay_set_silence(struct call *call, int64_t silence_ms)
+{
+    struct relay *relay = relay_find(call);
+    if (!relay || !relay->upstream || relay->options.silence_ms == silence_ms)
+        return;
+    relay->options.silence_ms = silence_ms;
+    upstream_call_set_silence(relay->upstream, silence_ms);
+}
+
+void relay_wait_for_person(struct call *call)
+{
+    struct relay *relay = relay_find(call);
+    if (!relay)
+        return;
+    relay_set_silence(call, 0);
+    if (relay->options.slow)
+        loop_timer_start(&relay->slow, 0);
+}
+
+/* ---- whether the server can be reached ---- */
+
+/* Noted once a second at most, because every response says the same. */
+static void relay_note_reachable(struct call *call)
+{
+    struct gateway_worker *worker = call->worker;
+    int64_t now_ms = loop_now_ms(worker->loop);
+    if (worker->reachable_until_ms > now_ms &&
+        str_equal(buffer_str(&worker->reachable_source), str_from(call->source->id)))
+        return;
+    server_status_note(worker->gateway->catalog, str_from(call->source->id), true);
+    worker->reachable_until_ms = now_ms + 1000;
+    buffer_clear(&worker->reachable_source);
+    buffer_append_text(&worker->reachable_source, call->source->id);
+}
+
+static void relay_note_unreachable(struct call *call)
+{
+    call->worker->reachable_until_ms = 0;
+    server_status_note(call->worker->gateway->catalog, str_from(call->source->id), false);
+}
+
+/* An idle client learns of a dead server only from its GET stream. A stream may break off for less,
+ * so the server is asked whether it is there. */
+static void relay_ask_if_reachable(const struct call *call)
+{
+    struct headers headers;
+    struct buffer body = {0}, id = {0};
+    headers_init(&headers, false);
+    headers_from_call(&headers, call);
+    rpc_call_write_request(&body, &id, "ping", STR_EMPTY);
+    const struct rpc_call_options options = {.source = call->source,
+                                             .snapshot = call->snapshot,
+                                             .headers = &headers,
+                                             .body = buffer_str(&body)};
+    rpc_call_notify(call->worker, &options);
+    buffer_finish(&id);
+    buffer_finish(&body);
+    headers_finish(&headers);
+}
+
+/* ---- whether the reply is the response to the request ---- */
+
+static bool relay_is_of_request(const struct relay *relay)
+{
+    const struct envelope *envelope = &relay->call->envelope;
+    return envelope->kind == ENVELOPE_REQUEST && envelope->id.length > 0;
+}
+
+/* Whether the response is a stream that has no end of its own, instead of an answer. */
+static bool relay_lasts(const struct relay *relay)
+{
+    return relay->options.open_stream || relay->options.outlives;
+}
+
+/* Whether a body of so many bytes is longer than an answer may be, which is counted. */
+static bool relay_reply_is_too_large(const struct relay *relay, int64_t bytes)
+{
+    int64_t most = relay->call->snapshot->config->limits.reply_bytes;
+    if (most == 0 || bytes <= most || relay_lasts(relay) || relay->options.url)
+        return false;
+    log_warn("Upstream answered with more bytes than limits.reply_bytes",
+             LOG_TEXT("source", relay->call->source->id));
+    metrics_count(METRIC_LIMITS_REACHED, STR("reply_bytes"));
+    return true;
+}
+
+/* That are held of a reply that is read. */
+static size_t relay_most_held(const struct relay *relay)
+{
+    size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
+    return relay->options.most_bytes > most ? relay->options.most_bytes : most;
+}
+
+/* The client would follow it past the gateway. Metadata (options.url) is no message. */
+static bool is_redirect(const struct relay *relay)
+{
+    return relay->status >= 300 && relay->status < 400 && !relay->options.url;
+}
+
+/* An encoded reply cannot be read, so nobody knows whose it is. An HTTP error that does not say
+ * that it is JSON-RPC goes down as it is. */
+static bool is_unreadable(const struct relay *relay, const struct headers *headers)
+{
+    struct str type = headers_known(headers, HTTP_NAME_CONTENT_TYPE);
+    bool is_message = relay->status < 400 || type.length == 0 ||
+                      headers_name_event_stream(headers) ||
+                      memmem(type.bytes, type.length, "json", 4) != NULL;
+    return relay->is_encoded && relay_is_of_request(relay) && is_message;
+}
+
+/* The head has come. false: the reply must not be passed on. */
+static bool relay_reply_begin(struct relay *relay, const struct headers *headers)
+{
+    struct str source = str_from(relay->call->source->id);
+    relay->is_looked_at = relay_is_of_request(relay) && !relay->is_encoded;
+    if (relay->is_looked_at)
+        reply_event_check_init(&relay->reply, relay->call->envelope.id);
+    if (!is_redirect(relay))
+        return !is_unreadable(relay, headers);
+    log_warn("Upstream redirects, which is not followed", LOG_STR("source", source),
+             LOG_STR("location", headers_find(headers, "location")));
+    return false;
+}
+
+/* Ends the call and its connection, on which the next reply may be another request's, too. */
+static void relay_reply_fail(struct relay *relay, enum reply_verdict verdict)
+{
+    log_warn(verdict == REPLY_FOREIGN ? "Upstream answered with the id of another request"
+                                      : "Upstream answered with no JSON-RPC response",
+             LOG_TEXT("source", relay->call->source->id), LOG_NUMBER("status", relay->status));
+    if (relay->mode == RELAY_LOOKING || relay->mode == RELAY_WHOLE)
+        relay_fail(relay, RELAY_UNREADABLE);
+    else
+        relay_fail_in_stream(relay, RELAY_UNREADABLE);
+}
+
+/* HTTP errors that are no JSON-RPC go down as they are. Their connection is not kept. */
+static bool relay_reply_is_refused(const struct relay *relay, enum reply_verdict verdict)
+{
+    return verdict == REPLY_FOREIGN || (verdict == REPLY_NONE && relay->status < 400);
+}
+
+/* The reply has ended. false: it was none, and the call is answered. */
+static bool relay_reply_end(struct relay *relay)
+{
+    if (!relay->is_looked_at || relay->mode == RELAY_WAITING)
+        return true;
+    enum reply_verdict verdict;
+    if (relay->mode == RELAY_EVENTS)
+        verdict = reply_event_check_end(&relay->reply) ? REPLY_OURS : REPLY_FOREIGN;
+    else
+        verdict = reply_check_end(&relay->reply.message);
+    if (!relay_reply_is_refused(relay, verdict))
+        return true;
+    relay_reply_fail(relay, verdict);
+    return false;
+}
+
+/* ---- an event stream: whole events, with messages taken out or rewritten ---- */
+
+/* Writes what goes down in place of an event's data. false: the event goes down as it came. */
+static bool rewrite_data(struct relay *relay, struct str data, struct buffer *message)
+{
+    if (!relay_rewrites(&relay->options) || data.length == 0)
+        return false;
+    bool is_too_large = data.length > relay_most_held(relay);
+    if (is_too_large)
+        metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
+    if (!is_too_large && relay_rewrite(relay->call, &relay->options, data, message))
+        return true;
+    if (!is_too_large && json_check(data, NULL) && json_type(data) != JSON_ARRAY)
+        return false;
+    /* Data that cannot be read cannot be filtered, but a client might read it. Batches are not read
+     * either; no server has a reason to send one. */
+    dialect_write_error(relay->call->dialect, message, relay->call->envelope.id,
+                        relay_failure_error(RELAY_UNREADABLE), STR_EMPTY, NULL);
+    return true;
+}
+
+/* Sends one whole event of a reply that is read. */
+static void send_event_read(struct relay *relay, struct str raw)
+{
+    struct sse_event event;
+    struct buffer message, changed;
+    sse_event_read(&event, raw);
+    buffer_init(&message);
+    buffer_init(&changed);
+    struct str data = buffer_str(&event.data);
+    if (relay_may_take(&relay->options, data) && json_check(data, NULL) &&
+        (relay->options.takes_responses || json_member(data, "method").length > 0) &&
+        relay->options.take_message(relay->call, data)) {
+        /* The client sees nothing of it. */
+    } else if (rewrite_data(relay, data, &message)) {
+        sse_write_with_data(&changed, raw, buffer_str(&message));
+        relay_send_down(relay, buffer_str(&changed));
+    } else {
+        relay_send_down(relay, raw);
+    }
+    buffer_finish(&changed);
+    buffer_finish(&message);
+    sse_event_finish(&event);
+}
+
+/* Sends whole events, one after the other. */
+static void send_events(struct relay *relay, struct str events)
+{
+    if (!relay_rewrites(&relay->options) && !relay_may_take(&relay->options, events)) {
+        relay_send_down(relay, events);
+        return;
+    }
+    while (events.length > 0) {
+        size_t first = sse_first_event(events);
+        size_t length = first > 0 ? first : events.length;
+        send_event_read(relay, str_slice(events.bytes, length));
+        events = str_slice(events.bytes + length, events.length - length);
+    }
+}
+
+/* Only whole events go down, so that an error event can always follow. An event that is too long to
+ * be held passes in pieces. */
+static void relay_take_events(struct relay *relay, struct str bytes)
+{
+    size_t whole = sse_splitter_feed(&relay->splitter, bytes, NULL);
+    if (whole > 0) {
+        if (relay->kept.length > 0) {
+            buffer_append(&relay->kept, str_slice(bytes.bytes, whole));
+            send_events(relay, buffer_str(&relay->kept));
+            buffer_clear(&relay->kept);
+        } else {
+            send_events(relay, str_slice(bytes.bytes, whole));
+        }
+        relay->inside_event = false;
+        relay_send_down(relay, buffer_str(&relay->behind));
+        buffer_clear(&relay->behind);
+        keep_glimpse(relay, str_slice(bytes.bytes, whole));
+        notification_stream_flush(relay->stream);
+        bytes = str_slice(bytes.bytes + whole, bytes.length - whole);
+    }
+    if (bytes.length == 0)
+        return;
+    buffer_append(&relay->kept, bytes);
+    if (relay->kept.length > EVENT_BYTES_KEPT && !relay_rewrites(&relay->options) &&
+        !relay_may_take(&relay->options, buffer_str(&relay->kept))) {
+        relay_send_down(relay, buffer_str(&relay->kept));
+        buffer_clear(&relay->kept);
+        relay->inside_event = true;
+    }
+}
+
+void relay_pass(struct call *call, struct str message)
+{
+    struct relay *relay = relay_find(call);
+    struct buffer event;
+    buffer_init(&event);
+    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+    if (!relay)
+        deferred_response_pass(call, message); /* the call is detached */
+    else if (relay->inside_event)
+        buffer_append(&relay->behind, buffer_str(&event));
+    else
+        relay_send_down(relay, buffer_str(&event));
+    buffer_finish(&event);
+}
+
+void relay_show_life(struct call *call)
+{
+    struct relay *relay = relay_find(call);
+    if (relay && relay->mode == RELAY_EVENTS && !relay->inside_event)
+        relay_send_down(relay, STR(":ping\n\n"));
+}
+
+/* The response has ended, and with it an event without an empty line. */
+static void relay_end_events(struct relay *relay)
+{
+    if (relay->kept.length > 0)
+        send_events(relay, buffer_str(&relay->kept));
 }
 
 /* ---- the response comes down ---- */
-
-static void on_drained(void *context)
-{
-    struct relay *relay = relay_from(context);
-    upstream_call_resume(relay->upstream);
-}
-
-void relay_send_down(struct relay *relay, struct str bytes)
-{
-    if (bytes.length == 0)
-        return;
-    bool is_behind = !http_stream_write(relay->call->exchange, bytes);
-    if (is_behind && relay->upstream) /* upstream is NULL when the response has ended */
-        upstream_call_pause(relay->upstream);
-}
 
 /* A detached call's stream has whole events alone. */
 static bool may_write_error(const struct call *call)
@@ -442,6 +1064,171 @@ static void on_end(void *context, enum upstream_result result, const char *detai
             relay_fail_in_stream(relay, relay_failure_of(result));
     }
 }
+
+/* ---- a legacy client whose server speaks the modern era alone: the bridge brings the response
+ * whole ---- */
+
+struct bridged_relay {
+    struct call_part part;
+    struct relay_options options;
+};
+
+static void drop_options(struct call *call, void *object)
+{
+    (void)call;
+    free(object);
+}
+
+static const struct call_part_kind bridged_relay_kind =
+    CALL_PART_KIND(struct bridged_relay, drop_options);
+
+static struct relay_options take_options(struct call *call)
+{
+    struct bridged_relay *relay = call_part_get(call, &bridged_relay_kind);
+    const struct relay_options options = relay->options;
+    call_part_remove(&relay->part);
+    free(relay);
+    return options;
+}
+
+/* ---- an answer ---- */
+
+static void write_answer(struct call *call, struct str result, struct buffer *out)
+{
+    struct catalog_tool tool = {0};
+    size_t start = out->length;
+    if (call->method->treatment == MCP_TOOLS_LIST) {
+        legacy_bridge_write_tools(out, result);
+    } else if (call->method->treatment == MCP_TOOLS_CALL) {
+        call_find_tool(call, call->envelope.name.text, &tool);
+        legacy_bridge_write_call_result(out, result, tool.wraps_output);
+    } else {
+        legacy_bridge_write_result(out, result);
+    }
+    if (mcp_method_is_list(call->method))
+        mcp_cacheable_drop_tags(out, start, result);
+}
+
+/* The catalogue learns from the server's own words, so they are rewritten first. */
+static void on_whole_answer(struct call *call, struct str message)
+{
+    const struct relay_options options = take_options(call);
+    struct buffer rewritten, written, whole;
+    buffer_init(&rewritten);
+    buffer_init(&written);
+    buffer_init(&whole);
+    if (relay_rewrite(call, &options, message, &rewritten))
+        message = buffer_str(&rewritten);
+    struct str result = json_member(message, "result");
+    if (result.length > 0) {
+        write_answer(call, result, &written);
+        buffer_append_replaced(&whole, message, result, buffer_str(&written));
+        message = buffer_str(&whole);
+    } else {
+        call->outcome = "error";
+    }
+    call_answer(call, message);
+    buffer_finish(&whole);
+    buffer_finish(&written);
+    buffer_finish(&rewritten);
+}
+
+/* ---- no answer ---- */
+
+static enum relay_failure failure_of_reply(const struct rpc_call_reply *reply)
+{
+    if (reply->result != UPSTREAM_DONE)
+        return relay_failure_of(reply->result);
+    return reply->status >= 500 ? RELAY_STATUS_5XX : RELAY_UNREADABLE;
+}
+
+/* Its headers tell the client how to log in, or when to come again. */
+static bool goes_down_as_it_is(const struct call *call, const struct rpc_call_reply *reply)
+{
+    int status = reply->status;
+    return reply->result == UPSTREAM_DONE && !reply->too_large &&
+           (status == 401 || status == 403 || status == 429 || status >= 500) &&
+           !deferred_response_is_stream(call);
+}
+
+void relay_bridged_answer_failure(struct call *call, const struct rpc_call_reply *reply)
+{
+    log_warn("Upstream failed", LOG_TEXT("source", call->source->id),
+             LOG_NUMBER("status", reply->status), LOG_TEXT("detail", reply->detail));
+    if (reply->too_large)
+        metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
+    if (goes_down_as_it_is(call, reply))
+        server_refusal_pass(call, reply);
+    else
+        relay_answer_failure(call, failure_of_reply(reply));
+}
+
+static void on_no_answer(struct call *call, const struct rpc_call_reply *reply)
+{
+    const struct relay_options options = take_options(call);
+    bool is_login = reply->status == 401 || reply->status == 403;
+    if (is_login || !options.failed || !options.failed(call, failure_of_reply(reply)))
+        relay_bridged_answer_failure(call, reply);
+}
+
+/* ---- the beginning ---- */
+
+/* A method goes into a header. */
+static bool is_plain(struct str method)
+{
+    for (size_t i = 0; i < method.length; i++) {
+        char c = method.bytes[i];
+        if (c <= ' ' || c >= 0x7f)
+            return false;
+    }
+    return method.length > 0;
+}
+
+/* A modern server is not asked for what its era lacks. All tasks here are the gateway's own. */
+static bool can_be_asked(struct call *call)
+{
+    struct str method = call->envelope.method;
+    bool is_of_tasks = str_starts_with(method, STR("tasks/"));
+    bool is_legacy_alone = call->method->treatment != MCP_UNKNOWN &&
+                           mcp_method_find(method, MCP_ERA_MODERN)->treatment == MCP_UNKNOWN;
+    if (is_of_tasks)
+        call_answer_error(call, JSONRPC_TASK_NOT_FOUND, STR_EMPTY, NULL);
+    else if (is_legacy_alone || !is_plain(method))
+        call_answer_error(call, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
+    return !is_of_tasks && !is_legacy_alone && is_plain(method);
+}
+
+/* They are a part of what the session's streams listen to. */
+static bool is_of_subscriptions(struct call *call)
+{
+    if (str_equal(call->envelope.method, STR("resources/subscribe")))
+        bridged_subscribe(call);
+    else if (str_equal(call->envelope.method, STR("resources/unsubscribe")))
+        bridged_unsubscribe(call);
+    else
+        return false;
+    return true;
+}
+
+static void relay_bridged_start(struct call *call, const struct relay_options *options)
+{
+    const struct bridge_call_options bridged = {.silence_ms = options->silence_ms,
+                                                .answered = on_whole_answer,
+                                                .failed = on_no_answer,
+                                                .slow_ms = options->slow_ms,
+                                                .slow = options->slow,
+                                                .left = options->left,
+                                                .forbidden = options->forbidden,
+                                                .asks_later = options->asks_later};
+    if (is_of_subscriptions(call) || !can_be_asked(call))
+        return;
+    struct bridged_relay *relay = memory_alloc(sizeof *relay);
+    relay->options = *options;
+    call_part_add(call, &relay->part, &bridged_relay_kind);
+    bridge_call_start(call, &bridged);
+}
+
+/* ---- the beginning ---- */
 
 void relay_start(struct call *call, const struct relay_options *options)
 {

@@ -106,3 +106,20 @@ void relay_end_opening(struct gateway_worker *worker);
 /* The ordinary answer to a failure: -32000, -32001 or -32002 for a request, else 502. */
 void relay_answer_failure(struct call *call, enum relay_failure failure);
 enum relay_failure relay_failure_of(enum upstream_result result);
+/* The error that a request is answered with. */
+enum jsonrpc_error relay_failure_error(enum relay_failure failure);
+/* To a bridged client. A reply without a JSON-RPC response is its answer: a refusal for want of
+ * credentials goes down as it is. */
+void relay_bridged_answer_failure(struct call *call, const struct rpc_call_reply *reply);
+
+/* ---- reading and rewriting a response before the client gets it ---- */
+
+/* Whether responses are read at all; else they stream through. */
+bool relay_rewrites(const struct relay_options *options);
+/* Whether these bytes of an event stream may hold a message to be taken out. Requests and
+ * notifications name a method. To look for the word costs less than to parse. */
+bool relay_may_take(const struct relay_options *options, struct str bytes);
+/* Writes what goes down in place of the whole `message`. false: it is not the response to this
+ * call, or an error that goes down as it is. */
+bool relay_rewrite(struct call *call, const struct relay_options *options, struct str message,
+                   struct buffer *out);

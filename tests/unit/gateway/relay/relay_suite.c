@@ -1,8 +1,5 @@
 /* A relay's answers to failures, and the replies that it must read. */
 #include "relay/relay.h"
-
-#include "relay/relay_internal.h"
-#include "relay/relay_rewrite.h"
 #include "suites.h"
 
 static const struct {
