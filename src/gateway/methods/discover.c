@@ -24,7 +24,8 @@ void discover_refuse_handle(struct call *call)
 }
 
 /* A rule may make a task of any call, so the extension is offered whatever the server has. */
-void discover_write(struct call *call, struct str result, int64_t most_ms, struct buffer *out)
+static void discover_write(struct call *call, struct str result, int64_t most_ms,
+                           struct buffer *out)
 {
     size_t start = out->length;
     struct buffer shown;
@@ -49,9 +50,19 @@ static void rewrite(struct call *call, const struct relay_reply *reply, struct b
     discover_write(call, reply->result, lists_most_ttl_ms(call), out);
 }
 
+static void discover_write_kept(struct call *call, struct str result, struct buffer *out)
+{
+    discover_write(call, result, 0, out);
+}
+
+static bool discover_answer_kept(struct call *call, enum relay_failure failure)
+{
+    return lists_answer_kept(call, failure, discover_write_kept);
+}
+
 void discover_handle(struct call *call)
 {
-    struct relay_options options = lists_relay_options(call);
+    struct relay_options options = lists_relay_options(call, discover_answer_kept);
     options.rewrite = rewrite;
     call_identify(call);
     if (call->is_bridged_down)

@@ -5,10 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lists_internal.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/list.h"
+#include "taskgate/core/log.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/mcp/cacheable.h"
+#include "taskgate/mcp/definition.h"
+#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/policy/policy.h"
 
 #define MOST_LISTS 1000
 #define LIST_BYTES ((size_t)1024 * 1024) /* a longer one is not kept */
@@ -140,4 +146,103 @@ bool list_cache_get(struct list_cache *lists, struct str key, struct buffer *res
         buffer_append(result, entry->result);
     pthread_mutex_unlock(&lists->lock);
     return entry != NULL;
+}
+
+/* ---- the list of a call ---- */
+
+void lists_write_key(const struct call *call, struct buffer *key)
+{
+    buffer_init(key);
+    buffer_append_format(key, "%s/%s/%s/%s/%d/", call->source->id, call->owner, call->method->name,
+                         call->source->url, (int)call->dialect->era);
+    buffer_append(key, call->envelope.cursor.raw);
+}
+
+void lists_keep(const struct call *call, struct str result)
+{
+    struct buffer key;
+    lists_write_key(call, &key);
+    list_cache_put(call->worker->gateway->list_cache, buffer_str(&key), result);
+    buffer_finish(&key);
+}
+
+/* ---- what clients may keep ---- */
+
+#define RELOADED_FOR_MS 60000
+
+int64_t lists_most_ttl_ms(const struct call *call)
+{
+    int64_t reloaded_ms = call->worker->gateway->reloaded_ms;
+    bool is_fresh =
+        reloaded_ms > 0 && loop_now_ms(call->worker->loop) - reloaded_ms < RELOADED_FOR_MS;
+    return is_fresh ? 0 : MCP_CACHEABLE_MOST_MS;
+}
+
+bool lists_may_show(const struct call *call, enum definition_kind kind, struct str name,
+                    struct str entry)
+{
+    const struct policy *policy = call->snapshot->policy;
+    const struct config_source *source = call->source;
+    bool is_judged = source->hide_flagged || source->pins[kind] == PIN_APPROVE;
+    struct policy_entry seen = {NULL};
+    struct mcp_definition definition;
+    if (is_judged && entry.length > 0) {
+        mcp_definition_read(&definition, kind, entry);
+        seen = (struct policy_entry){definition.digest, definition.flags};
+    }
+    bool may = kind == DEFINITION_PROMPT ? policy_is_prompt_visible(policy, source, name, &seen)
+                                         : policy_is_skill_visible(policy, source, name, &seen);
+    if (seen.digest)
+        mcp_definition_finish(&definition);
+    return may;
+}
+
+/* ---- when upstream fails ---- */
+
+/* Of a bridged client's the server's own words were kept. */
+static void answer_list(struct call *call, struct str result)
+{
+    struct buffer legacy;
+    if (!call->is_bridged) {
+        call_answer_result_of_server(call, result);
+        return;
+    }
+    buffer_init(&legacy);
+    if (call->method->treatment == MCP_TOOLS_LIST)
+        legacy_bridge_write_tools(&legacy, result);
+    else
+        legacy_bridge_write_result(&legacy, result);
+    call_answer_result_of_server(call, buffer_str(&legacy));
+    buffer_finish(&legacy);
+}
+
+bool lists_answer_kept(struct call *call, enum relay_failure failure,
+                       void (*write)(struct call *call, struct str result, struct buffer *out))
+{
+    struct buffer key, kept, result;
+    if (failure == RELAY_UNREADABLE)
+        return false;
+    lists_write_key(call, &key);
+    buffer_init(&kept);
+    buffer_init(&result);
+    bool found = list_cache_get(call->worker->gateway->list_cache, buffer_str(&key), &kept);
+    if (found) {
+        log_warn("Upstream failed, the list is the one fetched before",
+                 LOG_TEXT("source", call->source->id), LOG_TEXT("method", call->method->name));
+        write(call, buffer_str(&kept), &result);
+        answer_list(call, buffer_str(&result));
+    }
+    buffer_finish(&result);
+    buffer_finish(&kept);
+    buffer_finish(&key);
+    return found;
+}
+
+struct relay_options lists_relay_options(const struct call *call,
+                                         bool (*failed)(struct call *, enum relay_failure))
+{
+    return (struct relay_options){
+        .silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
+        .failed = failed,
+    };
 }

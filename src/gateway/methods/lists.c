@@ -1,46 +1,11 @@
-/* resources/list and prompts/list, rewritten for the client; and every list as the owner fetched it
- * before, for when upstream fails (seed 002 F-003, NF-002.2). */
+/* resources/list and prompts/list, rewritten for the client (seed 002 F-003). */
 #include "bridge_down/bridge_down.h"
 #include "doc_resources.h"
-#include "list_cache.h"
 #include "lists_internal.h"
 #include "methods.h"
 #include "state/definition_watch.h"
-#include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
-#include "taskgate/mcp/definition.h"
-#include "taskgate/mcp/legacy_bridge.h"
-
-/* ---- what owners have fetched ---- */
-
-void lists_write_key(const struct call *call, struct buffer *key)
-{
-    buffer_init(key);
-    buffer_append_format(key, "%s/%s/%s/%s/%d/", call->source->id, call->owner, call->method->name,
-                         call->source->url, (int)call->dialect->era);
-    buffer_append(key, call->envelope.cursor.raw);
-}
-
-void lists_keep(const struct call *call, struct str result)
-{
-    struct buffer key;
-    lists_write_key(call, &key);
-    list_cache_put(call->worker->gateway->list_cache, buffer_str(&key), result);
-    buffer_finish(&key);
-}
-
-/* ---- what clients may keep ---- */
-
-#define RELOADED_FOR_MS 60000
-
-int64_t lists_most_ttl_ms(const struct call *call)
-{
-    int64_t reloaded_ms = call->worker->gateway->reloaded_ms;
-    bool is_fresh =
-        reloaded_ms > 0 && loop_now_ms(call->worker->loop) - reloaded_ms < RELOADED_FOR_MS;
-    return is_fresh ? 0 : MCP_CACHEABLE_MOST_MS;
-}
 
 /* Writes a list that `list` has been made of, the server's, and finishes it. */
 static void write_list(const struct call *call, struct str servers, struct buffer *list,
@@ -53,25 +18,6 @@ static void write_list(const struct call *call, struct str servers, struct buffe
 }
 
 /* ---- resources and prompts ---- */
-
-bool lists_may_show(const struct call *call, enum definition_kind kind, struct str name,
-                    struct str entry)
-{
-    const struct policy *policy = call->snapshot->policy;
-    const struct config_source *source = call->source;
-    bool is_judged = source->hide_flagged || source->pins[kind] == PIN_APPROVE;
-    struct policy_entry seen = {NULL};
-    struct mcp_definition definition;
-    if (is_judged && entry.length > 0) {
-        mcp_definition_read(&definition, kind, entry);
-        seen = (struct policy_entry){definition.digest, definition.flags};
-    }
-    bool may = kind == DEFINITION_PROMPT ? policy_is_prompt_visible(policy, source, name, &seen)
-                                         : policy_is_skill_visible(policy, source, name, &seen);
-    if (seen.digest)
-        mcp_definition_finish(&definition);
-    return may;
-}
 
 static bool judge_name(void *context, struct str name, struct str entry)
 {
@@ -145,58 +91,24 @@ static void rewrite_templates(struct call *call, const struct relay_reply *reply
 
 /* ---- when upstream fails ---- */
 
-/* Of a bridged client's the server's own words were kept. */
-static void answer_list(struct call *call, struct str result)
+static void write_kept_resources(struct call *call, struct str result, struct buffer *out)
 {
-    struct buffer legacy;
-    if (!call->is_bridged) {
-        call_answer_result_of_server(call, result);
-        return;
-    }
-    buffer_init(&legacy);
-    if (call->method->treatment == MCP_TOOLS_LIST)
-        legacy_bridge_write_tools(&legacy, result);
-    else
-        legacy_bridge_write_result(&legacy, result);
-    call_answer_result_of_server(call, buffer_str(&legacy));
-    buffer_finish(&legacy);
+    write_resources(call, result, 0, out);
 }
 
-static bool answer_kept(struct call *call, enum relay_failure failure)
+static bool answer_kept_resources(struct call *call, enum relay_failure failure)
 {
-    struct buffer key, kept, result;
-    if (failure == RELAY_UNREADABLE)
-        return false;
-    lists_write_key(call, &key);
-    buffer_init(&kept);
-    buffer_init(&result);
-    bool found = list_cache_get(call->worker->gateway->list_cache, buffer_str(&key), &kept);
-    if (found) {
-        log_warn("Upstream failed, the list is the one fetched before",
-                 LOG_TEXT("source", call->source->id), LOG_TEXT("method", call->method->name));
-        struct str list = buffer_str(&kept);
-        if (call->method->treatment == MCP_TOOLS_LIST)
-            tools_list_write(call, list, &result);
-        else if (call->method->treatment == MCP_RESOURCES_LIST)
-            write_resources(call, list, 0, &result);
-        else if (call->method->treatment == MCP_SERVER_DISCOVER)
-            discover_write(call, list, 0, &result);
-        else
-            write_prompts(call, list, 0, &result);
-        answer_list(call, buffer_str(&result));
-    }
-    buffer_finish(&result);
-    buffer_finish(&kept);
-    buffer_finish(&key);
-    return found;
+    return lists_answer_kept(call, failure, write_kept_resources);
 }
 
-struct relay_options lists_relay_options(const struct call *call)
+static void write_kept_prompts(struct call *call, struct str result, struct buffer *out)
 {
-    return (struct relay_options){
-        .silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
-        .failed = answer_kept,
-    };
+    write_prompts(call, result, 0, out);
+}
+
+static bool answer_kept_prompts(struct call *call, enum relay_failure failure)
+{
+    return lists_answer_kept(call, failure, write_kept_prompts);
 }
 
 /* The list has our resources alone when upstream does not know the method. */
@@ -226,7 +138,7 @@ static bool replace_templates(struct call *call, struct str error, struct buffer
 
 static void relay_resources(struct call *call)
 {
-    struct relay_options options = lists_relay_options(call);
+    struct relay_options options = lists_relay_options(call, answer_kept_resources);
     options.rewrite = rewrite_resources;
     options.replace_error = replace_resources;
     bridge_down_start(call, &options);
@@ -255,7 +167,7 @@ void resources_templates_list_handle(struct call *call)
 
 void prompts_list_handle(struct call *call)
 {
-    struct relay_options options = lists_relay_options(call);
+    struct relay_options options = lists_relay_options(call, answer_kept_prompts);
     options.rewrite = rewrite_prompts;
     bridge_down_start(call, &options);
 }

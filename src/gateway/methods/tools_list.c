@@ -136,7 +136,8 @@ static void write_tools(struct tools_reply *reply, struct buffer *out)
     mcp_cacheable_drop_tags(out, start, reply->list.result);
 }
 
-void tools_list_write(struct call *call, struct str result, struct buffer *out)
+/* Writes a reply's result for the client. */
+static void tools_list_write(struct call *call, struct str result, struct buffer *out)
 {
     struct tools_reply reply = {.call = call, .list = mcp_list_find(result, "tools")};
     write_tools(&reply, out);
@@ -290,9 +291,14 @@ static bool recall(struct call *call, struct str message, struct buffer *out)
     return is_same;
 }
 
+static bool tools_list_answer_kept(struct call *call, enum relay_failure failure)
+{
+    return lists_answer_kept(call, failure, tools_list_write);
+}
+
 static void relay_tools(struct call *call)
 {
-    struct relay_options options = lists_relay_options(call);
+    struct relay_options options = lists_relay_options(call, tools_list_answer_kept);
     options.rewrite = rewrite;
     options.list = "tools";
     options.recall = recall;
