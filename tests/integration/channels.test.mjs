@@ -176,6 +176,47 @@ test('no channel passes on what cannot be seen, or hides a line behind white spa
   for (const text of [facts, ...card, details.call, mail.text, summary, slack.requests[0].json.text, mail.headers.subject]) assert.doesNotMatch(text, HIDDEN);
 });
 
+test('each channel shows a high risk, and another one only where the rule says it', async (t) => {
+  const slack = await startSlack(t);
+  const pager = await startEndpoint(t, ({ json }) => [202, { status: 'success', message: 'Event processed', dedup_key: json.dedup_key }]);
+  const teams = await startEndpoint(t, () => [202, '']);
+  const hook = await startEndpoint(t, () => [204, '']);
+  const post = await startMailServer(t);
+  const tools = [tool('drop', { annotations: { destructiveHint: true } }), tool('look', { annotations: { readOnlyHint: true } }), tool('move'), tool('tame'), tool('half')];
+  const says = (risk) => ({ action: 'approve', approval: 'default', show: { risk } });
+  const { connect, gateway } = await stage(t, [
+    slackTo(slack),
+    { type: 'pagerduty', url: `${pager.url}/v2/enqueue`, routing_key_env: 'PAGER_KEY' },
+    { type: 'teams', url: `${teams.url}/x` },
+    { type: 'webhook', url: `${hook.url}/x`, secret_env: 'HOOK_SECRET', events: ['created'] },
+    { type: 'smtp', url: post.url, from: 'taskgate@gate.example', to: ['dba@corp.example'] },
+  ], { rules: [{ match: 'tame', ...says('low') }, { match: 'half', ...says('medium') }, { match: '*', action: 'approve', approval: 'default' }], upstream: { tools }, env: { ...ENV, HOOK_SECRET: 'a-secret-of-the-hooks' } });
+  const client = await connect();
+  await client.result('tools/list');
+  const wanted = { drop: 'high', look: undefined, move: undefined, tame: 'low', half: 'medium' };
+  const ids = {};
+  for (const name of Object.keys(wanted)) ids[name] = (await client.createTask(name)).taskId;
+  await Promise.all([slack, pager, teams, hook].map((endpoint) => endpoint.seen(5)));
+  const riskIn = (text) => /^Risk: +(\w+)$/m.exec(text)?.[1];
+  const mails = [];
+  for (let i = 1; i <= 5; i++) mails.push((await post.received(i)).text);
+  const texts = {
+    slack: slack.requests.map(({ json }) => json.blocks.map((block) => block.text.text).join('\n')),
+    pagerduty: pager.requests.map(({ json }) => json.payload.custom_details.call),
+    teams: teams.requests.map(({ json }) => json.attachments[0].content.body.map((block) => block.inlines[0].text).join('\n')),
+    mail: mails,
+  };
+  for (const [name, of] of Object.entries(texts)) {
+    const shown = Object.fromEntries(Object.keys(wanted).map((one) => [one, riskIn(of.find((text) => text.includes(`\nTool: ${one}\n`) || text.startsWith(`Tool: ${one}\n`)) ?? assert.fail(`${name}: ${one} in ${of}`))]));
+    assert.deepEqual(shown, wanted, name);
+  }
+  assert.deepEqual(Object.fromEntries(hook.requests.map(({ json: { task } }) => [task.tool, task.risk ?? undefined])), wanted, 'webhook');
+  for (const [name, risk] of Object.entries(wanted)) {
+    const { stdout } = await gateway.cli(['tasks', 'show', ids[name]]);
+    assert.equal(/^Risk +(\w+)/m.exec(stdout)?.[1], risk, `tasks show ${name}`);
+  }
+});
+
 test('mail, Teams and PagerDuty say who vouches for the name of the caller', async (t) => {
   const issuer = await startIssuer(t);
   const AUDIENCE = 'https://gate.example/mcp';
