@@ -160,8 +160,12 @@ function open(first, check, mustSee) {
   });
 }
 
-/** Asks for a decision on `tasks`. Resolves to {reason}, or to null when it is called off. */
-export function askDecision(tasks, verb, options = {}) {
+/**
+ * Asks for a decision on `tasks`. Resolves to {reason}, or to null when it is called off, or while another one is open:
+ * that must not become another one under the hand.
+ */
+export async function askDecision(tasks, verb, options = {}) {
+  if (byId('decide').open) return null;
   begin(tasks);
   fill(tasks, verb, options);
   isRefused = verb !== 'reject' && !isShownWhole(tasks);
@@ -185,7 +189,8 @@ function askName(name, label = '') {
 }
 
 /** Asks whether to do something that takes a reason. Resolves like askDecision(). */
-export function askReason(title, text, button) {
+export async function askReason(title, text, button) {
+  if (byId('decide').open) return null;
   begin(null);
   isRefused = false;
   putText(byId('dialog-title'), title);

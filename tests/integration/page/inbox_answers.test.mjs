@@ -227,6 +227,48 @@ test('a key right after a dialog is closed counts', { skip }, async (t) => {
   await page.locator('#decide').getByText('Reject: deploy_1').waitFor();
 });
 
+test('a dialog that is asked for twice, while the calls are read, opens once, and keys count after it', { skip }, async (t) => {
+  const { admin, page, ids, row } = await stage(t, Array.from({ length: 6 }, (_, n) => [`deploy_${n}`, { n, pad: 'x'.repeat(70_000) }]));
+  for (const id of ids.slice(0, 2)) await row(id).locator('.pick').check();
+  const reading = await hold(page, (url) => url.pathname.includes('/tasks/'));
+  for (let n = 0; n < 2; n += 1) await page.locator('#selection-approve').click();
+  await reading.asked;
+  reading.go();
+  const dialog = page.locator('#decide[open]');
+  await dialog.waitFor();
+  assert.equal(await page.locator('#dialog-list > li').count(), 2);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'hidden' });
+  await page.locator('#selection-clear').click();
+  await page.keyboard.press('j');
+  await page.keyboard.press('r');
+  await dialog.getByText('Reject: deploy_').waitFor();
+  await page.keyboard.press('Enter');
+  await until(async () => (await admin.list({ state: 'rejected' })).tasks.length === 1, 'one rejection');
+});
+
+test('an open dialog does not become that of other calls, which were asked for before it', { skip }, async (t) => {
+  const { admin, page, ids, row } = await stage(t, Array.from({ length: 6 }, (_, n) => [`deploy_${n}`, { n, pad: 'x'.repeat(70_000) }]));
+  const reading = await hold(page, (url) => url.pathname.endsWith(`/tasks/${ids[0]}`));
+  for (const id of ids.slice(0, 2)) await row(id).locator('.pick').check();
+  await page.locator('#selection-approve').click();
+  await reading.asked;
+  await page.locator('#selection-clear').click();
+  await row(ids[5]).locator('.pick').check();
+  await page.locator('#selection-reject').click();
+  const title = page.locator('#decide[open] #dialog-title');
+  await title.getByText('Reject: deploy_5').waitFor();
+  await record(title);
+  const read = page.waitForResponse((response) => response.url().endsWith(`/tasks/${ids[0]}`));
+  reading.go();
+  await (await read).finished();
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  await page.locator('#dialog-confirm').click();
+  await admin.inState(ids[5], 'rejected');
+  assert.deepEqual(await page.evaluate(() => globalThis.said), ['Reject: deploy_5']);
+  assert.deepEqual((await admin.list({ state: 'pending' })).tasks.map(({ id }) => id).toSorted(), ids.slice(0, 5).toSorted());
+});
+
 test('a dialog does not outlive the session of the person that it asks', { skip }, async (t) => {
   const { page, gateway, ids, row } = await stage(t, [['deploy_0', { secret: 'of alice' }]]);
   await row(ids[0]).focus();
