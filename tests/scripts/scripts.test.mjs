@@ -1,7 +1,7 @@
 // scripts/call against the example server alone, and scripts/run with everything, as a first user would.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -125,14 +125,14 @@ test('the help of each script is on stdout, and fits into a terminal', async (t)
   }
 });
 
-/** scripts/run on free ports, when it has printed its guide. */
-async function startAll(t, words = [], environment = {}) {
+/** scripts/run, of the clone at `place`, on free ports, when it has printed its guide. */
+async function startAll(t, words = [], environment = {}, place = '.') {
   const names = ['THOUGHTGATE_OUTBOUND_PORT', 'THOUGHTGATE_ADMIN_PORT', 'TASKGATE_EXAMPLE_PORT'];
   const ports = {};
   for (const name of names) ports[name] = String(await freePort());
   const folder = temporaryFolder(t);
   const mine = { ...ports, TASKGATE_RUN_DIR: folder, ...environment };
-  const running = start(t, ['scripts/run', ...words], mine);
+  const running = start(t, [path.join(place, 'scripts/run'), ...words], mine);
   running.folder = folder;
   running.ports = ports;
   running.environment = mine;
@@ -148,8 +148,10 @@ function commands(guide) {
   return guide.split('\n').filter((line) => line.startsWith('    ')).map((line) => line.trim());
 }
 
-test('scripts/run prints three commands, and they do what it says', whole, async (t) => {
-  const running = await startAll(t);
+test('scripts/run prints three commands, and they do what it says, also in a folder whose name has a blank', whole, async (t) => {
+  const place = path.join(temporaryFolder(t), 'a clone');
+  symlinkSync(root, place);
+  const running = await startAll(t, [], {}, place);
   const page = /Operators' page +(http:\/\/127\.0\.0\.1:\d+)\/#token=(\S+)/.exec(running.stdout);
   assert.ok(page, running.stdout);
   assert.deepEqual(running.stderr.split('\n').filter((line) => line && !line.startsWith('== ')), [], 'a line for each step, and no others');
