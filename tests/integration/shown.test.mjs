@@ -67,6 +67,24 @@ test('a task has what became of the other calls of its tool, and a list does not
   assert.match(shown.stdout, /^History +30 days: 1 approved, 1 rejected, 0 expired, 0 failed; this caller: 0 approved, 1 rejected, 0 expired, 0 failed\n +approvals with these arguments: 1, last \S+ \S+Z\n +last rejected by \S+, \S+ \S+Z: not today$/m);
 });
 
+test('the history counts calls that expired and failed, and tasks show has the error of the latter', async (t) => {
+  const { admin, connect, gateway, upstream } = await stage(t);
+  upstream.handlers['tools/call'] = ({ reply }) => reply.result({ isError: true, content: [{ type: 'text', text: 'the disk\u001b is full' }] });
+  const [mine, other] = [await connect(), await connect()];
+  const make = async (client, task) => (await client.createTask('read', { path: 'a' }, task)).taskId;
+  const seen = await make(mine);
+  const expired = await make(mine, { ttl: 1000 });
+  await admin.inState(expired, 'expired');
+  const failed = await make(other);
+  await admin.approve(failed);
+  await admin.inState(failed, 'failed');
+  const { approved, rejected, expired: ran, failed: broken, caller } = (await admin.task(seen)).history;
+  assert.deepEqual([approved, rejected, ran, broken, caller], [1, 0, 1, 1, { approved: 0, rejected: 0, expired: 1, failed: 0 }]);
+  const shown = async (id) => (await run(BINARY, ['tasks', 'show', id], { env: { THOUGHTGATE_ADMIN_URL: gateway.admin.url, TASKGATE_TOKEN: ADMIN_TOKEN } })).stdout;
+  assert.match(await shown(seen), /^History +30 days: 1 approved, 0 rejected, 1 expired, 1 failed; this caller: 0 approved, 0 rejected, 1 expired, 0 failed$/m);
+  assert.match(await shown(failed), /^Message +the disk\\u001b is full$/m);
+});
+
 test('a rule and a tool that say nothing: null, and nothing is marked', async (t) => {
   const { admin, connect } = await stage(t);
   const { taskId } = await (await connect()).createTask('read');
