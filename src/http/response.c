@@ -151,7 +151,7 @@ static void send_finished(void *context)
             LIST_ENTRY(server->finished.next, struct http_exchange, finished);
         list_remove(&exchange->finished);
         /* The cause that ends the connection may have come after the end was asked for. */
-        if (server->drained != NULL || exchange->connection->is_retired)
+        if (exchange->connection->is_retired)
             exchange->request->http1_is_persistent = 0;
         send_waiting(exchange, H2O_SEND_STATE_FINAL);
     }
@@ -333,9 +333,6 @@ void http_stream_end(struct http_exchange *exchange)
         http_stream_abort(exchange);
         return;
     }
-    /* The drain may have begun after the headers were written. */
-    if (exchange->connection->server->drained != NULL)
-        exchange->request->http1_is_persistent = 0;
     exchange_end(exchange);
     if (!exchange->in_flight)
         finish_later(exchange);

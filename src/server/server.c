@@ -185,8 +185,10 @@ static void begin_drain(void *context)
     if (workers_take_relayed(server->workers))
         store_announce(server->store, NULL); /* the others relay nothing here any more */
     admin_announce_shut_down(server->admin);
-    gateway_shut_down(server->gateway);
+    /* Idle connections close first: those of streams that end now are no such ones, for their
+     * clients may have sent the next request on them. */
     workers_drain(server->workers);
+    gateway_shut_down(server->gateway);
     loop_timer_start(&server->drain, DRAIN_LOOK_MS);
 }
 

@@ -126,6 +126,27 @@ test('SIGTERM ends open GET streams and exits 0 without waiting for them', async
   assert.ok(performance.now() - started < 10_000);
 });
 
+test('SIGTERM ends a GET stream, and serves the request that its client sends next on the same connection', async (t) => {
+  const { gateway, connect } = await stage(t);
+  const client = await connect();
+  const head = (method, more = '') => `${method} /mcp HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\naccept: application/json, text/event-stream\r\nmcp-session-id: ${client.session}\r\nmcp-protocol-version: 2025-11-25\r\n${more}\r\n`;
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'read' } });
+  for (let i = 0; i < 3; i++) {
+    const socket = await socketTo(gateway.port);
+    defer(t, () => socket.destroy());
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    // In the same turn as the end of the stream.
+    socket.on('data', () => socket.received.endsWith('0\r\n\r\n') && socket.write(head('POST', `content-type: application/json\r\ncontent-length: ${body.length}\r\n`) + body));
+    socket.write(head('GET'));
+    await until(() => socket.received.includes('text/event-stream'), 'the stream');
+    gateway.child.signal('SIGTERM');
+    await within(closed, 'the end of the connection');
+    assert.match(socket.received, /0\r\n\r\nHTTP\/1\.1 200 OK\r\n[^]*connection: close[^]*"id":7/i);
+    await gateway.child.exited;
+    await gateway.launch();
+  }
+});
+
 test('connections that are open but ask nothing do not hold up the shutdown', async (t) => {
   const { gateway, connect } = await stage(t);
   const client = await connect(); // keeps its connection alive

@@ -81,7 +81,9 @@ void http_server_set_tls(struct http_server *server, struct tls_server *tls);
 /* Whether each connection closes with its next response, which says so; idle ones stay. For a
  * process that goes on to serve while its clients look for another. */
 void http_server_close_after_answers(struct http_server *server, bool closes);
-/* Stops accepting, closes idle connections; those with a request close when it is answered.
+/* Stops accepting, closes idle connections; those with a request close when it is answered. One
+ * whose response has begun serves one more request, for the response may have promised so: `idle`
+ * may not come while its client is silent.
  * `idle` runs on the loop once no connection is left (in the next round when there is none)
  * and may destroy the server. */
 void http_server_drain(struct http_server *server, loop_callback idle, void *context);

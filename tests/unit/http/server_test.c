@@ -179,8 +179,15 @@ START_TEST(a_drain_closes_idle_connections_and_lets_the_others_finish)
     peer_expect(&held, "\r\n\r\nbye");
     ck_assert_int_eq(scene.idle, 0);
     http_stream_end(scene.held);
+    peer_await(&streaming, "0\r\n\r\n");
+    run_idle(scene.loop);
+    /* Its response had promised that the connection stays open. */
+    scene.act = answer_hello;
+    peer_send_text(&streaming, "GET / HTTP/1.1\r\n\r\n");
     peer_await_close(&streaming);
-    peer_expect(&streaming, "0\r\n\r\n");
+    peer_expect(&streaming, "0\r\n\r\nHTTP/1.1 200 OK\r\n");
+    peer_expect(&streaming, "Connection: close\r\n");
+    peer_expect(&streaming, "hello");
     run_until(scene.loop, &scene.idle, 1);
     run_idle(scene.loop);
     ck_assert_int_eq(scene.idle, 1);
