@@ -463,7 +463,7 @@ test('metrics say how long the oldest undecided task waits, and how long decisio
   };
   const { taskId } = await client.createTask('delete_user');
   const created = Date.now();
-  await until(async () => (await value('thoughtgate_tasks_oldest_pending_seconds{workflow="a"}')) > 0, 'the age of the task', 60_000);
+  await until(async () => (await value('thoughtgate_tasks_oldest_pending_seconds{workflow="a"}')) > 0, 'the age of the task', { deadline: 60_000 });
   assert.ok((await value('thoughtgate_tasks_oldest_pending_seconds{workflow="a"}')) <= (Date.now() - created) / 1000 + 1);
   assert.equal(await value('thoughtgate_tasks_oldest_pending_seconds{workflow="b"}'), undefined);
   const task = await admin.task(taskId), samples = await admin.metrics();
@@ -480,14 +480,14 @@ test('metrics say how long the oldest undecided task waits, and how long decisio
     const share = (Date.now() - Date.parse(short.createdAt)) / lived; // at least that of the answer
     const ofOldest = (Date.now() - Date.parse(task.createdAt)) / 1000 / given;
     return now > ofOldest && [now, share];
-  }, 'the share of the younger task, which has used more of its time', 60_000);
+  }, 'the share of the younger task, which has used more of its time', { deadline: 60_000 });
   assert.ok(largest[0] <= largest[1] && largest[1] - largest[0] < 0.2, `${largest}`);
   await admin.reject(short.id, 'no');
   for (const { id } of (await admin.list({ state: 'pending' })).tasks) if (id !== taskId) await admin.reject(id, 'no');
   await admin.reject(taskId, 'no');
   assert.equal(await value('thoughtgate_decision_seconds_count{workflow="a",verb="reject"}'), 3);
   assert.ok((await value('thoughtgate_decision_seconds_sum{workflow="a",verb="reject"}')) > 0);
-  await until(async () => (await value('thoughtgate_tasks_oldest_pending_seconds{workflow="a"}')) === undefined, 'nothing waits any more', 60_000);
+  await until(async () => (await value('thoughtgate_tasks_oldest_pending_seconds{workflow="a"}')) === undefined, 'nothing waits any more', { deadline: 60_000 });
 });
 
 test('the page at / needs no token, holds no data, and has a strict policy', async (t) => {
