@@ -234,7 +234,9 @@ test('a call that waits is bound to its definition: another one is shown, and on
   ]) {
     upstream.tools = [...(present ? [present] : []), tool('read')];
     await client.result('tools/list');
-    assert.deepEqual(told(await admin.task(taskId)), { definitionChanged: true, toolNow, ...refused });
+    const now = await admin.task(taskId);
+    assert.deepEqual(told(now), { definitionChanged: true, toolNow, ...refused });
+    assert.deepEqual([now.risk, now.riskBy], ['medium', 'default'], 'of the definition that the call is bound to');
   }
   // In its place in the order of refusals.
   assert.deepEqual(await decide('approve', { requestDigest: '0'.repeat(64) }), [409, 'changed']);
