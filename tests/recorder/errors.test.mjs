@@ -112,3 +112,20 @@ for (const pair of PAIRS) {
     await pair.outcome(client, id);
   });
 }
+
+const [LL] = PAIRS;
+scenario('refused_thrice_legacy_to_legacy', { title: `the server refuses the credentials of three tries: ${LL.title}`, ...LL.options({ upstream: { tools: tools('delete_user'), authorize: ({ rpc }) => (rpc?.method === 'tools/call' ? 401 : undefined) } }), rules: [['delete_*', 'approve']], approval: workflow('10m') }, async (stage) => {
+  const client = await LL.connect(stage, 'client', { knows: 'tasks' });
+  const id = await LL.task(client, 'delete_user', { n: 1 });
+  await stage.admin.approve(id);
+  for (const next of ['second', 'third', undefined]) {
+    await until(async () => /refused/.test((await stage.admin.task(id)).statusMessage), 'the refusal');
+    if (!next) break;
+    client.headers.authorization = `Bearer ${next}`;
+    const count = stage.upstream.calls.length;
+    await stage.twin(client).send('tasks/get', { taskId: id });
+    await stage.upstream.received('tools/call', count + 1);
+    await until(async () => (await stage.admin.task(id)).state !== 'executing', 'the end of a try');
+  }
+  await LL.outcome(client, id);
+});

@@ -39,7 +39,10 @@ scenario('get_stream_legacy_to_legacy', { title: `messages on the GET stream: ${
   await get.message(({ method, params }) => method === 'notifications/tasks/status' && params.status === 'failed');
   theirs.end();
   await get.end();
-  await (await client.listen({ headers: { 'last-event-id': 'e-2' } })).abort();
+  const again = await client.listen({ headers: { 'last-event-id': 'e-2' } });
+  const other = await sessionStream(upstream, 'token of client');
+  again.abort();
+  await until(() => !upstream.getStreams.has(other), 'the end of the second stream at the server');
 });
 
 scenario('get_stream_refused_legacy_to_legacy', { title: `a server without GET streams: ${LL.title}`, ...approving, ...LL.options({ upstream: { tools: tools('delete_user'), capabilities: { tools: {}, notifications: { tasks: { status: true } } } } }) }, async (stage) => {
