@@ -125,6 +125,17 @@ test('the help of each script is on stdout, and fits into a terminal', async (t)
   }
 });
 
+test('the scripts for packagers say at --help what they do, and sbom refuses what is no program', async (t) => {
+  for (const script of ['h2o-source', 'image', 'package', 'release', 'sbom']) {
+    const { status, stdout, stderr } = await run(t, [`scripts/${script}`, '--help']);
+    assert.deepEqual([status, stderr], [0, ''], script);
+    assert.match(stdout, new RegExp(`^(Makes|Puts|Writes) [^]*\\bscripts/${script}\\b`));
+    for (const line of stdout.trimEnd().split('\n')) assert.ok([...line].length <= 80, line);
+  }
+  const { status, stdout } = await run(t, ['scripts/sbom', 'README.md']);
+  assert.deepEqual([status, stdout], [1, '']);
+});
+
 /** scripts/run, of the clone at `place`, on free ports, when it has printed its guide. */
 async function startAll(t, words = [], environment = {}, place = '.') {
   const names = ['THOUGHTGATE_OUTBOUND_PORT', 'THOUGHTGATE_ADMIN_PORT', 'TASKGATE_EXAMPLE_PORT'];
