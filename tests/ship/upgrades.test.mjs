@@ -1,163 +1,34 @@
 // Ten rolling upgrades of three replicas behind HAProxy, under load of both eras: held calls, streams, calls of 20 s. Nothing is lost.
-import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { balancerMissing, startBalancer } from '../chaos/lib/balancer.mjs';
 import { AdminClient } from '../integration/lib/admin.mjs';
-import { connectedRaw } from '../integration/lib/client.mjs';
 import { ADMIN_TOKEN, workflow } from '../integration/lib/gateway.mjs';
-import { defer } from '../integration/lib/lifetime.mjs';
-import { modernClient } from '../integration/lib/modern_client.mjs';
-import { complete, modernUpstream } from '../integration/lib/modern_upstream.mjs';
 import { postgresMissing, startPostgres } from '../integration/lib/postgres.mjs';
 import { meet, startReplica, STATE_KEY } from '../integration/lib/relaying.mjs';
-import { startUpstream, tool } from '../integration/lib/upstream.mjs';
+import { pause, startServers, upgradeUnderLoad } from './lib/load.mjs';
 
 const UPGRADES = Number(process.env.TASKGATE_UPGRADES ?? 10);
-const SLOW_MS = 20_000;
 const skip = postgresMissing || balancerMissing;
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const IDS = ['p', 'q', 'r'];
-
-/** The number of runs at the servers, by the number of the call. */
-const runs = new Map();
-const toolsCall = (write) => ({ params, reply }) => {
-  const { n } = params.arguments;
-  runs.set(n, (runs.get(n) ?? 0) + 1);
-  const answer = () => reply.response.destroyed || reply.result(write({ content: [{ type: 'text', text: `did ${n}` }] }));
-  if (params.name === 'slow') setTimeout(answer, SLOW_MS);
-  else answer();
-};
 
 async function stage(t) {
   const postgres = await startPostgres(t);
-  const tools = ['read', 'delete_user', 'slow'].map((name) => tool(name));
-  const old = await startUpstream(t, { tools, handlers: { 'tools/call': toolsCall((result) => result) } });
-  const fresh = await startUpstream(t, modernUpstream({ tools, handlers: { 'tools/call': toolsCall(complete) } }));
+  const { old, fresh, runs } = await startServers(t);
   const url = postgres.createDatabase('upgrades');
   const gateways = [];
   const settings = { ...STATE_KEY, rules: [['delete_*', 'approve']], approval: workflow('10m'), config: { ...STATE_KEY.config, pseudo_tools: { wait: '3s', wait_max: '3s' } }, env: { ...STATE_KEY.env, THOUGHTGATE_SHUTDOWN_LINGER_SECS: '2' } };
   for (const id of IDS) gateways.push(await startReplica(t, { url: { old: old.url, fresh: fresh.url } }, url, id, settings));
   await meet(gateways);
   const balancer = await startBalancer(t, gateways, { host: () => '127.0.0.1' });
-  return { gateways, balancer, admin: new AdminClient(balancer.adminUrl, ADMIN_TOKEN) };
-}
-
-class Load {
-  constructor(t, { balancer, admin }) {
-    Object.assign(this, { t, balancer, admin, next: 0, goesOn: true, counts: { calls: 0, slow: 0, held: 0, streams: 0, refusedResults: 0 }, wrong: [], loops: [] });
-  }
-
-  /** Runs `step` again and again; what it throws is a call lost. */
-  loop(step) {
-    this.loops.push((async () => {
-      while (this.goesOn) await this.once(step);
-    })());
-  }
-
-  async once(step) {
-    const n = ++this.next;
-    try {
-      await step(n);
-    } catch (error) {
-      this.wrong.push({ n, at: new Date().toISOString(), reset: /ECONNRESET|EPIPE|hang up|50[0-9]/.test(`${error.code} ${error.message}`), message: `${error.code ?? ''} ${error.message}`.slice(0, 400) });
-      await pause(200);
-    }
-  }
-
-  did(n, result, kind) {
-    assert.equal(result?.content?.[0]?.text, `did ${n}`, JSON.stringify(result));
-    this.counts[kind]++;
-  }
-
-  /** A call in either era, with its approval if it needs one: to its outcome. */
-  async outcome(client, name, n) {
-    const params = { name, arguments: { n } };
-    let result = await client.result('tools/call', params, { deadline: 40_000 });
-    while (result.resultType === 'input_required') result = await client.result('tools/call', { ...params, requestState: result.requestState }, { deadline: 40_000 });
-    while (result.structuredContent?.proxy_task) result = await client.result('tools/call', params, { deadline: 40_000 });
-    return result;
-  }
-
-  async start() {
-    const { t, balancer } = this;
-    const [old, fresh] = ['old', 'fresh'].map((id) => balancer.urlOf(id));
-    const legacy = () => connectedRaw(t, old, { token: 'owner', capabilities: {} });
-    const modern = () => modernClient(t, fresh, { token: 'owner', capabilities: {} });
-    for (let i = 0; i < 3; i++) {
-      for (const client of [await legacy(), modern()]) {
-        this.loop(async (n) => {
-          this.did(n, await this.outcome(client, 'read', n), 'calls');
-          await pause(20);
-        });
-      }
-    }
-    for (const client of [await legacy(), modern()]) this.loop(async (n) => this.did(n, await this.outcome(client, 'delete_user', n), 'held'));
-    const agent = await connectedRaw(t, old, { token: 'owner', capabilities: { tasks: {} } });
-    this.loop(async (n) => this.results(agent, n));
-    const listener = await legacy();
-    this.loop(async () => this.stream(() => listener.listen()));
-    const subscriber = modern();
-    this.loop(async () => this.stream(() => subscriber.stream('subscriptions/listen', { notifications: { toolsListChanged: true } })));
-    this.slow = [await legacy(), modern()];
-    this.approving = this.approve();
-  }
-
-  async results(client, n) {
-    const { taskId } = await client.result('tools/call', { name: 'delete_user', arguments: { n }, task: { ttl: 600_000 } }).then(({ task }) => task);
-    for (;;) {
-      const { result, error } = await client.call('tasks/result', { taskId }, { deadline: 40_000 });
-      if (error?.code !== -32013) return this.did(n, result ?? error, 'held');
-      this.counts.refusedResults++;
-      await pause(error.data.retry_after * 1000);
-    }
-  }
-
-  /** A stream ends with its replica; its client opens it anew. */
-  async stream(open) {
-    const stream = await open();
-    this.counts.streams++;
-    await Promise.race([stream.end(600_000), this.over]);
-    if (!this.goesOn) stream.abort();
-  }
-
-  async approve() {
-    while (!this.isDone) {
-      const { tasks = [] } = await this.admin.list({ state: 'pending' }).catch(() => ({}));
-      for (const { id } of tasks) await this.admin.approve(id).catch(() => {});
-      await pause(1500);
-    }
-  }
-
-  startSlow() {
-    for (const client of this.slow) this.loops.push(this.once(async (n) => this.did(n, await this.outcome(client, 'slow', n), 'slow')));
-  }
-
-  async stop() {
-    this.goesOn = false;
-    this.end();
-    await Promise.all(this.loops);
-    this.isDone = true;
-    await this.approving;
-  }
+  return { gateways, runs, urlOf: (id) => balancer.urlOf(id), admin: new AdminClient(balancer.adminUrl, ADMIN_TOKEN) };
 }
 
 test(`${UPGRADES} rolling upgrades under load: nothing lost, no outcome unknown, no reset, -32013 to tasks/result alone`, { skip }, async (t) => {
   const scene = await stage(t);
-  const load = new Load(t, scene);
-  load.over = new Promise((resolve) => (load.end = resolve));
-  defer(t, () => load.stop());
-  await load.start();
-  for (let upgrade = 0; upgrade < UPGRADES; upgrade++) {
-    load.startSlow();
+  await upgradeUnderLoad(t, scene, UPGRADES, async () => {
     for (const gateway of scene.gateways) {
       await gateway.restart();
       await pause(1500); // until the balancer has seen it
     }
-    t.diagnostic(`upgrade ${upgrade + 1}: ${JSON.stringify({ ...load.counts, wrong: load.wrong.length })}`);
-  }
-  await load.stop();
-  const twice = [...runs].filter(([, count]) => count > 1);
-  t.diagnostic(JSON.stringify({ ...load.counts, resets: load.wrong.filter(({ reset }) => reset).length, wrong: load.wrong, twice }));
-  assert.deepEqual([load.wrong, twice], [[], []]);
-  assert.equal(load.counts.slow, 2 * UPGRADES);
+  });
 });

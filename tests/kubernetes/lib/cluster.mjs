@@ -111,7 +111,9 @@ export async function startServer({ programs }, { address = '127.0.0.1', control
       request.on('error', reject).end(body && JSON.stringify(body));
     });
   async function* watch(where, version) {
-    const [response] = await once(open('GET', `${where}?watch=true&resourceVersion=${version}`).end(), 'response');
+    const request = open('GET', `${where}?watch=true&resourceVersion=${version}`).end();
+    const [response] = await once(request, 'response');
+    request.on('error', () => {}); // the loop below has it, too
     let rest = '';
     for await (const text of response.setEncoding('utf8')) {
       const lines = (rest + text).split('\n');

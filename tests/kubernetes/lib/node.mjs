@@ -4,7 +4,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
+import { defer } from '../../integration/lib/lifetime.mjs';
 import { until } from '../../integration/lib/wait.mjs';
 import { inRoot, run } from '../../deploy/lib/tools.mjs';
 import { find, freePort, place, start, startServer } from './cluster.mjs';
@@ -224,12 +226,12 @@ state = "/run/containerd"
     return { PATH: process.env.PATH, HOME: this.folder, KUBECONFIG: this.api.kubeconfig };
   }
 
-  /** `helm test` of the release `gate`: its exit code and what it says. Names are made meanwhile. */
-  async helmTest(namespace) {
-    const helm = start(this.programs.helm, ['test', 'gate', '--namespace', namespace, '--timeout', '60s'], this.folder, { env: this.environment, stdio: ['ignore', 'pipe', 'pipe'] });
-    helm.child.stdout.on('data', (bytes) => (helm.log += bytes));
-    await helm.ended;
-    return { status: helm.child.exitCode, text: helm.log };
+  /** A command that takes its time: its exit code and what it says. Names are made meanwhile. */
+  async later(program, ...words) {
+    const command = start(this.programs[program], words, this.folder, { env: this.environment, stdio: ['ignore', 'pipe', 'pipe'] });
+    command.child.stdout.on('data', (bytes) => (command.log += bytes));
+    await command.ended;
+    return { status: command.child.exitCode, text: command.log };
   }
 
   command(program, words) {
@@ -306,6 +308,40 @@ class Namespace {
     const file = path.join(this.node.folder, `${this.name}.json`);
     writeFileSync(file, JSON.stringify(values));
     return this.node.helm(...verb, 'gate', chart, '--namespace', this.name, '--values', file, ...words);
+  }
+
+  /** Runs a command that must succeed, and takes its time. */
+  async later(program, ...words) {
+    const { status, text } = await this.node.later(program, '--namespace', this.name, ...words);
+    assert.equal(status, 0, text);
+  }
+
+  /**
+   * An address that leads to any pod of a Service that is ready, a connection to one of them, as kube-proxy has it: a
+   * connection stays where it is when its pod is told to stop.
+   */
+  async balancer(t, service, port) {
+    const where = `/apis/discovery.k8s.io/v1/namespaces/${this.name}/endpointslices`;
+    const { items, metadata } = await this.node.get(where);
+    const slices = new Map();
+    const take = (slice) => slices.set(slice.metadata.name, slice.metadata.labels['kubernetes.io/service-name'] === service ? (slice.endpoints ?? []) : []);
+    for (const slice of items) take(slice);
+    const follow = async () => {
+      for await (const { object } of this.node.api.watch(where, metadata.resourceVersion)) take(object);
+    };
+    follow().catch(() => {}); // the API server's end
+    const sockets = new Set();
+    const server = net.createServer({ allowHalfOpen: true }, (agent) => {
+      const ready = [...slices.values()].flat().filter(({ conditions }) => conditions.ready).flatMap(({ addresses }) => addresses);
+      const pod = net.connect({ port, host: ready[Math.floor(Math.random() * ready.length)], allowHalfOpen: true });
+      for (const [from, to] of [[agent, pod], [pod, agent]]) {
+        sockets.add(from);
+        from.on('error', () => to.destroy()).on('close', () => sockets.delete(from)).pipe(to);
+      }
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    defer(t, () => (server.close(), sockets.forEach((socket) => socket.destroy())));
+    return `http://127.0.0.1:${server.address().port}`;
   }
 
   /** Makes an object of version v1. */

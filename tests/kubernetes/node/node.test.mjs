@@ -6,6 +6,7 @@ import { changeTests } from './changes.mjs';
 import { componentTests } from './component.mjs';
 import { fileTests } from './file.mjs';
 import { memoryTests } from './memory.mjs';
+import { replicaTests } from './replicas.mjs';
 import { setTests } from './sets.mjs';
 import { sidecarTests } from './sidecar.mjs';
 
@@ -24,4 +25,4 @@ test(`pods run on: ${on.name}`, { skip: stage.skip }, async () => {
   assert.match(on.name, new RegExp(`^node, Kubernetes ${kubeletVersion}, ${containerRuntimeVersion.replace('://', ' ')}`));
 });
 
-for (const tests of [fileTests, sidecarTests, changeTests, componentTests, memoryTests, setTests]) tests(stage);
+for (const tests of [fileTests, sidecarTests, changeTests, componentTests, memoryTests, setTests, replicaTests]) tests(stage);

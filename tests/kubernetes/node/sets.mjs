@@ -4,11 +4,10 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../../deploy/lib/tools.mjs';
 import { Authority } from '../../integration/lib/certificates.mjs';
 import { connectedRaw } from '../../integration/lib/client.mjs';
-import { postgresMissing, startPostgres } from '../../integration/lib/postgres.mjs';
-import { freePort } from '../../integration/lib/ports.mjs';
+import { postgresMissing } from '../../integration/lib/postgres.mjs';
 import { complete, ENVIRONMENT, SETS } from '../lib/chart.mjs';
 import { IMAGE, SERVER_IMAGE } from '../lib/node.mjs';
-import { GATEWAY, mcp } from './scene.mjs';
+import { GATEWAY, mcp, startDatabase } from './scene.mjs';
 
 const LISTEN = ['--port', '3000'];
 const RESTRICTED = { runAsNonRoot: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, seccompProfile: { type: 'RuntimeDefault' } };
@@ -51,18 +50,6 @@ async function once(node) {
   await node.make('/apis/scheduling.k8s.io/v1/priorityclasses', { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'high' }, value: 1000 });
 }
 
-/** A database on the machine for the pods, with a role that changes the schema and one that does not. */
-async function database(t, node) {
-  const prepare = async (server) => {
-    server.settings = [`listen_addresses=${node.outside}`];
-    server.port = await freePort();
-    server.access(['local all all trust', 'host all all 10.0.0.0/8 trust']);
-  };
-  const server = await startPostgres(t, { prepare });
-  server.query('CREATE ROLE owner LOGIN; CREATE ROLE gate LOGIN; GRANT CREATE ON SCHEMA public TO owner');
-  return (user) => `postgres://${user}:secret@${node.outside}:${server.port}/gate?sslmode=disable`;
-}
-
 /** The set on this node: its image, its server, and words that this server knows. */
 function adapted(values) {
   const made = { ...complete(values), ...IMAGE };
@@ -85,13 +72,13 @@ export function setTests(stage) {
       if (!isPrepared) await once(node);
       isPrepared = true;
       const ns = await node.namespace(t, `set-${number}`);
-      await surroundings(t, ns, isShared ? await database(t, node) : undefined);
+      await surroundings(t, ns, isShared ? await startDatabase(t, node) : undefined);
       await ns.ready('app=mcp-server');
       if (!isShared) await ns.volume('gate', values.store?.storageClass);
       ns.helm(adapted(values));
       const pods = await ns.allReady(GATEWAY, values.replicas ?? 1);
       assert.deepEqual(pods.map(({ restarts }) => restarts), pods.map(() => 0));
-      const { status, text } = await node.helmTest(ns.name);
+      const { status, text } = await node.later('helm', 'test', 'gate', '--namespace', ns.name, '--timeout', '60s');
       assert.equal(status, 0, text);
       if (values.tls?.proxySecret) return; // the certificate does not name the pod's address
       const [host] = values.config?.proxy?.allowed_hosts ?? [];
