@@ -177,7 +177,7 @@ const LISTS = {
   'src/gateway/replicas/pulse.c listener->pulse->listeners': CONNECTIONS,
   'src/gateway/replicas/pulse.c worker->pulses': { all: 'as replica' },
   'src/gateway/call/call.c worker->calls': CONNECTIONS,
-  'src/gateway/call/call_part.c call->parts': PASSES,
+  'src/gateway/call/call.c call->parts': PASSES,
   'src/gateway/call/headers.c headers->items': PASSES,
   'src/gateway/auth/token_exchange.c table->traders': CONFIGURED,
   'src/gateway/run/detached_cancel.c detached->base.worker->detached': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },

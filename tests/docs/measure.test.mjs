@@ -13,15 +13,15 @@ const LIMITS = {
   words: 111,
   reach: 32,
   write: 4,
-  includes: 27,
+  includes: 26,
   calls: 4,
   statements: 64,
   pointers: 145,
   lines: 143500, // what is added meanwhile has some room
   gateway: 45000,
   files: 1260,
-  users: 186,
-  statics: 654,
+  users: 181,
+  statics: 635,
   assertions: 25,
 };
 const measured = measure();

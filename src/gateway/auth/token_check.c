@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "call/authorization.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

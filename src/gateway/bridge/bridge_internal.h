@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bridge_call.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "taskgate/core/magic.h"
 
 struct bridge_call {

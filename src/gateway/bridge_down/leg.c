@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "call/broadcast.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/deferred_response.h"
 #include "call/request_state.h"
 #include "relay/relay.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "call/call_part.h"
+#include "call/call.h"
 #include "server/sessions.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"

@@ -1,10 +1,13 @@
 /* One request of a client, from the envelope to its answer. */
 #pragma once
 
+#include <stddef.h>
+
 #include "authorization.h"
 #include "server_budget.h"
 #include "state/session_table.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/http/server.h"
 #include "taskgate/json/envelope.h"
@@ -41,7 +44,7 @@ struct upstream_session {
     struct str version;
 };
 
-/* Of the request's own memory, what nobody else needs (call_memory.h). */
+/* Of the request's own memory, what nobody else needs (call_memory_take()). */
 struct call_spare {
     char *bytes;
     size_t size, used;
@@ -56,9 +59,9 @@ struct call {
     int references;
     struct snapshot *snapshot;
     const struct config_source *source;
-    char *made_body;        /* call_memory.h: the envelope's bytes if they are not the client's own;
-                               else NULL */
-    char *arguments_digest; /* call_memory.h: canonical, of a body that was forgotten; else
+    char *made_body; /* call_memory_take(): the envelope's bytes if they are not the client's own;
+                        else NULL */
+    char *arguments_digest; /* call_memory_take(): canonical, of a body that was forgotten; else
                                NULL */
     char *agent_reason;     /* why the agent calls, in its own words; or NULL */
     struct call_spare spare;
@@ -167,3 +170,66 @@ struct str call_tool(const struct call *call);
 /* Replaces the client's message by one of the gateway's, which is taken over, with the same id. Its
  * bytes are of the heap or of call_memory_take(). */
 enum envelope_status call_replace_body(struct call *call, struct buffer *body, struct error *error);
+
+/*
+ * The parts of a call: the objects that rooms have under way for it, such as a relay or a wait for
+ * a task. A part is embedded in an object of a room, and only that room knows the object. A call
+ * that is answered, or whose client has gone, drops its parts. On the call's loop.
+ */
+
+/* One constant for each kind of object. Its address tells the kind, so that a cast is checked. */
+struct call_part_kind {
+    size_t offset; /* of the struct call_part in the object */
+    /* Ends and frees the object, which is off the call already. */
+    void (*drop)(struct call *call, void *object);
+    /* Called before the drop when the client has gone. The object may take itself off the call and
+     * go on. NULL: it is dropped. */
+    void (*gone)(struct call *call, void *object);
+};
+#define CALL_PART_KIND(type, drop_function)                                                        \
+    {                                                                                              \
+        .offset = offsetof(type, part), .drop = (drop_function)                                    \
+    }
+
+struct call_part {
+    struct list node; /* of the call */
+    const struct call_part_kind *kind;
+};
+
+void call_part_add(struct call *call, struct call_part *part, const struct call_part_kind *kind);
+/* Its room goes on with the object, or ends it by itself. Allowed for a part of no call. */
+void call_part_remove(struct call_part *part);
+/* The call's object of this kind; NULL without one. A call has one of each kind at most. */
+void *call_part_find(const struct call *call, const struct call_part_kind *kind);
+/* The same, for a room that has added it: there must be one. */
+void *call_part_get(const struct call *call, const struct call_part_kind *kind);
+/* Calls `gone` of the one part that has it: the client has gone. */
+void call_part_report_gone(struct call *call);
+/* Drops all parts, the last one first: a later part may use an earlier one. */
+void call_part_drop_all(struct call *call);
+
+/*
+ * Memory for what a call has under way while it waits, in what its request has left over: thousands
+ * of calls may wait, and the heap has only what does not fit there. On the call's loop.
+ */
+
+/* Cleared, and aligned for any object. To be given back, and not to be read any more, by the time
+ * when the call's exchange ends: when its parts are dropped, at the latest. */
+void *call_memory_take(struct call *call, size_t size);
+/* A copy that ends with NUL. */
+char *call_memory_copy(struct call *call, struct str text);
+/* NULL is allowed. Of a call whose exchange has ended, too. */
+void call_memory_give(struct call *call, void *memory);
+
+/* ---- calls that wait for long: the store has the body of each already, so memory keeps only what
+ * its answer needs ---- */
+/* Moves the call's message, byte for byte, to memory of its size, and frees what held it. Nothing
+ * that was taken of the body or the envelope before may be read. */
+void call_own_body(struct call *call);
+/* Replaces the call's message by one with its id, method, and of `params` the members name, uri,
+ * taskId, task and _meta, and frees the client's bytes. Nothing that was taken of the body or the
+ * envelope before may be read. The arguments are known by their digest alone. A call without an
+ * exchange is left alone. */
+void call_forget_body(struct call *call);
+/* The canonical digest of the call's arguments, also of a forgotten body. */
+void call_digest_arguments(const struct call *call, char digest[DIGEST_HEX_BYTES]);

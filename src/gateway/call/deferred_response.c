@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-#include "call_memory.h"
-#include "call_part.h"
+#include "call.h"
 #include "call_span.h"
 #include "headers.h"
 #include "refusal.h"

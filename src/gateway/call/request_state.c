@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "call_memory.h"
+#include "call.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"

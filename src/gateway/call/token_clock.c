@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "call_part.h"
+#include "call.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"

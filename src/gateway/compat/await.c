@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "answer.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
 #include "inbox/inbox.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "answer.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "decision/agent_reason.h"
 #include "name_pattern.h"
 #include "server/catalogue.h"

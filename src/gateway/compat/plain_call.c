@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call/call_memory.h"
+#include "call/call.h"
 #include "call/client_profile.h"
 #include "call/deferred_response.h"
 #include "call/request_parts.h"

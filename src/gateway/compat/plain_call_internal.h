@@ -1,7 +1,7 @@
 /* A plain call that is a task, for the files that run and answer it. */
 #pragma once
 
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/client_profile.h"
 #include "call/request_state.h"
 #include "inbox/repeated_calls.h"

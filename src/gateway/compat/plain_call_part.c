@@ -1,5 +1,5 @@
 /* A plain call that is a task, as a part of its call. */
-#include "call/call_memory.h"
+#include "call/call.h"
 #include "plain_call_internal.h"
 #include "repeated_news.h"
 

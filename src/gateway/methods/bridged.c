@@ -2,7 +2,7 @@
 #include "bridged.h"
 
 #include "bridge/bridge_call.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/session_store.h"
 #include "cancelled.h"
 #include "initialize.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "bridge/bridge_request.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/extensions.h"
 #include "call/session_store.h"
 #include "compat/tools.h"

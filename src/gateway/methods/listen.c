@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bridge_down/stream.h"
-#include "call/call_memory.h"
+#include "call/call.h"
 #include "call/deferred_response.h"
 #include "listen_internal.h"
 #include "methods.h"

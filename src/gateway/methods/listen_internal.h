@@ -2,7 +2,6 @@
 #pragma once
 
 #include "call/call.h"
-#include "call/call_part.h"
 #include "taskgate/mcp/subscription.h"
 
 /* A task of the gateway's own that the client hears of. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/client_profile.h"
 #include "cursor.h"
 #include "input/input_request.h"

@@ -6,7 +6,7 @@
 
 #include "bridge/bridge_listen.h"
 #include "call/broadcast.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/headers.h"
 #include "call/token_clock.h"
 #include "notification_stream.h"

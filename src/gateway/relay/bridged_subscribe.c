@@ -6,7 +6,7 @@
 
 #include "bridge/bridge_listen.h"
 #include "bridged_stream.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/session_store.h"
 #include "state/bridged_sessions.h"
 #include "taskgate/core/magic.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/headers.h"
 #include "pulse.h"
 #include "relay_signature.h"

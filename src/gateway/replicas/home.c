@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/pseudo_names.h"
 #include "call/request_state.h"
 #include "carry.h"

@@ -1,7 +1,7 @@
 /* The detached call itself, for the files that run and answer it. */
 #pragma once
 
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/client_profile.h"
 #include "detached_call.h"
 #include "invocation.h"

@@ -2,7 +2,7 @@
  * them in the client's place. */
 #include <stdlib.h>
 
-#include "call/call_part.h"
+#include "call/call.h"
 #include "inbox/inbox.h"
 #include "input/input_request.h"
 #include "relay/relay.h"

@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-#include "call/call_memory.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
 #include "input/input_request.h"

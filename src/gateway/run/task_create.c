@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bridge/bridge_request.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/client_profile.h"
 #include "call/headers.h"
 #include "decision/task_binding.h"

@@ -2,7 +2,7 @@
  * token itself (contract "Sessions, owners"). */
 #include <stdlib.h>
 
-#include "call/call_part.h"
+#include "call/call.h"
 #include "credential_check.h"
 #include "own.h"
 #include "server_refusal.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "call/call_part.h"
+#include "call/call.h"
 #include "own.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "call/broadcast.h"
-#include "call/call_part.h"
+#include "call/call.h"
 #include "call/call_span.h"
 #include "own.h"
 #include "server_refusal.h"

@@ -1,5 +1,5 @@
 /* Memory of a call: what its request has left over first, then the heap. */
-#include "call/call_memory.h"
+#include "call/call.h"
 
 #include <stddef.h>
 #include <string.h>

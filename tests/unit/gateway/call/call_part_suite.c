@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "call/call.h"
-#include "call/call_part.h"
 #include "suites.h"
 
 struct thing {
