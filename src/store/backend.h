@@ -18,92 +18,6 @@
 #include "taskgate/store/store.h"
 #include "taskgate/task/task.h"
 
-/* Tasks that limits count: of one owner, with the bytes of their requests; of all; and those of all
- * that wait for a decision. */
-struct limited_counts {
-    int64_t of_owner, bytes, of_all, pending;
-};
-/* By how much they change. */
-struct limited_change {
-    int64_t tasks, pending, bytes;
-};
-
-/* A replica that a task lives with, in one of its epochs. */
-struct keeper {
-    const char *replica;
-    int64_t epoch;
-};
-
-/* A task that has ended, as what counts outcomes asks for it. The name is valid during the visit.
- */
-struct ended_task {
-    struct str tool;
-    enum task_state state;
-    int64_t approved_ms, ended_ms; /* approved_ms: 0: nobody approved it */
-};
-
-/* Takes the reference over; false ends the list. */
-typedef bool (*task_visitor)(void *context, struct task *task, int64_t sequence);
-/* Writes a part of a task. */
-typedef bool task_writer(struct database *database, const struct task *task);
-
-struct task_rows {
-    /* The whole task with request and outcome; the caller owns the reference. */
-    enum row_result (*get)(struct database *database, struct str id, struct task **task);
-    /* `keeper`: the task lives with this replica; NULL: with none yet. */
-    bool (*insert)(struct database *database, const struct task *task, const struct keeper *keeper);
-    /* Writes what a transition from `from` changed. ROW_ABSENT: the row is not in `from`. */
-    enum row_result (*move)(struct database *database, const struct task *task,
-                            enum task_state from, bool with_outcome);
-    /* Deletes the request of a task that has ended, also in `task`, and writes its arguments, meta
-     * and other params anew. `is_redacted`: these are no longer what the client sent. */
-    bool (*end_request)(struct database *database, struct task *task, bool is_redacted);
-    /* Of a task whose arguments an approver has changed: all of its request, and what it was. */
-    task_writer *edit;
-    /* With its votes when it was changed. Its reach: the owner, `promised` and `on_result`. */
-    task_writer *set_votes, *set_grant, *set_upstream, *set_message, *set_reach;
-    /* Those with a deadline that has passed, the oldest first. */
-    bool (*find_due)(struct database *database, int64_t now_ms, size_t limit, struct id_list *list);
-    /* The nearest deadline behind `now_ms`; INT64_MAX: there is none. */
-    bool (*next_deadline)(struct database *database, int64_t now_ms, int64_t *deadline_ms);
-    /* Of an owner at a source: the undecided, the promoted and the promised ones that run. */
-    bool (*find_of_session)(struct database *database, const char *owner, const char *source,
-                            struct id_list *list);
-    /* Makes `heir` the owner of at most `most` promised ones that have ended, if there are any. A
-     * visit that fails is a failure of the database's. */
-    enum row_result (*hand_over_ended)(struct database *database, const char *owner,
-                                       const char *source, const char *heir, size_t most,
-                                       bool (*visit)(void *context, const struct ended_task *task),
-                                       void *context);
-    /* Forgets the counts of owners without such tasks. */
-    bool (*forget_limited)(struct database *database);
-    /* Says early that these tasks will be inserted, and those of their owners be counted. */
-    bool (*expect_inserts)(struct database *database, const struct task *const *tasks,
-                           size_t count);
-    /* The tasks that limits count. From reading to the end of the transaction nobody else may
-     * change the counts. */
-    bool (*count_limited)(struct database *database, const char *owner,
-                          struct limited_counts *counts);
-    /* Adds to the row of an owner alone; "": of all, which the store writes once a transaction. */
-    bool (*add_limited_to)(struct database *database, const char *owner,
-                           const struct limited_change *change);
-    /* Of the undecided tasks of each workflow: since when the oldest waits, and the largest share
-     * of its time that one has used, in millionths (beyond 0 to 1,000,000 where a clock leapt). */
-    bool (*find_waits)(struct database *database, int64_t now_ms,
-                       void (*visit)(void *context, struct str workflow, int64_t created_ms,
-                                     int64_t used_millionths),
-                       void *context);
-    /* At most `limit` tasks in the order that the query asks for, without request and outcome. */
-    bool (*list)(struct database *database, const struct store_task_query *query, size_t limit,
-                 task_visitor visit, void *context);
-    /* All that wait for a decision and have source, tool, workflow and principal of the query, in
-     * no order, without any long text. */
-    bool (*list_waiting)(struct database *database, const struct store_task_query *query,
-                         task_visitor visit, void *context);
-    /* All that wait for a decision, and are not due. */
-    bool (*count_waiting)(struct database *database, int64_t now_ms, int64_t *count);
-};
-
 /* A column of a row that is copied to another database. */
 struct copy_value {
     bool is_number; /* else text */
@@ -200,6 +114,14 @@ struct store_backend {
                    size_t count, int64_t *changed);
     bool (*read)(struct database *database, enum statement which, const struct value *values,
                  size_t count, row_visitor *visit, void *context);
+    /* The same of a text that varies. */
+    bool (*read_text)(struct database *database, const char *sql, const struct value *values,
+                      size_t count, row_visitor *visit, void *context);
+    bool compares_rows; /* an index finds "(a, b) > (?1, ?2)" */
+    /* Says early that these tasks will be inserted, and those of their owners be counted. NULL: it
+     * need not know. */
+    bool (*expect_inserts)(struct database *database, const struct task *const *tasks,
+                           size_t count);
     enum backend_upkeep (*wants_upkeep)(const struct database *database);
     void (*upkeep)(struct database *database);
     /* A descriptor to wait for beside the queue, readable when there may be a hint; -1: none. */
@@ -212,6 +134,5 @@ struct store_backend {
     /* Whether what this process had committed was missing when it connected anew; tells it once. */
     bool (*take_loss)(struct database *database);
 
-    const struct task_rows *tasks;
     const struct copy_rows *copy;
 };

@@ -34,7 +34,8 @@ static bool begin(struct store *store, const struct operation *chain, bool may_w
             tasks[count++] = chain->task;
     }
     return store->backend->begin(store->database, may_write) &&
-           (count == 0 || store->backend->tasks->expect_inserts(store->database, tasks, count));
+           (count == 0 || !store->backend->expect_inserts ||
+            store->backend->expect_inserts(store->database, tasks, count));
 }
 
 static bool undo(struct store *store, struct operation *operation, struct batch *batch,

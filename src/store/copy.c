@@ -67,7 +67,7 @@ static const struct store_task_query all_tasks = {.order = STORE_BY_CREATION};
 static bool look_for_rows(struct copying *copying)
 {
     struct store_chain end;
-    bool done = copying->to_backend->tasks->list(copying->to, &all_tasks, 1, note_task, copying) &&
+    bool done = task_rows_list(copying->to, &all_tasks, 1, note_task, copying) &&
                 audit_rows_end(copying->to, &end);
     copying->found = copying->found || (done && end.sequence > 0);
     for (size_t i = 0; done && !copying->found && i < TABLE_COUNT; i++) {
@@ -90,24 +90,23 @@ static bool add_id(void *context, struct task *task, int64_t sequence)
 
 static bool write_task(struct copying *copying, struct task *task)
 {
-    const struct task_rows *rows = copying->to_backend->tasks;
     struct batch batch = {.backend = copying->to_backend, .database = copying->to};
     struct database *to = copying->to;
     copying->copied->tasks++;
-    return rows->insert(to, task, NULL) && rows->set_votes(to, task) && rows->set_grant(to, task) &&
-           (!*task->original_digest || rows->edit(to, task)) &&
+    return task_rows_insert(to, task, NULL) && task_rows_set_votes(to, task) &&
+           task_rows_set_grant(to, task) && (!*task->original_digest || task_rows_edit(to, task)) &&
            ((!task->started_ms && !*task->refused_credentials) ||
-            rows->move(to, task, task->state, false) == ROW_FOUND) &&
-           (!task->promised || rows->set_reach(to, task)) &&
+            task_rows_move(to, task, task->state, false) == ROW_FOUND) &&
+           (!task->promised || task_rows_set_reach(to, task)) &&
            (!task_state_is_terminal(task->state) || task->request_length > 0 ||
-            rows->end_request(to, task, true)) &&
+            task_rows_end_request(to, task, true)) &&
            pending_note_created(&batch, task) && pending_write(&batch);
 }
 
 static bool copy_task(struct copying *copying, const char *id)
 {
     struct task *task = NULL;
-    bool done = copying->from_backend->tasks->get(copying->from, str_from(id), &task) == ROW_FOUND;
+    bool done = task_rows_get(copying->from, str_from(id), &task) == ROW_FOUND;
     if (done)
         copying->is_good = write_task(copying, task);
     if (done && task->state == TASK_EXECUTING)
@@ -120,8 +119,7 @@ static bool copy_task(struct copying *copying, const char *id)
 static bool copy_tasks(struct copying *copying)
 {
     struct id_list list = {.count = 0};
-    bool done =
-        copying->from_backend->tasks->list(copying->from, &all_tasks, INT32_MAX, add_id, &list);
+    bool done = task_rows_list(copying->from, &all_tasks, INT32_MAX, add_id, &list);
     for (size_t i = list.count; done && i > 0; i--)
         done = copy_task(copying, list.ids[i - 1]);
     free(list.ids);
@@ -215,8 +213,8 @@ static bool give_homes(struct copying *copying)
     for (size_t i = 0; done && copying->to_backend->is_shared && i < copying->executing.count;
          i++) {
         struct task *task = NULL;
-        done = copying->from_backend->tasks->get(copying->from, str_from(copying->executing.ids[i]),
-                                                 &task) == ROW_FOUND;
+        done =
+            task_rows_get(copying->from, str_from(copying->executing.ids[i]), &task) == ROW_FOUND;
         if (done)
             done = copying->is_good = give_home(copying, task);
         task_unref(task);

@@ -94,7 +94,7 @@ static bool run_create(struct batch *batch, struct operation *operation)
     bool is_granted = false, is_blocked, is_executing = task->state == TASK_EXECUTING;
     const struct keeper keeper = replica_keeper(batch);
     bool is_kept = batch->backend->is_shared && !is_executing;
-    if (!batch->backend->tasks->insert(batch->database, task, is_kept ? &keeper : NULL) ||
+    if (!task_rows_insert(batch->database, task, is_kept ? &keeper : NULL) ||
         !audit_append(batch, task, "create", "", (struct audit_actor){"client", task->owner, NULL},
                       ""))
         return false;

@@ -21,8 +21,7 @@ static bool add_task(void *context, const struct feed_change *change)
     reply->has_more = reply->task_count == asking->limit;
     if (reply->has_more)
         return false;
-    enum row_result result =
-        asking->batch->backend->tasks->get(asking->batch->database, change->task_id, &task);
+    enum row_result result = task_rows_get(asking->batch->database, change->task_id, &task);
     if (result == ROW_FOUND) {
         reply->sequences[reply->task_count] = change->sequence;
         reply->tasks[reply->task_count++] = task;

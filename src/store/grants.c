@@ -58,7 +58,7 @@ static bool keep_facts(struct batch *batch, struct task *task, const struct stor
     buffer_append_char(&text, '}');
     task_set_text(&task->grant, buffer_str(&text));
     buffer_finish(&text);
-    return batch->backend->tasks->set_grant(batch->database, task);
+    return task_rows_set_grant(batch->database, task);
 }
 
 /* ---- ending ---- */

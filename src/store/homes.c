@@ -29,7 +29,7 @@ static bool is_lost(const struct task *task)
 static bool add_lost(struct batch *batch, struct store_reply *reply, const char *id)
 {
     struct task *task = NULL;
-    enum row_result result = batch->backend->tasks->get(batch->database, str_from(id), &task);
+    enum row_result result = task_rows_get(batch->database, str_from(id), &task);
     if (result == ROW_FOUND && is_lost(task)) {
         reply->tasks =
             memory_grow_array(reply->tasks, reply->task_count + 1, sizeof(struct task *));

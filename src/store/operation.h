@@ -7,6 +7,7 @@
 #include "backend.h"
 #include "peers.h"
 #include "row.h"
+#include "task_rows.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/store/store.h"
 

@@ -16,7 +16,7 @@ static bool add(struct batch *batch, const struct task *task, int64_t limited, i
     batch->limited.pending += pending;
     const struct limited_change change = {limited, pending,
                                           limited * (int64_t)task->request_length};
-    return batch->backend->tasks->add_limited_to(batch->database, task->owner, &change);
+    return task_rows_add_limited(batch->database, task->owner, &change);
 }
 
 bool pending_note_created(struct batch *batch, const struct task *task)
@@ -40,12 +40,12 @@ bool pending_note_edited(struct batch *batch, const struct task *task, size_t by
     const struct limited_change change = {0, 0,
                                           (int64_t)task->request_length - (int64_t)bytes_before};
     return !is_limited(task, task->state) ||
-           batch->backend->tasks->add_limited_to(batch->database, task->owner, &change);
+           task_rows_add_limited(batch->database, task->owner, &change);
 }
 
 bool pending_count(struct batch *batch, const char *owner, struct limited_counts *counts)
 {
-    if (!batch->backend->tasks->count_limited(batch->database, owner, counts))
+    if (!task_rows_count_limited(batch->database, owner, counts))
         return false;
     counts->of_all += batch->limited.tasks;
     counts->pending += batch->limited.pending;
@@ -57,5 +57,5 @@ bool pending_write(struct batch *batch)
     const struct limited_change change = batch->limited;
     batch->limited = (struct limited_change){0, 0, 0};
     return (change.tasks == 0 && change.pending == 0) ||
-           batch->backend->tasks->add_limited_to(batch->database, "", &change);
+           task_rows_add_limited(batch->database, "", &change);
 }

@@ -117,3 +117,78 @@
     COLUMN(TEXT, actor_kind)                                                                       \
     COLUMN(TEXT, actor_name)                                                                       \
     COLUMN(TEXT, reason)
+
+/* A task: COLUMN(kind, column, field). The long texts of clients, and the outcome, are beside it.
+ */
+#define TASK_COLUMNS(COLUMN)                                                                       \
+    COLUMN(FIXED, id, id)                                                                          \
+    COLUMN(UNSIGNED, state, state)                                                                 \
+    COLUMN(TASK_TEXT, source, source)                                                              \
+    COLUMN(TASK_TEXT, owner, owner)                                                                \
+    COLUMN(TASK_TEXT, session, session)                                                            \
+    COLUMN(TASK_TEXT, principal, principal)                                                        \
+    COLUMN(TASK_TEXT, tool, tool)                                                                  \
+    COLUMN(TASK_TEXT, workflow, workflow)                                                          \
+    COLUMN(TASK_TEXT, action, action)                                                              \
+    COLUMN(FIXED, arguments_digest, arguments_digest)                                              \
+    COLUMN(FIXED, definition_digest, definition_digest)                                            \
+    COLUMN(TASK_TEXT, progress_token, progress_token)                                              \
+    COLUMN(FLAG, on_result, on_result)                                                             \
+    COLUMN(FLAG, accelerated, accelerated)                                                         \
+    COLUMN(FLAG, keep_task, keep_task)                                                             \
+    COLUMN(NUMBER, ttl_ms, ttl_ms)                                                                 \
+    COLUMN(NUMBER, poll_interval_ms, poll_interval_ms)                                             \
+    COLUMN(NUMBER, created_ms, created_ms)                                                         \
+    COLUMN(NUMBER, decide_by_ms, decide_by_ms)                                                     \
+    COLUMN(NUMBER, updated_ms, updated_ms)                                                         \
+    COLUMN(NUMBER, execute_by_ms, execute_by_ms)                                                   \
+    COLUMN(NUMBER, decided_ms, decided_ms)                                                         \
+    COLUMN(NUMBER, ended_ms, ended_ms)                                                             \
+    COLUMN(TASK_TEXT, decided_by, decided_by)                                                      \
+    COLUMN(TASK_TEXT, reason, reason)                                                              \
+    COLUMN(TASK_TEXT, status_message, status_message)                                              \
+    COLUMN(TASK_TEXT, upstream_task, upstream_task)                                                \
+    COLUMN(UNSIGNED, failure, failure)                                                             \
+    COLUMN(UNSIGNED, outcome, outcome)                                                             \
+    COLUMN(TASK_TEXT, client_name, client_name)                                                    \
+    COLUMN(TASK_TEXT, client_version, client_version)                                              \
+    COLUMN(FLAG, promoted, promoted)                                                               \
+    COLUMN(NUMBER, retention_ms, retention_ms)                                                     \
+    COLUMN(NUMBER, expired_retention_ms, expired_retention_ms)                                     \
+    COLUMN(FIXED, request_digest, request_digest)                                                  \
+    COLUMN(FIXED, headers_digest, headers_digest)                                                  \
+    COLUMN(TASK_TEXT, refused_credentials, refused_credentials)                                    \
+    COLUMN(TASK_TEXT, rule, rule)                                                                  \
+    COLUMN(FIXED, policy_digest, policy_digest)                                                    \
+    COLUMN(FIXED, owner_email, owner_email)                                                        \
+    COLUMN(TASK_TEXT, terms, terms)                                                                \
+    COLUMN(TASK_TEXT, votes, votes)                                                                \
+    COLUMN(FIXED, rule_digest, rule_digest)                                                        \
+    COLUMN(FIXED, bound_digest, bound_digest)                                                      \
+    COLUMN(TASK_TEXT, grant_facts, grant)                                                          \
+    COLUMN(FIXED, original_digest, original_digest)                                                \
+    COLUMN(FIXED, original_request_digest, original_request_digest)                                \
+    COLUMN(TASK_TEXT, trace, trace)                                                                \
+    COLUMN(TASK_TEXT, maker, maker)                                                                \
+    COLUMN(NUMBER, started_ms, started_ms)                                                         \
+    COLUMN(TASK_TEXT, brief, brief)                                                                \
+    COLUMN(FLAG, promised, promised)
+
+/* Of a call that waits, for a list of all of them: what its row and the verdict on a vote need. */
+#define WAITING_COLUMNS(COLUMN)                                                                    \
+    COLUMN(FIXED, id, id)                                                                          \
+    COLUMN(TASK_TEXT, source, source)                                                              \
+    COLUMN(TASK_TEXT, owner, owner)                                                                \
+    COLUMN(TASK_TEXT, principal, principal)                                                        \
+    COLUMN(TASK_TEXT, tool, tool)                                                                  \
+    COLUMN(TASK_TEXT, workflow, workflow)                                                          \
+    COLUMN(TASK_TEXT, rule, rule)                                                                  \
+    COLUMN(FIXED, request_digest, request_digest)                                                  \
+    COLUMN(FIXED, definition_digest, definition_digest)                                            \
+    COLUMN(FIXED, owner_email, owner_email)                                                        \
+    COLUMN(TASK_TEXT, maker, maker)                                                                \
+    COLUMN(TASK_TEXT, terms, terms)                                                                \
+    COLUMN(TASK_TEXT, votes, votes)                                                                \
+    COLUMN(TASK_TEXT, brief, brief)                                                                \
+    COLUMN(NUMBER, created_ms, created_ms)                                                         \
+    COLUMN(NUMBER, decide_by_ms, decide_by_ms)

@@ -174,7 +174,7 @@ static bool add_change(void *context, const struct feed_change *change)
     enum row_result result = ROW_FOUND;
     bool was_told = is_own && (task = take_told(batch, change->task_id)) != NULL;
     if (!was_told)
-        result = batch->backend->tasks->get(batch->database, change->task_id, &task);
+        result = task_rows_get(batch->database, change->task_id, &task);
     if (result == ROW_FOUND)
         batch_add_feed_event(batch, task,
                              &(struct task_event){.created = change->created,

@@ -23,7 +23,7 @@ bool replica_end_unknown(struct batch *batch, const char *id)
 {
     struct task *task = NULL;
     struct error error;
-    enum row_result result = batch->backend->tasks->get(batch->database, str_from(id), &task);
+    enum row_result result = task_rows_get(batch->database, str_from(id), &task);
     struct task_change change = {
         .to = TASK_FAILED,
         .failure = TASK_FAILURE_OUTCOME_UNKNOWN,
@@ -54,7 +54,7 @@ static bool end_lost(struct batch *batch)
 static bool end_forgotten(struct batch *batch, const char *id)
 {
     struct task *task = NULL;
-    enum row_result result = batch->backend->tasks->get(batch->database, str_from(id), &task);
+    enum row_result result = task_rows_get(batch->database, str_from(id), &task);
     bool may_run =
         result == ROW_FOUND && (task->state == TASK_PENDING || task->state == TASK_APPROVED);
     task_unref(task);

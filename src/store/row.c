@@ -14,7 +14,7 @@
 
 /* ---- records ---- */
 
-#define COLUMN_OF(kind, column) {#column, COLUMN_##kind, offsetof(STRUCTURE, column)},
+#define COLUMN_OF(kind, column) {#column, COLUMN_##kind, offsetof(STRUCTURE, column), 0},
 #define COUNT_OF(columns) (sizeof(columns) / sizeof(struct column))
 
 #define STRUCTURE struct store_grant
@@ -61,30 +61,57 @@ const struct record entry_record = {"audit_entry", sizeof(STRUCTURE), true, entr
                                     COUNT_OF(entry_columns)};
 #undef STRUCTURE
 
+#define COLUMN_OF_TASK(kind, column, field)                                                        \
+    {#column, COLUMN_##kind, offsetof(struct task, field), sizeof(((struct task *)NULL)->field)},
+static const struct column task_columns[] = {TASK_COLUMNS(COLUMN_OF_TASK)};
+const struct record task_record = {"task", sizeof(struct task), false, task_columns,
+                                   COUNT_OF(task_columns)};
+static const struct column waiting_columns[] = {WAITING_COLUMNS(COLUMN_OF_TASK)};
+const struct record task_waiting_record = {"task_waiting", sizeof(struct task), false,
+                                           waiting_columns, COUNT_OF(waiting_columns)};
+
 /* No structure has these, only statements. */
-#define COLUMN_NAMED(kind, column) {#column, COLUMN_##kind, 0},
+#define COLUMN_NAMED(kind, column) {#column, COLUMN_##kind, 0, 0},
+#define COLUMN_NAMED_OF_TASK(kind, column, field) {#column, COLUMN_##kind, 0, 0},
+/* What SQLite's table of tasks has, and what PostgreSQL's has. */
+static const struct column task_row_columns[] = {{"deadline_ms", COLUMN_NUMBER, 0, 0},
+                                                 {"purge_ms", COLUMN_NUMBER, 0, 0},
+                                                 TASK_COLUMNS(COLUMN_NAMED_OF_TASK)};
+static const struct record task_row_record = {"task_row", 0, false, task_row_columns,
+                                              COUNT_OF(task_row_columns)};
+static const struct column task_whole_columns[] = {
+    {"deadline_ms", COLUMN_NUMBER, 0, 0},
+    {"purge_ms", COLUMN_NUMBER, 0, 0},
+    {"bytes", COLUMN_NUMBER, 0, 0},
+    TASK_COLUMNS(COLUMN_NAMED_OF_TASK){"arguments", COLUMN_TEXT, 0, 0},
+    {"meta", COLUMN_TEXT, 0, 0},
+    {"other_params", COLUMN_TEXT, 0, 0},
+    {"original_arguments", COLUMN_TEXT, 0, 0},
+    {"shown", COLUMN_TEXT, 0, 0},
+    {"body", COLUMN_TEXT, 0, 0},
+    {"outcome_body", COLUMN_TEXT, 0, 0},
+    {"mirrored_headers", COLUMN_TEXT, 0, 0},
+};
+static const struct record task_whole_record = {"task_whole", 0, false, task_whole_columns,
+                                                COUNT_OF(task_whole_columns)};
+_Static_assert(COUNT_OF(task_whole_columns) + 2 <= VALUES_MAX, "a statement takes the whole task");
 static const struct column notice_columns[] = {NOTICE_COLUMNS(COLUMN_NAMED)};
 static const struct record notice_record = {"outbox_notice", 0, true, notice_columns,
                                             COUNT_OF(notice_columns)};
 static const struct column audit_columns[] = {
-#define AUDIT_COLUMN(column, key, kind) {#column, COLUMN_TEXT, 0},
+#define AUDIT_COLUMN(column, key, kind) {#column, COLUMN_TEXT, 0, 0},
 #include "audit_columns.h"
 #undef AUDIT_COLUMN
 };
 static const struct record audit_record = {"audit", 0, false, audit_columns,
                                            COUNT_OF(audit_columns)};
 
-static const struct record *const records[] = {&grant_record,
-                                               &block_record,
-                                               &definition_record,
-                                               &definition_list_record,
-                                               &session_record,
-                                               &sign_in_record,
-                                               &message_record,
-                                               &entry_record,
-                                               &notice_record,
-                                               &audit_record,
-                                               NULL};
+static const struct record *const records[] = {
+    &grant_record,           &block_record,      &definition_record,
+    &definition_list_record, &session_record,    &sign_in_record,
+    &message_record,         &entry_record,      &notice_record,
+    &audit_record,           &task_record,       &task_waiting_record,
+    &task_row_record,        &task_whole_record, NULL};
 
 const struct record *record_of(struct str table)
 {
@@ -104,6 +131,12 @@ static void read_column(const struct column *column, const struct value *value, 
     switch (column->kind) {
     case COLUMN_TEXT:
         *(char **)field = memory_copy_str(value->text);
+        break;
+    case COLUMN_TASK_TEXT:
+        task_set_text(field, value->text);
+        break;
+    case COLUMN_FIXED:
+        snprintf(field, column->size, "%.*s", STR_ARGS(value->text));
         break;
     case COLUMN_NUMBER:
         *(int64_t *)field = value->number;
@@ -126,7 +159,10 @@ static struct value value_of(const struct column *column, const void *field)
         return NUMBER(*(const bool *)field);
     case COLUMN_UNSIGNED:
         return NUMBER(*(const unsigned *)field);
+    case COLUMN_FIXED:
+        return TEXT((const char *)field);
     case COLUMN_TEXT:
+    case COLUMN_TASK_TEXT:
         break;
     }
     return TEXT(*(char *const *)field);
@@ -247,6 +283,17 @@ bool rows_read(struct database *database, enum statement which, const struct val
 struct listing {
     struct record_list *list;
 };
+
+bool rows_read_text(struct database *database, const char *sql, const struct value *values,
+                    size_t count, row_visitor *visit, void *context)
+{
+    return backend_of(database)->read_text(database, sql, values, count, visit, context);
+}
+
+bool rows_compare_rows(struct database *database)
+{
+    return backend_of(database)->compares_rows;
+}
 
 static bool add_record(void *context, const struct value *row)
 {

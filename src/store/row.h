@@ -45,12 +45,15 @@ struct value {
 struct column {
     const char *name;
     enum column_kind {
-        COLUMN_TEXT,     /* char *, owned */
-        COLUMN_NUMBER,   /* int64_t */
-        COLUMN_FLAG,     /* bool */
-        COLUMN_UNSIGNED, /* unsigned */
+        COLUMN_TEXT,      /* char *, owned */
+        COLUMN_TASK_TEXT, /* the same, by task_set_text() */
+        COLUMN_FIXED,     /* an array that is large enough */
+        COLUMN_NUMBER,    /* int64_t */
+        COLUMN_FLAG,      /* bool */
+        COLUMN_UNSIGNED,  /* unsigned */
     } kind;
     size_t offset;
+    size_t size; /* of COLUMN_FIXED */
 };
 
 struct record {
@@ -63,6 +66,8 @@ struct record {
 
 extern const struct record grant_record, block_record, definition_record, session_record,
     sign_in_record, message_record, entry_record;
+/* Without its sequence; and what a list of those that wait has. */
+extern const struct record task_record, task_waiting_record;
 /* Without its texts. */
 extern const struct record definition_list_record;
 /* The record of a table, as statements name it. NULL: there is none. */
@@ -123,6 +128,11 @@ bool rows_purge(struct database *database, enum statement which, const struct va
                 size_t count, int64_t *purged);
 bool rows_read(struct database *database, enum statement which, const struct value *values,
                size_t count, row_visitor *visit, void *context);
+/* The same for a text that varies, as statements.h has them. */
+bool rows_read_text(struct database *database, const char *sql, const struct value *values,
+                    size_t count, row_visitor *visit, void *context);
+/* Whether an index finds "(a, b) > (?1, ?2)". */
+bool rows_compare_rows(struct database *database);
 /* Adds all rows to the list, which the caller finishes, also when this fails. */
 bool rows_list(struct database *database, enum statement which, const struct value *values,
                size_t count, struct record_list *list);

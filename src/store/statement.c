@@ -34,6 +34,13 @@ static void write_columns(const struct record *record, bool with_sequence, struc
                              record->columns[i].name);
 }
 
+static void write_marks(const struct dialect *dialect, const struct record *record,
+                        struct buffer *out)
+{
+    for (size_t i = 0; i < record->count; i++)
+        buffer_append_format(out, "%s%c%zu", i > 0 ? ", " : "", dialect->mark, i + 1);
+}
+
 static void write_new(const struct dialect *dialect, const struct record *record,
                       struct buffer *out)
 {
@@ -41,8 +48,7 @@ static void write_new(const struct dialect *dialect, const struct record *record
     buffer_append_text(out, " (");
     write_columns(record, false, out);
     buffer_append_text(out, ") VALUES (");
-    for (size_t i = 0; i < record->count; i++)
-        buffer_append_format(out, "%s%c%zu", i > 0 ? ", " : "", dialect->mark, i + 1);
+    write_marks(dialect, record, out);
     buffer_append_char(out, ')');
 }
 
@@ -54,6 +60,8 @@ static void write_name(const struct dialect *dialect, struct str name, struct bu
         dot ? record_of(str_slice(name.bytes, (size_t)(dot - name.bytes))) : NULL;
     if (record && dot[1] == '*')
         write_columns(record, record->has_sequence, out);
+    else if (record && dot[1] == '?')
+        write_marks(dialect, record, out);
     else if (record)
         write_new(dialect, record, out);
     else
@@ -76,12 +84,17 @@ static void expand(const struct dialect *dialect, const char *text, struct buffe
     }
 }
 
+void statement_write_text(const struct dialect *dialect, const char *text, struct buffer *out)
+{
+    expand(dialect, text, out);
+    buffer_append_char(out, '\0');
+    out->length--;
+}
+
 void statement_write(const struct dialect *dialect, unsigned which, struct buffer *out)
 {
     const char *own = dialect->own[which];
-    expand(dialect, own ? own : statements[which].sql, out);
-    buffer_append_char(out, '\0');
-    out->length--;
+    statement_write_text(dialect, own ? own : statements[which].sql, out);
 }
 
 const char *statement_name(enum statement which)

@@ -17,5 +17,7 @@ struct dialect {
 
 /* Appends the statement, and a NUL that does not count. `which` may be one of the further ones. */
 void statement_write(const struct dialect *dialect, unsigned which, struct buffer *out);
+/* The same of a text that varies. */
+void statement_write_text(const struct dialect *dialect, const char *text, struct buffer *out);
 /* For people; of enum statement only. */
 const char *statement_name(enum statement which);

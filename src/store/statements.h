@@ -2,9 +2,9 @@
  * The statements of all databases: STATEMENT(symbol, SQL). Included many times; no guard on
  * purpose. "?1" is a value. "{grant}" is the table of that name in the database at hand,
  * "{grant.*}" its columns, and "{grant.new}" stands after INSERT INTO: the table, its columns but
- * for the sequence, and their values. "{rows}" to "{end}" are the rows of a subquery that a limit
- * cuts. What else a database says in its own words is in its dialect; a statement that it has to
- * write differently is in its overrides.h.
+ * for the sequence, and their values; "{grant.?}" are the values. "{rows}" to "{end}" are the rows
+ * of a subquery that a limit cuts. What else a database says in its own words is in its dialect; a
+ * statement that it has to write differently is in its own_statements.h.
  */
 /* clang-format off */
 #ifndef STATEMENT
@@ -378,4 +378,71 @@ STATEMENT(OUTBOX_THREAD_END,
     " JOIN {outbox_notice} AS notice ON notice.sequence = delivery.notice"
     " WHERE delivery.sequence = ?1 AND notice.state > 2)")
 STATEMENT(OUTBOX_DELETE, "DELETE FROM {outbox_delivery} WHERE sequence = ?1")
+/* Times, bytes, the columns of a task, and its bulk; then the replica that it lives with, or "". */
+STATEMENT(TASK_INSERT, "INSERT INTO {task} ({task_whole.*}) VALUES ({task_whole.?})")
+STATEMENT(TASK_GET,
+    "SELECT sequence, {task.*}, arguments, meta, other_params, original_arguments, shown,"
+    " {body}, {outcome body}, mirrored_headers FROM {whole task} WHERE task.id = ?1")
+/* Compare-and-set: no row changes unless the task is still in the state it was read in. */
+STATEMENT(TASK_MOVE,
+    "UPDATE {task} SET state = ?3, updated_ms = ?4, execute_by_ms = ?5, decided_ms = ?6,"
+    " ended_ms = ?7, decided_by = ?8, reason = ?9, status_message = ?10, upstream_task = ?11,"
+    " failure = ?12, outcome = ?13, deadline_ms = ?14, purge_ms = ?15, refused_credentials = ?16,"
+    " started_ms = ?17, brief = '' WHERE id = ?1 AND state = ?2")
+/* ?3: its bytes. */
+STATEMENT(TASK_SET_OUTCOME,
+    "UPDATE {task} SET outcome_body = ?2, bytes = bytes + ?3 WHERE id = ?1")
+STATEMENT(TASK_SET_VOTES, "UPDATE {task} SET votes = ?2, updated_ms = ?3 WHERE id = ?1")
+STATEMENT(TASK_SET_GRANT, "UPDATE {task} SET grant_facts = ?2 WHERE id = ?1")
+STATEMENT(TASK_SET_UPSTREAM, "UPDATE {task} SET upstream_task = ?2 WHERE id = ?1")
+STATEMENT(TASK_SET_MESSAGE, "UPDATE {task} SET status_message = ?2 WHERE id = ?1")
+STATEMENT(TASK_SET_REACH,
+    "UPDATE {task} SET owner = ?2, promised = ?3, on_result = ?4 WHERE id = ?1")
+STATEMENT(TASK_EDIT,
+    "UPDATE {task} SET arguments_digest = ?2, request_digest = ?3, original_digest = ?4,"
+    " original_request_digest = ?5 WHERE id = ?1 AND state = 0")
+STATEMENT(REQUEST_EDIT,
+    "UPDATE {task_request} SET arguments = ?2, original_arguments = ?3, body = ?4 WHERE {of task}")
+/* ?7: the bytes that go. */
+STATEMENT(REQUEST_END,
+    "UPDATE {task_request} SET body = {no bytes}, mirrored_headers = '', arguments = ?2, meta = ?3,"
+    " other_params = ?4, {redacted} = ?5, original_arguments = ?6{less bytes} WHERE {of task}")
+/* Those with a deadline that has passed, the oldest first. */
+STATEMENT(TASK_DUE, "SELECT id FROM {task} WHERE deadline_ms <= ?1 ORDER BY deadline_ms LIMIT ?2")
+STATEMENT(TASK_NEXT_DEADLINE, "SELECT min(deadline_ms) FROM {task} WHERE deadline_ms > ?1")
+/* Of an owner at a source: the undecided, the promoted and the promised ones that run. */
+STATEMENT(TASK_OF_SESSION,
+    "SELECT id FROM {task} WHERE owner = ?1 AND state IN (0, 1, 2) AND source = ?2"
+    " AND (state < 2 OR promoted <> 0 OR promised <> 0) ORDER BY sequence")
+STATEMENT(TASK_HAND_OVER_ENDED,
+    "UPDATE {task} SET owner = ?3 WHERE {rows} FROM {task} WHERE owner = ?1 AND state > 2"
+    " AND source = ?2 AND promised <> 0 LIMIT ?4{end}"
+    " RETURNING tool, state, CASE WHEN execute_by_ms > 0 THEN decided_ms ELSE 0 END, ended_ms")
+/* The last one is `shown`, of which the risk is read for a call without a brief, as an earlier
+ * version stored it; '' for the others, because it may be long. */
+STATEMENT(TASK_WAITING,
+    "SELECT sequence, {task_waiting.*}, CASE WHEN brief = '' THEN {shown} ELSE '' END"
+    " FROM {task} AS task WHERE state = 0"
+    " AND (?1 = '' OR source = ?1) AND (?2 = '' OR tool = ?2) AND (?3 = '' OR workflow = ?3)"
+    " AND (?4 = '' OR principal = ?4)")
+/* And are not due. */
+STATEMENT(TASK_WAITING_COUNT,
+    "SELECT count(*) FROM {task} WHERE state = 0 AND {decide by} > ?1")
+/* Of the undecided tasks of each workflow: since when the oldest waits, and the largest share of its
+ * time that one has used, in millionths (beyond 0 to 1,000,000 where a clock leapt). */
+STATEMENT(TASK_WAITS,
+    "SELECT workflow, min(created_ms),"
+    " max((?1 - created_ms) * 1000000 / {greatest}(decide_by_ms - created_ms, 1))"
+    " FROM {task} WHERE state = 0 GROUP BY workflow")
+STATEMENT(LIMITED_COUNT,
+    "SELECT coalesce((SELECT tasks FROM {limited} WHERE owner = ?1), 0),"
+    " coalesce((SELECT bytes FROM {limited} WHERE owner = ?1), 0),"
+    " coalesce((SELECT tasks FROM {limited} WHERE owner = ''), 0),"
+    " coalesce((SELECT pending FROM {limited} WHERE owner = ''), 0)")
+STATEMENT(LIMITED_ADD,
+    "INSERT INTO {limited} AS counted (owner, tasks, pending, bytes) VALUES (?1, ?2, ?3, ?4)"
+    " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks,"
+    " pending = counted.pending + excluded.pending, bytes = counted.bytes + excluded.bytes")
+/* The counts of owners without such tasks. */
+STATEMENT(LIMITED_PURGE, "DELETE FROM {limited} WHERE tasks = 0 AND pending = 0 AND owner <> ''")
 /* clang-format on */

@@ -62,8 +62,8 @@ bool task_operations_expire(struct batch *batch, bool *has_more)
 {
     struct id_list list = {.count = 0};
     int64_t begun_ms = clock_monotonic_ms();
-    bool done =
-        batch->backend->tasks->find_due(batch->database, batch->now_ms, EXPIRE_LIMIT, &list);
+    bool done = rows_ids(batch->database, STATEMENT_TASK_DUE,
+                         VALUES(NUMBER(batch->now_ms), NUMBER(EXPIRE_LIMIT)), &list);
     size_t expired = 0;
     while (done && expired < list.count && clock_monotonic_ms() - begun_ms <= EXPIRE_MOST_MS)
         done = expire(batch, list.ids[expired++]);
@@ -77,14 +77,16 @@ struct measuring {
     int64_t now_ms;
 };
 
-static void measure(void *context, struct str workflow, int64_t created_ms, int64_t used_millionths)
+static bool measure(void *context, const struct value *row)
 {
     const struct measuring *measuring = context;
-    int64_t waited_ms = measuring->now_ms - created_ms;
-    double used = (double)used_millionths / 1e6;
+    const struct str workflow = row[0].text;
+    int64_t waited_ms = measuring->now_ms - row[1].number;
+    double used = (double)row[2].number / 1e6;
     used = used < 0 ? 0 : used > 1 ? 1 : used;
     metrics_set(METRIC_TASKS_OLDEST_PENDING, (double)waited_ms / 1000, METRIC_LABELS(workflow));
     metrics_set(METRIC_TASKS_TIME_USED, used, METRIC_LABELS(workflow));
+    return true;
 }
 
 /* It looks at every task that waits. So where one sweep follows another, as long as a backlog
@@ -99,8 +101,8 @@ static bool measure_waits(struct batch *batch, bool is_backlog)
     *measured_ms = batch->now_ms;
     metrics_reset(METRIC_TASKS_OLDEST_PENDING);
     metrics_reset(METRIC_TASKS_TIME_USED);
-    return batch->backend->tasks->find_waits(batch->database, batch->now_ms, measure,
-                                             &(struct measuring){batch->now_ms});
+    return rows_read(batch->database, STATEMENT_TASK_WAITS, VALUES(NUMBER(batch->now_ms)), measure,
+                     &(struct measuring){batch->now_ms});
 }
 
 /* Told once they are all gone. */
@@ -132,7 +134,7 @@ static bool purge(struct batch *batch, bool *has_more)
         if (done && purges[i].which == STATEMENT_STRAY_DELIVERIES_PURGE)
             note_strays(batch, purged);
     }
-    return done && backend->tasks->forget_limited(batch->database);
+    return done && rows_write(batch->database, STATEMENT_LIMITED_PURGE, NO_VALUES);
 }
 
 static bool run_sweep(struct batch *batch, struct operation *operation)
@@ -155,8 +157,8 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
     if (is_backlog)
         batch->sweep_again_ms = batch->now_ms;
     else
-        done = done && backend->tasks->next_deadline(batch->database, batch->now_ms,
-                                                     &batch->sweep_again_ms);
+        done = done && rows_number(batch->database, STATEMENT_TASK_NEXT_DEADLINE,
+                                   VALUES(NUMBER(batch->now_ms)), &batch->sweep_again_ms);
     int64_t grant_ms = INT64_MAX, block_ms = INT64_MAX;
     done = done && grants_next_end(batch, &grant_ms) && blocks_sweep(batch, &block_ms);
     if (grant_ms < batch->sweep_again_ms)

@@ -78,12 +78,12 @@ static bool run_list(struct batch *batch, struct operation *operation)
     reply->tasks = memory_alloc_array(query->limit + 1, sizeof(struct task *));
     reply->sequences = memory_alloc_array(query->limit + 1, sizeof *reply->sequences);
     if (query->is_of_waiting)
-        return batch->backend->tasks->count_waiting(batch->database, batch->now_ms,
-                                                    &reply->waiting) &&
-               batch->backend->tasks->list_waiting(batch->database, query, look, &page);
+        return rows_number(batch->database, STATEMENT_TASK_WAITING_COUNT,
+                           VALUES(NUMBER(batch->now_ms)), &reply->waiting) &&
+               task_rows_list_waiting(batch->database, query, look, &page);
     /* One more: has_more. */
     size_t limit = query->accepts ? MOST_ROWS : query->limit + 1;
-    if (!batch->backend->tasks->list(batch->database, query, limit, look, &page) ||
+    if (!task_rows_list(batch->database, query, limit, look, &page) ||
         !expire_listed(batch, query, reply))
         return false;
     reply->has_more = reply->has_more || (query->accepts && page.looked_at == MOST_ROWS);

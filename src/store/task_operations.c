@@ -35,7 +35,7 @@ static bool end_request(struct batch *batch, struct task *task)
         if (**values[i])
             is_redacted |= redact(batch->redaction, values[i], task->workflow);
     }
-    return batch->backend->tasks->end_request(batch->database, task, is_redacted);
+    return task_rows_end_request(batch->database, task, is_redacted);
 }
 
 /* A call whose client's user was asked to confirm it, and never did, ends unconfirmed. Only a call
@@ -64,8 +64,8 @@ static enum row_result move(struct batch *batch, struct task *task,
     enum task_state from = task->state;
     if (!task_transition(task, change, batch->now_ms, error))
         return ROW_ABSENT;
-    enum row_result moved = batch->backend->tasks->move(batch->database, task, from,
-                                                        change->outcome != TASK_OUTCOME_NONE);
+    enum row_result moved =
+        task_rows_move(batch->database, task, from, change->outcome != TASK_OUTCOME_NONE);
     task_set_text(&task->brief, STR_EMPTY); /* as in its row; an edit may have made it untrue */
     if (moved == ROW_FOUND && !pending_note_moved(batch, task, from))
         return ROW_FAILED;
@@ -103,7 +103,7 @@ bool task_operations_decide_new(struct batch *batch, struct task *task,
 
 enum row_result task_operations_load(struct batch *batch, struct str id, struct task **task)
 {
-    enum row_result result = batch->backend->tasks->get(batch->database, id, task);
+    enum row_result result = task_rows_get(batch->database, id, task);
     struct task_change change;
     if (result != ROW_FOUND || !task_due(*task, batch->now_ms, &change))
         return result;
@@ -229,7 +229,7 @@ static char **upstream_task_of(struct task *task)
 static bool run_set_upstream(struct batch *batch, struct operation *operation)
 {
     return set_text(batch, operation, TASK_EXECUTING, upstream_task_of, operation->upstream_task,
-                    batch->backend->tasks->set_upstream);
+                    task_rows_set_upstream);
 }
 
 static char **status_message_of(struct task *task)
@@ -241,7 +241,7 @@ static char **status_message_of(struct task *task)
 static bool run_set_message(struct batch *batch, struct operation *operation)
 {
     if (!set_text(batch, operation, TASK_APPROVED, status_message_of, operation->reason,
-                  batch->backend->tasks->set_message))
+                  task_rows_set_message))
         return false;
     if (operation->reply.status == STORE_OK)
         batch_add_event(batch, operation->reply.task, false);
@@ -282,7 +282,7 @@ static bool run_promise(struct batch *batch, struct operation *operation)
     if (task->promised)
         return true;
     task->promised = true;
-    return batch->backend->tasks->set_reach(batch->database, task);
+    return task_rows_set_reach(batch->database, task);
 }
 
 static bool run_leave(struct batch *batch, struct operation *operation)
@@ -296,7 +296,7 @@ static bool run_leave(struct batch *batch, struct operation *operation)
     if (task->state != TASK_PENDING || task->on_result)
         return true;
     task->on_result = true;
-    return batch->backend->tasks->set_reach(batch->database, task);
+    return task_rows_set_reach(batch->database, task);
 }
 
 /* ---- the end of a session ---- */
@@ -317,8 +317,7 @@ static bool hand_over(struct batch *batch, struct task *task, const char *heir)
         return false;
     task_set_text(&task->owner, str_from(heir));
     task->on_result |= task->state == TASK_PENDING || task->state == TASK_APPROVED;
-    return pending_note_created(batch, task) &&
-           batch->backend->tasks->set_reach(batch->database, task);
+    return pending_note_created(batch, task) && task_rows_set_reach(batch->database, task);
 }
 
 static enum row_result cancel(struct batch *batch, struct task *task, const char *owner)
@@ -359,16 +358,16 @@ static bool hand_over_ended(void *context, const struct ended_task *task)
 
 static bool run_cancel_session(struct batch *batch, struct operation *operation)
 {
-    const struct task_rows *tasks = batch->backend->tasks;
     struct id_list list = {.count = 0};
-    bool done = tasks->find_of_session(batch->database, operation->owner, operation->source, &list);
+    bool done = rows_ids(batch->database, STATEMENT_TASK_OF_SESSION,
+                         VALUES(TEXT(operation->owner), TEXT(operation->source)), &list);
     for (size_t i = 0; done && i < list.count; i++)
         done = end_with_session(batch, operation, list.ids[i]);
     free(list.ids);
     enum row_result ended =
-        done ? tasks->hand_over_ended(batch->database, operation->owner, operation->source,
-                                      operation->heir, MOST_ENDED, hand_over_ended,
-                                      &(struct handing){batch, operation})
+        done ? task_rows_hand_over_ended(batch->database, operation->owner, operation->source,
+                                         operation->heir, MOST_ENDED, hand_over_ended,
+                                         &(struct handing){batch, operation})
              : ROW_FAILED;
     operation->reply.has_promised |= ended == ROW_FOUND;
     return ended != ROW_FAILED;

@@ -52,7 +52,7 @@ static bool keep_votes(struct batch *batch, struct task *task, const struct ball
     ballot_votes_write(&text, &ballot->votes);
     task_set_text(&task->votes, buffer_str(&text));
     buffer_finish(&text);
-    return batch->backend->tasks->set_votes(batch->database, task);
+    return task_rows_set_votes(batch->database, task);
 }
 
 static bool decide(struct batch *batch, struct task *task, const struct store_vote *vote)
@@ -120,7 +120,7 @@ static bool edit(struct batch *batch, struct task *task, const struct store_vote
     memcpy(task->arguments_digest, made->arguments_digest, sizeof task->arguments_digest);
     memcpy(task->request_digest, made->request_digest, sizeof task->request_digest);
     char *reason = memory_format("the arguments were those of digest %s", task->original_digest);
-    bool done = batch->backend->tasks->edit(batch->database, task) &&
+    bool done = task_rows_edit(batch->database, task) &&
                 pending_note_edited(batch, task, bytes_before) &&
                 audit_append(batch, task, AUDIT_EDIT, task_state_name(task->state), actor, reason);
     free(reason);

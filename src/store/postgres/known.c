@@ -39,10 +39,10 @@ static void add_owner(struct known *known, struct str owner, int64_t tasks, int6
         (struct known_owner){memory_copy_str(owner), tasks, bytes};
 }
 
-bool known_has_id(const struct known *known, const char *id)
+bool known_has_id(const struct known *known, struct str id)
 {
     for (size_t i = 0; i < known->ids.count; i++) {
-        if (strcmp(known->ids.ids[i], id) == 0)
+        if (str_equal(str_from(known->ids.ids[i]), id))
             return true;
     }
     return false;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "backend.h"
+#include "taskgate/store/chain.h"
 #include "taskgate/store/postgres_library.h"
 
 /* Tasks that limits count, of all owners, and the bytes of tasks and of the trail. */
@@ -35,6 +36,6 @@ struct known {
 void known_forget(struct known *known);
 /* NULL: not known. */
 const struct known_owner *known_find_owner(const struct known *known, struct str owner);
-bool known_has_id(const struct known *known, const char *id);
+bool known_has_id(const struct known *known, struct str id);
 /* Takes what is in the rows of a statement that was sent for it; `kind` is its enum sent_kind. */
 void known_take(struct known *known, int kind, const PGresult *rows);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "backend.h"
+#include "task_rows.h"
 #include "taskgate/core/buffer.h"
 
 struct owed {

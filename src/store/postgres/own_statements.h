@@ -44,73 +44,6 @@ STATEMENT_ROW(BESIDE_BYTES,
     " FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
     " AND (starts_with(relname, 'taskgate_outbox') OR relname IN"
     " ('taskgate_session', 'taskgate_pair', 'taskgate_sign_in', 'taskgate_sign_in_attempt', 'taskgate_grant', 'taskgate_block'))")
-STATEMENT_ROW(TASK_INSERT,
-    "INSERT INTO taskgate_task (deadline_ms, purge_ms, bytes" TASK_COLUMNS ", " TASK_BULK_COLUMNS ")"
-    " VALUES (" TASK_PLACEHOLDERS ")")
-/* And it lives with a replica. */
-STATEMENT_ROW(TASK_INSERT_KEPT,
-    "WITH made AS (INSERT INTO taskgate_task (deadline_ms, purge_ms, bytes" TASK_COLUMNS ", "
-    TASK_BULK_COLUMNS ") VALUES (" TASK_PLACEHOLDERS ") RETURNING sequence)"
-    " INSERT INTO taskgate_task_claim (task, replica, epoch)"
-    " SELECT sequence, $64::text, $65::bigint FROM made")
-STATEMENT_ROW(TASK_GET,
-    "SELECT sequence" TASK_COLUMNS ", " TASK_BULK_COLUMNS " FROM taskgate_task WHERE id = $1")
-/* Compare-and-set: no row changes unless the task is still in the state it was read in. */
-STATEMENT_ROW(TASK_MOVE,
-    "UPDATE taskgate_task SET state = $3, updated_ms = $4, execute_by_ms = $5, decided_ms = $6,"
-    " ended_ms = $7, decided_by = $8, reason = $9, status_message = $10, upstream_task = $11,"
-    " failure = $12, outcome = $13, deadline_ms = $14, purge_ms = $15, refused_credentials = $16,"
-    " started_ms = $17, brief = '' WHERE id = $1 AND state = $2")
-STATEMENT_ROW(TASK_SET_OUTCOME, 
-    "UPDATE taskgate_task SET outcome_body = $2, bytes = bytes + $3 WHERE id = $1")
-STATEMENT_ROW(TASK_SET_VOTES, "UPDATE taskgate_task SET votes = $2, updated_ms = $3 WHERE id = $1")
-STATEMENT_ROW(TASK_SET_GRANT, "UPDATE taskgate_task SET grant_facts = $2 WHERE id = $1")
-STATEMENT_ROW(TASK_SET_UPSTREAM, "UPDATE taskgate_task SET upstream_task = $2 WHERE id = $1")
-STATEMENT_ROW(TASK_SET_MESSAGE, "UPDATE taskgate_task SET status_message = $2 WHERE id = $1")
-STATEMENT_ROW(TASK_SET_REACH,
-    "UPDATE taskgate_task SET owner = $2, promised = $3, on_result = $4 WHERE id = $1")
-STATEMENT_ROW(TASK_EDIT,
-    "UPDATE taskgate_task SET arguments_digest = $2, request_digest = $3, original_digest = $4,"
-    " original_request_digest = $5, arguments = $6, original_arguments = $7, body = $8"
-    " WHERE id = $1 AND state = 0")
-STATEMENT_ROW(TASK_END_REQUEST,
-    "UPDATE taskgate_task SET body = '', mirrored_headers = '', arguments = $2, meta = $3,"
-    " other_params = $4, is_redacted = $5, original_arguments = $6, bytes = bytes - $7"
-    " WHERE id = $1")
-STATEMENT_ROW(TASK_DUE,
-    "SELECT id FROM taskgate_task WHERE deadline_ms <= $1 ORDER BY deadline_ms LIMIT $2")
-STATEMENT_ROW(TASK_NEXT_DEADLINE,
-    "SELECT min(deadline_ms) FROM taskgate_task WHERE deadline_ms > $1")
-STATEMENT_ROW(TASK_OF_SESSION,
-    "SELECT id FROM taskgate_task WHERE owner = $1 AND state IN (0, 1, 2) AND source = $2"
-    " AND (state < 2 OR promoted <> 0 OR promised <> 0) ORDER BY sequence")
-STATEMENT_ROW(TASK_HAND_OVER_ENDED,
-    "UPDATE taskgate_task SET owner = $3 WHERE ctid = ANY (ARRAY"
-    " (SELECT ctid FROM taskgate_task WHERE owner = $1 AND state > 2 AND source = $2"
-    " AND promised <> 0 LIMIT $4))"
-    " RETURNING tool, state, CASE WHEN execute_by_ms > 0 THEN decided_ms ELSE 0 END, ended_ms")
-STATEMENT_ROW(TASK_WAITING,
-    "SELECT sequence" WAITING_COLUMNS("shown") " FROM taskgate_task WHERE state = 0"
-    " AND ($1 = '' OR source = $1) AND ($2 = '' OR tool = $2) AND ($3 = '' OR workflow = $3)"
-    " AND ($4 = '' OR principal = $4)")
-STATEMENT_ROW(TASK_WAITING_COUNT,
-    "SELECT count(*) FROM taskgate_task WHERE state = 0 AND " DECIDE_BY_KEY " > $1")
-STATEMENT_ROW(TASK_WAITS,
-    "SELECT workflow, min(created_ms),"
-    " max(($1 - created_ms) * 1000000 / greatest(decide_by_ms - created_ms, 1))"
-    " FROM taskgate_task WHERE state = 0 GROUP BY workflow")
-/* With those of a list of ids that are there. Each is a look at the index, whatever is known of
- * the size of the table. The planner would take a plain $2 for a constant, and plan each time anew. */
-STATEMENT_ROW(LIMITED_GET,
-    "SELECT $1::text, coalesce((SELECT tasks FROM taskgate_limited WHERE owner = $1), 0),"
-    " coalesce((SELECT bytes FROM taskgate_limited WHERE owner = $1), 0),"
-    " (SELECT string_agg((SELECT id FROM taskgate_task AS task WHERE task.id = asked.id), ',')"
-    " FROM unnest(string_to_array((SELECT $2::text), ',')) AS asked (id))")
-STATEMENT_ROW(LIMITED_ADD,
-    "INSERT INTO taskgate_limited AS counted (owner, tasks, bytes) VALUES ($1, $2, $3)"
-    " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks,"
-    " bytes = counted.bytes + excluded.bytes")
-STATEMENT_ROW(LIMITED_PURGE, "DELETE FROM taskgate_limited WHERE tasks = 0")
 /* The numbers are given in the order of the lists. */
 STATEMENT_ROW(FEED_ADD_ALL,
     "INSERT INTO taskgate_feed (task_id, replica, created, at_ms)"
@@ -118,6 +51,23 @@ STATEMENT_ROW(FEED_ADD_ALL,
     " FROM unnest(string_to_array($1, ','), string_to_array($3, ',')) WITH ORDINALITY"
     " AS told (id, created, place) ORDER BY told.place")
 STATEMENT_ROW(GRANT_ANY, "SELECT " GRANT_ANY)
+/* And it lives with a replica. */
+STATEMENT_ROW(TASK_INSERT_KEPT,
+    "WITH made AS (INSERT INTO taskgate_task ({task_whole.*}) VALUES ({task_whole.?})"
+    " RETURNING sequence) INSERT INTO taskgate_task_claim (task, replica, epoch)"
+    " SELECT sequence, $64::text, $65::bigint FROM made")
+/* With those of a list of ids that are there. Each is a look at the index, whatever is known of
+ * the size of the table. The planner would take a plain $2 for a constant, and plan each time anew. */
+OVERRIDE_ROW(LIMITED_COUNT,
+    "SELECT $1::text, coalesce((SELECT tasks FROM taskgate_limited WHERE owner = $1), 0),"
+    " coalesce((SELECT bytes FROM taskgate_limited WHERE owner = $1), 0),"
+    " (SELECT string_agg((SELECT id FROM taskgate_task AS task WHERE task.id = asked.id), ',')"
+    " FROM unnest(string_to_array((SELECT $2::text), ',')) AS asked (id))")
+OVERRIDE_ROW(LIMITED_ADD,
+    "INSERT INTO taskgate_limited AS counted (owner, tasks, bytes) VALUES ($1, $2, $3)"
+    " ON CONFLICT (owner) DO UPDATE SET tasks = counted.tasks + excluded.tasks,"
+    " bytes = counted.bytes + excluded.bytes")
+OVERRIDE_ROW(LIMITED_PURGE, "DELETE FROM taskgate_limited WHERE tasks = 0")
 /* With the bytes of the row. */
 OVERRIDE_ROW(AUDIT_INSERT,
     "INSERT INTO taskgate_audit ({audit.*}, bytes) VALUES"

@@ -378,6 +378,33 @@ static bool insert_audit(struct database *database, const struct value *given, s
     return connection_write(database, STATEMENT_AUDIT_INSERT, values, count + 1);
 }
 
+/* The values of a whole task, up to the replica and the epoch that it lives with. */
+static bool insert_task(struct database *database, const struct value *values, size_t count)
+{
+    const struct str id = values[3].text;
+    const bool is_kept = values[count - 2].text.length > 0;
+    /* Said by the database, it would be the fault of all that are committed together. */
+    if (known_has_id(&database->known, id))
+        return error_set(&database->error, "there is a task %.*s already", STR_ARGS(id));
+    id_list_add(&database->known.ids, id);
+    database->counted.bytes += values[2].number;
+    return connection_write(database, is_kept ? STATEMENT_TASK_INSERT_KEPT : STATEMENT_TASK_INSERT,
+                            values, is_kept ? count : count - 2);
+}
+
+/* Counts are owed until the commit. */
+static bool add_limited(struct database *database, const struct value *values)
+{
+    const struct limited_change change = {values[1].number, values[2].number, values[3].number};
+    if (values[0].text.length == 0) {
+        database->counted.tasks += change.tasks;
+        database->counted.pending += change.pending;
+    } else if (change.tasks != 0 || change.bytes != 0) {
+        owed_add(&database->owed, values[0].text, &change);
+    }
+    return true;
+}
+
 static bool write_row(struct database *database, enum statement which, const struct value *values,
                       size_t count)
 {
@@ -386,6 +413,16 @@ static bool write_row(struct database *database, enum statement which, const str
         database->tells = true;
         owed_add_change(&database->owed, values);
         return true;
+    case STATEMENT_TASK_INSERT:
+        return insert_task(database, values, count);
+    case STATEMENT_LIMITED_ADD:
+        return add_limited(database, values);
+    case STATEMENT_TASK_SET_OUTCOME:
+        database->counted.bytes += values[2].number;
+        break;
+    case STATEMENT_REQUEST_END:
+        database->counted.bytes -= values[6].number;
+        break;
     case STATEMENT_AUDIT_INSERT:
         return insert_audit(database, values, count);
     case STATEMENT_AUDIT_KEEP:
@@ -410,9 +447,72 @@ static bool change(struct database *database, enum statement which, const struct
     return connection_change(database, which, values, count, changed) != ROW_FAILED;
 }
 
+/* ---- what limits count ---- */
+
+static bool ask_of_owner(struct database *database, struct str owner, struct str ids)
+{
+    return connection_ask(database, STATEMENT_LIMITED_COUNT, VALUES(STRING(owner), STRING(ids)),
+                          SENT_OWNER);
+}
+
+static bool is_asked(const struct task *const *tasks, size_t count, const char *owner)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(tasks[i]->owner, owner) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A statement for each owner; the first asks for the ids of all. */
+static bool expect_inserts(struct database *database, const struct task *const *tasks, size_t count)
+{
+    struct buffer ids;
+    bool done = true;
+    buffer_init(&ids);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buffer_append_char(&ids, ',');
+        buffer_append_text(&ids, tasks[i]->id);
+    }
+    for (size_t i = 0; done && i < count; i++) {
+        if (!is_asked(tasks, i, tasks[i]->owner))
+            done = ask_of_owner(database, str_from(tasks[i]->owner),
+                                i == 0 ? buffer_str(&ids) : STR_EMPTY);
+    }
+    buffer_finish(&ids);
+    return done;
+}
+
+/* NULL: the database has failed. */
+static const struct known_owner *know_owner(struct database *database, struct str owner)
+{
+    const struct known_owner *known = known_find_owner(&database->known, owner);
+    if (!known && ask_of_owner(database, owner, STR_EMPTY) && connection_settle(database))
+        known = known_find_owner(&database->known, owner);
+    return known;
+}
+
+static bool count_limited(struct database *database, struct str owner, row_visitor *visit,
+                          void *context)
+{
+    if (!totals_know(database))
+        return false;
+    const struct known_owner *known = owner.length > 0 ? know_owner(database, owner) : NULL;
+    if (owner.length > 0 && !known)
+        return false;
+    const struct totals *totals = &database->known.totals, *counted = &database->counted;
+    const struct limited_change owed = owed_of(&database->owed, owner);
+    visit(context, (struct value[]){NUMBER(known ? known->tasks + owed.tasks : 0),
+                                    NUMBER(known ? known->bytes + owed.bytes : 0),
+                                    NUMBER(totals->tasks + counted->tasks),
+                                    NUMBER(totals->pending + counted->pending)});
+    return true;
+}
+
 /* What is known without the statement: then *is_done. false: the database has failed. */
-static bool read_known(struct database *database, enum statement which, row_visitor *visit,
-                       void *context, bool *is_done)
+static bool read_known(struct database *database, enum statement which, const struct value *values,
+                       row_visitor *visit, void *context, bool *is_done)
 {
     const struct known *known = &database->known;
     bool is_known;
@@ -422,6 +522,9 @@ static bool read_known(struct database *database, enum statement which, row_visi
             known_ask(database, STATEMENT_GRANT_ANY, SENT_GRANTS, &known->has_looked_for_grants);
         *is_done = is_known && !known->has_grants;
         return is_known;
+    case STATEMENT_LIMITED_COUNT:
+        *is_done = true;
+        return count_limited(database, values[0].text, visit, context);
     case STATEMENT_AUDIT_END:
         is_known = known_ask(database, STATEMENT_AUDIT_END, SENT_END, &known->has_end);
         *is_done = true;
@@ -440,16 +543,10 @@ static bool read_known(struct database *database, enum statement which, row_visi
     }
 }
 
-static bool read_rows(struct database *database, enum statement which, const struct value *values,
-                      size_t count, row_visitor *visit, void *context)
+/* Clears the rows. */
+static bool visit_rows(PGresult *rows, row_visitor *visit, void *context)
 {
     struct value row[VALUES_MAX];
-    bool is_done = false, is_good = read_known(database, which, visit, context, &is_done);
-    if (is_done || !is_good)
-        return is_good;
-    if (which == STATEMENT_REPLICA_JOIN || which == STATEMENT_HOME_TAKE)
-        database->written++;
-    PGresult *rows = connection_read(database, which, values, count);
     bool is_read = rows != NULL, goes_on = is_read;
     for (int i = 0; goes_on && i < PQntuples(rows); i++) {
         for (int j = 0; j < PQnfields(rows); j++)
@@ -457,6 +554,30 @@ static bool read_rows(struct database *database, enum statement which, const str
         goes_on = visit(context, row);
     }
     PQclear(rows);
+    return is_read;
+}
+
+static bool read_rows(struct database *database, enum statement which, const struct value *values,
+                      size_t count, row_visitor *visit, void *context)
+{
+    bool is_done = false, is_good = read_known(database, which, values, visit, context, &is_done);
+    if (is_done || !is_good)
+        return is_good;
+    if (which == STATEMENT_REPLICA_JOIN || which == STATEMENT_HOME_TAKE ||
+        which == STATEMENT_TASK_HAND_OVER_ENDED)
+        database->written++;
+    return visit_rows(connection_read(database, which, values, count), visit, context);
+}
+
+static bool read_text(struct database *database, const char *text, const struct value *values,
+                      size_t count, row_visitor *visit, void *context)
+{
+    struct buffer sql;
+    buffer_init(&sql);
+    statement_write_text(&postgres_dialect, text, &sql);
+    bool is_read =
+        visit_rows(connection_read_text(database, sql.bytes, values, count), visit, context);
+    buffer_finish(&sql);
     return is_read;
 }
 
@@ -524,12 +645,14 @@ const struct store_backend store_postgres = {
     .write = write_row,
     .change = change,
     .read = read_rows,
+    .read_text = read_text,
+    .compares_rows = true,
+    .expect_inserts = expect_inserts,
     .wants_upkeep = wants_upkeep,
     .upkeep = upkeep,
     .wake_fd = wake_fd,
     .take_hint = take_hint,
     .take_late_commit = take_late_commit,
     .take_loss = take_loss,
-    .tasks = &postgres_task_rows,
     .copy = &postgres_copy_rows,
 };

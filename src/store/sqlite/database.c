@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "columns.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -27,6 +26,19 @@ static const struct dialect_word dialect_words[] = {
     {"with homes", ""}, /* one process needs none */
     {"their homes", ""},
     {"and bytes", ""},
+    {"less bytes", ""},
+    {"no bytes", "x''"},
+    {"redacted", "redacted"},
+    {"body", "task_request.body"},
+    {"outcome body", "task_outcome.body"},
+    {"of task", "task = (SELECT sequence FROM task WHERE id = ?1)"},
+    {"task and request", "task JOIN task_request ON task_request.task = task.sequence"},
+    {"whole task", "{task and request} LEFT JOIN task_outcome ON task_outcome.task = task.sequence"},
+    {"shown", "coalesce((SELECT shown FROM task_request WHERE task_request.task = task.sequence), '')"},
+    {"octets of", "length(CAST("},
+    {"octets end", " AS BLOB))"},
+    /* As the index task_by_decide_by has it: a task without a deadline is the last. */
+    {"decide by", "iif(decide_by_ms = 0, 9223372036854775807, decide_by_ms)"},
     {"is start", "is_start"},
     {"random id", "lower(hex(randomblob(16)))"},
     {"told", "task AS told JOIN task_request AS asked ON asked.task = told.sequence"},

@@ -4,7 +4,6 @@
 #include "backend.h"
 #include "database.h"
 
-extern const struct task_rows sqlite_task_rows;
 extern const struct copy_rows sqlite_copy_rows;
 
 /* Binds the number to the statement's only value, and runs it. */

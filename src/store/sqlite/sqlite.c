@@ -2,6 +2,7 @@
 #include "taskgate/store/sqlite.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "backup.h"
 #include "migrations.h"
@@ -132,12 +133,11 @@ static int64_t written(const struct database *database)
 
 /* ---- statements ---- */
 
-/* NULL on failure. */
-static sqlite3_stmt *bind(struct database *database, enum statement which,
-                          const struct value *values, size_t count)
+/* Values that the statement does not have are those of another database. */
+static sqlite3_stmt *bind(sqlite3_stmt *statement, const struct value *values, size_t count)
 {
-    sqlite3_stmt *statement = database_statement(database, which);
-    for (int i = 0; statement && i < (int)count; i++) {
+    int most = sqlite3_bind_parameter_count(statement);
+    for (int i = 0; i < (int)count && i < most; i++) {
         const struct value *value = &values[i];
         switch (value->kind) {
         case VALUE_TEXT:
@@ -157,16 +157,40 @@ static sqlite3_stmt *bind(struct database *database, enum statement which,
     return statement;
 }
 
+static bool run(struct database *database, unsigned which, const struct value *values, size_t count)
+{
+    return database_run(bind(database_statement(database, which), values, count));
+}
+
+/* The values of a whole task: two times, its bytes, its columns, and its bulk. */
+static bool insert_task(struct database *database, const struct value *values)
+{
+    struct value row[VALUES_MAX] = {values[0], values[1]};
+    const size_t count = task_record.count;
+    const struct value *bulk = values + 3 + count, *keeper = bulk + 8;
+    memcpy(row + 2, values + 3, count * sizeof *row);
+    if (!run(database, STATEMENT_TASK_INSERT, row, 2 + count))
+        return false;
+    const struct value sequence = NUMBER(sqlite3_last_insert_rowid(database->handle));
+    return run(database, STATEMENT_REQUEST_INSERT,
+               VALUES(sequence, bulk[0], bulk[1], bulk[2], bulk[3], bulk[4], bulk[5], bulk[7])) &&
+           (bulk[6].kind == VALUE_NOTHING ||
+            run(database, STATEMENT_OUTCOME_INSERT, VALUES(sequence, bulk[6]))) &&
+           (keeper[0].text.length == 0 ||
+            run(database, STATEMENT_CLAIM_KEEP, VALUES(values[3], keeper[0], keeper[1])));
+}
+
 static bool write_row(struct database *database, enum statement which, const struct value *values,
                       size_t count)
 {
-    return database_run(bind(database, which, values, count));
+    return which == STATEMENT_TASK_INSERT ? insert_task(database, values)
+                                          : run(database, which, values, count);
 }
 
 static bool change(struct database *database, enum statement which, const struct value *values,
                    size_t count, int64_t *changed)
 {
-    bool done = write_row(database, which, values, count);
+    bool done = run(database, which, values, count);
     *changed = done ? sqlite3_changes64(database->handle) : 0;
     return done;
 }
@@ -183,20 +207,41 @@ static struct value value_at(sqlite3_stmt *row, int column)
     }
 }
 
-static bool read_rows(struct database *database, enum statement which, const struct value *values,
-                      size_t count, row_visitor *visit, void *context)
+/* `statement`: bound, or NULL. */
+static bool visit_rows(sqlite3_stmt *statement, row_visitor *visit, void *context)
 {
     struct value row[VALUES_MAX];
-    sqlite3_stmt *statement = bind(database, which, values, count);
-    int code, columns = statement ? sqlite3_column_count(statement) : 0;
+    int code = SQLITE_ERROR, columns = statement ? sqlite3_column_count(statement) : 0;
     bool goes_on = true;
     while (goes_on && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         for (int i = 0; i < columns; i++)
             row[i] = value_at(statement, i);
         goes_on = visit(context, row);
     }
-    database_release(statement);
     return !goes_on || code == SQLITE_DONE;
+}
+
+static bool read_rows(struct database *database, enum statement which, const struct value *values,
+                      size_t count, row_visitor *visit, void *context)
+{
+    sqlite3_stmt *statement = bind(database_statement(database, which), values, count);
+    bool is_read = visit_rows(statement, visit, context);
+    database_release(statement);
+    return is_read;
+}
+
+static bool read_text(struct database *database, const char *text, const struct value *values,
+                      size_t count, row_visitor *visit, void *context)
+{
+    sqlite3_stmt *statement = NULL;
+    struct buffer sql;
+    buffer_init(&sql);
+    statement_write_text(&sqlite_dialect, text, &sql);
+    sqlite3_prepare_v2(database->handle, sql.bytes, (int)sql.length, &statement, NULL);
+    buffer_finish(&sql);
+    bool is_read = visit_rows(bind(statement, values, count), visit, context);
+    sqlite3_finalize(statement);
+    return is_read;
 }
 
 /* ---- the file ---- */
@@ -245,12 +290,12 @@ const struct store_backend store_sqlite = {
     .write = write_row,
     .change = change,
     .read = read_rows,
+    .read_text = read_text,
     .wants_upkeep = wants_upkeep,
     .upkeep = database_checkpoint,
     .wake_fd = wake_fd,
     .take_hint = has_none,
     .take_late_commit = has_none,
     .take_loss = has_none,
-    .tasks = &sqlite_task_rows,
     .copy = &sqlite_copy_rows,
 };

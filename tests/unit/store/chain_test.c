@@ -340,25 +340,29 @@ END_TEST
 /* ---- a sweep that fails after it has made an anchor ---- */
 
 static struct store_backend failing;
-static struct task_rows failing_tasks;
-static bool (*find_next_deadline)(struct database *database, int64_t now_ms, int64_t *deadline_ms);
+static const struct store_backend *sound;
 static atomic_bool fails_next;
 
-static bool fail_once(struct database *database, int64_t now_ms, int64_t *deadline_ms)
+static bool fail_once(struct database *database, enum statement which, const struct value *values,
+                      size_t count, row_visitor *visit, void *context)
 {
-    return !atomic_exchange(&fails_next, false) &&
-           find_next_deadline(database, now_ms, deadline_ms);
+    bool fails = which == STATEMENT_TASK_NEXT_DEADLINE && atomic_exchange(&fails_next, false);
+    return !fails && sound->read(database, which, values, count, visit, context);
+}
+
+static struct database *open_failing(const char *place, struct error *error)
+{
+    return with_backend(sound->open(place, error), &failing);
 }
 
 START_TEST(an_anchor_that_was_undone_is_not_logged)
 {
     const struct store_audit_settings settings = {.anchor_every_ms = 3600000};
     bench_close(&bench);
-    failing = *scratch.backend;
-    failing_tasks = *failing.tasks;
-    find_next_deadline = failing_tasks.next_deadline;
-    failing_tasks.next_deadline = fail_once;
-    failing.tasks = &failing_tasks;
+    sound = scratch.backend;
+    failing = *sound;
+    failing.open = open_failing;
+    failing.read = fail_once;
     scratch.backend = &failing;
     bench_open(&bench, &scratch);
     write_rows();

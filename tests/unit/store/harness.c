@@ -9,6 +9,13 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
+struct database *with_backend(struct database *database, const struct store_backend *backend)
+{
+    if (database)
+        *(const struct store_backend **)(void *)database = backend;
+    return database;
+}
+
 #define PATIENCE_MS 20000
 
 const struct store_limits no_limits = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};

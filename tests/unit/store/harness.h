@@ -13,6 +13,10 @@
 
 /* One scratch folder per test, removed by scratch_finish(). With TASKGATE_TEST_POSTGRES, the URL of
  * a server, the database is a schema of its own there; else it is a file of SQLite's. */
+/* The database, which runs its statements by the functions of `backend` from now on: by a copy of
+ * those of its own backend, with some of a test's. NULL is allowed. */
+struct database *with_backend(struct database *database, const struct store_backend *backend);
+
 struct scratch {
     char folder[64];
     char path[96];   /* of the database in it */

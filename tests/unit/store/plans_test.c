@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "columns.h"
 #include "database.h"
 #include "harness.h"
 #include "plans.h"
@@ -53,6 +52,7 @@ static const struct plans_row small_tables[] = {
     {"sign_in_attempt", "1,000 rows"},
     {"limited", "a row for each owner of a task that limits count, and those since the last sweep"},
     {"place", "a row for each target that was configured and is not swept yet"},
+    {"page", "a page of a list"},
     {"same", "the approvals that are counted: STORE_TALLY_SAME_MOST"},
     {"sqlite_sequence", "a row for each table that numbers its rows"},
     {"CONSTANT", "one row, made by the statement"},

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "columns.h"
 #include "connection.h"
 #include "harness.h"
 #include "plans.h"

@@ -111,14 +111,19 @@ static void wait_for(const char *sql)
  */
 
 static struct store_backend lossy;
-static struct task_rows lossy_tasks;
 static atomic_bool loses_next, has_moved, is_late;
 
-static enum row_result lossy_move(struct database *database, const struct task *task,
-                                  enum task_state from, bool has_outcome)
+static bool lossy_change(struct database *database, enum statement which,
+                         const struct value *values, size_t count, int64_t *changed)
 {
-    atomic_store(&has_moved, true);
-    return scratch.backend->tasks->move(database, task, from, has_outcome);
+    if (which == STATEMENT_TASK_MOVE)
+        atomic_store(&has_moved, true);
+    return scratch.backend->change(database, which, values, count, changed);
+}
+
+static struct database *open_lossy(const char *place, struct error *error)
+{
+    return with_backend(scratch.backend->open(place, error), &lossy);
 }
 
 static enum commit_result lossy_commit(struct database *database, struct error *error)
@@ -141,9 +146,8 @@ static bool take_late(struct database *database)
 static void rejoin_lossy(void)
 {
     lossy = shared;
-    lossy_tasks = *shared.tasks;
-    lossy_tasks.move = lossy_move;
-    lossy.tasks = &lossy_tasks;
+    lossy.open = open_lossy;
+    lossy.change = lossy_change;
     lossy.commit = lossy_commit;
     lossy.take_late_commit = take_late;
     atomic_store(&loses_next, false);
