@@ -129,11 +129,6 @@ test('keycloak: its commands do what it says, and the realm has what it configur
   assert.equal(mapper(client('agents'), 'oidc-audience-mapper')['included.custom.audience'], sources[0].auth.audience);
 });
 
-const KEYCLOAK = process.env.KEYCLOAK_HOME;
-test('Keycloak imports the realm', { skip: KEYCLOAK ? false : 'Keycloak is not here: set KEYCLOAK_HOME' }, () => {
-  execFileSync(path.join(KEYCLOAK, 'bin/kc.sh'), ['import', '--file', path.join(root, 'deploy/keycloak/realm.json'), '--override', 'true'], { stdio: 'ignore' });
-});
-
 test('the manifest of Slack has the scope of each method that the gateway asks, and the address of its route', () => {
   const manifest = parse(read('deploy/slack/manifest.yaml'));
   const scopes = { chat: 'chat:write', reactions: 'reactions:read', conversations: ['channels:history', 'groups:history'], bots: 'users:read', auth: [], views: [] };
