@@ -1,13 +1,43 @@
 /* The configuration as a value: its life, and its lookups. */
-#include "taskgate/config/config.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "config_private.h"
+#include "taskgate/config/config.h"
+#include "taskgate/config/definitions.h"
 #include "taskgate/config/glob.h"
 #include "taskgate/config/memory_limit.h"
 #include "taskgate/core/memory.h"
+
+/* The words of definitions. */
+
+static const char *const kinds[DEFINITION_KINDS] = {"tool", "prompt", "skill"};
+
+const char *definition_kind_name(enum definition_kind kind)
+{
+    return kinds[kind];
+}
+
+bool definition_kind_parse(struct str name, enum definition_kind *kind)
+{
+    for (unsigned i = 0; i < DEFINITION_KINDS; i++) {
+        if (str_equal(name, str_from(kinds[i]))) {
+            *kind = (enum definition_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *definition_flag_name(enum definition_flag flag)
+{
+    static const char *const names[DEFINITION_FLAG_COUNT] = {
+#define FLAG_ROW(symbol, name, meaning) [FLAG_BIT_##symbol] = (name),
+        DEFINITION_FLAGS(FLAG_ROW)
+#undef FLAG_ROW
+    };
+    return names[flag];
+}
 
 static const char *const action_names[] = {
     [ACTION_FORWARD] = "forward",

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "taskgate/config/config.h"
 #include "taskgate/config/glob.h"
+#include "taskgate/core/buffer.h"
 
 struct config_holder {
     struct config config;
@@ -27,3 +29,11 @@ void config_add_failed_file(struct config_problems *problems, const char *path,
 void config_set_memory_limit(struct config *config, int64_t bytes);
 /* Compiles the data for lookups; called once, after validation. */
 void config_compile(struct config *config);
+
+/*
+ * Reading a whole file, and knowing later whether it is still the same.
+ */
+
+/* Appends the file's content to `text` and fills `file` (but for its path) with the
+ * facts of the version that was read. False with errno. */
+bool file_read(const char *path, struct buffer *text, struct config_file *file);

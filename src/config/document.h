@@ -37,9 +37,6 @@ const struct node *node_get(const struct node *mapping, const char *key);
 /* No value, or YAML's null: an optional key that is written but left empty. */
 bool node_is_null(const struct node *node);
 
-/* The key whose single value holds the character `index` of the replaced text, as in
- * "sources[0].url"; NULL when no value does. The caller frees. */
-char *document_path_at(const struct node *root, size_t index);
 /* "path.name", with the name in quotes where it would not read as one. The caller frees. */
 char *document_join(const char *path, const char *name);
 

@@ -1,5 +1,5 @@
 /* Files as they were when they were read. */
-#include "file.h"
+#include "config_private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,84 @@
 /* The table of configuration keys. A new key is a new row. */
-#include "keys.h"
+#include <stdlib.h>
+#include <string.h>
 
 #include "checks.h"
-#include "key_choices.h"
+#include "keys.h"
 #include "taskgate/config/secure_url.h"
 #include "taskgate/config/summary.h"
+#include "taskgate/core/memory.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#define CHOICES(variable, words, ...)                                                              \
+    static const struct choice variable##_items[] = {__VA_ARGS__};                                 \
+    static const struct choices variable = {words, variable##_items, COUNT_OF(variable##_items)}
+
+CHOICES(actions, "an action", {"forward", ACTION_FORWARD}, {"approve", ACTION_APPROVE},
+        {"deny", ACTION_DENY}, {"policy", ACTION_POLICY});
+CHOICES(expose_modes, "a mode", {"all", EXPOSE_ALL}, {"allowlist", EXPOSE_ALLOWLIST},
+        {"blocklist", EXPOSE_BLOCKLIST});
+CHOICES(kinds, "a kind of source that is supported", {"mcp", 0});
+CHOICES(identities, "an identity", {"authorization", IDENTITY_AUTHORIZATION},
+        {"session", IDENTITY_SESSION}, {"bearer_task", IDENTITY_BEARER_TASK},
+        {"anonymous", IDENTITY_ANONYMOUS});
+CHOICES(pins, "an answer to a change", {"off", PIN_OFF}, {"warn", PIN_WARN},
+        {"approve", PIN_APPROVE});
+CHOICES(eras, "an era of the protocol", {"auto", CONFIG_ERA_AUTO}, {"legacy", CONFIG_ERA_LEGACY},
+        {"modern", CONFIG_ERA_MODERN}, {"both", CONFIG_ERA_LEGACY | CONFIG_ERA_MODERN});
+CHOICES(bridges, "a bridge", {"off", BRIDGE_OFF}, {"legacy", BRIDGE_LEGACY},
+        {"modern", BRIDGE_MODERN}, {"both", BRIDGE_LEGACY | BRIDGE_MODERN});
+CHOICES(connections, "a sharing of connections", {"shared", false}, {"per_owner", true});
+CHOICES(auth_upstreams, "a way of the token", {"drop", AUTH_UPSTREAM_DROP},
+        {"pass", AUTH_UPSTREAM_PASS}, {"exchange", AUTH_UPSTREAM_EXCHANGE});
+CHOICES(destinations, "a destination that is supported", {"admin", true}, {"slack", false});
+CHOICES(timeout_actions, "an action on time-out", {"deny", 0}, {"approve", 1});
+CHOICES(executions, "a time of execution", {"on_approval", EXECUTION_ON_APPROVAL},
+        {"on_result", EXECUTION_ON_RESULT});
+CHOICES(case_variants, "an answer to variants", {"refuse", CASE_VARIANTS_REFUSE},
+        {"allow", CASE_VARIANTS_ALLOW});
+CHOICES(confirmations, "a kind of confirmation", {"off", CONFIRM_OFF}, {"form", CONFIRM_FORM},
+        {"url", CONFIRM_URL});
+CHOICES(rounds, "an answer", {"allow", ROUNDS_ALLOW}, {"reapprove", ROUNDS_REAPPROVE},
+        {"deny", ROUNDS_DENY});
+CHOICES(risks, "a risk", {"low", RISK_LOW}, {"medium", RISK_MEDIUM}, {"high", RISK_HIGH});
+CHOICES(typings, "an answer", {"rule", BALLOT_TYPING_RULE}, {"high", BALLOT_TYPING_HIGH},
+        {"off", BALLOT_TYPING_OFF});
+CHOICES(agent_reasons, "an answer", {"off", AGENT_REASON_OFF}, {"optional", AGENT_REASON_OPTIONAL},
+        {"required", AGENT_REASON_REQUIRED});
+CHOICES(reasons, "an answer", {"required", true}, {"optional", false});
+CHOICES(policy_errors, "an answer to an error", {"deny", ON_POLICY_ERROR_DENY},
+        {"skip", ON_POLICY_ERROR_SKIP});
+CHOICES(pending_statuses, "a status", {"auto", PENDING_STATUS_AUTO},
+        {"input_required", PENDING_STATUS_INPUT_REQUIRED}, {"working", PENDING_STATUS_WORKING});
+CHOICES(client_tasks, "an answer", {"auto", CLIENT_TASKS_AUTO}, {"yes", CLIENT_TASKS_YES},
+        {"no", CLIENT_TASKS_NO});
+CHOICES(client_refusals, "a form of refusals", {"auto", CLIENT_REFUSALS_AUTO},
+        {"error", CLIENT_REFUSALS_ERROR}, {"result", CLIENT_REFUSALS_RESULT});
+CHOICES(client_headers, "a way to check headers", {"strict", false}, {"lenient", true});
+CHOICES(roles, "a role", {"viewer", ROLE_VIEWER}, {"approver", ROLE_APPROVER},
+        {"caller", ROLE_CALLER}, {"auditor", ROLE_AUDITOR});
+CHOICES(notify_events, "an event", {"created", NOTIFY_CREATED}, {"decided", NOTIFY_DECIDED},
+        {"expired", NOTIFY_EXPIRED}, {"ended", NOTIFY_ENDED});
+CHOICES(notify_types, "a type of notifier that is supported", {"webhook", NOTIFY_WEBHOOK},
+        {"slack", NOTIFY_SLACK}, {"teams", NOTIFY_TEAMS}, {"pagerduty", NOTIFY_PAGERDUTY},
+        {"smtp", NOTIFY_SMTP});
+CHOICES(pseudo_modes, "a mode", {"auto", PSEUDO_AUTO}, {"always", PSEUDO_ALWAYS},
+        {"never", PSEUDO_NEVER});
+static const struct choice pseudo_tools_items[] = {
+#define PSEUDO_TOOL_ROW(symbol, name) {name, 1U << PSEUDO_TOOL_##symbol},
+#include "taskgate/config/pseudo_tools_table.h"
+#undef PSEUDO_TOOL_ROW
+    {"all", PSEUDO_TOOLS_ALL},
+};
+static const struct choices pseudo_tools = {"one of these tools", pseudo_tools_items,
+                                            PSEUDO_TOOL_COUNT + 1};
+CHOICES(pseudo_promotes, "a time", {"left", PROMOTE_LEFT}, {"wait", PROMOTE_WAIT},
+        {"never", PROMOTE_NEVER});
+CHOICES(tls_versions, "a version of TLS that is offered", {"1.2", TLS_VERSION_1_2},
+        {"1.3", TLS_VERSION_1_3});
+CHOICES(protocols, "a protocol", {"http/protobuf", OTLP_PROTOBUF}, {"http/json", OTLP_JSON},
+        {"grpc", OTLP_GRPC});
+CHOICES(strategies, "a sampling strategy", {"head", 0}, {"tail", 1});
 
 /* The member that a value goes to: `type.member` of the mapping's own struct. */
 #define AT(type, member)                                                                           \
@@ -465,3 +539,59 @@ const struct key config_keys[] = {
 };
 /* clang-format on */
 const size_t config_key_count = COUNT_OF(config_keys);
+
+/* The table of keys as its readers ask it: by name, and in words. */
+
+const struct key *key_find(const char *pattern, const char *name)
+{
+    for (size_t i = 0; i < config_key_count; i++) {
+        const struct key *key = &config_keys[i];
+        if (strcmp(key->parent, pattern) == 0 && strcmp(key->name, name) == 0)
+            return key;
+    }
+    return NULL;
+}
+
+char *key_pattern(const struct key *key)
+{
+    const char *suffix = key->type == KEY_LIST ? "[]" : key->type == KEY_NAMED ? ".*" : "";
+    return memory_format("%s%s%s%s", key->parent, *key->parent ? "." : "", key->name, suffix);
+}
+
+/* "a, b or c". */
+static char *list_choices(const struct choices *choices)
+{
+    struct buffer text;
+    buffer_init(&text);
+    for (size_t i = 0; i < choices->count; i++) {
+        const char *joint = i == 0 ? "" : i + 1 == choices->count ? " or " : ", ";
+        buffer_append_format(&text, "%s%s", joint, choices->items[i].name);
+    }
+    return buffer_take(&text, NULL);
+}
+
+char *key_type_text(const struct key *key)
+{
+    static const char *const names[] = {
+        [KEY_TEXT] = "text",
+        [KEY_BOOL] = "true or false",
+        [KEY_INTEGER] = "a whole number",
+        [KEY_REAL] = "a number",
+        [KEY_BYTES] = "a size, such as 4MiB",
+        [KEY_DURATION] = "a duration, such as 10m",
+        [KEY_TEXTS] = "a list of texts",
+        [KEY_TEXT_OR_TEXTS] = "a text or a list of texts",
+        [KEY_TEXT_MAP] = "names with texts",
+        [KEY_QUORUM] = "a whole number, or groups with whole numbers",
+        [KEY_ANY] = "anything",
+        [KEY_MAPPING] = "a mapping",
+        [KEY_LIST] = "a list of mappings",
+        [KEY_NAMED] = "a mapping of names",
+    };
+    if (key->type != KEY_CHOICE && key->type != KEY_CHOICES)
+        return memory_copy_text(names[key->type]);
+    char *choices = list_choices(key->choices);
+    char *text = memory_format(key->type == KEY_CHOICES ? "a list of %s" : "%s", choices);
+    free(choices);
+    return text;
+}

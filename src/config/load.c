@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include "config_private.h"
+#include "distance.h"
 #include "environment.h"
-#include "file.h"
-#include "read.h"
-#include "spelling.h"
 #include "taskgate/config/memory_limit.h"
 #include "taskgate/core/memory.h"
 #include "validate.h"

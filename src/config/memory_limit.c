@@ -1,8 +1,161 @@
 /* The limits that fit into a memory limit: arithmetic alone. */
-#include "taskgate/config/memory_limit.h"
-
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config_private.h"
+#include "taskgate/config/memory_limit.h"
+#include "taskgate/core/memory.h"
+
+/*
+ * The memory limit of this process's control group. A limit counts for all groups below it, so all
+ * of the path are read. In a container /proc/self/cgroup may have a path of the machine, of which
+ * only the end is mounted: /proc/self/mountinfo says which.
+ */
+
+/* Version 1 writes "no limit" as the largest number of whole pages. */
+#define LEAST_UNLIMITED (INT64_C(1) << 60)
+
+/* One version of control groups. */
+struct hierarchy {
+    const char *file; /* with the limit, in the folder of each group */
+    struct str path;  /* of this process's group; empty: it is in none */
+    struct str filesystem, option;
+};
+
+static bool read_text(const char *root, const char *path, struct buffer *text)
+{
+    struct config_file file;
+    char *full = memory_format("%s%s", root, path);
+    bool is_there = file_read(full, text, &file);
+    free(full);
+    return is_there;
+}
+
+/* "memory" in "cpu,memory". */
+static bool names(struct str list, struct str name)
+{
+    struct str item;
+    bool found = false, is_more = true;
+    while (is_more && !found) {
+        is_more = str_cut(list, ',', &item, &list);
+        found = str_equal(item, name);
+    }
+    return found;
+}
+
+/* ---- limits ---- */
+
+/* 0: none; "max" is no number. */
+static int64_t read_limit(const char *root, const char *folder, const char *name)
+{
+    struct buffer text;
+    uint64_t value;
+    char *path = memory_format("%s/%s", folder, name);
+    buffer_init(&text);
+    bool is_limit = read_text(root, path, &text) &&
+                    str_to_u64(str_trim(buffer_str(&text)), &value) &&
+                    value < (uint64_t)LEAST_UNLIMITED;
+    buffer_finish(&text);
+    free(path);
+    return is_limit ? (int64_t)value : 0;
+}
+
+static int64_t smaller_limit(int64_t left, int64_t right)
+{
+    return left == 0 || (right != 0 && right < left) ? right : left;
+}
+
+/* `path` without `mounted`, its beginning. A group that is not below what is mounted is seen at the
+ * mount alone. */
+static struct str path_below(struct str path, struct str mounted)
+{
+    if (str_equal(mounted, STR("/")))
+        mounted = STR_EMPTY;
+    struct str rest = STR_EMPTY;
+    if (str_starts_with(path, mounted))
+        rest = str_slice(path.bytes + mounted.length, path.length - mounted.length);
+    bool is_below = rest.length > 1 && rest.bytes[0] == '/' && !str_starts_with(rest, STR("/.."));
+    return is_below ? rest : STR_EMPTY;
+}
+
+static int64_t limit_along(const char *root, const struct hierarchy *hierarchy, struct str mounted,
+                           struct str mount)
+{
+    struct str path = path_below(hierarchy->path, mounted);
+    int64_t limit = 0;
+    for (;;) {
+        char *folder = memory_format("%.*s%.*s", STR_ARGS(mount), STR_ARGS(path));
+        limit = smaller_limit(limit, read_limit(root, folder, hierarchy->file));
+        free(folder);
+        if (path.length == 0)
+            return limit;
+        do
+            path.length--;
+        while (path.bytes[path.length] != '/');
+    }
+}
+
+/* ---- places ---- */
+
+/* "4:cpu,memory:/path" of version 1, "0::/path" of version 2. */
+static void find_paths(struct str text, struct hierarchy *one, struct hierarchy *two)
+{
+    struct str line, id, controllers, path;
+    while (text.length > 0) {
+        str_cut(text, '\n', &line, &text);
+        if (!str_cut(line, ':', &id, &line) || !str_cut(line, ':', &controllers, &path))
+            continue;
+        if (names(controllers, STR("memory")))
+            one->path = path;
+        else if (str_equal(id, STR("0")))
+            two->path = path;
+    }
+}
+
+/* "14 34 0:32 ROOT MOUNT rw,relatime shared:1 - cgroup cgroup rw,memory": a list of any length
+ * ends with the dash. */
+static int64_t limit_of_mount(const char *root, struct str line, const struct hierarchy *hierarchy)
+{
+    struct str field, mounted = STR_EMPTY, mount = STR_EMPTY, filesystem, options = STR_EMPTY;
+    for (int i = 0; str_cut(line, ' ', &field, &line) && !str_equal(field, STR("-")); i++) {
+        if (i == 3)
+            mounted = field;
+        else if (i == 4)
+            mount = field;
+    }
+    str_cut(line, ' ', &filesystem, &line);
+    str_cut(line, ' ', &field, &options);
+    if (hierarchy->path.length == 0 || !str_equal(filesystem, hierarchy->filesystem) ||
+        (hierarchy->option.length > 0 && !names(options, hierarchy->option)))
+        return 0;
+    return limit_along(root, hierarchy, mounted, mount);
+}
+
+int64_t memory_limit_read(const char *root)
+{
+    struct hierarchy one = {
+        .file = "memory.limit_in_bytes", .filesystem = STR("cgroup"), .option = STR("memory")};
+    struct hierarchy two = {.file = "memory.max", .filesystem = STR("cgroup2")};
+    struct buffer groups, mounts;
+    int64_t limit = 0;
+    buffer_init(&groups);
+    buffer_init(&mounts);
+    if (read_text(root, "/proc/self/cgroup", &groups) &&
+        read_text(root, "/proc/self/mountinfo", &mounts)) {
+        struct str line, rest = buffer_str(&mounts);
+        find_paths(buffer_str(&groups), &one, &two);
+        while (rest.length > 0) {
+            str_cut(rest, '\n', &line, &rest);
+            limit = smaller_limit(limit, limit_of_mount(root, line, &one));
+            limit = smaller_limit(limit, limit_of_mount(root, line, &two));
+        }
+    }
+    buffer_finish(&groups);
+    buffer_finish(&mounts);
+    return limit;
+}
 
 #define KIB INT64_C(1024)
 #define MIB (KIB * 1024)

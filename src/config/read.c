@@ -1,14 +1,110 @@
 /* The reader: one walk over tree and table together. */
-#include "read.h"
-
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "checks.h"
 #include "distance.h"
 #include "keys.h"
-#include "scalar.h"
+#include "taskgate/config/duration.h"
+#include "taskgate/core/error.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/str.h"
+#include "validate.h"
+
+/* Single values: from their text, checked as the key's row says, to where they are kept. */
+
+static void *scalar_at(void *target, size_t offset)
+{
+    return (char *)target + offset;
+}
+
+/* A number or a choice, in the width of its field; not at all where the key has none. */
+static void scalar_store_number(const struct key *key, void *target, int64_t value)
+{
+    int small = (int)value;
+    bool truth = value != 0;
+    if (key->size == sizeof value)
+        memcpy(scalar_at(target, key->offset), &value, sizeof value);
+    else if (key->size == sizeof small)
+        memcpy(scalar_at(target, key->offset), &small, sizeof small);
+    else if (key->size == sizeof truth)
+        memcpy(scalar_at(target, key->offset), &truth, sizeof truth);
+}
+
+static bool check_range(const struct key *key, int64_t value, struct error *error)
+{
+    char low[64], high[64];
+    if (value >= key->minimum && value <= key->maximum)
+        return true;
+    if (key->type == KEY_DURATION) {
+        duration_format(key->minimum, low);
+        duration_format(key->maximum, high);
+    } else {
+        snprintf(low, sizeof low, "%" PRId64, key->minimum);
+        snprintf(high, sizeof high, "%" PRId64, key->maximum);
+    }
+    return value < key->minimum ? error_set(error, "the minimum is %s", low)
+                                : error_set(error, "the maximum is %s", high);
+}
+
+static bool parse_real(const struct key *key, struct str text, struct error *error)
+{
+    char *copy = memory_copy_str(text), *end;
+    double value = strtod(copy, &end);
+    bool is_number = end != copy && *end == '\0' && isfinite(value);
+    free(copy);
+    if (!is_number)
+        return error_set(error, "this is no number");
+    if (value < (double)key->minimum || value > (double)key->maximum)
+        return error_set(error, "must be from %" PRId64 " to %" PRId64, key->minimum, key->maximum);
+    return true;
+}
+
+static bool parse_number(const struct key *key, struct str text, int64_t *value,
+                         struct error *error)
+{
+    bool truth;
+    switch (key->type) {
+    case KEY_BOOL:
+        if (!parse_bool(text, &truth))
+            return error_set(error, "must be true or false");
+        *value = truth;
+        return true;
+    case KEY_BYTES:
+        return parse_bytes(text, value, error) && check_range(key, *value, error);
+    case KEY_DURATION:
+        return duration_parse(text, value, error) && check_range(key, *value, error);
+    default:
+        if (!parse_integer(text, value))
+            return error_set(error, "must be a whole number");
+        return check_range(key, *value, error);
+    }
+}
+
+/* Any single value but a choice, from the file or from the table's default. `target` is the
+ * struct of the mapping. false with `error` when the row does not allow it. */
+static bool scalar_store(const struct key *key, struct str text, void *target, struct error *error)
+{
+    int64_t number = 0;
+    if (key->type == KEY_REAL)
+        return parse_real(key, text, error);
+    if (key->type != KEY_TEXT) {
+        if (!parse_number(key, text, &number, error))
+            return false;
+        scalar_store_number(key, target, number);
+        return true;
+    }
+    if (key->check && !key->check(text, error))
+        return false;
+    if (key->size) {
+        char *copy = memory_copy_str(text);
+        memcpy(scalar_at(target, key->offset), &copy, sizeof copy);
+    }
+    return true;
+}
 
 /* A key where it was found: its row, its full name and its value. */
 struct entry {

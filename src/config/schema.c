@@ -182,7 +182,7 @@ static void write_texts(struct buffer *out, const struct key *key)
     buffer_append_char(out, '}');
 }
 
-/* validate_ballots.c reads it. */
+/* validate_rules.c reads it. */
 static void write_quorum(struct buffer *out)
 {
     buffer_append_text(out, "\"type\":[\"integer\",\"object\",\"string\",\"null\"],");
@@ -240,7 +240,7 @@ static void write_many(struct buffer *out, const struct key *key)
     free(pattern);
 }
 
-/* spelling.c: `upstream: {exchange: {…}}`. */
+/* distance.c: `upstream: {exchange: {…}}`. */
 static void write_choice(struct buffer *out, const struct key *key)
 {
     const struct key *exchange = key_find("sources[].auth", "exchange");

@@ -63,3 +63,11 @@ void validate_telemetry(const struct draft *draft);
 /* Warns of what is allowed, and hardly meant; after all else. */
 void validate_advice(const struct draft *draft);
 void validate_pseudo(const struct draft *draft);
+
+/*
+ * From a YAML tree to the structs of a configuration, as the table of keys says.
+ */
+
+/* Fills `config`, which is zeroed, with the values of the file and the defaults of missing keys.
+ * Reports unknown and missing keys and bad values; their members stay zero. */
+void read_document(const struct report *report, const struct node *root, struct config *config);

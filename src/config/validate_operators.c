@@ -3,10 +3,81 @@
 #include <string.h>
 
 #include "checks.h"
+#include "distance.h"
 #include "taskgate/config/people.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
 #include "validate.h"
+
+/* Rules about the operators' sign-in: what it needs, and what would keep everybody out. */
+
+#define KEY "admin.oidc"
+
+static void add(struct config_strings *strings, const char *text)
+{
+    strings->items = memory_grow_array(strings->items, strings->count + 1, sizeof *strings->items);
+    strings->items[strings->count++] = memory_copy_text(text);
+}
+
+static bool has(const struct config_strings *strings, const char *text)
+{
+    for (size_t i = 0; i < strings->count; i++) {
+        if (strcmp(strings->items[i], text) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void check_scopes(const struct draft *draft, const struct node *oidc)
+{
+    struct config_strings *scopes = &draft->config->oidc.scopes;
+    const struct node *node = node_get(oidc, "scopes");
+    if (node_is_null(node)) {
+        add(scopes, "openid");
+        add(scopes, "profile");
+        add(scopes, "email");
+    } else if (!has(scopes, "openid")) {
+        report_error(&draft->report, node, KEY ".scopes", NULL, "openid is missing");
+    }
+}
+
+static void trim_slashes(char *url)
+{
+    for (size_t length = url ? strlen(url) : 0; length > 0 && url[length - 1] == '/'; length--)
+        url[length - 1] = '\0';
+}
+
+/* The subjects of people are their issuer's; without another it is the one of the sign-in. */
+static void complete_people(struct config *config)
+{
+    for (size_t i = 0; i < config->person_count; i++) {
+        struct config_person *person = &config->people[i];
+        if (person->subject && !person->issuer)
+            person->issuer = memory_copy_text(config->oidc.issuer);
+    }
+}
+
+void validate_oidc(const struct draft *draft)
+{
+    struct config *config = draft->config;
+    const struct config_oidc *roles = &config->oidc;
+    const struct node *oidc = node_get(node_get(draft->root, "admin"), "oidc");
+    trim_slashes(config->public_url);
+    complete_people(config);
+    if (!config->oidc.is_on)
+        return;
+    config->oidc.client_secret =
+        validate_secret(draft, node_get(oidc, "client_secret_env"), KEY ".client_secret_env");
+    check_scopes(draft, oidc);
+    if (!config->public_url)
+        report_error(&draft->report, oidc, KEY, "add it, such as public_url: https://gate.example",
+                     "the sign-in returns to admin.public_url, which is missing");
+    if (roles->viewers.count + roles->approvers.count + roles->callers.count +
+            roles->auditors.count ==
+        0)
+        report_warning(&draft->report, oidc, KEY, "add roles: {approver: [GROUP]}",
+                       "no group has a role, so nobody can sign in");
+}
 
 #define OWN_TOKEN_VARIABLE "THOUGHTGATE_ADMIN_TOKEN"
 
@@ -207,4 +278,545 @@ void validate_operators(const struct draft *draft)
     const struct node *tokens = list_of(draft, "tokens");
     for (size_t i = 0; i < draft->config->token_count; i++)
         validate_token(draft, tokens->values[i], i);
+}
+
+/* Rules about endpoints: each occurs once, and each has what its type needs and nothing else
+ * (V-014). */
+
+static const struct {
+    const char *name, *secret, *url;
+} types[] = {
+    [NOTIFY_WEBHOOK] = {"webhook", "secret_env", NULL},
+    [NOTIFY_SLACK] = {"slack", "token_env", "https://slack.com/api"},
+    [NOTIFY_TEAMS] = {"teams", NULL, NULL},
+    [NOTIFY_PAGERDUTY] = {"pagerduty", "routing_key_env",
+                          "https://events.pagerduty.com/v2/enqueue"},
+    [NOTIFY_SMTP] = {"smtp", "password_env", NULL},
+};
+
+/* Keys that belong to some types alone; that of the secret is in the other table. */
+static const struct {
+    const char *key;
+    enum config_notify_type type;
+} own_keys[] = {
+    {"secret_env", NOTIFY_WEBHOOK},
+    {"token_env", NOTIFY_SLACK},
+    {"channel", NOTIFY_SLACK},
+    {"mention", NOTIFY_SLACK},
+    {"signing_secret_env", NOTIFY_SLACK},
+    {"blind_votes", NOTIFY_SLACK},
+    {"routing_key_env", NOTIFY_PAGERDUTY},
+    {"from", NOTIFY_SMTP},
+    {"to", NOTIFY_SMTP},
+    {"user", NOTIFY_SMTP},
+    {"password_env", NOTIFY_SMTP},
+};
+
+static void complain(const struct draft *draft, const struct node *item, size_t index,
+                     const char *key, const char *hint, const char *what)
+{
+    const struct node *value = node_get(item, key);
+    char *path = memory_format("notify[%zu].%s", index, key);
+    report_error(&draft->report, value ? value : item, path, hint, "%s", what);
+    free(path);
+}
+
+static void need(const struct draft *draft, const struct node *item, size_t index, const char *key)
+{
+    if (node_is_null(node_get(item, key)))
+        complain(draft, item, index, key, NULL, "the key is missing");
+}
+
+static void resolve_secret(const struct draft *draft, const struct node *item, size_t index,
+                           struct config_notify *notify)
+{
+    const char *key = types[notify->type].secret;
+    bool is_optional = notify->type == NOTIFY_SMTP && !notify->user;
+    if (!key || (is_optional && node_is_null(node_get(item, key))))
+        return;
+    char *path = memory_format("notify[%zu].%s", index, key);
+    need(draft, item, index, key);
+    notify->secret = validate_secret(draft, node_get(item, key), path);
+    free(path);
+    if (notify->type != NOTIFY_SLACK)
+        return;
+    path = memory_format("notify[%zu].signing_secret_env", index);
+    notify->signing_secret = validate_secret(draft, node_get(item, "signing_secret_env"), path);
+    free(path);
+}
+
+static void check_mail(const struct draft *draft, const struct node *item, size_t index,
+                       const struct config_notify *notify)
+{
+    const struct node *to = node_get(item, "to");
+    need(draft, item, index, "from");
+    need(draft, item, index, "to");
+    if (!node_is_null(to) && to->kind == NODE_LIST && to->count == 0)
+        complain(draft, item, index, "to", NULL, "the list names nobody");
+    if (!notify->user && !node_is_null(node_get(item, "password_env")))
+        need(draft, item, index, "user");
+}
+
+static void check_keys(const struct draft *draft, const struct node *item, size_t index,
+                       struct config_notify *notify)
+{
+    for (size_t i = 0; i < sizeof own_keys / sizeof *own_keys; i++) {
+        if (own_keys[i].type == notify->type || node_is_null(node_get(item, own_keys[i].key)))
+            continue;
+        char *what =
+            memory_format("this key is for the type %s alone", types[own_keys[i].type].name);
+        complain(draft, item, index, own_keys[i].key, NULL, what);
+        free(what);
+    }
+    if (notify->type == NOTIFY_SLACK)
+        need(draft, item, index, "channel");
+    if (notify->type == NOTIFY_SMTP)
+        check_mail(draft, item, index, notify);
+    if (notify->type != NOTIFY_WEBHOOK && !draft->config->public_url)
+        complain(draft, item, index, "type", "set admin.public_url",
+                 "the messages link to the page, whose address is not known");
+}
+
+static void complete_url(const struct draft *draft, const struct node *item, size_t index,
+                         struct config_notify *notify)
+{
+    const char *url = types[notify->type].url;
+    bool is_given = !node_is_null(node_get(item, "url"));
+    if (!is_given && url)
+        notify->url = memory_copy_text(url);
+    else if (!is_given)
+        complain(draft, item, index, "url", NULL, "V-008 the key is missing");
+    if (notify->url && (strncmp(notify->url, "smtp", 4) == 0) != (notify->type == NOTIFY_SMTP))
+        complain(draft, item, index, "url", NULL,
+                 notify->type == NOTIFY_SMTP
+                     ? "V-008 mails are sent to smtp://HOST:PORT or smtps://HOST:PORT"
+                     : "V-008 the URL must begin with http:// or https://");
+}
+
+static bool is_same_text(const char *one, const char *other)
+{
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+static bool are_same_texts(const struct config_strings *one, const struct config_strings *other)
+{
+    bool are_same = one->count == other->count;
+    for (size_t i = 0; are_same && i < one->count; i++)
+        are_same = is_same_text(one->items[i], other->items[i]);
+    return are_same;
+}
+
+/* Only this identifies an endpoint over restarts and reloads. */
+static bool is_same_endpoint(const struct config_notify *one, const struct config_notify *other)
+{
+    bool by_key = one->type == NOTIFY_PAGERDUTY;
+    return one->type == other->type && one->url && is_same_text(one->url, other->url) &&
+           is_same_text(one->channel, other->channel) && is_same_text(one->from, other->from) &&
+           are_same_texts(&one->to, &other->to) &&
+           (!by_key || is_same_text(one->secret, other->secret));
+}
+
+static void check_once(const struct draft *draft, const struct node *item, size_t index)
+{
+    const struct config_notify *notify = draft->config->notify;
+    for (size_t i = 0; i < index; i++) {
+        bool is_webhook = notify[index].type == NOTIFY_WEBHOOK;
+        char *what = memory_format(is_webhook ? "this is the URL of notify[%zu] as well"
+                                              : "this is notify[%zu] as well",
+                                   i);
+        if (is_same_endpoint(&notify[i], &notify[index]))
+            complain(draft, item, index, is_webhook ? "url" : "type", "join their events in one",
+                     what);
+        free(what);
+        if (notify[i].id && is_same_text(notify[i].id, notify[index].id))
+            complain(draft, item, index, "id", NULL, "another endpoint has this id as well");
+    }
+}
+
+void validate_notify(const struct draft *draft)
+{
+    const struct node *list = node_get(draft->root, "notify");
+    for (size_t i = 0; i < draft->config->notify_count; i++) {
+        struct config_notify *notify = &draft->config->notify[i];
+        const struct node *item = list->values[i];
+        complete_url(draft, item, i, notify);
+        resolve_secret(draft, item, i, notify);
+        check_keys(draft, item, i, notify);
+        check_once(draft, item, i);
+        if (node_is_null(node_get(item, "events")))
+            notify->events = NOTIFY_ALL;
+    }
+}
+
+/* The endpoints that workflows and anchors name. */
+
+static const struct config_notify *find(const struct config *config, const char *id)
+{
+    for (size_t i = 0; i < config->notify_count; i++) {
+        if (config->notify[i].id && strcmp(config->notify[i].id, id) == 0)
+            return &config->notify[i];
+    }
+    return NULL;
+}
+
+static void complain_of_id(const struct draft *draft, const struct node *node, const char *path)
+{
+    const struct config *config = draft->config;
+    const char **ids = memory_alloc_array(config->notify_count, sizeof *ids);
+    size_t count = 0;
+    for (size_t i = 0; i < config->notify_count; i++) {
+        if (config->notify[i].id)
+            ids[count++] = config->notify[i].id;
+    }
+    char *hint = count > 0 ? distance_suggest(node->text, ids, count, "these are there: ")
+                           : memory_copy_text("give an endpoint of notify this id");
+    char *quoted = report_quote(&draft->report, node);
+    report_error(&draft->report, node, path, hint, "no endpoint of notify has the id %s", quoted);
+    free(quoted);
+    free(hint);
+    free((void *)ids);
+}
+
+/* `list` is the value of the key `path`. */
+static void check_ids(const struct draft *draft, const struct node *list, const char *path)
+{
+    for (size_t i = 0; list && list->kind == NODE_LIST && i < list->count; i++) {
+        const struct node *node = list->values[i];
+        char *item = memory_format("%s[%zu]", path, i);
+        if (node->kind == NODE_TEXT && !find(draft->config, node->text))
+            complain_of_id(draft, node, item);
+        free(item);
+    }
+}
+
+/* A time that never comes while the call waits. */
+static void check_time(const struct draft *draft, const struct node *node, const char *path,
+                       int64_t after_ms, const struct config_workflow *workflow)
+{
+    if (after_ms > 0 && after_ms >= config_decide_within_ms(draft->config, workflow))
+        report_warning(&draft->report, node, path, "shorten it, or lengthen timeout",
+                       "nobody is told: the time to decide is over by then");
+}
+
+static void check_workflow(const struct draft *draft, const struct node *node,
+                           const struct config_workflow *workflow)
+{
+    const struct node *escalate = node_get(node, "escalate");
+    char *base = document_join("approval", workflow->name);
+    const struct {
+        const char *key;
+        const struct node *list;
+    } lists[] = {{"notify", node_get(node, "notify")},
+                 {"escalate.notify", node_get(escalate, "notify")}};
+    const struct {
+        const char *key;
+        const struct node *time;
+        int64_t after_ms;
+    } times[] = {{"remind_after", node_get(node, "remind_after"), workflow->remind_after_ms},
+                 {"escalate.after", node_get(escalate, "after"), workflow->escalate_after_ms}};
+    for (size_t i = 0; i < 2; i++) {
+        char *path = memory_format("%s.%s", base, lists[i].key);
+        check_ids(draft, lists[i].list, path);
+        free(path);
+        path = memory_format("%s.%s", base, times[i].key);
+        check_time(draft, times[i].time, path, times[i].after_ms, workflow);
+        free(path);
+    }
+    free(base);
+}
+
+/* A pager calls people, and an anchor is nobody's call. */
+static void check_anchor(const struct draft *draft)
+{
+    const struct node *anchor = node_get(node_get(draft->root, "audit"), "anchor");
+    const struct node *list = node_get(anchor, "notify");
+    check_ids(draft, list, "audit.anchor.notify");
+    for (size_t i = 0; list && list->kind == NODE_LIST && i < list->count; i++) {
+        const struct node *node = list->values[i];
+        const struct config_notify *notify =
+            node->kind == NODE_TEXT ? find(draft->config, node->text) : NULL;
+        char *path = memory_format("audit.anchor.notify[%zu]", i);
+        if (notify && notify->type == NOTIFY_PAGERDUTY)
+            report_error(&draft->report, node, path, "name an endpoint of another type",
+                         "an anchor needs no person, and a pager would call one");
+        free(path);
+    }
+}
+
+void validate_recipients(const struct draft *draft)
+{
+    const struct node *approval = node_get(draft->root, "approval");
+    for (size_t i = 0; approval && approval->kind == NODE_MAPPING && i < approval->count; i++) {
+        if (i < draft->config->workflow_count)
+            check_workflow(draft, approval->values[i], &draft->config->workflows[i]);
+    }
+    check_anchor(draft);
+}
+
+/* Slack: the emoji that vote, and workflows that name it as their destination (V-008, V-014). */
+
+#define SLACK_URL "https://slack.com/api"
+#define APPROVE_VARIABLE "THOUGHTGATE_SLACK_APPROVE_REACTION"
+#define REJECT_VARIABLE "THOUGHTGATE_SLACK_REJECT_REACTION"
+
+/* The variables of a token whose destination names none, in the order of ThoughtGate. */
+static const char *const token_variables[] = {"THOUGHTGATE_SLACK_BOT_TOKEN", "SLACK_BOT_TOKEN"};
+
+/* ---- emoji ---- */
+
+/* Slack tells these by one of their two names. */
+static const char *const aliases[][2] = {{"thumbsup", "+1"}, {"thumbsdown", "-1"}};
+
+/* ":thumbsup:" to "+1". */
+static void normalize(const struct draft *draft, const char *variable, char **name)
+{
+    struct str text = str_from(*name);
+    if (text.length > 2 && text.bytes[0] == ':' && text.bytes[text.length - 1] == ':')
+        text = str_slice(text.bytes + 1, text.length - 2);
+    char *bare = memory_copy_str(text);
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++) {
+        if (strcmp(bare, aliases[i][0]) == 0) {
+            free(bare);
+            bare = memory_copy_text(aliases[i][1]);
+        }
+    }
+    if (!*bare || strspn(bare, "abcdefghijklmnopqrstuvwxyz0123456789_+'-") != strlen(bare))
+        problems_error(draft->report.problems, (struct place){.file = variable}, NULL,
+                       "write it as Slack does, such as white_check_mark",
+                       "this is not the name of an emoji");
+    free(*name);
+    *name = bare;
+}
+
+static void check_reactions(const struct draft *draft)
+{
+    struct config_slack *slack = &draft->config->slack;
+    normalize(draft, APPROVE_VARIABLE, &slack->approve_reaction);
+    normalize(draft, REJECT_VARIABLE, &slack->reject_reaction);
+    if (strcmp(slack->approve_reaction, slack->reject_reaction) == 0)
+        problems_error(draft->report.problems, (struct place){.file = REJECT_VARIABLE}, NULL, NULL,
+                       "the emoji that rejects must not be the one that approves");
+}
+
+/* ---- destinations ---- */
+
+/* A destination while it is looked at. */
+struct view {
+    const struct draft *draft;
+    const struct node *node;
+    const struct config_workflow *workflow;
+    char *path; /* "approval.NAME.destination" */
+};
+
+static void slack_complain(const struct view *view, bool is_warning, const char *key,
+                           const char *hint, const char *message)
+{
+    const struct node *value = node_get(view->node, key);
+    const struct node *at = node_is_null(value) ? view->node : value;
+    char *path = memory_format("%s.%s", view->path, key);
+    if (is_warning)
+        report_warning(&view->draft->report, at, path, hint, "%s", message);
+    else
+        report_error(&view->draft->report, at, path, hint, "%s", message);
+    free(path);
+}
+
+static const char *text_of(const struct view *view, const char *key)
+{
+    const struct node *value = node_get(view->node, key);
+    return value && value->kind == NODE_TEXT && !node_is_null(value) ? value->text : NULL;
+}
+
+static const char *default_token_variable(const struct draft *draft)
+{
+    for (size_t i = 0; i < sizeof token_variables / sizeof *token_variables; i++) {
+        const char *value = draft->environment(token_variables[i]);
+        if (value && *value)
+            return token_variables[i];
+    }
+    return token_variables[0];
+}
+
+/* A file of ThoughtGate's loads without Slack's token as well: then the admin endpoint decides. */
+static char *find_token(const struct view *view)
+{
+    const char *named = text_of(view, "token_env");
+    const char *variable = named ? named : default_token_variable(view->draft);
+    const char *token = view->draft->environment(variable);
+    struct error error;
+    if (token && *token && check_header_value(str_from(token), &error))
+        return memory_copy_text(token);
+    if (view->draft->needs_no_secrets)
+        return NULL;
+    char *message =
+        token && *token
+            ? memory_format("in the environment variable %s: %s", variable, error.message)
+            : memory_format("V-014 the environment variable %s is not set, so nothing is sent to "
+                            "Slack; the admin endpoint decides",
+                            check_shown_variable(variable));
+    slack_complain(view, true, "token_env", "set it to the token of the bot", message);
+    free(message);
+    return NULL;
+}
+
+static void add_name(struct config_strings *names, const char *name)
+{
+    names->items = memory_grow_array(names->items, names->count + 1, sizeof *names->items);
+    names->items[names->count++] = memory_copy_text(name);
+}
+
+static void add_mentions(const struct view *view, struct config_notify *notify)
+{
+    const struct node *list = node_get(view->node, "mention");
+    for (size_t i = 0; list && list->kind == NODE_LIST && i < list->count; i++) {
+        struct error error;
+        const char *id = list->values[i]->kind == NODE_TEXT ? list->values[i]->text : "";
+        if (check_slack_id(str_from(id), &error))
+            add_name(&notify->mention, id);
+        else
+            slack_complain(view, true, "mention", "write ids, such as U012ABCDEF",
+                           "only ids of Slack's are mentioned, the others are left out");
+    }
+}
+
+/* The endpoint that tells this channel already. */
+static struct config_notify *find_endpoint(struct config *config, const char *url,
+                                           const char *channel)
+{
+    for (size_t i = 0; i < config->notify_count; i++) {
+        struct config_notify *notify = &config->notify[i];
+        if (notify->type == NOTIFY_SLACK && notify->url && strcmp(notify->url, url) == 0 &&
+            notify->channel && strcmp(notify->channel, channel) == 0)
+            return notify;
+    }
+    return NULL;
+}
+
+static struct config_notify *add_endpoint(const struct view *view, const char *url,
+                                          const char *channel)
+{
+    struct config *config = view->draft->config;
+    config->notify =
+        memory_grow_array(config->notify, config->notify_count + 1, sizeof *config->notify);
+    struct config_notify *notify = &config->notify[config->notify_count++];
+    *notify = (struct config_notify){
+        .type = NOTIFY_SLACK,
+        .url = memory_copy_text(url),
+        .channel = memory_copy_text(channel),
+        .events = NOTIFY_ALL,
+        .include_arguments = true,
+        .is_destination = true,
+    };
+    add_mentions(view, notify);
+    return notify;
+}
+
+/* `token` is taken over. */
+static void set_secrets(const struct view *view, struct config_notify *notify, char *token)
+{
+    bool is_other = notify->secret && token && strcmp(notify->secret, token) != 0;
+    char *path = memory_format("%s.signing_secret_env", view->path);
+    char *signing = validate_secret(view->draft, node_get(view->node, "signing_secret_env"), path);
+    is_other = is_other ||
+               (notify->signing_secret && signing && strcmp(notify->signing_secret, signing) != 0);
+    if (is_other)
+        slack_complain(view, false, "channel", "use one app for a channel",
+                       "the channel is told with other secrets as well");
+    if (!notify->secret) {
+        notify->secret = token;
+        token = NULL;
+    }
+    if (!notify->signing_secret) {
+        notify->signing_secret = signing;
+        signing = NULL;
+    }
+    free(token);
+    free(signing);
+    free(path);
+}
+
+/* A reason, and other arguments, are given on the page alone. */
+static bool needs_page(const struct config_workflow *workflow)
+{
+    return workflow->approve_needs_reason || workflow->reject_needs_reason ||
+           workflow->allow_edit.count > 0;
+}
+
+static void add_destination(const struct view *view)
+{
+    struct config *config = view->draft->config;
+    const char *channel = text_of(view, "channel"), *url = text_of(view, "url");
+    if (!channel)
+        channel = config->slack.channel;
+    if (!channel) {
+        slack_complain(view, false, "channel", "add it, such as channel: \"#approvals\"",
+                       "the key is missing");
+        return;
+    }
+    char *token = find_token(view);
+    if (!token && !view->draft->needs_no_secrets)
+        return;
+    if (!url)
+        url = SLACK_URL;
+    struct config_notify *notify = find_endpoint(config, url, channel);
+    if (!notify)
+        notify = add_endpoint(view, url, channel);
+    add_name(&notify->destination_of, view->workflow->name);
+    set_secrets(view, notify, token);
+    if (!config->public_url && needs_page(view->workflow))
+        slack_complain(view, true, "type", "set admin.public_url",
+                       "the messages have no link to the page, whose address is not known");
+}
+
+static bool names_slack(const struct node *destination)
+{
+    const struct node *type = node_get(destination, "type");
+    return type && type->kind == NODE_TEXT && strcmp(type->text, "slack") == 0;
+}
+
+/* ---- people ---- */
+
+static bool has_slack(const struct config *config)
+{
+    for (size_t i = 0; i < config->notify_count; i++) {
+        if (config->notify[i].type == NOTIFY_SLACK)
+            return true;
+    }
+    return false;
+}
+
+static void check_people(const struct draft *draft)
+{
+    const struct node *people = node_get(node_get(draft->root, "admin"), "people");
+    for (size_t i = 0; i < draft->config->person_count && !has_slack(draft->config); i++) {
+        if (!draft->config->people[i].slack)
+            continue;
+        char *path = memory_format("admin.people[%zu].slack", i);
+        report_warning(&draft->report, node_get(people->values[i], "slack"), path,
+                       "add an endpoint of the type slack to notify",
+                       "no channel in Slack is told of calls, the key has no effect");
+        free(path);
+    }
+}
+
+void validate_slack(const struct draft *draft)
+{
+    struct config *config = draft->config;
+    const struct node *approval = node_get(draft->root, "approval");
+    check_reactions(draft);
+    /* The workflow `default` is made where the file has none. */
+    for (size_t i = 0; approval && i < config->workflow_count && i < approval->count; i++) {
+        char *path = document_join("approval", config->workflows[i].name);
+        const struct view view = {
+            .draft = draft,
+            .node = node_get(approval->values[i], "destination"),
+            .workflow = &config->workflows[i],
+            .path = memory_format("%s.destination", path),
+        };
+        if (names_slack(view.node))
+            add_destination(&view);
+        free(view.path);
+        free(path);
+    }
+    check_people(draft);
 }

@@ -1,11 +1,425 @@
 /* Rules about rules and workflows: V-004 … V-007, and refusals of the contract. */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "checks.h"
+#include "config_private.h"
 #include "distance.h"
 #include "taskgate/config/duration.h"
+#include "taskgate/config/electorate.h"
 #include "taskgate/core/memory.h"
 #include "validate.h"
+
+/* The source of Cedar policies: a variable, or the files of the configuration (reference §6.2). An
+ * unreadable file is an error, because it may have held a forbid. */
+
+#define FILE_VARIABLE "THOUGHTGATE_POLICY_FILE"
+#define TEXT_VARIABLE "THOUGHTGATE_POLICIES"
+/* The default file of ThoughtGate. */
+#define USUAL_FILE "/etc/thoughtgate/policies.cedar"
+
+static void add(const struct draft *draft, const char *name, struct str text)
+{
+    struct config *config = draft->config;
+    config->policies =
+        memory_grow_array(config->policies, config->policy_count + 1, sizeof *config->policies);
+    config->policies[config->policy_count++] = (struct config_policy_text){
+        .name = memory_copy_text(name), .text = memory_copy_str(text), .length = text.length};
+}
+
+/* NULL, or why the file cannot be read. */
+static const char *add_file(const struct draft *draft, const char *path)
+{
+    struct buffer text;
+    struct config_file file;
+    buffer_init(&text);
+    const char *failure = file_read(path, &text, &file) ? NULL : strerror(errno);
+    add(draft, path, buffer_str(&text));
+    config_add_file(draft->config, path, &file);
+    buffer_finish(&text);
+    return failure;
+}
+
+static void add_file_of_variable(const struct draft *draft, const char *variable, const char *path)
+{
+    const char *failure = add_file(draft, path);
+    if (failure)
+        problems_error(draft->report.problems, (struct place){.file = variable}, NULL, NULL,
+                       "V-013 the policy file %s cannot be read: %s", path, failure);
+}
+
+static const char *look(const char *path)
+{
+    return access(path, R_OK) == 0 ? NULL : strerror(errno);
+}
+
+/* The files of the list must be there even where others win over them, and are not read then. */
+static void name_files(const struct draft *draft, const struct node *list, bool others_win)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct node *item = list->values[i];
+        if (item->kind != NODE_TEXT || !*item->text)
+            continue; /* reported where it was read */
+        char *path = config_path_beside(draft->config->path, item->text);
+        const char *failure = others_win ? look(path) : add_file(draft, path);
+        char *key = memory_format("cedar.policies[%zu]", i);
+        if (failure)
+            report_error(&draft->report, item, key, NULL,
+                         "V-013 the policy file %s cannot be read: %s", path, failure);
+        free(key);
+        free(path);
+    }
+}
+
+/* It says nothing to the gateway, but the file that names it shall be whole. */
+static void check_schema(const struct draft *draft, const struct node *node)
+{
+    if (!node || node->kind != NODE_TEXT || !*node->text)
+        return;
+    char *path = config_path_beside(draft->config->path, node->text);
+    const char *failure = look(path);
+    if (failure)
+        report_error(&draft->report, node, "cedar.schema", NULL, "V-013 %s cannot be read: %s",
+                     path, failure);
+    report_warning(&draft->report, node, "cedar.schema", NULL,
+                   "the schema is not read: policies are checked against the entities and "
+                   "attributes that the gateway itself makes");
+    free(path);
+}
+
+static const char *variable(const struct draft *draft, const char *name)
+{
+    const char *value = draft->environment(name);
+    return value && *value ? value : NULL;
+}
+
+/* Only the first existing source counts. A shadow's own files come before the variables, because
+ * the variables hold the policies in force, and a shadow is meant to differ. */
+void validate_cedar(const struct draft *draft)
+{
+    const struct node *cedar = node_get(draft->root, "cedar");
+    const struct node *list = node_get(cedar, "policies");
+    bool has_list = list && list->kind == NODE_LIST && list->count > 0;
+    bool is_own = draft->is_shadow && has_list;
+    const char *file = is_own ? NULL : variable(draft, FILE_VARIABLE);
+    const char *text = is_own ? NULL : variable(draft, TEXT_VARIABLE);
+    if (file)
+        add_file_of_variable(draft, FILE_VARIABLE, file);
+    else if (text)
+        add(draft, TEXT_VARIABLE, str_from(text));
+    else if (!has_list && access(USUAL_FILE, F_OK) == 0)
+        add_file_of_variable(draft, USUAL_FILE, USUAL_FILE);
+    if (has_list)
+        name_files(draft, list, file || text);
+    if (has_list && (file || text))
+        report_warning(&draft->report, list, "cedar.policies", NULL,
+                       "the files are not read: %s is set and wins",
+                       file ? FILE_VARIABLE : TEXT_VARIABLE);
+    if (file && text)
+        problems_warning(draft->report.problems, (struct place){.file = TEXT_VARIABLE}, NULL, NULL,
+                         FILE_VARIABLE " is set as well and wins");
+    check_schema(draft, node_get(cedar, "schema"));
+}
+
+/* Rules about who decides: a quorum that somebody can fill, by people whom the gateway knows. */
+
+/* A workflow while it is looked at. */
+struct view {
+    const struct draft *draft;
+    const struct node *node;
+    struct config_workflow *workflow;
+    char *path; /* "approval.NAME" */
+};
+
+static void ballots_complain(const struct view *view, const struct node *node, bool is_warning,
+                             const char *key, const char *hint, const char *message)
+{
+    char *path = memory_format("%s.%s", view->path, key);
+    const struct node *at = node ? node : view->node;
+    if (is_warning)
+        report_warning(&view->draft->report, at, path, hint, "%s", message);
+    else
+        report_error(&view->draft->report, at, path, hint, "%s", message);
+    free(path);
+}
+
+/* ---- reading ---- */
+
+static bool read_count(const struct view *view, const struct node *node, int64_t *count)
+{
+    bool is_number = node->kind == NODE_TEXT && parse_integer(str_from(node->text), count);
+    if (is_number && *count >= 1 && *count <= BALLOT_MOST_PERSONS)
+        return true;
+    if (is_number && *count == 0)
+        ballots_complain(view, node, false, "quorum", "write 1 or more",
+                         "0: a call that nobody has approved is never executed");
+    else
+        ballots_complain(view, node, false, "quorum", NULL, "must be a whole number from 1 to 100");
+    return false;
+}
+
+static void read_groups(const struct view *view, const struct node *node)
+{
+    struct ballot_terms *terms = &view->workflow->ballot;
+    int64_t count;
+    if (node->count == 0)
+        ballots_complain(view, node, false, "quorum", "name groups, such as {dba: 1}",
+                         "the mapping names no group");
+    for (size_t i = 0; i < node->count; i++) {
+        if (!*node->keys[i]->text)
+            ballots_complain(view, node->keys[i], false, "quorum", NULL,
+                             "a group has an empty name");
+        else if (read_count(view, node->values[i], &count))
+            ballot_terms_add_need(terms, node->keys[i]->text, count);
+    }
+    if (ballot_terms_persons(terms) > BALLOT_MOST_PERSONS)
+        ballots_complain(view, node, false, "quorum", NULL, "asks for more than 100 persons");
+}
+
+static void read_quorum(const struct view *view, const struct node *node)
+{
+    struct ballot_terms *terms = &view->workflow->ballot;
+    if (node_is_null(node))
+        return;
+    if (node->kind == NODE_MAPPING)
+        read_groups(view, node);
+    else if (!read_count(view, node, &terms->quorum))
+        terms->quorum = 1;
+}
+
+static void add_names(struct ballot_names *names, const struct config_strings *strings)
+{
+    for (size_t i = 0; i < strings->count; i++)
+        ballot_names_add(names, strings->items[i]);
+}
+
+static void take_grants(const struct view *view)
+{
+    const struct config_workflow *workflow = view->workflow;
+    struct ballot_grants *grants = &view->workflow->ballot.grants;
+    grants->are_offered = node_get(view->node, "grants") != NULL;
+    grants->max_ms = workflow->grants_max_ms;
+    grants->max_calls = workflow->grants_max_calls;
+    add_names(&grants->vary, &workflow->grants_vary);
+    add_names(&grants->by, &workflow->grants_by);
+}
+
+static void make_terms(const struct view *view)
+{
+    struct config_workflow *workflow = view->workflow;
+    struct ballot_terms *terms = &workflow->ballot;
+    struct buffer text;
+    ballot_terms_init(terms);
+    add_names(&terms->groups, &workflow->approver_groups);
+    add_names(&terms->people, &workflow->approver_people);
+    add_names(&terms->emergency, &workflow->emergency_groups);
+    terms->approve_needs_reason = workflow->approve_needs_reason;
+    terms->reject_needs_reason = workflow->reject_needs_reason;
+    terms->typing = workflow->typed;
+    read_quorum(view, node_get(view->node, "quorum"));
+    add_names(&terms->allow_edit, &workflow->allow_edit);
+    take_grants(view);
+    buffer_init(&text);
+    ballot_terms_write(&text, terms);
+    workflow->terms = memory_copy_str(buffer_str(&text));
+    buffer_finish(&text);
+}
+
+/* ---- rules ---- */
+
+static void ballots_check_list(const struct view *view, const struct node *list, const char *key)
+{
+    if (list && (node_is_null(list) || list->count == 0))
+        ballots_complain(view, list, false, key, "name somebody, or take the key out",
+                         "the list is empty");
+}
+
+static void check_approvers(const struct view *view)
+{
+    const struct config *config = view->draft->config;
+    const struct node *approvers = node_get(view->node, "approvers");
+    const struct node *people = node_get(approvers, "people");
+    const struct config_strings *named = &view->workflow->approver_people;
+    if (approvers && !node_get(approvers, "groups") && !people)
+        ballots_complain(view, approvers, false, "approvers", "name groups or people",
+                         "the mapping names nobody");
+    ballots_check_list(view, node_get(approvers, "groups"), "approvers.groups");
+    ballots_check_list(view, people, "approvers.people");
+    ballots_check_list(view, node_get(node_get(view->node, "emergency"), "groups"),
+                       "emergency.groups");
+    for (size_t i = 0; i < named->count && !electorate_is_open(config); i++) {
+        char *message = memory_format("there is no person %s", named->items[i]);
+        if (!config_person_find(config, named->items[i]))
+            ballots_complain(view, people, false, "approvers.people",
+                             "add the person to admin.people", message);
+        free(message);
+    }
+}
+
+/* "1 of dba and 2 of security", or "2". */
+static void append_missing(struct buffer *text, const struct ballot_need *missing, size_t count)
+{
+    const char *joint = "";
+    for (size_t i = 0; i < count; i++) {
+        if (missing[i].count == 0)
+            continue;
+        buffer_append_format(text, "%s%" PRId64, joint, missing[i].count);
+        if (missing[i].group)
+            buffer_append_format(text, " of %s", missing[i].group);
+        joint = " and ";
+    }
+}
+
+static void check_fillable(const struct view *view)
+{
+    const struct config *config = view->draft->config;
+    const struct ballot_terms *terms = &view->workflow->ballot;
+    bool anybody_will_do =
+        terms->quorum == 1 && terms->groups.count == 0 && terms->people.count == 0;
+    bool is_open = electorate_is_open(config);
+    const char *key = node_get(view->node, "quorum") ? "quorum" : "approvers";
+    struct ballot ballot = {.terms = *terms};
+    size_t count;
+    struct buffer text;
+    if (anybody_will_do) /* the token of the first start, at least */
+        return;
+    electorate_add(config, &ballot.votes);
+    if (!ballot_is_filled(&ballot)) {
+        struct ballot_need *missing = ballot_missing(&ballot, &count);
+        buffer_init(&text);
+        buffer_append_text(&text,
+                           "the people and tokens of this file cannot fill it: there are too "
+                           "few who may vote, by ");
+        append_missing(&text, missing, count);
+        buffer_append_char(&text, '\0');
+        ballots_complain(view, node_get(view->node, key), is_open, key,
+                         is_open ? "people who sign in must fill it"
+                                 : "add people who have tokens with the role approver",
+                         text.bytes);
+        buffer_finish(&text);
+        free(missing);
+    }
+    ballot_votes_finish(&ballot.votes);
+}
+
+static void check_emergency(const struct view *view)
+{
+    const struct config *config = view->draft->config;
+    const struct ballot_terms *terms = &view->workflow->ballot;
+    struct ballot_votes votes = {NULL, 0};
+    bool is_anybody = terms->emergency.count == 0 || electorate_is_open(config);
+    electorate_add(config, &votes);
+    for (size_t i = 0; i < votes.count; i++)
+        is_anybody = is_anybody || ballot_may_in_emergency(terms, &votes.items[i].person);
+    if (!is_anybody)
+        ballots_complain(view, node_get(view->node, "emergency"), true, "emergency",
+                         "put people into these groups", "nobody of this file is in the groups");
+    ballot_votes_finish(&votes);
+}
+
+static void check_grants(const struct view *view)
+{
+    const struct config *config = view->draft->config;
+    const struct ballot_terms *terms = &view->workflow->ballot;
+    const struct node *grants = node_get(view->node, "grants");
+    struct ballot_votes votes = {NULL, 0};
+    bool is_anybody = terms->grants.by.count == 0 || electorate_is_open(config);
+    if (!grants)
+        return;
+    ballots_check_list(view, node_get(grants, "by"), "grants.by");
+    if (view->workflow->confirm != CONFIRM_OFF)
+        ballots_complain(
+            view, grants, false, "grants", "take confirm or grants out",
+            "confirm asks the user about each call, and a grant decides before the answer");
+    electorate_add(config, &votes);
+    for (size_t i = 0; i < votes.count; i++)
+        is_anybody = is_anybody || ballot_may_grant(terms, &votes.items[i].person);
+    if (!is_anybody)
+        ballots_complain(view, node_get(grants, "by"), true, "grants.by",
+                         "put people who may vote into these groups",
+                         "nobody of this file who may vote is in the groups");
+    ballot_votes_finish(&votes);
+}
+
+/* Whether one path leads to the other, or to a part of it. */
+static bool paths_meet(const char *left, const char *right)
+{
+    size_t shorter = strlen(left) < strlen(right) ? strlen(left) : strlen(right);
+    bool left_ends = left[shorter] == '\0' || left[shorter] == '.';
+    bool right_ends = right[shorter] == '\0' || right[shorter] == '.';
+    return strncmp(left, right, shorter) == 0 && left_ends && right_ends;
+}
+
+static void check_hidden_edits(const struct view *view)
+{
+    const struct config_strings *edits = &view->workflow->allow_edit;
+    const struct config_strings *hidden = &view->workflow->redact_fields;
+    for (size_t i = 0; i < edits->count * hidden->count; i++) {
+        const char *edit = edits->items[i / hidden->count];
+        const char *field = hidden->items[i % hidden->count];
+        if (!paths_meet(edit, field))
+            continue;
+        char *message = memory_format("%s is changed by people who do not see it: redact_fields "
+                                      "hides %s",
+                                      edit, field);
+        ballots_complain(view, node_get(view->node, "allow_edit"), true, "allow_edit",
+                         "take the path out of one of the lists", message);
+        free(message);
+    }
+}
+
+static void check_edits(const struct view *view)
+{
+    check_hidden_edits(view);
+    if (view->workflow->allow_edit.count > 0 && ballot_terms_persons(&view->workflow->ballot) > 1)
+        ballots_complain(view, node_get(view->node, "allow_edit"), true, "allow_edit",
+                         "ask for one person, or take the key out",
+                         "a call that several people must approve cannot be changed");
+}
+
+/* Contract "Same person": whose call it is, is known by a verified token alone. */
+static void check_owners(const struct view *view)
+{
+    const struct config *config = view->draft->config;
+    if (ballot_terms_persons(&view->workflow->ballot) < 2)
+        return;
+    for (size_t i = 0; i < config->source_count; i++) {
+        const struct config_source *source = &config->sources[i];
+        if (!source->enabled || source->auth.issuer || !source->id)
+            continue;
+        char *message = memory_format("callers of the source %s are not verified, so it cannot be "
+                                      "seen whether a person votes on a call of their own",
+                                      source->id);
+        ballots_complain(view, node_get(view->node, "quorum"), true, "quorum",
+                         "add auth to the source", message);
+        free(message);
+        return;
+    }
+}
+
+void validate_ballots(const struct draft *draft)
+{
+    struct config *config = draft->config;
+    const struct node *approval = node_get(draft->root, "approval");
+    for (size_t i = 0; i < config->workflow_count; i++) {
+        struct config_workflow *workflow = &config->workflows[i];
+        const struct node *node = node_get(approval, workflow->name);
+        struct view view = {draft, node, workflow, document_join("approval", workflow->name)};
+        make_terms(&view);
+        if (node && !draft->is_shadow) {
+            check_approvers(&view);
+            check_fillable(&view);
+            check_emergency(&view);
+            check_grants(&view);
+            check_edits(&view);
+            check_owners(&view);
+        }
+        free(view.path);
+    }
+}
 
 static const char *text_of(const struct node *node)
 {
@@ -252,5 +666,88 @@ void validate_rules(const struct draft *draft)
         check_principals(&view);
         check_action(&view, rule->action);
         free(path);
+    }
+}
+
+/* Rules about clients that know no tasks: which of their clocks may be longer than which. */
+
+/* A default gives way to a written value. */
+static void order(const struct draft *draft, const char *mapping, const char *low_key,
+                  int64_t *low_ms, const char *high_key, int64_t *high_ms)
+{
+    const struct node *keys = node_get(draft->root, mapping);
+    const struct node *low = node_get(keys, low_key), *high = node_get(keys, high_key);
+    if (*low_ms <= *high_ms)
+        return;
+    if (node_is_null(high)) {
+        *high_ms = *low_ms;
+    } else if (node_is_null(low)) {
+        *low_ms = *high_ms;
+    } else {
+        char *path = document_join(mapping, high_key);
+        report_error(&draft->report, high, path, NULL, "must not be below %s", low_key);
+        free(path);
+    }
+}
+
+void validate_pseudo(const struct draft *draft)
+{
+    struct config_pseudo *pseudo = &draft->config->pseudo;
+    order(draft, "pseudo_tools", "wait", &pseudo->wait_ms, "wait_max", &pseudo->wait_max_ms);
+    order(draft, "pseudo_tasks", "defaultTtlMs", &pseudo->default_ttl_ms, "maxTtlMs",
+          &pseudo->max_ttl_ms);
+}
+
+/* The second configuration, which decides nothing: where it is, and how it fits the first. */
+
+#define KEY "governance.shadow"
+
+static void add_files(struct config *config, const struct config_file *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        config_add_file(config, files[i].path, &files[i]);
+}
+
+/* A source that the shadow does not have permits nothing. */
+static void compare_sources(const struct draft *draft, const struct node *node)
+{
+    const struct config *config = draft->config;
+    for (size_t i = 0; i < config->source_count; i++) {
+        const char *id = config->sources[i].id;
+        if (id && !config_source_find(config->shadow, str_from(id)))
+            report_warning(&draft->report, node, KEY, "add the source to the shadow",
+                           "the shadow has no source %s, so it hides every call of it", id);
+    }
+}
+
+static const struct node *shadow_node(const struct draft *draft)
+{
+    return node_get(node_get(draft->root, "governance"), "shadow");
+}
+
+bool validate_shadow_path(const struct draft *draft)
+{
+    struct config *config = draft->config;
+    if (!config->shadow_path)
+        return false;
+    if (draft->is_shadow) {
+        report_error(&draft->report, shadow_node(draft), KEY, "remove the key from this file",
+                     "this file is itself a shadow, and a shadow has none of its own");
+        return false;
+    }
+    char *path = config_path_beside(config->path, config->shadow_path);
+    free(config->shadow_path);
+    config->shadow_path = path;
+    return true;
+}
+
+void validate_shadow(const struct draft *draft)
+{
+    struct config *config = draft->config;
+    if (config->shadow) {
+        add_files(config, config->shadow->files, config->shadow->file_count);
+        compare_sources(draft, shadow_node(draft));
+    } else {
+        add_files(config, draft->shadow_problems->files, draft->shadow_problems->file_count);
     }
 }

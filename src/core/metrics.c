@@ -4,16 +4,180 @@
  * cells, and a scrape adds them up. A lock is taken when a thread meets a series for the first
  * time.
  */
-#include "taskgate/core/metrics.h"
-
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "metrics_internal.h"
 #include "taskgate/core/map.h"
+#include "taskgate/core/markdown.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/core/visible.h"
+
+enum kind { COUNTER, GAUGE, HISTOGRAM };
+struct family {
+    enum kind kind;
+    const char *name;   /* without the prefix */
+    const char *labels; /* comma-separated */
+    const char *help;
+    const double *buckets; /* upper bounds, rising, without +Inf */
+    size_t bucket_count;
+};
+
+/* Ends each label value in a key; no byte of UTF-8, so no value can hold it. */
+#define KEY_SEPARATOR '\xFF'
+
+#define METRICS_LABEL_BYTES 128
+#define METRICS_KEY_BYTES (2 + METRICS_MAX_LABELS * (METRICS_LABEL_BYTES + 1))
+
+struct series {
+    enum metric metric;
+    char *key; /* metrics_key() */
+    size_t key_length;
+    struct metrics_cell *cells; /* one for each thread that counts in it; not in a copy */
+    double value;               /* the value of metrics_set(); in a copy all of it */
+    /* In a copy only: of a histogram, per bound and above all of them, not cumulative. */
+    uint64_t *bucket;
+    uint64_t count;
+};
+
+/* A copy of every series, taken under the lock and rendered outside it, so that a slow scrape
+ * delays no other thread. */
+struct scrape {
+    struct series *copies; /* sorted: by metric, then labels */
+    size_t count, capacity;
+};
+
+/* The table of metrics as values. */
+
+#define METRIC_ROW(symbol, kind, name, labels, help, ...)                                          \
+    static const double buckets_of_##symbol[] = {0, ##__VA_ARGS__};
+#include "taskgate/core/metrics_table.h"
+#undef METRIC_ROW
+
+static const struct family metrics_families[METRIC_COUNT] = {
+#define METRIC_ROW(symbol, kind, name, labels, help, ...)                                          \
+    [METRIC_##symbol] = {kind,                                                                     \
+                         name,                                                                     \
+                         labels,                                                                   \
+                         help,                                                                     \
+                         buckets_of_##symbol + 1,                                                  \
+                         sizeof buckets_of_##symbol / sizeof(double) - 1},
+#include "taskgate/core/metrics_table.h"
+#undef METRIC_ROW
+};
+
+/* Label values: the permitted characters, and the number of values that clients choose. */
+
+_Static_assert(METRIC_COUNT < 256, "a key has one byte for the metric");
+
+/* Clients choose the values of these labels. Their number is capped, or an agent with invented
+ * names would fill the memory of the gateway and of the monitoring system. Reference §7.2. */
+struct capped_label {
+    const char *name;
+    size_t cap;
+    pthread_mutex_t mutex;
+    struct map *values; /* those admitted */
+};
+static struct capped_label capped_labels[] = {
+    {"tool_name", 200, PTHREAD_MUTEX_INITIALIZER, NULL},
+    {"method", 100, PTHREAD_MUTEX_INITIALIZER, NULL},
+};
+#define CAPPED_LABEL_COUNT (sizeof capped_labels / sizeof *capped_labels)
+#define OVERFLOW_VALUE STR("__other__")
+
+/* Hidden characters but LF, which is escaped: people read metrics on terminals, too. */
+static bool misleads(struct str value)
+{
+    unsigned c;
+    for (size_t i = 0, length; i < value.length; i += length) {
+        length = str_code_point(str_slice(value.bytes + i, value.length - i), &c);
+        if (length == 0 || (c != '\n' && visible_is_hidden(c)))
+            return true;
+    }
+    return false;
+}
+
+/* A value that may stand in the text: UTF-8 of bounded length. */
+static struct str presentable(struct str value)
+{
+    if (misleads(value))
+        return STR("__invalid__");
+    if (value.length <= METRICS_LABEL_BYTES)
+        return value;
+    size_t length = METRICS_LABEL_BYTES;
+    while (((unsigned char)value.bytes[length] & 0xC0) == 0x80)
+        length--;
+    return str_slice(value.bytes, length);
+}
+
+/* The key of a series, in `key`: one byte of metric, then the label values as they may be shown,
+ * each ended by KEY_SEPARATOR. */
+static struct str metrics_key(enum metric metric, const struct str *values,
+                              char key[METRICS_KEY_BYTES])
+{
+    size_t length = 0;
+    key[length++] = (char)metric;
+    struct str name, rest = str_from(metrics_families[metric].labels);
+    for (size_t i = 0; rest.length > 0; i++) {
+        str_cut(rest, ',', &name, &rest);
+        struct str value = values ? presentable(values[i]) : STR_EMPTY;
+        if (value.length)
+            memcpy(key + length, value.bytes, value.length);
+        length += value.length;
+        key[length++] = KEY_SEPARATOR;
+    }
+    return str_slice(key, length);
+}
+
+static bool is_admitted(struct capped_label *label, struct str value)
+{
+    static char present;
+    pthread_mutex_lock(&label->mutex);
+    if (!label->values)
+        label->values = map_create();
+    bool admitted = map_get(label->values, value) != NULL;
+    if (!admitted && map_count(label->values) < label->cap) {
+        map_put(label->values, value, &present);
+        admitted = true;
+    }
+    pthread_mutex_unlock(&label->mutex);
+    return admitted;
+}
+
+/* Puts "__other__" in place of each value of a capped label that is one too many; true when there
+ * was one. */
+static bool metrics_cap_labels(enum metric metric, const struct str *values,
+                               struct str capped[METRICS_MAX_LABELS])
+{
+    bool changed = false;
+    struct str name, rest = str_from(metrics_families[metric].labels);
+    for (size_t i = 0; values && rest.length > 0; i++) {
+        str_cut(rest, ',', &name, &rest);
+        capped[i] = values[i];
+        for (size_t c = 0; c < CAPPED_LABEL_COUNT; c++) {
+            if (str_equal(name, str_from(capped_labels[c].name)) &&
+                !is_admitted(&capped_labels[c], presentable(values[i]))) {
+                capped[i] = OVERFLOW_VALUE;
+                changed = true;
+            }
+        }
+    }
+    return changed;
+}
+
+static void metrics_labels_finish(void)
+{
+    for (size_t i = 0; i < CAPPED_LABEL_COUNT; i++) {
+        pthread_mutex_lock(&capped_labels[i].mutex);
+        map_destroy(capped_labels[i].values, NULL);
+        capped_labels[i].values = NULL;
+        pthread_mutex_unlock(&capped_labels[i].mutex);
+    }
+}
 
 /* ---- cells ---- */
 
@@ -359,7 +523,7 @@ static int compare_series(const void *left, const void *right)
     return str_compare(str_slice(a->key, a->key_length), str_slice(b->key, b->key_length));
 }
 
-void metrics_scrape_take(struct scrape *scrape)
+static void metrics_scrape_take(struct scrape *scrape)
 {
     *scrape = (struct scrape){NULL, 0, 0};
     void *value;
@@ -372,11 +536,160 @@ void metrics_scrape_take(struct scrape *scrape)
         qsort(scrape->copies, scrape->count, sizeof *scrape->copies, compare_series);
 }
 
-void metrics_scrape_finish(struct scrape *scrape)
+static void metrics_scrape_finish(struct scrape *scrape)
 {
     for (size_t i = 0; i < scrape->count; i++) {
         free(scrape->copies[i].key);
         free(scrape->copies[i].bucket);
     }
     free(scrape->copies);
+}
+
+/* The text of metrics for Prometheus, and the table as Markdown. */
+
+#define PREFIX "thoughtgate_"
+
+static const char *const kind_names[] = {"counter", "gauge", "histogram"};
+
+static void append_escaped(struct buffer *out, struct str value, bool in_quotes)
+{
+    for (size_t i = 0; i < value.length; i++) {
+        char c = value.bytes[i];
+        if (c == '\n')
+            buffer_append(out, STR("\\n"));
+        else if (c == '\\' || (c == '"' && in_quotes))
+            buffer_append_format(out, "\\%c", c);
+        else
+            buffer_append_char(out, c);
+    }
+}
+
+static void append_number(struct buffer *out, double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.15g", value);
+    if (isnan(value))
+        buffer_append(out, STR("NaN"));
+    else if (isinf(value))
+        buffer_append_text(out, value > 0 ? "+Inf" : "-Inf");
+    else if (value > -1e15 && value < 1e15 && value == (double)(int64_t)value)
+        buffer_append_format(out, "%.0f", value);
+    else if (strtod(text, NULL) == value)
+        buffer_append_text(out, text); /* 0.1 and not 0.10000000000000001 */
+    else
+        buffer_append_format(out, "%.17g", value);
+}
+
+/* "{a="1",b="2"}", with `le` as one more label when it is not NULL; nothing without labels. */
+static void append_labels(struct buffer *out, const struct series *series, const char *le)
+{
+    struct str name, value;
+    struct str names = str_from(metrics_families[series->metric].labels);
+    struct str values = str_slice(series->key + 1, series->key_length - 1);
+    char before = '{';
+    while (names.length > 0) {
+        str_cut(names, ',', &name, &names);
+        str_cut(values, KEY_SEPARATOR, &value, &values);
+        buffer_append_format(out, "%c%.*s=\"", before, STR_ARGS(name));
+        append_escaped(out, value, true);
+        buffer_append_char(out, '"');
+        before = ',';
+    }
+    if (le) {
+        buffer_append_format(out, "%cle=\"%s\"", before, le);
+        before = ',';
+    }
+    if (before == ',')
+        buffer_append_char(out, '}');
+}
+
+static void append_sample(struct buffer *out, const struct series *series, const char *suffix,
+                          const char *le, double value)
+{
+    buffer_append_format(out, PREFIX "%s%s", metrics_families[series->metric].name, suffix);
+    append_labels(out, series, le);
+    buffer_append_char(out, ' ');
+    append_number(out, value);
+    buffer_append_char(out, '\n');
+}
+
+static void append_histogram(struct buffer *out, const struct series *series, bool open_metrics)
+{
+    const struct family *family = &metrics_families[series->metric];
+    uint64_t below = 0;
+    for (size_t i = 0; i < family->bucket_count; i++) {
+        struct buffer bound;
+        buffer_init(&bound);
+        append_number(&bound, family->buckets[i]);
+        bool is_whole = !memchr(bound.bytes, '.', bound.length);
+        if (open_metrics && is_whole) /* it wants a bound to look like a float */
+            buffer_append(&bound, STR(".0"));
+        char *le = buffer_take(&bound, NULL);
+        below += series->bucket[i];
+        append_sample(out, series, "_bucket", le, (double)below);
+        free(le);
+    }
+    append_sample(out, series, "_bucket", "+Inf", (double)series->count);
+    append_sample(out, series, "_sum", NULL, series->value);
+    append_sample(out, series, "_count", NULL, (double)series->count);
+}
+
+/* In OpenMetrics a counter's family goes without the `_total` that its samples end in. */
+static struct str family_name(const struct family *family, bool open_metrics)
+{
+    struct str name = str_from(family->name);
+    if (open_metrics && family->kind == COUNTER)
+        name.length -= sizeof "_total" - 1;
+    return name;
+}
+
+static void append_heading(struct buffer *out, const struct family *family, bool open_metrics)
+{
+    struct str name = family_name(family, open_metrics);
+    buffer_append_format(out, "# HELP " PREFIX "%.*s ", STR_ARGS(name));
+    append_escaped(out, str_from(family->help), open_metrics);
+    buffer_append_format(out, "\n# TYPE " PREFIX "%.*s %s\n", STR_ARGS(name),
+                         kind_names[family->kind]);
+}
+
+void metrics_write(struct buffer *out, bool open_metrics)
+{
+    struct scrape scrape;
+    metrics_scrape_take(&scrape);
+    size_t next = 0;
+    for (int metric = 0; metric < METRIC_COUNT; metric++) {
+        append_heading(out, &metrics_families[metric], open_metrics);
+        for (; next < scrape.count && (int)scrape.copies[next].metric == metric; next++) {
+            if (metrics_families[metric].kind == HISTOGRAM)
+                append_histogram(out, &scrape.copies[next], open_metrics);
+            else
+                append_sample(out, &scrape.copies[next], "", NULL, scrape.copies[next].value);
+        }
+    }
+    if (open_metrics)
+        buffer_append(out, STR("# EOF\n"));
+    metrics_scrape_finish(&scrape);
+}
+
+void metrics_write_reference(struct buffer *out)
+{
+    struct buffer item;
+    buffer_init(&item);
+    for (int metric = 0; metric < METRIC_COUNT; metric++) {
+        const struct family *family = &metrics_families[metric];
+        buffer_clear(&item);
+        buffer_append_format(&item, "`" PREFIX "%s` (%s", family->name, kind_names[family->kind]);
+        struct str name, rest = str_from(family->labels);
+        for (const char *before = "; "; rest.length > 0; before = ", ") {
+            str_cut(rest, ',', &name, &rest);
+            buffer_append_format(&item, "%s`%.*s`", before, STR_ARGS(name));
+        }
+        buffer_append_format(&item, "): %s", family->help);
+        for (size_t i = 0; i < family->bucket_count; i++) {
+            buffer_append_text(&item, i == 0 ? " Buckets: " : ", ");
+            append_number(&item, family->buckets[i]);
+        }
+        markdown_append_item(out, buffer_str(&item));
+    }
+    buffer_finish(&item);
 }

@@ -1,10 +1,129 @@
 /*
  * A connection while it is open: its client's address, holding back h2o's reads, and the cut.
  */
+#include <arpa/inet.h>
+#include <assert.h>
+#include <netinet/in.h>
 #include <openssl/ssl.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "http_internal.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+
+/*
+ * The addresses at both ends of a socket.
+ */
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_storage space;
+};
+
+static bool read_local(int fd, union address *address)
+{
+    socklen_t length = sizeof(*address);
+    *address = (union address){.space = {0}};
+    return getsockname(fd, &address->any, &length) == 0;
+}
+
+bool address_is_loopback(int fd)
+{
+    union address address;
+    if (!read_local(fd, &address))
+        return false;
+    if (address.any.sa_family == AF_INET)
+        return ntohl(address.v4.sin_addr.s_addr) >> 24 == 127;
+    if (address.any.sa_family != AF_INET6)
+        return false;
+    const struct in6_addr *v6 = &address.v6.sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
+}
+
+uint16_t address_port(int fd)
+{
+    union address address;
+    if (!read_local(fd, &address))
+        return 0;
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+}
+
+/* The other end's address; leaves `text` alone when the socket has none. */
+static void address_write_peer(int fd, char text[INET6_ADDRSTRLEN])
+{
+    union address address = {.space = {0}};
+    socklen_t length = sizeof(address);
+    if (getpeername(fd, &address.any, &length) != 0)
+        return;
+    bool is_v4 = address.any.sa_family == AF_INET;
+    const void *bytes =
+        is_v4 ? (const void *)&address.v4.sin_addr : (const void *)&address.v6.sin6_addr;
+    inet_ntop(address.any.sa_family, bytes, text, INET6_ADDRSTRLEN);
+}
+
+/* The end of a connection whose socket is closed: it lingers, and goes once no call uses it. */
+
+void connection_gauge(const struct http_server *server, double change)
+{
+    if (server->options.transport != NULL)
+        metrics_add(METRIC_CONNECTIONS_ACTIVE, change,
+                    METRIC_LABELS(str_from(server->options.transport)));
+}
+
+/* A connection less: the drain may be complete. */
+static void report_closed(struct http_server *server)
+{
+    if (server->destroying)
+        return;
+    if (server->drained != NULL && server->connection_count == 0)
+        loop_timer_start(&server->report_drained, 0);
+}
+
+void connection_remove(struct connection *connection)
+{
+    struct http_server *server = connection->server;
+    linger_stop(connection);
+    list_remove(&connection->departed);
+    list_remove(&connection->node);
+    tls_server_unref(connection->tls);
+    free(connection->certificate);
+    MAGIC_CLEAR(connection);
+    free(connection);
+    server->connection_count--;
+    connection_gauge(server, -1);
+    port_leave(server);
+    report_closed(server);
+}
+
+static void on_linger_end(void *context)
+{
+    connection_remove(connection_from(context));
+}
+
+void connection_end(struct connection *connection)
+{
+    if (!linger_start(connection, on_linger_end))
+        connection_remove(connection);
+}
+
+void connection_enter(struct connection *connection)
+{
+    connection->users++;
+}
+
+bool connection_leave(struct connection *connection)
+{
+    assert(connection->users > 0);
+    connection->users--;
+    if (connection->socket != NULL)
+        return true;
+    if (connection->users == 0)
+        connection_end(connection);
+    return false;
+}
 
 struct connection *connection_of(h2o_req_t *request)
 {

@@ -17,7 +17,6 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
-#include "taskgate/http/port.h"
 #include "taskgate/http/server.h"
 #include "taskgate/tls/server.h"
 
@@ -75,7 +74,7 @@ struct http_server {
     struct list finished;
     struct loop_round_end send_finished;
 
-    enum { HEAD_FLAG_UNSEEN, HEAD_FLAG_SEEN, HEAD_FLAG_ABSENT } head_flag; /* head.c */
+    enum { HEAD_FLAG_UNSEEN, HEAD_FLAG_SEEN, HEAD_FLAG_ABSENT } head_flag; /* response.c */
 };
 #define HTTP_SERVER_MAGIC 0x48535301
 
@@ -183,25 +182,13 @@ static inline void exchange_note_name(struct http_exchange *exchange, size_t pla
 
 /* The files below call only those above them. */
 
-/* ---- address.c ---- */
+/* ---- connection.c: addresses ---- */
 /* Whether the local end of the socket is a loopback address. */
 bool address_is_loopback(int fd);
 /* The local port, or 0. */
 uint16_t address_port(int fd);
-/* The other end's address; leaves `text` alone when the socket has none. */
-void address_write_peer(int fd, char text[INET6_ADDRSTRLEN]);
 
-/* ---- status.c ---- */
 const char *status_reason(int status);
-bool status_has_body(int status);
-
-/* ---- head.c ---- */
-/* The response's head in the request's pool, to go out before the first bytes of the body; empty
- * when h2o sends it, or has sent it. */
-h2o_iovec_t head_take(const struct http_server *server, h2o_req_t *request);
-/* Whether what is sent next, and does not end the response, is to be followed by head_watched(). */
-bool head_watch(const struct http_server *server, h2o_req_t *request);
-void head_watched(struct http_server *server, h2o_req_t *request);
 
 /* ---- connection.c ---- */
 struct connection *connection_of(h2o_req_t *request);
@@ -261,11 +248,6 @@ void responses_open(struct http_server *server);
 void responses_close(struct http_server *server);
 void response_proceed(h2o_generator_t *generator, h2o_req_t *request);
 
-/* ---- framing.c ---- */
-/* Why two readers could read the head of a request, and where it ends, in two ways; NULL when they
- * cannot. Looks at nothing behind the head. */
-const char *framing_fault(struct str head);
-
 /* ---- refusal.c ---- */
 /* On the path of what never becomes a request. */
 void refusal_register(h2o_pathconf_t *path);
@@ -276,16 +258,9 @@ void refusal_respond(struct http_exchange *exchange, int status);
 /* The h2o handler of every request: makes the exchange and calls the owner's handler. */
 void request_handler_register(struct http_server *server, h2o_pathconf_t *path);
 
-/* ---- departures.c ---- */
+/* ---- connection_life.c: clients that leave ---- */
 bool departures_open(struct http_server *server, struct error *error);
 void departures_close(struct http_server *server);
-/* `fd` is the socket of the connection. */
-bool departures_watch(struct connection *connection, int fd);
-
-/* ---- listener.c ---- */
-bool listener_open(struct http_server *server, accepted_callback accepted, struct error *error);
-void listener_close(struct http_server *server);
-void listener_drain(struct http_server *server);
 
 /* ---- port.c: on the server's loop ---- */
 /* Whether there is room for one more client: then the server has a seat for it, until it fills or
@@ -309,7 +284,7 @@ void connection_add(struct http_server *server, h2o_socket_t *socket);
 /* Ends idle connections, and the others once they have answered. */
 void connection_retire_all(struct http_server *server);
 
-/* ---- connection_end.c ---- */
+/* ---- connection.c: the end ---- */
 /* In the gauge of open connections. */
 void connection_gauge(const struct http_server *server, double change);
 /* The socket is closed: the connection lingers, or is removed. */

@@ -2,7 +2,7 @@
  * The seats of a port. One lock guards them all: it is taken a few times for each connection, which
  * costs nothing beside the accept.
  */
-#include "taskgate/http/port.h"
+#include "taskgate/http/server.h"
 
 #include <pthread.h>
 #include <stdlib.h>

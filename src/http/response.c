@@ -10,6 +10,167 @@
 #include "http_internal.h"
 #include "taskgate/core/log.h"
 
+/*
+ * Reason phrases of HTTP statuses (RFC 9110 §15 and the IANA registry).
+ */
+
+static const struct {
+    int status;
+    const char *reason;
+} reasons[] = {
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {203, "Non-Authoritative Information"},
+    {204, "No Content"},
+    {205, "Reset Content"},
+    {206, "Partial Content"},
+    {300, "Multiple Choices"},
+    {301, "Moved Permanently"},
+    {302, "Found"},
+    {303, "See Other"},
+    {304, "Not Modified"},
+    {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {402, "Payment Required"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {406, "Not Acceptable"},
+    {407, "Proxy Authentication Required"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {410, "Gone"},
+    {411, "Length Required"},
+    {412, "Precondition Failed"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {415, "Unsupported Media Type"},
+    {416, "Range Not Satisfiable"},
+    {417, "Expectation Failed"},
+    {421, "Misdirected Request"},
+    {422, "Unprocessable Content"},
+    {424, "Failed Dependency"},
+    {425, "Too Early"},
+    {426, "Upgrade Required"},
+    {428, "Precondition Required"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {451, "Unavailable For Legal Reasons"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+    {507, "Insufficient Storage"},
+    {511, "Network Authentication Required"},
+};
+
+const char *status_reason(int status)
+{
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "Unknown";
+}
+
+static bool status_has_body(int status)
+{
+    return status != 204 && status != 304;
+}
+
+/*
+ * The head of a response, written without printf.
+ *
+ * h2o 2.2.5 prints it with sprintf(), which is a twelfth of all that a forwarded call costs, and
+ * has no call for it. Its last output stream has a flag, behind the part that h2o's header shows:
+ * whether the head has gone out. The flag is set here when the head goes out as part of the body,
+ * but only once it was seen to be there: the first response in each server is h2o's own, and the
+ * flag must change as it goes out. Should it not, every head is h2o's.
+ */
+
+#define STATUS_DIGITS 3
+
+static int *sent_flag(h2o_req_t *request)
+{
+    return (int *)(void *)(request->_ostr_top + 1);
+}
+
+/* Whether nothing stands between the body and the last stream: no chunks. */
+static bool is_direct(const h2o_req_t *request)
+{
+    return request->_ostr_top->next == NULL && request->res.content_length != SIZE_MAX;
+}
+
+/* Whether what is sent next, and does not end the response, is to be followed by head_watched(). */
+static bool head_watch(const struct http_server *server, h2o_req_t *request)
+{
+    return server->head_flag == HEAD_FLAG_UNSEEN && is_direct(request) && *sent_flag(request) == 0;
+}
+
+static void head_watched(struct http_server *server, h2o_req_t *request)
+{
+    server->head_flag = *sent_flag(request) == 1 ? HEAD_FLAG_SEEN : HEAD_FLAG_ABSENT;
+}
+
+static char *head_put(char *at, const char *bytes, size_t length)
+{
+    memcpy(at, bytes, length);
+    return at + length;
+}
+
+#define PUT(at, literal) head_put(at, literal, sizeof(literal) - 1)
+
+static size_t most_bytes(const h2o_req_t *request, size_t reason_length)
+{
+    size_t sum =
+        sizeof("HTTP/1.1  \r\nDate: \r\nConnection: keep-alive\r\nContent-Length: \r\n\r\n") +
+        STATUS_DIGITS + reason_length + H2O_TIMESTR_RFC1123_LEN + STR_U64_BYTES;
+    for (size_t i = 0; i < request->res.headers.size; i++)
+        sum += request->res.headers.entries[i].name->len +
+               request->res.headers.entries[i].value.len + sizeof(": \r\n");
+    return sum;
+}
+
+/* The response's head in the request's pool, to go out before the first bytes of the body; empty
+ * when h2o sends it, or has sent it. */
+static h2o_iovec_t head_take(const struct http_server *server, h2o_req_t *request)
+{
+    if (server->head_flag != HEAD_FLAG_SEEN || !is_direct(request) || *sent_flag(request) != 0)
+        return h2o_iovec_init(NULL, 0);
+    h2o_timestamp_t now;
+    char digits[STR_U64_BYTES];
+    size_t reason_length = strlen(request->res.reason);
+    h2o_get_timestamp(request->conn->ctx, &request->pool, &now);
+    char *head = h2o_mem_alloc_pool(&request->pool, most_bytes(request, reason_length));
+    struct str number = str_from_u64((uint64_t)request->res.status, digits);
+    char *at = PUT(head, "HTTP/1.1 ");
+    at = head_put(at, number.bytes, number.length);
+    *at++ = ' ';
+    at = head_put(at, request->res.reason, reason_length);
+    at = PUT(at, "\r\nDate: ");
+    at = head_put(at, now.str->rfc1123, H2O_TIMESTR_RFC1123_LEN);
+    at = request->http1_is_persistent ? PUT(at, "\r\nConnection: keep-alive\r\nContent-Length: ")
+                                      : PUT(at, "\r\nConnection: close\r\nContent-Length: ");
+    number = str_from_u64(request->res.content_length, digits);
+    at = head_put(at, number.bytes, number.length);
+    at = PUT(at, "\r\n");
+    for (size_t i = 0; i < request->res.headers.size; i++) {
+        const h2o_header_t *header = &request->res.headers.entries[i];
+        at = head_put(at, header->name->base, header->name->len);
+        at = PUT(at, ": ");
+        if (header->value.len > 0)
+            at = head_put(at, header->value.base, header->value.len);
+        at = PUT(at, "\r\n");
+    }
+    at = PUT(at, "\r\n");
+    *sent_flag(request) = 1;
+    return h2o_iovec_init(head, (size_t)(at - head));
+}
+
 /* A buffer that has been larger is given back when it is empty: streams live for hours. */
 #define KEPT_BUFFER_BYTES ((size_t)64 * 1024)
 

@@ -1,5 +1,5 @@
 /*
- * An issuer as issuer.c, issuer_wait.c and refresh.c see it.
+ * An issuer as issuer.c sees it, and its tests.
  */
 #pragma once
 
@@ -42,19 +42,5 @@ static inline struct issuer *issuer_from(void *context)
     return MAGIC_CAST(struct issuer, ISSUER_MAGIC, context);
 }
 
-/* ---- refresh.c ---- */
-/* On the fetcher's thread, posted. `is_fetching` is set before. */
-void issuer_refresh_begin(void *context);
-/* The last reference is gone: the issuer is freed. */
-void issuer_refresh_end(void *context);
-
 /* How long keys are kept whose answer had this max-age (see struct fetch_answer). */
 int64_t issuer_keys_kept_ms(int64_t max_age_ms);
-
-/* ---- issuer_wait.c ---- */
-/* `ready` comes on the loop, once the wait is posted. */
-struct issuer_wait *issuer_wait_create(struct loop *loop, loop_callback ready, void *context);
-void issuer_wait_post(struct issuer_wait *wait);
-/* Under the issuer's lock. */
-void issuer_waits_add(struct issuer *issuer, struct issuer_wait *wait);
-void issuer_waits_post_all(struct issuer *issuer);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
 
 /* The algorithms that are accepted (contract "Agents by token"); all others are unknown here, so
@@ -42,3 +43,14 @@ enum jose_key_type jose_key_type(const struct jose_key *key);
  * `signature_text` is its third part, `signature` that part decoded. */
 bool jose_verify(const struct jose_key *key, enum jose_algorithm algorithm, struct str token,
                  struct str signature_text, struct str signature);
+
+/*
+ * Base64url as JOSE writes it (RFC 7515 §2): no padding, no white space, and one spelling for each
+ * value. Any thread.
+ */
+
+/* Appends the decoded bytes. False, with nothing appended, for a character that is none of the
+ * alphabet, a length that no value has, or bits left over that are not zero: a second spelling of
+ * one token would be a second token to a cache. */
+bool base64url_decode(struct str text, struct buffer *out);
+void base64url_encode(struct str bytes, struct buffer *out);

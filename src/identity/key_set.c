@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base64url.h"
+#include "jose.h"
 #include "keys.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base64url.h"
 #include "claims.h"
 #include "jose.h"
 #include "keys.h"

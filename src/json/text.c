@@ -1,13 +1,64 @@
 /* JSON text read and edited in place: members, elements, strings, and one member changed. */
-#include "taskgate/json/text.h"
-
 #include <string.h>
 
 #include "bytes.h"
 #include "scanner.h"
-#include "splice.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
 #include "unescape.h"
 #include "walk.h"
+
+/* The extent of a member with its comma. */
+
+struct str splice_member(struct str text, struct str member)
+{
+    const char *from = member.bytes, *to = member.bytes + member.length;
+    const char *next = skip_space(to, text.bytes + text.length);
+    if (*next == ',') {
+        to = skip_space(next + 1, text.bytes + text.length);
+        return str_slice(from, (size_t)(to - from));
+    }
+    /* The last one: the comma stands before it, unless it is the only one. */
+    while (skip_space(from - 1, from) == from)
+        from--;
+    if (from[-1] == ',') {
+        from--;
+        while (skip_space(from - 1, from) == from)
+            from--;
+    }
+    return str_slice(from, (size_t)(to - from));
+}
+
+/* Members of an object that is being written. */
+
+void json_add_key(struct buffer *out, const char *key)
+{
+    bool is_first = out->length > 0 && out->bytes[out->length - 1] == '{';
+    buffer_append_format(out, "%s\"%s\":", is_first ? "" : ",", key);
+}
+
+void json_add_text(struct buffer *out, const char *key, const char *text)
+{
+    json_add_key(out, key);
+    buffer_append_json_string(out, str_from(text));
+}
+
+void json_add_text_or_null(struct buffer *out, const char *key, const char *text)
+{
+    if (text && *text) {
+        json_add_text(out, key, text);
+    } else {
+        json_add_key(out, key);
+        buffer_append(out, STR("null"));
+    }
+}
+
+void json_add_time(struct buffer *out, const char *key, int64_t wall_ms)
+{
+    char text[CLOCK_TEXT_BYTES];
+    json_add_text_or_null(out, key, wall_ms ? clock_format(wall_ms, text) : NULL);
+}
 
 bool json_check(struct str text, struct error *error)
 {

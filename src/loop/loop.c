@@ -2,6 +2,7 @@
  * The event loop: rounds around h2o's evloop, and messages from other threads.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,266 @@
 #include "loop_internal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/loop/loop.h"
+
+/*
+ * h2o's caches of a thread: the size of its read buffers, and memory for reuse, which is freed when
+ * the thread ends.
+ *
+ * h2o 2.2.5 has no call for either. A thread that ends would leave its caches behind.
+ */
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+
+/* The caches are chains: the first word of a chunk points to the next. */
+static void free_chain(void *first)
+{
+    while (first != NULL) {
+        void *next = *(void **)first;
+        free(first);
+        first = next;
+    }
+}
+
+static void release(void *unused)
+{
+    h2o_mem_recycle_t *buffers = &h2o_socket_buffer_prototype.allocator;
+    free_chain(buffers->_link);
+    buffers->_link = NULL;
+    buffers->cnt = 0;
+
+    /* The pools' cache is private: fill a pool from it and free the pool's chunks instead of
+     * clearing the pool, which would put them back. Each step takes most of a quarter of a
+     * chunk, the most that is not allocated on its own; the cache holds 16 chunks. */
+    h2o_mem_pool_t pool;
+    h2o_mem_init_pool(&pool);
+    for (int i = 0; i < 17 * 4; i++)
+        h2o_mem_alloc_pool(&pool, 1000);
+    free_chain(pool.chunks);
+}
+
+static void create_key(void)
+{
+    if (pthread_key_create(&key, release) != 0)
+        memory_exhausted(); /* or 1024 keys are in use, which nothing here makes */
+}
+
+/* The least that h2o's next read asks for. Its own choice is twice as much, and the requests
+ * of thousands of open streams lie in such buffers for hours. */
+#define READ_BUFFER_BYTES 4096
+
+/* Has what h2o keeps for the calling thread small, and freed when the thread ends. */
+static void thread_cache_prepare(void)
+{
+    static char in_use; /* any pointer but NULL */
+    h2o_socket_buffer_prototype._initial_buf.capacity = READ_BUFFER_BYTES;
+    pthread_once(&key_once, create_key);
+    pthread_setspecific(key, &in_use);
+}
+
+/*
+ * Work that is done once at the end of a round.
+ */
+
+/* Those that are asked for now; what they ask for is left to the next time. */
+static void round_ends_run(struct loop *loop)
+{
+    struct list taken;
+    list_init(&taken);
+    list_append(&loop->round_ends, &taken);
+    list_remove(&loop->round_ends);
+    while (!list_is_empty(&taken)) {
+        struct loop_round_end *end = LIST_ENTRY(taken.next, struct loop_round_end, node);
+        list_remove(&end->node);
+        end->callback(end->context);
+    }
+}
+
+void loop_round_end_init(struct loop_round_end *end, struct loop *loop, loop_callback callback,
+                         void *context)
+{
+    *end = (struct loop_round_end){.loop = loop, .callback = callback, .context = context};
+    list_init(&end->node);
+}
+
+void loop_round_end_schedule(struct loop_round_end *end)
+{
+    if (list_is_empty(&end->node))
+        list_append(&end->loop->round_ends, &end->node);
+}
+
+void loop_round_end_finish(struct loop_round_end *end)
+{
+    list_remove(&end->node);
+}
+
+/*
+ * Watched descriptors: an h2o socket that only tells that there is something to read.
+ */
+
+struct loop_watch {
+    uint32_t magic;       /* WATCH_MAGIC */
+    h2o_socket_t *socket; /* on a duplicate: h2o closes its descriptor, the caller keeps his */
+    loop_callback readable;
+    void *context;
+};
+#define WATCH_MAGIC 0x4c4f5702
+
+static inline struct loop_watch *watch_from(void *context)
+{
+    return MAGIC_CAST(struct loop_watch, WATCH_MAGIC, context);
+}
+
+static void on_readable(h2o_socket_t *socket, const char *error);
+
+struct loop_watch *loop_watch_create(struct loop *loop, int fd, loop_callback readable,
+                                     void *context)
+{
+    int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (duplicate == -1)
+        return NULL;
+
+    struct loop_watch *watch = memory_alloc(sizeof(*watch));
+    MAGIC_SET(watch, WATCH_MAGIC);
+    watch->readable = readable;
+    watch->context = context;
+    watch->socket = h2o_evloop_socket_create(loop->native, duplicate, H2O_SOCKET_FLAG_DONT_READ);
+    watch->socket->data = watch;
+    h2o_socket_read_start(watch->socket, on_readable);
+    return watch;
+}
+
+static void on_readable(h2o_socket_t *socket, const char *error)
+{
+    struct loop_watch *watch = watch_from(socket->data);
+    watch->readable(watch->context);
+}
+
+void loop_watch_destroy(struct loop_watch *watch)
+{
+    if (watch == NULL)
+        return;
+    h2o_socket_read_stop(watch->socket);
+    h2o_socket_close(watch->socket);
+    MAGIC_CLEAR(watch);
+    free(watch);
+}
+
+/*
+ * The edge-triggered sockets of a loop: an epoll set that is itself a watched descriptor.
+ */
+
+/* So many are told by one system call. */
+#define TOLD_TOGETHER 64
+
+static struct loop_edge *edge_at(struct list *node)
+{
+    return LIST_ENTRY(node, struct loop_edge, ready);
+}
+
+/* Those that are due now; one that becomes due meanwhile runs at the next end of a round. */
+static void run_ready(void *context)
+{
+    struct loop_edges *edges = loop_edges_from(context);
+    struct list taken;
+    list_init(&taken);
+    list_append(&edges->ready, &taken);
+    list_remove(&edges->ready);
+    while (!list_is_empty(&taken)) {
+        struct loop_edge *edge = edge_at(taken.next);
+        list_remove(&edge->ready);
+        edge->callback(edge->context);
+    }
+}
+
+static int wait_for_none(int set, struct epoll_event *told)
+{
+    int count;
+    do
+        count = epoll_wait(set, told, TOLD_TOGETHER, 0);
+    while (count == -1 && errno == EINTR);
+    if (count == -1)
+        log_error("The sockets toward servers cannot be watched",
+                  LOG_TEXT("error", strerror(errno)));
+    return count;
+}
+
+static void take_events(struct loop_edges *edges)
+{
+    struct epoll_event told[TOLD_TOGETHER];
+    int count;
+    do {
+        count = wait_for_none(edges->set, told);
+        for (int i = 0; i < count; i++) {
+            struct loop_edge *edge = told[i].data.ptr;
+            edge->events |= told[i].events;
+            if (list_is_empty(&edge->ready))
+                list_append(&edges->ready, &edge->ready);
+        }
+    } while (count == TOLD_TOGETHER);
+}
+
+static void on_told(void *context)
+{
+    struct loop_edges *edges = loop_edges_from(context);
+    take_events(edges);
+    run_ready(edges);
+}
+
+/* false: errno says why not, and there is still something to finish. */
+static bool loop_edges_init(struct loop_edges *edges, struct loop *loop)
+{
+    MAGIC_SET(edges, EDGES_MAGIC);
+    list_init(&edges->ready);
+    loop_round_end_init(&edges->run_ready, loop, run_ready, edges);
+    edges->set = epoll_create1(EPOLL_CLOEXEC);
+    if (edges->set == -1)
+        return false;
+    edges->watch = loop_watch_create(loop, edges->set, on_told, edges);
+    return edges->watch != NULL;
+}
+
+static void loop_edges_finish(struct loop_edges *edges)
+{
+    loop_round_end_finish(&edges->run_ready);
+    loop_watch_destroy(edges->watch);
+    if (edges->set != -1)
+        close(edges->set);
+    MAGIC_CLEAR(edges);
+}
+
+bool loop_edge_start(struct loop_edge *edge, struct loop *loop, int fd, loop_callback callback,
+                     void *context)
+{
+    struct epoll_event wanted = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                                 .data.ptr = edge};
+    *edge = (struct loop_edge){.loop = loop, .callback = callback, .context = context};
+    list_init(&edge->ready);
+    return epoll_ctl(loop->edges.set, EPOLL_CTL_ADD, fd, &wanted) == 0;
+}
+
+void loop_edge_stop(struct loop_edge *edge)
+{
+    list_remove(&edge->ready);
+}
+
+void loop_edge_again(struct loop_edge *edge)
+{
+    struct loop_edges *edges = &edge->loop->edges;
+    if (list_is_empty(&edge->ready))
+        list_append(&edges->ready, &edge->ready);
+    loop_round_end_schedule(&edges->run_ready);
+}
+
+void loop_edges_look(struct loop *loop)
+{
+    take_events(&loop->edges);
+    if (!list_is_empty(&loop->edges.ready))
+        loop_round_end_schedule(&loop->edges.run_ready);
+}
 
 /* A round without anything to do ends after this long; h2o wants a finite wait. */
 #define LONGEST_ROUND_MS 60000

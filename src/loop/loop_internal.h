@@ -26,7 +26,7 @@ int timer_heap_wait_ms(const struct timer_heap *heap, int limit_ms);
 /* Runs what is due, but nothing that is started meanwhile. */
 void timer_heap_run_due(struct timer_heap *heap);
 
-/* edge.c: the sockets that are told of once. */
+/* The sockets that are told of once. */
 struct loop_edges {
     uint32_t magic; /* EDGES_MAGIC */
     int set;        /* epoll's; -1: none */
@@ -40,10 +40,6 @@ static inline struct loop_edges *loop_edges_from(void *context)
 {
     return MAGIC_CAST(struct loop_edges, EDGES_MAGIC, context);
 }
-
-/* false: errno says why not, and there is still something to finish. */
-bool loop_edges_init(struct loop_edges *edges, struct loop *loop);
-void loop_edges_finish(struct loop_edges *edges);
 
 struct loop {
     uint32_t magic; /* LOOP_MAGIC */
@@ -68,8 +64,3 @@ static inline struct loop *loop_from(void *context)
 {
     return MAGIC_CAST(struct loop, LOOP_MAGIC, context);
 }
-
-/* Those that are asked for now; what they ask for is left to the next time. */
-void round_ends_run(struct loop *loop);
-/* Has what h2o keeps for the calling thread small, and freed when the thread ends. */
-void thread_cache_prepare(void);

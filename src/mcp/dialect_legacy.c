@@ -1,9 +1,43 @@
 /* A task's shapes in the legacy era: status words, the flat Task and shapes made of it. */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "related_task.h"
+#include "status_text.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect.h"
+
+/* Tying a message to its task. */
+
+/* Appends the key's value. */
+static void dialect_append_related(struct buffer *out, struct str task_id)
+{
+    buffer_append_text(out, "{\"taskId\":");
+    buffer_append_json_string(out, task_id);
+    buffer_append_char(out, '}');
+}
+
+/* Appends `"_meta":{…}`, a member to be, without comma. */
+static void dialect_append_related_meta(struct buffer *out, struct str task_id)
+{
+    buffer_append_text(out, "\"_meta\":{\"" RELATED_TASK "\":");
+    dialect_append_related(out, task_id);
+    buffer_append_char(out, '}');
+}
+
+/* Writes `object` with the key set in its _meta; the other members of _meta stay. */
+static void dialect_write_related(struct buffer *out, struct str object, struct str task_id)
+{
+    struct buffer value, meta;
+    buffer_init(&value);
+    buffer_init(&meta);
+    dialect_append_related(&value, task_id);
+    json_write_with_member(&meta, json_member(object, "_meta"), RELATED_TASK, buffer_str(&value));
+    json_write_with_member(out, object, "_meta", buffer_str(&meta));
+    buffer_finish(&value);
+    buffer_finish(&meta);
+}
 
 const char *dialect_status(enum task_state state, enum dialect_pending pending)
 {
@@ -152,4 +186,126 @@ void dialect_write_status_notification(struct buffer *out, const struct task *ta
         append_meta(out, task, view, STR_EMPTY);
     }
     buffer_append_text(out, "}}");
+}
+
+/* tasks/result of a task that has ended. */
+
+/* A result that is not an object has no place for _meta, so it stays unchanged. */
+static void write_stored_result(struct buffer *out, struct str id, struct str result,
+                                struct str task_id)
+{
+    struct buffer related;
+    buffer_init(&related);
+    if (json_type(result) == JSON_OBJECT)
+        dialect_write_related(&related, result, task_id);
+    else
+        buffer_append(&related, result);
+    jsonrpc_write_result(out, id, buffer_str(&related));
+    buffer_finish(&related);
+}
+
+/* The error of a task that ended without upstream's word. */
+static void write_own_error(struct buffer *out, struct str id, const struct task *task)
+{
+    struct buffer error;
+    buffer_init(&error);
+    dialect_write_own_error(&error, task);
+    jsonrpc_write_error_text(out, id, buffer_str(&error));
+    buffer_finish(&error);
+}
+
+void dialect_write_task_answer(struct buffer *out, struct str id, const struct task *task)
+{
+    assert(task_state_is_terminal(task->state));
+    const bool has_run = task->state == TASK_COMPLETED || task->state == TASK_FAILED;
+    struct str outcome = str_slice(task->outcome_text, task->outcome_length);
+    if (has_run && outcome.length && task->outcome == TASK_OUTCOME_RESULT)
+        write_stored_result(out, id, outcome, str_from(task->id));
+    else if (has_run && outcome.length && task->outcome == TASK_OUTCOME_ERROR)
+        jsonrpc_write_error_text(out, id, outcome);
+    else
+        write_own_error(out, id, task);
+}
+
+/* Progress of a task: the gateway's own while a human thinks, upstream's while it runs. */
+
+void dialect_write_progress(struct buffer *out, struct str token, int64_t progress,
+                            struct str message, struct str task_id)
+{
+    buffer_append_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
+                            "\"params\":{\"progressToken\":");
+    buffer_append(out, token);
+    buffer_append_format(out, ",\"progress\":%" PRId64, progress);
+    if (message.length) {
+        buffer_append_text(out, ",\"message\":");
+        buffer_append_json_string(out, message);
+    }
+    if (task_id.length) {
+        buffer_append_char(out, ',');
+        dialect_append_related_meta(out, task_id);
+    }
+    buffer_append_text(out, "}}");
+}
+
+void dialect_rewrite_progress(struct buffer *out, struct str message, struct str token,
+                              struct str task_id)
+{
+    struct buffer retokened, params;
+    buffer_init(&retokened);
+    buffer_init(&params);
+    json_write_with_member(&retokened, json_member(message, "params"), "progressToken", token);
+    dialect_write_related(&params, buffer_str(&retokened), task_id);
+    json_write_with_member(out, message, "params", buffer_str(&params));
+    buffer_finish(&retokened);
+    buffer_finish(&params);
+}
+
+void dialect_write_related_message(struct buffer *out, struct str message, struct str id,
+                                   struct str task_id)
+{
+    struct buffer params, related;
+    buffer_init(&params);
+    buffer_init(&related);
+    dialect_write_related(&params, json_member(message, "params"), task_id);
+    json_write_with_member(&related, message, "params", buffer_str(&params));
+    if (id.length > 0)
+        json_write_with_member(out, buffer_str(&related), "id", id);
+    else
+        buffer_append(out, buffer_str(&related));
+    buffer_finish(&params);
+    buffer_finish(&related);
+}
+
+/* params.task: how long a client wants its task kept. */
+
+/* A literal without fraction or exponent that is above 0. JSON allows no leading zeros, so a
+ * first digit of 0 is 0. */
+static bool is_positive_integer(struct str number)
+{
+    for (size_t i = 0; i < number.length; i++) {
+        if (number.bytes[i] < '0' || number.bytes[i] > '9')
+            return false;
+    }
+    return number.length > 0 && number.bytes[0] != '0';
+}
+
+enum dialect_ttl dialect_read_ttl(struct str task, int64_t default_ms, int64_t max_ms,
+                                  int64_t *ttl_ms)
+{
+    if (json_type(task) != JSON_OBJECT)
+        return DIALECT_TTL_INVALID;
+    struct str ttl = json_member(task, "ttl");
+    if (ttl.length == 0) {
+        *ttl_ms = default_ms;
+        return DIALECT_TTL_OK;
+    }
+    if (!is_positive_integer(ttl))
+        return DIALECT_TTL_INVALID;
+    uint64_t asked; /* a literal beyond 64 bits is above any maximum */
+    if (!str_to_u64(ttl, &asked) || asked > (uint64_t)max_ms) {
+        *ttl_ms = max_ms;
+        return DIALECT_TTL_CLAMPED;
+    }
+    *ttl_ms = (int64_t)asked;
+    return DIALECT_TTL_OK;
 }

@@ -5,7 +5,6 @@
 
 #include "related_task.h"
 #include "status_text.h"
-#include "task_error.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
 

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
+#include "status_text.h"
 #include "taskgate/core/markdown.h"
 #include "taskgate/core/random.h"
 #include "taskgate/mcp/method.h"
-#include "text.h"
 
 struct error_row {
     const char *symbol;
@@ -19,6 +19,18 @@ static const struct error_row errors[] = {
 #include "taskgate/mcp/error_table.h"
 #undef ERROR_ROW
 };
+
+struct str mcp_text_cut(struct str text)
+{
+    if (text.length <= MCP_TEXT_MAX_BYTES)
+        return text;
+    size_t length = MCP_TEXT_MAX_BYTES;
+    /* At most three continuation bytes belong to a character; bytes that are no UTF-8 at all
+     * are not worth going back further for. */
+    for (int i = 0; i < 3 && ((unsigned char)text.bytes[length] & 0xC0) == 0x80; i++)
+        length--;
+    return str_slice(text.bytes, length);
+}
 
 int jsonrpc_error_code(enum jsonrpc_error error)
 {

@@ -2,11 +2,18 @@
 #pragma once
 
 #include "taskgate/core/buffer.h"
+#include "taskgate/core/str.h"
+#include "taskgate/mcp/jsonrpc.h"
 #include "taskgate/task/task.h"
 
-/* The task needed an approval and got none: its decide-by clock ran out. */
-bool dialect_is_undecided(const struct task *task);
-/* "Rejected by: NAME". */
-void dialect_append_rejection(struct buffer *out, const struct task *task);
-/* "Timeout after 600s". */
-void dialect_append_timeout(struct buffer *out, const struct task *task);
+/* The one length limit for texts that the gateway writes for people. */
+
+#define MCP_TEXT_MAX_BYTES 1024
+
+/* The first MCP_TEXT_MAX_BYTES of `text`, cut before a UTF-8 character that would not fit. */
+struct str mcp_text_cut(struct str text);
+
+/* The error of a task that ended without the server's word: one for all eras. */
+
+/* The error object. */
+void dialect_write_own_error(struct buffer *out, const struct task *task);

@@ -32,7 +32,6 @@ const struct cedar_policies *engine_policies(const struct engine *engine);
 unsigned engine_decide(const struct engine *engine, const struct inquiry *inquiry,
                        struct policy_decision *decision);
 
-/* ---- arguments.c ---- */
 /* Makes a value of JSON text that json_check() has accepted: plain values only, for
  * keys of any names, never an entity or an extension value. Integers of 64 bits are numbers, all
  * other numbers the text they were written as; null is an empty record. False when it nests
@@ -53,7 +52,16 @@ void question_finish(struct question *question);
 /* ThoughtGate::Action::"name". */
 struct cedar_uid question_action(const char *name);
 
-/* ---- vocabulary.c ---- */
-/* Warns of a fact that a policy asks about and the gateway never has. */
-void vocabulary_check(const struct config *config, const struct cedar_policies *policies,
-                      struct config_problems *problems);
+/* Shared by the two files of the engine. */
+
+struct engine {
+    const struct config *config;
+    struct cedar_policies *policies;
+};
+
+/* The workflow that a policy names, or NULL. */
+const struct config_workflow *engine_workflow_of(const struct engine *engine,
+                                                 const struct cedar_policy *policy);
+/* Whether a rule with `policy_id` (NULL: the default action) asks the policy: those without an
+ * @id are asked by every rule, the others by the rules that name them. */
+bool engine_asks(const struct cedar_policy *policy, const char *policy_id);

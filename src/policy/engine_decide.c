@@ -2,7 +2,7 @@
  * permitted goes to a human or is rejected. */
 #include <stdlib.h>
 
-#include "engine_internal.h"
+#include "engine.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

@@ -1,15 +1,159 @@
 /* Decisions: configuration and index in, one action out. */
-#include "taskgate/policy/policy.h"
-
 #include <stdlib.h>
 
 #include "engine.h"
 #include "index.h"
-#include "principals.h"
 #include "taskgate/config/glob.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/json/fold.h"
+#include "taskgate/policy/gate.h"
 #include "taskgate/policy/pins.h"
+#include "taskgate/policy/policy.h"
+#include "taskgate/policy/verdict.h"
+
+struct principals;
+
+/* Globs on subjects and groups, by rule. */
+
+struct globs {
+    struct glob **items;
+    size_t count;
+};
+
+struct rule_principals {
+    bool is_set;
+    struct globs subjects, groups;
+};
+
+struct principals {
+    size_t count; /* of the configuration's rules */
+    struct rule_principals *rules;
+};
+
+static bool globs_init(struct globs *globs, const struct config_strings *texts, struct error *error)
+{
+    globs->items = memory_alloc_array(texts->count, sizeof(struct glob *));
+    for (; globs->count < texts->count; globs->count++) {
+        const char *text = texts->items[globs->count];
+        globs->items[globs->count] = glob_compile(str_from(text), error);
+        if (!globs->items[globs->count])
+            return error_prefix(error, text);
+    }
+    return true;
+}
+
+static void globs_finish(struct globs *globs)
+{
+    for (size_t i = 0; i < globs->count; i++)
+        glob_destroy(globs->items[i]);
+    free(globs->items);
+}
+
+static void principals_destroy(struct principals *principals);
+
+/* NULL with an error when a glob is wrong. */
+static struct principals *principals_create(const struct config *config, struct error *error)
+{
+    struct principals *principals = memory_alloc(sizeof *principals);
+    bool good = true;
+    principals->count = config->rule_count;
+    principals->rules = memory_alloc_array(config->rule_count, sizeof *principals->rules);
+    for (size_t i = 0; good && i < config->rule_count; i++) {
+        const struct config_rule *rule = &config->rules[i];
+        struct rule_principals *own = &principals->rules[i];
+        own->is_set = rule->has_principals;
+        good = globs_init(&own->subjects, &rule->subjects, error) &&
+               globs_init(&own->groups, &rule->groups, error);
+    }
+    if (good)
+        return principals;
+    principals_destroy(principals);
+    return NULL;
+}
+
+/* NULL is allowed */
+static void principals_destroy(struct principals *principals)
+{
+    if (!principals)
+        return;
+    for (size_t i = 0; i < principals->count; i++) {
+        globs_finish(&principals->rules[i].subjects);
+        globs_finish(&principals->rules[i].groups);
+    }
+    free(principals->rules);
+    free(principals);
+}
+
+static bool any_matches(const struct globs *globs, struct str text)
+{
+    for (size_t i = 0; i < globs->count; i++) {
+        if (glob_matches(globs->items[i], text))
+            return true;
+    }
+    return false;
+}
+
+static bool is_in_a_group(const struct globs *globs, const struct config_strings *groups)
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        if (any_matches(globs, str_from(groups->items[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the rule is for this caller; NULL is one that nobody has verified. */
+static bool principals_fit(const struct principals *principals, size_t rule,
+                           const struct policy_verified *verified)
+{
+    const struct rule_principals *own = &principals->rules[rule];
+    if (!own->is_set)
+        return true;
+    if (!verified)
+        return false;
+    return (own->subjects.count == 0 || any_matches(&own->subjects, verified->subject)) &&
+           (own->groups.count == 0 || is_in_a_group(&own->groups, &verified->groups));
+}
+
+/* policy_principal_bits() */
+static bool principals_bits(const struct principals *principals,
+                            const struct policy_verified *verified, uint64_t *bits)
+{
+    unsigned next = 0;
+    *bits = 0;
+    for (size_t i = 0; i < principals->count; i++) {
+        if (!principals->rules[i].is_set)
+            continue;
+        if (next == 64)
+            return false;
+        if (principals_fit(principals, i, verified))
+            *bits |= UINT64_C(1) << next;
+        next++;
+    }
+    return true;
+}
+
+/* The names of the gates. */
+
+static const struct {
+    const char *name, *label;
+} gates[] = {
+    [POLICY_GATE_VISIBILITY] = {"visibility", "gate1"},
+    [POLICY_GATE_GOVERNANCE] = {"governance", "gate2"},
+    [POLICY_GATE_POLICY] = {"policy", "gate3"},
+    [POLICY_GATE_APPROVAL] = {"approval", "gate4"},
+};
+
+const char *policy_gate_name(enum policy_gate gate)
+{
+    return gates[gate].name;
+}
+
+struct str policy_gate_label(enum policy_gate gate)
+{
+    return str_from(gates[gate].label);
+}
 
 /* A list of patterns, compiled. */
 struct patterns {
@@ -330,4 +474,97 @@ enum policy_extension policy_extension(const struct policy *policy,
     return index_first(policy->sources[number].extensions_allow.index, name, NULL, &position)
                ? POLICY_EXTENSION_ALLOWED
                : POLICY_EXTENSION_UNNAMED;
+}
+
+/* Arguments that two readers could understand in two ways, where somebody decides by them. */
+
+bool policy_refuses_arguments(const struct policy_request *request,
+                              const struct policy_decision *decision, struct error *error)
+{
+    bool is_judged = decision->action == ACTION_APPROVE || decision->action == ACTION_POLICY;
+    bool is_allowed = decision->rule && decision->rule->case_variants == CASE_VARIANTS_ALLOW;
+    return is_judged && !is_allowed && request->arguments.length > 0 &&
+           fold_finds_variants(request->arguments, error);
+}
+
+/* One call through all gates at once. */
+
+static const char *const outcome_names[VERDICT_COUNT] = {
+    [VERDICT_FORWARD] = "forward", [VERDICT_APPROVE] = "approve", [VERDICT_DENY] = "deny",
+    [VERDICT_REJECT] = "reject",   [VERDICT_HIDE] = "hide",       [VERDICT_INVALID] = "invalid",
+};
+
+const char *verdict_outcome_name(enum verdict_outcome outcome)
+{
+    return outcome_names[outcome];
+}
+
+bool verdict_outcome_parse(struct str name, enum verdict_outcome *outcome)
+{
+    for (unsigned i = 0; i < VERDICT_COUNT; i++) {
+        if (str_equal(name, str_from(outcome_names[i]))) {
+            *outcome = (enum verdict_outcome)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum verdict_outcome verdict_outcome_of(const struct policy_decision *decision)
+{
+    switch (decision->action) {
+    case ACTION_FORWARD:
+        return VERDICT_FORWARD;
+    case ACTION_APPROVE:
+        return VERDICT_APPROVE;
+    case ACTION_DENY:
+    case ACTION_POLICY: /* not asked: nothing is permitted */
+        break;
+    }
+    return decision->by_policies ? VERDICT_REJECT : VERDICT_DENY;
+}
+
+bool verdict_of_rules(const struct policy *policy, const struct policy_request *request,
+                      struct verdict *verdict)
+{
+    *verdict = (struct verdict){.outcome = VERDICT_HIDE};
+    if (!policy_is_visible(policy, request->source, request->name))
+        return true;
+    policy_decide(policy, request, &verdict->decision);
+    if (policy_refuses_arguments(request, &verdict->decision, NULL)) {
+        verdict->outcome = VERDICT_INVALID;
+        return true;
+    }
+    verdict->outcome = verdict_outcome_of(&verdict->decision);
+    return verdict->decision.action != ACTION_POLICY;
+}
+
+void verdict_of(const struct policy *policy, const struct policy_request *request,
+                const struct policy_facts *facts, unsigned unknown, struct policy_trace *trace,
+                struct verdict *verdict)
+{
+    bool is_decided = verdict_of_rules(policy, request, verdict);
+    if (verdict->outcome != VERDICT_HIDE && (unknown & UNKNOWN_CALLER) &&
+        policy_hangs_on_caller(policy, request)) {
+        verdict->hangs_on = UNKNOWN_CALLER;
+        return;
+    }
+    if (is_decided)
+        return;
+    verdict->hangs_on = policy_rehearse(policy, request, facts, unknown, trace, &verdict->decision);
+    if (!verdict->hangs_on)
+        verdict->outcome = verdict_outcome_of(&verdict->decision);
+}
+
+bool verdict_is_same(enum verdict_outcome left, struct str left_workflow,
+                     enum verdict_outcome right, struct str right_workflow)
+{
+    return left == right && (left != VERDICT_APPROVE || str_equal(left_workflow, right_workflow));
+}
+
+struct str verdict_workflow(enum verdict_outcome outcome, const struct policy_decision *decision)
+{
+    if (outcome != VERDICT_APPROVE || !decision->workflow)
+        return STR_EMPTY;
+    return str_from(decision->workflow->name);
 }

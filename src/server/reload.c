@@ -1,13 +1,11 @@
 /* Watching and re-reading the configuration. */
-#include "reload.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "libraries.h"
+#include "reload.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -15,6 +13,24 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/gateway/snapshot.h"
+#include "taskgate/upstream/upstream.h"
+
+/* Loads the libraries of a configuration before a loop needs them. */
+
+bool libraries_load(const struct config *config, struct error *error)
+{
+    for (size_t i = 0; i < config->source_count; i++) {
+        if (!upstream_prepare(config->sources[i].url, error))
+            return false;
+    }
+    for (size_t i = 0; i < config->notify_count; i++) {
+        if (!upstream_prepare(config->notify[i].url, error))
+            return false;
+    }
+    if (config->oidc.is_on && !upstream_prepare(config->oidc.issuer, error))
+        return false;
+    return true;
+}
 
 #define LOOK_EVERY_MS 1000
 #define MISSING_LOOKS 4 /* together with that: within the 5 s of a change */

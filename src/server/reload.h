@@ -21,3 +21,10 @@ struct reload *reload_start(const char *config_path, const struct config *config
                             reload_callback callback, void *context, struct error *error);
 void reload_now(struct reload *reload);  /* any thread; returns at once */
 void reload_stop(struct reload *reload); /* NULL is allowed */
+
+/*
+ * Loads the libraries that a configuration needs beside the program itself.
+ */
+
+/* Loads the libraries for calls to its servers and endpoints; reads files. */
+bool libraries_load(const struct config *config, struct error *error);

@@ -1,6 +1,4 @@
 /* The process from its first line of log to its exit code. */
-#include "taskgate/server/server.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -11,15 +9,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "audit_settings.h"
-#include "libraries.h"
 #include "reload.h"
 #include "state_key.h"
-
-#include "store_folder.h"
-#include "store_wait.h"
+#include "store_opening.h"
 #include "supervisor.h"
 #include "taskgate/admin/admin.h"
+#include "taskgate/config/config.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
@@ -31,10 +26,26 @@
 #include "taskgate/notify/brief.h"
 #include "taskgate/notify/notify.h"
 #include "taskgate/notify/redact.h"
+#include "taskgate/server/server.h"
 #include "taskgate/store/replicas.h"
 #include "taskgate/store/store.h"
 #include "taskgate/telemetry/telemetry.h"
 #include "workers.h"
+
+/* The configuration's settings of the audit trail, for the store. */
+
+/* At the start, and after each reload. */
+static void audit_settings_apply(struct store *store, const struct config *config)
+{
+    const struct config_audit *audit = &config->audit;
+    const struct store_audit_settings settings = {
+        .keep_arguments_ms = audit->keep_arguments_ms,
+        .keep_ms = audit->keep_ms,
+        .anchor_every_ms = audit->anchor_every_ms,
+        .key = audit->key,
+    };
+    store_audit_configure(store, &settings);
+}
 
 #define DRAIN_LOOK_MS 20
 #define LATE_REQUESTS_MS 1000 /* after the last one, to the end */

@@ -1,6 +1,4 @@
 /* The task as a value: creation, references, copies, names. */
-#include "taskgate/task/task.h"
-
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,6 +7,24 @@
 
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
+#include "taskgate/task/recorded_name.h"
+#include "taskgate/task/task.h"
+
+/* Cuts a long name between two characters, and adds a digest that tells it from others. */
+
+struct str recorded_name(struct str name, char out[RECORDED_NAME_BYTES])
+{
+    char digest[DIGEST_HEX_BYTES];
+    size_t end = RECORDED_NAME_BYTES_MAX;
+    if (name.length <= RECORDED_NAME_BYTES_MAX)
+        return name;
+    while (end > 0 && ((unsigned char)name.bytes[end] & 0xC0) == 0x80)
+        end--;
+    digest_sha256_hex(name, digest);
+    int length = snprintf(out, RECORDED_NAME_BYTES, "%.*s... (%zu bytes, sha256 %s)", (int)end,
+                          name.bytes, name.length, digest);
+    return str_slice(out, (size_t)length);
+}
 
 /* The count lives beside the value, so that the header shows nothing a caller may not touch. */
 struct counted_task {

@@ -1,18 +1,270 @@
 /* The queue, and the thread behind it. */
-#include "exporter.h"
-
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "exporter.h"
 #include "otlp.h"
-#include "retry.h"
+#include "taskgate/config/config.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/error.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
-#include "transport.h"
+#include "taskgate/core/random.h"
+#include "taskgate/upstream/upstream.h"
+
+/* The resource's attributes: the first that names one sets it. */
+
+#define SERVICE_NAME "taskgate"
+
+static const char *process_environment(const char *name)
+{
+    return getenv(name);
+}
+
+static bool has(const struct resource *resource, const char *name)
+{
+    for (size_t i = 0; i < resource->count; i++) {
+        if (strcmp(resource->items[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add(struct resource *resource, const char *name, const char *value)
+{
+    if (!value || !*value || !str_is_utf8(str_from(value)) || has(resource, name))
+        return;
+    resource->items =
+        memory_grow_array(resource->items, resource->count + 1, sizeof *resource->items);
+    resource->items[resource->count++] =
+        (struct config_pair){memory_copy_text(name), memory_copy_text(value)};
+}
+
+/* The environment is that of the process where `environment` is NULL. */
+static void resource_init(struct resource *resource, const struct config_telemetry *telemetry,
+                          config_getenv environment)
+{
+    /* Kubernetes' downward API gives these, under the names that ThoughtGate reads. */
+    static const char *const places[][2] = {{"k8s.namespace.name", "K8S_NAMESPACE"},
+                                            {"k8s.pod.name", "POD_NAME"},
+                                            {"k8s.node.name", "NODE_NAME"},
+                                            {"host.name", "HOSTNAME"}};
+    char instance[RANDOM_UUID_BYTES];
+    if (!environment)
+        environment = process_environment;
+    *resource = (struct resource){0};
+    add(resource, "service.name", environment("OTEL_SERVICE_NAME"));
+    for (size_t i = 0; i < telemetry->resource_count; i++)
+        add(resource, telemetry->resource[i].name, telemetry->resource[i].value);
+    add(resource, "service.name", SERVICE_NAME);
+    add(resource, "service.version", TASKGATE_VERSION);
+    random_uuid(instance);
+    add(resource, "service.instance.id", instance);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        add(resource, places[i][0], environment(places[i][1]));
+}
+
+static void resource_finish(struct resource *resource)
+{
+    for (size_t i = 0; i < resource->count; i++) {
+        free(resource->items[i].name);
+        free(resource->items[i].value);
+    }
+    free(resource->items);
+    *resource = (struct resource){0};
+}
+
+/* Back-off. */
+
+#define FIRST_MS INT64_C(500)
+#define MOST_DOUBLINGS 6 /* 32 s */
+
+bool retry_is_useful(int status)
+{
+    return status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
+}
+
+int64_t retry_pause_ms(unsigned failures, int64_t asked_ms)
+{
+    unsigned doublings = failures > 0 ? failures - 1 : 0;
+    unsigned chance;
+    if (asked_ms > 0)
+        return asked_ms;
+    int64_t pause_ms = FIRST_MS << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS);
+    random_bytes(&chance, sizeof chance);
+    /* Between three quarters and all of it, so that many gateways do not come at once. */
+    return pause_ms - (int64_t)(chance % (unsigned)(pause_ms / 4));
+}
+
+struct transport;
+
+struct transport_reply {
+    int status;             /* 0: there is no response */
+    int64_t retry_after_ms; /* 0: the collector names none */
+    struct buffer body;     /* cut at a bound */
+    char problem[ERROR_MESSAGE_BYTES];
+};
+
+/* One request to the collector at a time. */
+
+#define IDLE_CONNECTIONS 1
+#define CONNECT_MS 5000
+#define MOST_RESPONSE_BYTES ((size_t)64 * 1024)
+#define MOST_RETRY_AFTER_S 300
+#define LONGEST_ROUND_MS 1000
+
+struct transport {
+    uint32_t magic; /* TRANSPORT_MAGIC */
+    const struct config_telemetry *telemetry;
+    struct loop *loop;
+    struct upstream_client *client;
+    struct upstream_call *call; /* under way, or NULL */
+    struct transport_reply *reply;
+};
+#define TRANSPORT_MAGIC 0x544d5401
+
+static struct transport *transport_from(void *context)
+{
+    return MAGIC_CAST(struct transport, TRANSPORT_MAGIC, context);
+}
+
+static void transport_destroy(struct transport *transport);
+
+/* NULL on failure. The configuration must outlive it. */
+static struct transport *transport_create(const struct config_telemetry *telemetry,
+                                          struct error *error)
+{
+    struct transport *transport = memory_alloc(sizeof *transport);
+    MAGIC_SET(transport, TRANSPORT_MAGIC);
+    transport->telemetry = telemetry;
+    transport->loop = loop_create(error);
+    if (transport->loop)
+        transport->client = upstream_client_create(transport->loop, IDLE_CONNECTIONS, error);
+    if (transport->client)
+        return transport;
+    transport_destroy(transport);
+    return NULL;
+}
+
+/* NULL is allowed */
+static void transport_destroy(struct transport *transport)
+{
+    if (!transport)
+        return;
+    upstream_client_destroy(transport->client);
+    loop_destroy(transport->loop);
+    MAGIC_CLEAR(transport);
+    free(transport);
+}
+
+static void wake(void *context)
+{
+    (void)context; /* the round that it begins is all */
+}
+
+/* Has a post look at its time again. Any thread. */
+static void transport_interrupt(struct transport *transport)
+{
+    loop_post(transport->loop, wake, NULL);
+}
+
+/* ---- the response ---- */
+
+/* RFC 9110 §10.2.3, in seconds; a date is left to the usual pause. */
+static int64_t read_retry_after_ms(const struct http_header *headers, size_t count)
+{
+    uint64_t seconds;
+    for (size_t i = 0; i < count; i++) {
+        if (str_equal_ignore_case(headers[i].name, STR("retry-after")) &&
+            str_to_u64(headers[i].value, &seconds))
+            return (int64_t)(seconds < MOST_RETRY_AFTER_S ? seconds : MOST_RETRY_AFTER_S) * 1000;
+    }
+    return 0;
+}
+
+static void on_head(void *context, int status, const struct http_header *headers, size_t count)
+{
+    struct transport_reply *reply = transport_from(context)->reply;
+    reply->status = status;
+    reply->retry_after_ms = read_retry_after_ms(headers, count);
+}
+
+static void on_body(void *context, struct str bytes)
+{
+    struct buffer *body = &transport_from(context)->reply->body;
+    size_t room = MOST_RESPONSE_BYTES - body->length;
+    buffer_append(body, str_slice(bytes.bytes, bytes.length < room ? bytes.length : room));
+}
+
+static void on_end(void *context, enum upstream_result result, const char *detail)
+{
+    struct transport *transport = transport_from(context);
+    struct transport_reply *reply = transport->reply;
+    transport->call = NULL;
+    if (result == UPSTREAM_DONE)
+        return;
+    reply->status = 0;
+    snprintf(reply->problem, sizeof reply->problem, "%s",
+             detail && *detail ? detail : "the connection broke");
+}
+
+/* ---- the request ---- */
+
+static void start(struct transport *transport, struct str body)
+{
+    static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    const struct config_telemetry *telemetry = transport->telemetry;
+    size_t count = telemetry->header_count + 2;
+    struct http_header *headers = memory_alloc_array(count, sizeof *headers);
+    headers[0] = (struct http_header){STR("content-type"), telemetry->protocol == OTLP_JSON
+                                                               ? STR("application/json")
+                                                               : STR("application/x-protobuf")};
+    headers[1] = (struct http_header){STR("user-agent"), STR("taskgate/" TASKGATE_VERSION)};
+    for (size_t i = 0; i < telemetry->header_count; i++)
+        headers[i + 2] = (struct http_header){str_from(telemetry->headers[i].name),
+                                              str_from(telemetry->headers[i].value)};
+    const struct upstream_request request = {
+        .method = "POST",
+        .url = telemetry->url,
+        .tls = telemetry->tls,
+        .headers = headers,
+        .header_count = count,
+        .body = body,
+        .connect_timeout_ms = CONNECT_MS,
+    };
+    transport->call = upstream_call_start(transport->client, &request, &callbacks, transport);
+    free(headers);
+}
+
+/* Waits for the response until that moment (monotonic), which `until_ms` may bring forward while it
+ * waits. Always call buffer_finish() on the reply's body. */
+static void transport_post(struct transport *transport, struct str body,
+                           int64_t (*until_ms)(void *), void *context,
+                           struct transport_reply *reply)
+{
+    *reply = (struct transport_reply){0};
+    transport->reply = reply;
+    loop_run_once(transport->loop, 0); /* sees that an idle connection was closed */
+    start(transport, body);
+    while (transport->call) {
+        int64_t left_ms = until_ms(context) - clock_monotonic_ms();
+        if (left_ms <= 0) {
+            upstream_call_cancel(transport->call);
+            transport->call = NULL;
+            reply->status = 0;
+            snprintf(reply->problem, sizeof reply->problem, "no answer within the time limit");
+            break;
+        }
+        loop_run_once(transport->loop,
+                      (int)(left_ms < LONGEST_ROUND_MS ? left_ms : LONGEST_ROUND_MS));
+    }
+    transport->reply = NULL;
+}
 
 #define MOST_ATTEMPTS 3 /* to send one batch */
 

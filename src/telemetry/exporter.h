@@ -3,7 +3,10 @@
  */
 #pragma once
 
-#include "resource.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "otlp.h"
 #include "span_internal.h"
 #include "taskgate/core/error.h"
 
@@ -15,3 +18,12 @@ struct exporter *exporter_create(const struct config_telemetry *telemetry, struc
 void exporter_destroy(struct exporter *exporter, int64_t until_ms);
 /* Takes over an ended span. Any thread; never waits for the network. */
 void exporter_take(struct span *span);
+
+/* When a batch that the collector has not taken is sent again. */
+
+/* Whether another attempt may succeed (OTLP/HTTP, "Retryable Response Codes"). Status 0: there was
+ * no response. */
+bool retry_is_useful(int status);
+/* The pause after so many failures in a row: what the collector asks for (0: nothing), else a time
+ * that doubles, with some chance in it. */
+int64_t retry_pause_ms(unsigned failures, int64_t asked_ms);

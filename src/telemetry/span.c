@@ -1,29 +1,57 @@
 /* The life of a span. */
-#include "span_internal.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "exporter.h"
-#include "sampler.h"
+#include "span_internal.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
+#include "taskgate/telemetry/span.h"
+#include "taskgate/telemetry/task_trace.h"
+#include "taskgate/telemetry/telemetry.h"
+#include "taskgate/upstream/upstream.h"
+
+/* The samplers of OpenTelemetry's environment variables. */
+
+/* Written before there are other threads. */
+static struct {
+    bool follows_parents;
+    uint64_t bound; /* of 63 bits of a trace id: those below it are kept */
+    bool takes_all;
+} sampler;
+
+void sampler_configure(enum config_sampler kind, double ratio)
+{
+    sampler.follows_parents =
+        kind == SAMPLER_PARENT_ON || kind == SAMPLER_PARENT_OFF || kind == SAMPLER_PARENT_RATIO;
+    bool by_ratio = kind == SAMPLER_RATIO || kind == SAMPLER_PARENT_RATIO;
+    bool is_on = kind == SAMPLER_ON || kind == SAMPLER_PARENT_ON;
+    sampler.takes_all = is_on || (by_ratio && ratio >= 1);
+    sampler.bound = by_ratio && ratio > 0 && ratio < 1 ? (uint64_t)(ratio * 0x1p63) : 0;
+}
+
+/* The same for all processes with this ratio: the last bytes of the id are its random ones. */
+static bool is_below_bound(const unsigned char trace_id[TRACE_ID_BYTES])
+{
+    uint64_t number = 0;
+    for (size_t i = TRACE_ID_BYTES - sizeof number; i < TRACE_ID_BYTES; i++)
+        number = number << 8 | trace_id[i];
+    return number >> 1 < sampler.bound;
+}
+
+bool sampler_takes(const unsigned char trace_id[TRACE_ID_BYTES], const struct span_parent *parent)
+{
+    if (parent->context && (sampler.follows_parents || !parent->is_remote))
+        return trace_context_is_sampled(parent->context);
+    return sampler.takes_all || is_below_bound(trace_id);
+}
 
 #define NS_PER_MS UINT64_C(1000000)
 
 bool telemetry_is_on;
-
-const char *span_attribute_name(enum span_attribute attribute)
-{
-    static const char *const names[] = {
-#define ATTRIBUTE_ROW(symbol, name) [ATTRIBUTE_##symbol] = (name),
-#include "taskgate/telemetry/attribute_table.h"
-#undef ATTRIBUTE_ROW
-    };
-    return names[attribute];
-}
 
 static uint64_t now_ns(void)
 {
@@ -43,7 +71,8 @@ static void make_id(unsigned char *id, size_t count)
     } while (!sum);
 }
 
-void span_id_make(unsigned char id[SPAN_ID_BYTES])
+/* A new id. */
+static void span_id_make(unsigned char id[SPAN_ID_BYTES])
 {
     make_id(id, SPAN_ID_BYTES);
 }
@@ -59,6 +88,8 @@ static struct str fit(struct str text, size_t most)
 {
     return str_utf8_cut(str_slice(text.bytes, str_utf8_length(text)), most);
 }
+
+static void span_rename(struct span *span, struct str name);
 
 struct span *span_start(enum span_kind kind, struct str name, const struct span_parent *parent)
 {
@@ -119,7 +150,7 @@ void span_set_id(struct span *span, const unsigned char id[SPAN_ID_BYTES])
         memcpy(span->context.span_id, id, SPAN_ID_BYTES);
 }
 
-void span_rename(struct span *span, struct str name)
+static void span_rename(struct span *span, struct str name)
 {
     if (span_is_sampled(span))
         set_text(&span->name, fit(name, SPAN_NAME_MOST_BYTES));
@@ -200,4 +231,77 @@ void span_end(struct span *span)
     if (!span->has_end)
         span->end_ns = span->start_ns + (uint64_t)(clock_monotonic_us() - span->started_us) * 1000;
     exporter_take(span);
+}
+
+/* "<traceparent of the create> <id of the wait's span> <tracestate>" */
+
+#define WAIT_AT (TRACEPARENT_LENGTH + 1)
+#define HEX_BYTES ((size_t)2 * SPAN_ID_BYTES)
+#define STATE_AT (WAIT_AT + HEX_BYTES + 1)
+#define SPAN_ID_AT (TRACEPARENT_LENGTH - 3 - HEX_BYTES)
+
+void task_trace_write(struct buffer *out, const struct span *create)
+{
+    char text[TRACEPARENT_BYTES], hex[HEX_BYTES];
+    unsigned char wait_id[SPAN_ID_BYTES];
+    if (!span_is_sampled(create))
+        return;
+    trace_context_write(span_context(create), text);
+    span_id_make(wait_id);
+    trace_write_hex(wait_id, SPAN_ID_BYTES, hex);
+    buffer_append_text(out, text);
+    buffer_append_char(out, ' ');
+    buffer_append(out, str_slice(hex, sizeof hex));
+    buffer_append_char(out, ' ');
+    buffer_append(out, span_state(create));
+}
+
+bool task_trace_read(struct task_trace *trace, struct str text)
+{
+    char wait[TRACEPARENT_BYTES];
+    if (text.length < STATE_AT || text.length - STATE_AT > TRACESTATE_MOST_BYTES ||
+        !trace_context_parse(&trace->create, str_slice(text.bytes, TRACEPARENT_LENGTH)))
+        return false;
+    /* The two are in one trace. */
+    trace_context_write(&trace->create, wait);
+    memcpy(wait + SPAN_ID_AT, text.bytes + WAIT_AT, HEX_BYTES);
+    if (!trace_context_parse(&trace->wait, str_slice(wait, TRACEPARENT_LENGTH)))
+        return false;
+    memcpy(trace->state, text.bytes + STATE_AT, text.length - STATE_AT);
+    trace->state[text.length - STATE_AT] = '\0';
+    return true;
+}
+
+/* Switching telemetry on and off. */
+
+/* Of the process. */
+static struct {
+    struct exporter *exporter;
+    struct config *config; /* the settings in force */
+} telemetry;
+
+bool telemetry_start(const struct config *config, struct error *error)
+{
+    const struct config_telemetry *settings = &config->telemetry;
+    if (!settings->is_on)
+        return true;
+    if (!upstream_prepare(settings->url, error))
+        return false;
+    telemetry.exporter = exporter_create(settings, error);
+    if (!telemetry.exporter)
+        return false;
+    telemetry.config = config_ref((struct config *)config);
+    sampler_configure(settings->sampler, settings->sample_rate);
+    telemetry_is_on = true;
+    log_info("Traces are exported", LOG_TEXT("endpoint", settings->origin));
+    return true;
+}
+
+void telemetry_stop(int64_t until_ms)
+{
+    telemetry_is_on = false;
+    exporter_destroy(telemetry.exporter, until_ms);
+    config_unref(telemetry.config);
+    telemetry.exporter = NULL;
+    telemetry.config = NULL;
 }

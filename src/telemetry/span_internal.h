@@ -1,6 +1,7 @@
 /* A span from the inside, for the encoders and the exporter. */
 #pragma once
 
+#include "taskgate/config/config.h"
 #include "taskgate/core/list.h"
 #include "taskgate/telemetry/span.h"
 
@@ -28,3 +29,9 @@ struct span {
 };
 
 void span_destroy(struct span *span);
+
+/* The traces that are kept: decided at their head. */
+
+void sampler_configure(enum config_sampler sampler, double ratio);
+/* `trace_id` is the new span's. */
+bool sampler_takes(const unsigned char trace_id[TRACE_ID_BYTES], const struct span_parent *parent);

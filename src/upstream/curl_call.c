@@ -7,10 +7,285 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "curl_internal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "upstream_internal.h"
+
+/*
+ * Status and headers of a response, as libcurl gives them: one line at a time.
+ */
+
+#define MAX_HEAD_BYTES ((size_t)256 * 1024)
+#define MAX_HEADERS 1000
+
+void curl_head_init(struct curl_head *head)
+{
+    *head = (struct curl_head){.status = 0};
+    buffer_init(&head->text);
+}
+
+void curl_head_finish(struct curl_head *head)
+{
+    buffer_finish(&head->text);
+    free(head->spans);
+}
+
+static void head_start_over(struct curl_head *head, int status)
+{
+    head->status = status;
+    head->count = 0;
+    buffer_clear(&head->text);
+}
+
+/* "HTTP/1.1 404 Not Found"; 0 when it is none. */
+static int parse_status(struct str line)
+{
+    struct str version, rest;
+    if (!str_starts_with(line, STR("HTTP/")) || !str_cut(line, ' ', &version, &rest) ||
+        rest.length < 3)
+        return 0;
+    uint64_t status;
+    return str_to_u64(str_slice(rest.bytes, 3), &status) && status >= 100 ? (int)status : 0;
+}
+
+static size_t append_lower(struct buffer *text, struct str s)
+{
+    size_t at = text->length;
+    for (size_t i = 0; i < s.length; i++) {
+        int c = (unsigned char)s.bytes[i];
+        if (c >= 'A' && c <= 'Z')
+            c += 'a' - 'A';
+        buffer_append_char(text, (char)c);
+    }
+    return at;
+}
+
+static void add_header(struct curl_head *head, struct str name, struct str value)
+{
+    if (head->count == head->capacity) {
+        head->capacity = head->capacity == 0 ? 16 : 2 * head->capacity;
+        head->spans =
+            memory_grow_array(head->spans, head->capacity, sizeof(struct curl_header_span));
+    }
+    struct curl_header_span *span = &head->spans[head->count++];
+    span->name_at = append_lower(&head->text, name);
+    span->name_length = name.length;
+    span->value_at = head->text.length;
+    span->value_length = value.length;
+    buffer_append(&head->text, value);
+}
+
+/* A line that begins with white space continues the value before it (RFC 9112 §5.2). */
+static void continue_header(struct curl_head *head, struct str more)
+{
+    if (head->count == 0)
+        return;
+    buffer_append_char(&head->text, ' ');
+    buffer_append(&head->text, more);
+    head->spans[head->count - 1].value_length += 1 + more.length;
+}
+
+const char *curl_head_add_line(struct curl_head *head, struct str line)
+{
+    if (head->is_complete)
+        return NULL;
+    bool continues = line.length > 0 && (line.bytes[0] == ' ' || line.bytes[0] == '\t');
+    line = str_trim(line);
+    if (head->text.length + line.length > MAX_HEAD_BYTES || head->count >= MAX_HEADERS)
+        return "the response headers are too large";
+
+    int status = parse_status(line);
+    struct str name, value;
+    if (status != 0)
+        head_start_over(head, status);
+    else if (line.length == 0)
+        head->is_complete = head->status >= 200;
+    else if (continues)
+        continue_header(head, line);
+    else if (str_starts_with(line, STR(":")))
+        return "a response header has no name";
+    else if (str_cut(line, ':', &name, &value))
+        add_header(head, str_trim(name), str_trim(value));
+    return NULL;
+}
+
+struct http_header *curl_head_headers(const struct curl_head *head)
+{
+    struct http_header *headers = memory_alloc_array(head->count + 1, sizeof(*headers));
+    for (size_t i = 0; i < head->count; i++) {
+        const struct curl_header_span *span = &head->spans[i];
+        headers[i].name = str_slice(head->text.bytes + span->name_at, span->name_length);
+        headers[i].value = str_slice(head->text.bytes + span->value_at, span->value_length);
+    }
+    return headers;
+}
+
+/*
+ * The body of a response, out of what libcurl gives: the chunked coding is taken off here.
+ *
+ * libcurl 7.88 drops bytes that follow the last chunk and keeps the connection. The dropped bytes
+ * may be the first half of another answer, and the next request would get the rest.
+ */
+
+/* The head is complete. NULL, or why the body cannot be read. */
+static const char *curl_body_start(struct curl_body *body, const struct curl_head *head)
+{
+    for (size_t i = 0; i < head->count; i++) {
+        const struct curl_header_span *span = &head->spans[i];
+        struct str name = str_slice(head->text.bytes + span->name_at, span->name_length);
+        struct str value = str_slice(head->text.bytes + span->value_at, span->value_length);
+        if (!str_equal(name, STR("transfer-encoding")))
+            continue;
+        if (body->is_chunked || !str_equal_ignore_case(value, STR("chunked")))
+            return "the response has a transfer coding other than chunked";
+        body->is_chunked = true;
+    }
+    body->is_empty = head->status == 204 || head->status == 304;
+    return NULL;
+}
+
+/* Makes `data` the body's own bytes: a view of what it was, or of `decoded`. NULL, or what is
+ * wrong. */
+/* libcurl reads the coding itself after it has given the bytes, so that they are not to change. */
+static const char *curl_body_decode(struct curl_body *body, struct buffer *decoded,
+                                    struct str *data)
+{
+    size_t used;
+    if (!body->is_chunked)
+        return NULL;
+    buffer_clear(decoded);
+    buffer_append(decoded, *data);
+    size_t length = http1_chunks_decode(&body->chunks, decoded->bytes, decoded->length, &used);
+    body->has_rest |= used < data->length;
+    *data = str_slice(decoded->bytes, length);
+    return body->chunks.state == HTTP1_CHUNKS_BROKEN ? "the response's chunks are malformed" : NULL;
+}
+
+/* Whether a response may end here. */
+static bool curl_body_is_complete(const struct curl_body *body)
+{
+    return !body->is_chunked || body->is_empty || body->chunks.state == HTTP1_CHUNKS_DONE;
+}
+
+/*
+ * A request as libcurl's options.
+ */
+
+#define UPLOAD_BUFFER_BYTES 16384L
+
+/* libcurl copies texts. Without this one it would go on with what it had: another method, or the
+ * proxy of the environment. */
+#define SET(easy, option, value)                                                                   \
+    do {                                                                                           \
+        if (curl_easy_setopt(easy, option, value) == CURLE_OUT_OF_MEMORY)                          \
+            memory_exhausted();                                                                    \
+    } while (false)
+
+static void add_line(struct curl_call *call, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(call->request_headers, line);
+    if (longer == NULL)
+        memory_exhausted();
+    call->request_headers = longer;
+}
+
+static bool add_headers(struct curl_call *call, const struct upstream_request *request)
+{
+    /* libcurl adds these by itself unless told otherwise ("Name:" takes one out). */
+    bool has_accept = false;
+    bool has_content_type = false;
+
+    for (size_t i = 0; i < request->header_count; i++) {
+        struct str name = request->headers[i].name;
+        struct str value = request->headers[i].value;
+        if (!request_header_is_valid(&request->headers[i])) {
+            snprintf(call->error_text, sizeof(call->error_text), REQUEST_HEADER_MALFORMED);
+            return false;
+        }
+        if (request_header_is_left_out(&request->headers[i]))
+            continue;
+        has_accept |= str_equal_ignore_case(name, STR("accept"));
+        has_content_type |= str_equal_ignore_case(name, STR("content-type"));
+        /* For libcurl "Name;" is a header without a value. */
+        char *line = value.length == 0
+                         ? memory_format("%.*s;", STR_ARGS(name))
+                         : memory_format("%.*s: %.*s", STR_ARGS(name), STR_ARGS(value));
+        add_line(call, line);
+        free(line);
+    }
+    add_line(call, "Expect:");
+    if (!has_accept)
+        add_line(call, "Accept:");
+    if (!has_content_type)
+        add_line(call, "Content-Type:");
+    return true;
+}
+
+static void set_method(CURL *easy, const struct upstream_request *request, bool is_post)
+{
+    if (is_post || request->body.length > 0) {
+        SET(easy, CURLOPT_POST, 1L);
+        SET(easy, CURLOPT_POSTFIELDS, request->body.length > 0 ? request->body.bytes : "");
+        SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.length);
+    } else {
+        SET(easy, CURLOPT_HTTPGET, 1L);
+    }
+    SET(easy, CURLOPT_CUSTOMREQUEST, request->method);
+}
+
+static void set_blob(CURL *easy, CURLoption option, struct str text)
+{
+    struct curl_blob blob = {(char *)text.bytes, text.length, CURL_BLOB_NOCOPY};
+    if (text.bytes != NULL)
+        SET(easy, option, &blob);
+}
+
+/* libcurl keeps connections of other certificates apart from these. */
+static void set_tls(CURL *easy, const struct tls_client *tls)
+{
+    SET(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (tls == NULL)
+        return;
+    /* Besides a text, libcurl would go on with the system's folder. */
+    if (tls->ca.bytes != NULL)
+        SET(easy, CURLOPT_CAPATH, (char *)NULL);
+    set_blob(easy, CURLOPT_CAINFO_BLOB, tls->ca);
+    set_blob(easy, CURLOPT_SSLCERT_BLOB, tls->cert);
+    set_blob(easy, CURLOPT_SSLKEY_BLOB, tls->key);
+}
+
+/* Sets everything but callbacks on call->easy. false: `error_text` says what is wrong. */
+static bool curl_request_prepare(struct curl_call *call, const struct upstream_request *request)
+{
+    CURL *easy = call->easy;
+
+    if (!add_headers(call, request))
+        return false;
+    SET(easy, CURLOPT_HTTPHEADER, call->request_headers);
+    SET(easy, CURLOPT_URL, request->url); /* copied */
+    SET(easy, CURLOPT_PATH_AS_IS, 1L);
+    set_method(easy, request, call->is_post);
+
+    set_tls(easy, call->tls);
+
+    SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    SET(easy, CURLOPT_HTTP_TRANSFER_DECODING, 0L); /* see curl_body_decode() */
+    SET(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    SET(easy, CURLOPT_PROXY, ""); /* no proxy of the environment */
+    SET(easy, CURLOPT_NOSIGNAL, 1L);
+    SET(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(easy, CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BUFFER_BYTES);
+    SET(easy, CURLOPT_CONNECTTIMEOUT_MS,
+        request->connect_timeout_ms > 0 ? (long)request->connect_timeout_ms
+                                        : (long)UPSTREAM_CONNECT_TIMEOUT_MS);
+    /* Else the loop would wait for a resolver's thread when its call ends first. */
+    SET(easy, CURLOPT_QUICK_EXIT, 1L);
+    return true;
+}
 
 static size_t on_header(char *bytes, size_t size, size_t count, void *context);
 static size_t on_body(char *bytes, size_t size, size_t count, void *context);

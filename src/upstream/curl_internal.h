@@ -2,16 +2,12 @@
  * Shared by the files of the implementation by libcurl.
  *
  *     curl_client.c    the client of one loop: pools by owner, what is put off, the end
- *     curl_pool.c      libcurl's multi handle in the loop: sockets, timer, connections
  *     curl_call.c      the life of one call
- *     curl_request.c   a request as libcurl's options
- *     curl_head.c      status and headers of a response, line by line
- *     curl_body.c      its body, without the chunked coding
  */
 #pragma once
 
 #include "curl_client.h"
-#include "http1_chunks.h"
+#include "http1_response.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
@@ -51,14 +47,6 @@ struct curl_body {
     bool has_rest; /* bytes came behind its end */
     struct http1_chunks chunks;
 };
-
-/* The head is complete. NULL, or why the body cannot be read. */
-const char *curl_body_start(struct curl_body *body, const struct curl_head *head);
-/* Makes `data` the body's own bytes: a view of what it was, or of `decoded`. NULL, or what is
- * wrong. */
-const char *curl_body_decode(struct curl_body *body, struct buffer *decoded, struct str *data);
-/* Whether a response may end here. */
-bool curl_body_is_complete(const struct curl_body *body);
 
 /* The connections that requests of one owner share, and no other's: libcurl shares all that one
  * multi handle has. */
@@ -165,18 +153,8 @@ void curl_client_leave_pool(struct curl_pool *pool);
 /* Has the call's `run_deferred` called outside of libcurl. */
 void curl_client_defer(struct curl_client *client, struct curl_call *call);
 
-/* ---- curl_pool.c ---- */
-/* It keeps `max_idle_connections` alive. `owner` is copied and may be NULL. */
-struct curl_pool *curl_pool_create(struct curl_client *client, const char *owner,
-                                   long max_idle_connections, struct error *error);
-/* Not while a call uses it, and not inside of libcurl. NULL is allowed. */
-void curl_pool_destroy(struct curl_pool *pool);
 /* Ends each idle connection that has something to read: the rest of an earlier answer, a second
  * one, or the server's end. Whether there was one. */
 bool curl_pool_drop_unread(struct curl_pool *pool);
 /* After every call into libcurl that may have ended transfers. */
 void curl_pool_collect(struct curl_pool *pool);
-
-/* ---- curl_request.c ---- */
-/* Sets everything but callbacks on call->easy. false: `error_text` says what is wrong. */
-bool curl_request_prepare(struct curl_call *call, const struct upstream_request *request);

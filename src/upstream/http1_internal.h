@@ -2,23 +2,50 @@
  * Shared by the files of the HTTP/1.1 implementation.
  *
  *     http1_call.c         the life of one call
- *     http1_request.c      the head of a request
  *     http1_response.c     a response from bytes; its chunks in http1_chunks.c
  *     http1_connection.c   a socket in the loop; idle ones wait for the next call
- *     http1_outgoing.c     requests that go out together at the end of a round
  *     http1_client.c       hosts and their addresses, what is put off, the end
- *     http1_lookup.c       a host's addresses, off the loop
  */
 #pragma once
 
+#include <netinet/in.h>
+
 #include "http1_client.h"
-#include "http1_lookup.h"
 #include "http1_response.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
-#include "taskgate/loop/edge.h"
+#include "taskgate/core/str.h"
+#include "taskgate/loop/loop.h"
+
+/*
+ * A host's addresses, looked up in a thread of their own: getaddrinfo() blocks.
+ */
+
+#define HTTP1_MAX_ADDRESSES 16
+
+struct http1_address {
+    socklen_t length;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    };
+};
+
+struct http1_addresses {
+    size_t count;
+    struct http1_address items[HTTP1_MAX_ADDRESSES];
+};
+
+/* An address in figures, no name. false: it is none. */
+bool http1_address_read(struct http1_address *address, struct str host, uint16_t port);
+
+/* `error` is NULL when there are addresses. The lookup is gone when this returns. */
+typedef void (*http1_lookup_done)(void *context, const struct http1_addresses *addresses,
+                                  const char *error);
+struct http1_lookup;
 
 /* The most that one read takes. */
 #define HTTP1_READ_BYTES ((size_t)64 * 1024)
@@ -43,7 +70,7 @@ struct http1_client {
     struct list deferred; /* calls with something to do in the next round */
     struct loop_timer run_deferred;
 
-    /* http1_outgoing.c */
+    /* http1_client.c */
     struct list outgoing;        /* calls whose request goes out at the end of this round */
     struct buffer request_heads; /* theirs, one behind the other */
     struct loop_round_end send_outgoing;
@@ -204,15 +231,7 @@ ssize_t http1_connection_receive(struct http1_connection *connection, char *byte
 /* Closes what has been idle for too long. For the client's timer. */
 void http1_connection_close_idle(void *client);
 
-/* ---- http1_outgoing.c ---- */
-void http1_outgoing_init(struct http1_client *client);
-void http1_outgoing_finish(struct http1_client *client);
 /* The head of a request goes behind this. */
 struct buffer *http1_outgoing_heads(struct http1_client *client);
 /* Has `go_out` called at the end of the round, with all that is in the heads from `head_begin`. */
 void http1_outgoing_add(struct http1_client *client, struct http1_call *call, size_t head_begin);
-
-/* ---- http1_request.c ---- */
-/* Appends to `head`. false: a header is malformed, and nothing is appended. */
-bool http1_request_write_head(struct buffer *head, const struct http1_url *url,
-                              const struct upstream_request *request);

@@ -1,7 +1,7 @@
 /*
  * Headers that are the caller's to send, and those that are not.
  */
-#include "request_header.h"
+#include "upstream_internal.h"
 
 #include <stdint.h>
 #include <string.h>

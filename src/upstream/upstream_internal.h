@@ -8,6 +8,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
+#include "taskgate/http/server.h"
 #include "taskgate/upstream/upstream.h"
 
 /* When a request sets no limit of its own. */
@@ -30,3 +33,15 @@ struct upstream_implementation {
 struct upstream_call {
     const struct upstream_implementation *implementation;
 };
+
+/*
+ * The headers of a request that are sent (see upstream.h), for every implementation alike.
+ */
+
+/* Why a header cannot be sent, for `detail`. */
+#define REQUEST_HEADER_MALFORMED "a request header is malformed and was not sent"
+
+/* A token, and a value without line breaks and NUL. */
+bool request_header_is_valid(const struct http_header *header);
+/* The connection's own, or what makes a reply unreadable to us: not the caller's. */
+bool request_header_is_left_out(const struct http_header *header);

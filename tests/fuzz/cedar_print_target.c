@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "lexer.h"
+#include "parser.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/policy/cedar_print.h"
 

@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "base64url.h"
 #include "claims.h"
 #include "fuzz.h"
+#include "jose.h"
 #include "keys.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/identity/token.h"

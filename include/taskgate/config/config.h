@@ -3,7 +3,7 @@
  * environment, validated whole, then immutable and reference-counted.
  *
  * Every key is one row of the table in src/config/keys.c, every variable one of that in
- * src/config/environment_table.c: the reader, the unknown-key check and
+ * src/config/environment.c: the reader, the unknown-key check and
  * docs/configuration.md are made from them. Sources: contract "Configuration",
  * reference §1. Loading reads files and belongs on no loop; the value itself may be read
  * from any thread.

@@ -18,7 +18,7 @@
 #include "taskgate/loop/loop.h"
 
 struct budget;     /* taskgate/core/budget.h */
-struct http_port;  /* taskgate/http/port.h */
+struct http_port;  /* below */
 struct tls_server; /* taskgate/tls/server.h */
 struct http_server;
 struct http_exchange;
@@ -198,3 +198,14 @@ void http_stream_end(struct http_exchange *exchange);
 /* Ends the exchange by cutting the connection, so that the client cannot take a part for the
  * whole. */
 void http_stream_abort(struct http_exchange *exchange);
+
+/*
+ * The listeners of one port, one on each loop, share the bound on connections and the log of failed
+ * handshakes. A listener takes a seat before it accepts, so all together accept no more than the
+ * bound. Listeners that found none wait in line, and a seat that is left goes to the first of them.
+ * Any thread.
+ */
+/* 0: no bound. */
+struct http_port *http_port_create(int max_connections);
+/* After the servers that share it, and after their loops. NULL is allowed. */
+void http_port_destroy(struct http_port *port);

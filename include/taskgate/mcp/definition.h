@@ -19,8 +19,5 @@ void mcp_definition_read(struct mcp_definition *definition, enum definition_kind
                          struct str raw);
 void mcp_definition_finish(struct mcp_definition *definition);
 
-/* The flags of a canonical text, without those of lists. `description` is JSON text, or empty. */
-unsigned mcp_definition_flags(struct str canonical, struct str description);
-
 /* Appends what two names have in common if they look the same. */
 void mcp_definition_fold_name(struct buffer *out, struct str name);

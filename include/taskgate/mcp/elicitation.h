@@ -28,3 +28,11 @@ bool elicitation_check_request(struct str params, struct error *error);
  * value of its type, length, format, range or choice. Members that the form does not name are
  * let through unless it says additionalProperties: false. false: `error` names the member. */
 bool elicitation_check_content(struct str schema, struct str content, struct error *error);
+
+/*
+ * Sampling (2025-11-25): a server's request for a message of a model. Any thread; nothing is owned.
+ */
+
+/* Whether `params` of sampling/createMessage are a conversation and say how long the answer may be.
+ * false: `error` names the member. */
+bool sampling_check_request(struct str params, struct error *error);

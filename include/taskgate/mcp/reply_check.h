@@ -42,10 +42,6 @@ void reply_check_finish(struct reply_check *check);
 enum reply_verdict reply_check_feed(struct reply_check *check, struct str bytes);
 /* Whether the whole response to the request has come, and nothing else yet. */
 bool reply_check_is_answer(const struct reply_check *check);
-/* Whether anything but white space has come. */
-bool reply_check_has_begun(const struct reply_check *check);
-/* Whether a whole request or notification of the server's has come, which is REPLY_NONE. */
-bool reply_check_is_servers(const struct reply_check *check);
 /* The message has ended. REPLY_OURS: the whole response has come. Never REPLY_UNKNOWN. */
 enum reply_verdict reply_check_end(struct reply_check *check);
 

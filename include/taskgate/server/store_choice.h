@@ -8,4 +8,3 @@
 
 /* A URL with `://` in it is a shared database, anything else an SQLite file. */
 const struct store_backend *store_choice_of(const char *place);
-const struct store_backend *store_choice_backend(const struct config *config);

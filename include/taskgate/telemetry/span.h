@@ -26,8 +26,6 @@ enum span_attribute {
 #undef ATTRIBUTE_ROW
     ATTRIBUTE_COUNT
 };
-/* "mcp.method.name" … */
-const char *span_attribute_name(enum span_attribute attribute);
 
 /* Longer texts are cut, between two characters. */
 #define SPAN_NAME_MOST_BYTES 256
@@ -53,7 +51,6 @@ void span_backdate(struct span *span, int64_t ago_ms);
 void span_set_times(struct span *span, int64_t from_ms, int64_t to_ms);
 /* Gives it an id that was chosen before. */
 void span_set_id(struct span *span, const unsigned char id[SPAN_ID_BYTES]);
-void span_rename(struct span *span, struct str name);
 /* A second value of an attribute replaces the first. An empty text is left out. */
 void span_set_text(struct span *span, enum span_attribute attribute, struct str value);
 void span_set_number(struct span *span, enum span_attribute attribute, int64_t value);
@@ -69,5 +66,3 @@ struct str span_state(const struct span *span);
 void span_end(struct span *span);
 /* Is forgotten: it has not happened. NULL is allowed. */
 void span_drop(struct span *span);
-/* A new id. */
-void span_id_make(unsigned char id[SPAN_ID_BYTES]);

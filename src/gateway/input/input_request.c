@@ -10,7 +10,6 @@
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/elicitation.h"
-#include "taskgate/mcp/sampling.h"
 
 /* A form is checked and shown on a loop, so it is smaller. A conversation is only passed on. */
 #define ELICITATION_BYTES ((size_t)64 * 1024)

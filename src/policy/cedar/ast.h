@@ -3,8 +3,34 @@
  */
 #pragma once
 
-#include "extension.h"
 #include "value.h"
+
+/*
+ * The extension functions as one table, and the values they read from text.
+ */
+
+#define EXTENSION_MAX_ARITY 2
+
+struct extension {
+    struct str name;
+    bool method;    /* called as receiver.name(…) */
+    unsigned arity; /* with the receiver */
+    enum cedar_kind takes[EXTENSION_MAX_ARITY];
+    /* The arguments have the kinds above. False when they are refused. */
+    bool (*call)(struct arena *arena, const struct cedar_value *arguments,
+                 struct cedar_value *result);
+};
+
+/* NULL when there is no such function. */
+const struct extension *extension_find(struct str name);
+/* Checks number and kinds of the arguments, then calls. On failure `failure` has code and
+ * detail, not policy and offset. */
+bool extension_call(const struct extension *extension, struct arena *arena,
+                    const struct cedar_value *arguments, size_t count, struct cedar_value *result,
+                    struct cedar_failure *failure);
+
+/* Adds `digit` behind `*number`; false beyond 64 bits. */
+bool digits_append(uint64_t *number, char digit);
 
 /* How high a tree may grow: chains of operators and of attributes count, too. */
 #define NODE_MAX_HEIGHT 1000
@@ -123,8 +149,6 @@ struct method {
     uint32_t operands; /* with the receiver */
 };
 
-/* NULL when there is no such method. */
-const struct method *method_find(struct str name);
 const struct method *method_of(enum node_kind kind);
 
 /* Whether `word` is one of the words that never name anything. */

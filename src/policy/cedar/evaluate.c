@@ -1,6 +1,368 @@
 /* Operators: one function for each kind of node, found in a table; constants need none. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "evaluate.h"
-#include "variants.h"
+#include "taskgate/json/fold.h"
+#include "value.h"
+
+/* A member with a name that folding changes. */
+struct folded_name {
+    struct str folded, name;
+};
+
+/* Members of a record that a reader without case could take for one another. */
+
+static int compare_folds(const void *left, const void *right)
+{
+    const struct folded_name *a = left, *b = right;
+    return str_compare(a->folded, b->folded);
+}
+
+static struct str fold_into(struct arena *arena, struct str name)
+{
+    struct buffer folded;
+    buffer_init(&folded);
+    fold_append(&folded, name);
+    struct str copy = arena_copy(arena, buffer_str(&folded));
+    buffer_finish(&folded);
+    return copy;
+}
+
+bool cedar_record_of_names(struct cedar_heap *heap, const struct cedar_member *members,
+                           size_t count, struct cedar_value *record)
+{
+    size_t unfolded_count = 0;
+    if (!cedar_record(heap, members, count, record))
+        return false;
+    struct cedar_record *made = arena_alloc(&heap->arena, sizeof *made);
+    *made = *record->record;
+    made->warns_of_variants = made->has_names = true;
+    for (size_t i = 0; i < count; i++)
+        unfolded_count += !fold_is_folded(members[i].name);
+    struct folded_name *unfolded =
+        arena_alloc_array(&heap->arena, unfolded_count, sizeof *unfolded);
+    for (size_t i = 0; i < count; i++) {
+        struct str name = members[i].name;
+        if (!fold_is_folded(name))
+            unfolded[made->unfolded_count++] =
+                (struct folded_name){fold_into(&heap->arena, name), name};
+    }
+    if (unfolded_count > 1)
+        qsort(unfolded, unfolded_count, sizeof *unfolded, compare_folds);
+    made->unfolded = unfolded;
+    record->record = made;
+    return true;
+}
+
+/* Whether the record was made by cedar_record_of_names(), and has a member with another name but
+ * the same folded name as `name`. */
+static bool record_has_variant(const struct cedar_record *record, struct arena *scratch,
+                               struct str name)
+{
+    struct str folded = name;
+    if (!record->warns_of_variants)
+        return false;
+    if (!fold_is_folded(name)) {
+        folded = fold_into(scratch, name);
+        if (cedar_record_get(record, folded))
+            return true;
+    }
+    size_t low = 0, high = record->unfolded_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (str_compare(record->unfolded[middle].folded, folded) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < record->unfolded_count && str_equal(record->unfolded[low].folded, folded); low++) {
+        if (!str_equal(record->unfolded[low].name, name))
+            return true;
+    }
+    return false;
+}
+
+/* Shared by all operators: failing, taking steps off the budget, wanting a value of one kind. */
+
+bool fail(struct evaluation *evaluation, const struct node *node, enum cedar_failure_code code)
+{
+    evaluation->failure = (struct cedar_failure){.code = code, .offset = node->offset};
+    if (node->kind == NODE_GET)
+        evaluation->failure.name = node->name;
+    return false;
+}
+
+static bool fail_type(struct evaluation *evaluation, const struct node *node, unsigned expected,
+                      enum cedar_kind found)
+{
+    evaluation->failure = (struct cedar_failure){
+        .code = CEDAR_FAILURE_TYPE, .offset = node->offset, .expected = expected, .found = found};
+    return false;
+}
+
+static bool fail_unknown(struct evaluation *evaluation, const struct node *node, struct str name)
+{
+    evaluation->failure =
+        (struct cedar_failure){.code = CEDAR_FAILURE_UNKNOWN, .offset = node->offset, .name = name};
+    return false;
+}
+
+/* `name` is empty where whole records are compared. */
+static bool fail_variant(struct evaluation *evaluation, const struct node *node, struct str name)
+{
+    evaluation->failure =
+        (struct cedar_failure){.code = CEDAR_FAILURE_VARIANT, .offset = node->offset, .name = name};
+    return false;
+}
+
+/* Takes `steps` off the budget; false when there are not so many left. */
+static bool spend(struct evaluation *evaluation, const struct node *node, uint64_t steps)
+{
+    if (steps > evaluation->budget) {
+        evaluation->budget = 0;
+        return fail(evaluation, node, CEDAR_FAILURE_BUDGET);
+    }
+    evaluation->budget -= steps;
+    return true;
+}
+
+bool evaluate_kind(struct evaluation *evaluation, const struct node *node, enum cedar_kind kind,
+                   struct cedar_value *result)
+{
+    if (!evaluate(evaluation, node, result))
+        return false;
+    return result->kind == kind || fail_type(evaluation, node, KIND_BIT(kind), result->kind);
+}
+
+/* Access to entities, records and texts: attributes, tags, types, ancestors, patterns. */
+
+static const struct entity *find_entity(const struct evaluation *evaluation,
+                                        const struct cedar_uid *uid)
+{
+    const struct cedar_request *request = evaluation->request;
+    if (uid == &request->principal)
+        return evaluation->principal;
+    if (uid == &request->resource)
+        return evaluation->resource;
+    if (uid == &request->action)
+        return evaluation->action;
+    return entities_find(evaluation->entities, uid);
+}
+
+/* ---- Attributes ------------------------------------------------------------------------ */
+
+#define HAS_ATTRIBUTES (KIND_BIT(CEDAR_RECORD) | KIND_BIT(CEDAR_ENTITY))
+
+bool evaluate_get(struct evaluation *evaluation, const struct node *node,
+                  struct cedar_value *result)
+{
+    if (!evaluate(evaluation, node->operands[0], result))
+        return false;
+    const struct cedar_record *record = NULL;
+    if (result->kind == CEDAR_RECORD) {
+        record = result->record;
+    } else if (result->kind == CEDAR_ENTITY) {
+        const struct entity *entity = find_entity(evaluation, result->entity);
+        if (!entity)
+            return fail(evaluation, node, CEDAR_FAILURE_ENTITY);
+        record = entity->attributes;
+    } else {
+        return fail_type(evaluation, node, HAS_ATTRIBUTES, result->kind);
+    }
+    if (record_has_variant(record, evaluation->scratch, node->name))
+        return fail_variant(evaluation, node, node->name);
+    const struct cedar_value *value = cedar_record_get(record, node->name);
+    if (!value)
+        return fail(evaluation, node, CEDAR_FAILURE_ATTRIBUTE);
+    if (value->kind == CEDAR_UNKNOWN)
+        return fail_unknown(evaluation, node, node->name);
+    *result = *value;
+    return true;
+}
+
+/* Every name but the last must be there for the next one to be looked for. */
+bool evaluate_has(struct evaluation *evaluation, const struct node *node,
+                  struct cedar_value *result)
+{
+    struct cedar_value target;
+    if (!evaluate(evaluation, node->operands[0], &target))
+        return false;
+    *result = cedar_bool(false);
+    for (uint32_t i = 0; i < node->name_count; i++) {
+        const struct cedar_record *record = &record_empty;
+        if (target.kind == CEDAR_RECORD) {
+            record = target.record;
+        } else if (target.kind == CEDAR_ENTITY) {
+            const struct entity *entity = find_entity(evaluation, target.entity);
+            if (entity)
+                record = entity->attributes;
+        } else {
+            return fail_type(evaluation, node, HAS_ATTRIBUTES, target.kind);
+        }
+        if (record_has_variant(record, evaluation->scratch, node->names[i]))
+            return fail_variant(evaluation, node, node->names[i]);
+        const struct cedar_value *value = cedar_record_get(record, node->names[i]);
+        if (!value)
+            return true;
+        if (value->kind == CEDAR_UNKNOWN && i + 1 < node->name_count)
+            return fail_unknown(evaluation, node, node->names[i]);
+        target = *value;
+    }
+    *result = cedar_bool(true);
+    return true;
+}
+
+/* ---- Tags ------------------------------------------------------------------------------ */
+
+/* The entity, NULL when it is not there, and the tag's name. */
+static bool evaluate_tag(struct evaluation *evaluation, const struct node *node,
+                         const struct entity **entity, struct str *tag)
+{
+    struct cedar_value target, name;
+    *entity = NULL;
+    *tag = STR_EMPTY;
+    if (!evaluate(evaluation, node->operands[0], &target) ||
+        !evaluate(evaluation, node->operands[1], &name))
+        return false;
+    if (target.kind != CEDAR_ENTITY)
+        return fail_type(evaluation, node, KIND_BIT(CEDAR_ENTITY), target.kind);
+    if (name.kind != CEDAR_STRING)
+        return fail_type(evaluation, node, KIND_BIT(CEDAR_STRING), name.kind);
+    *entity = find_entity(evaluation, target.entity);
+    *tag = name.text;
+    return true;
+}
+
+bool evaluate_get_tag(struct evaluation *evaluation, const struct node *node,
+                      struct cedar_value *result)
+{
+    const struct entity *entity;
+    struct str tag;
+    if (!evaluate_tag(evaluation, node, &entity, &tag))
+        return false;
+    if (!entity)
+        return fail(evaluation, node, CEDAR_FAILURE_ENTITY);
+    const struct cedar_value *value = cedar_record_get(entity->tags, tag);
+    if (!value)
+        return fail(evaluation, node, CEDAR_FAILURE_TAG);
+    *result = *value;
+    return true;
+}
+
+bool evaluate_has_tag(struct evaluation *evaluation, const struct node *node,
+                      struct cedar_value *result)
+{
+    const struct entity *entity;
+    struct str tag;
+    if (!evaluate_tag(evaluation, node, &entity, &tag))
+        return false;
+    *result = cedar_bool(entity && cedar_record_get(entity->tags, tag));
+    return true;
+}
+
+/* ---- Hierarchy ------------------------------------------------------------------------- */
+
+bool evaluation_is_in(const struct evaluation *evaluation, const struct cedar_uid *child,
+                      const struct cedar_uid *ancestor)
+{
+    if (cedar_uid_equal(child, ancestor))
+        return true;
+    const struct entity *entity = find_entity(evaluation, child);
+    return entity && entity_has_ancestor(entity, ancestor);
+}
+
+/* An element that is no entity is an error even behind one that fits. */
+static bool check_entities(struct evaluation *evaluation, const struct node *node,
+                           const struct cedar_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->items[i].kind != CEDAR_ENTITY)
+            return fail_type(evaluation, node, KIND_BIT(CEDAR_ENTITY), set->items[i].kind);
+    return spend(evaluation, node, set->count);
+}
+
+static bool is_in_value(struct evaluation *evaluation, const struct node *node,
+                        const struct cedar_uid *child, const struct cedar_value *ancestors,
+                        struct cedar_value *result)
+{
+    *result = cedar_bool(false);
+    if (ancestors->kind == CEDAR_ENTITY) {
+        result->boolean = evaluation_is_in(evaluation, child, ancestors->entity);
+        return true;
+    }
+    if (ancestors->kind != CEDAR_SET)
+        return fail_type(evaluation, node, KIND_BIT(CEDAR_ENTITY) | KIND_BIT(CEDAR_SET),
+                         ancestors->kind);
+    if (!check_entities(evaluation, node, ancestors->set))
+        return false;
+    for (size_t i = 0; i < ancestors->set->count && !result->boolean; i++)
+        result->boolean = evaluation_is_in(evaluation, child, ancestors->set->items[i].entity);
+    return true;
+}
+
+bool evaluate_in(struct evaluation *evaluation, const struct node *node, struct cedar_value *result)
+{
+    struct cedar_value child, ancestors;
+    if (!evaluate(evaluation, node->operands[0], &child) ||
+        !evaluate(evaluation, node->operands[1], &ancestors))
+        return false;
+    if (child.kind != CEDAR_ENTITY)
+        return fail_type(evaluation, node, KIND_BIT(CEDAR_ENTITY), child.kind);
+    return is_in_value(evaluation, node, child.entity, &ancestors, result);
+}
+
+bool evaluate_is(struct evaluation *evaluation, const struct node *node, struct cedar_value *result)
+{
+    struct cedar_value target, ancestors;
+    if (!evaluate_kind(evaluation, node->operands[0], CEDAR_ENTITY, &target))
+        return false;
+    *result = cedar_bool(str_equal(target.entity->type, node->name));
+    if (node->count == 1 || !result->boolean)
+        return true;
+    return evaluate(evaluation, node->operands[1], &ancestors) &&
+           is_in_value(evaluation, node, target.entity, &ancestors, result);
+}
+
+/* ---- Patterns -------------------------------------------------------------------------- */
+
+/* The first piece at the front, the last at the end, those between one behind the other as
+ * early as they come: taking the earliest never hinders a later one. */
+static bool matches(struct str text, const struct pattern *pattern)
+{
+    struct str first = pattern->pieces[0], last = pattern->pieces[pattern->count - 1];
+    if (pattern->count == 1)
+        return str_equal(text, first);
+    if (text.length < first.length + last.length || !str_starts_with(text, first) ||
+        !str_ends_with(text, last))
+        return false;
+    size_t position = first.length, end = text.length - last.length;
+    for (size_t i = 1; i + 1 < pattern->count; i++) {
+        struct str piece = pattern->pieces[i];
+        if (piece.length == 0)
+            continue;
+        if (position == end)
+            return false;
+        const char *found =
+            memmem(text.bytes + position, end - position, piece.bytes, piece.length);
+        if (!found)
+            return false;
+        position = (size_t)(found - text.bytes) + piece.length;
+    }
+    return true;
+}
+
+bool evaluate_like(struct evaluation *evaluation, const struct node *node,
+                   struct cedar_value *result)
+{
+    struct cedar_value text;
+    if (!evaluate_kind(evaluation, node->operands[0], CEDAR_STRING, &text) ||
+        !spend(evaluation, node, value_weight(&text)) ||
+        !spend(evaluation, node, node->pattern.weight))
+        return false;
+    *result = cedar_bool(matches(text.text, &node->pattern));
+    return true;
+}
 
 /* ---- Leaves and logic ------------------------------------------------------------------ */
 

@@ -33,11 +33,6 @@ evaluator evaluate_get, evaluate_has, evaluate_get_tag, evaluate_has_tag, evalua
 
 /* All return false. */
 bool fail(struct evaluation *evaluation, const struct node *node, enum cedar_failure_code code);
-bool fail_type(struct evaluation *evaluation, const struct node *node, unsigned expected,
-               enum cedar_kind found);
-bool fail_unknown(struct evaluation *evaluation, const struct node *node, struct str name);
-/* `name` is empty where whole records are compared. */
-bool fail_variant(struct evaluation *evaluation, const struct node *node, struct str name);
 /* False when the expression has no value; `failure` says why, but for the policy. */
 static inline bool evaluate(struct evaluation *evaluation, const struct node *node,
                             struct cedar_value *result)
@@ -53,9 +48,6 @@ static inline bool evaluate(struct evaluation *evaluation, const struct node *no
     return true;
 }
 
-/* Takes `steps` off the budget; false when there are not so many left. */
-bool spend(struct evaluation *evaluation, const struct node *node, uint64_t steps);
 /* Evaluates to a value of one kind. */
 bool evaluate_kind(struct evaluation *evaluation, const struct node *node, enum cedar_kind kind,
                    struct cedar_value *result);
-const struct entity *find_entity(const struct evaluation *evaluation, const struct cedar_uid *uid);

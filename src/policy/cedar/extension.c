@@ -1,5 +1,434 @@
 /* Calls of extension functions: the table, and the functions that are one line each. */
-#include "extension.h"
+#include <string.h>
+
+#include "ast.h"
+
+/* Why a policy could not be evaluated, in words. */
+
+static void write_type(const struct cedar_failure *failure, struct buffer *out)
+{
+    const char *between = "type error: expected ";
+    for (unsigned kind = 0; kind < CEDAR_KIND_COUNT; kind++) {
+        if (!(failure->expected & 1U << kind))
+            continue;
+        buffer_append_format(out, "%s%s", between, cedar_kind_name((enum cedar_kind)kind));
+        between = " or ";
+    }
+    buffer_append_format(out, ", found %s", cedar_kind_name(failure->found));
+}
+
+void cedar_failure_write(const struct cedar_failure *failure, struct buffer *out)
+{
+    switch (failure->code) {
+    case CEDAR_FAILURE_TYPE:
+        write_type(failure, out);
+        break;
+    case CEDAR_FAILURE_ATTRIBUTE:
+        buffer_append_text(out, "there is no attribute ");
+        buffer_append_json_string(out, failure->name);
+        break;
+    case CEDAR_FAILURE_VARIANT:
+        buffer_append_text(out, failure->name.length
+                                    ? "another attribute differs only by case or look from "
+                                    : "attributes of the two differ only by case or look");
+        if (failure->name.length)
+            buffer_append_json_string(out, failure->name);
+        break;
+    case CEDAR_FAILURE_TAG:
+        buffer_append_text(out, "the entity has no such tag");
+        break;
+    case CEDAR_FAILURE_ENTITY:
+        buffer_append_text(out, "the entity with this attribute or tag does not exist");
+        break;
+    case CEDAR_FAILURE_OVERFLOW:
+        buffer_append_text(out, "the result does not fit into 64 bits");
+        break;
+    case CEDAR_FAILURE_CALL:
+        buffer_append_format(out, "%.*s refuses its argument", STR_ARGS(failure->name));
+        break;
+    case CEDAR_FAILURE_ARITY:
+        buffer_append_format(out, "%.*s takes another number of arguments",
+                             STR_ARGS(failure->name));
+        break;
+    case CEDAR_FAILURE_BUDGET:
+        buffer_append_text(out, "too much work for one decision");
+        break;
+    case CEDAR_FAILURE_DEPTH:
+        buffer_append_format(out, "sets and records nest deeper than %d levels",
+                             CEDAR_MAX_VALUE_DEPTH);
+        break;
+    case CEDAR_FAILURE_UNKNOWN:
+        buffer_append_text(out, "it depends on ");
+        buffer_append_json_string(out, failure->name);
+        buffer_append_text(out, ", which is not known");
+        break;
+    }
+}
+
+struct cedar_position cedar_failure_position(const struct cedar_failure *failure)
+{
+    return source_position(failure->policy->source, failure->offset);
+}
+
+/* datetime: YYYY-MM-DD, optionally with THH:MM:SS, milliseconds, and Z or an offset, as
+ * milliseconds since 1970 by the Gregorian calendar reckoned backwards. */
+
+static size_t digits_count(struct str text, size_t most);
+
+/* Reads as many digits as `width` at *position and moves on. */
+static bool read_number(struct str text, size_t *position, size_t width, int *number)
+{
+    struct str rest = str_slice(text.bytes + *position, text.length - *position);
+    if (digits_count(rest, width) != width)
+        return false;
+    *number = 0;
+    for (size_t i = 0; i < width; i++)
+        *number = *number * 10 + (rest.bytes[i] - '0');
+    *position += width;
+    return true;
+}
+
+static bool read_char(struct str text, size_t *position, char expected)
+{
+    if (*position >= text.length || text.bytes[*position] != expected)
+        return false;
+    ++*position;
+    return true;
+}
+
+static bool is_leap(int year)
+{
+    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
+
+static int days_in_month(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return month == 2 && is_leap(year) ? 29 : days[month - 1];
+}
+
+/* Days from 1970-01-01; years are not negative. */
+static int64_t days_since_epoch(int year, int month, int day)
+{
+    /* Counted in years that start in March, so that the leap day is the last. */
+    int64_t years = month > 2 ? year : year - 1;
+    int64_t era = (years >= 0 ? years : years - 399) / 400;
+    int64_t year_of_era = years - era * 400;
+    int64_t month_from_march = (month + 9) % 12;
+    int64_t day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    return era * 146097 + day_of_era - 719468;
+}
+
+static bool read_date(struct str text, size_t *position, int64_t *days)
+{
+    int year, month, day;
+    if (!read_number(text, position, 4, &year) || !read_char(text, position, '-') ||
+        !read_number(text, position, 2, &month) || !read_char(text, position, '-') ||
+        !read_number(text, position, 2, &day))
+        return false;
+    if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
+        return false;
+    *days = days_since_epoch(year, month, day);
+    return true;
+}
+
+/* Z, +hhmm or -hhmm, as the seconds by which local time is ahead. */
+static bool read_offset(struct str text, size_t *position, int64_t *seconds)
+{
+    *seconds = 0;
+    if (read_char(text, position, 'Z'))
+        return true;
+    bool behind = read_char(text, position, '-');
+    if (!behind && !read_char(text, position, '+'))
+        return false;
+    int hours, minutes;
+    if (!read_number(text, position, 2, &hours) || !read_number(text, position, 2, &minutes) ||
+        hours > 23 || minutes > 59)
+        return false;
+    *seconds = (int64_t)(hours * 60 + minutes) * (behind ? -60 : 60);
+    return true;
+}
+
+static bool extension_parse_datetime(struct str text, int64_t *ms)
+{
+    size_t position = 0;
+    int64_t days, ahead;
+    if (text.length == 0 || !read_date(text, &position, &days))
+        return false;
+    *ms = days * 86400000;
+    if (position == text.length)
+        return true;
+    int hour, minute, second, fraction = 0;
+    if (!read_char(text, &position, 'T') || !read_number(text, &position, 2, &hour) ||
+        !read_char(text, &position, ':') || !read_number(text, &position, 2, &minute) ||
+        !read_char(text, &position, ':') || !read_number(text, &position, 2, &second))
+        return false;
+    if (read_char(text, &position, '.') && !read_number(text, &position, 3, &fraction))
+        return false;
+    if (!read_offset(text, &position, &ahead) || position != text.length)
+        return false;
+    /* A leap second is no time of day here. */
+    if (hour > 23 || minute > 59 || second > 59)
+        return false;
+    *ms += ((int64_t)(hour * 60 + minute) * 60 + second - ahead) * 1000 + fraction;
+    return true;
+}
+
+/* duration: days, hours, minutes, seconds and milliseconds, in this order, each at most once. */
+
+static const struct unit {
+    struct str name;
+    int64_t ms;
+} units[] = {
+    {{"d", 1}, INT64_C(86400000)}, {{"h", 1}, INT64_C(3600000)}, {{"m", 1}, INT64_C(60000)},
+    {{"s", 1}, INT64_C(1000)},     {{"ms", 2}, INT64_C(1)},
+};
+#define UNIT_COUNT (sizeof units / sizeof *units)
+
+/* The unit's place in the table, from `first` on; UNIT_COUNT when there is none. "m" is
+ * minutes unless an "s" follows: seconds have digits of their own. */
+static size_t read_unit(struct str *text, size_t first)
+{
+    size_t letters = 0;
+    while (letters < text->length && (text->bytes[letters] < '0' || text->bytes[letters] > '9'))
+        letters++;
+    for (size_t i = first; i < UNIT_COUNT; i++) {
+        if (!str_equal(units[i].name, str_slice(text->bytes, letters)))
+            continue;
+        *text = str_slice(text->bytes + letters, text->length - letters);
+        return i;
+    }
+    return UNIT_COUNT;
+}
+
+/* Adds `amount` units away from zero. */
+static bool add(int64_t *sum, uint64_t amount, int64_t unit, bool negative)
+{
+    /* As a negative number: the smallest 64-bit number can be written in milliseconds. */
+    if (amount > (uint64_t)INT64_MAX + (negative && unit == 1))
+        return false;
+    int64_t part = (int64_t)(0 - amount);
+    return !__builtin_mul_overflow(part, unit, &part) &&
+           !(negative ? __builtin_add_overflow(*sum, part, sum)
+                      : __builtin_sub_overflow(*sum, part, sum));
+}
+
+static bool extension_parse_duration(struct str text, int64_t *ms)
+{
+    bool negative = text.length > 0 && text.bytes[0] == '-';
+    if (text.length == (size_t)negative)
+        return false;
+    struct str rest = str_slice(text.bytes + negative, text.length - negative);
+    int64_t sum = 0;
+    for (size_t unit = 0; rest.length; unit++) {
+        size_t digits = digits_count(rest, rest.length);
+        if (digits == 0)
+            return false;
+        uint64_t amount = 0;
+        for (size_t i = 0; i < digits; i++)
+            if (!digits_append(&amount, rest.bytes[i]))
+                return false;
+        rest = str_slice(rest.bytes + digits, rest.length - digits);
+        unit = read_unit(&rest, unit);
+        if (unit == UNIT_COUNT || !add(&sum, amount, units[unit].ms, negative))
+            return false;
+    }
+    *ms = sum;
+    return true;
+}
+
+/* ipaddr: an IPv4 or IPv6 address or range. Stricter than inet_pton: no leading zeros in
+ * IPv4, no IPv4 inside IPv6, no zone. */
+
+#define LONGEST_TEXT 43
+#define GROUPS 8
+
+static bool ip_read_char(struct str *text, char expected)
+{
+    if (text->length == 0 || text->bytes[0] != expected)
+        return false;
+    *text = str_slice(text->bytes + 1, text->length - 1);
+    return true;
+}
+
+static bool read_octet(struct str *text, unsigned char *octet)
+{
+    size_t digits = digits_count(*text, 3);
+    if (digits == 0 || (digits > 1 && text->bytes[0] == '0'))
+        return false;
+    unsigned number = 0;
+    for (size_t i = 0; i < digits; i++)
+        number = number * 10 + (unsigned)(text->bytes[i] - '0');
+    if (number > 255)
+        return false;
+    *octet = (unsigned char)number;
+    *text = str_slice(text->bytes + digits, text->length - digits);
+    return true;
+}
+
+static bool parse_v4(struct str text, unsigned char bytes[16])
+{
+    for (int i = 0; i < 4; i++)
+        if ((i > 0 && !ip_read_char(&text, '.')) || !read_octet(&text, &bytes[i]))
+            return false;
+    return text.length == 0;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Reads up to `most` groups of one to four hexadecimal digits, joined by ":". The text
+ * after the last good group stays in `text`. */
+static int read_groups(struct str *text, int most, unsigned groups[GROUPS])
+{
+    int count = 0;
+    while (count < most) {
+        struct str rest = *text;
+        if (count > 0 && !ip_read_char(&rest, ':'))
+            break;
+        unsigned group = 0;
+        size_t digits = 0;
+        for (; digits < 4 && digits < rest.length && hex_digit(rest.bytes[digits]) >= 0; digits++)
+            group = group * 16 + (unsigned)hex_digit(rest.bytes[digits]);
+        if (digits == 0)
+            break;
+        groups[count++] = group;
+        *text = str_slice(rest.bytes + digits, rest.length - digits);
+    }
+    return count;
+}
+
+static bool parse_v6(struct str text, unsigned char bytes[16])
+{
+    unsigned groups[GROUPS] = {0}, behind[GROUPS] = {0};
+    int head = read_groups(&text, GROUPS, groups);
+    if (head < GROUPS) {
+        if (!ip_read_char(&text, ':') || !ip_read_char(&text, ':'))
+            return false;
+        /* "::" stands for at least one group. */
+        int tail = read_groups(&text, GROUPS - 1 - head, behind);
+        for (int i = 0; i < tail; i++)
+            groups[GROUPS - tail + i] = behind[i];
+    }
+    for (size_t i = 0; i < GROUPS; i++) {
+        bytes[2 * i] = (unsigned char)(groups[i] >> 8);
+        bytes[2 * i + 1] = (unsigned char)(groups[i] & 0xff);
+    }
+    return text.length == 0;
+}
+
+static bool parse_prefix(struct str text, unsigned most, unsigned char *prefix)
+{
+    size_t digits = digits_count(text, 3);
+    if (digits == 0 || digits != text.length || (digits > 1 && text.bytes[0] == '0'))
+        return false;
+    unsigned number = 0;
+    for (size_t i = 0; i < digits; i++)
+        number = number * 10 + (unsigned)(text.bytes[i] - '0');
+    *prefix = (unsigned char)number;
+    return number <= most;
+}
+
+static bool extension_parse_ip(struct str text, struct cedar_ip *ip)
+{
+    *ip = (struct cedar_ip){.prefix = 32};
+    struct str address, prefix;
+    if (text.length > LONGEST_TEXT)
+        return false;
+    bool ranged = str_cut(text, '/', &address, &prefix);
+    if (!parse_v4(address, ip->bytes)) {
+        memset(ip->bytes, 0, sizeof ip->bytes);
+        ip->v6 = true;
+        ip->prefix = 128;
+        if (!parse_v6(address, ip->bytes))
+            return false;
+    }
+    return !ranged || parse_prefix(prefix, ip->v6 ? 128 : 32, &ip->prefix);
+}
+
+static bool ip_is_loopback(const struct cedar_ip *ip)
+{
+    static const unsigned char loopback[16] = {[15] = 1};
+    if (!ip->v6)
+        return ip->bytes[0] == 127 && ip->prefix >= 8;
+    return ip->prefix == 128 && memcmp(ip->bytes, loopback, sizeof loopback) == 0;
+}
+
+static bool ip_is_multicast(const struct cedar_ip *ip)
+{
+    if (!ip->v6)
+        return ip->bytes[0] >> 4 == 0xe && ip->prefix >= 4;
+    return ip->bytes[0] == 0xff && ip->prefix >= 8;
+}
+
+/* Whether every address of `inner` is one of `outer`. */
+static bool ip_is_in_range(const struct cedar_ip *inner, const struct cedar_ip *outer)
+{
+    if (inner->v6 != outer->v6 || inner->prefix < outer->prefix)
+        return false;
+    size_t whole = outer->prefix / 8;
+    if (memcmp(inner->bytes, outer->bytes, whole) != 0)
+        return false;
+    unsigned rest = outer->prefix % 8;
+    return rest == 0 || (inner->bytes[whole] ^ outer->bytes[whole]) >> (8 - rest) == 0;
+}
+
+/* decimal: a fixed point number with up to four digits behind the point, and the reading of
+ * digits that all these types share. */
+
+#define FRACTION_DIGITS 4
+
+/* Digits at the front of `text`, at most `most`; none is allowed. */
+static size_t digits_count(struct str text, size_t most)
+{
+    size_t count = 0;
+    while (count < text.length && count < most && text.bytes[count] >= '0' &&
+           text.bytes[count] <= '9')
+        count++;
+    return count;
+}
+
+bool digits_append(uint64_t *number, char digit)
+{
+    return !__builtin_mul_overflow(*number, (uint64_t)10, number) &&
+           !__builtin_add_overflow(*number, (uint64_t)(digit - '0'), number);
+}
+
+/* The texts of the four types, each by the language's own grammar. */
+/* -?DIGITS.DIGITS, nothing before or behind. */
+static bool extension_parse_decimal(struct str text, int64_t *ten_thousandths)
+{
+    if (text.length == 0)
+        return false;
+    bool negative = text.bytes[0] == '-';
+    struct str rest = str_slice(text.bytes + negative, text.length - negative);
+    size_t whole_digits = digits_count(rest, rest.length);
+    if (whole_digits == 0 || whole_digits == rest.length || rest.bytes[whole_digits] != '.')
+        return false;
+    struct str fraction = str_slice(rest.bytes + whole_digits + 1, rest.length - whole_digits - 1);
+    if (fraction.length == 0 || fraction.length > FRACTION_DIGITS ||
+        digits_count(fraction, fraction.length) != fraction.length)
+        return false;
+    uint64_t magnitude = 0;
+    for (size_t i = 0; i < whole_digits; i++)
+        if (!digits_append(&magnitude, rest.bytes[i]))
+            return false;
+    for (size_t i = 0; i < FRACTION_DIGITS; i++)
+        if (!digits_append(&magnitude, (char)(i < fraction.length ? fraction.bytes[i] : '0')))
+            return false;
+    /* The smallest number has no positive counterpart. */
+    if (magnitude > (uint64_t)INT64_MAX + negative)
+        return false;
+    *ten_thousandths = (int64_t)(negative ? 0 - magnitude : magnitude);
+    return true;
+}
 
 #define MS_PER_SECOND INT64_C(1000)
 #define MS_PER_MINUTE (60 * MS_PER_SECOND)

@@ -8,8 +8,64 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "ast.h"
-#include "lexer.h"
+#include "taskgate/core/str.h"
+
+/*
+ * Policy text to tokens, one at a time, nothing allocated.
+ */
+
+enum token_kind {
+    TOKEN_END,
+    TOKEN_WRONG,        /* no token starts like this */
+    TOKEN_UNTERMINATED, /* a string without its closing quote */
+    TOKEN_WORD,
+    TOKEN_NUMBER,
+    TOKEN_STRING, /* with its quotes, not unescaped */
+    TOKEN_SLOT,   /* ?principal */
+    TOKEN_AT,
+    TOKEN_DOT,
+    TOKEN_COMMA,
+    TOKEN_SEMICOLON,
+    TOKEN_COLON,
+    TOKEN_COLONS,
+    TOKEN_OPEN_PARENTHESIS,
+    TOKEN_CLOSE_PARENTHESIS,
+    TOKEN_OPEN_BRACE,
+    TOKEN_CLOSE_BRACE,
+    TOKEN_OPEN_BRACKET,
+    TOKEN_CLOSE_BRACKET,
+    TOKEN_EQUAL,
+    TOKEN_NOT_EQUAL,
+    TOKEN_LESS,
+    TOKEN_LESS_OR_EQUAL,
+    TOKEN_GREATER,
+    TOKEN_GREATER_OR_EQUAL,
+    TOKEN_ASSIGN,
+    TOKEN_OR,
+    TOKEN_AND,
+    TOKEN_PLUS,
+    TOKEN_MINUS,
+    TOKEN_STAR,
+    TOKEN_SLASH,
+    TOKEN_PERCENT,
+    TOKEN_NOT,
+};
+
+struct token {
+    enum token_kind kind;
+    uint32_t offset; /* in the text */
+    struct str text;
+};
+
+struct lexer {
+    struct str text; /* UTF-8, shorter than 4 GiB */
+    size_t position;
+};
+
+struct token lexer_next(struct lexer *lexer);
 
 #define PROBLEMS_MAX 100
 
@@ -31,7 +87,6 @@ void parser_advance(struct parser *parser);
 bool parser_take(struct parser *parser, enum token_kind kind);
 /* The same with a complaint; `expected` completes "expected …". */
 bool parser_expect(struct parser *parser, enum token_kind kind, const char *expected);
-bool parser_at_word(const struct parser *parser, const char *word);
 bool parser_take_word(struct parser *parser, const char *word);
 /* "unexpected X; expected …" at the present token. Returns NULL. */
 void *parser_unexpected(struct parser *parser, const char *expected);
@@ -45,12 +100,7 @@ bool parse_string(struct parser *parser, struct str *text, const char *expected)
 bool parse_path(struct parser *parser, struct str *path, const struct cedar_uid **entity);
 
 const struct node *parse_expression(struct parser *parser);
-/* A primary with its ".", "[" and "(" parts. `*negative`: a number that stands alone shall be read
- * as negative; false afterwards when it was not. */
-const struct node *parse_member(struct parser *parser, bool *negative);
 
-/* Reads one policy up to its semicolon. */
-struct cedar_policy *parse_policy(struct parser *parser);
 /* Reads all policies of a source; they are appended to `policies`. */
 void parse_source(struct parser *parser, struct cedar_policies *policies, size_t *capacity);
 
@@ -74,14 +124,14 @@ struct node *node_make(struct parser *parser, enum node_kind kind, uint32_t offs
                        const struct operand_list *operands);
 struct node *node_make_unary(struct parser *parser, enum node_kind kind, uint32_t offset,
                              const struct node *operand);
-struct node *node_make_binary(struct parser *parser, enum node_kind kind, uint32_t offset,
-                              const struct node *left, const struct node *right);
 struct node *node_make_constant(struct parser *parser, uint32_t offset, struct cedar_value value);
-/* Sets, records and calls of constants alone become constants. */
-const struct node *node_make_set(struct parser *parser, uint32_t offset,
-                                 const struct operand_list *operands);
-const struct node *node_make_record(struct parser *parser, uint32_t offset,
-                                    const struct operand_list *operands);
-const struct node *node_make_call(struct parser *parser, uint32_t offset,
-                                  const struct extension *extension,
-                                  const struct operand_list *operands);
+
+/*
+ * The text between the quotes of a string or a pattern.
+ */
+
+/* The place and fault of a wrong literal. */
+struct literal_error {
+    size_t offset; /* from the opening quote */
+    const char *message;
+};

@@ -3,8 +3,31 @@
  */
 #pragma once
 
-#include "arena.h"
+#include <stddef.h>
+
+#include "taskgate/core/str.h"
 #include "taskgate/policy/cedar.h"
+
+/*
+ * Memory that is taken piece by piece and given back all at once. One thread at a time.
+ */
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *first, *last;
+    char *next;
+    size_t left; /* bytes from `next` to the end of the last block */
+};
+
+void arena_init(struct arena *arena);
+void arena_finish(struct arena *arena);
+/* Gives everything back but the first block. */
+void arena_reset(struct arena *arena);
+/* Not zeroed, aligned for 64-bit integers and pointers; never NULL. */
+void *arena_alloc(struct arena *arena, size_t size);
+void *arena_alloc_array(struct arena *arena, size_t count, size_t size);
+struct str arena_copy(struct arena *arena, struct str s);
 
 /* The bytes of a text that are read in one step of a decision's budget. */
 #define BYTES_PER_STEP 64
@@ -48,29 +71,18 @@ struct cedar_ip {
 };
 
 uint64_t value_hash_text(struct str text);
-uint64_t value_hash(const struct cedar_value *value);
 /* The cost of reading all of it: 1 for a short scalar, else 1 plus the cost of its content. */
 uint32_t value_weight(const struct cedar_value *value);
 /* Whether it is or has a record that warns of variants. */
 bool value_has_names(const struct cedar_value *value);
-/* 0 for a scalar. */
-unsigned value_depth(const struct cedar_value *value);
 /* Turns one hash into an unrelated one. */
 uint64_t value_mix(uint64_t hash);
 
-/* The place of `value` with this hash among the items, or their count. In a set with slots that
- * lacks it, `free_slot` becomes the slot where it would be entered. */
-size_t set_find(const struct cedar_set *set, const struct cedar_value *value, uint64_t hash,
-                size_t *free_slot);
-bool set_contains_hashed(const struct cedar_set *set, const struct cedar_value *value,
-                         uint64_t hash);
 bool set_contains(const struct cedar_set *set, const struct cedar_value *value);
 bool set_is_subset(const struct cedar_set *part, const struct cedar_set *whole);
 bool set_overlaps(const struct cedar_set *a, const struct cedar_set *b);
 bool set_equal(const struct cedar_set *a, const struct cedar_set *b);
 bool record_equal(const struct cedar_record *a, const struct cedar_record *b);
-/* The order of members. Names of different lengths differ; their bytes are not read. */
-int record_compare_names(struct str a, struct str b);
 
 /* The empty record. */
 extern const struct cedar_record record_empty;

@@ -1,8 +1,8 @@
 /* Base64url against its own way back, and what has no second spelling. */
 #include <string.h>
 
-#include "base64url.h"
 #include "identity_test.h"
+#include "jose.h"
 
 static const struct {
     const char *text, *bytes;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base64url.h"
+#include "jose.h"
 #include "taskgate/core/memory.h"
 
 struct signer {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base64url.h"
 #include "identity_test.h"
+#include "jose.h"
 #include "taskgate/core/memory.h"
 
 static const char *const algorithms[] = {"RS256", "PS256", "ES256", "ES384", "EdDSA"};

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "loop_scene.h"
-#include "taskgate/loop/edge.h"
+#include "taskgate/loop/loop.h"
 
 struct end {
     struct loop_edge edge;

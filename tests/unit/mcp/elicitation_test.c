@@ -4,7 +4,6 @@
 #include "../scaling.h"
 
 #include "taskgate/mcp/elicitation.h"
-#include "taskgate/mcp/sampling.h"
 
 #define FORM(members) "{\"type\":\"object\",\"properties\":{" members "}}"
 

@@ -6,9 +6,7 @@
 
 #include "exporter.h"
 #include "otlp.h"
-#include "protobuf.h"
-#include "retry.h"
-#include "sampler.h"
+#include "span_internal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/memory.h"

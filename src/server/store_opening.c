@@ -1,20 +1,40 @@
 /* The store's folder and the generated token. */
-#include "store_folder.h"
-
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "private_file.h"
+#include "store_opening.h"
+#include "supervisor.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
+#include "taskgate/server/store_choice.h"
+#include "taskgate/store/postgres.h"
+#include "taskgate/store/sqlite.h"
+
+/* The kinds of database. */
+
+const struct store_backend *store_choice_of(const char *place)
+{
+    return strstr(place, "://") ? &store_postgres : &store_sqlite;
+}
+
+static const struct store_backend *store_choice_backend(const struct config *config)
+{
+    return store_choice_of(config->store_url ? config->store_url : config->store_path);
+}
 
 #define FALLBACK_PATH "./taskgate.db"
 #define TOKEN_FILE "admin-token"
@@ -124,4 +144,51 @@ bool store_folder_admin_token(const struct config *config, const char *store_pat
     free(path);
     free(folder);
     return good;
+}
+
+/* Open, look for a signal, and again. */
+
+#define LOOK_MS 200
+#define AFTER_WAIT_MS 30000 /* for the rest of a start */
+
+/* Whether a signal has asked the process to end; false after at most `for_ms`. */
+static bool is_ended_within(const struct store_wait *wait, int for_ms)
+{
+    struct pollfd signals = {.fd = wait->signals, .events = POLLIN};
+    struct signalfd_siginfo info;
+    return poll(&signals, 1, for_ms) > 0 &&
+           read(wait->signals, &info, sizeof info) == (ssize_t)sizeof info &&
+           info.ssi_signo != SIGHUP;
+}
+
+static void say_waiting(const struct store_wait *wait, const struct error *reason)
+{
+    char state[64];
+    log_warn("Waiting for the database", LOG_TEXT("reason", reason->message),
+             LOG_NUMBER("at_most_ms", wait->at_most_ms));
+    snprintf(state, sizeof state, "EXTEND_TIMEOUT_USEC=%" PRId64,
+             (wait->at_most_ms + AFTER_WAIT_MS) * 1000);
+    supervisor_tell(state);
+}
+
+struct store *store_wait_open(const struct store_wait *wait, const struct config *config,
+                              const char *path, const struct store_redaction *redaction,
+                              bool *ended, struct error *error)
+{
+    const char *place = config->store_url ? config->store_url : path;
+    int64_t until_ms = clock_monotonic_ms() + wait->at_most_ms;
+    bool is_said = false;
+    *ended = false;
+    for (;;) {
+        struct store *store =
+            store_open(store_choice_backend(config), place, config->replica.id, redaction, error);
+        if (store || !store_is_in_use(error) || clock_monotonic_ms() >= until_ms)
+            return store;
+        if (!is_said)
+            say_waiting(wait, error);
+        is_said = true;
+        *ended = is_ended_within(wait, LOOK_MS);
+        if (*ended)
+            return NULL;
+    }
 }
