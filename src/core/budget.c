@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
@@ -129,10 +130,16 @@ static void leave_share(struct budget *budget, struct budget_claim *claim)
     struct budget_share *share = claim->share;
     list_remove(&claim->node);
     claim->share = NULL;
+    ASSERT_NUMBERS(claim->bytes, <=, share->bytes);
+    ASSERT_NUMBERS(share->bytes, <=, budget->total_bytes);
     share->bytes -= claim->bytes;
     budget->total_bytes -= claim->bytes;
-    if (list_is_empty(&share->claims))
-        free(map_remove(budget->shares, str_slice(share->holder, share->holder_length)));
+    if (!list_is_empty(&share->claims))
+        return;
+    ASSERT_NUMBERS(share->bytes, ==, 0);
+    void *removed = map_remove(budget->shares, str_slice(share->holder, share->holder_length));
+    ASSERT(removed == share);
+    free(share);
 }
 
 static void join_share(struct budget *budget, struct budget_claim *claim, struct str holder)
@@ -146,6 +153,7 @@ static void join_share(struct budget *budget, struct budget_claim *claim, struct
             memcpy(share->holder, holder.bytes, holder.length);
         map_put(budget->shares, holder, share);
     }
+    ASSERT(claim->share == NULL && !claim->is_chosen);
     claim->share = share;
     share->bytes += claim->bytes;
     budget->total_bytes += claim->bytes;
@@ -154,6 +162,7 @@ static void join_share(struct budget *budget, struct budget_claim *claim, struct
 
 static void choose(struct budget *budget, struct budget_claim *claim)
 {
+    ASSERT(claim->kind != BUDGET_NEEDED);
     leave_share(budget, claim);
     claim->is_chosen = true;
     list_append(&budget->chosen, &claim->node);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 void buffer_init(struct buffer *buffer)
@@ -42,6 +43,7 @@ void buffer_reserve(struct buffer *buffer, size_t extra)
     size_t needed = buffer->length + extra;
     if (needed <= buffer->capacity)
         return;
+    ASSERT_NUMBERS(buffer->length, <=, buffer->capacity);
     size_t capacity = buffer->capacity ? buffer->capacity : 256;
     while (capacity < needed)
         capacity = capacity <= SIZE_MAX / 2 ? capacity * 2 : needed;
@@ -92,8 +94,9 @@ void buffer_append_format(struct buffer *buffer, const char *format, ...)
     if (length >= buffer->capacity - buffer->length) {
         buffer_reserve(buffer, length + 1);
         va_start(arguments, format);
-        format_behind(buffer, format, arguments);
+        size_t again = format_behind(buffer, format, arguments);
         va_end(arguments);
+        ASSERT_NUMBERS(again, ==, length); /* the arguments did not change meanwhile */
     }
     buffer->length += length;
 }

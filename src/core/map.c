@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 struct slot {
@@ -82,6 +83,7 @@ static void grow(struct map *map)
             map->slots[find_slot(map, key, old[i].hash)] = old[i];
         }
     }
+    ASSERT((map->capacity & (map->capacity - 1)) == 0);
     free(old);
 }
 
@@ -89,6 +91,7 @@ void *map_put(struct map *map, struct str key, void *value)
 {
     if ((map->count + 1) * 4 > map->capacity * 3)
         grow(map);
+    ASSERT_NUMBERS(map->count, <, map->capacity); /* or no search for a missing key ends */
     uint64_t hash = str_hash(key);
     struct slot *slot = &map->slots[find_slot(map, key, hash)];
     void *previous = slot->value;
@@ -106,6 +109,7 @@ void *map_remove(struct map *map, struct str key)
     size_t hole = find_slot(map, key, str_hash(key));
     if (!map->slots[hole].key)
         return NULL;
+    ASSERT_NUMBERS(map->count, >, 0);
     void *value = map->slots[hole].value;
     free(map->slots[hole].key);
     map->count--;

@@ -1,7 +1,7 @@
 /* Strings with a length: comparison, cutting, numbers, UTF-8, hashing. */
 #include "taskgate/core/str.h"
+#include "taskgate/core/assert.h"
 
-#include <assert.h>
 #include <string.h>
 
 static unsigned char lower(char c)
@@ -85,7 +85,7 @@ bool str_cut(struct str s, char separator, struct str *before, struct str *rest)
 size_t str_offset(struct str whole, struct str part)
 {
     uintptr_t begin = (uintptr_t)whole.bytes, at = (uintptr_t)part.bytes;
-    assert(at >= begin && at - begin <= whole.length && part.length <= whole.length - (at - begin));
+    ASSERT(at >= begin && at - begin <= whole.length && part.length <= whole.length - (at - begin));
     return (size_t)(at - begin);
 }
 

@@ -2,13 +2,13 @@
  * A connection while it is open: its client's address, holding back h2o's reads, and the cut.
  */
 #include <arpa/inet.h>
-#include <assert.h>
 #include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "http_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
@@ -85,6 +85,8 @@ static void report_closed(struct http_server *server)
 void connection_remove(struct connection *connection)
 {
     struct http_server *server = connection->server;
+    ASSERT(connection->socket == NULL && connection->exchange == NULL);
+    ASSERT_NUMBERS(server->connection_count, >, 0);
     linger_stop(connection);
     list_remove(&connection->departed);
     list_remove(&connection->node);
@@ -116,7 +118,7 @@ void connection_enter(struct connection *connection)
 
 bool connection_leave(struct connection *connection)
 {
-    assert(connection->users > 0);
+    ASSERT_NUMBERS(connection->users, >, 0);
     connection->users--;
     if (connection->socket != NULL)
         return true;
@@ -159,6 +161,7 @@ static void on_early(h2o_socket_t *socket, const char *error)
 
 void connection_hold(struct connection *connection)
 {
+    ASSERT(connection->socket != NULL);
     h2o_socket_dont_read(connection->socket, 1);
     h2o_socket_read_start(connection->socket, on_early);
 }

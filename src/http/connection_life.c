@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "http_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
@@ -130,6 +131,7 @@ bool connection_make_room(struct http_server *server)
     struct connection *connection = find_idlest(server);
     if (connection == NULL)
         return false;
+    ASSERT(connection->socket != NULL); /* the end of a socket takes its connection from the list */
     h2o_socket_t *socket = connection->socket;
     h2o_socket_cb callback = socket->_cb.read != NULL ? socket->_cb.read : socket->_cb.write;
     list_remove(&connection->idle);

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "http_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 void exchange_end(struct http_exchange *exchange)
 {
+    ASSERT(exchange->connection->exchange == exchange);
     exchange->ended = true;
     exchange->connection->exchange = NULL;
     if (exchange->is_held != NULL)

@@ -2,6 +2,7 @@
  * The seats of a port. One lock guards them all: it is taken a few times for each connection, which
  * costs nothing beside the accept.
  */
+#include "taskgate/core/assert.h"
 #include "taskgate/http/server.h"
 
 #include <pthread.h>
@@ -89,12 +90,14 @@ static void on_call_up(void *context)
  * it before the one that waits. */
 static void leave_seat(struct http_port *port, const struct loop *loop)
 {
+    ASSERT_NUMBERS(port->taken, >, 0);
     if (list_is_empty(&port->waiting)) {
         port->taken--;
         return;
     }
     struct http_server *server = LIST_ENTRY(port->waiting.next, struct http_server, in_line);
     list_remove(&server->in_line);
+    ASSERT(!server->has_seat);
     server->has_seat = true;
     if (server->loop == loop) {
         loop_timer_start(&server->accept_again, 0);
@@ -122,6 +125,7 @@ void port_return_seat(struct http_server *server)
 void port_fill_seat(struct http_server *server)
 {
     pthread_mutex_lock(&server->shared->lock);
+    ASSERT(server->has_seat);
     server->has_seat = false;
     pthread_mutex_unlock(&server->shared->lock);
 }

@@ -3,11 +3,11 @@
  * ends of responses go out together at the end of a round: a client that sleeps, and has asked for
  * several, is woken once.
  */
-#include <assert.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "http_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 
 /*
@@ -284,6 +284,7 @@ static void send_bytes(struct http_exchange *exchange, h2o_send_state_t state)
  * of a server ends with a second call, so that its head can be watched. */
 static void send_waiting(struct http_exchange *exchange, h2o_send_state_t state)
 {
+    ASSERT(!exchange->in_flight && exchange->sending.length == 0); /* h2o has those bytes */
     struct buffer swapped = exchange->sending;
     if (exchange->waiting.length > 0 && head_watch(exchange->connection->server, exchange->request))
         state = H2O_SEND_STATE_IN_PROGRESS;
@@ -300,6 +301,7 @@ static void send_waiting(struct http_exchange *exchange, h2o_send_state_t state)
 static void finish_later(struct http_exchange *exchange)
 {
     struct http_server *server = exchange->connection->server;
+    ASSERT(exchange->ended && exchange->started);
     list_append(&server->finished, &exchange->finished);
     loop_round_end_schedule(&server->send_finished);
 }
@@ -334,7 +336,7 @@ void responses_close(struct http_server *server)
 void http_prepare(struct http_exchange *exchange, int status, const struct http_header *headers,
                   size_t header_count)
 {
-    assert(!exchange->started);
+    ASSERT(!exchange->started);
     if (!exchange->ended)
         set_head(exchange, status, headers, header_count);
 }
@@ -362,7 +364,7 @@ void http_respond(struct http_exchange *exchange, int status, const struct http_
 
 void http_respond_prepared(struct http_exchange *exchange, struct buffer *body)
 {
-    assert(!exchange->started);
+    ASSERT(!exchange->started);
     struct buffer taken = *body;
     size_t length = body->length;
     buffer_init(body);
@@ -394,7 +396,7 @@ void http_stream_start(struct http_exchange *exchange, int status,
 
 void http_stream_start_prepared(struct http_exchange *exchange, int64_t content_length)
 {
-    assert(!exchange->started);
+    ASSERT(!exchange->started);
     if (exchange->ended)
         return;
     if (content_length >= 0 && status_has_body(exchange->request->res.status)) {
@@ -406,7 +408,7 @@ void http_stream_start_prepared(struct http_exchange *exchange, int64_t content_
 
 void http_stream_flush(struct http_exchange *exchange)
 {
-    assert(exchange->started);
+    ASSERT(exchange->started);
     if (exchange->ended || exchange->headers_sent)
         return;
     /* h2o_send() without bytes does nothing under chunking; the last in the line, which
@@ -426,7 +428,7 @@ size_t http_stream_backlog(const struct http_exchange *exchange)
 
 bool http_stream_write(struct http_exchange *exchange, struct str bytes)
 {
-    assert(exchange->started);
+    ASSERT(exchange->started);
     if (exchange->ended || exchange->has_no_body)
         return true;
     if (exchange->length_left >= 0) {
@@ -487,7 +489,7 @@ void response_proceed(h2o_generator_t *generator, h2o_req_t *request)
 
 void http_stream_end(struct http_exchange *exchange)
 {
-    assert(exchange->started);
+    ASSERT(exchange->started);
     if (exchange->ended)
         return;
     if (exchange->length_left > 0) {

@@ -1,7 +1,6 @@
 /*
  * An HTTP server: h2o's configuration and context, and the life of both.
  */
-#include <assert.h>
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "http_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -307,7 +307,7 @@ int http_server_connections(const struct http_server *server)
 
 void http_server_close_after_answers(struct http_server *server, bool closes)
 {
-    assert(server->drained == NULL);
+    ASSERT(server->drained == NULL);
     server->h2o.shutdown_requested = closes;
 }
 
@@ -334,7 +334,8 @@ static int drain_request(h2o_req_t *request, void *context)
 
 void http_server_drain(struct http_server *server, loop_callback idle, void *context)
 {
-    assert(server->drained == NULL && idle != NULL);
+    ASSERT(server->drained == NULL); /* drained once */
+    ASSERT(idle != NULL);
     server->drained = idle;
     server->drained_context = context;
     /* Not h2o_context_request_shutdown(): it also starts a timer of HTTP/2. */
@@ -392,6 +393,7 @@ void http_server_destroy(struct http_server *server)
     server->destroying = true;
     listener_close(server);
     cut_all(server);
+    ASSERT_NUMBERS(server->connection_count, ==, 0);
     departures_close(server);
     loop_timer_stop(&server->report_drained);
     loop_round_end_finish(&server->round_end);

@@ -4,10 +4,10 @@
  * They do not sit on h2o's timeouts: those live on the wall clock, one list per duration,
  * and a clock set back would stall every deadline.
  */
-#include <assert.h>
 #include <stdlib.h>
 
 #include "loop_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
@@ -25,7 +25,7 @@ static bool is_running_on(const struct loop *loop, const struct loop_timer *time
 void loop_timer_init(struct loop_timer *timer, struct loop *loop, loop_callback callback,
                      void *context)
 {
-    assert(!is_running_on(loop, timer) && "a timer that is running is begun anew");
+    ASSERT(!is_running_on(loop, timer)); /* it would be in the heap twice */
     *timer = (struct loop_timer){.loop = loop, .callback = callback, .context = context};
 }
 
@@ -72,6 +72,8 @@ void loop_timer_stop(struct loop_timer *timer)
         return;
     struct timer_heap *heap = &timer->loop->heap;
     size_t hole = timer->position;
+    ASSERT_NUMBERS(hole, <=, heap->count);
+    ASSERT(heap->timers[hole - 1] == timer);
     struct loop_timer *last = heap->timers[--heap->count];
     timer->position = 0;
     if (last == timer)
@@ -138,6 +140,6 @@ void timer_heap_run_due(struct timer_heap *heap)
 
 void timer_heap_finish(struct timer_heap *heap)
 {
-    assert(heap->count == 0 && "a timer outlived its loop");
+    ASSERT_NUMBERS(heap->count, ==, 0); /* no timer outlives its loop */
     free(heap->timers);
 }

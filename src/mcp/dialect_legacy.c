@@ -1,9 +1,9 @@
 /* A task's shapes in the legacy era: status words, the flat Task and shapes made of it. */
-#include <assert.h>
 #include <inttypes.h>
 
 #include "related_task.h"
 #include "status_text.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect.h"
@@ -216,7 +216,7 @@ static void write_own_error(struct buffer *out, struct str id, const struct task
 
 void dialect_write_task_answer(struct buffer *out, struct str id, const struct task *task)
 {
-    assert(task_state_is_terminal(task->state));
+    ASSERT(task_state_is_terminal(task->state));
     const bool has_run = task->state == TASK_COMPLETED || task->state == TASK_FAILED;
     struct str outcome = str_slice(task->outcome_text, task->outcome_length);
     if (has_run && outcome.length && task->outcome == TASK_OUTCOME_RESULT)

@@ -1,11 +1,11 @@
 /* Watching and re-reading the configuration. */
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "reload.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -178,7 +178,7 @@ static void warn_of_fixed(const struct config *old, const struct config *new)
     };
     char key[CONFIG_RESTART_KEY_BYTES];
     for (size_t i = 0; config_restart_key(i, key); i++) {
-        assert(i < sizeof fixed / sizeof *fixed && strcmp(fixed[i].key, key) == 0);
+        ASSERT(i < sizeof fixed / sizeof *fixed && strcmp(fixed[i].key, key) == 0);
         if (fixed[i].changed)
             log_warn("This key takes effect after a restart only", LOG_TEXT("key", key));
     }

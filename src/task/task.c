@@ -1,10 +1,10 @@
 /* The task as a value: creation, references, copies, names. */
-#include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
 #include "taskgate/task/recorded_name.h"
@@ -23,6 +23,7 @@ struct str recorded_name(struct str name, char out[RECORDED_NAME_BYTES])
     digest_sha256_hex(name, digest);
     int length = snprintf(out, RECORDED_NAME_BYTES, "%.*s... (%zu bytes, sha256 %s)", (int)end,
                           name.bytes, name.length, digest);
+    ASSERT_NUMBERS(length, <, RECORDED_NAME_BYTES);
     return str_slice(out, (size_t)length);
 }
 
@@ -133,13 +134,20 @@ struct task *task_create_promoted(void)
 
 struct task *task_ref(struct task *task)
 {
-    atomic_fetch_add_explicit(&counted(task)->references, 1, memory_order_relaxed);
+    unsigned before =
+        atomic_fetch_add_explicit(&counted(task)->references, 1, memory_order_relaxed);
+    ASSERT_NUMBERS(before, >, 0); /* the last reference is gone, and so is the task */
     return task;
 }
 
 void task_unref(struct task *task)
 {
-    if (!task || atomic_fetch_sub_explicit(&counted(task)->references, 1, memory_order_acq_rel) > 1)
+    if (!task)
+        return;
+    unsigned before =
+        atomic_fetch_sub_explicit(&counted(task)->references, 1, memory_order_acq_rel);
+    ASSERT_NUMBERS(before, >, 0);
+    if (before > 1)
         return;
     for (size_t i = 0; i < TEXT_COUNT; i++)
         free_text(*text_at(task, i));

@@ -15,12 +15,12 @@
  *
  * Source: design §5, contract "Tasks", seed 002 F-005.6; of promoted ones seed 000 §1.1.
  */
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/task/task.h"
 
@@ -285,6 +285,7 @@ bool task_transition(struct task *task, const struct task_change *change, int64_
     if (!task_can_change(task, change))
         return error_set(error, "task %s cannot go from %s to %s", task->id,
                          task_state_name(task->state), task_state_name(change->to));
+    ASSERT(move != NULL); /* task_can_change() looks at the table, too */
     if (!check_change(task, change, error))
         return false;
 
@@ -309,6 +310,6 @@ bool task_transition(struct task *task, const struct task_change *change, int64_
     task->failure = change->failure;
     set_clocks(task, move, change, now_ms);
     task->state = change->to;
-    assert(task_check(task, NULL));
+    ASSERT(task_check(task, NULL));
     return true;
 }

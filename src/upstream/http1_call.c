@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "http1_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "upstream_internal.h"
@@ -298,6 +299,7 @@ static void connected(struct http1_call *call, int error_number)
  * reached it: what was not sent, or does no harm twice, goes out again on a new one. */
 static void lose_connection(struct http1_call *call, const char *detail)
 {
+    ASSERT(call->connection != NULL);
     bool is_stale = call->connection->was_idle && !call->has_received;
     if (is_stale && (call->sent == 0 || call->may_repeat)) {
         drop_connection(call);
@@ -353,6 +355,7 @@ static void send_request(struct http1_call *call, struct str head)
                                after(call->body, body_sent), &written) &&
         written > 0) {
         call->sent += written;
+        ASSERT_NUMBERS(call->sent, <=, call->head_length + call->body.length);
         touch(call);
     }
     bool is_needed = call->may_repeat || call->sent < call->head_length;
@@ -410,9 +413,11 @@ static void take_bytes(struct http1_call *call, char *bytes, size_t length)
 {
     struct http1_step step = {.event = HTTP1_MORE};
 
+    ASSERT(!call->is_busy); /* callbacks do not lead back here */
     call->is_busy = true;
     while (wants_bytes(call)) {
         step = http1_response_read(&call->response, &call->client->head, bytes, length);
+        ASSERT_NUMBERS(step.used, <=, length);
         bytes += step.used;
         length -= step.used;
         if (step.event != HTTP1_HEAD && step.event != HTTP1_BODY)

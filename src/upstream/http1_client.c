@@ -2,7 +2,6 @@
  * The client of one loop: the hosts it has called, and calls with something to do later.
  */
 #include <arpa/inet.h>
-#include <assert.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 
 #include "http1_client.h"
 #include "http1_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
@@ -320,7 +320,7 @@ static void go_out(struct http1_client *client, struct http1_call *call)
 {
     list_remove(&call->deferred);
     struct str heads = buffer_str(&client->request_heads);
-    assert(call->head_begin + call->head_length <= heads.length);
+    ASSERT(call->head_begin + call->head_length <= heads.length);
     call->events->go_out(call, str_slice(heads.bytes + call->head_begin, call->head_length));
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "http1_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
@@ -197,6 +198,7 @@ static void leave_idle(struct http1_connection *connection)
         return;
     list_remove(&connection->of_host);
     list_remove(&connection->of_client);
+    ASSERT_NUMBERS(connection->host->client->idle_count, >, 0);
     connection->host->client->idle_count--;
 }
 
@@ -218,6 +220,7 @@ static struct http1_connection *take_idle(struct http1_call *call)
             http1_connection_close(connection);
             continue;
         }
+        ASSERT(connection->call == NULL); /* an idle one has none */
         leave_idle(connection);
         connection->call = call;
         return connection;
@@ -236,6 +239,7 @@ void http1_connection_release(struct http1_connection *connection)
 {
     struct http1_client *client = connection->host->client;
 
+    ASSERT(list_is_empty(&connection->of_host)); /* not idle already */
     connection->call = NULL;
     if (!is_quiet(connection)) {
         http1_connection_close(connection);
@@ -270,6 +274,7 @@ void http1_connection_close_idle(void *context)
 
 void http1_connection_close(struct http1_connection *connection)
 {
+    ASSERT(connection->fd != -1);
     leave_idle(connection);
     loop_edge_stop(&connection->edge);
     close(connection->fd);

@@ -426,6 +426,7 @@ int main(void)
     tcase_add_test(tests, ulids_sort_in_the_order_they_were_made);
     tcase_add_test(tests, errors_take_a_prefix_and_a_hint_and_are_cut);
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, assert_case());
     suite_add_tcase(suite, magic_case());
     suite_add_tcase(suite, marks_case());
     suite_add_tcase(suite, state_seal_case());

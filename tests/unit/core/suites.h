@@ -3,6 +3,7 @@
 
 #include <check.h>
 
+TCase *assert_case(void);
 TCase *magic_case(void);
 TCase *marks_case(void);
 TCase *state_seal_case(void);
