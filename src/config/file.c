@@ -1,5 +1,6 @@
 /* Files as they were when they were read. */
 #include "config_private.h"
+#include "taskgate/core/owned.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,9 +53,8 @@ void config_file_look(struct config_file *file)
 void config_files_digest(const struct config_file *files, size_t count,
                          char digest[DIGEST_HEX_BYTES])
 {
-    struct buffer facts, text;
-    buffer_init(&facts);
-    buffer_init(&text);
+    OWNED_BUFFER(facts);
+    OWNED_BUFFER(text);
     for (size_t i = 0; i < count; i++) {
         struct config_file now;
         char content[DIGEST_HEX_BYTES] = "";
@@ -67,8 +67,6 @@ void config_files_digest(const struct config_file *files, size_t count,
                              (long)now.modified.tv_nsec, content);
     }
     digest_sha256_hex(buffer_str(&facts), digest);
-    buffer_finish(&facts);
-    buffer_finish(&text);
 }
 
 char *config_path_beside(const char *file, const char *named)

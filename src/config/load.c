@@ -9,6 +9,7 @@
 #include "environment.h"
 #include "taskgate/config/memory_limit.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "validate.h"
 
 static const char *const search_path[] = {"/etc/thoughtgate/config.yaml", "./config.yaml"};
@@ -163,15 +164,13 @@ static struct str without_byte_order_mark(struct str text)
 /* The audit trail names the configuration by it. Values of the environment do not count. */
 static void sum_up(struct config *config, struct str text)
 {
-    struct buffer all;
-    buffer_init(&all);
+    OWNED_BUFFER(all);
     buffer_append(&all, text);
     for (size_t i = 0; i < config->policy_count; i++) {
         buffer_append_char(&all, '\0');
         buffer_append(&all, str_slice(config->policies[i].text, config->policies[i].length));
     }
     digest_sha256_hex(buffer_str(&all), config->digest);
-    buffer_finish(&all);
 }
 
 /* NULL when anything is wrong; `problems` then has the files that were read. */

@@ -7,6 +7,7 @@
 #include "config_private.h"
 #include "taskgate/config/memory_limit.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 /*
  * The memory limit of this process's control group. A limit counts for all groups below it, so all
@@ -138,10 +139,9 @@ int64_t memory_limit_read(const char *root)
     struct hierarchy one = {
         .file = "memory.limit_in_bytes", .filesystem = STR("cgroup"), .option = STR("memory")};
     struct hierarchy two = {.file = "memory.max", .filesystem = STR("cgroup2")};
-    struct buffer groups, mounts;
+    OWNED_BUFFER(groups);
+    OWNED_BUFFER(mounts);
     int64_t limit = 0;
-    buffer_init(&groups);
-    buffer_init(&mounts);
     if (read_text(root, "/proc/self/cgroup", &groups) &&
         read_text(root, "/proc/self/mountinfo", &mounts)) {
         struct str line, rest = buffer_str(&mounts);
@@ -152,8 +152,6 @@ int64_t memory_limit_read(const char *root)
             limit = smaller_limit(limit, limit_of_mount(root, line, &two));
         }
     }
-    buffer_finish(&groups);
-    buffer_finish(&mounts);
     return limit;
 }
 

@@ -6,12 +6,12 @@
 #include "environment.h"
 #include "keys.h"
 #include "taskgate/core/markdown.h"
+#include "taskgate/core/owned.h"
 
 static void write_key(struct buffer *out, const struct key *key)
 {
-    struct buffer item;
+    OWNED_BUFFER(item);
     char *type = key_type_text(key);
-    buffer_init(&item);
     buffer_append_format(&item, "`%s%s%s` (%s", key->parent, *key->parent ? "." : "", key->name,
                          type);
     /* A required key may have a default: for when the whole mapping is left out. */
@@ -25,7 +25,6 @@ static void write_key(struct buffer *out, const struct key *key)
     if (key->needs_restart)
         buffer_append_text(&item, CONFIG_NEEDS_RESTART);
     markdown_append_item(out, buffer_str(&item));
-    buffer_finish(&item);
     free(type);
 }
 
@@ -48,8 +47,7 @@ static void write_keys(struct buffer *out)
 
 static void write_variable(struct buffer *out, const struct variable *variable)
 {
-    struct buffer item;
-    buffer_init(&item);
+    OWNED_BUFFER(item);
     for (size_t i = 0; i < MAX_SPELLINGS && variable->spellings[i].name; i++)
         buffer_append_format(&item, "%s`%s`", i ? ", else " : "", variable->spellings[i].name);
     const char *before = " (";
@@ -64,7 +62,6 @@ static void write_variable(struct buffer *out, const struct variable *variable)
         buffer_append_text(&item, "Has no effect: ");
     buffer_append_text(&item, variable->help);
     markdown_append_item(out, buffer_str(&item));
-    buffer_finish(&item);
 }
 
 bool config_restart_key(size_t index, char text[static CONFIG_RESTART_KEY_BYTES])

@@ -13,6 +13,7 @@
 #include "taskgate/config/schema.h"
 #include "taskgate/config/secure_url.h"
 #include "taskgate/config/summary.h"
+#include "taskgate/core/owned.h"
 
 #define VISIBLE "[^\\x00-\\x20\\x7F]"
 #define NO_CONTROL "[^\\x00-\\x1F\\x7F]"
@@ -93,14 +94,12 @@ static void write_types(struct buffer *out, const char *types, bool may_be_null)
  */
 static void write_pattern(struct buffer *out, const char *pattern)
 {
-    struct buffer whole;
+    OWNED_BUFFER(whole);
     if (!pattern)
         return;
-    buffer_init(&whole);
     buffer_append_format(&whole, *pattern ? "^(%s)$|\\$\\{" : "%s\\$\\{", pattern);
     buffer_append_text(out, ",\"pattern\":");
     buffer_append_json_string(out, buffer_str(&whole));
-    buffer_finish(&whole);
 }
 
 static void write_form(struct buffer *out, const char *types, const char *pattern, bool may_be_null)
@@ -155,8 +154,7 @@ static void write_choices(struct buffer *out, const struct choices *choices, boo
 /* A list; or one choice that means several others, which needs no list around it. */
 static void write_items_choices(struct buffer *out, const struct key *key)
 {
-    struct buffer several;
-    buffer_init(&several);
+    OWNED_BUFFER(several);
     for (size_t i = 0; i < key->choices->count; i++) {
         unsigned bits = key->choices->items[i].value;
         if ((bits & (bits - 1)) != 0)
@@ -168,7 +166,6 @@ static void write_items_choices(struct buffer *out, const struct key *key)
     buffer_append_text(out, ",\"minItems\":1,\"items\":{\"anyOf\":[");
     write_choices(out, key->choices, false);
     buffer_append_text(out, "]}");
-    buffer_finish(&several);
 }
 
 static void write_texts(struct buffer *out, const struct key *key)
@@ -333,8 +330,7 @@ static void write_default(struct buffer *out, const struct key *key)
 
 static void write_key(struct buffer *out, const struct key *key)
 {
-    struct buffer description;
-    buffer_init(&description);
+    OWNED_BUFFER(description);
     buffer_append_text(&description, key->help);
     if (key->needs_restart)
         buffer_append_text(&description, CONFIG_NEEDS_RESTART);
@@ -345,7 +341,6 @@ static void write_key(struct buffer *out, const struct key *key)
         buffer_append_char(out, ',');
     write_value(out, key);
     buffer_append_char(out, '}');
-    buffer_finish(&description);
 }
 
 static void write_required(struct buffer *out, const char *pattern)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
 
@@ -80,9 +81,9 @@ static void append_cut(struct filling *filling, struct str text, size_t most)
 /* A text is quoted, so that nobody takes it for words of the rule. */
 static void add_value(struct filling *filling, struct str value)
 {
-    struct buffer text, shown;
+    struct buffer text;
+    OWNED_BUFFER(shown);
     buffer_init(&text);
-    buffer_init(&shown);
     bool is_text = json_decode_string(value, &text);
     if (is_text && str_equal(buffer_str(&text), STR("[REDACTED]")))
         buffer_append(&shown, buffer_str(&text));
@@ -91,7 +92,6 @@ static void add_value(struct filling *filling, struct str value)
     else
         visible_append_json(&shown, value);
     append_cut(filling, buffer_str(&shown), SUMMARY_VALUE_BYTES);
-    buffer_finish(&shown);
     buffer_finish(&text);
 }
 

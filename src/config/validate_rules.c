@@ -11,6 +11,7 @@
 #include "taskgate/config/duration.h"
 #include "taskgate/config/electorate.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "validate.h"
 
 /* The source of Cedar policies: a variable, or the files of the configuration (reference §6.2). An
@@ -33,13 +34,11 @@ static void add(const struct draft *draft, const char *name, struct str text)
 /* NULL, or why the file cannot be read. */
 static const char *add_file(const struct draft *draft, const char *path)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     struct config_file file;
-    buffer_init(&text);
     const char *failure = file_read(path, &text, &file) ? NULL : strerror(errno);
     add(draft, path, buffer_str(&text));
     config_add_file(draft->config, path, &file);
-    buffer_finish(&text);
     return failure;
 }
 
@@ -211,7 +210,7 @@ static void make_terms(const struct view *view)
 {
     struct config_workflow *workflow = view->workflow;
     struct ballot_terms *terms = &workflow->ballot;
-    struct buffer text;
+    OWNED_BUFFER(text);
     ballot_terms_init(terms);
     add_names(&terms->groups, &workflow->approver_groups);
     add_names(&terms->people, &workflow->approver_people);
@@ -222,10 +221,8 @@ static void make_terms(const struct view *view)
     read_quorum(view, node_get(view->node, "quorum"));
     add_names(&terms->allow_edit, &workflow->allow_edit);
     take_grants(view);
-    buffer_init(&text);
     ballot_terms_write(&text, terms);
     workflow->terms = memory_copy_str(buffer_str(&text));
-    buffer_finish(&text);
 }
 
 /* ---- rules ---- */

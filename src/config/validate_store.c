@@ -8,6 +8,7 @@
 #include "config_private.h"
 #include "taskgate/config/memory_limit.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/signature.h"
 #include "validate.h"
 
@@ -36,11 +37,10 @@ static void read_key_file(const struct draft *draft, const struct node *node)
 {
     struct config *config = draft->config;
     struct config_file file;
-    struct buffer text;
+    OWNED_BUFFER(text);
     char *path = config_path_beside(config->path, config->audit.key_file);
     free(config->audit.key_file);
     config->audit.key_file = path;
-    buffer_init(&text);
     if (file_read(path, &text, &file)) {
         read_key(draft, node, &text);
     } else {
@@ -51,7 +51,6 @@ static void read_key_file(const struct draft *draft, const struct node *node)
     config_add_file(config, path, &file);
     if (text.bytes)
         explicit_bzero(text.bytes, text.length);
-    buffer_finish(&text);
 }
 
 void validate_audit(const struct draft *draft)

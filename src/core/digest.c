@@ -8,6 +8,7 @@
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 static EVP_MD *sha256;
 static pthread_key_t contexts;
@@ -144,12 +145,10 @@ void digest_use_keys(const unsigned char key[DIGEST_KEY_BYTES],
 
 static void key_hex(const unsigned char *key, const char *digest, char hex[DIGEST_HEX_BYTES])
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_text(&text, "taskgate shown digest\n"); /* the key has other uses */
     buffer_append_text(&text, digest);
     digest_hmac_sha256_hex(str_slice((const char *)key, DIGEST_KEY_BYTES), buffer_str(&text), hex);
-    buffer_finish(&text);
 }
 
 void digest_keyed_hex(const char *digest, char hex[DIGEST_HEX_BYTES])

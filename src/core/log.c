@@ -7,6 +7,7 @@
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 
 #define TEXT_BYTES_MAX ((size_t)16384)
@@ -90,8 +91,7 @@ void log_write_at(int64_t wall_ms, enum log_level level, const char *message,
     if (level < minimum_level)
         return;
     char time[CLOCK_TEXT_BYTES];
-    struct buffer line;
-    buffer_init(&line);
+    OWNED_BUFFER(line);
     buffer_append_format(&line,
                          "{\"time\":\"%s\",\"level\":\"%s\",\"msg\":", clock_format(wall_ms, time),
                          level_names[level]);
@@ -100,5 +100,4 @@ void log_write_at(int64_t wall_ms, enum log_level level, const char *message,
         append_field(&line, &fields[i]);
     buffer_append(&line, STR("}\n"));
     write_all(buffer_str(&line));
-    buffer_finish(&line);
 }

@@ -15,6 +15,7 @@
 #include "taskgate/core/markdown.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 
 enum kind { COUNTER, GAUGE, HISTOGRAM };
@@ -673,8 +674,7 @@ void metrics_write(struct buffer *out, bool open_metrics)
 
 void metrics_write_reference(struct buffer *out)
 {
-    struct buffer item;
-    buffer_init(&item);
+    OWNED_BUFFER(item);
     for (int metric = 0; metric < METRIC_COUNT; metric++) {
         const struct family *family = &metrics_families[metric];
         buffer_clear(&item);
@@ -691,5 +691,4 @@ void metrics_write_reference(struct buffer *out)
         }
         markdown_append_item(out, buffer_str(&item));
     }
-    buffer_finish(&item);
 }

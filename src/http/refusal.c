@@ -4,6 +4,7 @@
  * through its fallback path. A filter there puts the owner's JSON in place of the line.
  */
 #include "http_internal.h"
+#include "taskgate/core/owned.h"
 
 struct refusal_stream {
     h2o_ostream_t super; /* first: h2o hands it back */
@@ -13,14 +14,12 @@ struct refusal_stream {
 /* In `pool` memory; empty when the owner has no text for the status. */
 static h2o_iovec_t words_for(const struct http_server *server, int status, h2o_mem_pool_t *pool)
 {
-    struct buffer body;
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     if (server->options.refusal != NULL)
         server->options.refusal(status, &body, server->options.context);
     h2o_iovec_t copy = {NULL, 0};
     if (body.length > 0)
         copy = h2o_strdup(pool, body.bytes, body.length);
-    buffer_finish(&body);
     return copy;
 }
 

@@ -8,6 +8,7 @@
 
 #include "bytes.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "unescape.h"
 #include "walk.h"
 
@@ -289,9 +290,7 @@ void canonical_write(struct str value, struct buffer *out)
 
 void canonical_digest(struct str value, char hex[DIGEST_HEX_BYTES])
 {
-    struct buffer form;
-    buffer_init(&form);
+    OWNED_BUFFER(form);
     canonical_write(value, &form);
     digest_sha256_hex(buffer_str(&form), hex);
-    buffer_finish(&form);
 }

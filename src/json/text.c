@@ -4,6 +4,7 @@
 #include "bytes.h"
 #include "scanner.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "unescape.h"
@@ -437,12 +438,9 @@ void json_write_other_members(struct buffer *out, struct str object, const char 
 
 static bool begins_with(struct str raw_key, struct str prefix)
 {
-    struct buffer key;
-    buffer_init(&key);
+    OWNED_BUFFER(key);
     unescape_append(&key, raw_key);
-    bool begins = str_starts_with(buffer_str(&key), prefix);
-    buffer_finish(&key);
-    return begins;
+    return str_starts_with(buffer_str(&key), prefix);
 }
 
 void json_write_members_outside(struct buffer *out, struct str object, struct str prefix)

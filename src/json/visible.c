@@ -1,12 +1,12 @@
 /* String by string. Between them is ASCII, in which white space is shown as blanks. */
 #include "taskgate/json/visible.h"
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 static void append(struct buffer *out, struct str json, bool is_for_people)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     for (size_t i = 0; i < json.length; i++) {
         if (json.bytes[i] != '"') {
             bool is_space = (unsigned char)json.bytes[i] < ' ';
@@ -23,7 +23,6 @@ static void append(struct buffer *out, struct str json, bool is_for_people)
         else
             visible_append_json_string(out, buffer_str(&text));
     }
-    buffer_finish(&text);
 }
 
 void visible_append_json(struct buffer *out, struct str json)

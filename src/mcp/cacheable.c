@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exact_integer.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/era.h"
@@ -20,8 +21,7 @@ static void write(struct buffer *out, struct str result, int64_t most_ms, bool i
 {
     static const char *const keys[] = {"cacheScope", "resultType", "ttlMs"};
     struct str old[3];
-    struct buffer ttl;
-    buffer_init(&ttl);
+    OWNED_BUFFER(ttl);
     json_members(result, keys, 3, old);
     buffer_append_format(&ttl, "%lld", (long long)ttl_of(old[2], most_ms));
     const struct json_change scope = {keys[0], old[0], STR("\"private\"")},
@@ -32,7 +32,6 @@ static void write(struct buffer *out, struct str result, int64_t most_ms, bool i
         json_write_changed(out, result, (const struct json_change[]){scope, type, time}, 3);
     else
         json_write_changed(out, result, (const struct json_change[]){scope, time}, 2);
-    buffer_finish(&ttl);
 }
 
 void mcp_cacheable_write(struct buffer *out, struct str result, int64_t most_ms)
@@ -117,10 +116,9 @@ void mcp_discover_write(struct buffer *out, struct str result, bool offers_tasks
 {
     static const char *const keys[] = {"capabilities", "supportedVersions"};
     struct str old[2];
-    struct buffer capabilities, changed;
+    OWNED_BUFFER(capabilities);
+    OWNED_BUFFER(changed);
     bool is_modern = mcp_discover_lists(result, STR(MCP_VERSION_MODERN));
-    buffer_init(&capabilities);
-    buffer_init(&changed);
     json_members(result, keys, 2, old);
     write_capabilities(&capabilities, old[0], offers_tasks);
     const struct json_change changes[] = {
@@ -129,6 +127,4 @@ void mcp_discover_write(struct buffer *out, struct str result, bool offers_tasks
     };
     json_write_changed(&changed, result, changes, sizeof changes / sizeof *changes);
     mcp_cacheable_write(out, buffer_str(&changed), most_ms);
-    buffer_finish(&changed);
-    buffer_finish(&capabilities);
 }

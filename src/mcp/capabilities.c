@@ -1,6 +1,7 @@
 /* The `initialize` reply: reading the server's capabilities, and adding the gateway's. */
 #include "taskgate/mcp/capabilities.h"
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 /* Servers write an offer as `true` (the seeds) or as an object (the published schema). */
@@ -47,11 +48,9 @@ typedef void (*object_writer)(struct buffer *out, struct str present);
 /* Replaces the member `key` by the output of `write` for the present one. */
 static void rewrite_member(struct buffer *text, const char *key, object_writer write)
 {
-    struct buffer value;
-    buffer_init(&value);
+    OWNED_BUFFER(value);
     write(&value, object_or_empty(json_member(buffer_str(text), key)));
     set_member(text, key, buffer_str(&value));
-    buffer_finish(&value);
 }
 
 static void write_tools(struct buffer *out, struct str present)
@@ -101,8 +100,7 @@ static void drop_task_status(struct buffer *out, struct str present)
 void mcp_capabilities_inject(struct buffer *out, struct str result,
                              const struct mcp_capabilities *upstream)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append(&text, result);
     rewrite_member(&text, "capabilities", write_capabilities);
     const bool has_status =
@@ -110,7 +108,6 @@ void mcp_capabilities_inject(struct buffer *out, struct str result,
     if (has_status && !upstream->task_status)
         rewrite_member(&text, "capabilities", drop_task_status);
     buffer_append(out, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 static void write_resources(struct buffer *out, struct str present)
@@ -121,12 +118,10 @@ static void write_resources(struct buffer *out, struct str present)
 
 void mcp_capabilities_offer_resources(struct buffer *out, struct str result)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append(&text, result);
     rewrite_member(&text, "capabilities", write_resources);
     buffer_append(out, buffer_str(&text));
-    buffer_finish(&text);
 }
 
 bool mcp_client_declares_tasks(struct str params)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/fold.h"
@@ -163,8 +164,7 @@ void mcp_definition_fold_name(struct buffer *out, struct str name)
 /* One blank for the white space of the canonical text and its escapes. */
 static void write_words(struct buffer *out, struct str canonical)
 {
-    struct buffer folded;
-    buffer_init(&folded);
+    OWNED_BUFFER(folded);
     append_folded(&folded, canonical);
     for (size_t i = 0; i < folded.length; i++) {
         char c = folded.bytes[i];
@@ -177,7 +177,6 @@ static void write_words(struct buffer *out, struct str canonical)
         if (c != ' ' || out->length == 0 || out->bytes[out->length - 1] != ' ')
             buffer_append_char(out, c);
     }
-    buffer_finish(&folded);
 }
 
 /* The rest behind the part; without bytes when it is not there. */
@@ -232,13 +231,11 @@ static bool has_instructions(struct str canonical)
 #include "instruction_patterns.h"
 #undef INSTRUCTION
     };
-    struct buffer words;
+    OWNED_BUFFER(words);
     bool is_found = false;
-    buffer_init(&words);
     write_words(&words, str_utf8_cut(canonical, SEARCHED_BYTES));
     for (size_t i = 0; !is_found && i < sizeof patterns / sizeof *patterns; i++)
         is_found = has_pattern(buffer_str(&words), patterns[i]);
-    buffer_finish(&words);
     return is_found;
 }
 
@@ -341,14 +338,13 @@ void mcp_definition_read(struct mcp_definition *definition, enum definition_kind
                          struct str raw)
 {
     struct str values[MOST_MEMBERS];
-    struct buffer object, canonical;
+    OWNED_BUFFER(object);
+    OWNED_BUFFER(canonical);
     const char *const *keys = members[kind];
     size_t count = 0;
     while (keys[count])
         values[count++] = STR_EMPTY;
     json_members(raw, keys, count, values);
-    buffer_init(&object);
-    buffer_init(&canonical);
     buffer_init(&definition->text);
     buffer_append_char(&object, '{');
     for (size_t i = 0; i < count; i++) {
@@ -366,8 +362,6 @@ void mcp_definition_read(struct mcp_definition *definition, enum definition_kind
                                                       : json_member(raw, "description");
     definition->flags = mcp_definition_flags(buffer_str(&canonical), description);
     break_lines(&definition->text, buffer_str(&canonical));
-    buffer_finish(&object);
-    buffer_finish(&canonical);
 }
 
 void mcp_definition_finish(struct mcp_definition *definition)

@@ -1,6 +1,7 @@
 /* The two tables of what the eras say differently. */
 #include "taskgate/mcp/dialect.h"
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/dialect_modern.h"
@@ -48,14 +49,12 @@ static struct dialect_error modern_error(enum jsonrpc_error error)
 /* Each result names its type; one that has none is complete. */
 static void write_modern_result(struct buffer *out, struct str id, struct str result)
 {
-    struct buffer typed;
-    buffer_init(&typed);
+    OWNED_BUFFER(typed);
     if (json_member(result, "resultType").length > 0)
         buffer_append(&typed, result);
     else
         json_write_with_member(&typed, result, "resultType", STR("\"complete\""));
     jsonrpc_write_result(out, id, buffer_str(&typed));
-    buffer_finish(&typed);
 }
 
 #define SERVER_INFO "io.modelcontextprotocol/serverInfo"
@@ -65,9 +64,8 @@ static void write_modern_result(struct buffer *out, struct str id, struct str re
 static void write_modern_own_result(struct buffer *out, struct str id, struct str result)
 {
     struct str meta = json_member(result, "_meta");
-    struct buffer marked, whole;
-    buffer_init(&marked);
-    buffer_init(&whole);
+    OWNED_BUFFER(marked);
+    OWNED_BUFFER(whole);
     json_write_with_member(&marked, meta, SERVER_INFO,
                            STR("{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}"));
     if (json_member(meta, SERVER_INFO).length > 0)
@@ -75,8 +73,6 @@ static void write_modern_own_result(struct buffer *out, struct str id, struct st
     else
         json_write_with_member(&whole, result, "_meta", buffer_str(&marked));
     write_modern_result(out, id, buffer_str(&whole));
-    buffer_finish(&whole);
-    buffer_finish(&marked);
 }
 
 /* Its shape tells the model nothing. */

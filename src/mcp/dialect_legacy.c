@@ -5,6 +5,7 @@
 #include "status_text.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect.h"
 
@@ -29,14 +30,11 @@ static void dialect_append_related_meta(struct buffer *out, struct str task_id)
 /* Writes `object` with the key set in its _meta; the other members of _meta stay. */
 static void dialect_write_related(struct buffer *out, struct str object, struct str task_id)
 {
-    struct buffer value, meta;
-    buffer_init(&value);
-    buffer_init(&meta);
+    OWNED_BUFFER(value);
+    OWNED_BUFFER(meta);
     dialect_append_related(&value, task_id);
     json_write_with_member(&meta, json_member(object, "_meta"), RELATED_TASK, buffer_str(&value));
     json_write_with_member(out, object, "_meta", buffer_str(&meta));
-    buffer_finish(&value);
-    buffer_finish(&meta);
 }
 
 const char *dialect_status(enum task_state state, enum dialect_pending pending)
@@ -65,8 +63,7 @@ static void append_status(struct buffer *out, const struct task *task,
     bool asks = is_asking(task, view);
     buffer_append_format(out, "\"taskId\":\"%s\",\"status\":\"%s\"", task->id,
                          asks ? "input_required" : dialect_status(task->state, view->pending));
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     if (asks)
         buffer_append_text(&message, "Waiting for the client's answer");
     else
@@ -75,7 +72,6 @@ static void append_status(struct buffer *out, const struct task *task,
         buffer_append_text(out, ",\"statusMessage\":");
         buffer_append_json_string(out, buffer_str(&message));
     }
-    buffer_finish(&message);
 }
 
 static void append_time(struct buffer *out, const char *key, int64_t wall_ms)
@@ -140,8 +136,7 @@ static void append_immediate(struct buffer *out, const struct task *task)
 void dialect_write_create_result(struct buffer *out, const struct task *task,
                                  const struct dialect_view *view, struct str immediate)
 {
-    struct buffer sentence;
-    buffer_init(&sentence);
+    OWNED_BUFFER(sentence);
     if (immediate.length > 0)
         buffer_append(&sentence, immediate);
     else
@@ -153,7 +148,6 @@ void dialect_write_create_result(struct buffer *out, const struct task *task,
     buffer_append_char(out, ',');
     append_meta(out, task, view, buffer_str(&sentence));
     buffer_append_char(out, '}');
-    buffer_finish(&sentence);
 }
 
 void dialect_write_get_result(struct buffer *out, const struct task *task,
@@ -194,24 +188,20 @@ void dialect_write_status_notification(struct buffer *out, const struct task *ta
 static void write_stored_result(struct buffer *out, struct str id, struct str result,
                                 struct str task_id)
 {
-    struct buffer related;
-    buffer_init(&related);
+    OWNED_BUFFER(related);
     if (json_type(result) == JSON_OBJECT)
         dialect_write_related(&related, result, task_id);
     else
         buffer_append(&related, result);
     jsonrpc_write_result(out, id, buffer_str(&related));
-    buffer_finish(&related);
 }
 
 /* The error of a task that ended without upstream's word. */
 static void write_own_error(struct buffer *out, struct str id, const struct task *task)
 {
-    struct buffer error;
-    buffer_init(&error);
+    OWNED_BUFFER(error);
     dialect_write_own_error(&error, task);
     jsonrpc_write_error_text(out, id, buffer_str(&error));
-    buffer_finish(&error);
 }
 
 void dialect_write_task_answer(struct buffer *out, struct str id, const struct task *task)
@@ -250,30 +240,24 @@ void dialect_write_progress(struct buffer *out, struct str token, int64_t progre
 void dialect_rewrite_progress(struct buffer *out, struct str message, struct str token,
                               struct str task_id)
 {
-    struct buffer retokened, params;
-    buffer_init(&retokened);
-    buffer_init(&params);
+    OWNED_BUFFER(retokened);
+    OWNED_BUFFER(params);
     json_write_with_member(&retokened, json_member(message, "params"), "progressToken", token);
     dialect_write_related(&params, buffer_str(&retokened), task_id);
     json_write_with_member(out, message, "params", buffer_str(&params));
-    buffer_finish(&retokened);
-    buffer_finish(&params);
 }
 
 void dialect_write_related_message(struct buffer *out, struct str message, struct str id,
                                    struct str task_id)
 {
-    struct buffer params, related;
-    buffer_init(&params);
-    buffer_init(&related);
+    OWNED_BUFFER(params);
+    OWNED_BUFFER(related);
     dialect_write_related(&params, json_member(message, "params"), task_id);
     json_write_with_member(&related, message, "params", buffer_str(&params));
     if (id.length > 0)
         json_write_with_member(out, buffer_str(&related), "id", id);
     else
         buffer_append(out, buffer_str(&related));
-    buffer_finish(&params);
-    buffer_finish(&related);
 }
 
 /* params.task: how long a client wants its task kept. */

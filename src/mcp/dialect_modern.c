@@ -6,6 +6,7 @@
 #include "related_task.h"
 #include "status_text.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 #define POLL_MS 1000
@@ -62,8 +63,7 @@ static void append_time(struct buffer *out, const char *key, int64_t wall_ms)
 static void append_message(struct buffer *out, const struct task *task, enum extra extra)
 {
     char text[CLOCK_TEXT_BYTES];
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     if (extra == EXTRA_REQUESTS)
         buffer_append_text(&message, "Waiting for the client's answer");
     else
@@ -76,7 +76,6 @@ static void append_message(struct buffer *out, const struct task *task, enum ext
         buffer_append_text(out, ",\"statusMessage\":");
         buffer_append_json_string(out, buffer_str(&message));
     }
-    buffer_finish(&message);
 }
 
 static int64_t poll_interval_of(const struct task *task, const struct dialect_view *view)
@@ -102,31 +101,27 @@ static void append_members(struct buffer *out, const struct task *task,
 static void append_untied(struct buffer *out, struct str result)
 {
     struct str meta = json_member(result, "_meta");
-    struct buffer others;
+    OWNED_BUFFER(others);
     if (json_member(meta, RELATED_TASK).length == 0) {
         buffer_append(out, result);
         return;
     }
-    buffer_init(&others);
     json_write_without_member(&others, meta, RELATED_TASK);
     if (json_count(buffer_str(&others)) > 0)
         json_write_with_member(out, result, "_meta", buffer_str(&others));
     else
         json_write_without_member(out, result, "_meta");
-    buffer_finish(&others);
 }
 
 /* The clients of the extension fail on a result without `resultType`. */
 void dialect_modern_write_outcome(struct buffer *out, struct str result)
 {
-    struct buffer untied;
-    buffer_init(&untied);
+    OWNED_BUFFER(untied);
     append_untied(&untied, result);
     if (json_member(result, "resultType").length)
         buffer_append(out, buffer_str(&untied));
     else
         json_write_with_member(out, buffer_str(&untied), "resultType", STR("\"complete\""));
-    buffer_finish(&untied);
 }
 
 /* The revision forbids the code that the gateway itself has stored for any era. */
@@ -150,11 +145,9 @@ static void append_error(struct buffer *out, const struct task *task)
 
 void dialect_modern_write_error_answer(struct buffer *out, struct str id, const struct task *task)
 {
-    struct buffer error;
-    buffer_init(&error);
+    OWNED_BUFFER(error);
     append_error(&error, task);
     jsonrpc_write_error_text(out, id, buffer_str(&error));
-    buffer_finish(&error);
 }
 
 static void append_extra(struct buffer *out, const struct task *task,

@@ -9,6 +9,7 @@
 #include "taskgate/core/error.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/str.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/elicitation.h"
@@ -195,11 +196,9 @@ struct elicitation_field {
 
 static void add_choice(struct map *choices, struct str text)
 {
-    struct buffer name;
-    buffer_init(&name);
+    OWNED_BUFFER(name);
     if (json_decode_string(text, &name))
         map_put(choices, buffer_str(&name), choices);
-    buffer_finish(&name);
 }
 
 /* The texts of `enum`, and each `const` of `oneOf` and `anyOf`. */
@@ -298,8 +297,7 @@ static size_t count_characters(struct str text)
 
 static bool check_text(const struct elicitation_field *field, struct str value, struct error *error)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     bool good = false;
     if (!json_decode_string(value, &text))
         error_set(error, "must be a string");
@@ -311,7 +309,6 @@ static bool check_text(const struct elicitation_field *field, struct str value, 
         error_set(error, "is not of the format asked for");
     else
         good = true;
-    buffer_finish(&text);
     return good;
 }
 
@@ -391,7 +388,7 @@ struct names {
 static void names_init(struct names *names, struct str object)
 {
     struct str key, value;
-    struct buffer name;
+    OWNED_BUFFER(name);
     size_t position = 0, count = 0, capacity = 0;
     names->map = map_create();
     names->values = NULL;
@@ -399,14 +396,12 @@ static void names_init(struct names *names, struct str object)
         capacity = json_count(object);
     if (capacity > 0)
         names->values = memory_alloc_array(capacity, sizeof *names->values);
-    buffer_init(&name);
     while (count < capacity && json_next_member(object, &position, &key, &value)) {
         buffer_clear(&name);
         json_decode_string(str_slice(key.bytes - 1, key.length + 2), &name);
         names->values[count] = value;
         map_put(names->map, buffer_str(&name), &names->values[count++]);
     }
-    buffer_finish(&name);
 }
 
 static void names_finish(struct names *names)
@@ -418,12 +413,10 @@ static void names_finish(struct names *names)
 /* `name` is JSON text; NULL when there is no such member. */
 static const struct str *names_find(const struct names *names, struct str name)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     const struct str *value = NULL;
     if (json_decode_string(name, &text))
         value = map_get(names->map, buffer_str(&text));
-    buffer_finish(&text);
     return value;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 enum bridged { ALL = true, LEGACY = false };
@@ -30,12 +31,9 @@ const struct mcp_extension *mcp_extension_find(struct str name)
 /* The key as it is between its quotes, which may have escapes. */
 static bool is_kept(struct str key, mcp_name_judge judge, void *context)
 {
-    struct buffer name;
+    OWNED_BUFFER(name);
     struct str quoted = str_slice(key.bytes - 1, key.length + 2);
-    buffer_init(&name);
-    bool keeps = json_decode_string(quoted, &name) && judge(context, buffer_str(&name), STR_EMPTY);
-    buffer_finish(&name);
-    return keeps;
+    return json_decode_string(quoted, &name) && judge(context, buffer_str(&name), STR_EMPTY);
 }
 
 /* Writes the object of those that are kept. Whether one was left out. */

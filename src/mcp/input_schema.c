@@ -7,6 +7,7 @@
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
 
@@ -89,17 +90,13 @@ static bool is_integer(struct str text)
 
 static bool are_equal(struct str left, struct str right)
 {
-    struct buffer a, b;
+    OWNED_BUFFER(a);
+    OWNED_BUFFER(b);
     if (json_type(left) == JSON_NUMBER && json_type(right) == JSON_NUMBER)
         return compare_numbers(left, right) == 0;
-    buffer_init(&a);
-    buffer_init(&b);
     canonical_write(left, &a);
     canonical_write(right, &b);
-    bool equal = str_equal(buffer_str(&a), buffer_str(&b));
-    buffer_finish(&a);
-    buffer_finish(&b);
-    return equal;
+    return str_equal(buffer_str(&a), buffer_str(&b));
 }
 
 /* ---- any value ---- */
@@ -187,13 +184,11 @@ static enum input_schema_verdict check_below(const struct place *place, struct s
 
 static size_t count_characters(struct str value)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     size_t count = 0;
-    buffer_init(&text);
     json_decode_string(value, &text);
     for (size_t i = 0; i < text.length; i++)
         count += ((unsigned char)text.bytes[i] & 0xC0) != 0x80;
-    buffer_finish(&text);
     return count;
 }
 

@@ -5,6 +5,7 @@
 
 #include "status_text.h"
 #include "taskgate/core/markdown.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/mcp/method.h"
 
@@ -58,8 +59,7 @@ static size_t ordinal_of(size_t error)
 
 void jsonrpc_write_error_reference(struct buffer *out)
 {
-    struct buffer item;
-    buffer_init(&item);
+    OWNED_BUFFER(item);
     for (size_t i = 0; i < JSONRPC_ERROR_COUNT; i++) {
         size_t ordinal = ordinal_of(i);
         buffer_clear(&item);
@@ -70,7 +70,6 @@ void jsonrpc_write_error_reference(struct buffer *out)
                              errors[i].message, errors[i].when);
         markdown_append_item(out, buffer_str(&item));
     }
-    buffer_finish(&item);
 }
 
 static void write_data(struct buffer *out, enum jsonrpc_error error,

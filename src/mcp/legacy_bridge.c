@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -32,14 +33,12 @@ static void add_value(struct buffer *out, const char *key, struct str value)
 static void add_extensions(struct buffer *out, struct str value)
 {
     static const char *const tasks[] = {MODERN_TASKS_EXTENSION};
-    struct buffer left;
+    OWNED_BUFFER(left);
     if (json_type(value) != JSON_OBJECT)
         return;
-    buffer_init(&left);
     json_write_other_members(&left, value, tasks, 1);
     if (!is_empty_object(buffer_str(&left)))
         add_value(out, "extensions", buffer_str(&left));
-    buffer_finish(&left);
 }
 
 /* ---- the handshake ---- */
@@ -82,8 +81,7 @@ static bool has_tasks(struct str capabilities)
 static void write_server_capabilities(struct buffer *out, struct str offered)
 {
     static const char *const others[] = {"extensions", "tasks", "notifications"};
-    struct buffer rest;
-    buffer_init(&rest);
+    OWNED_BUFFER(rest);
     json_write_other_members(&rest, offered, others, COUNT(others));
     buffer_append(out, str_slice(rest.bytes, rest.length - 1)); /* without the brace */
     add_extensions(out, json_member(offered, "extensions"));
@@ -93,7 +91,6 @@ static void write_server_capabilities(struct buffer *out, struct str offered)
     if (has_tasks(offered))
         add_value(out, "notifications", STR("{\"tasks\":{\"status\":{}}}"));
     buffer_append_char(out, '}');
-    buffer_finish(&rest);
 }
 
 void legacy_bridge_write_initialize(struct buffer *out, struct str discovered, struct str asked,
@@ -127,17 +124,14 @@ void legacy_bridge_write_result(struct buffer *out, struct str result)
 {
     static const char *const modern[] = {"resultType", "ttlMs", "cacheScope", "_meta"};
     struct str meta = json_member(result, "_meta");
-    struct buffer rest, left;
-    buffer_init(&rest);
-    buffer_init(&left);
+    OWNED_BUFFER(rest);
+    OWNED_BUFFER(left);
     json_write_other_members(&rest, result, modern, COUNT(modern));
     json_write_members_outside(&left, meta, STR(RESERVED));
     if (meta.length == 0 || is_empty_object(buffer_str(&left)))
         buffer_append(out, buffer_str(&rest));
     else
         json_write_with_member(out, buffer_str(&rest), "_meta", buffer_str(&left));
-    buffer_finish(&left);
-    buffer_finish(&rest);
 }
 
 bool legacy_bridge_wraps(struct str output_schema)
@@ -164,15 +158,13 @@ static void write_wrapped_schema(struct buffer *out, struct str schema)
 static void write_tool(struct buffer *out, struct str tool)
 {
     struct str schema = json_member(tool, "outputSchema");
-    struct buffer wrapped;
+    OWNED_BUFFER(wrapped);
     if (!legacy_bridge_wraps(schema)) {
         buffer_append(out, tool);
         return;
     }
-    buffer_init(&wrapped);
     write_wrapped_schema(&wrapped, schema);
     json_write_with_member(out, tool, "outputSchema", buffer_str(&wrapped));
-    buffer_finish(&wrapped);
 }
 
 static bool has_good_headers(struct str tool)
@@ -187,13 +179,12 @@ static bool has_good_headers(struct str tool)
 void legacy_bridge_write_tools(struct buffer *out, struct str result)
 {
     struct str tools = json_member(result, "tools"), tool;
-    struct buffer list, changed;
+    OWNED_BUFFER(list);
+    OWNED_BUFFER(changed);
     if (json_type(tools) != JSON_ARRAY) {
         legacy_bridge_write_result(out, result);
         return;
     }
-    buffer_init(&list);
-    buffer_init(&changed);
     buffer_append_char(&list, '[');
     for (size_t position = 0; json_next_element(tools, &position, &tool);) {
         if (!has_good_headers(tool))
@@ -205,27 +196,22 @@ void legacy_bridge_write_tools(struct buffer *out, struct str result)
     buffer_append_char(&list, ']');
     json_write_with_member(&changed, result, "tools", buffer_str(&list));
     legacy_bridge_write_result(out, buffer_str(&changed));
-    buffer_finish(&changed);
-    buffer_finish(&list);
 }
 
 void legacy_bridge_write_call_result(struct buffer *out, struct str result, bool is_wrapped)
 {
     struct str content = json_member(result, "structuredContent");
-    struct buffer plain, wrapped;
+    OWNED_BUFFER(plain);
+    OWNED_BUFFER(wrapped);
     if (content.length == 0 || (!is_wrapped && json_type(content) == JSON_OBJECT)) {
         legacy_bridge_write_result(out, result);
         return;
     }
-    buffer_init(&plain);
-    buffer_init(&wrapped);
     legacy_bridge_write_result(&plain, result);
     buffer_append_text(&wrapped, "{\"result\":");
     buffer_append(&wrapped, content);
     buffer_append_char(&wrapped, '}');
     json_write_with_member(out, buffer_str(&plain), "structuredContent", buffer_str(&wrapped));
-    buffer_finish(&wrapped);
-    buffer_finish(&plain);
 }
 
 /* ---- notifications ---- */
@@ -233,9 +219,8 @@ void legacy_bridge_write_call_result(struct buffer *out, struct str result, bool
 void legacy_bridge_write_notification(struct buffer *out, struct str message)
 {
     struct str params = json_member(message, "params"), meta = json_member(params, "_meta");
-    struct buffer left, changed;
-    buffer_init(&left);
-    buffer_init(&changed);
+    OWNED_BUFFER(left);
+    OWNED_BUFFER(changed);
     json_write_members_outside(&left, meta, STR(RESERVED));
     if (meta.length > 0 && is_empty_object(buffer_str(&left)))
         json_write_without_member(&changed, params, "_meta");
@@ -249,8 +234,6 @@ void legacy_bridge_write_notification(struct buffer *out, struct str message)
         json_write_with_member(out, message, "params", buffer_str(&changed));
     else
         buffer_append(out, message);
-    buffer_finish(&changed);
-    buffer_finish(&left);
 }
 
 /* ---- requests ---- */
@@ -258,8 +241,7 @@ void legacy_bridge_write_notification(struct buffer *out, struct str message)
 static void write_meta(struct buffer *out, struct str meta,
                        const struct legacy_bridge_envelope *envelope)
 {
-    struct buffer own;
-    buffer_init(&own);
+    OWNED_BUFFER(own);
     json_write_members_outside(&own, meta, STR(RESERVED));
     buffer_append(out, str_slice(own.bytes, own.length - 1)); /* without the brace */
     add_value(out, KEY("protocolVersion"), STR("\"" MCP_VERSION_MODERN "\""));
@@ -269,7 +251,6 @@ static void write_meta(struct buffer *out, struct str meta,
     if (envelope->log_level.length > 0)
         add_value(out, KEY("logLevel"), envelope->log_level);
     buffer_append_char(out, '}');
-    buffer_finish(&own);
 }
 
 /* `task` asks the gateway for one; the others would answer what this client was never asked. */
@@ -277,9 +258,8 @@ void legacy_bridge_write_params(struct buffer *out, struct str params,
                                 const struct legacy_bridge_envelope *envelope, struct str more)
 {
     static const char *const others[] = {"_meta", "task", "inputResponses", "requestState"};
-    struct buffer own, meta;
-    buffer_init(&own);
-    buffer_init(&meta);
+    OWNED_BUFFER(own);
+    OWNED_BUFFER(meta);
     json_write_other_members(&own, params, others, COUNT(others));
     write_meta(&meta, json_member(params, "_meta"), envelope);
     buffer_append(out, str_slice(own.bytes, own.length - 1)); /* without the brace */
@@ -289,33 +269,27 @@ void legacy_bridge_write_params(struct buffer *out, struct str params,
         buffer_append(out, more);
     }
     buffer_append_char(out, '}');
-    buffer_finish(&meta);
-    buffer_finish(&own);
 }
 
 void legacy_bridge_write_with_tasks(struct buffer *out, struct str capabilities)
 {
-    struct buffer extensions;
-    buffer_init(&extensions);
+    OWNED_BUFFER(extensions);
     json_write_with_member(&extensions, json_member(capabilities, "extensions"),
                            MODERN_TASKS_EXTENSION, STR("{}"));
     json_write_with_member(out, capabilities, "extensions", buffer_str(&extensions));
-    buffer_finish(&extensions);
 }
 
 static void write_request_params(struct buffer *out, struct str params)
 {
     char uuid[RANDOM_UUID_BYTES];
-    struct buffer id;
+    OWNED_BUFFER(id);
     if (!json_string_equals(json_member(params, "mode"), STR("url"))) {
         buffer_append(out, json_type(params) == JSON_OBJECT ? params : STR("{}"));
         return;
     }
-    buffer_init(&id);
     random_uuid(uuid);
     buffer_append_format(&id, "\"%s\"", uuid);
     json_write_with_member(out, params, "elicitationId", buffer_str(&id));
-    buffer_finish(&id);
 }
 
 void legacy_bridge_write_request(struct buffer *out, struct str id, struct str request)

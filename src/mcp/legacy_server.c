@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/era.h"
@@ -31,18 +32,15 @@ static void end_object(struct buffer *out, char before)
 /* SEP-1686 tasks are not the extension, and the extension means nothing in this era. */
 static void write_capabilities(struct buffer *out, struct str declared)
 {
-    struct buffer extensions, without;
+    OWNED_BUFFER(extensions);
+    OWNED_BUFFER(without);
     struct str present = json_member(declared, "extensions");
-    buffer_init(&extensions);
-    buffer_init(&without);
     json_write_without_member(&without, declared, "tasks");
     json_write_without_member(&extensions, present, MODERN_TASKS_EXTENSION);
     if (json_type(present) == JSON_OBJECT && json_count(buffer_str(&extensions)) > 0)
         json_write_with_member(out, buffer_str(&without), "extensions", buffer_str(&extensions));
     else
         json_write_without_member(out, buffer_str(&without), "extensions");
-    buffer_finish(&without);
-    buffer_finish(&extensions);
 }
 
 void legacy_server_write_initialize(struct buffer *out, struct str capabilities,
@@ -61,13 +59,11 @@ void legacy_server_write_initialize(struct buffer *out, struct str capabilities,
 /* `_meta` without the reserved keys. false: nothing is left, and nothing is written. */
 static bool write_meta(struct buffer *out, struct str meta)
 {
-    struct buffer left;
-    buffer_init(&left);
+    OWNED_BUFFER(left);
     json_write_members_outside(&left, meta, RESERVED);
     bool has_any = left.length > strlen("{}");
     if (has_any)
         buffer_append(out, buffer_str(&left));
-    buffer_finish(&left);
     return has_any;
 }
 
@@ -75,16 +71,13 @@ static bool write_meta(struct buffer *out, struct str meta)
 static void write_params(struct buffer *out, struct str params, const char *const *left_out,
                          size_t count)
 {
-    struct buffer rest, meta;
-    buffer_init(&rest);
-    buffer_init(&meta);
+    OWNED_BUFFER(rest);
+    OWNED_BUFFER(meta);
     json_write_other_members(&rest, params, left_out, count);
     if (write_meta(&meta, json_member(params, "_meta")))
         json_write_with_member(out, buffer_str(&rest), "_meta", buffer_str(&meta));
     else
         json_write_without_member(out, buffer_str(&rest), "_meta");
-    buffer_finish(&meta);
-    buffer_finish(&rest);
 }
 
 void legacy_server_write_request(struct buffer *out, const struct envelope *envelope, struct str id)
@@ -175,14 +168,11 @@ void legacy_server_write_question(struct buffer *out, struct str message)
 /* A server capability without what it says of notifications. */
 static void append_quiet(struct buffer *out, char *before, struct str key, struct str value)
 {
-    struct buffer without, quiet;
-    buffer_init(&without);
-    buffer_init(&quiet);
+    OWNED_BUFFER(without);
+    OWNED_BUFFER(quiet);
     json_write_without_member(&without, value, "listChanged");
     json_write_without_member(&quiet, buffer_str(&without), "subscribe");
     append_member(out, before, key, buffer_str(&quiet));
-    buffer_finish(&quiet);
-    buffer_finish(&without);
 }
 
 /* Listeners also hear of a changed configuration, whatever the server notifies. */
@@ -196,11 +186,9 @@ static void append_loud(struct buffer *out, char *before, struct str key, struct
 
 static void write_extensions(struct buffer *out, char *before, struct str present)
 {
-    struct buffer extensions;
-    buffer_init(&extensions);
+    OWNED_BUFFER(extensions);
     json_write_with_member(&extensions, present, MODERN_TASKS_EXTENSION, STR("{}"));
     append_member(out, before, STR("extensions"), buffer_str(&extensions));
-    buffer_finish(&extensions);
 }
 
 static void write_server_capabilities(struct buffer *out, struct str present, bool can_listen)
@@ -275,10 +263,9 @@ bool legacy_server_write_result(struct buffer *out, struct str result, bool is_c
                                 struct str server_info)
 {
     static const char *const made[] = {"resultType", "_meta", "ttlMs", "cacheScope"};
-    struct buffer others;
+    OWNED_BUFFER(others);
     if (json_type(result) != JSON_OBJECT)
         return false;
-    buffer_init(&others);
     json_write_other_members(&others, result, made, is_cacheable ? 4 : 2);
     buffer_append(out, str_slice(others.bytes, others.length - 1));
     buffer_append_text(out, others.length > 2 ? ",\"resultType\":\"complete\""
@@ -287,7 +274,6 @@ bool legacy_server_write_result(struct buffer *out, struct str result, bool is_c
         buffer_append_text(out, ",\"ttlMs\":0,\"cacheScope\":\"private\"");
     append_result_meta(out, json_member(result, "_meta"), server_info);
     buffer_append_char(out, '}');
-    buffer_finish(&others);
     return true;
 }
 
@@ -304,8 +290,7 @@ static bool means_something_else(struct str code)
 static void write_error_urls(struct buffer *out, struct str error)
 {
     struct str elicitations = json_path(error, "data", "elicitations"), one;
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     buffer_append_text(&message, "The call requires that these URLs are opened:");
     for (size_t position = 0; json_next_element(elicitations, &position, &one);) {
         buffer_append_char(&message, ' ');
@@ -314,7 +299,6 @@ static void write_error_urls(struct buffer *out, struct str error)
     buffer_append_text(out, "{\"code\":-32602,\"message\":");
     buffer_append_json_string(out, buffer_str(&message));
     buffer_append_char(out, '}');
-    buffer_finish(&message);
 }
 
 void legacy_server_write_error(struct buffer *out, struct str error, bool is_read)
@@ -359,15 +343,13 @@ bool legacy_server_write_urls(struct buffer *out, struct str error)
 void legacy_server_write_notification(struct buffer *out, struct str message)
 {
     struct str params = json_member(message, "params");
-    struct buffer changed;
+    OWNED_BUFFER(changed);
     if (json_member(params, "_meta").length == 0) {
         buffer_append(out, message);
         return;
     }
-    buffer_init(&changed);
     write_params(&changed, params, NULL, 0);
     json_write_with_member(out, message, "params", buffer_str(&changed));
-    buffer_finish(&changed);
 }
 
 int legacy_server_level(struct str level)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 /* ---- lists ---- */
@@ -49,8 +50,7 @@ static void write_array(struct buffer *out, const struct mcp_list *list, items_w
 static void write_absent(struct buffer *out, const struct mcp_list *list, mcp_items_writer more,
                          void *context)
 {
-    struct buffer items;
-    buffer_init(&items);
+    OWNED_BUFFER(items);
     buffer_append_char(&items, '[');
     if (more)
         more(context, &items);
@@ -60,7 +60,6 @@ static void write_absent(struct buffer *out, const struct mcp_list *list, mcp_it
         buffer_append(out, list->result);
     else
         json_write_with_member(out, list->result, list->name, buffer_str(&items));
-    buffer_finish(&items);
 }
 
 static void write_list(struct buffer *out, const struct mcp_list *list, items_writer write,
@@ -84,23 +83,18 @@ static void rewrite_list(struct buffer *out, const struct mcp_list *list, items_
         write_list(out, list, write, more, context);
         return;
     }
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     write_list(&text, list, write, more, context);
     json_write_without_member(out, buffer_str(&text), "nextCursor");
-    buffer_finish(&text);
 }
 
 /* ---- tools ---- */
 
 static bool read_annotation(struct str value, enum policy_annotation *annotation)
 {
-    struct buffer text;
-    buffer_init(&text);
-    bool is_known =
-        json_decode_string(value, &text) && policy_annotation_parse(buffer_str(&text), annotation);
-    buffer_finish(&text);
-    return is_known;
+    OWNED_BUFFER(text);
+    return json_decode_string(value, &text) &&
+           policy_annotation_parse(buffer_str(&text), annotation);
 }
 
 static struct policy_hints read_hints(const struct str values[HINT_COUNT])
@@ -222,9 +216,8 @@ static void write_announced(struct buffer *out, const struct tool_text *text, st
     const struct announcement announcement = announcement_of(annotation);
     struct str annotations = text->members[TOOL_ANNOTATIONS],
                execution = text->members[TOOL_EXECUTION];
-    struct buffer annotated, executed;
-    buffer_init(&annotated);
-    buffer_init(&executed);
+    OWNED_BUFFER(annotated);
+    OWNED_BUFFER(executed);
     const struct json_change changes[] = {
         {tool_keys[TOOL_ANNOTATIONS], annotations,
          with_support(&annotated, annotations, text->annotated, &announcement)},
@@ -232,8 +225,6 @@ static void write_announced(struct buffer *out, const struct tool_text *text, st
          with_support(&executed, execution, text->executed, &announcement)},
     };
     json_write_changed(out, item, changes, sizeof changes / sizeof *changes);
-    buffer_finish(&annotated);
-    buffer_finish(&executed);
 }
 
 static void write_announced_once(struct buffer *out, const struct tool_text *text, struct str item,
@@ -241,13 +232,11 @@ static void write_announced_once(struct buffer *out, const struct tool_text *tex
 {
     const struct announcement announcement = announcement_of(annotation);
     struct str execution = text->members[TOOL_EXECUTION];
-    struct buffer executed;
-    buffer_init(&executed);
+    OWNED_BUFFER(executed);
     const struct json_change change = {
         tool_keys[TOOL_EXECUTION], execution,
         with_support(&executed, execution, text->executed, &announcement)};
     json_write_changed(out, item, &change, 1);
-    buffer_finish(&executed);
 }
 
 static void write_silent(struct buffer *out, const struct tool_text *text, struct str item)
@@ -274,16 +263,14 @@ static void write_tool(struct buffer *out, const struct tool_walk *walk,
 {
     bool hides =
         walk->tool.has_output_schema && how->hides && how->hides(how->context, &walk->tool);
-    struct buffer schema, announced, changed;
-    buffer_init(&schema);
+    OWNED_BUFFER(schema);
+    OWNED_BUFFER(announced);
+    OWNED_BUFFER(changed);
     bool changes = how->schema && how->schema(how->context, &walk->tool, &schema);
     if (!hides && !changes) {
         write_announcement(out, walk, how->announcing, annotation);
-        buffer_finish(&schema);
         return;
     }
-    buffer_init(&announced);
-    buffer_init(&changed);
     write_announcement(&announced, walk, how->announcing, annotation);
     if (changes)
         json_write_with_member(hides ? &changed : out, buffer_str(&announced), "inputSchema",
@@ -291,9 +278,6 @@ static void write_tool(struct buffer *out, const struct tool_walk *walk,
     if (hides)
         json_write_without_member(out, buffer_str(changes ? &changed : &announced),
                                   tool_keys[TOOL_OUTPUT_SCHEMA]);
-    buffer_finish(&changed);
-    buffer_finish(&announced);
-    buffer_finish(&schema);
 }
 
 struct tools_writing {
@@ -361,10 +345,9 @@ struct name_judgement {
 static void write_named(void *context, struct buffer *out, struct str items)
 {
     const struct name_judgement *judgement = context;
-    struct buffer name;
+    OWNED_BUFFER(name);
     struct str item, value;
     size_t start = out->length;
-    buffer_init(&name);
     for (size_t position = 0;
          json_next_element_members(items, &position, &item, &judgement->key, 1, &value);) {
         buffer_clear(&name);
@@ -375,7 +358,6 @@ static void write_named(void *context, struct buffer *out, struct str items)
             buffer_append_char(out, ',');
         buffer_append(out, item);
     }
-    buffer_finish(&name);
 }
 
 void mcp_list_filter(struct buffer *out, struct str result, const char *list, const char *key,
@@ -452,9 +434,8 @@ void mcp_entries_filter(struct buffer *out, struct str result, const char *list,
 
 void mcp_list_append(struct buffer *out, struct str result, const char *list, struct str items)
 {
-    struct buffer whole;
+    OWNED_BUFFER(whole);
     struct str present = json_member(result, list);
-    buffer_init(&whole);
     if (json_type(present) == JSON_ARRAY && json_count(present) > 0) {
         buffer_append(&whole, str_slice(present.bytes, present.length - 1));
         buffer_append_char(&whole, ',');
@@ -464,7 +445,6 @@ void mcp_list_append(struct buffer *out, struct str result, const char *list, st
     buffer_append(&whole, items);
     buffer_append_char(&whole, ']');
     json_write_with_member(out, result, list, buffer_str(&whole));
-    buffer_finish(&whole);
 }
 
 struct str mcp_next_cursor(struct str result)

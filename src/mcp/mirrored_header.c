@@ -5,6 +5,7 @@
 
 #include <openssl/evp.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 #define SENTINEL_PREFIX STR("=?base64?")
@@ -133,15 +134,13 @@ enum mirrored_verdict mirrored_header_compare_json(const struct mirrored_header 
                                                    struct str json)
 {
     struct str quoted = str_trim(json);
-    struct buffer text;
+    OWNED_BUFFER(text);
     if (json_type(quoted) != JSON_STRING)
         return header->count == 0 ? MIRRORED_MISSING : MIRRORED_DIFFERENT;
     if (!memchr(quoted.bytes, '\\', quoted.length))
         return mirrored_header_compare(header, str_slice(quoted.bytes + 1, quoted.length - 2));
-    buffer_init(&text);
     json_decode_string(quoted, &text);
     enum mirrored_verdict verdict = mirrored_header_compare(header, buffer_str(&text));
-    buffer_finish(&text);
     return verdict;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 
@@ -47,11 +48,10 @@ static void write_required(struct buffer *out, struct str required)
 void reason_property_write(struct buffer *out, struct str schema, bool is_required)
 {
     struct str values[SCHEMA_MEMBERS] = {STR_EMPTY, STR_EMPTY, STR_EMPTY};
-    struct buffer property, properties, required;
+    OWNED_BUFFER(property);
+    OWNED_BUFFER(properties);
+    OWNED_BUFFER(required);
     json_members(schema, schema_keys, SCHEMA_MEMBERS, values);
-    buffer_init(&property);
-    buffer_init(&properties);
-    buffer_init(&required);
     write_property(&property);
     json_write_with_member(&properties, values[SCHEMA_PROPERTIES], REASON_PROPERTY,
                            buffer_str(&property));
@@ -61,9 +61,6 @@ void reason_property_write(struct buffer *out, struct str schema, bool is_requir
         {schema_keys[SCHEMA_REQUIRED], values[SCHEMA_REQUIRED], buffer_str(&required)},
     };
     json_write_changed(out, schema, changes, is_required ? 2 : 1);
-    buffer_finish(&required);
-    buffer_finish(&properties);
-    buffer_finish(&property);
 }
 
 static size_t count_characters(struct str text)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "status_text.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect.h"
@@ -108,11 +109,9 @@ void dialect_status_message(const struct task *task, struct buffer *out)
         buffer_finish(&text);
         text = whole;
     }
-    struct buffer shown;
-    buffer_init(&shown);
+    OWNED_BUFFER(shown);
     visible_append_lines(&shown, buffer_str(&text));
     buffer_append(out, mcp_text_cut(buffer_str(&shown)));
-    buffer_finish(&shown);
     buffer_finish(&text);
 }
 
@@ -136,8 +135,7 @@ enum jsonrpc_error dialect_error_of(const struct task *task)
 
 void dialect_append_reason(struct buffer *out, struct str reason)
 {
-    struct buffer folded;
-    buffer_init(&folded);
+    OWNED_BUFFER(folded);
     for (size_t i = 0; i < reason.length; i++) {
         bool is_blank = reason.bytes[i] != '\0' && strchr(" \t\n\v\f\r", reason.bytes[i]);
         if (!is_blank)
@@ -148,14 +146,13 @@ void dialect_append_reason(struct buffer *out, struct str reason)
     while (folded.length > 0 && folded.bytes[folded.length - 1] == ' ')
         folded.length--;
     visible_append(out, mcp_text_cut(buffer_str(&folded)));
-    buffer_finish(&folded);
 }
 
 void dialect_write_own_error(struct buffer *out, const struct task *task)
 {
     enum jsonrpc_error error = dialect_error_of(task);
-    struct buffer message, reason;
-    buffer_init(&message);
+    struct buffer reason;
+    OWNED_BUFFER(message);
     buffer_init(&reason);
     dialect_append_reason(&reason, str_from(task->reason));
     if (error == JSONRPC_APPROVAL_REJECTED)
@@ -175,5 +172,4 @@ void dialect_write_own_error(struct buffer *out, const struct task *task)
             .reason = buffer_str(&reason),
             .gate = str_from(is_approval ? policy_gate_name(POLICY_GATE_APPROVAL) : NULL)});
     buffer_finish(&reason);
-    buffer_finish(&message);
 }

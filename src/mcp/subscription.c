@@ -1,6 +1,7 @@
 /* A listen's requests to the gateway, and those to the server. */
 #include "taskgate/mcp/subscription.h"
 
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/task/task.h"
 
@@ -8,11 +9,8 @@
 
 static bool is_own(struct str id)
 {
-    struct buffer text;
-    buffer_init(&text);
-    bool is_own = json_decode_string(id, &text) && task_id_is_ours(buffer_str(&text));
-    buffer_finish(&text);
-    return is_own;
+    OWNED_BUFFER(text);
+    return json_decode_string(id, &text) && task_id_is_ours(buffer_str(&text));
 }
 
 const char *mcp_subscription_read(struct str filter, struct mcp_subscription *subscription)
@@ -68,10 +66,9 @@ static void write_other_ids(struct buffer *out, struct str ids)
 bool mcp_subscription_write_rest(struct buffer *out, struct str filter)
 {
     struct str ids = json_member(filter, TASK_IDS), key, value;
-    struct buffer others, rest;
+    OWNED_BUFFER(others);
+    OWNED_BUFFER(rest);
     bool is_asking = false;
-    buffer_init(&others);
-    buffer_init(&rest);
     write_other_ids(&others, ids);
     if (json_count(ids) > 0 && json_count(buffer_str(&others)) == 0)
         json_write_without_member(&rest, filter, TASK_IDS);
@@ -83,8 +80,6 @@ bool mcp_subscription_write_rest(struct buffer *out, struct str filter)
         is_asking |= asks(value);
     if (is_asking)
         buffer_append(out, buffer_str(&rest));
-    buffer_finish(&rest);
-    buffer_finish(&others);
     return is_asking;
 }
 
@@ -109,8 +104,7 @@ void mcp_subscription_write_honoured(struct buffer *out, struct str honoured, bo
 {
     static const char *const keys[] = {"toolsListChanged", TASK_IDS};
     struct str old[2];
-    struct buffer ids;
-    buffer_init(&ids);
+    OWNED_BUFFER(ids);
     if (json_type(honoured) != JSON_OBJECT)
         honoured = STR("{}");
     json_members(honoured, keys, 2, old);
@@ -122,5 +116,4 @@ void mcp_subscription_write_honoured(struct buffer *out, struct str honoured, bo
     if (own.length > 0 || old[1].length > 0)
         changes[count++] = (struct json_change){keys[1], old[1], buffer_str(&ids)};
     json_write_changed(out, honoured, changes, count);
-    buffer_finish(&ids);
 }

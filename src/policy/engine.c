@@ -5,6 +5,7 @@
 #include "cedar/ast.h"
 #include "engine.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 
 /* The facts that policies can ask about, and a search in each policy for other names. A misspelt
  * name, or one of another system, makes a policy that silently never applies. */
@@ -353,15 +354,13 @@ static void add_lines(const struct config *config, struct config_problems *probl
 static struct cedar_policies *parse(const struct config *config, struct config_problems *problems)
 {
     struct cedar_source *sources = memory_alloc_array(config->policy_count, sizeof *sources);
-    struct buffer text;
+    OWNED_BUFFER(text);
     for (size_t i = 0; i < config->policy_count; i++)
         sources[i] =
             (struct cedar_source){config->policies[i].name,
                                   str_slice(config->policies[i].text, config->policies[i].length)};
-    buffer_init(&text);
     struct cedar_policies *policies = cedar_policies_parse(sources, config->policy_count, &text);
     add_lines(config, problems, buffer_str(&text));
-    buffer_finish(&text);
     free(sources);
     return policies;
 }

@@ -7,6 +7,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 
 /* Steps of evaluation for one action: about a tenth of a second on one core. Meanwhile the loop
  * serves no other client. */
@@ -101,15 +102,13 @@ static void publish_failure(const struct deliberation *deliberation, const char 
 static void report_failure(const struct deliberation *deliberation, const char *action,
                            const struct cedar_failure *failure)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     cedar_failure_write(failure, &text);
     if (!deliberation->inquiry->is_rehearsal)
         publish_failure(deliberation, action, failure, buffer_str(&text));
     if (deliberation->inquiry->trace)
         note(deliberation->inquiry->trace, FINDING_ERROR, action, failure->policy,
              cedar_failure_position(failure), memory_copy_str(buffer_str(&text)));
-    buffer_finish(&text);
 }
 
 /* ---- deciding ---- */

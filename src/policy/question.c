@@ -5,6 +5,7 @@
 
 #include "engine.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
 /* Arguments of a call as values that policies can look at: one pass, however deep they nest. */
@@ -47,11 +48,9 @@ static struct str read_string(struct reader *reader)
     struct str quoted = str_slice(quote, (size_t)(reader->at - quote));
     if (!has_escapes)
         return str_slice(quote + 1, quoted.length - 2);
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     json_decode_string(quoted, &text);
     struct str copy = cedar_heap_copy(reader->heap, buffer_str(&text));
-    buffer_finish(&text);
     return copy;
 }
 

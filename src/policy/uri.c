@@ -1,6 +1,7 @@
 /* The parts of a URI, each put into its one spelling. */
 #include <string.h>
 
+#include "taskgate/core/owned.h"
 #include "taskgate/policy/policy.h"
 #include "taskgate/policy/uri.h"
 
@@ -183,12 +184,10 @@ void uri_normalize(struct buffer *out, struct str uri)
     /* Text after dot segments, or a decoded escape, may now be a scheme. */
     if (scheme_of(uri).length || !scheme_of(made).length)
         return;
-    struct buffer again;
-    buffer_init(&again);
+    OWNED_BUFFER(again);
     normalize(&again, made);
     out->length = start;
     buffer_append(out, buffer_str(&again));
-    buffer_finish(&again);
 }
 
 /* Rules and `expose` on URIs: as they are written and as they are normalized. */
@@ -196,13 +195,10 @@ void uri_normalize(struct buffer *out, struct str uri)
 bool policy_is_uri_visible(const struct policy *policy, const struct config_source *source,
                            struct str uri)
 {
-    struct buffer normal;
-    buffer_init(&normal);
+    OWNED_BUFFER(normal);
     uri_normalize(&normal, uri);
-    bool is_visible = policy_is_exposed(policy, source, uri) &&
-                      policy_is_exposed(policy, source, buffer_str(&normal));
-    buffer_finish(&normal);
-    return is_visible;
+    return policy_is_exposed(policy, source, uri) &&
+           policy_is_exposed(policy, source, buffer_str(&normal));
 }
 
 static unsigned strictness(enum config_action action)
@@ -224,8 +220,7 @@ void policy_decide_uri(const struct policy *policy, const struct policy_request 
 {
     struct policy_request written = *request, normalized;
     struct policy_decision other;
-    struct buffer normal;
-    buffer_init(&normal);
+    OWNED_BUFFER(normal);
     uri_normalize(&normal, request->name);
     written.is_no_tool = true;
     normalized = written;
@@ -234,5 +229,4 @@ void policy_decide_uri(const struct policy *policy, const struct policy_request 
     policy_decide(policy, &normalized, &other);
     if (strictness(other.action) > strictness(decision->action))
         *decision = other;
-    buffer_finish(&normal);
 }

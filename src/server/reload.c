@@ -12,6 +12,7 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/upstream/upstream.h"
 
@@ -245,10 +246,9 @@ static bool was_read_still(struct reload *reload)
 
 static void take(struct reload *reload, struct config *config, struct config_problems *problems)
 {
-    struct buffer text;
+    OWNED_BUFFER(text);
     struct snapshot *snapshot = config ? snapshot_create(config, problems) : NULL;
     struct error error = {""};
-    buffer_init(&text);
     config_problems_write(problems, &text);
     while (text.length > 0 && text.bytes[text.length - 1] == '\n')
         text.length--;
@@ -269,7 +269,6 @@ static void take(struct reload *reload, struct config *config, struct config_pro
         refuse(reload, text.bytes, places.bytes);
         buffer_finish(&places);
     }
-    buffer_finish(&text);
 }
 
 static void load(struct reload *reload)

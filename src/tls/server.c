@@ -16,6 +16,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/tls/bound.h"
 #include "taskgate/tls/server.h"
 
@@ -296,15 +297,13 @@ static bool use_texts(struct tls_server *tls, const struct tls_server_settings *
 
 static void digest_settings(struct tls_server *tls, const struct tls_server_settings *settings)
 {
-    struct buffer text;
-    buffer_init(&text);
+    OWNED_BUFFER(text);
     buffer_append_format(&text, "%d %d %d %zu ", settings->min_version, settings->lets_strangers_in,
                          settings->client_ca.bytes != NULL, settings->client_ca.length);
     buffer_append(&text, settings->client_ca);
     digest_sha256_hex(buffer_str(&text), tls->admittance);
     buffer_append(&text, settings->cert); /* it fits one key alone */
     digest_sha256_hex(buffer_str(&text), tls->all);
-    buffer_finish(&text);
 }
 
 struct tls_server *tls_server_create(const struct tls_server_settings *settings,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "evaluate.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/fold.h"
 #include "value.h"
 
@@ -21,11 +22,9 @@ static int compare_folds(const void *left, const void *right)
 
 static struct str fold_into(struct arena *arena, struct str name)
 {
-    struct buffer folded;
-    buffer_init(&folded);
+    OWNED_BUFFER(folded);
     fold_append(&folded, name);
     struct str copy = arena_copy(arena, buffer_str(&folded));
-    buffer_finish(&folded);
     return copy;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ast.h"
+#include "taskgate/core/owned.h"
 
 /* Why a policy could not be evaluated, in words. */
 
@@ -662,10 +663,8 @@ bool cedar_call(struct cedar_heap *heap, struct str function, const struct cedar
     struct cedar_failure failure;
     if (extension_call(extension, &heap->arena, arguments, count, result, &failure))
         return true;
-    struct buffer message;
-    buffer_init(&message);
+    OWNED_BUFFER(message);
     cedar_failure_write(&failure, &message);
     error_set(error, "%.*s", STR_ARGS(buffer_str(&message)));
-    buffer_finish(&message);
     return false;
 }

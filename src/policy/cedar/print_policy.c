@@ -1,6 +1,7 @@
 /* Policies as text: annotations, effect, scope and conditions. */
 #include "ast.h"
 #include "taskgate/core/buffer.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/policy/cedar_print.h"
 
 /* A longer text is broken into lines if possible. */
@@ -455,14 +456,12 @@ static void print_scopes(struct buffer *out, const struct cedar_policy *policy, 
 
 static void print_head(struct buffer *out, const struct cedar_policy *policy)
 {
-    struct buffer line;
-    buffer_init(&line);
+    OWNED_BUFFER(line);
     print_scopes(&line, policy, "(", ", ", ")");
     if (line.length <= PRINT_COLUMNS)
         buffer_append(out, buffer_str(&line));
     else
         print_scopes(out, policy, "(\n  ", ",\n  ", "\n)");
-    buffer_finish(&line);
 }
 
 /* ---- Conditions ------------------------------------------------------------------------ */
@@ -478,8 +477,7 @@ static void print_condition(struct buffer *out, const struct cedar_policy *polic
 {
     bool unless = is_unless(policy, node);
     const struct node *body = unless ? node->operands[0] : node;
-    struct buffer line;
-    buffer_init(&line);
+    OWNED_BUFFER(line);
     buffer_append_text(&line, unless ? "unless { " : "when { ");
     print_expression(&line, body);
     buffer_append_text(&line, " }");
@@ -490,7 +488,6 @@ static void print_condition(struct buffer *out, const struct cedar_policy *polic
         print_lines(out, body, INDENT);
         buffer_append_text(out, "\n}");
     }
-    buffer_finish(&line);
 }
 
 void cedar_policy_print(const struct cedar_policy *policy, struct buffer *out)

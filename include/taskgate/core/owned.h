@@ -1,0 +1,12 @@
+/*
+ * Values that end with the block that declares them, on each way out of it: a function with
+ * several exits needs no line at each. What is given away before, as by buffer_take(), leaves an
+ * empty value behind, and so nothing is freed.
+ */
+#pragma once
+
+#include "taskgate/core/buffer.h"
+
+/* An empty buffer: OWNED_BUFFER(text); */
+#define OWNED_BUFFER(name)                                                                         \
+    __attribute__((cleanup(buffer_finish))) struct buffer name = {NULL, 0, 0}
