@@ -150,7 +150,7 @@ enum ballot_refusal ballot_judge_withdrawal(const struct ballot *ballot,
 
 /* ---- what votes come to ---- */
 
-static bool counts(const struct ballot *ballot, size_t index)
+static bool ballot_counts(const struct ballot *ballot, size_t index)
 {
     const struct ballot_vote *vote = &ballot->votes.items[index];
     return vote->verb == BALLOT_APPROVE && vote->stands &&
@@ -161,7 +161,7 @@ static bool counts(const struct ballot *ballot, size_t index)
 static bool is_first_of_person(const struct ballot *ballot, size_t index)
 {
     for (size_t i = 0; i < index; i++) {
-        if (counts(ballot, i) &&
+        if (ballot_counts(ballot, i) &&
             person_is(&ballot->votes.items[i].person, &ballot->votes.items[index].person))
             return false;
     }
@@ -172,7 +172,7 @@ int64_t ballot_approvals(const struct ballot *ballot)
 {
     int64_t approvals = 0;
     for (size_t i = 0; i < ballot->votes.count; i++)
-        approvals += counts(ballot, i) && is_first_of_person(ballot, i);
+        approvals += ballot_counts(ballot, i) && is_first_of_person(ballot, i);
     return approvals;
 }
 
@@ -214,7 +214,7 @@ static void fill_places(struct matching *matching, struct ballot_need *missing)
     }
 }
 
-static void match(const struct ballot *ballot, struct ballot_need *missing)
+static void ballot_match(const struct ballot *ballot, struct ballot_need *missing)
 {
     size_t count = ballot->votes.count;
     struct matching matching = {
@@ -224,7 +224,7 @@ static void match(const struct ballot *ballot, struct ballot_need *missing)
         .is_tried = memory_alloc_array(count + 1, sizeof(bool)),
     };
     for (size_t i = 0; i < count; i++) {
-        if (counts(ballot, i) && is_first_of_person(ballot, i))
+        if (ballot_counts(ballot, i) && is_first_of_person(ballot, i))
             matching.voters[matching.voter_count++] = &ballot->votes.items[i];
     }
     fill_places(&matching, missing);
@@ -240,7 +240,7 @@ struct ballot_need *ballot_missing(const struct ballot *ballot, size_t *count)
     struct ballot_need *missing = memory_alloc_array(*count, sizeof *missing);
     if (terms->need_count > 0) {
         memcpy(missing, terms->needs, terms->need_count * sizeof *missing);
-        match(ballot, missing);
+        ballot_match(ballot, missing);
     } else {
         int64_t left = terms->quorum - ballot_approvals(ballot);
         missing[0].count = left > 0 ? left : 0;
@@ -253,7 +253,7 @@ bool ballot_grant(const struct ballot *ballot, struct ballot_wish *wish)
     *wish = (struct ballot_wish){0, 0};
     for (size_t i = 0; i < ballot->votes.count; i++) {
         const struct ballot_vote *vote = &ballot->votes.items[i];
-        if (!counts(ballot, i))
+        if (!ballot_counts(ballot, i))
             continue;
         if (vote->grant.calls == 0 || !ballot_may_grant(&ballot->terms, &vote->person) ||
             (wish->calls > 0 &&

@@ -67,7 +67,7 @@ void person_email_digest(const char *email, char digest[DIGEST_HEX_BYTES])
     buffer_finish(&text);
 }
 
-static void add(struct ballot_names *keys, const char *kind, const char *text)
+static void person_add(struct ballot_names *keys, const char *kind, const char *text)
 {
     char *key = memory_format("%s:%s", kind, text);
     ballot_names_add(keys, key);
@@ -77,13 +77,13 @@ static void add(struct ballot_names *keys, const char *kind, const char *text)
 void person_add_name(struct ballot_names *keys, const char *name)
 {
     if (name)
-        add(keys, "name", name);
+        person_add(keys, "name", name);
 }
 
 void person_add_credential(struct ballot_names *keys, const char *via, const char *credential)
 {
     if (via && credential)
-        add(keys, via, credential);
+        person_add(keys, via, credential);
 }
 
 void person_add_subject(struct ballot_names *keys, const char *issuer, const char *subject)
@@ -98,7 +98,7 @@ void person_add_subject(struct ballot_names *keys, const char *issuer, const cha
 void person_add_email(struct ballot_names *keys, const char *digest)
 {
     if (digest && *digest)
-        add(keys, "email", digest);
+        person_add(keys, "email", digest);
 }
 
 void person_keys(const struct person *person, struct ballot_names *keys)
@@ -132,7 +132,7 @@ static void maker_keys(const struct person_maker *maker, struct ballot_names *ke
 
 /* ---- comparing ---- */
 
-static bool meets(const struct person *person, struct ballot_names *others)
+static bool person_meets(const struct person *person, struct ballot_names *others)
 {
     struct ballot_names keys;
     person_keys(person, &keys);
@@ -146,12 +146,12 @@ bool person_is(const struct person *left, const struct person *right)
 {
     struct ballot_names keys;
     person_keys(right, &keys);
-    return meets(left, &keys);
+    return person_meets(left, &keys);
 }
 
 bool person_made(const struct person *person, const struct person_maker *maker)
 {
     struct ballot_names keys;
     maker_keys(maker, &keys);
-    return meets(person, &keys);
+    return person_meets(person, &keys);
 }

@@ -142,7 +142,7 @@ int64_t ballot_terms_persons(const struct ballot_terms *terms)
 
 /* ---- as JSON ---- */
 
-static void write_quorum(struct buffer *out, const struct ballot_terms *terms)
+static void terms_write_quorum(struct buffer *out, const struct ballot_terms *terms)
 {
     json_add_key(out, "quorum");
     if (terms->need_count == 0) {
@@ -184,7 +184,7 @@ void ballot_terms_write(struct buffer *out, const struct ballot_terms *terms)
     ballot_names_write(out, &terms->groups);
     json_add_key(out, "people");
     ballot_names_write(out, &terms->people);
-    write_quorum(out, terms);
+    terms_write_quorum(out, terms);
     json_add_key(out, "approveNeedsReason");
     buffer_append_text(out, terms->approve_needs_reason ? "true" : "false");
     json_add_key(out, "rejectNeedsReason");
@@ -203,7 +203,7 @@ void ballot_terms_write(struct buffer *out, const struct ballot_terms *terms)
     buffer_append_char(out, '}');
 }
 
-static bool read_count(struct str value, int64_t *count)
+static bool terms_read_count(struct str value, int64_t *count)
 {
     uint64_t number;
     if (!str_to_u64(value, &number) || number < 1 || number > BALLOT_MOST_PERSONS)
@@ -212,16 +212,16 @@ static bool read_count(struct str value, int64_t *count)
     return true;
 }
 
-static bool read_quorum(struct ballot_terms *terms, struct str value)
+static bool terms_read_quorum(struct ballot_terms *terms, struct str value)
 {
     size_t position = 0;
     struct str key, number;
     int64_t count;
     if (json_type(value) != JSON_OBJECT)
-        return read_count(value, &terms->quorum);
+        return terms_read_count(value, &terms->quorum);
     while (json_next_member(value, &position, &key, &number)) {
         char *group = json_string_text(str_slice(key.bytes - 1, key.length + 2), NULL);
-        bool is_good = group && read_count(number, &count);
+        bool is_good = group && terms_read_count(number, &count);
         if (is_good)
             ballot_terms_add_need(terms, group, count);
         free(group);
@@ -262,10 +262,10 @@ void ballot_terms_read(struct ballot_terms *terms, struct str text)
     ballot_terms_init(terms);
     if (text.length == 0)
         return;
-    terms->is_unreadable = !json_check_members(text, &wanted) ||
-                           json_type(values[0]) != JSON_ARRAY ||
-                           json_type(values[1]) != JSON_ARRAY ||
-                           json_type(values[5]) != JSON_ARRAY || !read_quorum(terms, values[2]);
+    terms->is_unreadable =
+        !json_check_members(text, &wanted) || json_type(values[0]) != JSON_ARRAY ||
+        json_type(values[1]) != JSON_ARRAY || json_type(values[5]) != JSON_ARRAY ||
+        !terms_read_quorum(terms, values[2]);
     if (terms->is_unreadable)
         return;
     ballot_names_read(&terms->groups, values[0]);

@@ -31,7 +31,7 @@ void ballot_votes_finish(struct ballot_votes *votes)
     *votes = (struct ballot_votes){NULL, 0};
 }
 
-static struct ballot_vote *append(struct ballot_votes *votes)
+static struct ballot_vote *votes_append(struct ballot_votes *votes)
 {
     votes->items = memory_grow_array(votes->items, votes->count + 1, sizeof *votes->items);
     struct ballot_vote *vote = &votes->items[votes->count++];
@@ -42,7 +42,7 @@ static struct ballot_vote *append(struct ballot_votes *votes)
 struct ballot_vote *ballot_votes_add(struct ballot_votes *votes, const struct person *person,
                                      enum ballot_verb verb)
 {
-    struct ballot_vote *vote = append(votes);
+    struct ballot_vote *vote = votes_append(votes);
     person_copy(&vote->person, person);
     vote->verb = verb;
     return vote;
@@ -82,18 +82,18 @@ static const struct {
 };
 #define TEXT_COUNT (sizeof texts / sizeof *texts)
 
-static char **text_at(const struct ballot_vote *vote, size_t i)
+static char **votes_text_at(const struct ballot_vote *vote, size_t i)
 {
     return (char **)(void *)((char *)vote + texts[i].offset);
 }
 
-static void write_vote(struct buffer *out, const struct ballot_vote *vote)
+static void votes_write_vote(struct buffer *out, const struct ballot_vote *vote)
 {
     buffer_append_format(out, "{\"at\":%" PRId64, vote->at_ms);
     json_add_text(out, "verb", ballot_verb_name(vote->verb));
     for (size_t i = 0; i < TEXT_COUNT; i++) {
-        if (*text_at(vote, i))
-            json_add_text(out, texts[i].key, *text_at(vote, i));
+        if (*votes_text_at(vote, i))
+            json_add_text(out, texts[i].key, *votes_text_at(vote, i));
     }
     json_add_key(out, "named");
     buffer_append_text(out, vote->person.is_named ? "true" : "false");
@@ -117,14 +117,14 @@ void ballot_votes_write(struct buffer *out, const struct ballot_votes *votes)
 {
     for (size_t i = 0; i < votes->count; i++) {
         buffer_append_char(out, i == 0 ? '[' : ',');
-        write_vote(out, &votes->items[i]);
+        votes_write_vote(out, &votes->items[i]);
     }
     if (votes->count > 0)
         buffer_append_char(out, ']');
 }
 
 /* Votes of an older version have none. */
-static void read_wish(struct ballot_wish *wish, struct str object)
+static void votes_read_wish(struct ballot_wish *wish, struct str object)
 {
     uint64_t for_ms, calls;
     if (!str_to_u64(json_member(object, "grantForMs"), &for_ms) || for_ms > INT64_MAX ||
@@ -138,10 +138,10 @@ static bool read_vote(struct ballot_vote *vote, struct str object)
     uint64_t at_ms;
     struct str verb = json_member(object, "verb");
     for (size_t i = 0; i < TEXT_COUNT; i++)
-        *text_at(vote, i) = json_string_text(json_member(object, texts[i].key), NULL);
+        *votes_text_at(vote, i) = json_string_text(json_member(object, texts[i].key), NULL);
     vote->person.is_named = json_type(json_member(object, "named")) == JSON_TRUE;
     vote->is_emergency = json_type(json_member(object, "emergency")) == JSON_TRUE;
-    read_wish(&vote->grant, object);
+    votes_read_wish(&vote->grant, object);
     ballot_names_read(&vote->person.emails, json_member(object, "emails"));
     ballot_names_read(&vote->person.groups, json_member(object, "groups"));
     ballot_names_read(&vote->person.claimed, json_member(object, "claimed"));
@@ -163,7 +163,7 @@ bool ballot_votes_read(struct ballot_votes *votes, struct str text)
         return true;
     bool is_good = json_check(text, NULL) && json_type(text) == JSON_ARRAY;
     while (is_good && json_next_element(text, &position, &element))
-        is_good = read_vote(append(votes), element);
+        is_good = read_vote(votes_append(votes), element);
     if (!is_good)
         ballot_votes_finish(votes);
     return is_good;

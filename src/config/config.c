@@ -128,7 +128,7 @@ struct config *config_create(void)
     return &holder->config;
 }
 
-static struct config_holder *holder_of(struct config *config)
+static struct config_holder *config_holder_of(struct config *config)
 {
     return (struct config_holder *)(void *)((char *)config -
                                             offsetof(struct config_holder, config));
@@ -136,18 +136,18 @@ static struct config_holder *holder_of(struct config *config)
 
 struct config *config_ref(struct config *config)
 {
-    atomic_fetch_add_explicit(&holder_of(config)->references, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&config_holder_of(config)->references, 1, memory_order_relaxed);
     return config;
 }
 
 void config_set_memory_limit(struct config *config, int64_t bytes)
 {
-    holder_of(config)->memory_bytes = bytes;
+    config_holder_of(config)->memory_bytes = bytes;
 }
 
 int64_t memory_limit_of(const struct config *config)
 {
-    return holder_of((struct config *)config)->memory_bytes;
+    return config_holder_of((struct config *)config)->memory_bytes;
 }
 
 static void finish_strings(struct config_strings *strings)
@@ -345,7 +345,7 @@ void config_unref(struct config *config)
 {
     if (!config)
         return;
-    struct config_holder *holder = holder_of(config);
+    struct config_holder *holder = config_holder_of(config);
     if (atomic_fetch_sub_explicit(&holder->references, 1, memory_order_acq_rel) != 1)
         return;
     finish_lists(config);
@@ -405,7 +405,7 @@ void config_add_failed_file(struct config_problems *problems, const char *path,
 
 void config_compile(struct config *config)
 {
-    struct config_holder *holder = holder_of(config);
+    struct config_holder *holder = config_holder_of(config);
     holder->client_globs = memory_alloc_array(config->client_count, sizeof(struct glob *));
     holder->client_glob_count = config->client_count;
     for (size_t i = 0; i < config->client_count; i++)
@@ -450,7 +450,7 @@ const struct config_workflow *config_workflow_of(const struct config *config,
     return takes_default ? config_workflow_find(config, STR("default")) : NULL;
 }
 
-static int64_t lesser(int64_t left, int64_t right)
+static int64_t config_lesser(int64_t left, int64_t right)
 {
     return left < right ? left : right;
 }
@@ -460,12 +460,12 @@ int64_t config_default_ttl_ms(const struct config *config, const struct config_w
     const struct config_times *times = &config->times;
     int64_t needed_ms = workflow ? workflow->timeout_ms + workflow->valid_for_ms : 0;
     int64_t ttl_ms = times->task_default_ttl_ms;
-    return lesser(ttl_ms > needed_ms ? ttl_ms : needed_ms, times->task_max_ttl_ms);
+    return config_lesser(ttl_ms > needed_ms ? ttl_ms : needed_ms, times->task_max_ttl_ms);
 }
 
 int64_t config_decide_within_ms(const struct config *config, const struct config_workflow *workflow)
 {
-    return lesser(workflow->timeout_ms, config->times.task_max_ttl_ms);
+    return config_lesser(workflow->timeout_ms, config->times.task_max_ttl_ms);
 }
 
 int64_t config_approval_valid_ms(const struct config *config, struct str workflow)
@@ -485,7 +485,7 @@ const struct config_person *config_person_find(const struct config *config, cons
 
 const struct config_client *config_client_find(const struct config *config, struct str client_name)
 {
-    const struct config_holder *holder = holder_of((struct config *)config);
+    const struct config_holder *holder = config_holder_of((struct config *)config);
     for (size_t i = 0; i < holder->client_glob_count; i++) {
         if (glob_matches(holder->client_globs[i], client_name))
             return &config->clients[i];

@@ -82,7 +82,7 @@ static struct node *child(const struct node *mapping, const char *key)
     return NULL;
 }
 
-static void append(struct node *mapping, struct node *key, struct node *value)
+static void distance_append(struct node *mapping, struct node *key, struct node *value)
 {
     size_t count = mapping->count + 1;
     mapping->keys = memory_grow_array(mapping->keys, count, sizeof(struct node *));
@@ -98,7 +98,7 @@ static void normalize_auth(struct node *auth)
     if (child(auth, "exchange") || !upstream || upstream->kind != NODE_MAPPING ||
         upstream->count != 1 || strcmp(upstream->keys[0]->text, "exchange") != 0)
         return;
-    append(auth, upstream->keys[0], upstream->values[0]);
+    distance_append(auth, upstream->keys[0], upstream->values[0]);
     free(upstream->keys);
     free(upstream->values);
     upstream->keys = upstream->values = NULL;

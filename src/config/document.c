@@ -145,14 +145,14 @@ static void complain_of(const struct builder *builder, const char *key, yaml_mar
                    source_text_place(builder->report->source, mark.index), key, hint, "%s", what);
 }
 
-static void complain(const struct builder *builder, yaml_mark_t mark, const char *hint,
-                     const char *what)
+static void document_complain(const struct builder *builder, yaml_mark_t mark, const char *hint,
+                              const char *what)
 {
     complain_of(builder, *builder->path ? builder->path : NULL, mark, hint, what);
 }
 
 /* The reader gives the place of a bad byte in bytes. */
-static size_t count_characters(const struct source_text *source, size_t bytes)
+static size_t document_count_characters(const struct source_text *source, size_t bytes)
 {
     size_t count = 0;
     for (size_t i = 0; i < bytes && i < source->text.length; i++)
@@ -200,14 +200,15 @@ static bool next_event(struct builder *builder, yaml_event_t *event)
                                parser->context ? ", " : "", parser->context ? parser->context : "");
     yaml_mark_t mark = parser->problem_mark;
     if (parser->error == YAML_READER_ERROR)
-        mark.index = count_characters(builder->report->source, parser->problem_offset);
+        mark.index = document_count_characters(builder->report->source, parser->problem_offset);
     struct str line = line_from(builder->report->source, mark.index);
     /* An alias that is none is reported behind its star. */
     bool is_alias = parser->context && strstr(parser->context, "alias");
     char *glob =
         is_alias ? hint_at_glob(builder->report->source, parser->context_mark.index) : NULL;
     if (glob) {
-        complain(builder, parser->context_mark, glob, "a value must not begin with * in YAML");
+        document_complain(builder, parser->context_mark, glob,
+                          "a value must not begin with * in YAML");
     } else {
         /* The parser says only that a tab begins nothing, and an editor shows it as spaces. */
         bool is_tab = line.length > 0 && line.bytes[0] == '\t';
@@ -233,12 +234,12 @@ static bool check_tag(const struct builder *builder, const yaml_event_t *event, 
 {
     if (!tag || strcmp(tag, "!") == 0 || strncmp(tag, "tag:yaml.org,2002:", 18) == 0)
         return true;
-    complain(builder, event->start_mark, "write the value without the tag",
-             "YAML tags of one's own are not supported");
+    document_complain(builder, event->start_mark, "write the value without the tag",
+                      "YAML tags of one's own are not supported");
     return false;
 }
 
-static struct node *build(struct builder *builder, const yaml_event_t *event, int depth);
+static struct node *document_build(struct builder *builder, const yaml_event_t *event, int depth);
 
 static struct node *build_text(struct builder *builder, const yaml_event_t *event)
 {
@@ -246,7 +247,7 @@ static struct node *build_text(struct builder *builder, const yaml_event_t *even
         return NULL;
     const char *bytes = (const char *)event->data.scalar.value;
     if (memchr(bytes, '\0', event->data.scalar.length)) {
-        complain(builder, event->start_mark, NULL, "the value holds a NUL character");
+        document_complain(builder, event->start_mark, NULL, "the value holds a NUL character");
         return NULL;
     }
     struct node *node = node_create(NODE_TEXT, event);
@@ -268,7 +269,7 @@ static struct node *build_next(struct builder *builder, yaml_event_type_t end, i
     if (*is_end)
         *end_index = event.end_mark.index;
     else
-        node = build(builder, &event, depth);
+        node = document_build(builder, &event, depth);
     yaml_event_delete(&event);
     return node;
 }
@@ -285,7 +286,7 @@ static struct node *build_at(struct builder *builder, char *path, yaml_event_typ
     return node;
 }
 
-static struct node **grow(struct node **nodes, size_t count)
+static struct node **document_grow(struct node **nodes, size_t count)
 {
     return memory_grow_array(nodes, count, sizeof(struct node *));
 }
@@ -305,14 +306,14 @@ static struct node *build_list(struct builder *builder, const yaml_event_t *even
             node_destroy(list);
             return NULL;
         }
-        list->values = grow(list->values, list->count + 1);
+        list->values = document_grow(list->values, list->count + 1);
         list->values[list->count++] = item;
     }
 }
 
 /* Takes key and value over. A key that was there before is reported and dropped. */
-static void add_pair(struct builder *builder, struct node *mapping, struct map *seen,
-                     struct node *key, struct node *value)
+static void document_add_pair(struct builder *builder, struct node *mapping, struct map *seen,
+                              struct node *key, struct node *value)
 {
     struct node *first = map_put(seen, str_from(key->text), key);
     if (first) {
@@ -326,8 +327,8 @@ static void add_pair(struct builder *builder, struct node *mapping, struct map *
         node_destroy(value);
         return;
     }
-    mapping->keys = grow(mapping->keys, mapping->count + 1);
-    mapping->values = grow(mapping->values, mapping->count + 1);
+    mapping->keys = document_grow(mapping->keys, mapping->count + 1);
+    mapping->values = document_grow(mapping->values, mapping->count + 1);
     mapping->keys[mapping->count] = key;
     mapping->values[mapping->count++] = value;
 }
@@ -352,7 +353,7 @@ static struct node *build_mapping(struct builder *builder, const yaml_event_t *e
             node_destroy(key);
             break;
         }
-        add_pair(builder, mapping, seen, key, value);
+        document_add_pair(builder, mapping, seen, key, value);
     }
     map_destroy(seen, NULL);
     if (is_end)
@@ -366,16 +367,16 @@ static struct node *refuse_alias(const struct builder *builder, const yaml_event
 {
     char *glob = hint_at_glob(builder->report->source, event->start_mark.index);
     char *hint = glob ? memory_format("%s; or write the value out", glob) : NULL;
-    complain(builder, event->start_mark, hint, "YAML aliases (*name) are not supported");
+    document_complain(builder, event->start_mark, hint, "YAML aliases (*name) are not supported");
     free(hint);
     free(glob);
     return NULL;
 }
 
-static struct node *build(struct builder *builder, const yaml_event_t *event, int depth)
+static struct node *document_build(struct builder *builder, const yaml_event_t *event, int depth)
 {
     if (depth >= MAX_DEPTH) {
-        complain(builder, event->start_mark, NULL, "this is nested too deeply");
+        document_complain(builder, event->start_mark, NULL, "this is nested too deeply");
         return NULL;
     }
     switch (event->type) {
@@ -420,7 +421,7 @@ static struct node *build_stream(struct builder *builder)
         bool is_content = type != YAML_STREAM_START_EVENT && type != YAML_DOCUMENT_START_EVENT &&
                           type != YAML_STREAM_END_EVENT;
         if (is_content)
-            root = build(builder, &event, 0);
+            root = document_build(builder, &event, 0);
         yaml_event_delete(&event);
         if (type == YAML_STREAM_END_EVENT) {
             complain_of(builder, NULL, mark, builder->report->beginning, "the file is empty");

@@ -18,7 +18,7 @@ struct total {
     int64_t ms, ns;
 };
 
-static bool add(struct total *total, uint64_t count, int64_t unit_ms, int64_t unit_ns)
+static bool duration_add(struct total *total, uint64_t count, int64_t unit_ms, int64_t unit_ns)
 {
     int64_t ms, ns;
     return count <= INT64_MAX && !__builtin_mul_overflow((int64_t)count, unit_ms, &ms) &&
@@ -27,7 +27,7 @@ static bool add(struct total *total, uint64_t count, int64_t unit_ms, int64_t un
            !__builtin_add_overflow(total->ns, ns, &total->ns);
 }
 
-static bool finish(const struct total *total, int64_t *ms, struct error *error)
+static bool duration_finish(const struct total *total, int64_t *ms, struct error *error)
 {
     if (total->ns % 1000000 != 0)
         return error_set(error, "the duration is finer than a millisecond");
@@ -36,12 +36,12 @@ static bool finish(const struct total *total, int64_t *ms, struct error *error)
     return true;
 }
 
-static bool is_digit(char c)
+static bool duration_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c)
+static bool duration_is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -92,21 +92,21 @@ static bool parse_human(struct str text, int64_t *ms, struct error *error)
     struct str rest = text;
     while (rest.length) {
         uint64_t count;
-        struct str digits = take_while(&rest, is_digit);
+        struct str digits = take_while(&rest, duration_is_digit);
         if (digits.length == 0)
             return error_set(error, "a duration is numbers with units, such as 10m or 1h 30m");
         rest = str_trim(rest);
-        struct str name = take_while(&rest, is_letter);
+        struct str name = take_while(&rest, duration_is_letter);
         const struct unit *unit = find_unit(name);
         if (name.length == 0)
             return error_set(error, "the number has no unit, such as the m of 10m");
         if (!unit)
             return error_set(error, "the unit is none of ms, s, m, h, d, w, M, y");
-        if (!str_to_u64(digits, &count) || !add(&total, count, unit->ms, unit->ns))
+        if (!str_to_u64(digits, &count) || !duration_add(&total, count, unit->ms, unit->ns))
             return error_set(error, "the duration is too long");
         rest = str_trim(rest);
     }
-    return finish(&total, ms, error);
+    return duration_finish(&total, ms, error);
 }
 
 /* In the order ISO-8601 demands; years and months have no fixed length there. */
@@ -128,7 +128,7 @@ static bool add_fraction(struct total *total, struct str digits)
         return false;
     for (size_t i = digits.length; i < 9; i++)
         count *= 10;
-    return add(total, count, 0, 1);
+    return duration_add(total, count, 0, 1);
 }
 
 static bool parse_iso(struct str text, int64_t *ms, struct error *error)
@@ -146,11 +146,11 @@ static bool parse_iso(struct str text, int64_t *ms, struct error *error)
             rest = str_slice(rest.bytes + 1, rest.length - 1);
         }
         uint64_t count;
-        struct str digits = take_while(&rest, is_digit), fraction = STR_EMPTY;
+        struct str digits = take_while(&rest, duration_is_digit), fraction = STR_EMPTY;
         bool has_fraction = rest.length && (rest.bytes[0] == '.' || rest.bytes[0] == ',');
         if (has_fraction) {
             rest = str_slice(rest.bytes + 1, rest.length - 1);
-            fraction = take_while(&rest, is_digit);
+            fraction = take_while(&rest, duration_is_digit);
         }
         char letter = '\0';
         if (rest.length)
@@ -161,11 +161,11 @@ static bool parse_iso(struct str text, int64_t *ms, struct error *error)
         if (digits.length == 0 || next == ISO_UNIT_COUNT ||
             (has_fraction && (letter != 'S' || !add_fraction(&total, fraction))))
             return error_set(error, malformed);
-        if (!str_to_u64(digits, &count) || !add(&total, count, iso_units[next++].ms, 0))
+        if (!str_to_u64(digits, &count) || !duration_add(&total, count, iso_units[next++].ms, 0))
             return error_set(error, "the duration is too long");
         rest = str_slice(rest.bytes + 1, rest.length - 1);
     }
-    return finish(&total, ms, error);
+    return duration_finish(&total, ms, error);
 }
 
 bool duration_parse(struct str text, int64_t *ms, struct error *error)

@@ -103,7 +103,7 @@ const struct variable environment_table[] = {
 const size_t environment_count = sizeof environment_table / sizeof *environment_table;
 
 /* A variable counts as set if its value is not empty. */
-static const char *value_of(const struct draft *draft, const char *name)
+static const char *environment_value_of(const struct draft *draft, const char *name)
 {
     const char *value = draft->environment(name);
     return value && *value ? value : NULL;
@@ -113,21 +113,21 @@ static const char *value_of(const struct draft *draft, const char *name)
 static size_t find_spelling(const struct draft *draft, const struct variable *variable)
 {
     for (size_t i = 0; i < MAX_SPELLINGS && variable->spellings[i].name; i++) {
-        if (value_of(draft, variable->spellings[i].name))
+        if (environment_value_of(draft, variable->spellings[i].name))
             return i;
     }
     return MAX_SPELLINGS;
 }
 
-static void complain(const struct draft *draft, const char *name, const char *key, const char *hint,
-                     const char *message)
+static void environment_complain(const struct draft *draft, const char *name, const char *key,
+                                 const char *hint, const char *message)
 {
     struct place place = {.file = name};
     problems_error(draft->report.problems, place, key, hint, "%s", message);
 }
 
-static void warn(const struct draft *draft, const char *name, const char *key, const char *hint,
-                 const char *message)
+static void environment_warn(const struct draft *draft, const char *name, const char *key,
+                             const char *hint, const char *message)
 {
     struct place place = {.file = name};
     problems_warning(draft->report.problems, place, key, hint, "%s", message);
@@ -151,7 +151,7 @@ static void refuse_range(const struct draft *draft, const struct variable *varia
     char *message =
         memory_format("%s%smust be from %" PRId64 " to %" PRId64, rule, *rule ? " " : "",
                       (variable->minimum + factor - 1) / factor, variable->maximum / factor);
-    complain(draft, variable->spellings[spelling].name, variable->sets, NULL, message);
+    environment_complain(draft, variable->spellings[spelling].name, variable->sets, NULL, message);
     free(message);
 }
 
@@ -167,12 +167,13 @@ static void apply_number(const struct draft *draft, const struct variable *varia
     const char *name = variable->spellings[spelling].name;
     for (size_t i = spelling + 1; i < MAX_SPELLINGS && variable->spellings[i].name; i++) {
         char *message = memory_format("%s is set as well and wins", name);
-        if (value_of(draft, variable->spellings[i].name))
-            warn(draft, variable->spellings[i].name, variable->sets, NULL, message);
+        if (environment_value_of(draft, variable->spellings[i].name))
+            environment_warn(draft, variable->spellings[i].name, variable->sets, NULL, message);
         free(message);
     }
-    if (!str_to_u64(str_trim(str_from(value_of(draft, name))), &number)) {
-        warn(draft, name, variable->sets, NULL, "this is no whole number, the variable is ignored");
+    if (!str_to_u64(str_trim(str_from(environment_value_of(draft, name))), &number)) {
+        environment_warn(draft, name, variable->sets, NULL,
+                         "this is no whole number, the variable is ignored");
         return;
     }
     bool is_huge =
@@ -186,17 +187,18 @@ static void apply_number(const struct draft *draft, const struct variable *varia
 
 static void apply_address(const struct draft *draft, const struct variable *variable)
 {
-    const char *value = value_of(draft, variable->spellings[0].name);
+    const char *value = environment_value_of(draft, variable->spellings[0].name);
     struct error error;
     if (value && !check_address(str_from(value), &error))
-        complain(draft, variable->spellings[0].name, variable->sets, NULL, error.message);
+        environment_complain(draft, variable->spellings[0].name, variable->sets, NULL,
+                             error.message);
     char *copy = memory_copy_text(value ? value : variable->default_text);
     memcpy((char *)draft->config + variable->offset, &copy, sizeof copy);
 }
 
 static void apply_text(const struct draft *draft, const struct variable *variable)
 {
-    const char *value = value_of(draft, variable->spellings[0].name);
+    const char *value = environment_value_of(draft, variable->spellings[0].name);
     char *text;
     if (!value)
         value = variable->default_text;
@@ -208,7 +210,7 @@ static void apply_text(const struct draft *draft, const struct variable *variabl
     memcpy((char *)draft->config + variable->offset, &text, sizeof text);
 }
 
-static bool holds(const struct config_strings *strings, struct str text)
+static bool environment_holds(const struct config_strings *strings, struct str text)
 {
     for (size_t i = 0; i < strings->count; i++) {
         if (str_equal(str_from(strings->items[i]), text))
@@ -220,11 +222,11 @@ static bool holds(const struct config_strings *strings, struct str text)
 static void apply_force_required(const struct draft *draft, const struct variable *variable)
 {
     struct config_strings *names = &draft->config->force_required;
-    struct str name, rest = str_from(value_of(draft, variable->spellings[0].name));
+    struct str name, rest = str_from(environment_value_of(draft, variable->spellings[0].name));
     while (rest.length) {
         str_cut(rest, ',', &name, &rest);
         name = str_trim(name);
-        if (name.length == 0 || holds(names, name))
+        if (name.length == 0 || environment_holds(names, name))
             continue;
         names->items = memory_grow_array(names->items, names->count + 1, sizeof *names->items);
         names->items[names->count++] = memory_copy_str(name);
@@ -233,17 +235,18 @@ static void apply_force_required(const struct draft *draft, const struct variabl
 
 static void apply_upstream(const struct draft *draft, const struct variable *variable)
 {
-    const char *name = variable->spellings[0].name, *value = value_of(draft, name);
+    const char *name = variable->spellings[0].name, *value = environment_value_of(draft, name);
     struct config *config = draft->config;
     struct error error;
     if (!value)
         return;
     if (config->source_count > 1) {
-        complain(draft, name, variable->sets, "unset it, and write each url into the file",
-                 "there are several sources, and this replaces the url of a single one");
+        environment_complain(
+            draft, name, variable->sets, "unset it, and write each url into the file",
+            "there are several sources, and this replaces the url of a single one");
     } else if (!check_url(str_from(value), &error)) {
         char *message = memory_format("V-008 %s", error.message);
-        complain(draft, name, variable->sets, NULL, message);
+        environment_complain(draft, name, variable->sets, NULL, message);
         free(message);
     } else if (config->source_count == 1) {
         free(config->sources[0].url);
@@ -254,7 +257,7 @@ static void apply_upstream(const struct draft *draft, const struct variable *var
 static void apply_refused(const struct draft *draft, const struct variable *variable)
 {
     const char *name = variable->spellings[0].name;
-    struct str value = str_trim(str_from(value_of(draft, name)));
+    struct str value = str_trim(str_from(environment_value_of(draft, name)));
     struct str candidate, rest = str_from(variable->allowed);
     if (value.length == 0)
         return;
@@ -267,7 +270,7 @@ static void apply_refused(const struct draft *draft, const struct variable *vari
     char *quoted = problems_quote(text);
     char *message =
         memory_format("%s is refused: nothing in the environment may switch approval off", quoted);
-    complain(draft, name, NULL, "unset it", message);
+    environment_complain(draft, name, NULL, "unset it", message);
     free(message);
     free(quoted);
     free(text);
@@ -295,23 +298,24 @@ static void check_invariants(const struct draft *draft)
         else if (!is_set(draft, offsetof(struct config, times.task_max_ttl_ms)))
             times->task_max_ttl_ms = times->task_default_ttl_ms;
         else
-            complain(draft, "THOUGHTGATE_TASK_DEFAULT_TTL_MS", NULL, NULL,
-                     "must not be above THOUGHTGATE_TASK_MAX_TTL_MS");
+            environment_complain(draft, "THOUGHTGATE_TASK_DEFAULT_TTL_MS", NULL, NULL,
+                                 "must not be above THOUGHTGATE_TASK_MAX_TTL_MS");
     }
     if (times->approval_timeout_ms > times->task_max_ttl_ms &&
         is_set(draft, offsetof(struct config, times.approval_timeout_ms)))
-        warn(draft, "THOUGHTGATE_APPROVAL_TIMEOUT_SECS", NULL,
-             "set THOUGHTGATE_TASK_MAX_TTL_MS higher",
-             "a human has no longer than THOUGHTGATE_TASK_MAX_TTL_MS, the longest life of a task");
+        environment_warn(
+            draft, "THOUGHTGATE_APPROVAL_TIMEOUT_SECS", NULL,
+            "set THOUGHTGATE_TASK_MAX_TTL_MS higher",
+            "a human has no longer than THOUGHTGATE_TASK_MAX_TTL_MS, the longest life of a task");
     bool drain_is_set = is_set(draft, offsetof(struct config, times.drain_timeout_ms));
     if (drain_is_set && times->drain_timeout_ms >= times->shutdown_timeout_ms)
-        complain(draft, "THOUGHTGATE_DRAIN_TIMEOUT_SECS", NULL, NULL,
-                 "must be below THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS");
+        environment_complain(draft, "THOUGHTGATE_DRAIN_TIMEOUT_SECS", NULL, NULL,
+                             "must be below THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS");
     else if (times->drain_timeout_ms >= times->shutdown_timeout_ms)
         times->drain_timeout_ms = times->shutdown_timeout_ms - 1000;
     if (config->proxy_port == config->admin_port && config->proxy_port != 0)
-        complain(draft, "THOUGHTGATE_ADMIN_PORT", NULL, NULL,
-                 "must not be the proxy's port (THOUGHTGATE_OUTBOUND_PORT)");
+        environment_complain(draft, "THOUGHTGATE_ADMIN_PORT", NULL, NULL,
+                             "must not be the proxy's port (THOUGHTGATE_OUTBOUND_PORT)");
 }
 
 void environment_apply(const struct draft *draft)
@@ -338,9 +342,9 @@ void environment_apply(const struct draft *draft)
             apply_refused(draft, variable);
             break;
         case VARIABLE_WITHOUT_EFFECT:
-            if (value_of(draft, variable->spellings[0].name))
-                warn(draft, variable->spellings[0].name, NULL, variable->help,
-                     "the variable has no effect");
+            if (environment_value_of(draft, variable->spellings[0].name))
+                environment_warn(draft, variable->spellings[0].name, NULL, variable->help,
+                                 "the variable has no effect");
             break;
         case VARIABLE_ELSEWHERE:
             break;

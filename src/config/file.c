@@ -12,7 +12,7 @@
 
 #define MAX_FILE_BYTES ((size_t)8 << 20)
 
-static void keep(struct config_file *file, const struct stat *status)
+static void file_keep(struct config_file *file, const struct stat *status)
 {
     file->device = status->st_dev;
     file->inode = status->st_ino;
@@ -30,7 +30,7 @@ bool file_read(const char *path, struct buffer *text, struct config_file *file)
     char chunk[65536];
     ssize_t count = fstat(descriptor, &status);
     if (count == 0)
-        keep(file, &status);
+        file_keep(file, &status);
     while (count >= 0 && (count = read(descriptor, chunk, sizeof chunk)) > 0 &&
            text->length <= MAX_FILE_BYTES)
         buffer_append(text, str_slice(chunk, (size_t)count));
@@ -46,7 +46,7 @@ void config_file_look(struct config_file *file)
     struct config_file now = {.path = file->path};
     /* Follows symlinks, so that a swap of the link shows as another inode. */
     if (stat(file->path, &status) == 0)
-        keep(&now, &status);
+        file_keep(&now, &status);
     *file = now;
 }
 

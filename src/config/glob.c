@@ -7,7 +7,7 @@
 #include "taskgate/core/memory.h"
 
 /* Room for one more behind `count` of them: doubled whenever it is full. */
-static void *grow(void *items, size_t count, size_t size)
+static void *glob_grow(void *items, size_t count, size_t size)
 {
     bool is_full = (count & (count - 1)) == 0;
     return is_full ? memory_grow_array(items, count > 0 ? 2 * count : 1, size) : items;
@@ -15,13 +15,13 @@ static void *grow(void *items, size_t count, size_t size)
 
 static struct token *add_token(struct glob *glob, enum token_kind kind)
 {
-    glob->tokens = grow(glob->tokens, glob->count, sizeof *glob->tokens);
+    glob->tokens = glob_grow(glob->tokens, glob->count, sizeof *glob->tokens);
     struct token *token = &glob->tokens[glob->count++];
     *token = (struct token){.kind = kind, .start = glob->literals.length};
     return token;
 }
 
-static void add_literal(struct glob *glob, struct str text)
+static void glob_add_literal(struct glob *glob, struct str text)
 {
     struct token *last = glob->count ? &glob->tokens[glob->count - 1] : NULL;
     if (!last || last->kind != TOKEN_LITERAL)
@@ -57,7 +57,7 @@ static bool compile_stars(struct glob *glob, struct str pattern, struct str *res
 
 static void add_range(struct token *token, uint32_t first, uint32_t last)
 {
-    token->ranges = grow(token->ranges, token->range_count, sizeof *token->ranges);
+    token->ranges = glob_grow(token->ranges, token->range_count, sizeof *token->ranges);
     token->ranges[token->range_count++] = (struct range){first, last};
 }
 
@@ -95,7 +95,7 @@ static bool compile_class(struct glob *glob, struct str *rest, struct error *err
     size_t length;
     glob_next_character(members, &length);
     if (!is_negated && length == members.length) {
-        add_literal(glob, members); /* "[*]" is how a star is escaped */
+        glob_add_literal(glob, members); /* "[*]" is how a star is escaped */
     } else {
         struct token *token = add_token(glob, TOKEN_CLASS);
         token->is_negated = is_negated;
@@ -109,7 +109,7 @@ static bool compile_class(struct glob *glob, struct str *rest, struct error *err
 
 static void add_position(struct run *run, const struct token *token, uint32_t character)
 {
-    run->positions = grow(run->positions, run->length, sizeof *run->positions);
+    run->positions = glob_grow(run->positions, run->length, sizeof *run->positions);
     run->positions[run->length++] =
         (struct position){.kind = token->kind, .character = character, .class = token};
 }
@@ -153,7 +153,7 @@ static void fill_masks(struct run *run)
 
 static void add_run(struct glob *glob, size_t first)
 {
-    glob->runs = grow(glob->runs, glob->run_count, sizeof *glob->runs);
+    glob->runs = glob_grow(glob->runs, glob->run_count, sizeof *glob->runs);
     struct run *run = &glob->runs[glob->run_count++];
     *run = (struct run){.wildcard = glob->tokens[first].kind};
     size_t i = first + 1;
@@ -201,7 +201,7 @@ struct glob *glob_compile(struct str pattern, struct error *error)
             rest = glob_advance(rest, 1);
             break;
         default:
-            add_literal(glob, str_slice(rest.bytes, 1));
+            glob_add_literal(glob, str_slice(rest.bytes, 1));
             rest = glob_advance(rest, 1);
         }
     }

@@ -31,7 +31,7 @@ bool glob_position_fits(const struct position *position, uint32_t character)
 }
 
 /* Takes a token off the start of the subject, if it fits there. */
-static bool take(const struct glob *glob, const struct token *token, struct str *subject)
+static bool glob_match_take(const struct glob *glob, const struct token *token, struct str *subject)
 {
     size_t length;
     if (token->kind == TOKEN_LITERAL) {
@@ -65,7 +65,7 @@ static bool find_literal(struct str literal, bool is_last, struct str *subject)
     return true;
 }
 
-static uint64_t fits(const struct run *run, uint32_t character)
+static uint64_t glob_match_fits(const struct run *run, uint32_t character)
 {
     if (character < 128)
         return run->fits_ascii[character];
@@ -95,7 +95,7 @@ static bool take_rest(const struct run *run, struct str *subject)
 
 /* Shift-And (Baeza-Yates and Gonnet, 1992): bit i says that the first i + 1 positions fit the
  * characters that were read last. So all places are tried at once. */
-static bool find(const struct run *run, bool is_last, struct str *subject)
+static bool glob_match_find(const struct run *run, bool is_last, struct str *subject)
 {
     const uint64_t whole = UINT64_C(1) << (run->length < 64 ? run->length - 1 : 63);
     struct str rest = *subject;
@@ -106,7 +106,7 @@ static bool find(const struct run *run, bool is_last, struct str *subject)
         GLOB_STEP();
         uint32_t character = glob_next_character(rest, &length);
         rest = glob_advance(rest, length);
-        state = (state << 1 | may_begin) & fits(run, character);
+        state = (state << 1 | may_begin) & glob_match_fits(run, character);
         may_begin = run->wildcard == TOKEN_ANY_RUN || character == '/';
         if ((state & whole) == 0 || (is_last && run->length <= 64 && rest.length > 0))
             continue;
@@ -120,7 +120,7 @@ static bool find(const struct run *run, bool is_last, struct str *subject)
 bool glob_matches(const struct glob *glob, struct str subject)
 {
     for (size_t i = 0; i < glob->prefix_count; i++) {
-        if (!take(glob, &glob->tokens[i], &subject))
+        if (!glob_match_take(glob, &glob->tokens[i], &subject))
             return false;
     }
     if (glob->run_count == 0)
@@ -132,7 +132,7 @@ bool glob_matches(const struct glob *glob, struct str subject)
             continue; /* two wildcards, or one at the end: the next begins here, or all is said */
         bool is_anywhere = run->literal.length > 0 && run->wildcard == TOKEN_ANY_RUN;
         if (is_anywhere ? !find_literal(run->literal, is_last, &subject)
-                        : !find(run, is_last, &subject))
+                        : !glob_match_find(run, is_last, &subject))
             return false;
     }
     return true;

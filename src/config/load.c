@@ -14,7 +14,7 @@
 
 static const char *const search_path[] = {"/etc/thoughtgate/config.yaml", "./config.yaml"};
 
-static const char *process_environment(const char *name)
+static const char *load_process_environment(const char *name)
 {
     return getenv(name);
 }
@@ -43,7 +43,7 @@ static void sort_problems(struct config_problems *problems, size_t first)
 
 static struct config *load_shadow(const struct draft *draft);
 
-static void fill(const struct draft *draft)
+static void load_fill(const struct draft *draft)
 {
     struct config *config = draft->config;
     const char *store_path = draft->environment("THOUGHTGATE_STORE_PATH");
@@ -104,8 +104,8 @@ struct origin {
     const struct config_running *running; /* of config_reload(); else NULL */
 };
 
-static struct config *parse(const struct source_text *source, const struct origin *origin,
-                            struct config_problems *problems)
+static struct config *load_parse(const struct source_text *source, const struct origin *origin,
+                                 struct config_problems *problems)
 {
     struct report report = {.source = source,
                             .problems = problems,
@@ -128,7 +128,7 @@ static struct config *parse(const struct source_text *source, const struct origi
         spelling_normalize(root);
         read_document(&report, root, config);
         if (root->kind == NODE_MAPPING)
-            fill(&draft);
+            load_fill(&draft);
         node_destroy(root);
     }
     sort_problems(problems, first);
@@ -162,7 +162,7 @@ static struct str without_byte_order_mark(struct str text)
 }
 
 /* The audit trail names the configuration by it. Values of the environment do not count. */
-static void sum_up(struct config *config, struct str text)
+static void load_sum_up(struct config *config, struct str text)
 {
     OWNED_BUFFER(all);
     buffer_append(&all, text);
@@ -174,8 +174,8 @@ static void sum_up(struct config *config, struct str text)
 }
 
 /* NULL when anything is wrong; `problems` then has the files that were read. */
-static struct config *parse_text(struct str text, const struct origin *origin,
-                                 struct config_problems *problems)
+static struct config *load_parse_text(struct str text, const struct origin *origin,
+                                      struct config_problems *problems)
 {
     struct source_text source;
     size_t errors_before = problems->errors;
@@ -186,11 +186,11 @@ static struct config *parse_text(struct str text, const struct origin *origin,
         return NULL;
     }
     source_text_init(&source, text, origin->name, origin->environment);
-    struct config *config = parse(&source, origin, problems);
+    struct config *config = load_parse(&source, origin, problems);
     source_text_finish(&source);
     if (problems->errors == errors_before) {
         config_compile(config);
-        sum_up(config, text);
+        load_sum_up(config, text);
         return config;
     }
     for (size_t i = 0; config && i < config->file_count; i++)
@@ -202,18 +202,19 @@ static struct config *parse_text(struct str text, const struct origin *origin,
 struct config *config_parse(struct str text, const char *name, config_getenv environment,
                             struct config_problems *problems)
 {
-    const struct origin origin = {.name = name,
-                                  .environment = environment ? environment : process_environment};
-    return parse_text(text, &origin, problems);
+    const struct origin origin = {
+        .name = name, .environment = environment ? environment : load_process_environment};
+    return load_parse_text(text, &origin, problems);
 }
 
 struct config *config_parse_rules(struct str text, const char *name, config_getenv environment,
                                   struct config_problems *problems)
 {
     const struct origin origin = {.name = name,
-                                  .environment = environment ? environment : process_environment,
+                                  .environment =
+                                      environment ? environment : load_process_environment,
                                   .needs_no_secrets = true};
-    return parse_text(text, &origin, problems);
+    return load_parse_text(text, &origin, problems);
 }
 
 /* ---- from a file ---- */
@@ -225,7 +226,7 @@ static struct config *load_file(const struct origin *origin, struct config_probl
     struct config_file file;
     buffer_init(&text);
     if (file_read(origin->name, &text, &file))
-        config = parse_text(buffer_str(&text), origin, problems);
+        config = load_parse_text(buffer_str(&text), origin, problems);
     else
         problems_error(problems, (struct place){.file = origin->name}, NULL, NULL,
                        "the configuration file cannot be read: %s", strerror(errno));
@@ -251,7 +252,7 @@ static struct config *load_shadow(const struct draft *draft)
 const char *config_find(const char *path, config_getenv environment)
 {
     if (!environment)
-        environment = process_environment;
+        environment = load_process_environment;
     if (!path || !*path)
         path = environment("THOUGHTGATE_CONFIG");
     if (path && *path)
@@ -283,11 +284,11 @@ static struct config *load_found(const char *path, config_getenv environment,
 struct config *config_load(const char *path, config_getenv environment,
                            struct config_problems *problems)
 {
-    return load_found(path, environment ? environment : process_environment, NULL, problems);
+    return load_found(path, environment ? environment : load_process_environment, NULL, problems);
 }
 
 struct config *config_reload(const char *path, const struct config_running *running,
                              struct config_problems *problems)
 {
-    return load_found(path, process_environment, running, problems);
+    return load_found(path, load_process_environment, running, problems);
 }

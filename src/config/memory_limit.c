@@ -25,7 +25,7 @@ struct hierarchy {
     struct str filesystem, option;
 };
 
-static bool read_text(const char *root, const char *path, struct buffer *text)
+static bool memory_limit_read_text(const char *root, const char *path, struct buffer *text)
 {
     struct config_file file;
     char *full = memory_format("%s%s", root, path);
@@ -35,7 +35,7 @@ static bool read_text(const char *root, const char *path, struct buffer *text)
 }
 
 /* "memory" in "cpu,memory". */
-static bool names(struct str list, struct str name)
+static bool memory_limit_names(struct str list, struct str name)
 {
     struct str item;
     bool found = false, is_more = true;
@@ -49,13 +49,13 @@ static bool names(struct str list, struct str name)
 /* ---- limits ---- */
 
 /* 0: none; "max" is no number. */
-static int64_t read_limit(const char *root, const char *folder, const char *name)
+static int64_t memory_limit_read_limit(const char *root, const char *folder, const char *name)
 {
     struct buffer text;
     uint64_t value;
     char *path = memory_format("%s/%s", folder, name);
     buffer_init(&text);
-    bool is_limit = read_text(root, path, &text) &&
+    bool is_limit = memory_limit_read_text(root, path, &text) &&
                     str_to_u64(str_trim(buffer_str(&text)), &value) &&
                     value < (uint64_t)LEAST_UNLIMITED;
     buffer_finish(&text);
@@ -88,7 +88,7 @@ static int64_t limit_along(const char *root, const struct hierarchy *hierarchy, 
     int64_t limit = 0;
     for (;;) {
         char *folder = memory_format("%.*s%.*s", STR_ARGS(mount), STR_ARGS(path));
-        limit = smaller_limit(limit, read_limit(root, folder, hierarchy->file));
+        limit = smaller_limit(limit, memory_limit_read_limit(root, folder, hierarchy->file));
         free(folder);
         if (path.length == 0)
             return limit;
@@ -108,7 +108,7 @@ static void find_paths(struct str text, struct hierarchy *one, struct hierarchy 
         str_cut(text, '\n', &line, &text);
         if (!str_cut(line, ':', &id, &line) || !str_cut(line, ':', &controllers, &path))
             continue;
-        if (names(controllers, STR("memory")))
+        if (memory_limit_names(controllers, STR("memory")))
             one->path = path;
         else if (str_equal(id, STR("0")))
             two->path = path;
@@ -129,7 +129,7 @@ static int64_t limit_of_mount(const char *root, struct str line, const struct hi
     str_cut(line, ' ', &filesystem, &line);
     str_cut(line, ' ', &field, &options);
     if (hierarchy->path.length == 0 || !str_equal(filesystem, hierarchy->filesystem) ||
-        (hierarchy->option.length > 0 && !names(options, hierarchy->option)))
+        (hierarchy->option.length > 0 && !memory_limit_names(options, hierarchy->option)))
         return 0;
     return limit_along(root, hierarchy, mounted, mount);
 }
@@ -142,8 +142,8 @@ int64_t memory_limit_read(const char *root)
     OWNED_BUFFER(groups);
     OWNED_BUFFER(mounts);
     int64_t limit = 0;
-    if (read_text(root, "/proc/self/cgroup", &groups) &&
-        read_text(root, "/proc/self/mountinfo", &mounts)) {
+    if (memory_limit_read_text(root, "/proc/self/cgroup", &groups) &&
+        memory_limit_read_text(root, "/proc/self/mountinfo", &mounts)) {
         struct str line, rest = buffer_str(&mounts);
         find_paths(buffer_str(&groups), &one, &two);
         while (rest.length > 0) {
@@ -171,7 +171,7 @@ int64_t memory_limit_read(const char *root)
 /* Defaults shrink in so many steps. */
 #define STEPS 1000
 
-static int64_t lesser(int64_t left, int64_t right)
+static int64_t memory_limit_lesser(int64_t left, int64_t right)
 {
     return left < right ? left : right;
 }
@@ -182,7 +182,7 @@ static int64_t greater(int64_t left, int64_t right)
 }
 
 /* Written values may be as large as an int64_t. */
-static int64_t add(int64_t left, int64_t right)
+static int64_t memory_limit_add(int64_t left, int64_t right)
 {
     return left > INT64_MAX - right ? INT64_MAX : left + right;
 }
@@ -196,7 +196,8 @@ static int64_t least_bodies(const struct config_limits *limits)
 static int64_t cost(const struct config *config, enum memory_limit_key key)
 {
     const struct config_limits *limits = &config->limits;
-    int64_t connections = limits->connections + lesser(limits->connections, ADMIN_CONNECTIONS);
+    int64_t connections =
+        limits->connections + memory_limit_lesser(limits->connections, ADMIN_CONNECTIONS);
     switch (key) {
     case MEMORY_LIMIT_BODIES:
         return limits->bodies_bytes;
@@ -216,8 +217,9 @@ static int64_t cost(const struct config *config, enum memory_limit_key key)
 
 int64_t memory_limit_worst(const struct config *config)
 {
-    return add(cost(config, MEMORY_LIMIT_BODIES),
-               cost(config, MEMORY_LIMIT_RESULT) + cost(config, MEMORY_LIMIT_CONNECTIONS));
+    return memory_limit_add(cost(config, MEMORY_LIMIT_BODIES),
+                            cost(config, MEMORY_LIMIT_RESULT) +
+                                cost(config, MEMORY_LIMIT_CONNECTIONS));
 }
 
 int64_t memory_limit_share(int64_t bytes)
@@ -238,21 +240,21 @@ static int64_t part(int64_t value, int64_t step)
     return value * step / STEPS;
 }
 
-static bool has(unsigned written, enum memory_limit_key key)
+static bool memory_limit_has(unsigned written, enum memory_limit_key key)
 {
     return (written & 1U << key) != 0;
 }
 
-static void shrink(struct config_limits *limits, const struct config_limits *full, unsigned written,
-                   int64_t step)
+static void memory_limit_shrink(struct config_limits *limits, const struct config_limits *full,
+                                unsigned written, int64_t step)
 {
-    if (!has(written, MEMORY_LIMIT_BODIES))
+    if (!memory_limit_has(written, MEMORY_LIMIT_BODIES))
         limits->bodies_bytes =
             greater(round_down(part(full->bodies_bytes, step)), least_bodies(full));
-    if (!has(written, MEMORY_LIMIT_RESULT))
+    if (!memory_limit_has(written, MEMORY_LIMIT_RESULT))
         limits->result_bytes =
             greater(round_down(part(full->result_bytes, step)), LEAST_RESULT_BYTES);
-    if (!has(written, MEMORY_LIMIT_CONNECTIONS))
+    if (!memory_limit_has(written, MEMORY_LIMIT_CONNECTIONS))
         limits->connections = greater(part(full->connections, step), LEAST_CONNECTIONS);
 }
 
@@ -260,8 +262,8 @@ enum memory_limit_key memory_limit_costliest(const struct config *config, unsign
 {
     enum memory_limit_key found = MEMORY_LIMIT_KEY_COUNT;
     for (enum memory_limit_key key = 0; key < MEMORY_LIMIT_KEY_COUNT; key++) {
-        bool counts =
-            has(written, key) && (key != MEMORY_LIMIT_BODY || !has(written, MEMORY_LIMIT_BODIES));
+        bool counts = memory_limit_has(written, key) &&
+                      (key != MEMORY_LIMIT_BODY || !memory_limit_has(written, MEMORY_LIMIT_BODIES));
         if (counts && cost(config, key) > cost(config, found))
             found = key;
     }
@@ -275,7 +277,7 @@ bool memory_limit_fit(struct config *config, int64_t bytes, unsigned written)
     if (bytes == 0 || memory_limit_worst(config) <= most)
         return true;
     for (int64_t step = STEPS; step >= 0; step--) {
-        shrink(&config->limits, &full, written, step);
+        memory_limit_shrink(&config->limits, &full, written, step);
         if (memory_limit_worst(config) <= most)
             return true;
     }

@@ -13,7 +13,7 @@ static struct ballot_names names_of(const struct config_strings *strings)
     return (struct ballot_names){strings->items, strings->count};
 }
 
-static bool is_of(const struct config_token *token, const struct config_person *person)
+static bool people_is_of(const struct config_token *token, const struct config_person *person)
 {
     return token->person && person->name && strcmp(token->person, person->name) == 0;
 }
@@ -54,7 +54,7 @@ static void add_person(const struct config *config, const struct config_person *
     for (size_t i = 0; i < config->token_count; i++) {
         const struct config_token *token = &config->tokens[i];
         const struct ballot_names more = names_of(&token->groups);
-        if (!is_of(token, person) || !may_approve(token->roles))
+        if (!people_is_of(token, person) || !may_approve(token->roles))
             continue;
         ballot_names_add_all(&known.groups, &more);
         may = true;
@@ -83,7 +83,7 @@ bool electorate_is_open(const struct config *config)
     return config->oidc.is_on;
 }
 
-static bool are_equal(const char *left, const char *right)
+static bool people_are_equal(const char *left, const char *right)
 {
     return left && right && strcmp(left, right) == 0;
 }
@@ -116,7 +116,7 @@ static void take_entry(const struct config *config, struct person *person,
     person_add_credential(keys, PEOPLE_VIA_CERTIFICATE, entry->certificate);
     person_add_credential(keys, PEOPLE_VIA_SLACK, entry->slack);
     for (size_t i = 0; i < config->token_count; i++) {
-        if (are_equal(config->tokens[i].person, entry->name))
+        if (people_are_equal(config->tokens[i].person, entry->name))
             person_add_credential(keys, PEOPLE_VIA_TOKEN, config->tokens[i].name);
     }
 }
@@ -127,10 +127,11 @@ static bool know_bearer(const struct config *config, struct person *person, unsi
 {
     const struct config_token *token = NULL;
     for (size_t i = 0; i < config->token_count; i++) {
-        if (are_equal(config->tokens[i].name, person->credential))
+        if (people_are_equal(config->tokens[i].name, person->credential))
             token = &config->tokens[i];
     }
-    if (!token && config->has_own_token && are_equal(person->credential, PEOPLE_OWN_CREDENTIAL)) {
+    if (!token && config->has_own_token &&
+        people_are_equal(person->credential, PEOPLE_OWN_CREDENTIAL)) {
         set_name(person, PEOPLE_OWN_NAME, false);
         *roles = ROLE_APPROVER | ROLE_AUDITOR;
         return true;
@@ -153,7 +154,7 @@ static bool know_holder(const struct config *config, struct person *person, unsi
 {
     for (size_t i = 0; config->admin_tls.client_ca && i < config->person_count; i++) {
         const struct config_person *entry = &config->people[i];
-        if (!are_equal(entry->certificate, person->credential))
+        if (!people_are_equal(entry->certificate, person->credential))
             continue;
         take_entry(config, person, entry);
         *roles = entry->roles;
@@ -168,7 +169,8 @@ static bool know_in_slack(const struct config *config, struct person *person, un
 {
     for (size_t i = 0; i < config->person_count; i++) {
         const struct config_person *entry = &config->people[i];
-        if (!are_equal(entry->slack, person->credential) || !electorate_may_in_slack(config, entry))
+        if (!people_are_equal(entry->slack, person->credential) ||
+            !electorate_may_in_slack(config, entry))
             continue;
         take_entry(config, person, entry);
         *roles = ROLE_APPROVER;
@@ -188,7 +190,8 @@ static const struct config_person *find_entry(const struct config *config,
         const struct config_person *entry = &config->people[i];
         char digest[DIGEST_HEX_BYTES];
         person_email_digest(entry->email, digest);
-        if (are_equal(entry->issuer, person->issuer) && are_equal(entry->subject, person->subject))
+        if (people_are_equal(entry->issuer, person->issuer) &&
+            people_are_equal(entry->subject, person->subject))
             return entry;
         if (*digest && ballot_names_has(&person->emails, digest))
             found = entry;
@@ -200,16 +203,17 @@ static const struct config_person *find_entry(const struct config *config,
 static void name_stranger(const struct config *config, struct person *person)
 {
     const char *subject = person->subject;
-    bool is_taken = are_equal(subject, PEOPLE_OWN_NAME) || config_person_find(config, subject);
+    bool is_taken =
+        people_are_equal(subject, PEOPLE_OWN_NAME) || config_person_find(config, subject);
     for (size_t i = 0; i < config->token_count; i++)
-        is_taken = is_taken || are_equal(config->tokens[i].name, subject);
+        is_taken = is_taken || people_are_equal(config->tokens[i].name, subject);
     char *name =
         is_taken ? memory_format("%s (%s)", subject, person->issuer) : memory_copy_text(subject);
     set_name(person, name, true);
     free(name);
 }
 
-static unsigned roles_of(const struct config_oidc *oidc, const struct ballot_names *groups)
+static unsigned people_roles_of(const struct config_oidc *oidc, const struct ballot_names *groups)
 {
     const struct {
         enum config_role role;
@@ -231,7 +235,8 @@ static unsigned roles_of(const struct config_oidc *oidc, const struct ballot_nam
 
 static bool know_signed_in(const struct config *config, struct person *person, unsigned *roles)
 {
-    if (!config->oidc.is_on || !person->subject || !are_equal(config->oidc.issuer, person->issuer))
+    if (!config->oidc.is_on || !person->subject ||
+        !people_are_equal(config->oidc.issuer, person->issuer))
         return false;
     const struct config_person *entry = find_entry(config, person);
     if (entry)
@@ -239,7 +244,7 @@ static bool know_signed_in(const struct config *config, struct person *person, u
     else
         name_stranger(config, person);
     ballot_names_add_all(&person->groups, &person->claimed);
-    *roles = roles_of(&config->oidc, &person->groups);
+    *roles = people_roles_of(&config->oidc, &person->groups);
     return true;
 }
 
@@ -255,7 +260,7 @@ bool people_know(const struct config *config, struct person *person, unsigned *r
     ballot_names_finish(&person->groups);
     *roles = 0;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        if (are_equal(ways[i].via, person->via))
+        if (people_are_equal(ways[i].via, person->via))
             return ways[i].know(config, person, roles);
     }
     return false;

@@ -10,8 +10,8 @@
 
 #define QUOTED_BYTES 60
 
-static void add(struct config_problems *problems, bool is_warning, struct place place,
-                const char *key, const char *hint, const char *format, va_list arguments)
+static void problems_add(struct config_problems *problems, bool is_warning, struct place place,
+                         const char *key, const char *hint, const char *format, va_list arguments)
 {
     struct error message;
     vsnprintf(message.message, sizeof message.message, format, arguments);
@@ -35,7 +35,7 @@ void problems_error(struct config_problems *problems, struct place place, const 
 {
     va_list arguments;
     va_start(arguments, format);
-    add(problems, false, place, key, hint, format, arguments);
+    problems_add(problems, false, place, key, hint, format, arguments);
     va_end(arguments);
 }
 
@@ -44,11 +44,11 @@ void problems_warning(struct config_problems *problems, struct place place, cons
 {
     va_list arguments;
     va_start(arguments, format);
-    add(problems, true, place, key, hint, format, arguments);
+    problems_add(problems, true, place, key, hint, format, arguments);
     va_end(arguments);
 }
 
-static bool is_same(const char *left, const char *right)
+static bool problems_is_same(const char *left, const char *right)
 {
     return strcmp(left ? left : "", right ? right : "") == 0;
 }
@@ -59,8 +59,8 @@ bool problems_have(const struct config_problems *problems, bool is_warning, stru
     for (size_t i = 0; i < problems->count; i++) {
         const struct config_problem *known = &problems->items[i];
         if (known->is_warning == is_warning && known->line == place.line &&
-            known->column == place.column && is_same(known->file, place.file) &&
-            is_same(known->message, message))
+            known->column == place.column && problems_is_same(known->file, place.file) &&
+            problems_is_same(known->message, message))
             return true;
     }
     return false;

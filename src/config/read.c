@@ -63,8 +63,8 @@ static bool parse_real(const struct key *key, struct str text, struct error *err
     return true;
 }
 
-static bool parse_number(const struct key *key, struct str text, int64_t *value,
-                         struct error *error)
+static bool read_parse_number(const struct key *key, struct str text, int64_t *value,
+                              struct error *error)
 {
     bool truth;
     switch (key->type) {
@@ -92,7 +92,7 @@ static bool scalar_store(const struct key *key, struct str text, void *target, s
     if (key->type == KEY_REAL)
         return parse_real(key, text, error);
     if (key->type != KEY_TEXT) {
-        if (!parse_number(key, text, &number, error))
+        if (!read_parse_number(key, text, &number, error))
             return false;
         scalar_store_number(key, target, number);
         return true;
@@ -122,8 +122,8 @@ static void *at(void *target, size_t offset)
     return (char *)target + offset;
 }
 
-static void refuse(const struct entry *entry, const struct node *node, const char *hint,
-                   const char *message)
+static void read_refuse(const struct entry *entry, const struct node *node, const char *hint,
+                        const char *message)
 {
     const char *rule = entry->key->rule;
     report_error(entry->report, node, entry->path, hint, "%s%s%s", rule ? rule : "",
@@ -135,12 +135,12 @@ static void refuse(const struct entry *entry, const struct node *node, const cha
 static void refuse_value(const struct entry *entry, const struct node *node, const char *what)
 {
     if (entry->key->is_hidden || entry->key->check == check_variable_name) {
-        refuse(entry, node, NULL, what);
+        read_refuse(entry, node, NULL, what);
         return;
     }
     char *quoted = report_quote(entry->report, node);
     char *message = memory_format("%s: %s", quoted, what);
-    refuse(entry, node, NULL, message);
+    read_refuse(entry, node, NULL, message);
     free(message);
     free(quoted);
 }
@@ -151,7 +151,7 @@ static void refuse_kind(const struct entry *entry, const struct node *node)
         [NODE_TEXT] = "a single value", [NODE_LIST] = "a list", [NODE_MAPPING] = "a mapping"};
     char *wanted = key_type_text(entry->key);
     char *message = memory_format("must be %s, but is %s", wanted, kinds[node->kind]);
-    refuse(entry, node, NULL, message);
+    read_refuse(entry, node, NULL, message);
     free(message);
     free(wanted);
 }
@@ -197,7 +197,7 @@ static bool read_choice(const struct entry *entry, const struct node *node, unsi
     char *quoted = report_quote(entry->report, node);
     char *message = memory_format("%s is not %s", quoted, choices->noun);
     char *hint = distance_suggest(node->text, words, choices->count, "it may be");
-    refuse(entry, node, hint, message);
+    read_refuse(entry, node, hint, message);
     free(hint);
     free(message);
     free(quoted);
@@ -219,14 +219,14 @@ static void read_single(const struct entry *entry, void *target)
     }
 }
 
-static void add_text(const struct entry *entry, const struct node *node, const char *path,
-                     struct config_strings *strings)
+static void read_add_text(const struct entry *entry, const struct node *node, const char *path,
+                          struct config_strings *strings)
 {
     struct entry item = *entry;
     struct error error;
     item.path = path;
     if (node->kind != NODE_TEXT || node_is_null(node)) {
-        refuse(&item, node, NULL, "must be text");
+        read_refuse(&item, node, NULL, "must be text");
     } else if (entry->key->check && !entry->key->check(str_from(node->text), &error)) {
         refuse_value(&item, node, error.message);
     } else {
@@ -241,13 +241,13 @@ static void read_texts(const struct entry *entry, void *target)
     const struct node *node = entry->node;
     struct config_strings strings = {0};
     if (node->kind == NODE_TEXT && entry->key->type == KEY_TEXT_OR_TEXTS) {
-        add_text(entry, node, entry->path, &strings);
+        read_add_text(entry, node, entry->path, &strings);
     } else if (node->kind != NODE_LIST) {
         refuse_kind(entry, node);
     } else {
         for (size_t i = 0; i < node->count; i++) {
             char *path = memory_format("%s[%zu]", entry->path, i);
-            add_text(entry, node->values[i], path, &strings);
+            read_add_text(entry, node->values[i], path, &strings);
             free(path);
         }
     }
@@ -282,7 +282,7 @@ static void read_choices(const struct entry *entry, void *target)
         return;
     }
     if (node->count == 0)
-        refuse(entry, node, NULL, "the list is empty");
+        read_refuse(entry, node, NULL, "the list is empty");
     for (size_t i = 0; i < node->count; i++) {
         unsigned bit = 0;
         struct entry item = *entry;
@@ -303,7 +303,7 @@ static void read_text_map(const struct entry *entry)
     }
     for (size_t i = 0; i < entry->node->count; i++) {
         if (entry->node->values[i]->kind != NODE_TEXT)
-            refuse(entry, entry->node->values[i], NULL, "must be text");
+            read_refuse(entry, entry->node->values[i], NULL, "must be text");
     }
 }
 
@@ -361,8 +361,9 @@ static void read_value(const struct entry *entry, void *target)
         break;
     case KEY_MAPPING:
         if (key->is_hidden && entry->node->kind == NODE_TEXT) {
-            refuse(entry, entry->node, "put it into an environment variable and write {env: NAME}",
-                   "must not stand in the file, because it may hold a password");
+            read_refuse(entry, entry->node,
+                        "put it into an environment variable and write {env: NAME}",
+                        "must not stand in the file, because it may hold a password");
             break;
         }
         pattern = key_pattern(key);
@@ -414,8 +415,8 @@ static void correct(const struct node *mapping, struct node *key_node, const cha
     key_node->text = memory_copy_text(nearest);
 }
 
-static void refuse_unknown(const struct report *report, const struct node *mapping,
-                           struct node *key_node, const char *pattern, const char *path)
+static void read_refuse_unknown(const struct report *report, const struct node *mapping,
+                                struct node *key_node, const char *pattern, const char *path)
 {
     const char **words = memory_alloc_array(config_key_count, sizeof *words);
     size_t count = 0;
@@ -443,7 +444,7 @@ static void read_mapping(const struct report *report, const struct node *node, c
     size_t count = node && node->kind == NODE_MAPPING ? node->count : 0;
     for (size_t i = 0; i < count; i++) {
         if (!key_find(pattern, node->keys[i]->text))
-            refuse_unknown(report, node, node->keys[i], pattern, path);
+            read_refuse_unknown(report, node, node->keys[i], pattern, path);
     }
     for (size_t i = 0; i < config_key_count; i++) {
         const struct key *key = &config_keys[i];
@@ -455,7 +456,7 @@ static void read_mapping(const struct report *report, const struct node *node, c
         if (!node_is_null(value))
             read_value(&entry, target);
         else if (node && key->is_required)
-            refuse(&entry, value ? value : node, NULL, "the key is missing");
+            read_refuse(&entry, value ? value : node, NULL, "the key is missing");
         else
             store_default(report, key, target);
         free(full);

@@ -8,7 +8,7 @@
 #include "taskgate/core/markdown.h"
 #include "taskgate/core/owned.h"
 
-static void write_key(struct buffer *out, const struct key *key)
+static void reference_write_key(struct buffer *out, const struct key *key)
 {
     OWNED_BUFFER(item);
     char *type = key_type_text(key);
@@ -41,7 +41,7 @@ static void write_keys(struct buffer *out)
             else
                 buffer_append_text(out, "\n### At the top\n\n");
         }
-        write_key(out, key);
+        reference_write_key(out, key);
     }
 }
 

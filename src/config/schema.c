@@ -102,7 +102,8 @@ static void write_pattern(struct buffer *out, const char *pattern)
     buffer_append_json_string(out, buffer_str(&whole));
 }
 
-static void write_form(struct buffer *out, const char *types, const char *pattern, bool may_be_null)
+static void schema_write_form(struct buffer *out, const char *types, const char *pattern,
+                              bool may_be_null)
 {
     write_types(out, types, may_be_null);
     write_pattern(out, pattern);
@@ -162,7 +163,7 @@ static void write_items_choices(struct buffer *out, const struct key *key)
                                  key->choices->items[i].name);
     }
     buffer_append_char(&several, '\0');
-    write_form(out, "\"array\",\"string\"", several.bytes, !key->is_required);
+    schema_write_form(out, "\"array\",\"string\"", several.bytes, !key->is_required);
     buffer_append_text(out, ",\"minItems\":1,\"items\":{\"anyOf\":[");
     write_choices(out, key->choices, false);
     buffer_append_text(out, "]}");
@@ -172,15 +173,15 @@ static void write_texts(struct buffer *out, const struct key *key)
 {
     const struct form *form = form_of(key);
     bool may_be_single = key->type == KEY_TEXT_OR_TEXTS;
-    write_form(out, may_be_single ? ANY_TEXT ",\"array\"" : "\"array\",\"string\"",
-               may_be_single ? form->pattern : "", !key->is_required);
+    schema_write_form(out, may_be_single ? ANY_TEXT ",\"array\"" : "\"array\",\"string\"",
+                      may_be_single ? form->pattern : "", !key->is_required);
     buffer_append_text(out, ",\"items\":{");
-    write_form(out, form->types, form->pattern, false);
+    schema_write_form(out, form->types, form->pattern, false);
     buffer_append_char(out, '}');
 }
 
 /* validate_rules.c reads it. */
-static void write_quorum(struct buffer *out)
+static void schema_write_quorum(struct buffer *out)
 {
     buffer_append_text(out, "\"type\":[\"integer\",\"object\",\"string\",\"null\"],");
     buffer_append_text(out, "\"minimum\":1,\"maximum\":100,\"minProperties\":1");
@@ -224,8 +225,8 @@ static void write_many(struct buffer *out, const struct key *key)
 {
     bool is_named = key->type == KEY_NAMED;
     char *pattern = key_pattern(key);
-    write_form(out, is_named ? "\"object\",\"string\"" : "\"array\",\"string\"", "",
-               !key->is_required);
+    schema_write_form(out, is_named ? "\"object\",\"string\"" : "\"array\",\"string\"", "",
+                      !key->is_required);
     if (is_named && key->check) {
         buffer_append_text(out, ",\"propertyNames\":{\"type\":\"string\"");
         write_pattern(out, form_of(key)->pattern);
@@ -252,15 +253,15 @@ static void write_choice(struct buffer *out, const struct key *key)
     buffer_append_char(out, ']');
 }
 
-static void write_value(struct buffer *out, const struct key *key)
+static void schema_write_value(struct buffer *out, const struct key *key)
 {
     const struct form *form = form_of(key);
     switch (key->type) {
     case KEY_TEXT:
-        write_form(out, form->types, form->pattern, !key->is_required);
+        schema_write_form(out, form->types, form->pattern, !key->is_required);
         break;
     case KEY_BOOL:
-        write_form(out, "\"boolean\",\"string\"", YES "|" NO, !key->is_required);
+        schema_write_form(out, "\"boolean\",\"string\"", YES "|" NO, !key->is_required);
         break;
     case KEY_INTEGER:
         write_number(out, key, "\"integer\"", WHOLE);
@@ -272,7 +273,7 @@ static void write_value(struct buffer *out, const struct key *key)
         write_number(out, key, "\"integer\"", SIZE);
         break;
     case KEY_DURATION:
-        write_form(out, "\"string\"", DURATION, !key->is_required);
+        schema_write_form(out, "\"string\"", DURATION, !key->is_required);
         break;
     case KEY_CHOICE:
         write_choice(out, key);
@@ -285,13 +286,13 @@ static void write_value(struct buffer *out, const struct key *key)
         write_texts(out, key);
         break;
     case KEY_TEXT_MAP:
-        write_form(out, "\"object\",\"string\"", "", !key->is_required);
+        schema_write_form(out, "\"object\",\"string\"", "", !key->is_required);
         buffer_append_text(out, ",\"additionalProperties\":{");
-        write_form(out, ANY_TEXT, NULL, true);
+        schema_write_form(out, ANY_TEXT, NULL, true);
         buffer_append_char(out, '}');
         break;
     case KEY_QUORUM:
-        write_quorum(out);
+        schema_write_quorum(out);
         break;
     case KEY_ANY:
         break;
@@ -306,7 +307,7 @@ static void write_value(struct buffer *out, const struct key *key)
 }
 
 /* As an editor would insert it. */
-static void write_default(struct buffer *out, const struct key *key)
+static void schema_write_default(struct buffer *out, const struct key *key)
 {
     bool is_bare = key->type == KEY_BOOL || key->type == KEY_INTEGER || key->type == KEY_REAL ||
                    key->type == KEY_QUORUM;
@@ -328,7 +329,7 @@ static void write_default(struct buffer *out, const struct key *key)
     }
 }
 
-static void write_key(struct buffer *out, const struct key *key)
+static void schema_write_key(struct buffer *out, const struct key *key)
 {
     OWNED_BUFFER(description);
     buffer_append_text(&description, key->help);
@@ -336,14 +337,14 @@ static void write_key(struct buffer *out, const struct key *key)
         buffer_append_text(&description, CONFIG_NEEDS_RESTART);
     buffer_append_format(out, "\n\"%s\":{\"description\":", key->name);
     buffer_append_json_string(out, buffer_str(&description));
-    write_default(out, key);
+    schema_write_default(out, key);
     if (key->type != KEY_ANY)
         buffer_append_char(out, ',');
-    write_value(out, key);
+    schema_write_value(out, key);
     buffer_append_char(out, '}');
 }
 
-static void write_required(struct buffer *out, const char *pattern)
+static void schema_write_required(struct buffer *out, const char *pattern)
 {
     const char *joint = "";
     if (!has_required_keys(pattern))
@@ -362,14 +363,14 @@ static void write_required(struct buffer *out, const char *pattern)
 static void write_mapping(struct buffer *out, const char *pattern, bool may_be_null)
 {
     const char *joint = "";
-    write_form(out, "\"object\",\"string\"", "", may_be_null);
-    write_required(out, pattern);
+    schema_write_form(out, "\"object\",\"string\"", "", may_be_null);
+    schema_write_required(out, pattern);
     buffer_append_text(out, ",\"additionalProperties\":false,\"properties\":{");
     for (size_t i = 0; i < config_key_count; i++) {
         if (strcmp(config_keys[i].parent, pattern) != 0)
             continue;
         buffer_append_text(out, joint);
-        write_key(out, &config_keys[i]);
+        schema_write_key(out, &config_keys[i]);
         joint = ",";
     }
     buffer_append_char(out, '}');

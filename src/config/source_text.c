@@ -11,7 +11,7 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-static size_t count_characters(struct str s)
+static size_t source_text_count_characters(struct str s)
 {
     size_t count = 0;
     for (size_t i = 0; i < s.length; i++)
@@ -92,8 +92,8 @@ static bool parse_reference(struct str text, struct reference *reference)
 }
 
 /* The value for the reference; an empty variable counts as set. */
-static struct str resolve(const struct reference *reference, config_getenv environment,
-                          struct segment *segment)
+static struct str source_text_resolve(const struct reference *reference, config_getenv environment,
+                                      struct segment *segment)
 {
     char *name = memory_copy_str(reference->name);
     const char *value = environment(name);
@@ -128,10 +128,10 @@ void source_text_init(struct source_text *source, struct str original, const cha
             continue;
         }
         struct segment *segment = begin_segment(source, SEGMENT_VALUE, text_at, original_at);
-        struct str value = resolve(&reference, environment, segment);
+        struct str value = source_text_resolve(&reference, environment, segment);
         buffer_append(&source->text, value);
-        text_at += count_characters(value);
-        original_at += count_characters(reference.whole);
+        text_at += source_text_count_characters(value);
+        original_at += source_text_count_characters(reference.whole);
         i += reference.whole.length;
         begin_segment(source, SEGMENT_PLAIN, text_at, original_at);
     }

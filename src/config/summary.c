@@ -79,7 +79,7 @@ static void append_cut(struct filling *filling, struct str text, size_t most)
 }
 
 /* A text is quoted, so that nobody takes it for words of the rule. */
-static void add_value(struct filling *filling, struct str value)
+static void summary_add_value(struct filling *filling, struct str value)
 {
     struct buffer text;
     OWNED_BUFFER(shown);
@@ -104,7 +104,7 @@ static void add_values(struct filling *filling, struct str value, struct str pat
         if ((*count)++ > 0)
             append_cut(filling, STR(", "), SUMMARY_VALUE_BYTES);
         if (!filling->is_full)
-            add_value(filling, value);
+            summary_add_value(filling, value);
         return;
     }
     if (json_type(value) == JSON_ARRAY) {

@@ -84,7 +84,7 @@ static void check_reach(const struct draft *draft)
 
 /* ---- nobody who may approve ---- */
 
-static bool needs_human(enum config_action action)
+static bool validate_advice_needs_human(enum config_action action)
 {
     return action == ACTION_APPROVE || action == ACTION_POLICY;
 }
@@ -96,7 +96,7 @@ static void check_reasons(const struct draft *draft)
     const struct node *rules = node_get(node_get(draft->root, "governance"), "rules");
     for (size_t i = 0; i < config->rule_count; i++) {
         const struct config_rule *rule = &config->rules[i];
-        if (rule->agent_reason == AGENT_REASON_OFF || needs_human(rule->action))
+        if (rule->agent_reason == AGENT_REASON_OFF || validate_advice_needs_human(rule->action))
             continue;
         char *path = memory_format("governance.rules[%zu].reason", i);
         report_warning(&draft->report, node_get(rules->values[i], "reason"), path, "take it out",
@@ -107,9 +107,9 @@ static void check_reasons(const struct draft *draft)
 
 static bool may_wait(const struct config *config)
 {
-    bool waits = needs_human(config->default_action);
+    bool waits = validate_advice_needs_human(config->default_action);
     for (size_t i = 0; i < config->rule_count; i++)
-        waits = waits || needs_human(config->rules[i].action);
+        waits = waits || validate_advice_needs_human(config->rules[i].action);
     return waits;
 }
 

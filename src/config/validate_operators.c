@@ -13,13 +13,13 @@
 
 #define KEY "admin.oidc"
 
-static void add(struct config_strings *strings, const char *text)
+static void validate_operators_add(struct config_strings *strings, const char *text)
 {
     strings->items = memory_grow_array(strings->items, strings->count + 1, sizeof *strings->items);
     strings->items[strings->count++] = memory_copy_text(text);
 }
 
-static bool has(const struct config_strings *strings, const char *text)
+static bool validate_operators_has(const struct config_strings *strings, const char *text)
 {
     for (size_t i = 0; i < strings->count; i++) {
         if (strcmp(strings->items[i], text) == 0)
@@ -33,10 +33,10 @@ static void check_scopes(const struct draft *draft, const struct node *oidc)
     struct config_strings *scopes = &draft->config->oidc.scopes;
     const struct node *node = node_get(oidc, "scopes");
     if (node_is_null(node)) {
-        add(scopes, "openid");
-        add(scopes, "profile");
-        add(scopes, "email");
-    } else if (!has(scopes, "openid")) {
+        validate_operators_add(scopes, "openid");
+        validate_operators_add(scopes, "profile");
+        validate_operators_add(scopes, "email");
+    } else if (!validate_operators_has(scopes, "openid")) {
         report_error(&draft->report, node, KEY ".scopes", NULL, "openid is missing");
     }
 }
@@ -81,23 +81,23 @@ void validate_oidc(const struct draft *draft)
 
 #define OWN_TOKEN_VARIABLE "THOUGHTGATE_ADMIN_TOKEN"
 
-static bool is_text(const struct node *node)
+static bool validate_operators_is_text(const struct node *node)
 {
     return node && node->kind == NODE_TEXT && !node_is_null(node);
 }
 
 /* ---- people ---- */
 
-static bool are_equal(const char *left, const char *right)
+static bool validate_operators_are_equal(const char *left, const char *right)
 {
     return left && right && strcmp(left, right) == 0;
 }
 
 static bool are_same_subject(const struct config_person *left, const struct config_person *right)
 {
-    bool have_same_issuer =
-        are_equal(left->issuer, right->issuer) || (!left->issuer && !right->issuer);
-    return have_same_issuer && are_equal(left->subject, right->subject);
+    bool have_same_issuer = validate_operators_are_equal(left->issuer, right->issuer) ||
+                            (!left->issuer && !right->issuer);
+    return have_same_issuer && validate_operators_are_equal(left->subject, right->subject);
 }
 
 /* A key that identifies a person identifies only one. */
@@ -111,12 +111,12 @@ static void check_alone(const struct draft *draft, const struct node *node, size
             const char *key;
             bool is_taken;
         } keys[] = {
-            {"name", are_equal(person->name, other->name)},
+            {"name", validate_operators_are_equal(person->name, other->name)},
             {"subject", are_same_subject(person, other)},
             {"email", person->email && other->email &&
                           str_equal_ignore_case(str_from(person->email), str_from(other->email))},
-            {"slack", are_equal(person->slack, other->slack)},
-            {"certificate", are_equal(person->certificate, other->certificate)},
+            {"slack", validate_operators_are_equal(person->slack, other->slack)},
+            {"certificate", validate_operators_are_equal(person->certificate, other->certificate)},
         };
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
             if (keys[k].is_taken)
@@ -147,9 +147,11 @@ static void check_subject_of(const struct draft *draft, const struct node *node,
                              const struct config_person *person)
 {
     const struct config *config = draft->config;
-    bool is_given = config->oidc.is_on && are_equal(config->oidc.issuer, person->issuer);
+    bool is_given =
+        config->oidc.is_on && validate_operators_are_equal(config->oidc.issuer, person->issuer);
     for (size_t i = 0; i < config->source_count; i++)
-        is_given = is_given || are_equal(config->sources[i].auth.issuer, person->issuer);
+        is_given = is_given ||
+                   validate_operators_are_equal(config->sources[i].auth.issuer, person->issuer);
     if (!person->subject || is_given)
         return;
     if (person->issuer)
@@ -169,7 +171,7 @@ static void validate_person(const struct draft *draft, const struct node *node, 
     check_alone(draft, node, index);
     check_certificate_of(draft, node, path, person);
     check_subject_of(draft, node, path, person);
-    if (are_equal(person->name, PEOPLE_OWN_NAME))
+    if (validate_operators_are_equal(person->name, PEOPLE_OWN_NAME))
         report_warning(&draft->report, node_get(node, "name"), path, "choose another name",
                        "decisions by THOUGHTGATE_ADMIN_TOKEN are recorded under this name, too");
     free(path);
@@ -241,11 +243,12 @@ static void validate_token(const struct draft *draft, const struct node *node, s
     struct error error;
     char *path = memory_format("admin.tokens[%zu]", index);
     char *variable_path = memory_format("%s.token_env", path);
-    if (is_text(variable) == is_text(digest))
+    if (validate_operators_is_text(variable) == validate_operators_is_text(digest))
         report_error(&draft->report, node, path, NULL, "needs either token_env or token_sha256");
-    else if (is_text(variable) && check_variable_name(str_from(variable->text), &error))
+    else if (validate_operators_is_text(variable) &&
+             check_variable_name(str_from(variable->text), &error))
         resolve_token(draft, variable, variable_path, token);
-    else if (is_text(digest) && check_sha256(str_from(digest->text), &error)) {
+    else if (validate_operators_is_text(digest) && check_sha256(str_from(digest->text), &error)) {
         for (size_t i = 0; digest->text[i]; i++)
             token->sha256[i] = (char)(digest->text[i] | 0x20); /* to lower case */
     }
@@ -263,7 +266,7 @@ static void validate_token(const struct draft *draft, const struct node *node, s
     free(path);
 }
 
-static const struct node *list_of(const struct draft *draft, const char *key)
+static const struct node *validate_operators_list_of(const struct draft *draft, const char *key)
 {
     return node_get(node_get(draft->root, "admin"), key);
 }
@@ -271,11 +274,11 @@ static const struct node *list_of(const struct draft *draft, const char *key)
 void validate_operators(const struct draft *draft)
 {
     const char *own = draft->environment(OWN_TOKEN_VARIABLE);
-    const struct node *people = list_of(draft, "people");
+    const struct node *people = validate_operators_list_of(draft, "people");
     draft->config->has_own_token = (own && *own) || draft->config->token_count == 0;
     for (size_t i = 0; i < draft->config->person_count; i++)
         validate_person(draft, people->values[i], i);
-    const struct node *tokens = list_of(draft, "tokens");
+    const struct node *tokens = validate_operators_list_of(draft, "tokens");
     for (size_t i = 0; i < draft->config->token_count; i++)
         validate_token(draft, tokens->values[i], i);
 }
@@ -312,8 +315,9 @@ static const struct {
     {"password_env", NOTIFY_SMTP},
 };
 
-static void complain(const struct draft *draft, const struct node *item, size_t index,
-                     const char *key, const char *hint, const char *what)
+static void validate_operators_complain(const struct draft *draft, const struct node *item,
+                                        size_t index, const char *key, const char *hint,
+                                        const char *what)
 {
     const struct node *value = node_get(item, key);
     char *path = memory_format("notify[%zu].%s", index, key);
@@ -324,7 +328,7 @@ static void complain(const struct draft *draft, const struct node *item, size_t 
 static void need(const struct draft *draft, const struct node *item, size_t index, const char *key)
 {
     if (node_is_null(node_get(item, key)))
-        complain(draft, item, index, key, NULL, "the key is missing");
+        validate_operators_complain(draft, item, index, key, NULL, "the key is missing");
 }
 
 static void resolve_secret(const struct draft *draft, const struct node *item, size_t index,
@@ -352,7 +356,7 @@ static void check_mail(const struct draft *draft, const struct node *item, size_
     need(draft, item, index, "from");
     need(draft, item, index, "to");
     if (!node_is_null(to) && to->kind == NODE_LIST && to->count == 0)
-        complain(draft, item, index, "to", NULL, "the list names nobody");
+        validate_operators_complain(draft, item, index, "to", NULL, "the list names nobody");
     if (!notify->user && !node_is_null(node_get(item, "password_env")))
         need(draft, item, index, "user");
 }
@@ -365,7 +369,7 @@ static void check_keys(const struct draft *draft, const struct node *item, size_
             continue;
         char *what =
             memory_format("this key is for the type %s alone", types[own_keys[i].type].name);
-        complain(draft, item, index, own_keys[i].key, NULL, what);
+        validate_operators_complain(draft, item, index, own_keys[i].key, NULL, what);
         free(what);
     }
     if (notify->type == NOTIFY_SLACK)
@@ -373,8 +377,8 @@ static void check_keys(const struct draft *draft, const struct node *item, size_
     if (notify->type == NOTIFY_SMTP)
         check_mail(draft, item, index, notify);
     if (notify->type != NOTIFY_WEBHOOK && !draft->config->public_url)
-        complain(draft, item, index, "type", "set admin.public_url",
-                 "the messages link to the page, whose address is not known");
+        validate_operators_complain(draft, item, index, "type", "set admin.public_url",
+                                    "the messages link to the page, whose address is not known");
 }
 
 static void complete_url(const struct draft *draft, const struct node *item, size_t index,
@@ -385,12 +389,13 @@ static void complete_url(const struct draft *draft, const struct node *item, siz
     if (!is_given && url)
         notify->url = memory_copy_text(url);
     else if (!is_given)
-        complain(draft, item, index, "url", NULL, "V-008 the key is missing");
+        validate_operators_complain(draft, item, index, "url", NULL, "V-008 the key is missing");
     if (notify->url && (strncmp(notify->url, "smtp", 4) == 0) != (notify->type == NOTIFY_SMTP))
-        complain(draft, item, index, "url", NULL,
-                 notify->type == NOTIFY_SMTP
-                     ? "V-008 mails are sent to smtp://HOST:PORT or smtps://HOST:PORT"
-                     : "V-008 the URL must begin with http:// or https://");
+        validate_operators_complain(
+            draft, item, index, "url", NULL,
+            notify->type == NOTIFY_SMTP
+                ? "V-008 mails are sent to smtp://HOST:PORT or smtps://HOST:PORT"
+                : "V-008 the URL must begin with http:// or https://");
 }
 
 static bool is_same_text(const char *one, const char *other)
@@ -425,11 +430,12 @@ static void check_once(const struct draft *draft, const struct node *item, size_
                                               : "this is notify[%zu] as well",
                                    i);
         if (is_same_endpoint(&notify[i], &notify[index]))
-            complain(draft, item, index, is_webhook ? "url" : "type", "join their events in one",
-                     what);
+            validate_operators_complain(draft, item, index, is_webhook ? "url" : "type",
+                                        "join their events in one", what);
         free(what);
         if (notify[i].id && is_same_text(notify[i].id, notify[index].id))
-            complain(draft, item, index, "id", NULL, "another endpoint has this id as well");
+            validate_operators_complain(draft, item, index, "id", NULL,
+                                        "another endpoint has this id as well");
     }
 }
 
@@ -450,7 +456,8 @@ void validate_notify(const struct draft *draft)
 
 /* The endpoints that workflows and anchors name. */
 
-static const struct config_notify *find(const struct config *config, const char *id)
+static const struct config_notify *validate_operators_find(const struct config *config,
+                                                           const char *id)
 {
     for (size_t i = 0; i < config->notify_count; i++) {
         if (config->notify[i].id && strcmp(config->notify[i].id, id) == 0)
@@ -483,7 +490,7 @@ static void check_ids(const struct draft *draft, const struct node *list, const 
     for (size_t i = 0; list && list->kind == NODE_LIST && i < list->count; i++) {
         const struct node *node = list->values[i];
         char *item = memory_format("%s[%zu]", path, i);
-        if (node->kind == NODE_TEXT && !find(draft->config, node->text))
+        if (node->kind == NODE_TEXT && !validate_operators_find(draft->config, node->text))
             complain_of_id(draft, node, item);
         free(item);
     }
@@ -498,8 +505,8 @@ static void check_time(const struct draft *draft, const struct node *node, const
                        "nobody is told: the time to decide is over by then");
 }
 
-static void check_workflow(const struct draft *draft, const struct node *node,
-                           const struct config_workflow *workflow)
+static void validate_operators_check_workflow(const struct draft *draft, const struct node *node,
+                                              const struct config_workflow *workflow)
 {
     const struct node *escalate = node_get(node, "escalate");
     char *base = document_join("approval", workflow->name);
@@ -534,7 +541,7 @@ static void check_anchor(const struct draft *draft)
     for (size_t i = 0; list && list->kind == NODE_LIST && i < list->count; i++) {
         const struct node *node = list->values[i];
         const struct config_notify *notify =
-            node->kind == NODE_TEXT ? find(draft->config, node->text) : NULL;
+            node->kind == NODE_TEXT ? validate_operators_find(draft->config, node->text) : NULL;
         char *path = memory_format("audit.anchor.notify[%zu]", i);
         if (notify && notify->type == NOTIFY_PAGERDUTY)
             report_error(&draft->report, node, path, "name an endpoint of another type",
@@ -548,7 +555,8 @@ void validate_recipients(const struct draft *draft)
     const struct node *approval = node_get(draft->root, "approval");
     for (size_t i = 0; approval && approval->kind == NODE_MAPPING && i < approval->count; i++) {
         if (i < draft->config->workflow_count)
-            check_workflow(draft, approval->values[i], &draft->config->workflows[i]);
+            validate_operators_check_workflow(draft, approval->values[i],
+                                              &draft->config->workflows[i]);
     }
     check_anchor(draft);
 }
@@ -568,7 +576,8 @@ static const char *const token_variables[] = {"THOUGHTGATE_SLACK_BOT_TOKEN", "SL
 static const char *const aliases[][2] = {{"thumbsup", "+1"}, {"thumbsdown", "-1"}};
 
 /* ":thumbsup:" to "+1". */
-static void normalize(const struct draft *draft, const char *variable, char **name)
+static void validate_operators_normalize(const struct draft *draft, const char *variable,
+                                         char **name)
 {
     struct str text = str_from(*name);
     if (text.length > 2 && text.bytes[0] == ':' && text.bytes[text.length - 1] == ':')
@@ -591,8 +600,8 @@ static void normalize(const struct draft *draft, const char *variable, char **na
 static void check_reactions(const struct draft *draft)
 {
     struct config_slack *slack = &draft->config->slack;
-    normalize(draft, APPROVE_VARIABLE, &slack->approve_reaction);
-    normalize(draft, REJECT_VARIABLE, &slack->reject_reaction);
+    validate_operators_normalize(draft, APPROVE_VARIABLE, &slack->approve_reaction);
+    validate_operators_normalize(draft, REJECT_VARIABLE, &slack->reject_reaction);
     if (strcmp(slack->approve_reaction, slack->reject_reaction) == 0)
         problems_error(draft->report.problems, (struct place){.file = REJECT_VARIABLE}, NULL, NULL,
                        "the emoji that rejects must not be the one that approves");
@@ -621,7 +630,7 @@ static void slack_complain(const struct view *view, bool is_warning, const char 
     free(path);
 }
 
-static const char *text_of(const struct view *view, const char *key)
+static const char *validate_operators_text_of(const struct view *view, const char *key)
 {
     const struct node *value = node_get(view->node, key);
     return value && value->kind == NODE_TEXT && !node_is_null(value) ? value->text : NULL;
@@ -640,7 +649,7 @@ static const char *default_token_variable(const struct draft *draft)
 /* A file of ThoughtGate's loads without Slack's token as well: then the admin endpoint decides. */
 static char *find_token(const struct view *view)
 {
-    const char *named = text_of(view, "token_env");
+    const char *named = validate_operators_text_of(view, "token_env");
     const char *variable = named ? named : default_token_variable(view->draft);
     const char *token = view->draft->environment(variable);
     struct error error;
@@ -680,8 +689,8 @@ static void add_mentions(const struct view *view, struct config_notify *notify)
 }
 
 /* The endpoint that tells this channel already. */
-static struct config_notify *find_endpoint(struct config *config, const char *url,
-                                           const char *channel)
+static struct config_notify *validate_operators_find_endpoint(struct config *config,
+                                                              const char *url, const char *channel)
 {
     for (size_t i = 0; i < config->notify_count; i++) {
         struct config_notify *notify = &config->notify[i];
@@ -692,8 +701,8 @@ static struct config_notify *find_endpoint(struct config *config, const char *ur
     return NULL;
 }
 
-static struct config_notify *add_endpoint(const struct view *view, const char *url,
-                                          const char *channel)
+static struct config_notify *validate_operators_add_endpoint(const struct view *view,
+                                                             const char *url, const char *channel)
 {
     struct config *config = view->draft->config;
     config->notify =
@@ -745,7 +754,8 @@ static bool needs_page(const struct config_workflow *workflow)
 static void add_destination(const struct view *view)
 {
     struct config *config = view->draft->config;
-    const char *channel = text_of(view, "channel"), *url = text_of(view, "url");
+    const char *channel = validate_operators_text_of(view, "channel"),
+               *url = validate_operators_text_of(view, "url");
     if (!channel)
         channel = config->slack.channel;
     if (!channel) {
@@ -758,9 +768,9 @@ static void add_destination(const struct view *view)
         return;
     if (!url)
         url = SLACK_URL;
-    struct config_notify *notify = find_endpoint(config, url, channel);
+    struct config_notify *notify = validate_operators_find_endpoint(config, url, channel);
     if (!notify)
-        notify = add_endpoint(view, url, channel);
+        notify = validate_operators_add_endpoint(view, url, channel);
     add_name(&notify->destination_of, view->workflow->name);
     set_secrets(view, notify, token);
     if (!config->public_url && needs_page(view->workflow))

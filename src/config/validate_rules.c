@@ -22,7 +22,7 @@
 /* The default file of ThoughtGate. */
 #define USUAL_FILE "/etc/thoughtgate/policies.cedar"
 
-static void add(const struct draft *draft, const char *name, struct str text)
+static void validate_rules_add(const struct draft *draft, const char *name, struct str text)
 {
     struct config *config = draft->config;
     config->policies =
@@ -32,25 +32,25 @@ static void add(const struct draft *draft, const char *name, struct str text)
 }
 
 /* NULL, or why the file cannot be read. */
-static const char *add_file(const struct draft *draft, const char *path)
+static const char *validate_rules_add_file(const struct draft *draft, const char *path)
 {
     OWNED_BUFFER(text);
     struct config_file file;
     const char *failure = file_read(path, &text, &file) ? NULL : strerror(errno);
-    add(draft, path, buffer_str(&text));
+    validate_rules_add(draft, path, buffer_str(&text));
     config_add_file(draft->config, path, &file);
     return failure;
 }
 
 static void add_file_of_variable(const struct draft *draft, const char *variable, const char *path)
 {
-    const char *failure = add_file(draft, path);
+    const char *failure = validate_rules_add_file(draft, path);
     if (failure)
         problems_error(draft->report.problems, (struct place){.file = variable}, NULL, NULL,
                        "V-013 the policy file %s cannot be read: %s", path, failure);
 }
 
-static const char *look(const char *path)
+static const char *validate_rules_look(const char *path)
 {
     return access(path, R_OK) == 0 ? NULL : strerror(errno);
 }
@@ -63,7 +63,8 @@ static void name_files(const struct draft *draft, const struct node *list, bool 
         if (item->kind != NODE_TEXT || !*item->text)
             continue; /* reported where it was read */
         char *path = config_path_beside(draft->config->path, item->text);
-        const char *failure = others_win ? look(path) : add_file(draft, path);
+        const char *failure =
+            others_win ? validate_rules_look(path) : validate_rules_add_file(draft, path);
         char *key = memory_format("cedar.policies[%zu]", i);
         if (failure)
             report_error(&draft->report, item, key, NULL,
@@ -79,7 +80,7 @@ static void check_schema(const struct draft *draft, const struct node *node)
     if (!node || node->kind != NODE_TEXT || !*node->text)
         return;
     char *path = config_path_beside(draft->config->path, node->text);
-    const char *failure = look(path);
+    const char *failure = validate_rules_look(path);
     if (failure)
         report_error(&draft->report, node, "cedar.schema", NULL, "V-013 %s cannot be read: %s",
                      path, failure);
@@ -108,7 +109,7 @@ void validate_cedar(const struct draft *draft)
     if (file)
         add_file_of_variable(draft, FILE_VARIABLE, file);
     else if (text)
-        add(draft, TEXT_VARIABLE, str_from(text));
+        validate_rules_add(draft, TEXT_VARIABLE, str_from(text));
     else if (!has_list && access(USUAL_FILE, F_OK) == 0)
         add_file_of_variable(draft, USUAL_FILE, USUAL_FILE);
     if (has_list)
@@ -147,7 +148,8 @@ static void ballots_complain(const struct view *view, const struct node *node, b
 
 /* ---- reading ---- */
 
-static bool read_count(const struct view *view, const struct node *node, int64_t *count)
+static bool validate_rules_read_count(const struct view *view, const struct node *node,
+                                      int64_t *count)
 {
     bool is_number = node->kind == NODE_TEXT && parse_integer(str_from(node->text), count);
     if (is_number && *count >= 1 && *count <= BALLOT_MOST_PERSONS)
@@ -160,7 +162,7 @@ static bool read_count(const struct view *view, const struct node *node, int64_t
     return false;
 }
 
-static void read_groups(const struct view *view, const struct node *node)
+static void validate_rules_read_groups(const struct view *view, const struct node *node)
 {
     struct ballot_terms *terms = &view->workflow->ballot;
     int64_t count;
@@ -171,21 +173,21 @@ static void read_groups(const struct view *view, const struct node *node)
         if (!*node->keys[i]->text)
             ballots_complain(view, node->keys[i], false, "quorum", NULL,
                              "a group has an empty name");
-        else if (read_count(view, node->values[i], &count))
+        else if (validate_rules_read_count(view, node->values[i], &count))
             ballot_terms_add_need(terms, node->keys[i]->text, count);
     }
     if (ballot_terms_persons(terms) > BALLOT_MOST_PERSONS)
         ballots_complain(view, node, false, "quorum", NULL, "asks for more than 100 persons");
 }
 
-static void read_quorum(const struct view *view, const struct node *node)
+static void validate_rules_read_quorum(const struct view *view, const struct node *node)
 {
     struct ballot_terms *terms = &view->workflow->ballot;
     if (node_is_null(node))
         return;
     if (node->kind == NODE_MAPPING)
-        read_groups(view, node);
-    else if (!read_count(view, node, &terms->quorum))
+        validate_rules_read_groups(view, node);
+    else if (!validate_rules_read_count(view, node, &terms->quorum))
         terms->quorum = 1;
 }
 
@@ -218,7 +220,7 @@ static void make_terms(const struct view *view)
     terms->approve_needs_reason = workflow->approve_needs_reason;
     terms->reject_needs_reason = workflow->reject_needs_reason;
     terms->typing = workflow->typed;
-    read_quorum(view, node_get(view->node, "quorum"));
+    validate_rules_read_quorum(view, node_get(view->node, "quorum"));
     add_names(&terms->allow_edit, &workflow->allow_edit);
     take_grants(view);
     ballot_terms_write(&text, terms);
@@ -418,23 +420,25 @@ void validate_ballots(const struct draft *draft)
     }
 }
 
-static const char *text_of(const struct node *node)
+static const char *validate_rules_text_of(const struct node *node)
 {
     return node && node->kind == NODE_TEXT ? node->text : "";
 }
 
-static void check_workflow(const struct draft *draft, const struct node *node, const char *name)
+static void validate_rules_check_workflow(const struct draft *draft, const struct node *node,
+                                          const char *name)
 {
     const struct node *on_timeout = node_get(node, "on_timeout");
     const struct node *blocking = node_get(node, "blocking_timeout");
     char *path = document_join("approval", name);
-    if (strcmp(text_of(on_timeout), "approve") == 0) {
+    if (strcmp(validate_rules_text_of(on_timeout), "approve") == 0) {
         char *key = memory_format("%s.on_timeout", path);
         report_error(&draft->report, on_timeout, key, "write deny, or a longer timeout",
                      "\"approve\" is refused: a call that nobody decided is never executed");
         free(key);
     }
-    if (strcmp(text_of(node_get(node, "confirm")), "url") == 0 && !draft->config->public_url) {
+    if (strcmp(validate_rules_text_of(node_get(node, "confirm")), "url") == 0 &&
+        !draft->config->public_url) {
         char *key = memory_format("%s.confirm", path);
         report_error(&draft->report, node_get(node, "confirm"), key,
                      "add it, such as public_url: https://gate.example",
@@ -477,7 +481,7 @@ void validate_workflows(const struct draft *draft)
         if (node_is_null(node_get(approval->values[i], "valid_for")))
             config->workflows[i].valid_for_ms = config->times.approval_validity_ms;
         check_timeout(draft, node_get(approval->values[i], "timeout"), &config->workflows[i]);
-        check_workflow(draft, approval->values[i], config->workflows[i].name);
+        validate_rules_check_workflow(draft, approval->values[i], config->workflows[i].name);
     }
     if (config->workflow_count > 0)
         return;
@@ -500,8 +504,9 @@ struct rule_view {
     const char *path;               /* "governance.rules[2]" */
 };
 
-static void complain_at(const struct rule_view *view, const struct node *node, bool is_warning,
-                        const char *key, const char *hint, const char *message)
+static void validate_rules_complain_at(const struct rule_view *view, const struct node *node,
+                                       bool is_warning, const char *key, const char *hint,
+                                       const char *message)
 {
     char *path = memory_format("%s.%s", view->path, key);
     if (is_warning)
@@ -512,11 +517,11 @@ static void complain_at(const struct rule_view *view, const struct node *node, b
 }
 
 /* At `key` of the rule, or at the rule where the key is missing. */
-static void complain(const struct rule_view *view, bool is_warning, const char *key,
-                     const char *hint, const char *message)
+static void validate_rules_complain(const struct rule_view *view, bool is_warning, const char *key,
+                                    const char *hint, const char *message)
 {
     const struct node *node = node_get(view->node, key);
-    complain_at(view, node ? node : view->node, is_warning, key, hint, message);
+    validate_rules_complain_at(view, node ? node : view->node, is_warning, key, hint, message);
 }
 
 /* `message "name"`, with the nearest of the names there are as the hint. */
@@ -544,8 +549,8 @@ static void check_rule_sources(const struct rule_view *view)
     }
     bool is_list = node && node->kind == NODE_LIST;
     if (is_list && node->count == 0)
-        complain(view, false, "source", "leave the key out to match all sources",
-                 "the list is empty");
+        validate_rules_complain(view, false, "source", "leave the key out to match all sources",
+                                "the list is empty");
     for (size_t i = 0; node && i < (is_list ? node->count : 1); i++) {
         const struct node *item = is_list ? node->values[i] : node;
         char *path = is_list ? memory_format("%s.source[%zu]", view->path, i)
@@ -559,10 +564,12 @@ static void check_rule_sources(const struct rule_view *view)
 }
 
 /* Lists that let everybody through would not narrow anything. */
-static void check_list(const struct rule_view *view, const struct node *list, const char *key)
+static void validate_rules_check_list(const struct rule_view *view, const struct node *list,
+                                      const char *key)
 {
     if (list && (node_is_null(list) || list->count == 0))
-        complain_at(view, list, false, key, "list globs, or take the key out", "the list is empty");
+        validate_rules_complain_at(view, list, false, key, "list globs, or take the key out",
+                                   "the list is empty");
 }
 
 static bool has_auth(const struct rule_view *view)
@@ -587,13 +594,14 @@ static void check_principals(const struct rule_view *view)
         return;
     const struct node *subjects = node_get(node, "subjects"), *groups = node_get(node, "groups");
     if (!subjects && !groups)
-        complain(view, false, "principals", "name subjects or groups, or take the key out",
-                 "the mapping names nobody");
-    check_list(view, subjects, "principals.subjects");
-    check_list(view, groups, "principals.groups");
+        validate_rules_complain(view, false, "principals",
+                                "name subjects or groups, or take the key out",
+                                "the mapping names nobody");
+    validate_rules_check_list(view, subjects, "principals.subjects");
+    validate_rules_check_list(view, groups, "principals.groups");
     if (!has_auth(view))
-        complain(view, true, "principals", "add auth to a source",
-                 "no source of the rule has auth, so it never matches");
+        validate_rules_complain(view, true, "principals", "add auth to a source",
+                                "no source of the rule has auth, so it never matches");
 }
 
 static void check_rule_workflow(const struct rule_view *view, enum config_action action)
@@ -606,8 +614,8 @@ static void check_rule_workflow(const struct rule_view *view, enum config_action
     if (!name && needs_human && (is_unnamed || !config_workflow_of(config, view->rule))) {
         const char *hint =
             view->rule ? "name one as approval: NAME" : "call the one that is meant \"default\"";
-        complain(view, false, "action", hint,
-                 "V-006b there are several workflows and none is named");
+        validate_rules_complain(view, false, "action", hint,
+                                "V-006b there are several workflows and none is named");
     }
     if (!name || !needs_human || config_workflow_find(config, str_from(name)))
         return;
@@ -624,22 +632,23 @@ static void check_rule_workflow(const struct rule_view *view, enum config_action
 static void check_action(const struct rule_view *view, enum config_action action)
 {
     bool has_policy_id = view->rule && view->rule->policy_id;
-    if (!*text_of(node_get(view->node, "action")))
+    if (!*validate_rules_text_of(node_get(view->node, "action")))
         return;
     if (action == ACTION_POLICY && view->draft->config->policy_count == 0)
-        complain(view, true, "action", "name policy files in cedar.policies",
-                 "there are no Cedar policies, so every call is rejected");
+        validate_rules_complain(view, true, "action", "name policy files in cedar.policies",
+                                "there are no Cedar policies, so every call is rejected");
     if (view->rule && action == ACTION_POLICY && !has_policy_id)
-        complain(view, false, "policy_id", "add it", "V-005 missing policy_id for action: policy");
+        validate_rules_complain(view, false, "policy_id", "add it",
+                                "V-005 missing policy_id for action: policy");
     if (has_policy_id && action != ACTION_POLICY)
-        complain(view, true, "policy_id", NULL,
-                 "V-004 the key has no effect without action: policy");
+        validate_rules_complain(view, true, "policy_id", NULL,
+                                "V-004 the key has no effect without action: policy");
     if (view->rule && view->rule->requires_tasks && action == ACTION_DENY)
-        complain(view, false, "require_tasks", "take the key out",
-                 "the key has no meaning with action: deny, which makes no tasks");
+        validate_rules_complain(view, false, "require_tasks", "take the key out",
+                                "the key has no meaning with action: deny, which makes no tasks");
     if (view->rule && action == ACTION_DENY && node_get(view->node, "show"))
-        complain(view, true, "show", NULL,
-                 "the key has no effect with action: deny, which nobody decides");
+        validate_rules_complain(view, true, "show", NULL,
+                                "the key has no effect with action: deny, which nobody decides");
     check_rule_workflow(view, action);
 }
 

@@ -40,24 +40,24 @@ struct source_view {
     size_t index;
 };
 
-static char *path_of(const struct source_view *view, const char *key)
+static char *validate_sources_path_of(const struct source_view *view, const char *key)
 {
     return memory_format("sources[%zu].%s", view->index, key);
 }
 
-static void complain_at(const struct source_view *view, const struct node *node, const char *key,
-                        const char *hint, const char *message)
+static void validate_sources_complain_at(const struct source_view *view, const struct node *node,
+                                         const char *key, const char *hint, const char *message)
 {
-    char *path = path_of(view, key);
+    char *path = validate_sources_path_of(view, key);
     report_error(&view->draft->report, node, path, hint, "%s", message);
     free(path);
 }
 
-static void complain(const struct source_view *view, const char *key, const char *hint,
-                     const char *message)
+static void validate_sources_complain(const struct source_view *view, const char *key,
+                                      const char *hint, const char *message)
 {
     const struct node *node = node_get(view->node, key);
-    complain_at(view, node ? node : view->node, key, hint, message);
+    validate_sources_complain_at(view, node ? node : view->node, key, hint, message);
 }
 
 static void complain_about_value(const struct source_view *view, const char *key, const char *hint,
@@ -65,12 +65,12 @@ static void complain_about_value(const struct source_view *view, const char *key
 {
     char *quoted = report_quote(&view->draft->report, node_get(view->node, key));
     char *message = memory_format("%s: %s", what, quoted);
-    complain(view, key, hint, message);
+    validate_sources_complain(view, key, hint, message);
     free(message);
     free(quoted);
 }
 
-static void check_names(const struct source_view *view)
+static void validate_sources_check_names(const struct source_view *view)
 {
     const struct config_source *source = view->source;
     if (source->id && source->id[0] == '_')
@@ -95,7 +95,7 @@ static void check_expose(const struct source_view *view)
     const struct node *tools = node_get(expose, "tools");
     if (!mode)
         return;
-    char *path = path_of(view, "expose.tools");
+    char *path = validate_sources_path_of(view, "expose.tools");
     if (view->source->expose_mode != EXPOSE_ALL && node_is_null(tools))
         report_error(&view->draft->report, expose, path, "list globs, or write mode: all",
                      "the key is missing");
@@ -109,7 +109,7 @@ static void check_expose(const struct source_view *view)
 static void check_extensions(const struct source_view *view)
 {
     const struct node *deny = node_get(node_get(view->node, "extensions"), "deny");
-    char *path = path_of(view, "extensions.deny");
+    char *path = validate_sources_path_of(view, "extensions.deny");
     for (size_t i = 0; deny && deny->kind == NODE_LIST && i < deny->count; i++) {
         const struct node *glob = deny->values[i];
         if (glob->kind == NODE_TEXT && strcmp(glob->text, "io.modelcontextprotocol/tasks") == 0)
@@ -127,7 +127,7 @@ static void resolve_header(const struct source_view *view, struct config_source_
     struct error error;
     if (!variable || variable->kind != NODE_TEXT || !*variable->text)
         return;
-    char *headers = path_of(view, "headers");
+    char *headers = validate_sources_path_of(view, "headers");
     char *path = document_join(headers, header->name);
     const char *value = view->draft->environment(variable->text);
     if (!value && !view->draft->needs_no_secrets)
@@ -162,17 +162,20 @@ static void check_exchange(const struct source_view *view, const struct node *au
 {
     const struct node *exchange = node_get(auth, "exchange");
     struct config_auth *read = &view->draft->config->sources[view->index].auth;
-    char *path = path_of(view, "auth.exchange.client_secret_env");
+    char *path = validate_sources_path_of(view, "auth.exchange.client_secret_env");
     if (read->upstream != AUTH_UPSTREAM_EXCHANGE) {
         if (exchange)
-            complain_at(view, exchange, "auth.exchange", "add it, or take the mapping out",
-                        "the mapping has no effect without `upstream: exchange`");
+            validate_sources_complain_at(view, exchange, "auth.exchange",
+                                         "add it, or take the mapping out",
+                                         "the mapping has no effect without `upstream: exchange`");
     } else {
         const struct node *place = exchange ? exchange : node_get(auth, "upstream");
         if (node_is_null(node_get(exchange, "token_url")))
-            complain_at(view, place, "auth.exchange.token_url", NULL, "the key is missing");
+            validate_sources_complain_at(view, place, "auth.exchange.token_url", NULL,
+                                         "the key is missing");
         if (node_is_null(node_get(exchange, "client_id")))
-            complain_at(view, place, "auth.exchange.client_id", NULL, "the key is missing");
+            validate_sources_complain_at(view, place, "auth.exchange.client_id", NULL,
+                                         "the key is missing");
         read->exchange.client_secret =
             validate_secret(view->draft, node_get(exchange, "client_secret_env"), path);
     }
@@ -187,11 +190,11 @@ static void check_auth(const struct source_view *view)
     if (!auth)
         return;
     if (node_is_null(auth)) {
-        complain(view, "auth", "name issuer and audience, or take the key out",
-                 "the mapping is empty");
+        validate_sources_complain(view, "auth", "name issuer and audience, or take the key out",
+                                  "the mapping is empty");
         return;
     }
-    char *path = path_of(view, "auth");
+    char *path = validate_sources_path_of(view, "auth");
     if (read->upstream == AUTH_UPSTREAM_PASS) {
         char *key = document_join(path, "upstream");
         report_warning(&view->draft->report, node_get(auth, "upstream"), key, "write drop",
@@ -211,7 +214,7 @@ static void check_identity(const struct source_view *view)
 {
     if (view->source->identity != IDENTITY_ANONYMOUS || node_get(view->node, "auth"))
         return;
-    char *path = path_of(view, "identity");
+    char *path = validate_sources_path_of(view, "identity");
     report_warning(&view->draft->report, node_get(view->node, "identity"), path, NULL,
                    "all clients without credentials share tasks and results");
     free(path);
@@ -224,7 +227,7 @@ static void check_pin(const struct source_view *view)
     if (view->source->pins[DEFINITION_TOOL] != PIN_APPROVE ||
         view->draft->config->workflow_count == 0 || config_workflow_of(view->draft->config, NULL))
         return;
-    char *path = path_of(view, "pin.tools");
+    char *path = validate_sources_path_of(view, "pin.tools");
     report_error(&view->draft->report, tools, path, "name one of them default",
                  "there are several workflows, and a change has none that decides");
     free(path);
@@ -241,7 +244,7 @@ void validate_sources(const struct draft *draft)
         struct place place = source_text_place(draft->report.source, view.node->start);
         draft->config->sources[i].line = place.line;
         draft->config->sources[i].column = place.column;
-        check_names(&view);
+        validate_sources_check_names(&view);
         check_expose(&view);
         check_extensions(&view);
         check_headers(&view);
@@ -266,7 +269,7 @@ struct texts {
     struct buffer cert, key, ca;
 };
 
-static void finish(struct texts *texts)
+static void validate_sources_finish(struct texts *texts)
 {
     if (texts->key.bytes)
         explicit_bzero(texts->key.bytes, texts->key.length);
@@ -288,7 +291,8 @@ static void tls_complain(const struct block *block, const char *key, const char 
 }
 
 /* Makes the file's name one beside the configuration, and reads it. */
-static void read_file(struct block *block, const char *key, char **name, struct buffer *text)
+static void validate_sources_read_file(struct block *block, const char *key, char **name,
+                                       struct buffer *text)
 {
     struct config *config = block->draft->config;
     struct config_file file;
@@ -306,7 +310,7 @@ static void read_file(struct block *block, const char *key, char **name, struct 
     config_add_file(config, path, &file);
 }
 
-static struct str text_of(const char *name, const struct buffer *text)
+static struct str validate_sources_text_of(const char *name, const struct buffer *text)
 {
     return !name ? STR_EMPTY : text->length ? buffer_str(text) : STR("");
 }
@@ -342,14 +346,14 @@ static void validate_port(const struct draft *draft, const char *side, bool lets
     char *path = memory_format("%s.tls", side);
     struct block block = {draft, node_get(node_get(draft->root, side), "tls"), path, true, NULL};
     struct texts texts = {0};
-    read_file(&block, "cert", &tls->cert, &texts.cert);
-    read_file(&block, "key", &tls->key, &texts.key);
-    read_file(&block, "client_ca", &tls->client_ca, &texts.ca);
+    validate_sources_read_file(&block, "cert", &tls->cert, &texts.cert);
+    validate_sources_read_file(&block, "key", &tls->key, &texts.key);
+    validate_sources_read_file(&block, "client_ca", &tls->client_ca, &texts.ca);
     if (block.is_whole && tls->cert && tls->key) {
         const struct tls_server_settings settings = {
-            .cert = text_of(tls->cert, &texts.cert),
-            .key = text_of(tls->key, &texts.key),
-            .client_ca = text_of(tls->client_ca, &texts.ca),
+            .cert = validate_sources_text_of(tls->cert, &texts.cert),
+            .key = validate_sources_text_of(tls->key, &texts.key),
+            .client_ca = validate_sources_text_of(tls->client_ca, &texts.ca),
             .lets_strangers_in = lets_strangers_in,
             .min_version = tls->min_version,
         };
@@ -363,7 +367,7 @@ static void validate_port(const struct draft *draft, const char *side, bool lets
         else
             complain_of_file(&block, keys[part], names[part], &error);
     }
-    finish(&texts);
+    validate_sources_finish(&texts);
     free(path);
 }
 
@@ -384,18 +388,19 @@ static void validate_source(const struct draft *draft, const struct node *node, 
         free(path);
         return;
     }
-    read_file(&block, "ca", &source->tls_ca, &texts.ca);
-    read_file(&block, "cert", &source->tls_cert, &texts.cert);
-    read_file(&block, "key", &source->tls_key, &texts.key);
+    validate_sources_read_file(&block, "ca", &source->tls_ca, &texts.ca);
+    validate_sources_read_file(&block, "cert", &source->tls_cert, &texts.cert);
+    validate_sources_read_file(&block, "key", &source->tls_key, &texts.key);
     const char *const names[] = {[TLS_PART_CERT] = source->tls_cert,
                                  [TLS_PART_KEY] = source->tls_key,
                                  [TLS_PART_CA] = source->tls_ca};
     enum tls_part part;
     struct error error;
     if (block.is_whole) {
-        source->tls = tls_client_create(text_of(source->tls_ca, &texts.ca),
-                                        text_of(source->tls_cert, &texts.cert),
-                                        text_of(source->tls_key, &texts.key), &part, &error);
+        source->tls =
+            tls_client_create(validate_sources_text_of(source->tls_ca, &texts.ca),
+                              validate_sources_text_of(source->tls_cert, &texts.cert),
+                              validate_sources_text_of(source->tls_key, &texts.key), &part, &error);
         if (!source->tls)
             complain_of_file(&block, keys[part], names[part], &error);
     }
@@ -403,7 +408,7 @@ static void validate_source(const struct draft *draft, const struct node *node, 
     if (source->url && !is_https(source->url))
         report_error(&draft->report, block.node, path, "write an https url, or leave tls out",
                      "the source is not called by TLS: its url is not https");
-    finish(&texts);
+    validate_sources_finish(&texts);
     free(path);
 }
 
@@ -416,17 +421,17 @@ static void validate_endpoint(const struct draft *draft, const struct node *node
     struct texts texts = {0};
     enum tls_part part;
     struct error error;
-    read_file(&block, "ca", &notify->tls_ca, &texts.ca);
+    validate_sources_read_file(&block, "ca", &notify->tls_ca, &texts.ca);
     if (notify->tls_ca && block.is_whole) {
-        notify->tls = tls_client_create(text_of(notify->tls_ca, &texts.ca), STR_EMPTY, STR_EMPTY,
-                                        &part, &error);
+        notify->tls = tls_client_create(validate_sources_text_of(notify->tls_ca, &texts.ca),
+                                        STR_EMPTY, STR_EMPTY, &part, &error);
         if (!notify->tls)
             complain_of_file(&block, "ca", notify->tls_ca, &error);
     }
     if (notify->tls_ca && notify->url && strncasecmp(notify->url, "http:", 5) == 0)
         report_error(&draft->report, block.node, path, "write an https url, or leave tls out",
                      "the endpoint is not called by TLS: its url is not https");
-    finish(&texts);
+    validate_sources_finish(&texts);
     free(path);
 }
 
@@ -439,17 +444,17 @@ static void validate_collector(const struct draft *draft)
     struct texts texts = {0};
     enum tls_part part;
     struct error error;
-    read_file(&block, "ca", &telemetry->tls_ca, &texts.ca);
+    validate_sources_read_file(&block, "ca", &telemetry->tls_ca, &texts.ca);
     if (telemetry->tls_ca && block.is_whole) {
-        telemetry->tls = tls_client_create(text_of(telemetry->tls_ca, &texts.ca), STR_EMPTY,
-                                           STR_EMPTY, &part, &error);
+        telemetry->tls = tls_client_create(validate_sources_text_of(telemetry->tls_ca, &texts.ca),
+                                           STR_EMPTY, STR_EMPTY, &part, &error);
         if (!telemetry->tls)
             complain_of_file(&block, "ca", telemetry->tls_ca, &error);
     }
     if (telemetry->tls_ca && telemetry->url && !is_https(telemetry->url))
         report_error(&draft->report, block.node, block.path, "write an https url, or leave tls out",
                      "the collector is not called by TLS: its url is not https");
-    finish(&texts);
+    validate_sources_finish(&texts);
 }
 
 /* A shadow listens nowhere and calls nobody. */
@@ -471,7 +476,7 @@ void validate_tls(const struct draft *draft)
 
 /* Rules about everything else: the schema's number, and the places of methods. */
 
-static bool is_text(const struct node *node)
+static bool validate_sources_is_text(const struct node *node)
 {
     return node && node->kind == NODE_TEXT && !node_is_null(node);
 }
@@ -480,7 +485,8 @@ void validate_schema(const struct draft *draft)
 {
     const struct node *schema = node_get(draft->root, "schema");
     int64_t version;
-    if (is_text(schema) && parse_integer(str_from(schema->text), &version) && version != 1)
+    if (validate_sources_is_text(schema) && parse_integer(str_from(schema->text), &version) &&
+        version != 1)
         report_error(&draft->report, schema, "schema", "write schema: 1",
                      "schema version %lld is not supported", (long long)version);
 }

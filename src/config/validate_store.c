@@ -14,7 +14,8 @@
 
 /* The audit trail: its clocks fit together, and its key can sign. */
 
-static void complain(const struct draft *draft, const struct node *node, const char *what)
+static void validate_store_complain(const struct draft *draft, const struct node *node,
+                                    const char *what)
 {
     char *message = memory_format("%s %s", draft->config->audit.key_file, what);
     report_error(&draft->report, node, "audit.key_file",
@@ -22,15 +23,16 @@ static void complain(const struct draft *draft, const struct node *node, const c
     free(message);
 }
 
-static void read_key(const struct draft *draft, const struct node *node, const struct buffer *text)
+static void validate_store_read_key(const struct draft *draft, const struct node *node,
+                                    const struct buffer *text)
 {
     struct config_audit *audit = &draft->config->audit;
     struct error error = {""};
     audit->key = signature_key_read(buffer_str(text), &error);
     if (!audit->key)
-        complain(draft, node, error.message);
+        validate_store_complain(draft, node, error.message);
     else if (!signature_key_is_private(audit->key))
-        complain(draft, node, "holds a public key, which cannot sign");
+        validate_store_complain(draft, node, "holds a public key, which cannot sign");
 }
 
 static void read_key_file(const struct draft *draft, const struct node *node)
@@ -42,10 +44,10 @@ static void read_key_file(const struct draft *draft, const struct node *node)
     free(config->audit.key_file);
     config->audit.key_file = path;
     if (file_read(path, &text, &file)) {
-        read_key(draft, node, &text);
+        validate_store_read_key(draft, node, &text);
     } else {
         char *what = memory_format("cannot be read: %s", strerror(errno));
-        complain(draft, node, what);
+        validate_store_complain(draft, node, what);
         free(what);
     }
     config_add_file(config, path, &file);
@@ -98,7 +100,8 @@ static unsigned find_written(const struct draft *draft)
     return written;
 }
 
-static void refuse(const struct draft *draft, enum memory_limit_key key, const char *hint)
+static void validate_store_refuse(const struct draft *draft, enum memory_limit_key key,
+                                  const char *hint)
 {
     static const char fault[] = "%s is too much: with it the process may need %s, and %d %% of its "
                                 "memory limit of %s are %s";
@@ -126,7 +129,7 @@ static void fit_memory(const struct draft *draft, unsigned written, unsigned kep
         return;
     enum memory_limit_key key = memory_limit_costliest(config, written & ~kept);
     if (key != MEMORY_LIMIT_KEY_COUNT) {
-        refuse(draft, key, hint);
+        validate_store_refuse(draft, key, hint);
         return;
     }
     memory_limit_format(memory_limit_of(config), limit);

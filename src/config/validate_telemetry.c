@@ -90,7 +90,7 @@ static bool otel_is_off(const struct draft *draft)
 
 /* ---- lists ---- */
 
-static int digit_of(char c)
+static int validate_telemetry_digit_of(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -98,13 +98,13 @@ static int digit_of(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static void decode(struct str text, struct buffer *out)
+static void validate_telemetry_decode(struct str text, struct buffer *out)
 {
     while (text.length > 0) {
         size_t taken = 1;
         char c = text.bytes[0];
-        int high = c == '%' && text.length > 2 ? digit_of(text.bytes[1]) : -1;
-        int low = high >= 0 ? digit_of(text.bytes[2]) : -1;
+        int high = c == '%' && text.length > 2 ? validate_telemetry_digit_of(text.bytes[1]) : -1;
+        int low = high >= 0 ? validate_telemetry_digit_of(text.bytes[2]) : -1;
         if (low >= 0) {
             c = (char)(unsigned char)(high * 16 + low);
             taken = 3;
@@ -127,7 +127,7 @@ static bool otel_pairs(struct str list, otel_pair_fn take, void *context)
         struct buffer decoded;
         buffer_init(&decoded);
         bool has_value = str_cut(item, '=', &name, &value);
-        decode(str_trim(value), &decoded);
+        validate_telemetry_decode(str_trim(value), &decoded);
         are_read &= has_value && take(context, str_trim(name), buffer_str(&decoded));
         buffer_finish(&decoded);
     }
@@ -181,7 +181,7 @@ static void otel_apply_numbers(const struct draft *draft, struct config_telemetr
 #define TRACES_PATH "/v1/traces"
 #define SWITCH "THOUGHTGATE_TELEMETRY_ENABLED"
 
-static bool is_text(const struct node *node)
+static bool validate_telemetry_is_text(const struct node *node)
 {
     return node && node->kind == NODE_TEXT && !node_is_null(node);
 }
@@ -220,7 +220,7 @@ static void apply_switch(const struct draft *draft, struct config_telemetry *tel
 }
 
 /* A collector has one path for each signal. */
-static void add_path(struct config_telemetry *telemetry)
+static void validate_telemetry_add_path(struct config_telemetry *telemetry)
 {
     struct str url = str_from(telemetry->url);
     if (str_ends_with(url, STR(TRACES_PATH)))
@@ -249,7 +249,7 @@ static void apply_endpoint(const struct draft *draft, struct config_telemetry *t
         telemetry->url = memory_copy_text(value);
     }
     if (telemetry->url && !(value && name == spellings.of_traces))
-        add_path(telemetry);
+        validate_telemetry_add_path(telemetry);
 }
 
 /* The URL without path and credentials, for the log. */
@@ -314,7 +314,8 @@ static void apply_certificate(const struct draft *draft, struct config_telemetry
 /* ---- headers and attributes ---- */
 
 /* Takes over the value. */
-static void add_pair(struct config_pair **pairs, size_t *count, char *name, char *value)
+static void validate_telemetry_add_pair(struct config_pair **pairs, size_t *count, char *name,
+                                        char *value)
 {
     *pairs = memory_grow_array(*pairs, *count + 1, sizeof **pairs);
     (*pairs)[(*count)++] = (struct config_pair){name, value};
@@ -324,18 +325,18 @@ static void take_map(const struct node *map, struct config_pair **pairs, size_t 
 {
     for (size_t i = 0; map && map->kind == NODE_MAPPING && i < map->count; i++) {
         if (map->values[i]->kind == NODE_TEXT)
-            add_pair(pairs, count, memory_copy_text(map->keys[i]->text),
-                     memory_copy_text(map->values[i]->text));
+            validate_telemetry_add_pair(pairs, count, memory_copy_text(map->keys[i]->text),
+                                        memory_copy_text(map->values[i]->text));
     }
 }
 
-static void take_headers(const struct draft *draft, const struct node *map,
-                         struct config_telemetry *telemetry)
+static void validate_telemetry_take_headers(const struct draft *draft, const struct node *map,
+                                            struct config_telemetry *telemetry)
 {
     struct error error;
     for (size_t i = 0; map && map->kind == NODE_MAPPING && i < map->count; i++) {
         if (!check_header_name(str_from(map->keys[i]->text), &error) ||
-            (is_text(map->values[i]) &&
+            (validate_telemetry_is_text(map->values[i]) &&
              !check_header_value(str_from(map->values[i]->text), &error))) {
             char *path = document_join("telemetry.otlp.headers", map->keys[i]->text);
             report_error(&draft->report, map->keys[i], path, NULL, "%s", error.message);
@@ -361,8 +362,8 @@ static bool take_header(void *context, struct str name, struct str value)
     struct error error;
     if (!check_header_name(name, &error) || !check_header_value(value, &error))
         return false;
-    add_pair(&telemetry->headers, &telemetry->header_count, memory_copy_str(name),
-             memory_copy_str(value));
+    validate_telemetry_add_pair(&telemetry->headers, &telemetry->header_count,
+                                memory_copy_str(name), memory_copy_str(value));
     return true;
 }
 
@@ -397,8 +398,8 @@ static bool take_attribute(void *context, struct str name, struct str value)
             return true;
         }
     }
-    add_pair(&telemetry->resource, &telemetry->resource_count, memory_copy_str(name),
-             memory_copy_str(value));
+    validate_telemetry_add_pair(&telemetry->resource, &telemetry->resource_count,
+                                memory_copy_str(name), memory_copy_str(value));
     return true;
 }
 
@@ -448,9 +449,9 @@ static void validate_sampling(const struct draft *draft, struct config_telemetry
     const char *name, *value = setting(draft, spellings, &name);
     telemetry->sampler = SAMPLER_PARENT_RATIO;
     telemetry->sample_rate = 1;
-    if (is_text(rate))
+    if (validate_telemetry_is_text(rate))
         read_rate(rate->text, &telemetry->sample_rate); /* a bad one was reported */
-    if (is_text(strategy) && strcmp(strategy->text, "tail") == 0)
+    if (validate_telemetry_is_text(strategy) && strcmp(strategy->text, "tail") == 0)
         report_warning(&draft->report, strategy, "telemetry.sampling.strategy", NULL,
                        "tail is left to the collector; head is used");
     apply_sampler(draft, telemetry);
@@ -485,7 +486,7 @@ void validate_telemetry(const struct draft *draft)
     apply_protocol(draft, telemetry);
     apply_compression(draft);
     apply_certificate(draft, telemetry);
-    take_headers(draft, node_get(node_get(block, "otlp"), "headers"), telemetry);
+    validate_telemetry_take_headers(draft, node_get(node_get(block, "otlp"), "headers"), telemetry);
     apply_headers(draft, telemetry);
     take_map(node_get(block, "resource"), &telemetry->resource, &telemetry->resource_count);
     apply_resource(draft, telemetry);

@@ -37,8 +37,8 @@ static void line_number(struct line *line, long long number)
     line_text(line, at);
 }
 
-static _Noreturn void stop(const char *file, int line, const char *function, const char *condition,
-                           const long long *values)
+static _Noreturn void assert_stop(const char *file, int line, const char *function,
+                                  const char *condition, const long long *values)
 {
     struct line text = {.length = 0};
     while (strncmp(file, "../", 3) == 0)
@@ -67,13 +67,13 @@ static _Noreturn void stop(const char *file, int line, const char *function, con
 _Noreturn void assert_failed(const char *file, int line, const char *function,
                              const char *condition)
 {
-    stop(file, line, function, condition, NULL);
+    assert_stop(file, line, function, condition, NULL);
 }
 
 _Noreturn void assert_numbers_failed(const char *file, int line, const char *function,
                                      const char *condition, long long a, long long b)
 {
-    stop(file, line, function, condition, (const long long[]){a, b});
+    assert_stop(file, line, function, condition, (const long long[]){a, b});
 }
 
 _Noreturn void magic_mismatch(const char *type, uint32_t wanted, uint32_t found)

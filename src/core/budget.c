@@ -172,7 +172,7 @@ static void choose(struct budget *budget, struct budget_claim *claim)
 
 /* ---- what is held ---- */
 
-static bool is_of(const struct budget_share *share, struct str holder)
+static bool budget_is_of(const struct budget_share *share, struct str holder)
 {
     return share && str_equal(str_slice(share->holder, share->holder_length), holder);
 }
@@ -190,7 +190,7 @@ void budget_hold(struct budget *budget, struct budget_claim *claim,
     if (!claim->share) {
         claim->owner = owner;
         claim->since_ms = clock_monotonic_ms();
-    } else if (!is_of(claim->share, holder)) {
+    } else if (!budget_is_of(claim->share, holder)) {
         leave_share(budget, claim);
     }
     claim->kind = kind;

@@ -109,7 +109,7 @@ static bool is_misleading(unsigned c)
            (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
 }
 
-static void append_escaped(struct buffer *buffer, unsigned c)
+static void buffer_append_escaped(struct buffer *buffer, unsigned c)
 {
     switch (c) {
     case '"':
@@ -179,7 +179,7 @@ void buffer_append_json_string(struct buffer *buffer, struct str s)
         }
         if (replaced || c == '"' || c == '\\' || is_misleading(c)) {
             buffer_append(buffer, str_slice(s.bytes + plain, i - plain));
-            append_escaped(buffer, c);
+            buffer_append_escaped(buffer, c);
             plain = i + length;
         }
         i += length;

@@ -41,7 +41,7 @@ struct timespec clock_monotonic_until(int64_t monotonic_ms)
 }
 
 /* Writes digits and what stands behind them. */
-static char *put(char *to, int value, int digits, char behind)
+static char *clock_put(char *to, int value, int digits, char behind)
 {
     for (int i = digits - 1; i >= 0; i--, value /= 10)
         to[i] = (char)('0' + value % 10);
@@ -63,13 +63,13 @@ const char *clock_format(int64_t wall_ms, char text[CLOCK_TEXT_BYTES])
     time_t seconds = (time_t)(since_first / 1000 + FIRST_MS / 1000);
     struct tm parts;
     gmtime_r(&seconds, &parts);
-    char *to = put(text, parts.tm_year + 1900, 4, '-');
-    to = put(to, parts.tm_mon + 1, 2, '-');
-    to = put(to, parts.tm_mday, 2, 'T');
-    to = put(to, parts.tm_hour, 2, ':');
-    to = put(to, parts.tm_min, 2, ':');
-    to = put(to, parts.tm_sec, 2, '.');
-    to = put(to, (int)(since_first % 1000), 3, 'Z');
+    char *to = clock_put(text, parts.tm_year + 1900, 4, '-');
+    to = clock_put(to, parts.tm_mon + 1, 2, '-');
+    to = clock_put(to, parts.tm_mday, 2, 'T');
+    to = clock_put(to, parts.tm_hour, 2, ':');
+    to = clock_put(to, parts.tm_min, 2, ':');
+    to = clock_put(to, parts.tm_sec, 2, '.');
+    to = clock_put(to, (int)(since_first % 1000), 3, 'Z');
     *to = '\0';
     return text;
 }

@@ -18,7 +18,7 @@ static void drop_context(void *context)
     EVP_MD_CTX_free(context);
 }
 
-static void fetch(void)
+static void digest_fetch(void)
 {
     sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
     if (!sha256 || pthread_key_create(&contexts, drop_context) != 0)
@@ -29,7 +29,7 @@ static void fetch(void)
 static EVP_MD_CTX *context_of_thread(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, fetch);
+    pthread_once(&once, digest_fetch);
     EVP_MD_CTX *context = pthread_getspecific(contexts);
     if (context)
         return context;
@@ -40,7 +40,7 @@ static EVP_MD_CTX *context_of_thread(void)
 }
 
 /* SHA256() looks the algorithm up each time, which costs as much as the sum of a short text. */
-static void sum_up(struct str data, unsigned char sum[SHA256_DIGEST_LENGTH])
+static void digest_sum_up(struct str data, unsigned char sum[SHA256_DIGEST_LENGTH])
 {
     EVP_MD_CTX *context = context_of_thread();
     if (EVP_DigestInit_ex2(context, sha256, NULL) != 1 ||
@@ -53,7 +53,7 @@ void digest_sha256_base64url(struct str data, char text[DIGEST_BASE64URL_BYTES])
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     unsigned char sum[SHA256_DIGEST_LENGTH + 1];
-    sum_up(data, sum);
+    digest_sum_up(data, sum);
     sum[SHA256_DIGEST_LENGTH] = 0; /* the last four bits of 43 digits */
     for (size_t i = 0; i < DIGEST_BASE64URL_BYTES - 1; i++) {
         size_t bit = 6 * i;
@@ -63,7 +63,8 @@ void digest_sha256_base64url(struct str data, char text[DIGEST_BASE64URL_BYTES])
     text[DIGEST_BASE64URL_BYTES - 1] = '\0';
 }
 
-static void write_hex(const unsigned char sum[SHA256_DIGEST_LENGTH], char hex[DIGEST_HEX_BYTES])
+static void digest_write_hex(const unsigned char sum[SHA256_DIGEST_LENGTH],
+                             char hex[DIGEST_HEX_BYTES])
 {
     static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < SHA256_DIGEST_LENGTH; i++) {
@@ -76,8 +77,8 @@ static void write_hex(const unsigned char sum[SHA256_DIGEST_LENGTH], char hex[DI
 void digest_sha256_hex(struct str data, char hex[DIGEST_HEX_BYTES])
 {
     unsigned char sum[SHA256_DIGEST_LENGTH];
-    sum_up(data, sum);
-    write_hex(sum, hex);
+    digest_sum_up(data, sum);
+    digest_write_hex(sum, hex);
 }
 
 /* A call of OpenSSL without a context, which would cost more than the sum of a short text. */
@@ -95,7 +96,7 @@ static bool sum_up_together(const struct str *parts, size_t count,
             memcpy(all + length, parts[i].bytes, parts[i].length);
         length += parts[i].length;
     }
-    sum_up(str_slice(all, length), sum);
+    digest_sum_up(str_slice(all, length), sum);
     return true;
 }
 
@@ -116,7 +117,7 @@ void digest_sha256_hex_of(const struct str *parts, size_t count, char hex[DIGEST
     unsigned char sum[SHA256_DIGEST_LENGTH];
     if (!sum_up_together(parts, count, sum))
         sum_up_in_turn(parts, count, sum);
-    write_hex(sum, hex);
+    digest_write_hex(sum, hex);
 }
 
 void digest_hmac_sha256_hex(struct str key, struct str data, char hex[DIGEST_HEX_BYTES])
@@ -128,7 +129,7 @@ void digest_hmac_sha256_hex(struct str key, struct str data, char hex[DIGEST_HEX
                    sizeof sum, &length) ||
         length != sizeof sum)
         memory_exhausted(); /* nothing else can be missing */
-    write_hex(sum, hex);
+    digest_write_hex(sum, hex);
 }
 
 static unsigned char own_keys[2][DIGEST_KEY_BYTES];

@@ -15,35 +15,35 @@
 
 static uint64_t hash_key[2], block_key[BLOCK_WORDS];
 
-static void choose_key(void)
+static void hash_choose_key(void)
 {
     random_bytes(hash_key, sizeof hash_key);
     random_bytes(block_key, sizeof block_key);
 }
 
-static uint64_t rotate(uint64_t x, unsigned bits)
+static uint64_t hash_rotate(uint64_t x, unsigned bits)
 {
     return x << bits | x >> (64 - bits);
 }
 
-static void mix(uint64_t v[4])
+static void hash_mix(uint64_t v[4])
 {
     v[0] += v[1];
     v[2] += v[3];
-    v[1] = rotate(v[1], 13) ^ v[0];
-    v[3] = rotate(v[3], 16) ^ v[2];
-    v[0] = rotate(v[0], 32);
+    v[1] = hash_rotate(v[1], 13) ^ v[0];
+    v[3] = hash_rotate(v[3], 16) ^ v[2];
+    v[0] = hash_rotate(v[0], 32);
     v[2] += v[1];
     v[0] += v[3];
-    v[1] = rotate(v[1], 17) ^ v[2];
-    v[3] = rotate(v[3], 21) ^ v[0];
-    v[2] = rotate(v[2], 32);
+    v[1] = hash_rotate(v[1], 17) ^ v[2];
+    v[3] = hash_rotate(v[3], 21) ^ v[0];
+    v[2] = hash_rotate(v[2], 32);
 }
 
 static void absorb(uint64_t v[4], uint64_t word)
 {
     v[3] ^= word;
-    mix(v);
+    hash_mix(v);
     v[0] ^= word;
 }
 
@@ -62,7 +62,7 @@ static __attribute__((noinline)) unsigned __int128 hash_block(const char *block)
 uint64_t str_hash(struct str s)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, choose_key);
+    pthread_once(&once, hash_choose_key);
     uint64_t v[4] = {
         hash_key[0] ^ UINT64_C(0x736f6d6570736575),
         hash_key[1] ^ UINT64_C(0x646f72616e646f6d),
@@ -86,6 +86,6 @@ uint64_t str_hash(struct str s)
     absorb(v, word | (uint64_t)s.length << 56);
     v[2] ^= 0xFF;
     for (int i = 0; i < 3; i++)
-        mix(v);
+        hash_mix(v);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }

@@ -32,7 +32,7 @@ bool log_level_parse(struct str name, enum log_level *level)
 }
 
 /* A text from a request may have megabytes, and the loop waits until the line is written. */
-static void append_text(struct buffer *line, struct str text)
+static void log_append_text(struct buffer *line, struct str text)
 {
     size_t end = TEXT_BYTES_MAX;
     if (text.length <= end) {
@@ -53,7 +53,7 @@ static void append_field(struct buffer *line, const struct log_field *field)
     buffer_append_char(line, ':');
     switch (field->kind) {
     case LOG_FIELD_STR:
-        append_text(line, field->text);
+        log_append_text(line, field->text);
         break;
     case LOG_FIELD_JSON:
         visible_append_lines(line, field->text);
@@ -67,7 +67,7 @@ static void append_field(struct buffer *line, const struct log_field *field)
     }
 }
 
-static void write_all(struct str bytes)
+static void log_write_all(struct str bytes)
 {
     while (bytes.length > 0) {
         ssize_t written = write(STDERR_FILENO, bytes.bytes, bytes.length);
@@ -99,5 +99,5 @@ void log_write_at(int64_t wall_ms, enum log_level level, const char *message,
     for (unsigned i = 0; i < count; i++)
         append_field(&line, &fields[i]);
     buffer_append(&line, STR("}\n"));
-    write_all(buffer_str(&line));
+    log_write_all(buffer_str(&line));
 }

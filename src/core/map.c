@@ -51,7 +51,7 @@ size_t map_count(const struct map *map)
 }
 
 /* The slot of `key`, or the free slot where it would go. */
-static size_t find_slot(const struct map *map, struct str key, uint64_t hash)
+static size_t map_find_slot(const struct map *map, struct str key, uint64_t hash)
 {
     size_t mask = map->capacity - 1;
     size_t i = (size_t)hash & mask;
@@ -68,10 +68,10 @@ void *map_get(const struct map *map, struct str key)
 {
     if (map->count == 0)
         return NULL; /* for nothing the key need not be hashed */
-    return map->slots[find_slot(map, key, str_hash(key))].value;
+    return map->slots[map_find_slot(map, key, str_hash(key))].value;
 }
 
-static void grow(struct map *map)
+static void map_grow(struct map *map)
 {
     struct slot *old = map->slots;
     size_t old_capacity = map->capacity;
@@ -80,7 +80,7 @@ static void grow(struct map *map)
     for (size_t i = 0; i < old_capacity; i++) {
         if (old[i].key) {
             struct str key = str_slice(old[i].key, old[i].key_length);
-            map->slots[find_slot(map, key, old[i].hash)] = old[i];
+            map->slots[map_find_slot(map, key, old[i].hash)] = old[i];
         }
     }
     ASSERT((map->capacity & (map->capacity - 1)) == 0);
@@ -90,10 +90,10 @@ static void grow(struct map *map)
 void *map_put(struct map *map, struct str key, void *value)
 {
     if ((map->count + 1) * 4 > map->capacity * 3)
-        grow(map);
+        map_grow(map);
     ASSERT_NUMBERS(map->count, <, map->capacity); /* or no search for a missing key ends */
     uint64_t hash = str_hash(key);
-    struct slot *slot = &map->slots[find_slot(map, key, hash)];
+    struct slot *slot = &map->slots[map_find_slot(map, key, hash)];
     void *previous = slot->value;
     if (!slot->key) {
         *slot = (struct slot){memory_copy_str(key), key.length, hash, NULL};
@@ -106,7 +106,7 @@ void *map_put(struct map *map, struct str key, void *value)
 void *map_remove(struct map *map, struct str key)
 {
     size_t mask = map->capacity - 1;
-    size_t hole = find_slot(map, key, str_hash(key));
+    size_t hole = map_find_slot(map, key, str_hash(key));
     if (!map->slots[hole].key)
         return NULL;
     ASSERT_NUMBERS(map->count, >, 0);

@@ -323,7 +323,7 @@ static void release_cells(void *context)
 static pthread_key_t thread_end;
 static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
-static void watch_thread_ends(void)
+static void metrics_watch_thread_ends(void)
 {
     if (pthread_key_create(&thread_end, release_cells) != 0)
         abort();
@@ -337,7 +337,7 @@ static void renew_own(void)
         return;
     memset(&own, 0, sizeof own);
     own.generation = now;
-    pthread_once(&thread_end_once, watch_thread_ends);
+    pthread_once(&thread_end_once, metrics_watch_thread_ends);
     pthread_setspecific(thread_end, &own);
 }
 
@@ -552,7 +552,7 @@ static void metrics_scrape_finish(struct scrape *scrape)
 
 static const char *const kind_names[] = {"counter", "gauge", "histogram"};
 
-static void append_escaped(struct buffer *out, struct str value, bool in_quotes)
+static void metrics_append_escaped(struct buffer *out, struct str value, bool in_quotes)
 {
     for (size_t i = 0; i < value.length; i++) {
         char c = value.bytes[i];
@@ -592,7 +592,7 @@ static void append_labels(struct buffer *out, const struct series *series, const
         str_cut(names, ',', &name, &names);
         str_cut(values, KEY_SEPARATOR, &value, &values);
         buffer_append_format(out, "%c%.*s=\"", before, STR_ARGS(name));
-        append_escaped(out, value, true);
+        metrics_append_escaped(out, value, true);
         buffer_append_char(out, '"');
         before = ',';
     }
@@ -648,7 +648,7 @@ static void append_heading(struct buffer *out, const struct family *family, bool
 {
     struct str name = family_name(family, open_metrics);
     buffer_append_format(out, "# HELP " PREFIX "%.*s ", STR_ARGS(name));
-    append_escaped(out, str_from(family->help), open_metrics);
+    metrics_append_escaped(out, str_from(family->help), open_metrics);
     buffer_append_format(out, "\n# TYPE " PREFIX "%.*s %s\n", STR_ARGS(name),
                          kind_names[family->kind]);
 }

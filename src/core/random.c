@@ -59,7 +59,7 @@ static void draw(void)
 }
 
 /* A step of 48 random bits: ids of one millisecond rise, and none reveals the next. */
-static void step(void)
+static void random_step(void)
 {
     uint64_t by = 0;
     random_bytes(&by, 6);
@@ -71,7 +71,7 @@ static void step(void)
     }
 }
 
-static void encode(char *text, uint64_t value, int digits)
+static void random_encode(char *text, uint64_t value, int digits)
 {
     static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     for (int i = digits - 1; i >= 0; i--) {
@@ -88,13 +88,13 @@ void random_ulid(char text[RANDOM_ULID_BYTES])
         last.ms = now_ms;
         draw();
     } else {
-        step();
+        random_step();
     }
     uint64_t ms = last.ms, high = last.high, low = last.low;
     pthread_mutex_unlock(&last.lock);
-    encode(text, ms, 10);
+    random_encode(text, ms, 10);
     /* 16 digits hold 80 bits: eight of the upper 40, eight of the lower 40. */
-    encode(text + 10, high << 24 | low >> 40, 8);
-    encode(text + 18, low & ((UINT64_C(1) << 40) - 1), 8);
+    random_encode(text + 10, high << 24 | low >> 40, 8);
+    random_encode(text + 18, low & ((UINT64_C(1) << 40) - 1), 8);
     text[26] = '\0';
 }

@@ -22,7 +22,8 @@ static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 /* ---- base64url of 64 bytes ---- */
 
-static void write_text(const unsigned char bytes[SIGNATURE_BYTES], char text[SIGNATURE_TEXT_BYTES])
+static void signature_write_text(const unsigned char bytes[SIGNATURE_BYTES],
+                                 char text[SIGNATURE_TEXT_BYTES])
 {
     unsigned held = 0;
     int bits = 0;
@@ -35,7 +36,7 @@ static void write_text(const unsigned char bytes[SIGNATURE_BYTES], char text[SIG
     *text = '\0';
 }
 
-static bool read_text(struct str text, unsigned char bytes[SIGNATURE_BYTES])
+static bool signature_read_text(struct str text, unsigned char bytes[SIGNATURE_BYTES])
 {
     unsigned held = 0;
     int bits = 0;
@@ -59,7 +60,7 @@ static bool read_text(struct str text, unsigned char bytes[SIGNATURE_BYTES])
 /* ---- keys ---- */
 
 /* OpenSSL would ask on the terminal. */
-static int refuse_passphrase(char *buffer, int size, int is_writing, void *context)
+static int signature_refuse_passphrase(char *buffer, int size, int is_writing, void *context)
 {
     (void)buffer, (void)size, (void)is_writing, (void)context;
     return -1;
@@ -70,10 +71,10 @@ static EVP_PKEY *read_pem(struct str pem, bool *is_private)
     BIO *bio = BIO_new_mem_buf(pem.length ? pem.bytes : "", (int)pem.length);
     if (!bio)
         memory_exhausted();
-    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, refuse_passphrase, NULL);
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, signature_refuse_passphrase, NULL);
     *is_private = key != NULL;
     if (!key && BIO_reset(bio) == 1)
-        key = PEM_read_bio_PUBKEY(bio, NULL, refuse_passphrase, NULL);
+        key = PEM_read_bio_PUBKEY(bio, NULL, signature_refuse_passphrase, NULL);
     BIO_free(bio);
     ERR_clear_error();
     return key;
@@ -125,13 +126,13 @@ void signature_sign(const struct signature_key *key, struct str data,
             1)
         memory_exhausted(); /* nothing else can be missing */
     EVP_MD_CTX_free(context);
-    write_text(bytes, text);
+    signature_write_text(bytes, text);
 }
 
 bool signature_verify(const struct signature_key *key, struct str data, struct str text)
 {
     unsigned char bytes[SIGNATURE_BYTES];
-    if (!read_text(text, bytes))
+    if (!signature_read_text(text, bytes))
         return false;
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     bool good = context && EVP_DigestVerifyInit(context, NULL, NULL, NULL, key->key) == 1 &&

@@ -12,7 +12,7 @@
 
 /* ---- keys ---- */
 
-static int hex_value(char c)
+static int state_seal_hex_value(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -20,12 +20,13 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool read_key(unsigned char key[STATE_KEY_BYTES], struct str hex)
+static bool state_seal_read_key(unsigned char key[STATE_KEY_BYTES], struct str hex)
 {
     if (hex.length != (size_t)2 * STATE_KEY_BYTES)
         return false;
     for (size_t i = 0; i < STATE_KEY_BYTES; i++) {
-        int high = hex_value(hex.bytes[2 * i]), low = hex_value(hex.bytes[2 * i + 1]);
+        int high = state_seal_hex_value(hex.bytes[2 * i]),
+            low = state_seal_hex_value(hex.bytes[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         key[i] = (unsigned char)(high << 4 | low);
@@ -52,7 +53,7 @@ bool state_keys_read(struct state_keys *keys, struct str text, struct error *err
             break;
         if (keys->count == 2)
             return error_set(error, "there are more than two keys");
-        if (!read_key(keys->keys[keys->count], str_slice(text.bytes + start, i - start)))
+        if (!state_seal_read_key(keys->keys[keys->count], str_slice(text.bytes + start, i - start)))
             return error_set(error, "a key must have 64 hex digits");
         keys->count++;
     }
@@ -68,7 +69,7 @@ void state_keys_clear(struct state_keys *keys)
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-static void encode(struct buffer *out, const unsigned char *bytes, size_t count)
+static void state_seal_encode(struct buffer *out, const unsigned char *bytes, size_t count)
 {
     unsigned bits = 0;
     int have = 0;
@@ -81,8 +82,8 @@ static void encode(struct buffer *out, const unsigned char *bytes, size_t count)
         buffer_append_char(out, alphabet[bits << (6 - have) & 63]);
 }
 
-/* Only what encode() writes: bits that are left over must be zero. */
-static bool decode(struct str text, unsigned char *bytes, size_t *count)
+/* Only what state_seal_encode() writes: bits that are left over must be zero. */
+static bool state_seal_decode(struct str text, unsigned char *bytes, size_t *count)
 {
     unsigned bits = 0;
     int have = 0;
@@ -103,7 +104,8 @@ static bool decode(struct str text, unsigned char *bytes, size_t *count)
 
 /* ---- sealing ---- */
 
-static EVP_CIPHER_CTX *begin(const unsigned char *key, const unsigned char *nonce, bool seals)
+static EVP_CIPHER_CTX *state_seal_begin(const unsigned char *key, const unsigned char *nonce,
+                                        bool seals)
 {
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
     if (!context || EVP_CipherInit_ex(context, EVP_aes_256_gcm(), NULL, key, nonce, seals) != 1)
@@ -133,7 +135,7 @@ bool state_seal(const struct state_keys *keys, struct str prefix, struct str bou
     if (payload.length > STATE_MOST_BYTES || prefix.length + (whole * 4 + 2) / 3 > STATE_MOST_BYTES)
         return false;
     random_bytes(sealed, NONCE_BYTES);
-    EVP_CIPHER_CTX *context = begin(keys->keys[0], sealed, true);
+    EVP_CIPHER_CTX *context = state_seal_begin(keys->keys[0], sealed, true);
     unsigned char *cipher = sealed + NONCE_BYTES;
     bool good =
         bind_text(context, prefix, bound) &&
@@ -145,7 +147,7 @@ bool state_seal(const struct state_keys *keys, struct str prefix, struct str bou
     if (!good)
         return false;
     buffer_append(out, prefix);
-    encode(out, sealed, whole);
+    state_seal_encode(out, sealed, whole);
     return true;
 }
 
@@ -155,7 +157,7 @@ static bool open_with(const unsigned char *key, struct str prefix, struct str bo
     unsigned char plain[STATE_MOST_BYTES];
     size_t length = count - NONCE_BYTES - TAG_BYTES;
     int written = 0, rest = 0;
-    EVP_CIPHER_CTX *context = begin(key, sealed, false);
+    EVP_CIPHER_CTX *context = state_seal_begin(key, sealed, false);
     bool good =
         bind_text(context, prefix, bound) &&
         EVP_CipherUpdate(context, plain, &written, sealed + NONCE_BYTES, (int)length) == 1 &&
@@ -177,7 +179,7 @@ bool state_unseal(const struct state_keys *keys, struct str prefix, struct str b
     if (text.length > STATE_MOST_BYTES || !str_starts_with(text, prefix))
         return false;
     text = str_slice(text.bytes + prefix.length, text.length - prefix.length);
-    if (!decode(text, sealed, &count) || count < NONCE_BYTES + TAG_BYTES)
+    if (!state_seal_decode(text, sealed, &count) || count < NONCE_BYTES + TAG_BYTES)
         return false;
     for (int i = 0; i < keys->count; i++) {
         if (open_with(keys->keys[i], prefix, bound, sealed, count, payload))

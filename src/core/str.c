@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static unsigned char lower(char c)
+static unsigned char str_lower(char c)
 {
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
@@ -16,7 +16,7 @@ bool str_equal_ignore_case(struct str a, struct str b)
     if (str_equal(a, b)) /* as most are */
         return true;
     for (size_t i = 0; i < a.length; i++) {
-        if (lower(a.bytes[i]) != lower(b.bytes[i]))
+        if (str_lower(a.bytes[i]) != str_lower(b.bytes[i]))
             return false;
     }
     return true;
@@ -52,18 +52,18 @@ int str_compare(struct str a, struct str b)
     return (a.length > b.length) - (a.length < b.length);
 }
 
-static bool is_space(char c)
+static bool str_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
 }
 
 struct str str_trim(struct str s)
 {
-    while (s.length && is_space(s.bytes[0])) {
+    while (s.length && str_is_space(s.bytes[0])) {
         s.bytes++;
         s.length--;
     }
-    while (s.length && is_space(s.bytes[s.length - 1]))
+    while (s.length && str_is_space(s.bytes[s.length - 1]))
         s.length--;
     return s;
 }
@@ -116,7 +116,7 @@ struct str str_from_u64(uint64_t value, char digits[STR_U64_BYTES])
 }
 
 /* Returns the place behind it. */
-static char *copy(char *out, const char *end, struct str s)
+static char *str_copy(char *out, const char *end, struct str s)
 {
     size_t room = (size_t)(end - out), length = s.length < room ? s.length : room;
     if (length > 0)
@@ -127,7 +127,7 @@ static char *copy(char *out, const char *end, struct str s)
 void str_join(char *out, size_t size, struct str first, struct str second)
 {
     const char *end = out + size - 1;
-    *copy(copy(out, end, first), end, second) = '\0';
+    *str_copy(str_copy(out, end, first), end, second) = '\0';
 }
 
 /* Length of the well-formed sequence at `p`, or 0. Unicode 15, table 3-7. */

@@ -54,7 +54,7 @@ struct walk {
     bool is_whole; /* it is UTF-8 */
 };
 
-static bool look(struct walk *walk)
+static bool visible_look(struct walk *walk)
 {
     struct str rest = str_slice(walk->at, (size_t)(walk->end - walk->at));
     if (rest.length == 0)
@@ -68,7 +68,7 @@ static bool look(struct walk *walk)
     return true;
 }
 
-static void append_escaped(struct buffer *out, unsigned c)
+static void visible_append_escaped(struct buffer *out, unsigned c)
 {
     static const char letters[] = {
         ['\t'] = 't', ['\n'] = 'n', ['\r'] = 'r', ['"'] = '"', ['\\'] = '\\'};
@@ -93,7 +93,7 @@ static bool needs_escape(const struct walk *walk)
 static void append_here(struct walk *walk)
 {
     if (needs_escape(walk))
-        append_escaped(walk->out, walk->c);
+        visible_append_escaped(walk->out, walk->c);
     else
         buffer_append(walk->out, str_slice(walk->at, walk->length));
     walk->at += walk->length;
@@ -117,7 +117,7 @@ static bool is_break(unsigned c)
     return (c >= '\n' && c <= '\r') || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-static bool is_blank(unsigned c)
+static bool visible_is_blank(unsigned c)
 {
     return c == ' ' || c == '\t' || is_break(c) || c == 0xA0 || c == 0x1680 ||
            (c >= 0x2000 && c <= 0x200A) || c == 0x202F || c == 0x205F || c == 0x3000;
@@ -142,7 +142,7 @@ static bool append_blanks(struct walk *walk)
     struct walk ahead = *walk;
     size_t breaks = 0, count = 0;
     unsigned before = 0;
-    for (; look(&ahead) && is_blank(ahead.c); ahead.at += ahead.length) {
+    for (; visible_look(&ahead) && visible_is_blank(ahead.c); ahead.at += ahead.length) {
         breaks += is_break(ahead.c) && !(before == '\r' && ahead.c == '\n');
         before = ahead.c;
         count++;
@@ -163,12 +163,12 @@ static void append_isolated(struct walk *walk)
 {
     buffer_append_text(walk->out, VISIBLE_ISOLATE);
     for (;;) {
-        while (look(walk) && is_right_to_left(walk->c))
+        while (visible_look(walk) && is_right_to_left(walk->c))
             append_here(walk);
         struct walk ahead = *walk;
-        while (look(&ahead) && ahead.c == ' ' && ahead.at - walk->at < MARKED_BLANKS)
+        while (visible_look(&ahead) && ahead.c == ' ' && ahead.at - walk->at < MARKED_BLANKS)
             ahead.at++;
-        if (ahead.at == walk->at || !look(&ahead) || !is_right_to_left(ahead.c))
+        if (ahead.at == walk->at || !visible_look(&ahead) || !is_right_to_left(ahead.c))
             break;
         buffer_append(walk->out, str_slice(walk->at, (size_t)(ahead.at - walk->at)));
         walk->at = ahead.at;
@@ -183,8 +183,8 @@ static void append(struct buffer *out, struct str text, struct rule rule)
         return;
     walk.end += text.length;
     buffer_reserve(out, text.length);
-    while (append_plain(&walk), look(&walk)) {
-        if (rule.is_for_eyes && is_blank(walk.c) && append_blanks(&walk))
+    while (append_plain(&walk), visible_look(&walk)) {
+        if (rule.is_for_eyes && visible_is_blank(walk.c) && append_blanks(&walk))
             continue;
         if (rule.is_for_eyes && walk.is_whole && is_right_to_left(walk.c))
             append_isolated(&walk);

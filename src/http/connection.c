@@ -178,7 +178,7 @@ void connection_let_go(struct connection *connection)
 /* ---- the cut ---- */
 
 /* Ends a response as incomplete. It is not begun, or between two writes. */
-static void send_error(h2o_req_t *request)
+static void connection_send_error(h2o_req_t *request)
 {
     static h2o_generator_t nothing = {NULL, NULL};
 
@@ -212,7 +212,7 @@ void connection_cut(h2o_req_t *request)
         return;
     }
     if (socket->_cb.write == NULL)
-        send_error(request);
+        connection_send_error(request);
     /* Without a write under way this has closed the socket already. Its memory stays until the next
      * round. Under TLS, h2o ends a connection with a message of its own, and must see that one is
      * not sent yet. */

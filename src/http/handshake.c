@@ -32,7 +32,7 @@ struct handshake {
     size_t words_length; /* more than LAST_WORDS_BYTES is no alert, and is not kept */
 };
 
-static void on_deadline(void *context);
+static void handshake_on_deadline(void *context);
 static void on_progress(const SSL *ssl, int where, int result);
 static void on_done(h2o_socket_t *socket, const char *error);
 
@@ -43,7 +43,8 @@ void handshake_begin(struct connection *connection, void (*done)(h2o_socket_t *s
     connection->handshake = handshake;
     handshake->done = done;
     connection_peer(connection); /* while it is there to be asked */
-    loop_timer_init(&handshake->deadline, connection->server->loop, on_deadline, connection);
+    loop_timer_init(&handshake->deadline, connection->server->loop, handshake_on_deadline,
+                    connection);
     loop_timer_start(&handshake->deadline, HANDSHAKE_MS);
     h2o_socket_ssl_handshake(connection->socket, context, NULL, on_done);
 }
@@ -120,7 +121,8 @@ static void on_progress(const SSL *ssl, int where, int result)
 }
 
 /* Best effort: no write waits, and the kernel has room for so few bytes. */
-static void send_words(const struct connection *connection, const void *bytes, size_t length)
+static void handshake_send_words(const struct connection *connection, const void *bytes,
+                                 size_t length)
 {
     ssize_t ignored =
         send(h2o_socket_get_fd(connection->socket), bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -134,9 +136,9 @@ static void send_reason(struct connection *connection, bool is_plain_http)
                                  "This port speaks TLS: use https://\n";
     const struct handshake *handshake = connection->handshake;
     if (is_plain_http)
-        send_words(connection, answer, sizeof(answer) - 1);
+        handshake_send_words(connection, answer, sizeof(answer) - 1);
     else if (handshake->words_length > 0 && handshake->words_length <= sizeof(handshake->words))
-        send_words(connection, handshake->words, handshake->words_length);
+        handshake_send_words(connection, handshake->words, handshake->words_length);
     linger_prepare(connection);
 }
 
@@ -189,7 +191,7 @@ static struct failure find_failure(const struct connection *connection, const ch
     return failure;
 }
 
-static void count(const struct connection *connection, const char *outcome)
+static void handshake_count(const struct connection *connection, const char *outcome)
 {
     const char *port = connection->server->options.port_name;
     metrics_count(METRIC_TLS_HANDSHAKES, str_from(port ? port : ""), str_from(outcome));
@@ -199,7 +201,7 @@ static void log_failure(struct connection *connection, const struct failure *fai
 {
     const char *port = connection->server->options.port_name;
     int64_t left_out;
-    count(connection, failure->outcome);
+    handshake_count(connection, failure->outcome);
     if (connection->ssl == NULL && !connection->handshake->is_late)
         return; /* the client only tried whether the port is open */
     if (!port_may_tell(connection->server->shared, &left_out))
@@ -209,7 +211,7 @@ static void log_failure(struct connection *connection, const struct failure *fai
              LOG_NUMBER("others_since_the_last_line", left_out));
 }
 
-static void fail(struct connection *connection, const char *error)
+static void handshake_fail(struct connection *connection, const char *error)
 {
     struct failure failure = find_failure(connection, error);
     log_failure(connection, &failure);
@@ -218,22 +220,22 @@ static void fail(struct connection *connection, const char *error)
     h2o_socket_close(connection->socket);
 }
 
-static void on_deadline(void *context)
+static void handshake_on_deadline(void *context)
 {
     struct connection *connection = connection_from(context);
     connection->handshake->is_late = true;
-    fail(connection, "late");
+    handshake_fail(connection, "late");
 }
 
 static void on_done(h2o_socket_t *socket, const char *error)
 {
     struct connection *connection = connection_from(socket->on_close.data);
     if (error != NULL) {
-        fail(connection, error);
+        handshake_fail(connection, error);
         return;
     }
     BIO_set_callback_ex(SSL_get_wbio(connection->ssl), NULL);
-    count(connection, SSL_session_reused(connection->ssl) ? "resumed" : "full");
+    handshake_count(connection, SSL_session_reused(connection->ssl) ? "resumed" : "full");
     void (*done)(h2o_socket_t * socket) = connection->handshake->done;
     handshake_stop(connection);
     done(socket);
@@ -241,7 +243,7 @@ static void on_done(h2o_socket_t *socket, const char *error)
 
 /* ---- who the client is ---- */
 
-static char *write_subject(const X509 *certificate)
+static char *handshake_write_subject(const X509 *certificate)
 {
     BIO *bio = BIO_new(BIO_s_mem());
     char *bytes = NULL;
@@ -282,6 +284,6 @@ const char *handshake_certificate(struct connection *connection)
     if (certificate == NULL || handshake_certificate_until_ms(connection) <= clock_now_ms())
         return NULL;
     if (connection->certificate == NULL)
-        connection->certificate = write_subject(certificate);
+        connection->certificate = handshake_write_subject(certificate);
     return connection->certificate;
 }

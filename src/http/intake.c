@@ -34,7 +34,7 @@ static void turn_away(struct connection *connection, const char *answer)
 }
 
 /* The client of a response gets no more of it, as if it had left. */
-static void drop(struct connection *connection)
+static void intake_drop(struct connection *connection)
 {
     static const char answer[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
                                  "Retry-After: 1\r\nContent-Length: 0\r\n\r\n";
@@ -62,7 +62,7 @@ static void drop_chosen(struct budget *budget, const struct loop *loop)
 {
     struct budget_claim *claim;
     while ((claim = budget_find_chosen(budget, is_of_loop, loop)) != NULL)
-        drop(LIST_ENTRY(claim, struct connection, claim)); /* releases it */
+        intake_drop(LIST_ENTRY(claim, struct connection, claim)); /* releases it */
 }
 
 static void on_delivery(void *context)
@@ -96,7 +96,7 @@ static size_t response_bytes(const struct http_exchange *exchange)
     return exchange->waiting.capacity + exchange->sending.capacity + exchange->charged;
 }
 
-static enum budget_kind kind_of(const struct http_exchange *served)
+static enum budget_kind intake_kind_of(const struct http_exchange *served)
 {
     if (served == NULL)
         return BUDGET_RECEIVED;
@@ -114,7 +114,7 @@ void intake_count(struct connection *connection)
         bytes += response_bytes(served);
     if (bytes > UNCOUNTED_BYTES)
         budget_hold(budget, &connection->claim, &claim_owner, connection_holder(connection),
-                    kind_of(served), bytes);
+                    intake_kind_of(served), bytes);
     else
         intake_leave(connection);
 }
@@ -222,7 +222,7 @@ static bool is_beyond(struct connection *connection)
 /* ---- the read callback ---- */
 
 /* A large buffer with little in it: the rest is given back. h2o counts from its beginning. */
-static void shrink(h2o_socket_t *socket)
+static void intake_shrink(h2o_socket_t *socket)
 {
     h2o_buffer_t *old = socket->input;
     if (old->capacity <= UNCOUNTED_BYTES || old->size > old->capacity / 8)
@@ -243,7 +243,7 @@ static void call_h2o(struct connection *connection, h2o_socket_cb callback, cons
         intake_wrap(connection);
 }
 
-static void on_read(h2o_socket_t *socket, const char *error)
+static void intake_on_read(h2o_socket_t *socket, const char *error)
 {
     struct connection *connection = socket->on_close.data;
     socket->_cb.read = connection->h2o_read;
@@ -266,7 +266,7 @@ void intake_wrap(struct connection *connection)
     if (connection->h2o_read == NULL)
         connection->h2o_read = socket->_cb.read; /* h2o has just accepted it */
     if (socket->_cb.read == connection->h2o_read) {
-        socket->_cb.read = on_read;
+        socket->_cb.read = intake_on_read;
     } else if (socket->_cb.read == NULL && socket->_cb.write != NULL &&
                socket->_cb.write != on_written) {
         /* "100 Continue" goes out, and h2o reads on by itself */
@@ -275,11 +275,11 @@ void intake_wrap(struct connection *connection)
     } else {
         return; /* it is done already */
     }
-    shrink(socket);
+    intake_shrink(socket);
     intake_count(connection);
     const struct http_server *server = connection->server;
     bool is_large = connection->claim.owner != NULL;
-    if (socket->_cb.read == on_read && is_beyond(connection))
+    if (socket->_cb.read == intake_on_read && is_beyond(connection))
         turn_away(connection, "HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n"
                               "WWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n");
     /* Other connections of this round may be about to read as much: their memory comes after this

@@ -23,15 +23,15 @@ static h2o_iovec_t words_for(const struct http_server *server, int status, h2o_m
     return copy;
 }
 
-static void send_words(h2o_ostream_t *self, h2o_req_t *request, h2o_iovec_t *buffers, size_t count,
-                       h2o_send_state_t state)
+static void refusal_send_words(h2o_ostream_t *self, h2o_req_t *request, h2o_iovec_t *buffers,
+                               size_t count, h2o_send_state_t state)
 {
     struct refusal_stream *stream = (struct refusal_stream *)self;
     bool has_body = count > 0; /* not to HEAD */
     h2o_ostream_send_next(self, request, has_body ? &stream->body : NULL, has_body ? 1 : 0, state);
 }
 
-static void on_refusal(h2o_filter_t *self, h2o_req_t *request, h2o_ostream_t **slot)
+static void refusal_on_refusal(h2o_filter_t *self, h2o_req_t *request, h2o_ostream_t **slot)
 {
     struct connection *connection = connection_of(request);
     h2o_iovec_t body = {NULL, 0};
@@ -39,7 +39,7 @@ static void on_refusal(h2o_filter_t *self, h2o_req_t *request, h2o_ostream_t **s
         body = words_for(connection->server, request->res.status, &request->pool);
     if (body.len > 0) {
         struct refusal_stream *stream = (void *)h2o_add_ostream(request, sizeof(*stream), slot);
-        stream->super.do_send = send_words;
+        stream->super.do_send = refusal_send_words;
         stream->body = body;
         slot = &stream->super.next;
         request->res.content_length = body.len;
@@ -52,7 +52,7 @@ static void on_refusal(h2o_filter_t *self, h2o_req_t *request, h2o_ostream_t **s
 
 void refusal_register(h2o_pathconf_t *path)
 {
-    h2o_create_filter(path, sizeof(h2o_filter_t))->on_setup_ostream = on_refusal;
+    h2o_create_filter(path, sizeof(h2o_filter_t))->on_setup_ostream = refusal_on_refusal;
 }
 
 void refusal_respond(struct http_exchange *exchange, int status)

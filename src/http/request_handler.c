@@ -17,7 +17,7 @@ static const char length_field[] = "content-length:";
 #define LENGTH_FIELD_BYTES (sizeof(length_field) - 1)
 
 /* The head behind the line; empty behind the last one. */
-static struct str next_line(struct str rest, struct str *line)
+static struct str request_handler_next_line(struct str rest, struct str *line)
 {
     const char *feed = memchr(rest.bytes, '\n', rest.length);
     size_t length = feed != NULL ? (size_t)(feed - rest.bytes) : rest.length;
@@ -37,9 +37,9 @@ static bool is_length(struct str line)
  * cannot. Looks at nothing behind the head. */
 static const char *framing_fault(struct str head)
 {
-    struct str line, rest = next_line(head, &line), length = STR_EMPTY;
+    struct str line, rest = request_handler_next_line(head, &line), length = STR_EMPTY;
     while (rest.length > 0) {
-        rest = next_line(rest, &line);
+        rest = request_handler_next_line(rest, &line);
         if (line.length == 0 || line.bytes[0] == '\r')
             return NULL;
         if (line.bytes[0] == ' ' || line.bytes[0] == '\t')

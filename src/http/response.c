@@ -124,7 +124,7 @@ static char *head_put(char *at, const char *bytes, size_t length)
 
 #define PUT(at, literal) head_put(at, literal, sizeof(literal) - 1)
 
-static size_t most_bytes(const h2o_req_t *request, size_t reason_length)
+static size_t response_most_bytes(const h2o_req_t *request, size_t reason_length)
 {
     size_t sum =
         sizeof("HTTP/1.1  \r\nDate: \r\nConnection: keep-alive\r\nContent-Length: \r\n\r\n") +
@@ -145,7 +145,7 @@ static h2o_iovec_t head_take(const struct http_server *server, h2o_req_t *reques
     char digits[STR_U64_BYTES];
     size_t reason_length = strlen(request->res.reason);
     h2o_get_timestamp(request->conn->ctx, &request->pool, &now);
-    char *head = h2o_mem_alloc_pool(&request->pool, most_bytes(request, reason_length));
+    char *head = h2o_mem_alloc_pool(&request->pool, response_most_bytes(request, reason_length));
     struct str number = str_from_u64((uint64_t)request->res.status, digits);
     char *at = PUT(head, "HTTP/1.1 ");
     at = head_put(at, number.bytes, number.length);
@@ -197,7 +197,7 @@ static bool is_sendable(const struct http_header *header)
     return false;
 }
 
-static char *put(char *at, struct str text)
+static char *response_put(char *at, struct str text)
 {
     if (text.length > 0)
         memcpy(at, text.bytes, text.length);
@@ -205,7 +205,8 @@ static char *put(char *at, struct str text)
 }
 
 /* Names and values in one piece of the request's pool. */
-static void copy_headers(h2o_req_t *request, const struct http_header *headers, size_t count)
+static void response_copy_headers(h2o_req_t *request, const struct http_header *headers,
+                                  size_t count)
 {
     h2o_headers_t *list = &request->res.headers;
     size_t bytes = 0;
@@ -218,15 +219,15 @@ static void copy_headers(h2o_req_t *request, const struct http_header *headers, 
         if (!is_sendable(&headers[i]))
             continue;
         names[i] = h2o_iovec_init(at, headers[i].name.length);
-        char *value = put(at, headers[i].name);
-        at = put(value, headers[i].value);
+        char *value = response_put(at, headers[i].name);
+        at = response_put(value, headers[i].value);
         list->entries[list->size++] = (h2o_header_t){
             .name = &names[i], .value = h2o_iovec_init(value, headers[i].value.length)};
     }
 }
 
-static void set_head(struct http_exchange *exchange, int status, const struct http_header *headers,
-                     size_t header_count)
+static void response_set_head(struct http_exchange *exchange, int status,
+                              const struct http_header *headers, size_t header_count)
 {
     h2o_req_t *request = exchange->request;
 
@@ -234,12 +235,12 @@ static void set_head(struct http_exchange *exchange, int status, const struct ht
     request->res.reason = status_reason(status);
     request->res.headers.size = 0; /* of one that was prepared */
     if (header_count > 0)
-        copy_headers(request, headers, header_count);
+        response_copy_headers(request, headers, header_count);
     exchange->has_no_body =
         !status_has_body(status) || str_equal(http_method(exchange), STR("HEAD"));
 }
 
-static void start(struct http_exchange *exchange)
+static void response_start(struct http_exchange *exchange)
 {
     h2o_req_t *request = exchange->request;
     int status = request->res.status;
@@ -338,16 +339,16 @@ void http_prepare(struct http_exchange *exchange, int status, const struct http_
 {
     ASSERT(!exchange->started);
     if (!exchange->ended)
-        set_head(exchange, status, headers, header_count);
+        response_set_head(exchange, status, headers, header_count);
 }
 
 /* The body, if there is one, is waiting. */
-static void respond(struct http_exchange *exchange, size_t length)
+static void response_respond(struct http_exchange *exchange, size_t length)
 {
     if (status_has_body(exchange->request->res.status))
         exchange->request->res.content_length = length;
     exchange_end(exchange);
-    start(exchange);
+    response_start(exchange);
     finish_later(exchange);
 }
 
@@ -359,7 +360,7 @@ void http_respond(struct http_exchange *exchange, int status, const struct http_
         return;
     if (!exchange->has_no_body)
         buffer_append(&exchange->waiting, body);
-    respond(exchange, body.length);
+    response_respond(exchange, body.length);
 }
 
 void http_respond_prepared(struct http_exchange *exchange, struct buffer *body)
@@ -373,7 +374,7 @@ void http_respond_prepared(struct http_exchange *exchange, struct buffer *body)
     if (exchange->ended)
         return;
     exchange->waiting = taken;
-    respond(exchange, length);
+    response_respond(exchange, length);
 }
 
 void http_respond_text(struct http_exchange *exchange, int status, const char *content_type,
@@ -403,7 +404,7 @@ void http_stream_start_prepared(struct http_exchange *exchange, int64_t content_
         exchange->request->res.content_length = (size_t)content_length;
         exchange->length_left = exchange->has_no_body ? -1 : content_length;
     }
-    start(exchange);
+    response_start(exchange);
 }
 
 void http_stream_flush(struct http_exchange *exchange)

@@ -26,7 +26,7 @@
 #define DRAIN_ROUNDS 128 /* of so many: the longest queue of the kernel */
 #define ACCEPT_AGAIN_MS 100
 
-static void on_readable(h2o_socket_t *listener, const char *error);
+static void server_on_readable(h2o_socket_t *listener, const char *error);
 static void on_accept_again(void *context);
 static void set_accepting(struct http_server *server, bool accepting);
 
@@ -105,7 +105,7 @@ static void set_accepting(struct http_server *server, bool accepting)
         return;
     server->accepting = accepting;
     if (accepting)
-        h2o_socket_read_start(server->listener, on_readable);
+        h2o_socket_read_start(server->listener, server_on_readable);
     else
         h2o_socket_read_stop(server->listener);
 }
@@ -174,7 +174,7 @@ static void on_accept_again(void *context)
     accept_clients(server);
 }
 
-static void on_readable(h2o_socket_t *listener, const char *error)
+static void server_on_readable(h2o_socket_t *listener, const char *error)
 {
     accept_clients(http_server_from(listener->data));
 }
@@ -207,14 +207,14 @@ static void on_report_drained(void *context);
 /* h2o answers by itself what never becomes a request of ours, 413 among it, through the
  * fallback path, and closes. Its log is the one moment when that is known and the socket
  * is still open. */
-static void on_refused(h2o_logger_t *logger, h2o_req_t *request)
+static void server_on_refused(h2o_logger_t *logger, h2o_req_t *request)
 {
     struct connection *connection = connection_of(request);
     if (connection != NULL)
         linger_prepare(connection);
 }
 
-static void configure(struct http_server *server)
+static void server_configure(struct http_server *server)
 {
     const struct http_server_options *options = &server->options;
 
@@ -226,7 +226,7 @@ static void configure(struct http_server *server)
     h2o_hostconf_t *host =
         h2o_config_register_host(&server->config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
     request_handler_register(server, h2o_config_register_path(host, "/", 0));
-    h2o_create_logger(&host->fallback_path, sizeof(h2o_logger_t))->log_access = on_refused;
+    h2o_create_logger(&host->fallback_path, sizeof(h2o_logger_t))->log_access = server_on_refused;
     refusal_register(&host->fallback_path);
 
     h2o_context_init(&server->h2o, loop_native(server->loop), &server->config);
@@ -256,7 +256,7 @@ struct http_server *http_server_create(struct loop *loop, const struct http_serv
     intake_open(server);
     responses_open(server);
     loop_timer_init(&server->report_drained, loop, on_report_drained, server);
-    configure(server);
+    server_configure(server);
     if (!departures_open(server, error) || !listener_open(server, connection_add, error)) {
         http_server_destroy(server);
         return NULL;

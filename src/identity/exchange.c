@@ -95,7 +95,7 @@ struct exchange *exchange_create(struct fetcher *fetcher, const struct exchange_
     return exchange;
 }
 
-static bool is_same(const char *one, const char *other)
+static bool exchange_is_same(const char *one, const char *other)
 {
     return one && other ? strcmp(one, other) == 0 : one == other;
 }
@@ -103,11 +103,11 @@ static bool is_same(const char *one, const char *other)
 bool exchange_has_settings(const struct exchange *exchange,
                            const struct exchange_settings *settings)
 {
-    return is_same(exchange->token_url, settings->token_url) &&
-           is_same(exchange->client_id, settings->client_id) &&
-           is_same(exchange->client_secret, settings->client_secret) &&
-           is_same(exchange->audience, settings->audience) &&
-           is_same(exchange->scope, settings->scope);
+    return exchange_is_same(exchange->token_url, settings->token_url) &&
+           exchange_is_same(exchange->client_id, settings->client_id) &&
+           exchange_is_same(exchange->client_secret, settings->client_secret) &&
+           exchange_is_same(exchange->audience, settings->audience) &&
+           exchange_is_same(exchange->scope, settings->scope);
 }
 
 /* Nothing waits for it: a trade that is under way has a reference to its exchange. */
@@ -174,7 +174,7 @@ void exchange_forget(struct exchange *exchange, struct str traded)
 }
 
 /* Room for one more: those that have ended go, and if none has, the one that ends first. */
-static void make_room(struct exchange *exchange, int64_t now_ms)
+static void exchange_make_room(struct exchange *exchange, int64_t now_ms)
 {
     struct trade *first = NULL;
     struct str key;
@@ -195,7 +195,7 @@ static void make_room(struct exchange *exchange, int64_t now_ms)
 /* ---- the answer ---- */
 
 /* RFC 8693 §2.2.1: a bearer token, and when it ends. */
-static bool read_token(struct trade *trade, struct str body)
+static bool exchange_read_token(struct trade *trade, struct str body)
 {
     static const char *const names[] = {"access_token", "token_type", "expires_in"};
     struct str members[3], token;
@@ -247,10 +247,10 @@ static bool is_abandoned(const struct exchange *exchange)
     return atomic_load(&exchange->references) == exchange->under_way;
 }
 
-static enum exchange_result judge(struct trade *trade, const struct fetch_answer *answer)
+static enum exchange_result exchange_judge(struct trade *trade, const struct fetch_answer *answer)
 {
     char code[OAUTH_ERROR_BYTES] = "";
-    if (answer->status == 200 && read_token(trade, answer->body))
+    if (answer->status == 200 && exchange_read_token(trade, answer->body))
         return EXCHANGE_DONE;
     bool is_refused = answer->status == 400 || answer->status == 403;
     if (is_refused)
@@ -271,7 +271,7 @@ static void wait_free(struct exchange_wait *wait)
 }
 
 /* On the wait's loop. The callback may ask anew. */
-static void deliver(void *context)
+static void exchange_deliver(void *context)
 {
     struct exchange_wait *wait = exchange_wait_from(context);
     if (wait->callback)
@@ -280,11 +280,12 @@ static void deliver(void *context)
 }
 
 /* `wait` is in no list; from here on its loop alone has it. */
-static void tell(struct exchange_wait *wait, enum exchange_result result, const char *token)
+static void exchange_tell(struct exchange_wait *wait, enum exchange_result result,
+                          const char *token)
 {
     wait->result = result;
     wait->token = memory_copy_text(token);
-    loop_post(wait->loop, deliver, wait);
+    loop_post(wait->loop, exchange_deliver, wait);
 }
 
 /* A client that repeats its request does not make the gateway repeat its own. */
@@ -296,17 +297,17 @@ static void remember_refusal(struct trade *trade, enum exchange_result result)
         trade->until_ms = until_ms;
 }
 
-static void on_answer(void *context, const struct fetch_answer *answer)
+static void exchange_on_answer(void *context, const struct fetch_answer *answer)
 {
     struct trade *trade = trade_from(context);
     struct exchange *exchange = trade->exchange;
     pthread_mutex_lock(&exchange->lock);
-    enum exchange_result result = judge(trade, answer);
+    enum exchange_result result = exchange_judge(trade, answer);
     trade->is_under_way = false;
     exchange->under_way--;
     LIST_FOR_EACH_SAFE (node, next, &trade->waits) {
         list_remove(node);
-        tell(LIST_ENTRY(node, struct exchange_wait, node), result, trade->token);
+        exchange_tell(LIST_ENTRY(node, struct exchange_wait, node), result, trade->token);
     }
     if (result == EXCHANGE_REFUSED || result == EXCHANGE_FORBIDDEN)
         remember_refusal(trade, result);
@@ -318,7 +319,7 @@ static void on_answer(void *context, const struct fetch_answer *answer)
 
 /* ---- the request ---- */
 
-static void start(struct trade *trade, const struct exchange_order *order)
+static void exchange_start(struct trade *trade, const struct exchange_order *order)
 {
     struct exchange *exchange = trade->exchange;
     const struct oauth_client client = {exchange->client_id, exchange->client_secret,
@@ -335,7 +336,7 @@ static void start(struct trade *trade, const struct exchange_order *order)
     atomic_fetch_add(&exchange->references, 1);
     trade->is_under_way = true;
     oauth_post(exchange->fetcher, exchange->token_url, &client, parameters,
-               sizeof parameters / sizeof *parameters, order->loop, on_answer, trade);
+               sizeof parameters / sizeof *parameters, order->loop, exchange_on_answer, trade);
 }
 
 /* A trade that is under way, or whose outcome holds; NULL: none can be begun. */
@@ -349,7 +350,7 @@ static struct trade *find_trade(struct exchange *exchange, const struct exchange
         forget(trade);
     if (exchange->under_way >= MAX_UNDER_WAY)
         return NULL;
-    make_room(exchange, now_ms);
+    exchange_make_room(exchange, now_ms);
     trade = memory_alloc(sizeof(*trade));
     MAGIC_SET(trade, TRADE_MAGIC);
     trade->exchange = exchange;
@@ -357,7 +358,7 @@ static struct trade *find_trade(struct exchange *exchange, const struct exchange
     trade->until_ms = order->until_ms;
     list_init(&trade->waits);
     map_put(exchange->trades, key_of(&order->digest), trade);
-    start(trade, order);
+    exchange_start(trade, order);
     return trade;
 }
 
@@ -380,7 +381,7 @@ struct exchange_wait *exchange_request(struct exchange *exchange,
         if (trade->is_under_way)
             list_append(&trade->waits, &wait->node);
         else
-            tell(wait, trade->refusal, trade->token);
+            exchange_tell(wait, trade->refusal, trade->token);
     }
     pthread_mutex_unlock(&exchange->lock);
     return wait;

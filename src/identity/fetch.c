@@ -78,7 +78,7 @@ static void fetch_free(struct fetch *fetch)
 }
 
 /* On the caller's loop. */
-static void deliver(void *context)
+static void fetch_deliver(void *context)
 {
     struct fetch *fetch = fetch_from(context);
     const struct fetch_answer answer = {.status = fetch->status,
@@ -92,27 +92,27 @@ static void deliver(void *context)
 }
 
 /* On the fetcher's loop; its call is over. */
-static void finish(struct fetch *fetch)
+static void fetch_finish(struct fetch *fetch)
 {
     fetch->call = NULL;
     loop_timer_stop(&fetch->deadline);
     list_remove(&fetch->node);
-    loop_post(fetch->loop, deliver, fetch);
+    loop_post(fetch->loop, fetch_deliver, fetch);
 }
 
-static void fail(struct fetch *fetch, const char *problem)
+static void fetch_fail(struct fetch *fetch, const char *problem)
 {
     if (fetch->call)
         upstream_call_cancel(fetch->call);
     fetch->status = 0;
     buffer_clear(&fetch->answer);
     snprintf(fetch->problem, sizeof fetch->problem, "%s", problem);
-    finish(fetch);
+    fetch_finish(fetch);
 }
 
-static void on_deadline(void *context)
+static void fetch_on_deadline(void *context)
 {
-    fail(fetch_from(context), "no whole answer within 10 s");
+    fetch_fail(fetch_from(context), "no whole answer within 10 s");
 }
 
 /* ---- the answer ---- */
@@ -135,7 +135,8 @@ static int64_t read_max_age(struct str directives)
     return max_age_ms;
 }
 
-static void on_head(void *context, int status, const struct http_header *headers, size_t count)
+static void fetch_on_head(void *context, int status, const struct http_header *headers,
+                          size_t count)
 {
     struct fetch *fetch = fetch_from(context);
     uint64_t seconds;
@@ -153,36 +154,36 @@ static void on_body(void *context, struct str bytes)
 {
     struct fetch *fetch = fetch_from(context);
     if (fetch->answer.length + bytes.length > FETCH_MAX_BYTES)
-        fail(fetch, "the answer is larger than 1 MiB");
+        fetch_fail(fetch, "the answer is larger than 1 MiB");
     else
         buffer_append(&fetch->answer, bytes);
 }
 
-static void on_end(void *context, enum upstream_result result, const char *detail)
+static void fetch_on_end(void *context, enum upstream_result result, const char *detail)
 {
     struct fetch *fetch = fetch_from(context);
     fetch->call = NULL;
     if (result == UPSTREAM_DONE)
-        finish(fetch);
+        fetch_finish(fetch);
     else
-        fail(fetch, detail && *detail ? detail : "the connection broke");
+        fetch_fail(fetch, detail && *detail ? detail : "the connection broke");
 }
 
 /* ---- the beginning ---- */
 
-static void begin(void *context)
+static void fetch_begin(void *context)
 {
-    static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    static const struct upstream_callbacks callbacks = {fetch_on_head, on_body, fetch_on_end};
     struct fetch *fetch = fetch_from(context);
     struct error error = {0};
     list_append(&fetch->fetcher->fetches, &fetch->node);
-    loop_timer_init(&fetch->deadline, fetch->fetcher->loop, on_deadline, fetch);
+    loop_timer_init(&fetch->deadline, fetch->fetcher->loop, fetch_on_deadline, fetch);
     if (fetch->fetcher->is_closed) {
-        fail(fetch, "the process ends");
+        fetch_fail(fetch, "the process ends");
         return;
     }
     if (!secure_url_check(str_from(fetch->url), &error) || !upstream_prepare(fetch->url, &error)) {
-        fail(fetch, error.message);
+        fetch_fail(fetch, error.message);
         return;
     }
     const struct upstream_request request = {.method = fetch->method,
@@ -195,7 +196,7 @@ static void begin(void *context)
     loop_timer_start(&fetch->deadline, FETCH_TIMEOUT_MS);
 }
 
-static void copy_headers(struct fetch *fetch, const struct fetch_request *request)
+static void fetch_copy_headers(struct fetch *fetch, const struct fetch_request *request)
 {
     size_t length = 0;
     for (size_t i = 0; i < request->header_count; i++)
@@ -226,11 +227,11 @@ struct fetch *fetch_start(struct fetcher *fetcher, const struct fetch_request *r
     fetch->context = context;
     fetch->method = memory_copy_text(request->method);
     fetch->url = memory_copy_text(request->url);
-    copy_headers(fetch, request);
+    fetch_copy_headers(fetch, request);
     buffer_append(&fetch->body, request->body);
     fetch->max_age_ms = -1;
     list_init(&fetch->node);
-    loop_post(fetcher->loop, begin, fetch);
+    loop_post(fetcher->loop, fetch_begin, fetch);
     return fetch;
 }
 
@@ -258,7 +259,7 @@ static void await_flag(struct fetcher *fetcher, const bool *flag)
     pthread_mutex_unlock(&fetcher->lock);
 }
 
-static void *run(void *context)
+static void *fetch_run(void *context)
 {
     struct fetcher *fetcher = fetcher_from(context);
     fetcher->loop = loop_create(&fetcher->error);
@@ -274,7 +275,7 @@ static void *run(void *context)
                &fetcher->may_end); /* the thread that stops a loop still uses it afterwards */
     fetcher->is_closed = true;
     LIST_FOR_EACH_SAFE (node, next, &fetcher->fetches)
-        fail(LIST_ENTRY(node, struct fetch, node), "the process ends");
+        fetch_fail(LIST_ENTRY(node, struct fetch, node), "the process ends");
     upstream_client_destroy(fetcher->client);
     loop_destroy(fetcher->loop);
     return NULL;
@@ -287,7 +288,7 @@ struct fetcher *fetcher_create(struct error *error)
     list_init(&fetcher->fetches);
     pthread_mutex_init(&fetcher->lock, NULL);
     pthread_cond_init(&fetcher->changed, NULL);
-    int code = pthread_create(&fetcher->thread, NULL, run, fetcher);
+    int code = pthread_create(&fetcher->thread, NULL, fetch_run, fetcher);
     if (code != 0) {
         error_set(error, "cannot start the thread for calls to issuers: %s", strerror(code));
         free(fetcher);

@@ -34,7 +34,7 @@ static bool list_has(const struct identity_list *list, const char *text)
 }
 
 /* A list of texts, or one text; no more than `most`. */
-static void read_list(struct str value, struct identity_list *list, size_t most)
+static void identity_read_list(struct str value, struct identity_list *list, size_t most)
 {
     char *text = claim_text(value);
     if (text)
@@ -56,7 +56,7 @@ static void read_scopes(struct str claims, struct identity_list *scopes)
         value = json_member(claims, "scp");
     char *text = claim_text(value);
     if (!text) {
-        read_list(value, scopes, SIZE_MAX);
+        identity_read_list(value, scopes, SIZE_MAX);
         return;
     }
     struct str rest = str_from(text), scope;
@@ -90,8 +90,8 @@ struct identity *identity_create(struct str claims, const char *issuer,
         identity->client_id = claim_text(json_member(claims, "client_id"));
     identity->session = claim_text(json_member(claims, "sid"));
     claim_time(json_member(claims, "auth_time"), &identity->signed_in_ms);
-    read_list(claim_find(claims, shape->groups_claim ? shape->groups_claim : "groups"),
-              &identity->groups, shape->most_groups > 0 ? shape->most_groups : SIZE_MAX);
+    identity_read_list(claim_find(claims, shape->groups_claim ? shape->groups_claim : "groups"),
+                       &identity->groups, shape->most_groups > 0 ? shape->most_groups : SIZE_MAX);
     read_scopes(claims, &identity->scopes);
     identity->until_ms = until_ms;
     person_subject_owner(issuer, subject, identity->owner);

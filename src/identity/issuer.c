@@ -17,8 +17,8 @@
 #define RETRY_MS 5000        /* while no key is known */
 #define STALE_RETRY_MS 30000 /* while old ones are good enough */
 
-static void on_metadata(void *context, const struct fetch_answer *answer);
-static void on_keys(void *context, const struct fetch_answer *answer);
+static void issuer_on_metadata(void *context, const struct fetch_answer *answer);
+static void issuer_on_keys(void *context, const struct fetch_answer *answer);
 static void on_timer(void *context);
 
 /* ---- the end of a refresh ---- */
@@ -34,7 +34,7 @@ static void schedule(struct issuer *issuer, int64_t delay_ms)
 static void issuer_waits_post_all(struct issuer *issuer);
 
 /* Says a problem once, not each time that it is met again. */
-static void settle(struct issuer *issuer, const char *problem)
+static void issuer_settle(struct issuer *issuer, const char *problem)
 {
     pthread_mutex_lock(&issuer->lock);
     bool is_news = strcmp(issuer->problem.message, problem) != 0;
@@ -51,14 +51,14 @@ static void settle(struct issuer *issuer, const char *problem)
     issuer->found = NULL;
 }
 
-static void fail(struct issuer *issuer, const char *problem)
+static void issuer_fail(struct issuer *issuer, const char *problem)
 {
     schedule(issuer, issuer->keys ? STALE_RETRY_MS : RETRY_MS);
-    settle(issuer, problem);
+    issuer_settle(issuer, problem);
 }
 
 /* The outcome of an answer other than 200. */
-static bool is_good(const struct fetch_answer *answer, struct error *problem)
+static bool issuer_is_good(const struct fetch_answer *answer, struct error *problem)
 {
     if (answer->status == 200)
         return true;
@@ -76,7 +76,7 @@ int64_t issuer_keys_kept_ms(int64_t max_age_ms)
     return max_age_ms > KEYS_MAX_MS ? KEYS_MAX_MS : max_age_ms;
 }
 
-static void get(struct issuer *issuer, const char *url, fetch_callback callback)
+static void issuer_get(struct issuer *issuer, const char *url, fetch_callback callback)
 {
     const struct fetch_request request = {.method = "GET", .url = url};
     issuer->fetch =
@@ -85,18 +85,20 @@ static void get(struct issuer *issuer, const char *url, fetch_callback callback)
 
 static void fetch_keys(struct issuer *issuer)
 {
-    get(issuer, issuer->jwks_url ? issuer->jwks_url : issuer->found->jwks_url, on_keys);
+    issuer_get(issuer, issuer->jwks_url ? issuer->jwks_url : issuer->found->jwks_url,
+               issuer_on_keys);
 }
 
-static void on_keys(void *context, const struct fetch_answer *answer)
+static void issuer_on_keys(void *context, const struct fetch_answer *answer)
 {
     struct issuer *issuer = issuer_from(context);
     struct error problem = {0};
     issuer->fetch = NULL;
-    struct key_set *keys = is_good(answer, &problem) ? key_set_parse(answer->body, &problem) : NULL;
+    struct key_set *keys =
+        issuer_is_good(answer, &problem) ? key_set_parse(answer->body, &problem) : NULL;
     if (!keys) {
         error_prefix(&problem, "keys");
-        fail(issuer, problem.message);
+        issuer_fail(issuer, problem.message);
         return;
     }
     log_debug("The keys of an issuer were fetched", LOG_TEXT("issuer", issuer->name),
@@ -113,7 +115,7 @@ static void on_keys(void *context, const struct fetch_answer *answer)
     key_set_unref(old_keys);
     issuer_metadata_unref(old_metadata);
     schedule(issuer, issuer_keys_kept_ms(answer->max_age_ms));
-    settle(issuer, "");
+    issuer_settle(issuer, "");
 }
 
 /* ---- the metadata ---- */
@@ -125,19 +127,19 @@ static bool fetch_metadata(struct issuer *issuer)
         char *url = issuer_metadata_url(issuer->name, issuer->place++);
         if (!url)
             continue;
-        get(issuer, url, on_metadata);
+        issuer_get(issuer, url, issuer_on_metadata);
         free(url);
         return true;
     }
     return false;
 }
 
-static void on_metadata(void *context, const struct fetch_answer *answer)
+static void issuer_on_metadata(void *context, const struct fetch_answer *answer)
 {
     struct issuer *issuer = issuer_from(context);
     struct error problem = {0};
     issuer->fetch = NULL;
-    if (is_good(answer, &problem))
+    if (issuer_is_good(answer, &problem))
         issuer->found = issuer_metadata_parse(answer->body, issuer->name, &problem);
     if (issuer->found && issuer->found->jwks_url) {
         fetch_keys(issuer);
@@ -151,7 +153,7 @@ static void on_metadata(void *context, const struct fetch_answer *answer)
     if (answer->status != 0 && fetch_metadata(issuer))
         return;
     error_prefix(&problem, "metadata");
-    fail(issuer, problem.message);
+    issuer_fail(issuer, problem.message);
 }
 
 /* ---- the beginning ---- */
@@ -182,7 +184,7 @@ static void on_timer(void *context)
         issuer_refresh_begin(issuer);
 }
 
-static void destroy(struct issuer *issuer)
+static void issuer_destroy(struct issuer *issuer)
 {
     pthread_mutex_destroy(&issuer->lock);
     key_set_unref(issuer->keys);
@@ -204,7 +206,7 @@ static void issuer_refresh_end(void *context)
     issuer_waits_post_all(issuer);
     pthread_mutex_unlock(&issuer->lock);
     issuer_metadata_unref(issuer->found);
-    destroy(issuer);
+    issuer_destroy(issuer);
 }
 
 /* Callers that wait for an issuer's keys. */
@@ -236,7 +238,7 @@ static struct issuer_wait *issuer_wait_create(struct loop *loop, loop_callback r
 }
 
 /* On the caller's loop. */
-static void deliver(void *context)
+static void issuer_deliver(void *context)
 {
     struct issuer_wait *wait = issuer_wait_from(context);
     if (wait->ready)
@@ -247,7 +249,7 @@ static void deliver(void *context)
 
 static void issuer_wait_post(struct issuer_wait *wait)
 {
-    loop_post(wait->loop, deliver, wait);
+    loop_post(wait->loop, issuer_deliver, wait);
 }
 
 /* Under the issuer's lock. */
@@ -305,16 +307,16 @@ struct fetcher *issuers_fetcher(struct issuers *issuers)
     return issuers->fetcher;
 }
 
-static bool is_same(const char *a, const char *b)
+static bool issuer_is_same(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static struct issuer *find(struct issuers *issuers, const char *name, const char *jwks_url)
+static struct issuer *issuer_find(struct issuers *issuers, const char *name, const char *jwks_url)
 {
     LIST_FOR_EACH_SAFE (node, next, &issuers->list) {
         struct issuer *issuer = LIST_ENTRY(node, struct issuer, node);
-        if (is_same(issuer->name, name) && is_same(issuer->jwks_url, jwks_url))
+        if (issuer_is_same(issuer->name, name) && issuer_is_same(issuer->jwks_url, jwks_url))
             return issuer;
     }
     return NULL;
@@ -323,7 +325,7 @@ static struct issuer *find(struct issuers *issuers, const char *name, const char
 struct issuer *issuers_get(struct issuers *issuers, const char *name, const char *jwks_url)
 {
     pthread_mutex_lock(&issuers->lock);
-    struct issuer *issuer = find(issuers, name, jwks_url);
+    struct issuer *issuer = issuer_find(issuers, name, jwks_url);
     if (issuer) {
         issuer->references++;
         pthread_mutex_unlock(&issuers->lock);

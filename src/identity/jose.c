@@ -13,7 +13,7 @@
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /* -1 for what is not in the alphabet. */
-static int value_of(unsigned char c)
+static int jose_value_of(unsigned char c)
 {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
@@ -35,7 +35,7 @@ bool base64url_decode(struct str text, struct buffer *out)
     uint32_t bits = 0;
     unsigned held = 0;
     for (size_t i = 0; i < text.length; i++) {
-        int value = value_of((unsigned char)text.bytes[i]);
+        int value = jose_value_of((unsigned char)text.bytes[i]);
         if (value < 0) {
             out->length = before;
             return false;
@@ -131,7 +131,7 @@ static struct jose_key *key_create(enum jose_key_type type, size_t signature_byt
 }
 
 /* The library's interface takes bytes that it only reads without saying so. */
-static uint8_t *writable(struct str s)
+static uint8_t *jose_writable(struct str s)
 {
     return (uint8_t *)(uintptr_t)s.bytes;
 }
@@ -157,7 +157,7 @@ struct jose_key *jose_key_create_rsa(struct str modulus, struct str exponent)
         (e.length == 1 && e.bytes[0] == 1))
         return NULL;
     cjose_jwk_rsa_keyspec spec = {
-        .n = writable(n), .nlen = n.length, .e = writable(e), .elen = e.length};
+        .n = jose_writable(n), .nlen = n.length, .e = jose_writable(e), .elen = e.length};
     return key_create(JOSE_KEY_RSA, n.length, cjose_jwk_create_RSA_spec(&spec, NULL), NULL);
 }
 
@@ -168,9 +168,9 @@ struct jose_key *jose_key_create_ec(enum jose_key_type type, struct str x, struc
         return NULL;
     cjose_jwk_ec_keyspec spec = {.crv = type == JOSE_KEY_P256 ? CJOSE_JWK_EC_P_256
                                                               : CJOSE_JWK_EC_P_384,
-                                 .x = writable(x),
+                                 .x = jose_writable(x),
                                  .xlen = x.length,
-                                 .y = writable(y),
+                                 .y = jose_writable(y),
                                  .ylen = y.length};
     return key_create(type, 2 * bytes, cjose_jwk_create_EC_spec(&spec, NULL), NULL);
 }

@@ -117,7 +117,7 @@ static unsigned algorithms_of(const struct str *members, enum jose_key_type type
     return is_known ? algorithms & 1U << named : 0;
 }
 
-static bool read_key(struct str document, struct key *key)
+static bool key_set_read_key(struct str document, struct key *key)
 {
     struct str members[MEMBER_COUNT];
     if (json_type(document) != JSON_OBJECT)
@@ -158,7 +158,7 @@ struct key_set *key_set_parse(struct str document, struct error *error)
     struct key_set *set = memory_alloc(sizeof(*set));
     set->references = 1;
     for (size_t at = 0; json_next_element(keys, &at, &element);) {
-        if (read_key(element, &set->keys[set->count]))
+        if (key_set_read_key(element, &set->keys[set->count]))
             set->count++;
         else
             set->ignored++;

@@ -32,7 +32,7 @@ static char **url_at(struct issuer_metadata *metadata, size_t index)
     return (char **)(void *)((char *)metadata + urls[index].offset);
 }
 
-static bool list_names(struct str list, struct str name)
+static bool metadata_list_names(struct str list, struct str name)
 {
     struct str element;
     for (size_t at = 0; json_type(list) == JSON_ARRAY && json_next_element(list, &at, &element);) {
@@ -43,7 +43,7 @@ static bool list_names(struct str list, struct str name)
 }
 
 /* An issuer elsewhere does not send this process to the services of its own machine. */
-static bool is_allowed(const char *url, const char *issuer)
+static bool metadata_is_allowed(const char *url, const char *issuer)
 {
     return secure_url_check(str_from(url), NULL) &&
            (!secure_url_is_plain(str_from(url)) || secure_url_is_plain(str_from(issuer)));
@@ -53,7 +53,7 @@ static void read_urls(struct issuer_metadata *metadata, struct str document, con
 {
     for (size_t i = 0; i < URL_COUNT; i++) {
         char *url = claim_text(json_member(document, urls[i].name));
-        if (url && is_allowed(url, issuer))
+        if (url && metadata_is_allowed(url, issuer))
             *url_at(metadata, i) = url;
         else
             free(url);
@@ -75,13 +75,13 @@ struct issuer_metadata *issuer_metadata_parse(struct str document, const char *i
     metadata->references = 1;
     read_urls(metadata, document, issuer);
     struct str methods = json_member(document, "token_endpoint_auth_methods_supported");
-    metadata->secret_in_body = list_names(methods, STR("client_secret_post")) &&
-                               !list_names(methods, STR("client_secret_basic"));
+    metadata->secret_in_body = metadata_list_names(methods, STR("client_secret_post")) &&
+                               !metadata_list_names(methods, STR("client_secret_basic"));
     metadata->names_itself =
         json_type(json_member(document, "authorization_response_iss_parameter_supported")) ==
         JSON_TRUE;
     metadata->has_s256 =
-        list_names(json_member(document, "code_challenge_methods_supported"), STR("S256"));
+        metadata_list_names(json_member(document, "code_challenge_methods_supported"), STR("S256"));
     return metadata;
 }
 

@@ -10,7 +10,7 @@
 #include "taskgate/json/text.h"
 
 /* application/x-www-form-urlencoded, with %20 for a blank: right in a query as well. */
-static void append_encoded(struct buffer *out, struct str text)
+static void oauth_append_encoded(struct buffer *out, struct str text)
 {
     static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < text.length; i++) {
@@ -32,9 +32,9 @@ void oauth_write_form(struct buffer *out, const struct oauth_parameter *paramete
             continue;
         if (out->length)
             buffer_append_char(out, '&');
-        append_encoded(out, str_from(parameters[i].name));
+        oauth_append_encoded(out, str_from(parameters[i].name));
         buffer_append_char(out, '=');
-        append_encoded(out, parameters[i].value);
+        oauth_append_encoded(out, parameters[i].value);
     }
 }
 
@@ -42,9 +42,9 @@ void oauth_write_form(struct buffer *out, const struct oauth_parameter *paramete
 static void write_basic(struct buffer *out, const struct oauth_client *client)
 {
     struct buffer pair = {0};
-    append_encoded(&pair, str_from(client->id));
+    oauth_append_encoded(&pair, str_from(client->id));
     buffer_append_char(&pair, ':');
-    append_encoded(&pair, str_from(client->secret));
+    oauth_append_encoded(&pair, str_from(client->secret));
     buffer_append_text(out, "Basic ");
     buffer_reserve(out, pair.length * 2 + 4);
     int length = EVP_EncodeBlock((unsigned char *)out->bytes + out->length,

@@ -86,7 +86,7 @@ static enum token_error read_algorithm(struct token *token, struct str value)
     return error;
 }
 
-static enum token_error read_header(struct token *token, enum token_kind kind)
+static enum token_error token_read_header(struct token *token, enum token_kind kind)
 {
     enum { ALG, TYP, KID, CRIT, ENC, COUNT };
     static const char *const names[COUNT] = {"alg", "typ", "kid", "crit", "enc"};
@@ -108,7 +108,7 @@ static enum token_error read_header(struct token *token, enum token_kind kind)
     return json_decode_string(members[KID], &token->key_id) ? TOKEN_OK : TOKEN_HEADER;
 }
 
-static enum token_error check_signature(const struct token *token, const struct key_set *keys)
+static enum token_error token_check_signature(const struct token *token, const struct key_set *keys)
 {
     enum token_error error = TOKEN_KEY_UNKNOWN;
     const struct jose_key *key;
@@ -125,18 +125,18 @@ static enum token_error check_signature(const struct token *token, const struct 
     return error;
 }
 
-static enum token_error read_token(struct token *token, const struct key_set *keys,
-                                   const struct token_rules *rules, int64_t now_ms,
-                                   struct identity **identity)
+static enum token_error token_read_token(struct token *token, const struct key_set *keys,
+                                         const struct token_rules *rules, int64_t now_ms,
+                                         struct identity **identity)
 {
     int64_t until_ms = 0;
     if (token->text.length > TOKEN_MAX_BYTES)
         return TOKEN_TOO_LARGE;
     enum token_error error = split(token);
     if (error == TOKEN_OK)
-        error = read_header(token, rules->kind);
+        error = token_read_header(token, rules->kind);
     if (error == TOKEN_OK)
-        error = check_signature(token, keys);
+        error = token_check_signature(token, keys);
     if (error == TOKEN_OK && !is_object(&token->claims))
         error = TOKEN_CLAIMS;
     if (error == TOKEN_OK)
@@ -156,7 +156,7 @@ enum token_error token_verify(struct str text, const struct key_set *keys,
                               struct identity **identity)
 {
     struct token token = {.text = text};
-    enum token_error error = read_token(&token, keys, rules, now_ms, identity);
+    enum token_error error = token_read_token(&token, keys, rules, now_ms, identity);
     token_finish(&token);
     return error;
 }

@@ -60,7 +60,8 @@ static struct slot *group_of(struct token_cache *cache, const struct token_diges
     return &cache->slots[(head & (cache->groups - 1)) * GROUP_SLOTS];
 }
 
-static bool holds(const struct slot *slot, uint64_t rules, const struct token_digest *digest)
+static bool token_cache_holds(const struct slot *slot, uint64_t rules,
+                              const struct token_digest *digest)
 {
     return slot->identity && slot->rules == rules &&
            memcmp(&slot->digest, digest, sizeof *digest) == 0;
@@ -71,7 +72,7 @@ struct identity *token_cache_find(struct token_cache *cache, uint64_t rules,
 {
     struct slot *group = group_of(cache, digest);
     for (unsigned i = 0; i < GROUP_SLOTS; i++) {
-        if (!holds(&group[i], rules, digest))
+        if (!token_cache_holds(&group[i], rules, digest))
             continue;
         if (now_ms >= group[i].identity->until_ms)
             return NULL;
@@ -94,7 +95,7 @@ void token_cache_add(struct token_cache *cache, uint64_t rules, const struct tok
 {
     struct slot *group = group_of(cache, digest), *chosen = &group[0];
     for (unsigned i = 0; i < GROUP_SLOTS; i++) {
-        if (holds(&group[i], rules, digest)) {
+        if (token_cache_holds(&group[i], rules, digest)) {
             chosen = &group[i];
             break;
         }

@@ -96,7 +96,7 @@ static void skip(struct writer *writer)
     writer->at = skip_space(writer->at, writer->end);
 }
 
-static void add_member(struct members *members, const struct member *member)
+static void canonical_add_member(struct members *members, const struct member *member)
 {
     if (members->count == members->capacity) {
         members->capacity = members->capacity ? members->capacity * 2 : 16;
@@ -114,7 +114,7 @@ static uint64_t head_of(struct str key)
     return be64toh(word);
 }
 
-static int compare_members(const void *a, const void *b)
+static int canonical_compare_members(const void *a, const void *b)
 {
     const struct member *left = a, *right = b;
     if (left->head != right->head)
@@ -125,7 +125,7 @@ static int compare_members(const void *a, const void *b)
 static bool in_order(const struct member *members, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
-        if (compare_members(&members[i - 1], &members[i]) > 0)
+        if (canonical_compare_members(&members[i - 1], &members[i]) > 0)
             return false;
     }
     return true;
@@ -133,9 +133,9 @@ static bool in_order(const struct member *members, size_t count)
 
 /* ---- the first walk: in the order of the text ---- */
 
-static void write_value(struct writer *writer);
+static void canonical_write_value(struct writer *writer);
 
-static void write_member(struct writer *writer)
+static void canonical_write_member(struct writer *writer)
 {
     struct member member = {.start = writer->out->length, .object = writer->object_count};
     member.key = write_string(writer);
@@ -143,9 +143,9 @@ static void write_member(struct writer *writer)
     skip(writer);
     writer->at++; /* the colon */
     buffer_append_char(writer->out, ':');
-    write_value(writer);
+    canonical_write_value(writer);
     member.length = writer->out->length - member.start;
-    add_member(&writer->open, &member);
+    canonical_add_member(&writer->open, &member);
 }
 
 /* The elements or members, up to the closing byte. */
@@ -158,14 +158,14 @@ static void write_items(struct writer *writer, bool is_object)
             skip(writer);
         }
         if (is_object)
-            write_member(writer);
+            canonical_write_member(writer);
         else
-            write_value(writer);
+            canonical_write_value(writer);
         skip(writer);
     }
 }
 
-static void write_array(struct writer *writer)
+static void canonical_write_array(struct writer *writer)
 {
     buffer_append_char(writer->out, *writer->at++);
     write_items(writer, false);
@@ -184,7 +184,7 @@ static size_t begin_object(struct writer *writer)
     return writer->object_count++;
 }
 
-static void write_object(struct writer *writer)
+static void canonical_write_object(struct writer *writer)
 {
     size_t number = begin_object(writer), first = writer->open.count;
     buffer_append_char(writer->out, *writer->at++);
@@ -198,24 +198,24 @@ static void write_object(struct writer *writer)
     /* Without members there may be no array yet. */
     struct member *members = count > 1 ? writer->open.items + first : NULL;
     if (members && !in_order(members, count)) {
-        qsort(members, count, sizeof *members, compare_members);
+        qsort(members, count, sizeof *members, canonical_compare_members);
         object->first = writer->moved.count;
         object->count = count;
         for (size_t i = 0; i < count; i++)
-            add_member(&writer->moved, &members[i]);
+            canonical_add_member(&writer->moved, &members[i]);
     }
     writer->open.count = first;
 }
 
-static void write_value(struct writer *writer)
+static void canonical_write_value(struct writer *writer)
 {
     skip(writer);
     if (writer->at >= writer->end)
         return;
     if (*writer->at == '{') {
-        write_object(writer);
+        canonical_write_object(writer);
     } else if (*writer->at == '[') {
-        write_array(writer);
+        canonical_write_array(writer);
     } else if (*writer->at == '"') {
         write_string(writer);
     } else {
@@ -279,7 +279,7 @@ void canonical_write(struct str value, struct buffer *out)
     buffer_init(&writer.keys);
     if (memchr(value.bytes, '\\', value.length))
         buffer_reserve(&writer.keys, value.length);
-    write_value(&writer);
+    canonical_write_value(&writer);
     if (writer.moved.count > 0)
         put_in_order(&writer, start);
     free(writer.open.items);

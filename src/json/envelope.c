@@ -67,7 +67,7 @@ static void meta_scalars_add(struct meta_scalars *scalars, struct str value)
 
 /* ---- recall ---- */
 
-enum match { UNLIKE, LIKE, UNREADABLE };
+enum envelope_match { UNLIKE, LIKE, UNREADABLE };
 
 /* The places of the pieces and of the values between them in a body. */
 struct places {
@@ -77,8 +77,8 @@ struct places {
 
 /* Reading a string or a number leaves nothing behind in the scanner unless it is unreadable: then
  * a strict reading would end at the same byte, because all before it is known. */
-static enum match match(const struct kept_meta *meta, struct scanner *scanner, const char *at,
-                        struct places *places, const char **end)
+static enum envelope_match envelope_match(const struct kept_meta *meta, struct scanner *scanner,
+                                          const char *at, struct places *places, const char **end)
 {
     const char *p = at;
     for (size_t i = 0;; i++) {
@@ -101,8 +101,8 @@ static enum match match(const struct kept_meta *meta, struct scanner *scanner, c
     return LIKE;
 }
 
-static void hand_over(const struct kept_meta *meta, const struct places *places,
-                      struct envelope *envelope)
+static void envelope_hand_over(const struct kept_meta *meta, const struct places *places,
+                               struct envelope *envelope)
 {
     for (size_t i = 0; i < meta->count; i++) {
         const struct kept_member *member = &meta->members[i];
@@ -123,11 +123,12 @@ static bool known_meta_recall(struct scanner *scanner, const char *at, struct en
     *end = NULL;
     for (size_t i = 0; i < META_KEPT; i++) {
         const struct kept_meta *meta = &kept.metas[i];
-        enum match found = meta->pieces > 0 ? match(meta, scanner, at, &places, end) : UNLIKE;
+        enum envelope_match found =
+            meta->pieces > 0 ? envelope_match(meta, scanner, at, &places, end) : UNLIKE;
         if (found == UNLIKE)
             continue;
         if (found == LIKE)
-            hand_over(meta, &places, envelope);
+            envelope_hand_over(meta, &places, envelope);
         return true;
     }
     return false;
@@ -299,7 +300,7 @@ static const struct known_key envelope_keys[] = {
 };
 static const struct level envelope_level = LEVEL(envelope_keys, "look-alike of a protocol key");
 
-static const struct known_key *find(const struct level *level, const struct key *key)
+static const struct known_key *envelope_find(const struct level *level, const struct key *key)
 {
     for (const struct known_key *known = level->keys; known < level->keys + level->count; known++) {
         if (known->length == key->length && load_word(known->name) == key->head &&
@@ -334,7 +335,8 @@ static struct str *span_at(struct envelope *envelope, size_t offset)
     return (struct str *)(void *)((char *)envelope + offset);
 }
 
-static void take(struct envelope *envelope, size_t offset, const char *from, const char *to)
+static void envelope_take(struct envelope *envelope, size_t offset, const char *from,
+                          const char *to)
 {
     if (offset != NOWHERE)
         *span_at(envelope, offset) = (struct str){from, (size_t)(to - from)};
@@ -392,14 +394,15 @@ static const char *visit_member(struct scanner *scanner, const char *at, const s
                                 void *context)
 {
     const struct place *place = context;
-    const struct known_key *known = find(place->level, key);
+    const struct known_key *known = envelope_find(place->level, key);
     const char *quote = key->at; /* the key itself does not outlast the walk through its value */
     if (!known) {
         if (is_lookalike(place->level, key))
             scan_refuse(scanner, key->at, place->level->refusal);
         const char *behind = scan_value(scanner, at);
         if (behind && place->level == &envelope_level && !place->envelope->unknown_member.length)
-            take(place->envelope, offsetof(struct envelope, unknown_member), quote, behind);
+            envelope_take(place->envelope, offsetof(struct envelope, unknown_member), quote,
+                          behind);
         if (behind)
             note_scalar(place, at, behind);
         return behind;
@@ -408,8 +411,8 @@ static const char *visit_member(struct scanner *scanner, const char *at, const s
                           ? scan_level(scanner, at, place->envelope, known->level)
                           : scan_value(scanner, at);
     if (end) {
-        take(place->envelope, known->value, at, end);
-        take(place->envelope, known->member, quote, end);
+        envelope_take(place->envelope, known->value, at, end);
+        envelope_take(place->envelope, known->member, quote, end);
         if (known->value == offsetof(struct envelope, progress_token))
             note_scalar(place, at, end);
     }
@@ -417,7 +420,7 @@ static const char *visit_member(struct scanner *scanner, const char *at, const s
 }
 
 /* The text of a JSON string, taken from the body itself unless it has escapes. */
-static struct str decode(struct envelope *envelope, struct str raw)
+static struct str envelope_decode(struct envelope *envelope, struct str raw)
 {
     if (!raw.length || raw.bytes[0] != '"')
         return STR_EMPTY;
@@ -433,7 +436,7 @@ static struct str decode(struct envelope *envelope, struct str raw)
 }
 
 /* Only an escape can be one: without any, nothing was decoded. */
-static bool has_nul(const struct envelope *envelope, struct str text)
+static bool envelope_has_nul(const struct envelope *envelope, struct str text)
 {
     return envelope->decoded.length && text.length && memchr(text.bytes, '\0', text.length);
 }
@@ -449,8 +452,8 @@ static bool is_id(struct str raw)
 }
 
 /* `where` is the span of the body that is wrong. */
-static void describe(const struct envelope *envelope, struct error *error, struct str where,
-                     const char *what)
+static void envelope_describe(const struct envelope *envelope, struct error *error,
+                              struct str where, const char *what)
 {
     error_set(error, "%s at byte %zu", what, str_offset(envelope->body, where));
 }
@@ -459,14 +462,14 @@ static void describe(const struct envelope *envelope, struct error *error, struc
 static enum envelope_status invalid_request(const struct envelope *envelope, struct error *error,
                                             struct str where, const char *what)
 {
-    describe(envelope, error, where, what);
+    envelope_describe(envelope, error, where, what);
     return ENVELOPE_INVALID_REQUEST;
 }
 
 static enum envelope_status invalid_params(const struct envelope *envelope, struct error *error,
                                            struct str where, const char *what)
 {
-    describe(envelope, error, where, what);
+    envelope_describe(envelope, error, where, what);
     return ENVELOPE_INVALID_PARAMS;
 }
 
@@ -490,8 +493,8 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
         return invalid_request(envelope, error, method, "method is not a string");
     if (envelope->result.length || envelope->error.length)
         return invalid_request(envelope, error, document, "a method beside a result or an error");
-    envelope->method = decode(envelope, method);
-    if (has_nul(envelope, envelope->method))
+    envelope->method = envelope_decode(envelope, method);
+    if (envelope_has_nul(envelope, envelope->method))
         return invalid_request(envelope, error, method, "a NUL in method");
     envelope->kind = envelope->id.length ? ENVELOPE_REQUEST : ENVELOPE_NOTIFICATION;
     if (envelope->params.length && json_type(envelope->params) != JSON_OBJECT)
@@ -501,18 +504,19 @@ static enum envelope_status judge_call(struct envelope *envelope, struct str doc
                                        &envelope->ref_uri};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (texts[i]->raw.length)
-            texts[i]->text = decode(envelope, texts[i]->raw);
-    if (has_nul(envelope, envelope->name.text))
+            texts[i]->text = envelope_decode(envelope, texts[i]->raw);
+    if (envelope_has_nul(envelope, envelope->name.text))
         return invalid_params(envelope, error, envelope->name.raw, "a NUL in params.name");
-    if (has_nul(envelope, envelope->uri.text))
+    if (envelope_has_nul(envelope, envelope->uri.text))
         return invalid_params(envelope, error, envelope->uri.raw, "a NUL in params.uri");
-    if (has_nul(envelope, envelope->ref_name.text) || has_nul(envelope, envelope->ref_uri.text))
+    if (envelope_has_nul(envelope, envelope->ref_name.text) ||
+        envelope_has_nul(envelope, envelope->ref_uri.text))
         return invalid_params(envelope, error, envelope->ref.raw, "a NUL in params.ref");
     return ENVELOPE_OK;
 }
 
-static enum envelope_status judge(struct envelope *envelope, struct str document,
-                                  struct error *error)
+static enum envelope_status envelope_judge(struct envelope *envelope, struct str document,
+                                           struct error *error)
 {
     enum json_type type = json_type(document);
     if (type == JSON_ARRAY)
@@ -532,7 +536,7 @@ static enum envelope_status judge(struct envelope *envelope, struct str document
                                    : judge_response(envelope, document, error);
 }
 
-static void forget(struct envelope *envelope, struct str id)
+static void envelope_forget(struct envelope *envelope, struct str id)
 {
     envelope_finish(envelope);
     *envelope = (struct envelope){.body = envelope->body, .id = id};
@@ -550,12 +554,12 @@ enum envelope_status envelope_read(struct envelope *envelope, struct str body, s
     scanner_finish(&scanner);
     enum envelope_status status = ENVELOPE_INVALID_REQUEST;
     if (verdict == SCAN_ACCEPTED)
-        status = judge(envelope, document, error);
+        status = envelope_judge(envelope, document, error);
     else if (verdict == SCAN_UNREADABLE)
         status = ENVELOPE_PARSE_ERROR;
     /* A caller finds no part of a refused message to act on. */
     if (status == ENVELOPE_PARSE_ERROR || status == ENVELOPE_INVALID_REQUEST)
-        forget(envelope, verdict == SCAN_ACCEPTED ? envelope->id : STR_EMPTY);
+        envelope_forget(envelope, verdict == SCAN_ACCEPTED ? envelope->id : STR_EMPTY);
     return status;
 }
 

@@ -32,7 +32,7 @@ static struct fold *cell(uint32_t character)
     return &pages[*page][character % PAGE];
 }
 
-static unsigned char encode(uint32_t character, char out[4])
+static unsigned char fold_encode(uint32_t character, char out[4])
 {
     if (character < 0x80) {
         out[0] = (char)character;
@@ -46,7 +46,7 @@ static unsigned char encode(uint32_t character, char out[4])
     return length;
 }
 
-static void build(void)
+static void fold_build(void)
 {
     for (uint32_t c = 0; c < 0x80; c++)
         *cell(c) = (struct fold){.is_changed = c >= 'A' && c <= 'Z',
@@ -57,7 +57,7 @@ static void build(void)
              c += fold_ranges[i].step) {
             struct fold *fold = cell(c);
             fold->is_changed = true;
-            fold->length = encode((uint32_t)((int64_t)c + fold_ranges[i].delta), fold->bytes);
+            fold->length = fold_encode((uint32_t)((int64_t)c + fold_ranges[i].delta), fold->bytes);
         }
     }
     for (size_t i = 0; i < COUNT(fold_texts); i++) {
@@ -72,10 +72,10 @@ static void build(void)
     }
 }
 
-static void prepare(void)
+static void fold_prepare(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, build);
+    pthread_once(&once, fold_build);
 }
 
 /* Of the character at the start; `*length` is 1 and the result 0 where it is no UTF-8. */
@@ -104,7 +104,7 @@ static inline const struct fold *find(uint32_t character)
     return character >= 0xE0000 && character <= 0xE0FFF ? &hidden : &same;
 }
 
-/* After prepare(). */
+/* After fold_prepare(). */
 static inline struct str next(struct str *rest)
 {
     size_t length;
@@ -118,13 +118,13 @@ static inline struct str next(struct str *rest)
 
 struct str fold_next(struct str *rest)
 {
-    prepare();
+    fold_prepare();
     return next(rest);
 }
 
 void fold_append(struct buffer *out, struct str text)
 {
-    prepare();
+    fold_prepare();
     buffer_reserve(out, text.length * FOLD_GROWTH + BYTES_MAX);
     char *to = out->bytes + out->length;
     const char *from = text.bytes, *end = from + text.length;
@@ -158,7 +158,7 @@ bool fold_is_folded(struct str text)
         i++;
     if (i == text.length)
         return true;
-    prepare();
+    fold_prepare();
     while (text.length) {
         const char *at = text.bytes;
         if (next(&text).bytes != at)

@@ -46,7 +46,7 @@ static void keys_finish(struct keys *keys)
     free(keys->slots.items);
 }
 
-static void grow(struct keys *keys)
+static void scanner_grow(struct keys *keys)
 {
     struct key *old = keys->items == keys->first_items ? NULL : keys->items;
     keys->capacity *= 2;
@@ -85,7 +85,7 @@ static void set_decoded(const struct keys *keys, struct key *key, size_t start)
     key->head = keys_head(text);
 }
 
-static void decode(struct keys *keys, struct key *key)
+static void scanner_decode(struct keys *keys, struct key *key)
 {
     struct str raw = {key->bytes, key->length};
     reserve(keys, raw.length); /* decoding only shrinks */
@@ -94,7 +94,7 @@ static void decode(struct keys *keys, struct key *key)
     set_decoded(keys, key, start);
 }
 
-static void set_head(struct key *key)
+static void scanner_set_head(struct key *key)
 {
     char padded[8] = {0};
     if (key->length)
@@ -105,13 +105,13 @@ static void set_head(struct key *key)
 const struct key *keys_push_rare(struct keys *keys, struct str raw, bool escaped, const char *end)
 {
     if (keys->count == keys->capacity)
-        grow(keys);
+        scanner_grow(keys);
     struct key *key = &keys->items[keys->count++];
     *key = (struct key){.bytes = raw.bytes, .length = raw.length, .at = raw.bytes - 1};
     if (escaped)
-        decode(keys, key);
+        scanner_decode(keys, key);
     else
-        set_head(key);
+        scanner_set_head(key);
     return key;
 }
 
@@ -229,7 +229,7 @@ static size_t part_keys(struct parts *parts, struct key *items, size_t count)
     return most;
 }
 
-static struct str text_of(const struct key *key)
+static struct str scanner_text_of(const struct key *key)
 {
     return str_slice(key->bytes, key->length);
 }
@@ -245,7 +245,8 @@ static size_t find_in_part(uint64_t *slots, unsigned slot_bits, const uint64_t *
         size_t slot = entries[i] >> (64 - slot_bits);
         for (; slots[slot] != UINT64_MAX; slot = (slot + 1) & mask) {
             bool may_be_same = (slots[slot] ^ entries[i]) >> 32 == 0;
-            if (may_be_same && str_equal(text_of(key), text_of(&items[(uint32_t)slots[slot]])))
+            if (may_be_same &&
+                str_equal(scanner_text_of(key), scanner_text_of(&items[(uint32_t)slots[slot]])))
                 return (uint32_t)entries[i];
         }
         slots[slot] = entries[i];
@@ -318,7 +319,8 @@ void scanner_fold_keys(struct scanner *scanner)
     scanner->folds_keys = true;
 }
 
-static void complain(struct scanner *scanner, const char *at, const char *kind, const char *what)
+static void scanner_complain(struct scanner *scanner, const char *at, const char *kind,
+                             const char *what)
 {
     size_t place = (size_t)(at - scanner->begin);
     if (!scanner->place) {
@@ -334,14 +336,15 @@ void scan_refuse(struct scanner *scanner, const char *at, const char *what)
     if (scanner->verdict != SCAN_ACCEPTED)
         return;
     scanner->verdict = SCAN_REFUSED;
-    complain(scanner, at, "", what);
+    scanner_complain(scanner, at, "", what);
 }
 
 static __attribute__((noinline, cold)) const char *unreadable(struct scanner *scanner,
                                                               const char *at, const char *what)
 {
     scanner->verdict = SCAN_UNREADABLE;
-    complain(scanner, at, "not readable as JSON: ", at == scanner->end ? "unexpected end" : what);
+    scanner_complain(scanner, at,
+                     "not readable as JSON: ", at == scanner->end ? "unexpected end" : what);
     return NULL;
 }
 

@@ -311,7 +311,7 @@ bool json_string_equals(struct str value, struct str text)
     return string_inside(value, &raw) && unescape_equals(raw, text);
 }
 
-static void append_span(struct buffer *out, const char *from, const char *to)
+static void text_append_span(struct buffer *out, const char *from, const char *to)
 {
     buffer_append(out, str_slice(from, (size_t)(to - from)));
 }
@@ -343,7 +343,7 @@ static size_t next_old(const struct json_change *changes, size_t count, const ch
 }
 
 /* Nearly all keys need no escape. */
-static void append_member(struct buffer *out, bool is_first, struct str key, struct str value)
+static void text_append_member(struct buffer *out, bool is_first, struct str key, struct str value)
 {
     const char *end = key.bytes + key.length;
     buffer_reserve(out, key.length + value.length + 4);
@@ -372,19 +372,19 @@ void json_write_changed(struct buffer *out, struct str object, const struct json
         object = STR("{}");
     const char *at = object.bytes, *behind = behind_members(object);
     for (size_t i; (i = next_old(changes, count, at)) < count;) {
-        append_span(out, at, changes[i].old.bytes);
+        text_append_span(out, at, changes[i].old.bytes);
         buffer_append(out, changes[i].value);
         at = changes[i].old.bytes + changes[i].old.length;
     }
-    append_span(out, at, behind);
+    text_append_span(out, at, behind);
     bool is_first = behind[-1] == '{';
     for (size_t i = 0; i < count; i++) {
         if (changes[i].old.length)
             continue;
-        append_member(out, is_first, str_from(changes[i].key), changes[i].value);
+        text_append_member(out, is_first, str_from(changes[i].key), changes[i].value);
         is_first = false;
     }
-    append_span(out, behind, object.bytes + object.length);
+    text_append_span(out, behind, object.bytes + object.length);
 }
 
 void json_write_with_member(struct buffer *out, struct str object, const char *key,
@@ -401,11 +401,11 @@ void json_write_without_member(struct buffer *out, struct str object, const char
         object = STR("{}");
     struct str member = find_member(object, str_from(key), &value);
     struct str cut = member.length ? splice_member(object, member) : str_slice(object.bytes, 0);
-    append_span(out, object.bytes, cut.bytes);
-    append_span(out, cut.bytes + cut.length, object.bytes + object.length);
+    text_append_span(out, object.bytes, cut.bytes);
+    text_append_span(out, cut.bytes + cut.length, object.bytes + object.length);
 }
 
-static bool is_one_of(struct str raw_key, const char *const *keys, size_t count)
+static bool text_is_one_of(struct str raw_key, const char *const *keys, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (unescape_equals(raw_key, str_from(keys[i])))
@@ -430,7 +430,7 @@ void json_write_other_members(struct buffer *out, struct str object, const char 
     struct str key, value;
     char before = '{';
     while (json_next_member(object, &position, &key, &value)) {
-        if (!is_one_of(key, keys, count))
+        if (!text_is_one_of(key, keys, count))
             append_raw_member(out, &before, key, value);
     }
     buffer_append_text(out, before == '{' ? "{}" : "}");

@@ -27,7 +27,7 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 
 /* The caches are chains: the first word of a chunk points to the next. */
-static void free_chain(void *first)
+static void loop_free_chain(void *first)
 {
     while (first != NULL) {
         void *next = *(void **)first;
@@ -36,10 +36,10 @@ static void free_chain(void *first)
     }
 }
 
-static void release(void *unused)
+static void loop_release(void *unused)
 {
     h2o_mem_recycle_t *buffers = &h2o_socket_buffer_prototype.allocator;
-    free_chain(buffers->_link);
+    loop_free_chain(buffers->_link);
     buffers->_link = NULL;
     buffers->cnt = 0;
 
@@ -50,12 +50,12 @@ static void release(void *unused)
     h2o_mem_init_pool(&pool);
     for (int i = 0; i < 17 * 4; i++)
         h2o_mem_alloc_pool(&pool, 1000);
-    free_chain(pool.chunks);
+    loop_free_chain(pool.chunks);
 }
 
 static void create_key(void)
 {
-    if (pthread_key_create(&key, release) != 0)
+    if (pthread_key_create(&key, loop_release) != 0)
         memory_exhausted(); /* or 1024 keys are in use, which nothing here makes */
 }
 
@@ -125,7 +125,7 @@ static inline struct loop_watch *watch_from(void *context)
     return MAGIC_CAST(struct loop_watch, WATCH_MAGIC, context);
 }
 
-static void on_readable(h2o_socket_t *socket, const char *error);
+static void loop_on_readable(h2o_socket_t *socket, const char *error);
 
 struct loop_watch *loop_watch_create(struct loop *loop, int fd, loop_callback readable,
                                      void *context)
@@ -140,11 +140,11 @@ struct loop_watch *loop_watch_create(struct loop *loop, int fd, loop_callback re
     watch->context = context;
     watch->socket = h2o_evloop_socket_create(loop->native, duplicate, H2O_SOCKET_FLAG_DONT_READ);
     watch->socket->data = watch;
-    h2o_socket_read_start(watch->socket, on_readable);
+    h2o_socket_read_start(watch->socket, loop_on_readable);
     return watch;
 }
 
-static void on_readable(h2o_socket_t *socket, const char *error)
+static void loop_on_readable(h2o_socket_t *socket, const char *error)
 {
     struct loop_watch *watch = watch_from(socket->data);
     watch->readable(watch->context);
@@ -199,7 +199,7 @@ static int wait_for_none(int set, struct epoll_event *told)
     return count;
 }
 
-static void take_events(struct loop_edges *edges)
+static void loop_take_events(struct loop_edges *edges)
 {
     struct epoll_event told[TOLD_TOGETHER];
     int count;
@@ -214,10 +214,10 @@ static void take_events(struct loop_edges *edges)
     } while (count == TOLD_TOGETHER);
 }
 
-static void on_told(void *context)
+static void loop_on_told(void *context)
 {
     struct loop_edges *edges = loop_edges_from(context);
-    take_events(edges);
+    loop_take_events(edges);
     run_ready(edges);
 }
 
@@ -230,7 +230,7 @@ static bool loop_edges_init(struct loop_edges *edges, struct loop *loop)
     edges->set = epoll_create1(EPOLL_CLOEXEC);
     if (edges->set == -1)
         return false;
-    edges->watch = loop_watch_create(loop, edges->set, on_told, edges);
+    edges->watch = loop_watch_create(loop, edges->set, loop_on_told, edges);
     return edges->watch != NULL;
 }
 
@@ -268,7 +268,7 @@ void loop_edge_again(struct loop_edge *edge)
 
 void loop_edges_look(struct loop *loop)
 {
-    take_events(&loop->edges);
+    loop_take_events(&loop->edges);
     if (!list_is_empty(&loop->edges.ready))
         loop_round_end_schedule(&loop->edges.run_ready);
 }
@@ -358,7 +358,7 @@ void loop_run_once(struct loop *loop, int timeout_ms)
 }
 
 /* The counter of an eventfd cannot overflow here, so that a write can only be interrupted. */
-static void wake(struct loop *loop)
+static void loop_wake(struct loop *loop)
 {
     const uint64_t one = 1;
     while (write(loop->wake_fd, &one, sizeof(one)) == -1 && errno == EINTR)
@@ -368,7 +368,7 @@ static void wake(struct loop *loop)
 void loop_stop(struct loop *loop)
 {
     atomic_store(&loop->stopping, true);
-    wake(loop);
+    loop_wake(loop);
 }
 
 void loop_post(struct loop *loop, loop_callback callback, void *context)
@@ -382,11 +382,11 @@ void loop_post(struct loop *loop, loop_callback callback, void *context)
     list_append(&loop->posted, &message->node);
     pthread_mutex_unlock(&loop->posted_lock);
     if (was_empty)
-        wake(loop);
+        loop_wake(loop);
 }
 
 /* Takes what is posted now and runs it. Returns whether there was anything. */
-static bool deliver(struct loop *loop)
+static bool loop_deliver(struct loop *loop)
 {
     struct list taken;
     list_init(&taken);
@@ -415,7 +415,7 @@ static void on_wake(void *context)
     /* Read first: what is posted from here on wakes the loop again. */
     while (read(loop->wake_fd, &count, sizeof(count)) == -1 && errno == EINTR)
         ;
-    deliver(loop);
+    loop_deliver(loop);
 }
 
 bool loop_is_current(const struct loop *loop)
@@ -442,7 +442,7 @@ void loop_destroy(struct loop *loop)
     if (loop == NULL)
         return;
     atomic_store(&loop->thread, pthread_self());
-    while (deliver(loop))
+    while (loop_deliver(loop))
         ;
     loop_watch_destroy(loop->wake_watch);
     loop_edges_finish(&loop->edges);

@@ -17,7 +17,7 @@ static int64_t ttl_of(struct str value, int64_t most_ms)
     return ttl_ms < most_ms ? ttl_ms : most_ms;
 }
 
-static void write(struct buffer *out, struct str result, int64_t most_ms, bool is_typed)
+static void cacheable_write(struct buffer *out, struct str result, int64_t most_ms, bool is_typed)
 {
     static const char *const keys[] = {"cacheScope", "resultType", "ttlMs"};
     struct str old[3];
@@ -36,12 +36,12 @@ static void write(struct buffer *out, struct str result, int64_t most_ms, bool i
 
 void mcp_cacheable_write(struct buffer *out, struct str result, int64_t most_ms)
 {
-    write(out, result, most_ms, true);
+    cacheable_write(out, result, most_ms, true);
 }
 
 void mcp_cacheable_write_untyped(struct buffer *out, struct str result, int64_t most_ms)
 {
-    write(out, result, most_ms, false);
+    cacheable_write(out, result, most_ms, false);
 }
 
 /* Nearly no server has them, and a search for the words costs less than a walk. */
@@ -88,7 +88,7 @@ bool mcp_discover_offers_tasks(struct str result)
            JSON_OBJECT;
 }
 
-static void write_capabilities(struct buffer *out, struct str present, bool offers_tasks)
+static void cacheable_write_capabilities(struct buffer *out, struct str present, bool offers_tasks)
 {
     struct buffer extensions = {0}, without = {0}, tools = {0}, told = {0};
     json_write_without_member(&without, present, "tasks");
@@ -120,7 +120,7 @@ void mcp_discover_write(struct buffer *out, struct str result, bool offers_tasks
     OWNED_BUFFER(changed);
     bool is_modern = mcp_discover_lists(result, STR(MCP_VERSION_MODERN));
     json_members(result, keys, 2, old);
-    write_capabilities(&capabilities, old[0], offers_tasks);
+    cacheable_write_capabilities(&capabilities, old[0], offers_tasks);
     const struct json_change changes[] = {
         {keys[0], old[0], buffer_str(&capabilities)},
         {keys[1], old[1], is_modern ? STR("[\"" MCP_VERSION_MODERN "\"]") : STR("[]")},

@@ -53,31 +53,31 @@ static void rewrite_member(struct buffer *text, const char *key, object_writer w
     set_member(text, key, buffer_str(&value));
 }
 
-static void write_tools(struct buffer *out, struct str present)
+static void capabilities_write_tools(struct buffer *out, struct str present)
 {
     json_write_with_member(out, present, "call", object_or_empty(json_member(present, "call")));
 }
 
 /* The seed's spelling beside the published one: design §6. */
-static void write_requests(struct buffer *out, struct str present)
+static void capabilities_write_requests(struct buffer *out, struct str present)
 {
     buffer_append(out, present);
     set_member(out, "tools/call", STR("true"));
-    rewrite_member(out, "tools", write_tools);
+    rewrite_member(out, "tools", capabilities_write_tools);
 }
 
-static void write_tasks(struct buffer *out, struct str present)
+static void capabilities_write_tasks(struct buffer *out, struct str present)
 {
     buffer_append(out, present);
     set_member(out, "list", object_or_empty(json_member(present, "list")));
     set_member(out, "cancel", object_or_empty(json_member(present, "cancel")));
-    rewrite_member(out, "requests", write_requests);
+    rewrite_member(out, "requests", capabilities_write_requests);
 }
 
-static void write_capabilities(struct buffer *out, struct str present)
+static void capabilities_write_capabilities(struct buffer *out, struct str present)
 {
     buffer_append(out, present);
-    rewrite_member(out, "tasks", write_tasks);
+    rewrite_member(out, "tasks", capabilities_write_tasks);
 }
 
 static void drop_status(struct buffer *out, struct str present)
@@ -102,7 +102,7 @@ void mcp_capabilities_inject(struct buffer *out, struct str result,
 {
     OWNED_BUFFER(text);
     buffer_append(&text, result);
-    rewrite_member(&text, "capabilities", write_capabilities);
+    rewrite_member(&text, "capabilities", capabilities_write_capabilities);
     const bool has_status =
         json_path(result, "capabilities", "notifications", "tasks", "status").length > 0;
     if (has_status && !upstream->task_status)
@@ -110,7 +110,7 @@ void mcp_capabilities_inject(struct buffer *out, struct str result,
     buffer_append(out, buffer_str(&text));
 }
 
-static void write_resources(struct buffer *out, struct str present)
+static void capabilities_write_resources(struct buffer *out, struct str present)
 {
     json_write_with_member(out, present, "resources",
                            object_or_empty(json_member(present, "resources")));
@@ -120,7 +120,7 @@ void mcp_capabilities_offer_resources(struct buffer *out, struct str result)
 {
     OWNED_BUFFER(text);
     buffer_append(&text, result);
-    rewrite_member(&text, "capabilities", write_resources);
+    rewrite_member(&text, "capabilities", capabilities_write_resources);
     buffer_append(out, buffer_str(&text));
 }
 

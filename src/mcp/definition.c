@@ -74,7 +74,7 @@ static unsigned flag_of(unsigned before, unsigned c, struct str rest)
     return (c >= 0x7F && c <= 0x9F) ? FLAGGED(CONTROL) : 0;
 }
 
-static bool is_one_of(const char *characters, char c)
+static bool definition_is_one_of(const char *characters, char c)
 {
     return c != '\0' && strchr(characters, c) != NULL;
 }
@@ -84,8 +84,9 @@ static unsigned flag_of_escape(struct str escape)
 {
     static const char sequence[] = "\\u001b";
     if (escape.length > 6 && memcmp(escape.bytes, sequence, 6) == 0)
-        return FLAGGED(CONTROL) | (is_one_of("[]()P_^", escape.bytes[6]) ? FLAGGED(ANSI) : 0);
-    return is_one_of("ubf", escape.bytes[1]) ? FLAGGED(CONTROL) : 0;
+        return FLAGGED(CONTROL) |
+               (definition_is_one_of("[]()P_^", escape.bytes[6]) ? FLAGGED(ANSI) : 0);
+    return definition_is_one_of("ubf", escape.bytes[1]) ? FLAGGED(CONTROL) : 0;
 }
 
 static unsigned flags_of_characters(struct str text)
@@ -162,7 +163,7 @@ void mcp_definition_fold_name(struct buffer *out, struct str name)
 /* ---- words ---- */
 
 /* One blank for the white space of the canonical text and its escapes. */
-static void write_words(struct buffer *out, struct str canonical)
+static void definition_write_words(struct buffer *out, struct str canonical)
 {
     OWNED_BUFFER(folded);
     append_folded(&folded, canonical);
@@ -171,7 +172,7 @@ static void write_words(struct buffer *out, struct str canonical)
         if (c == '\\' && i + 1 < folded.length) {
             char escaped = folded.bytes[++i];
             c = escaped;
-            if (is_one_of("nrt", escaped))
+            if (definition_is_one_of("nrt", escaped))
                 c = ' ';
         }
         if (c != ' ' || out->length == 0 || out->bytes[out->length - 1] != ' ')
@@ -233,7 +234,7 @@ static bool has_instructions(struct str canonical)
     };
     OWNED_BUFFER(words);
     bool is_found = false;
-    write_words(&words, str_utf8_cut(canonical, SEARCHED_BYTES));
+    definition_write_words(&words, str_utf8_cut(canonical, SEARCHED_BYTES));
     for (size_t i = 0; !is_found && i < sizeof patterns / sizeof *patterns; i++)
         is_found = has_pattern(buffer_str(&words), patterns[i]);
     return is_found;
@@ -266,7 +267,7 @@ static const char *const members[DEFINITION_KINDS][MOST_MEMBERS + 1] = {
 
 /* ---- the files of a skill: a set ---- */
 
-static int compare(const void *a, const void *b)
+static int definition_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -304,7 +305,7 @@ static void write_files(struct buffer *out, struct str resources)
     char **files = memory_alloc_array(json_count(resources) + 1, sizeof *files);
     while (json_next_element(resources, &position, &entry))
         files[count++] = file_of(entry);
-    qsort(files, count, sizeof *files, compare);
+    qsort(files, count, sizeof *files, definition_compare);
     buffer_append_char(out, '[');
     for (size_t i = 0; i < count; i++) {
         if (i > 0)

@@ -74,7 +74,7 @@ static void append_status(struct buffer *out, const struct task *task,
     }
 }
 
-static void append_time(struct buffer *out, const char *key, int64_t wall_ms)
+static void dialect_legacy_append_time(struct buffer *out, const char *key, int64_t wall_ms)
 {
     char text[CLOCK_TEXT_BYTES];
     buffer_append_format(out, ",\"%s\":\"%s\"", key, clock_format(wall_ms, text));
@@ -82,13 +82,14 @@ static void append_time(struct buffer *out, const char *key, int64_t wall_ms)
 
 /* The flat Task without its braces. Optional members are left out rather than null, and a poll
  * interval of 0 would make clients spin. */
-static void append_members(struct buffer *out, const struct task *task,
-                           const struct dialect_view *view)
+static void dialect_legacy_append_members(struct buffer *out, const struct task *task,
+                                          const struct dialect_view *view)
 {
     bool changed_since = task->state == TASK_EXECUTING && view->changed_ms > task->updated_ms;
     append_status(out, task, view);
-    append_time(out, "createdAt", task->created_ms);
-    append_time(out, "lastUpdatedAt", changed_since ? view->changed_ms : task->updated_ms);
+    dialect_legacy_append_time(out, "createdAt", task->created_ms);
+    dialect_legacy_append_time(out, "lastUpdatedAt",
+                               changed_since ? view->changed_ms : task->updated_ms);
     buffer_append_format(out, ",\"ttl\":%" PRId64, task->ttl_ms);
     if (task->poll_interval_ms > 0)
         buffer_append_format(out, ",\"pollInterval\":%" PRId64, task->poll_interval_ms);
@@ -117,7 +118,7 @@ void dialect_write_task(struct buffer *out, const struct task *task,
                         const struct dialect_view *view)
 {
     buffer_append_char(out, '{');
-    append_members(out, task, view);
+    dialect_legacy_append_members(out, task, view);
     buffer_append_char(out, '}');
 }
 
@@ -142,7 +143,7 @@ void dialect_write_create_result(struct buffer *out, const struct task *task,
     else
         append_immediate(&sentence, task);
     buffer_append_char(out, '{');
-    append_members(out, task, view);
+    dialect_legacy_append_members(out, task, view);
     buffer_append_text(out, ",\"task\":");
     dialect_write_task(out, task, view);
     buffer_append_char(out, ',');
@@ -154,7 +155,7 @@ void dialect_write_get_result(struct buffer *out, const struct task *task,
                               const struct dialect_view *view)
 {
     buffer_append_char(out, '{');
-    append_members(out, task, view);
+    dialect_legacy_append_members(out, task, view);
     buffer_append_char(out, ',');
     append_meta(out, task, view, STR_EMPTY);
     buffer_append_char(out, '}');
@@ -165,7 +166,7 @@ void dialect_write_status_event(struct buffer *out, const struct task *task,
 {
     buffer_append_char(out, '{');
     append_status(out, task, view);
-    append_time(out, "timestamp", now_ms);
+    dialect_legacy_append_time(out, "timestamp", now_ms);
     buffer_append_char(out, '}');
 }
 
@@ -174,7 +175,7 @@ void dialect_write_status_notification(struct buffer *out, const struct task *ta
 {
     buffer_append_text(
         out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks/status\",\"params\":{");
-    append_members(out, task, view);
+    dialect_legacy_append_members(out, task, view);
     if (is_asking(task, view)) {
         buffer_append_char(out, ',');
         append_meta(out, task, view, STR_EMPTY);

@@ -28,7 +28,7 @@ static const struct face faces[TASK_STATE_COUNT] = {
     [TASK_REJECTED] = {"failed", EXTRA_ERROR},  [TASK_EXPIRED] = {"failed", EXTRA_ERROR},
 };
 
-static struct str outcome_of(const struct task *task)
+static struct str dialect_modern_outcome_of(const struct task *task)
 {
     return str_slice(task->outcome_text, task->outcome_length);
 }
@@ -37,8 +37,8 @@ static struct str outcome_of(const struct task *task)
  * no object and so cannot be shown as one. */
 static struct face face_of(const struct task *task, const struct dialect_view *view)
 {
-    const bool has_result =
-        task->outcome == TASK_OUTCOME_RESULT && json_type(outcome_of(task)) == JSON_OBJECT;
+    const bool has_result = task->outcome == TASK_OUTCOME_RESULT &&
+                            json_type(dialect_modern_outcome_of(task)) == JSON_OBJECT;
     if (task->state == TASK_EXECUTING && view->input_requests.length > 0)
         return (struct face){"input_required", EXTRA_REQUESTS};
     if (task->state == TASK_FAILED && has_result)
@@ -53,14 +53,15 @@ const char *dialect_modern_status(const struct task *task, const struct dialect_
     return face_of(task, view).status;
 }
 
-static void append_time(struct buffer *out, const char *key, int64_t wall_ms)
+static void dialect_modern_append_time(struct buffer *out, const char *key, int64_t wall_ms)
 {
     char text[CLOCK_TEXT_BYTES];
     buffer_append_format(out, ",\"%s\":\"%s\"", key, clock_format(wall_ms, text));
 }
 
 /* A pending task says who decides, and until when. */
-static void append_message(struct buffer *out, const struct task *task, enum extra extra)
+static void dialect_modern_append_message(struct buffer *out, const struct task *task,
+                                          enum extra extra)
 {
     char text[CLOCK_TEXT_BYTES];
     OWNED_BUFFER(message);
@@ -85,14 +86,15 @@ static int64_t poll_interval_of(const struct task *task, const struct dialect_vi
     return is_slow ? UNDECIDED_POLL_MS : POLL_MS;
 }
 
-static void append_members(struct buffer *out, const struct task *task,
-                           const struct dialect_view *view, struct face face)
+static void dialect_modern_append_members(struct buffer *out, const struct task *task,
+                                          const struct dialect_view *view, struct face face)
 {
     bool changed_since = task->state == TASK_EXECUTING && view->changed_ms > task->updated_ms;
     buffer_append_format(out, "\"taskId\":\"%s\",\"status\":\"%s\"", task->id, face.status);
-    append_message(out, task, face.extra);
-    append_time(out, "createdAt", task->created_ms);
-    append_time(out, "lastUpdatedAt", changed_since ? view->changed_ms : task->updated_ms);
+    dialect_modern_append_message(out, task, face.extra);
+    dialect_modern_append_time(out, "createdAt", task->created_ms);
+    dialect_modern_append_time(out, "lastUpdatedAt",
+                               changed_since ? view->changed_ms : task->updated_ms);
     buffer_append_format(out, ",\"ttlMs\":%" PRId64 ",\"pollIntervalMs\":%" PRId64,
                          task_retention_horizon_ms(task), poll_interval_of(task, view));
 }
@@ -138,9 +140,9 @@ static void append_error(struct buffer *out, const struct task *task)
     if (task->state != TASK_FAILED || task->outcome != TASK_OUTCOME_ERROR || !task->outcome_length)
         dialect_write_own_error(out, task);
     else if (task->failure == TASK_FAILURE_GATEWAY)
-        append_own_outcome(out, outcome_of(task));
+        append_own_outcome(out, dialect_modern_outcome_of(task));
     else
-        buffer_append(out, outcome_of(task));
+        buffer_append(out, dialect_modern_outcome_of(task));
 }
 
 void dialect_modern_write_error_answer(struct buffer *out, struct str id, const struct task *task)
@@ -162,7 +164,7 @@ static void append_extra(struct buffer *out, const struct task *task,
         break;
     case EXTRA_RESULT:
         buffer_append_text(out, ",\"result\":");
-        dialect_modern_write_outcome(out, outcome_of(task));
+        dialect_modern_write_outcome(out, dialect_modern_outcome_of(task));
         break;
     case EXTRA_ERROR:
         buffer_append_text(out, ",\"error\":");
@@ -175,7 +177,7 @@ void dialect_modern_write_create_result(struct buffer *out, const struct task *t
                                         const struct dialect_view *view)
 {
     buffer_append_text(out, "{\"resultType\":\"task\",");
-    append_members(out, task, view, (struct face){"working", EXTRA_NONE});
+    dialect_modern_append_members(out, task, view, (struct face){"working", EXTRA_NONE});
     buffer_append_char(out, '}');
 }
 
@@ -183,7 +185,7 @@ static void append_detailed(struct buffer *out, const struct task *task,
                             const struct dialect_view *view)
 {
     struct face face = face_of(task, view);
-    append_members(out, task, view, face);
+    dialect_modern_append_members(out, task, view, face);
     append_extra(out, task, view, face.extra);
 }
 
@@ -221,7 +223,7 @@ bool dialect_modern_declares_elicitation(struct str client_capabilities, bool by
     return json_type(json_member(elicitation, by_link ? "url" : "form")) == JSON_OBJECT;
 }
 
-static bool declares(struct str client_capabilities, struct str request)
+static bool dialect_modern_declares(struct str client_capabilities, struct str request)
 {
     struct str method = json_member(request, "method");
     struct str mode = json_path(request, "params", "mode");
@@ -238,7 +240,7 @@ bool dialect_modern_declares_requests(struct str client_capabilities, struct str
 {
     struct str key, request;
     for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
-        if (!declares(client_capabilities, request))
+        if (!dialect_modern_declares(client_capabilities, request))
             return false;
     }
     return true;

@@ -18,12 +18,12 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-static bool is_digit(char c)
+static bool elicitation_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c)
+static bool elicitation_is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -51,11 +51,12 @@ static bool is_uri(struct str text)
 {
     struct str scheme, rest;
     if (has_blank(text) || !str_cut(text, ':', &scheme, &rest) || rest.length == 0 ||
-        scheme.length == 0 || !is_letter(scheme.bytes[0]))
+        scheme.length == 0 || !elicitation_is_letter(scheme.bytes[0]))
         return false;
     for (size_t i = 0; i < scheme.length; i++) {
         char c = scheme.bytes[i];
-        if (!is_letter(c) && !is_digit(c) && c != '+' && c != '-' && c != '.')
+        if (!elicitation_is_letter(c) && !elicitation_is_digit(c) && c != '+' && c != '-' &&
+            c != '.')
             return false;
     }
     for (size_t i = 0; i < rest.length; i++) {
@@ -71,7 +72,7 @@ static bool has_shape(struct str text, const char *shape)
     if (text.length < strlen(shape))
         return false;
     for (size_t i = 0; shape[i]; i++) {
-        if (shape[i] == '0' ? !is_digit(text.bytes[i]) : text.bytes[i] != shape[i])
+        if (shape[i] == '0' ? !elicitation_is_digit(text.bytes[i]) : text.bytes[i] != shape[i])
             return false;
     }
     return true;
@@ -124,7 +125,7 @@ static bool is_date_time(struct str text)
     size_t at = 8;
     if (at < time.length && time.bytes[at] == '.') {
         size_t first = ++at;
-        while (at < time.length && is_digit(time.bytes[at]))
+        while (at < time.length && elicitation_is_digit(time.bytes[at]))
             at++;
         if (at == first)
             return false;
@@ -202,7 +203,7 @@ static void add_choice(struct map *choices, struct str text)
 }
 
 /* The texts of `enum`, and each `const` of `oneOf` and `anyOf`. */
-static void read_choices(struct elicitation_field *field)
+static void elicitation_read_choices(struct elicitation_field *field)
 {
     static const enum key lists[] = {KEY_ENUM, KEY_ONE_OF, KEY_ANY_OF};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
@@ -219,7 +220,7 @@ static void read_choices(struct elicitation_field *field)
 }
 
 /* JSON text of a number, which may be longer than any buffer should be. */
-static bool read_number(struct str text, double *number)
+static bool elicitation_read_number(struct str text, double *number)
 {
     if (json_type(text) != JSON_NUMBER)
         return false;
@@ -234,7 +235,7 @@ static void read_bounds(struct elicitation_field *field)
 {
     for (enum key key = FIRST_BOUND; key < KEY_COUNT; key++) {
         bool is_lower = (key - FIRST_BOUND) % 2 == 0;
-        if (!read_number(field->keys[key], &field->bounds[key]))
+        if (!elicitation_read_number(field->keys[key], &field->bounds[key]))
             field->bounds[key] = is_lower ? -HUGE_VAL : HUGE_VAL;
     }
 }
@@ -244,7 +245,7 @@ static struct elicitation_field *elicitation_field_create(struct str schema)
 {
     struct elicitation_field *field = memory_alloc(sizeof *field);
     json_members(schema, key_names, KEY_COUNT, field->keys);
-    read_choices(field);
+    elicitation_read_choices(field);
     read_bounds(field);
     return field;
 }
@@ -268,7 +269,7 @@ static bool is_within(double value, const struct elicitation_field *field, enum 
 }
 
 /* 1.0 is an integer; and beyond 2^53 a double has no fraction any more. */
-static bool is_whole(double number)
+static bool elicitation_is_whole(double number)
 {
     const double exact = 9007199254740992.0;
     return number <= -exact || number >= exact || (double)(int64_t)number == number;
@@ -278,16 +279,16 @@ static bool check_number(const struct elicitation_field *field, struct str value
                          struct error *error)
 {
     double number;
-    if (!read_number(value, &number))
+    if (!elicitation_read_number(value, &number))
         return error_set(error, is_integer ? "must be an integer" : "must be a number");
-    if (is_integer && !is_whole(number))
+    if (is_integer && !elicitation_is_whole(number))
         return error_set(error, "must be an integer");
     return is_within(number, field, KEY_MINIMUM) || error_set(error, "is out of range");
 }
 
 /* ---- texts ---- */
 
-static size_t count_characters(struct str text)
+static size_t elicitation_count_characters(struct str text)
 {
     size_t count = 0;
     for (size_t i = 0; i < text.length; i++)
@@ -301,7 +302,8 @@ static bool check_text(const struct elicitation_field *field, struct str value, 
     bool good = false;
     if (!json_decode_string(value, &text))
         error_set(error, "must be a string");
-    else if (!is_within((double)count_characters(buffer_str(&text)), field, KEY_MIN_LENGTH))
+    else if (!is_within((double)elicitation_count_characters(buffer_str(&text)), field,
+                        KEY_MIN_LENGTH))
         error_set(error, "is too short or too long");
     else if (field->choices && !map_get(field->choices, buffer_str(&text)))
         error_set(error, "is none of the choices");
@@ -314,7 +316,8 @@ static bool check_text(const struct elicitation_field *field, struct str value, 
 
 /* ---- lists of choices ---- */
 
-static bool check_list(struct elicitation_field *field, struct str value, struct error *error)
+static bool elicitation_check_list(struct elicitation_field *field, struct str value,
+                                   struct error *error)
 {
     struct str item;
     size_t position = 0;
@@ -334,7 +337,7 @@ static bool check_list(struct elicitation_field *field, struct str value, struct
 /* ---- all of them ---- */
 
 /* Whether ElicitResult.content allows the value at all, for any form. */
-static bool is_plain(struct str value)
+static bool elicitation_is_plain(struct str value)
 {
     struct str item;
     size_t position = 0;
@@ -361,7 +364,7 @@ static bool elicitation_field_check(struct elicitation_field *field, struct str 
                                     struct error *error)
 {
     struct str type = field->keys[KEY_TYPE];
-    if (!is_plain(value))
+    if (!elicitation_is_plain(value))
         return error_set(error, "must be a text, a number, a boolean or a list of texts");
     if (json_string_equals(type, STR("string")))
         return check_text(field, value, error);
@@ -370,7 +373,7 @@ static bool elicitation_field_check(struct elicitation_field *field, struct str 
     if (json_string_equals(type, STR("integer")))
         return check_number(field, value, true, error);
     if (json_string_equals(type, STR("array")))
-        return check_list(field, value, error);
+        return elicitation_check_list(field, value, error);
     if (json_string_equals(type, STR("boolean")) && json_type(value) != JSON_TRUE &&
         json_type(value) != JSON_FALSE)
         return error_set(error, "must be true or false");
@@ -404,7 +407,7 @@ static void names_init(struct names *names, struct str object)
     }
 }
 
-static void names_finish(struct names *names)
+static void elicitation_names_finish(struct names *names)
 {
     map_destroy(names->map, NULL);
     free(names->values);
@@ -434,7 +437,7 @@ static bool check_member(const struct names *properties, bool is_closed, struct 
     return good;
 }
 
-static bool check_members(struct str schema, struct str content, struct error *error)
+static bool elicitation_check_members(struct str schema, struct str content, struct error *error)
 {
     bool is_closed = json_type(json_member(schema, "additionalProperties")) == JSON_FALSE;
     struct names properties;
@@ -444,11 +447,11 @@ static bool check_members(struct str schema, struct str content, struct error *e
     names_init(&properties, json_member(schema, "properties"));
     while (good && json_next_member(content, &position, &key, &value))
         good = check_member(&properties, is_closed, key, value, error);
-    names_finish(&properties);
+    elicitation_names_finish(&properties);
     return good;
 }
 
-static bool check_required(struct str schema, struct str content, struct error *error)
+static bool elicitation_check_required(struct str schema, struct str content, struct error *error)
 {
     struct str required = json_member(schema, "required"), name;
     struct names given;
@@ -463,7 +466,7 @@ static bool check_required(struct str schema, struct str content, struct error *
             !text || names_find(&given, name) || error_set(error, "content.%s is required", text);
         free(text);
     }
-    names_finish(&given);
+    elicitation_names_finish(&given);
     return good;
 }
 
@@ -472,12 +475,13 @@ bool elicitation_check_content(struct str schema, struct str content, struct err
     struct str given = content.length > 0 ? content : STR("{}");
     if (json_type(given) != JSON_OBJECT)
         return error_set(error, "content must be an object");
-    return check_members(schema, given, error) && check_required(schema, given, error);
+    return elicitation_check_members(schema, given, error) &&
+           elicitation_check_required(schema, given, error);
 }
 
 /* Checks a server's request for a message of a model. */
 
-static bool is_message(struct str message)
+static bool elicitation_is_message(struct str message)
 {
     struct str role = json_member(message, "role");
     enum json_type content = json_type(json_member(message, "content"));
@@ -494,7 +498,7 @@ bool sampling_check_request(struct str params, struct error *error)
     if (json_type(messages) != JSON_ARRAY)
         return error_set(error, "params.messages must be an array");
     while (json_next_element(messages, &position, &message)) {
-        if (!is_message(message))
+        if (!elicitation_is_message(message))
             return error_set(error, "each of params.messages must have a role and content");
     }
     return json_type(json_member(params, "maxTokens")) == JSON_NUMBER ||
@@ -524,7 +528,7 @@ bool elicitation_is_url(struct str params)
     return json_string_equals(json_member(params, "mode"), STR("url"));
 }
 
-static bool has_text(struct str params, const char *key, struct error *error)
+static bool elicitation_has_text(struct str params, const char *key, struct error *error)
 {
     return json_type(json_member(params, key)) == JSON_STRING ||
            error_set(error, "params.%s must be a string", key);
@@ -535,10 +539,11 @@ bool elicitation_check_request(struct str params, struct error *error)
     struct str mode = json_member(params, "mode");
     if (json_type(params) != JSON_OBJECT)
         return error_set(error, "params must be an object");
-    if (!has_text(params, "message", error))
+    if (!elicitation_has_text(params, "message", error))
         return false;
     if (elicitation_is_url(params))
-        return has_text(params, "url", error) && has_text(params, "elicitationId", error);
+        return elicitation_has_text(params, "url", error) &&
+               elicitation_has_text(params, "elicitationId", error);
     if (mode.length > 0 && !json_string_equals(mode, STR("form")))
         return error_set(error, "params.mode must be form or url");
     return json_type(json_member(params, "requestedSchema")) == JSON_OBJECT ||

@@ -38,7 +38,7 @@ enum mcp_claim mcp_era_claim(const struct envelope *envelope, struct str version
     return envelope->kind == ENVELOPE_NOTIFICATION ? MCP_CLAIM_MODERN : MCP_CLAIM_HALF;
 }
 
-static bool refuse(struct mcp_era_fault *fault, enum jsonrpc_error error, const char *message)
+static bool era_refuse(struct mcp_era_fault *fault, enum jsonrpc_error error, const char *message)
 {
     *fault = (struct mcp_era_fault){.error = error, .message = message};
     return false;
@@ -60,8 +60,8 @@ void mcp_era_refuse_half(const struct envelope *envelope, struct mcp_era_fault *
     if (str_equal(envelope->method, STR("initialize")))
         refuse_header(fault, "MCP-Protocol-Version", MIRRORED_UNEXPECTED);
     else
-        refuse(fault, JSONRPC_INCOMPLETE_ENVELOPE,
-               "params._meta lacks io.modelcontextprotocol/protocolVersion");
+        era_refuse(fault, JSONRPC_INCOMPLETE_ENVELOPE,
+                   "params._meta lacks io.modelcontextprotocol/protocolVersion");
 }
 
 static const struct envelope_member *mirrored_member(const struct envelope *envelope,
@@ -120,7 +120,7 @@ static enum mirrored_verdict compare_version(const struct mirrored_header *heade
     return is_version(json, str_trim(header->value)) ? MIRRORED_SAME : MIRRORED_DIFFERENT;
 }
 
-static bool is_integer(struct str json)
+static bool era_is_integer(struct str json)
 {
     bool is_number = json_type(json) == JSON_NUMBER;
     for (size_t i = 0; is_number && i < json.length; i++)
@@ -134,7 +134,7 @@ static const char *optional_fault(const struct envelope *envelope)
 {
     struct str token = envelope->progress_token, level = envelope->reserved.log_level;
     struct str info = envelope->reserved.client_info;
-    if (token.length > 0 && json_type(token) != JSON_STRING && !is_integer(token))
+    if (token.length > 0 && json_type(token) != JSON_STRING && !era_is_integer(token))
         return "progressToken in params._meta is neither a string nor an integer";
     if (level.length > 0 && legacy_server_level(level) < 0)
         return "io.modelcontextprotocol/logLevel in params._meta is no log level";
@@ -149,17 +149,19 @@ bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_he
     struct str version = envelope->reserved.version;
     enum mirrored_verdict verdict = MIRRORED_SAME;
     if (json_type(version) != JSON_STRING)
-        return refuse(fault, JSONRPC_INCOMPLETE_ENVELOPE,
-                      "io.modelcontextprotocol/protocolVersion in params._meta is not a string");
+        return era_refuse(
+            fault, JSONRPC_INCOMPLETE_ENVELOPE,
+            "io.modelcontextprotocol/protocolVersion in params._meta is not a string");
     if (json_type(envelope->reserved.client_capabilities) != JSON_OBJECT)
-        return refuse(fault, JSONRPC_INCOMPLETE_ENVELOPE,
-                      "params._meta lacks an object io.modelcontextprotocol/clientCapabilities");
+        return era_refuse(
+            fault, JSONRPC_INCOMPLETE_ENVELOPE,
+            "params._meta lacks an object io.modelcontextprotocol/clientCapabilities");
     if (headers->version.count > 0)
         verdict = compare_version(&headers->version, version);
     if (verdict != MIRRORED_SAME)
         return refuse_header(fault, "MCP-Protocol-Version", verdict);
     if (!is_version(version, STR(MCP_VERSION_MODERN)))
-        return refuse(fault, JSONRPC_UNSUPPORTED_VERSION, "");
+        return era_refuse(fault, JSONRPC_UNSUPPORTED_VERSION, "");
     if (headers->version.count == 0)
         return refuse_header(fault, "MCP-Protocol-Version", MIRRORED_MISSING);
     const struct mcp_method *method = mcp_method_find(envelope->method, MCP_ERA_MODERN);
@@ -170,5 +172,5 @@ bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_he
     if (verdict != MIRRORED_SAME)
         return refuse_header(fault, "Mcp-Name", verdict);
     const char *wrong = optional_fault(envelope);
-    return !wrong || refuse(fault, JSONRPC_INCOMPLETE_ENVELOPE, wrong);
+    return !wrong || era_refuse(fault, JSONRPC_INCOMPLETE_ENVELOPE, wrong);
 }

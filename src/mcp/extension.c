@@ -29,7 +29,7 @@ const struct mcp_extension *mcp_extension_find(struct str name)
 }
 
 /* The key as it is between its quotes, which may have escapes. */
-static bool is_kept(struct str key, mcp_name_judge judge, void *context)
+static bool extension_is_kept(struct str key, mcp_name_judge judge, void *context)
 {
     OWNED_BUFFER(name);
     struct str quoted = str_slice(key.bytes - 1, key.length + 2);
@@ -43,7 +43,7 @@ static bool write_kept(struct buffer *out, struct str offered, mcp_name_judge ju
     bool is_changed = false;
     buffer_append_char(out, '{');
     for (size_t position = 0; json_next_member(offered, &position, &key, &value);) {
-        if (!is_kept(key, judge, context)) {
+        if (!extension_is_kept(key, judge, context)) {
             is_changed = true;
             continue;
         }

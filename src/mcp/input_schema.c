@@ -65,7 +65,7 @@ static double double_of(struct str text)
 }
 
 /* As memcmp's sign; integers are compared without rounding. */
-static int compare_numbers(struct str left, struct str right)
+static int input_schema_compare_numbers(struct str left, struct str right)
 {
     int64_t a, b;
     if (exact_integer_read(left, true, &a) && exact_integer_read(right, true, &b))
@@ -75,7 +75,7 @@ static int compare_numbers(struct str left, struct str right)
 }
 
 /* A text of digits alone is one, however long; any other is one without a fraction. */
-static bool is_integer(struct str text)
+static bool input_schema_is_integer(struct str text)
 {
     int64_t ignored;
     size_t from = text.length > 0 && text.bytes[0] == '-';
@@ -93,7 +93,7 @@ static bool are_equal(struct str left, struct str right)
     OWNED_BUFFER(a);
     OWNED_BUFFER(b);
     if (json_type(left) == JSON_NUMBER && json_type(right) == JSON_NUMBER)
-        return compare_numbers(left, right) == 0;
+        return input_schema_compare_numbers(left, right) == 0;
     canonical_write(left, &a);
     canonical_write(right, &b);
     return str_equal(buffer_str(&a), buffer_str(&b));
@@ -101,7 +101,7 @@ static bool are_equal(struct str left, struct str right)
 
 /* ---- any value ---- */
 
-static bool has_type(struct str value, struct str name)
+static bool input_schema_has_type(struct str value, struct str name)
 {
     static const struct {
         const char *name;
@@ -113,7 +113,7 @@ static bool has_type(struct str value, struct str name)
     };
     enum json_type type = json_type(value);
     if (json_string_equals(name, STR("integer")))
-        return type == JSON_NUMBER && is_integer(value);
+        return type == JSON_NUMBER && input_schema_is_integer(value);
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (json_string_equals(name, str_from(types[i].name)))
             return type == types[i].type || type == types[i].or_type;
@@ -121,14 +121,15 @@ static bool has_type(struct str value, struct str name)
     return false;
 }
 
-static enum input_schema_verdict check_type(const struct place *place, struct str argument)
+static enum input_schema_verdict input_schema_check_type(const struct place *place,
+                                                         struct str argument)
 {
     size_t position = 0;
     struct str name;
-    bool fits = json_type(argument) == JSON_STRING && has_type(place->value, argument);
+    bool fits = json_type(argument) == JSON_STRING && input_schema_has_type(place->value, argument);
     while (json_type(argument) == JSON_ARRAY && !fits &&
            json_next_element(argument, &position, &name))
-        fits = has_type(place->value, name);
+        fits = input_schema_has_type(place->value, name);
     return fits_if(place, fits, "is of another type than the schema says");
 }
 
@@ -148,41 +149,41 @@ static enum input_schema_verdict check_const(const struct place *place, struct s
     return fits_if(place, are_equal(argument, place->value), "is not the value of the schema");
 }
 
-static enum input_schema_verdict check_bound(const struct place *place, struct str argument,
-                                             int wanted, bool may_equal)
+static enum input_schema_verdict
+input_schema_check_bound(const struct place *place, struct str argument, int wanted, bool may_equal)
 {
     if (json_type(place->value) != JSON_NUMBER)
         return INPUT_SCHEMA_FITS;
     if (json_type(argument) != JSON_NUMBER)
         return unknown(place, STR("of a bound that is no number"));
-    int sign = compare_numbers(place->value, argument);
+    int sign = input_schema_compare_numbers(place->value, argument);
     return fits_if(place, sign == wanted || (may_equal && sign == 0),
                    wanted > 0 ? "is too small" : "is too large");
 }
 
 static enum input_schema_verdict check_minimum(const struct place *place, struct str argument)
 {
-    return check_bound(place, argument, 1, true);
+    return input_schema_check_bound(place, argument, 1, true);
 }
 
 static enum input_schema_verdict check_maximum(const struct place *place, struct str argument)
 {
-    return check_bound(place, argument, -1, true);
+    return input_schema_check_bound(place, argument, -1, true);
 }
 
 static enum input_schema_verdict check_above(const struct place *place, struct str argument)
 {
-    return check_bound(place, argument, 1, false);
+    return input_schema_check_bound(place, argument, 1, false);
 }
 
 static enum input_schema_verdict check_below(const struct place *place, struct str argument)
 {
-    return check_bound(place, argument, -1, false);
+    return input_schema_check_bound(place, argument, -1, false);
 }
 
 /* ---- sizes ---- */
 
-static size_t count_characters(struct str value)
+static size_t input_schema_count_characters(struct str value)
 {
     OWNED_BUFFER(text);
     size_t count = 0;
@@ -200,7 +201,8 @@ static enum input_schema_verdict check_size(const struct place *place, struct st
         return INPUT_SCHEMA_FITS;
     if (!exact_integer_read(argument, true, &bound) || bound < 0)
         return unknown(place, STR("of a size that is no whole number"));
-    size_t size = type == JSON_STRING ? count_characters(place->value) : json_count(place->value);
+    size_t size = type == JSON_STRING ? input_schema_count_characters(place->value)
+                                      : json_count(place->value);
     bool fits = is_most ? size <= (size_t)bound : size >= (size_t)bound;
     return fits_if(place, fits, is_most ? "is too long" : "is too short");
 }
@@ -248,7 +250,8 @@ static enum input_schema_verdict check_properties(const struct place *place, str
     return verdict;
 }
 
-static enum input_schema_verdict check_required(const struct place *place, struct str argument)
+static enum input_schema_verdict input_schema_check_required(const struct place *place,
+                                                             struct str argument)
 {
     size_t position = 0;
     struct str item;
@@ -376,7 +379,7 @@ static const struct {
     const char *name;
     keyword_check check;
 } keywords[] = {
-    {"type", check_type},
+    {"type", input_schema_check_type},
     {"enum", check_enum},
     {"const", check_const},
     {"minimum", check_minimum},
@@ -390,7 +393,7 @@ static const struct {
     {"minProperties", check_min_properties},
     {"maxProperties", check_max_properties},
     {"properties", check_properties},
-    {"required", check_required},
+    {"required", input_schema_check_required},
     {"additionalProperties", check_additional},
     {"items", check_items},
     {"uniqueItems", check_unique},

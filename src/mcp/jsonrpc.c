@@ -72,8 +72,8 @@ void jsonrpc_write_error_reference(struct buffer *out)
     }
 }
 
-static void write_data(struct buffer *out, enum jsonrpc_error error,
-                       const struct jsonrpc_error_data *data)
+static void jsonrpc_write_data(struct buffer *out, enum jsonrpc_error error,
+                               const struct jsonrpc_error_data *data)
 {
     static const struct jsonrpc_error_data nothing = {.retry_after = 0};
     const struct jsonrpc_error_data *given = data ? data : &nothing;
@@ -127,7 +127,7 @@ void jsonrpc_write_error_object(struct buffer *out, enum jsonrpc_error error, st
     buffer_append_text(out, ",\"message\":");
     buffer_append_json_string(out, mcp_text_cut(text));
     buffer_append_text(out, ",\"data\":");
-    write_data(out, error, data);
+    jsonrpc_write_data(out, error, data);
     buffer_append_char(out, '}');
 }
 

@@ -23,7 +23,7 @@ static bool is_empty_object(struct str value)
     return json_type(value) == JSON_OBJECT && json_count(value) == 0;
 }
 
-static void add_value(struct buffer *out, const char *key, struct str value)
+static void legacy_bridge_add_value(struct buffer *out, const char *key, struct str value)
 {
     json_add_key(out, key);
     buffer_append(out, value);
@@ -38,7 +38,7 @@ static void add_extensions(struct buffer *out, struct str value)
         return;
     json_write_other_members(&left, value, tasks, 1);
     if (!is_empty_object(buffer_str(&left)))
-        add_value(out, "extensions", buffer_str(&left));
+        legacy_bridge_add_value(out, "extensions", buffer_str(&left));
 }
 
 /* ---- the handshake ---- */
@@ -51,14 +51,15 @@ void legacy_bridge_write_capabilities(struct buffer *out, struct str declared)
     json_members(declared, keys, COUNT(keys), values);
     buffer_append_char(out, '{');
     if (json_type(values[0]) == JSON_OBJECT)
-        add_value(out, keys[0], is_empty_object(values[0]) ? STR("{\"form\":{}}") : values[0]);
+        legacy_bridge_add_value(out, keys[0],
+                                is_empty_object(values[0]) ? STR("{\"form\":{}}") : values[0]);
     if (json_type(values[1]) == JSON_OBJECT)
-        add_value(out, keys[1], values[1]);
+        legacy_bridge_add_value(out, keys[1], values[1]);
     add_extensions(out, values[2]);
     if (json_type(values[3]) == JSON_OBJECT)
-        add_value(out, keys[3], STR("{}")); /* there is no listChanged any more */
+        legacy_bridge_add_value(out, keys[3], STR("{}")); /* there is no listChanged any more */
     if (json_type(values[4]) == JSON_OBJECT)
-        add_value(out, keys[4], values[4]);
+        legacy_bridge_add_value(out, keys[4], values[4]);
     buffer_append_char(out, '}');
 }
 
@@ -78,7 +79,7 @@ static bool has_tasks(struct str capabilities)
 
 /* The extension is what the legacy era calls tasks: the server makes one of a call if it likes, and
  * its states are told on the gateway's stream. */
-static void write_server_capabilities(struct buffer *out, struct str offered)
+static void legacy_bridge_write_server_capabilities(struct buffer *out, struct str offered)
 {
     static const char *const others[] = {"extensions", "tasks", "notifications"};
     OWNED_BUFFER(rest);
@@ -86,10 +87,11 @@ static void write_server_capabilities(struct buffer *out, struct str offered)
     buffer_append(out, str_slice(rest.bytes, rest.length - 1)); /* without the brace */
     add_extensions(out, json_member(offered, "extensions"));
     if (has_tasks(offered))
-        add_value(out, "tasks",
-                  STR("{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}"));
+        legacy_bridge_add_value(
+            out, "tasks",
+            STR("{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}"));
     if (has_tasks(offered))
-        add_value(out, "notifications", STR("{\"tasks\":{\"status\":{}}}"));
+        legacy_bridge_add_value(out, "notifications", STR("{\"tasks\":{\"status\":{}}}"));
     buffer_append_char(out, '}');
 }
 
@@ -101,9 +103,9 @@ void legacy_bridge_write_initialize(struct buffer *out, struct str discovered, s
     bool has_name = json_type(json_member(info, "name")) == JSON_STRING &&
                     json_type(json_member(info, "version")) == JSON_STRING;
     buffer_append_char(out, '{');
-    add_value(out, "protocolVersion", negotiated(asked));
+    legacy_bridge_add_value(out, "protocolVersion", negotiated(asked));
     json_add_key(out, "capabilities");
-    write_server_capabilities(out, json_member(discovered, "capabilities"));
+    legacy_bridge_write_server_capabilities(out, json_member(discovered, "capabilities"));
     json_add_key(out, "serverInfo");
     if (has_name) {
         buffer_append(out, info);
@@ -114,7 +116,7 @@ void legacy_bridge_write_initialize(struct buffer *out, struct str discovered, s
         buffer_append_char(out, '}');
     }
     if (json_type(instructions) == JSON_STRING)
-        add_value(out, "instructions", instructions);
+        legacy_bridge_add_value(out, "instructions", instructions);
     buffer_append_char(out, '}');
 }
 
@@ -150,12 +152,12 @@ static void write_wrapped_schema(struct buffer *out, struct str schema)
     for (size_t i = 0; i < COUNT(of_root); i++) {
         struct str value = json_member(schema, of_root[i]);
         if (value.length > 0)
-            add_value(out, of_root[i], value);
+            legacy_bridge_add_value(out, of_root[i], value);
     }
     buffer_append_char(out, '}');
 }
 
-static void write_tool(struct buffer *out, struct str tool)
+static void legacy_bridge_write_tool(struct buffer *out, struct str tool)
 {
     struct str schema = json_member(tool, "outputSchema");
     OWNED_BUFFER(wrapped);
@@ -191,7 +193,7 @@ void legacy_bridge_write_tools(struct buffer *out, struct str result)
             continue;
         if (list.length > 1)
             buffer_append_char(&list, ',');
-        write_tool(&list, tool);
+        legacy_bridge_write_tool(&list, tool);
     }
     buffer_append_char(&list, ']');
     json_write_with_member(&changed, result, "tools", buffer_str(&list));
@@ -238,18 +240,18 @@ void legacy_bridge_write_notification(struct buffer *out, struct str message)
 
 /* ---- requests ---- */
 
-static void write_meta(struct buffer *out, struct str meta,
-                       const struct legacy_bridge_envelope *envelope)
+static void legacy_bridge_write_meta(struct buffer *out, struct str meta,
+                                     const struct legacy_bridge_envelope *envelope)
 {
     OWNED_BUFFER(own);
     json_write_members_outside(&own, meta, STR(RESERVED));
     buffer_append(out, str_slice(own.bytes, own.length - 1)); /* without the brace */
-    add_value(out, KEY("protocolVersion"), STR("\"" MCP_VERSION_MODERN "\""));
-    add_value(out, KEY("clientCapabilities"), envelope->capabilities);
+    legacy_bridge_add_value(out, KEY("protocolVersion"), STR("\"" MCP_VERSION_MODERN "\""));
+    legacy_bridge_add_value(out, KEY("clientCapabilities"), envelope->capabilities);
     if (json_type(envelope->info) == JSON_OBJECT)
-        add_value(out, KEY("clientInfo"), envelope->info);
+        legacy_bridge_add_value(out, KEY("clientInfo"), envelope->info);
     if (envelope->log_level.length > 0)
-        add_value(out, KEY("logLevel"), envelope->log_level);
+        legacy_bridge_add_value(out, KEY("logLevel"), envelope->log_level);
     buffer_append_char(out, '}');
 }
 
@@ -261,9 +263,9 @@ void legacy_bridge_write_params(struct buffer *out, struct str params,
     OWNED_BUFFER(own);
     OWNED_BUFFER(meta);
     json_write_other_members(&own, params, others, COUNT(others));
-    write_meta(&meta, json_member(params, "_meta"), envelope);
+    legacy_bridge_write_meta(&meta, json_member(params, "_meta"), envelope);
     buffer_append(out, str_slice(own.bytes, own.length - 1)); /* without the brace */
-    add_value(out, "_meta", buffer_str(&meta));
+    legacy_bridge_add_value(out, "_meta", buffer_str(&meta));
     if (more.length > 0) {
         buffer_append_char(out, ',');
         buffer_append(out, more);

@@ -14,7 +14,8 @@
 /* ---- up ---- */
 
 /* Appends a member to an object that is being written; `before` is '{' for the first one. */
-static void append_member(struct buffer *out, char *before, struct str key, struct str value)
+static void legacy_server_append_member(struct buffer *out, char *before, struct str key,
+                                        struct str value)
 {
     buffer_append_char(out, *before);
     *before = ',';
@@ -30,7 +31,7 @@ static void end_object(struct buffer *out, char before)
 }
 
 /* SEP-1686 tasks are not the extension, and the extension means nothing in this era. */
-static void write_capabilities(struct buffer *out, struct str declared)
+static void legacy_server_write_capabilities(struct buffer *out, struct str declared)
 {
     OWNED_BUFFER(extensions);
     OWNED_BUFFER(without);
@@ -47,7 +48,7 @@ void legacy_server_write_initialize(struct buffer *out, struct str capabilities,
                                     struct str client_info)
 {
     buffer_append_text(out, "{\"protocolVersion\":\"" MCP_VERSION_LEGACY "\",\"capabilities\":");
-    write_capabilities(out, capabilities);
+    legacy_server_write_capabilities(out, capabilities);
     buffer_append_text(out, ",\"clientInfo\":");
     if (json_type(client_info) == JSON_OBJECT)
         buffer_append(out, client_info);
@@ -57,7 +58,7 @@ void legacy_server_write_initialize(struct buffer *out, struct str capabilities,
 }
 
 /* `_meta` without the reserved keys. false: nothing is left, and nothing is written. */
-static bool write_meta(struct buffer *out, struct str meta)
+static bool legacy_server_write_meta(struct buffer *out, struct str meta)
 {
     OWNED_BUFFER(left);
     json_write_members_outside(&left, meta, RESERVED);
@@ -68,13 +69,13 @@ static bool write_meta(struct buffer *out, struct str meta)
 }
 
 /* Params without these members, and with the rest of `_meta`. Keys count as they are decoded. */
-static void write_params(struct buffer *out, struct str params, const char *const *left_out,
-                         size_t count)
+static void legacy_server_write_params(struct buffer *out, struct str params,
+                                       const char *const *left_out, size_t count)
 {
     OWNED_BUFFER(rest);
     OWNED_BUFFER(meta);
     json_write_other_members(&rest, params, left_out, count);
-    if (write_meta(&meta, json_member(params, "_meta")))
+    if (legacy_server_write_meta(&meta, json_member(params, "_meta")))
         json_write_with_member(out, buffer_str(&rest), "_meta", buffer_str(&meta));
     else
         json_write_without_member(out, buffer_str(&rest), "_meta");
@@ -88,7 +89,7 @@ void legacy_server_write_request(struct buffer *out, const struct envelope *enve
     buffer_append_text(out, ",\"method\":");
     buffer_append_json_string(out, envelope->method);
     buffer_append_text(out, ",\"params\":");
-    write_params(out, envelope->params, left_out, sizeof left_out / sizeof *left_out);
+    legacy_server_write_params(out, envelope->params, left_out, sizeof left_out / sizeof *left_out);
     buffer_append_char(out, '}');
 }
 
@@ -148,7 +149,7 @@ bool legacy_server_may_ask_any(struct str capabilities)
 static void write_question_params(struct buffer *out, struct str params)
 {
     static const char *const left_out[] = {"task", "elicitationId"};
-    write_params(out, params, left_out, sizeof left_out / sizeof *left_out);
+    legacy_server_write_params(out, params, left_out, sizeof left_out / sizeof *left_out);
 }
 
 void legacy_server_write_question(struct buffer *out, struct str message)
@@ -172,7 +173,7 @@ static void append_quiet(struct buffer *out, char *before, struct str key, struc
     OWNED_BUFFER(quiet);
     json_write_without_member(&without, value, "listChanged");
     json_write_without_member(&quiet, buffer_str(&without), "subscribe");
-    append_member(out, before, key, buffer_str(&quiet));
+    legacy_server_append_member(out, before, key, buffer_str(&quiet));
 }
 
 /* Listeners also hear of a changed configuration, whatever the server notifies. */
@@ -180,7 +181,7 @@ static void append_loud(struct buffer *out, char *before, struct str key, struct
 {
     struct buffer loud = {0};
     json_write_with_member(&loud, value, "listChanged", STR("true"));
-    append_member(out, before, key, buffer_str(&loud));
+    legacy_server_append_member(out, before, key, buffer_str(&loud));
     buffer_finish(&loud);
 }
 
@@ -188,10 +189,11 @@ static void write_extensions(struct buffer *out, char *before, struct str presen
 {
     OWNED_BUFFER(extensions);
     json_write_with_member(&extensions, present, MODERN_TASKS_EXTENSION, STR("{}"));
-    append_member(out, before, STR("extensions"), buffer_str(&extensions));
+    legacy_server_append_member(out, before, STR("extensions"), buffer_str(&extensions));
 }
 
-static void write_server_capabilities(struct buffer *out, struct str present, bool can_listen)
+static void legacy_server_write_server_capabilities(struct buffer *out, struct str present,
+                                                    bool can_listen)
 {
     struct str key, value;
     size_t position = 0;
@@ -202,7 +204,7 @@ static void write_server_capabilities(struct buffer *out, struct str present, bo
         if (str_equal(key, STR("tools")) && json_type(value) == JSON_OBJECT)
             append_loud(out, &before, key, value);
         else if (can_listen || json_type(value) != JSON_OBJECT)
-            append_member(out, &before, key, value);
+            legacy_server_append_member(out, &before, key, value);
         else
             append_quiet(out, &before, key, value);
     }
@@ -222,7 +224,8 @@ void legacy_server_write_discover(struct buffer *out, struct str initialized, bo
     struct str server_info = json_member(initialized, "serverInfo");
     buffer_append_text(out, "{\"resultType\":\"complete\",\"supportedVersions\":"
                             "[\"" MCP_VERSION_MODERN "\"],\"capabilities\":");
-    write_server_capabilities(out, json_member(initialized, "capabilities"), can_listen);
+    legacy_server_write_server_capabilities(out, json_member(initialized, "capabilities"),
+                                            can_listen);
     if (json_type(instructions) == JSON_STRING) {
         buffer_append_text(out, ",\"instructions\":");
         buffer_append(out, instructions);
@@ -240,7 +243,7 @@ static void append_result_meta(struct buffer *out, struct str meta, struct str s
 {
     struct buffer others;
     buffer_init(&others);
-    bool has_others = json_type(meta) == JSON_OBJECT && write_meta(&others, meta);
+    bool has_others = json_type(meta) == JSON_OBJECT && legacy_server_write_meta(&others, meta);
     bool has_info = json_type(server_info) == JSON_OBJECT;
     if (has_others || has_info)
         buffer_append_text(out, ",\"_meta\":");
@@ -348,7 +351,7 @@ void legacy_server_write_notification(struct buffer *out, struct str message)
         buffer_append(out, message);
         return;
     }
-    write_params(&changed, params, NULL, 0);
+    legacy_server_write_params(&changed, params, NULL, 0);
     json_write_with_member(out, message, "params", buffer_str(&changed));
 }
 

@@ -24,13 +24,13 @@ bool mcp_list_is_last(const struct mcp_list *list)
 /* Writes what a client sees of the items. A value that is no array has none. */
 typedef void (*items_writer)(void *context, struct buffer *out, struct str items);
 
-static void append_span(struct buffer *out, const char *from, const char *to)
+static void lists_append_span(struct buffer *out, const char *from, const char *to)
 {
     buffer_append(out, str_slice(from, (size_t)(to - from)));
 }
 
-static void write_array(struct buffer *out, const struct mcp_list *list, items_writer write,
-                        mcp_items_writer more, void *context)
+static void lists_write_array(struct buffer *out, const struct mcp_list *list, items_writer write,
+                              mcp_items_writer more, void *context)
 {
     buffer_append_char(out, '[');
     size_t start = out->length;
@@ -62,8 +62,8 @@ static void write_absent(struct buffer *out, const struct mcp_list *list, mcp_it
         json_write_with_member(out, list->result, list->name, buffer_str(&items));
 }
 
-static void write_list(struct buffer *out, const struct mcp_list *list, items_writer write,
-                       mcp_items_writer more, void *context)
+static void lists_write_list(struct buffer *out, const struct mcp_list *list, items_writer write,
+                             mcp_items_writer more, void *context)
 {
     struct str result = list->result, items = list->items;
     if (items.length == 0) {
@@ -71,20 +71,20 @@ static void write_list(struct buffer *out, const struct mcp_list *list, items_wr
         return;
     }
     buffer_reserve(out, result.length + result.length / 2);
-    append_span(out, result.bytes, items.bytes);
-    write_array(out, list, write, more, context);
-    append_span(out, items.bytes + items.length, result.bytes + result.length);
+    lists_append_span(out, result.bytes, items.bytes);
+    lists_write_array(out, list, write, more, context);
+    lists_append_span(out, items.bytes + items.length, result.bytes + result.length);
 }
 
 static void rewrite_list(struct buffer *out, const struct mcp_list *list, items_writer write,
                          mcp_items_writer more, void *context)
 {
     if (json_type(list->next_cursor) != JSON_NULL) {
-        write_list(out, list, write, more, context);
+        lists_write_list(out, list, write, more, context);
         return;
     }
     OWNED_BUFFER(text);
-    write_list(&text, list, write, more, context);
+    lists_write_list(&text, list, write, more, context);
     json_write_without_member(out, buffer_str(&text), "nextCursor");
 }
 
@@ -145,7 +145,7 @@ static void find_inside(struct tool_text *text)
 }
 
 /* False when the item has no name that can be read. */
-static bool read_name(struct tool_walk *walk)
+static bool lists_read_name(struct tool_walk *walk)
 {
     struct str raw = walk->text.members[TOOL_NAME];
     if (json_type(raw) != JSON_STRING)
@@ -167,7 +167,7 @@ static bool next_tool(struct tool_walk *walk)
                                      TOOL_MEMBERS, text->members)) {
         struct mcp_tool *tool = &walk->tool;
         *tool = (struct mcp_tool){.raw = walk->item};
-        if (!read_name(walk))
+        if (!lists_read_name(walk))
             continue;
         find_inside(text);
         tool->has_output_schema = json_type(text->members[TOOL_OUTPUT_SCHEMA]) == JSON_OBJECT;
@@ -258,8 +258,9 @@ static void write_announcement(struct buffer *out, const struct tool_walk *walk,
         write_silent(out, &walk->text, walk->item);
 }
 
-static void write_tool(struct buffer *out, const struct tool_walk *walk,
-                       const struct mcp_tools_rewriting *how, enum policy_annotation annotation)
+static void lists_write_tool(struct buffer *out, const struct tool_walk *walk,
+                             const struct mcp_tools_rewriting *how,
+                             enum policy_annotation annotation)
 {
     bool hides =
         walk->tool.has_output_schema && how->hides && how->hides(how->context, &walk->tool);
@@ -296,7 +297,7 @@ static void write_tools(void *context, struct buffer *out, struct str items)
         if (!is_first)
             buffer_append_char(out, ',');
         is_first = false;
-        write_tool(out, &walk, rewriting, announce);
+        lists_write_tool(out, &walk, rewriting, announce);
     }
     buffer_finish(&walk.name);
 }

@@ -56,7 +56,7 @@ static bool take_payload(struct str value, struct str *payload)
 }
 
 /* Other bytes mean different texts to different readers (Latin-1 or UTF-8). */
-static bool is_plain(struct str value)
+static bool mirrored_header_is_plain(struct str value)
 {
     for (size_t i = 0; i < value.length; i++) {
         unsigned char c = (unsigned char)value.bytes[i];
@@ -125,7 +125,7 @@ enum mirrored_verdict mirrored_header_compare(const struct mirrored_header *head
         return header->count == 0 ? MIRRORED_MISSING : MIRRORED_REPEATED;
     if (take_payload(value, &payload))
         return compare_payload(payload, text);
-    if (!is_plain(value))
+    if (!mirrored_header_is_plain(value))
         return MIRRORED_UNDECODABLE;
     return str_equal(value, text) ? MIRRORED_SAME : MIRRORED_DIFFERENT;
 }
@@ -150,7 +150,7 @@ bool mirrored_header_decode(struct str value, struct buffer *room, struct str *t
     unsigned char bytes[3];
     *text = trim_field(value);
     if (!take_payload(*text, &payload))
-        return is_plain(*text);
+        return mirrored_header_is_plain(*text);
     if (payload.length % 4 != 0)
         return false;
     size_t start = room->length;
@@ -170,8 +170,8 @@ bool mirrored_header_decode(struct str value, struct buffer *room, struct str *t
 static bool is_sent_plainly(struct str text)
 {
     struct str payload;
-    return text.length > 0 && is_plain(text) && trim_field(text).length == text.length &&
-           !take_payload(text, &payload);
+    return text.length > 0 && mirrored_header_is_plain(text) &&
+           trim_field(text).length == text.length && !take_payload(text, &payload);
 }
 
 void mirrored_header_encode(struct str text, struct buffer *out)

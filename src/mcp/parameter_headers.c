@@ -44,7 +44,7 @@ static struct str quoted(struct str raw_key)
     return str_slice(raw_key.bytes - 1, raw_key.length + 2);
 }
 
-static bool is_token(const char *text, size_t length)
+static bool parameter_headers_is_token(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
@@ -91,8 +91,8 @@ static bool copy_path(struct parameter *parameter, const struct place *place)
     return true;
 }
 
-static bool add_parameter(struct reader *reader, const struct place *place, struct str schema,
-                          struct str name)
+static bool parameter_headers_add_parameter(struct reader *reader, const struct place *place,
+                                            struct str schema, struct str name)
 {
     struct parameter_headers *headers = reader->headers;
     struct parameter parameter = {0};
@@ -101,7 +101,7 @@ static bool add_parameter(struct reader *reader, const struct place *place, stru
         return error_set(reader->error, "more than %d properties have an x-mcp-header",
                          PARAMETERS_MAX);
     char *text = json_string_text(name, &length);
-    if (!text || !is_token(text, length)) {
+    if (!text || !parameter_headers_is_token(text, length)) {
         free(text);
         return error_set(reader->error, "x-mcp-header must be a token of RFC 9110");
     }
@@ -124,7 +124,7 @@ static bool add_parameter(struct reader *reader, const struct place *place, stru
 }
 
 /* Keywords whose members are schemas by name, and those whose value is data. */
-static bool is_one_of(struct str key, const char *const *names, size_t count)
+static bool parameter_headers_is_one_of(struct str key, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (json_string_equals(key, str_from(names[i])))
@@ -137,13 +137,13 @@ static bool is_map(struct str key)
 {
     static const char *const names[] = {"properties", "patternProperties", "$defs", "definitions",
                                         "dependentSchemas"};
-    return is_one_of(key, names, COUNT_OF(names));
+    return parameter_headers_is_one_of(key, names, COUNT_OF(names));
 }
 
 static bool is_data(struct str key)
 {
     static const char *const names[] = {"const", "default", "enum", "examples"};
-    return is_one_of(key, names, COUNT_OF(names));
+    return parameter_headers_is_one_of(key, names, COUNT_OF(names));
 }
 
 static bool has_keyword(struct str value);
@@ -208,7 +208,7 @@ static bool read_schema(struct reader *reader, const struct place *place, struct
         if (json_string_equals(quoted(key), STR("properties")))
             good = read_properties(reader, place, value);
         else if (json_string_equals(quoted(key), KEYWORD))
-            good = place->outer ? add_parameter(reader, place, schema, value)
+            good = place->outer ? parameter_headers_add_parameter(reader, place, schema, value)
                                 : error_set(reader->error, "x-mcp-header must be at a property");
         else if (!is_data(quoted(key)) &&
                  (is_map(quoted(key)) ? map_has_keyword(value) : has_keyword(value)))

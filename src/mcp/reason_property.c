@@ -10,7 +10,7 @@
 enum { SCHEMA_TYPE, SCHEMA_PROPERTIES, SCHEMA_REQUIRED, SCHEMA_MEMBERS };
 static const char *const schema_keys[] = {"type", "properties", "required"};
 
-static bool is_absent_or(struct str value, enum json_type type)
+static bool reason_property_is_absent_or(struct str value, enum json_type type)
 {
     return value.length == 0 || json_type(value) == type;
 }
@@ -20,8 +20,8 @@ bool reason_property_fits(struct str schema)
     struct str values[SCHEMA_MEMBERS] = {STR_EMPTY, STR_EMPTY, STR_EMPTY};
     json_members(schema, schema_keys, SCHEMA_MEMBERS, values);
     return json_string_equals(values[SCHEMA_TYPE], STR("object")) &&
-           is_absent_or(values[SCHEMA_PROPERTIES], JSON_OBJECT) &&
-           is_absent_or(values[SCHEMA_REQUIRED], JSON_ARRAY) &&
+           reason_property_is_absent_or(values[SCHEMA_PROPERTIES], JSON_OBJECT) &&
+           reason_property_is_absent_or(values[SCHEMA_REQUIRED], JSON_ARRAY) &&
            json_member(values[SCHEMA_PROPERTIES], REASON_PROPERTY).length == 0;
 }
 
@@ -33,7 +33,7 @@ static void write_property(struct buffer *out)
                          REASON_PROPERTY_LEAST, REASON_PROPERTY_MOST);
 }
 
-static void write_required(struct buffer *out, struct str required)
+static void reason_property_write_required(struct buffer *out, struct str required)
 {
     size_t position = 0;
     struct str name;
@@ -55,7 +55,7 @@ void reason_property_write(struct buffer *out, struct str schema, bool is_requir
     write_property(&property);
     json_write_with_member(&properties, values[SCHEMA_PROPERTIES], REASON_PROPERTY,
                            buffer_str(&property));
-    write_required(&required, values[SCHEMA_REQUIRED]);
+    reason_property_write_required(&required, values[SCHEMA_REQUIRED]);
     const struct json_change changes[] = {
         {schema_keys[SCHEMA_PROPERTIES], values[SCHEMA_PROPERTIES], buffer_str(&properties)},
         {schema_keys[SCHEMA_REQUIRED], values[SCHEMA_REQUIRED], buffer_str(&required)},
@@ -63,7 +63,7 @@ void reason_property_write(struct buffer *out, struct str schema, bool is_requir
     json_write_changed(out, schema, changes, is_required ? 2 : 1);
 }
 
-static size_t count_characters(struct str text)
+static size_t reason_property_count_characters(struct str text)
 {
     size_t count = 0;
     for (size_t i = 0; i < text.length; i++)
@@ -80,7 +80,7 @@ enum reason_property reason_property_read(struct str arguments, struct buffer *r
     buffer_init(&text);
     bool is_text = json_decode_string(value, &text);
     struct str trimmed = str_trim(buffer_str(&text));
-    size_t length = is_text ? count_characters(trimmed) : 0;
+    size_t length = is_text ? reason_property_count_characters(trimmed) : 0;
     bool has_nul = length > 0 && memchr(trimmed.bytes, 0, trimmed.length);
     bool is_good = !has_nul && length >= REASON_PROPERTY_LEAST && length <= REASON_PROPERTY_MOST &&
                    visible_has_content(trimmed);

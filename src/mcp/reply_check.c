@@ -41,7 +41,7 @@ static struct str id_text(struct str id, struct buffer *decoded)
 }
 
 /* JSON's numbers have these bytes alone. strtod() knows more: "nan", "inf", "0x1", blanks. */
-static bool read_number(struct str text, double *number)
+static bool reply_check_read_number(struct str text, double *number)
 {
     char terminated[64], *end;
     if (text.length == 0 || text.length >= sizeof terminated)
@@ -60,8 +60,8 @@ static bool read_number(struct str text, double *number)
 static bool is_same_number(struct str a, struct str b)
 {
     double first, second;
-    return read_number(a, &first) && read_number(b, &second) && !(first < second) &&
-           !(first > second);
+    return reply_check_read_number(a, &first) && reply_check_read_number(b, &second) &&
+           !(first < second) && !(first > second);
 }
 
 bool reply_id_is(struct str id, struct str other)
@@ -82,12 +82,12 @@ bool reply_id_is(struct str id, struct str other)
 /* ---- the verdict ---- */
 
 /* The rest of the message cannot be read. */
-static void break_off(struct reply_check *check)
+static void reply_check_break_off(struct reply_check *check)
 {
     check->verdict = check->verdict == REPLY_OURS ? REPLY_FOREIGN : REPLY_NONE;
 }
 
-static void judge(struct reply_check *check)
+static void reply_check_judge(struct reply_check *check)
 {
     bool is_response = check->has_result || check->has_error;
     bool is_ambiguous = check->has_result && check->has_error;
@@ -113,7 +113,7 @@ static void take_id(struct reply_check *check, struct str id)
         check->names_nobody = true;
     else
         check->names_another = true;
-    judge(check);
+    reply_check_judge(check);
 }
 
 /* ---- skipping ---- */
@@ -175,7 +175,7 @@ static const char *skip_nested(struct reply_check *check, const char *at, const 
 
 /* ---- members ---- */
 
-static bool is_space(char c)
+static bool reply_check_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -203,7 +203,7 @@ static void take_key(struct reply_check *check)
         note_once(check, &check->has_error);
     else if (key_is(check, "method"))
         check->has_method = true;
-    judge(check);
+    reply_check_judge(check);
 }
 
 /* A key that does not fit is none of those that count. One with an escape may be any of them, so
@@ -229,7 +229,7 @@ static void begin_value(struct reply_check *check, char c)
         check->depth = 1;
         check->place = NESTED;
         check->names_another |= is_id;
-        judge(check);
+        reply_check_judge(check);
     } else if (c == '"') {
         check->place = is_id ? IN_ID_STRING : IN_STRING;
     } else {
@@ -245,20 +245,20 @@ static void before_key(struct reply_check *check, char c)
     } else if (c == '}') {
         check->place = AFTER_MESSAGE;
     } else if (c != ',') {
-        break_off(check);
+        reply_check_break_off(check);
     }
 }
 
 /* Single bytes between and within keys. */
 static void take_byte(struct reply_check *check, char c)
 {
-    if (check->place != IN_KEY && is_space(c))
+    if (check->place != IN_KEY && reply_check_is_space(c))
         return;
     switch (check->place) {
     case BEFORE_MESSAGE:
         check->place = BEFORE_KEY;
         if (c != '{')
-            break_off(check);
+            reply_check_break_off(check);
         break;
     case BEFORE_KEY:
         before_key(check, c);
@@ -269,10 +269,10 @@ static void take_byte(struct reply_check *check, char c)
     case BEFORE_COLON:
         check->place = BEFORE_VALUE;
         if (c != ':')
-            break_off(check);
+            reply_check_break_off(check);
         break;
     case AFTER_MESSAGE:
-        break_off(check);
+        reply_check_break_off(check);
         break;
     default:
         break;
@@ -281,7 +281,7 @@ static void take_byte(struct reply_check *check, char c)
 
 static const char *skip_word(const char *at, const char *end)
 {
-    while (at < end && *at != ',' && *at != '}' && *at != ']' && !is_space(*at))
+    while (at < end && *at != ',' && *at != '}' && *at != ']' && !reply_check_is_space(*at))
         at++;
     return at;
 }
@@ -321,11 +321,11 @@ static const char *in_id(struct reply_check *check, const char *at, const char *
     return at;
 }
 
-static const char *step(struct reply_check *check, const char *at, const char *end)
+static const char *reply_check_step(struct reply_check *check, const char *at, const char *end)
 {
     switch (check->place) {
     case BEFORE_VALUE:
-        if (is_space(*at))
+        if (reply_check_is_space(*at))
             return at + 1;
         begin_value(check, *at);
         if (check->place == IN_ID_STRING)
@@ -384,11 +384,11 @@ enum reply_verdict reply_check_feed(struct reply_check *check, struct str bytes)
     const char *at = bytes.bytes, *end = at + bytes.length;
     if (bytes.length == 0)
         return check->verdict;
-    while (check->place == BEFORE_MESSAGE && at < end && is_space(*at))
+    while (check->place == BEFORE_MESSAGE && at < end && reply_check_is_space(*at))
         at++;
     at += take_usual_beginning(check, str_slice(at, (size_t)(end - at)));
     while (at < end && reads_on(check))
-        at = step(check, at, end);
+        at = reply_check_step(check, at, end);
     return check->verdict;
 }
 
@@ -505,7 +505,8 @@ static void in_field(struct reply_event_check *check, char c)
     check->field_length = 0;
 }
 
-static const char *in_line(struct reply_event_check *check, const char *at, const char *end)
+static const char *reply_check_in_line(struct reply_event_check *check, const char *at,
+                                       const char *end)
 {
     if (check->line == IN_FIELD) {
         in_field(check, *at);
@@ -534,7 +535,7 @@ size_t reply_event_check_feed(struct reply_event_check *check, struct str bytes,
         }
         check->is_after_cr = *at == '\r';
         if (!is_line_end) {
-            at = in_line(check, at, end);
+            at = reply_check_in_line(check, at, end);
             *is_foreign = check->message.verdict == REPLY_FOREIGN && !check->is_other_type;
         } else if (end_line(check)) {
             *is_foreign = !end_event(check);

@@ -2,7 +2,7 @@
 #include "taskgate/mcp/sse.h"
 
 /* Cuts the next line off `rest`; its end (LF, CR or CRLF) is in neither. False at the end. */
-static bool next_line(struct str *rest, struct str *line)
+static bool sse_next_line(struct str *rest, struct str *line)
 {
     if (rest->length == 0)
         return false;
@@ -39,7 +39,7 @@ static struct str skip_prelude(struct str raw)
 /* The next line of an event; its empty line ends it. */
 static bool next_field_line(struct str *rest, struct str *line)
 {
-    return next_line(rest, line) && line->length > 0;
+    return sse_next_line(rest, line) && line->length > 0;
 }
 
 /* `value` keeps a place in the line even when it is empty: it is there, but says nothing. */
@@ -55,7 +55,7 @@ static void split_field(struct str line, struct str *field, struct str *value)
     *value = str_slice(line.bytes + start, line.length - start);
 }
 
-static bool has_nul(struct str s)
+static bool sse_has_nul(struct str s)
 {
     for (size_t i = 0; i < s.length; i++) {
         if (s.bytes[i] == '\0')
@@ -83,7 +83,7 @@ void sse_event_read(struct sse_event *event, struct str raw)
         split_field(line, &field, &value);
         if (str_equal(field, STR("event"))) {
             event->name = value;
-        } else if (str_equal(field, STR("id")) && !has_nul(value)) {
+        } else if (str_equal(field, STR("id")) && !sse_has_nul(value)) {
             event->id = value;
         } else if (str_equal(field, STR("retry"))) {
             read_retry(event, value);
@@ -118,12 +118,12 @@ static void write_field(struct buffer *out, const char *field, struct str value)
 }
 
 /* The data lines and the empty line that ends the event. */
-static void write_data(struct buffer *out, struct str data)
+static void sse_write_data(struct buffer *out, struct str data)
 {
     buffer_reserve(out, data.length + sizeof "data: \n\n");
     struct str rest = data, line;
     bool ends_open = true; /* data is empty or ends with a line end: one more, empty line */
-    while (next_line(&rest, &line)) {
+    while (sse_next_line(&rest, &line)) {
         buffer_append_text(out, "data: ");
         buffer_append(out, line);
         buffer_append_char(out, '\n');
@@ -138,7 +138,7 @@ void sse_write_event(struct buffer *out, struct str name, struct str id, struct 
         write_field(out, "event", name);
     if (id.length)
         write_field(out, "id", id);
-    write_data(out, data);
+    sse_write_data(out, data);
 }
 
 void sse_write_comment(struct buffer *out, struct str text)
@@ -158,7 +158,7 @@ void sse_write_with_data(struct buffer *out, struct str raw, struct str data)
         buffer_append(out, line);
         buffer_append_char(out, '\n');
     }
-    write_data(out, data);
+    sse_write_data(out, data);
 }
 
 /* Finding where events end in a stream that arrives in pieces. */

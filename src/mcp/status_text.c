@@ -39,7 +39,7 @@ static void append_reason(struct buffer *out, const struct task *task)
         buffer_append_format(out, ": %s", task->reason);
 }
 
-static void append_failure(struct buffer *out, const struct task *task)
+static void status_text_append_failure(struct buffer *out, const struct task *task)
 {
     struct str outcome = str_slice(task->outcome_text, task->outcome_length);
     if (task->failure == TASK_FAILURE_OUTCOME_UNKNOWN)
@@ -75,7 +75,7 @@ static void append_default(struct buffer *out, const struct task *task)
     case TASK_COMPLETED:
         break;
     case TASK_FAILED:
-        append_failure(out, task);
+        status_text_append_failure(out, task);
         break;
     case TASK_CANCELLED:
         buffer_append_text(out, "Cancelled");

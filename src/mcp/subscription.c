@@ -7,7 +7,7 @@
 
 #define TASK_IDS "taskIds"
 
-static bool is_own(struct str id)
+static bool subscription_is_own(struct str id)
 {
     OWNED_BUFFER(text);
     return json_decode_string(id, &text) && task_id_is_ours(buffer_str(&text));
@@ -25,7 +25,7 @@ const char *mcp_subscription_read(struct str filter, struct mcp_subscription *su
     for (size_t position = 0; json_next_element(values[1], &position, &id);) {
         if (json_type(id) != JSON_STRING)
             return "params.notifications.taskIds must be an array of strings";
-        subscription->own_count += is_own(id);
+        subscription->own_count += subscription_is_own(id);
     }
     if (subscription->own_count > MCP_SUBSCRIPTION_MOST_TASKS)
         return "params.notifications.taskIds names too many tasks";
@@ -33,7 +33,7 @@ const char *mcp_subscription_read(struct str filter, struct mcp_subscription *su
 }
 
 /* Whether a member asks for anything. An unknown value may. */
-static bool asks(struct str value)
+static bool subscription_asks(struct str value)
 {
     switch (json_type(value)) {
     case JSON_FALSE:
@@ -53,7 +53,7 @@ static void write_other_ids(struct buffer *out, struct str ids)
     bool is_first = true;
     buffer_append_char(out, '[');
     for (size_t position = 0; json_next_element(ids, &position, &id);) {
-        if (is_own(id))
+        if (subscription_is_own(id))
             continue;
         if (!is_first)
             buffer_append_char(out, ',');
@@ -77,18 +77,18 @@ bool mcp_subscription_write_rest(struct buffer *out, struct str filter)
     else
         buffer_append(&rest, filter);
     for (size_t position = 0; json_next_member(buffer_str(&rest), &position, &key, &value);)
-        is_asking |= asks(value);
+        is_asking |= subscription_asks(value);
     if (is_asking)
         buffer_append(out, buffer_str(&rest));
     return is_asking;
 }
 
-static void write_ids(struct buffer *out, struct str theirs, struct str own)
+static void subscription_write_ids(struct buffer *out, struct str theirs, struct str own)
 {
     struct str id;
     buffer_append_char(out, '[');
     for (size_t position = 0; json_next_element(theirs, &position, &id);) {
-        if (is_own(id))
+        if (subscription_is_own(id))
             continue; /* they are not the server's, whatever it says of them */
         buffer_append(out, id);
         buffer_append_char(out, ',');
@@ -108,7 +108,7 @@ void mcp_subscription_write_honoured(struct buffer *out, struct str honoured, bo
     if (json_type(honoured) != JSON_OBJECT)
         honoured = STR("{}");
     json_members(honoured, keys, 2, old);
-    write_ids(&ids, old[1], own);
+    subscription_write_ids(&ids, old[1], own);
     struct json_change changes[2];
     size_t count = 0;
     if (wants_tools)

@@ -82,7 +82,7 @@ struct inspection {
     bool has_groups; /* a source has auth, so that any role may exist */
 };
 
-static void warn(const struct inspection *inspection, uint32_t offset, char *message)
+static void engine_warn(const struct inspection *inspection, uint32_t offset, char *message)
 {
     struct cedar_position position = source_position(inspection->policy->source, offset);
     config_problems_add(inspection->problems, true, position.source, (int)position.line,
@@ -108,7 +108,7 @@ static void warn_of_field(const struct inspection *inspection, uint32_t offset,
                          STR_ARGS(name));
     for (const struct field *field = shape->fields; field->name; field++)
         buffer_append_format(&message, "%s %s", field == shape->fields ? "" : ",", field->name);
-    warn(inspection, offset, buffer_take(&message, NULL));
+    engine_warn(inspection, offset, buffer_take(&message, NULL));
 }
 
 static const struct shape *shape_of_type(struct str type)
@@ -120,17 +120,17 @@ static const struct shape *shape_of_type(struct str type)
     return NULL;
 }
 
-static void check_type(const struct inspection *inspection, uint32_t offset, struct str type)
+static void engine_check_type(const struct inspection *inspection, uint32_t offset, struct str type)
 {
     if (shape_of_type(type) || str_equal(type, STR(NAMESPACE "Action")))
         return;
-    warn(inspection, offset,
-         memory_format("there are no entities of the type %.*s; there are " NAMESPACE
-                       "App, Role, ToolCall and Action",
-                       STR_ARGS(type)));
+    engine_warn(inspection, offset,
+                memory_format("there are no entities of the type %.*s; there are " NAMESPACE
+                              "App, Role, ToolCall and Action",
+                              STR_ARGS(type)));
 }
 
-static bool is_one_of(struct str id, const char *const *names, size_t count)
+static bool engine_is_one_of(struct str id, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (str_equal(id, str_from(names[i])))
@@ -142,18 +142,20 @@ static bool is_one_of(struct str id, const char *const *names, size_t count)
 static void check_entity(const struct inspection *inspection, uint32_t offset,
                          const struct cedar_uid *uid)
 {
-    check_type(inspection, offset, uid->type);
+    engine_check_type(inspection, offset, uid->type);
     if (str_equal(uid->type, STR(NAMESPACE "Action")) &&
-        !is_one_of(uid->id, actions, COUNT_OF(actions)))
-        warn(inspection, offset,
-             memory_format("there is no action \"%.*s\"; there are Forward, Approve and tools/call",
-                           STR_ARGS(uid->id)));
+        !engine_is_one_of(uid->id, actions, COUNT_OF(actions)))
+        engine_warn(
+            inspection, offset,
+            memory_format("there is no action \"%.*s\"; there are Forward, Approve and tools/call",
+                          STR_ARGS(uid->id)));
     if (str_equal(uid->type, STR(NAMESPACE "Role")) && !inspection->has_groups &&
-        !is_one_of(uid->id, roles, COUNT_OF(roles)))
-        warn(inspection, offset,
-             memory_format("there is no role \"%.*s\"; there are authorization, session, admin and "
-                           "anonymous",
-                           STR_ARGS(uid->id)));
+        !engine_is_one_of(uid->id, roles, COUNT_OF(roles)))
+        engine_warn(
+            inspection, offset,
+            memory_format("there is no role \"%.*s\"; there are authorization, session, admin and "
+                          "anonymous",
+                          STR_ARGS(uid->id)));
 }
 
 static void check_constant(const struct inspection *inspection, uint32_t offset,
@@ -216,8 +218,8 @@ static const struct shape *shape_of_member(const struct inspection *inspection,
 static void warn_of_operation(const struct inspection *inspection, const struct node *node,
                               const char *operation, const struct shape *shape, const char *hint)
 {
-    warn(inspection, node->offset,
-         memory_format("%s on %s is an error each time; %s", operation, shape->name, hint));
+    engine_warn(inspection, node->offset,
+                memory_format("%s on %s is an error each time; %s", operation, shape->name, hint));
 }
 
 /* Searches the tree; returns the known shape of the node's value. The parser bounds the height. */
@@ -242,7 +244,7 @@ static const struct shape *inspect(const struct inspection *inspection, const st
         check_path(inspection, node, first);
         break;
     case NODE_IS:
-        check_type(inspection, node->offset, node->name);
+        engine_check_type(inspection, node->offset, node->name);
         if (on_text || on_argument)
             warn_of_operation(inspection, node, "\"is\"", first, "only an entity is of a type");
         break;
@@ -268,7 +270,7 @@ static const struct shape *inspect(const struct inspection *inspection, const st
 static void check_scope(const struct inspection *inspection, const struct scope *scope)
 {
     if (scope->kind == SCOPE_IS || scope->kind == SCOPE_IS_IN)
-        check_type(inspection, inspection->policy->start, scope->type);
+        engine_check_type(inspection, inspection->policy->start, scope->type);
     for (size_t i = 0; scope->kind != SCOPE_ANY && i < scope->count; i++)
         check_entity(inspection, inspection->policy->start, scope->entities[i]);
 }
@@ -296,9 +298,10 @@ static void check_policy(const struct cedar_policy *policy, bool has_groups,
     check_scope(&inspection, &policy->action);
     check_scope(&inspection, &policy->resource);
     if (policy->effect == CEDAR_FORBID && names_only(&policy->action, "Forward"))
-        warn(&inspection, policy->start,
-             memory_copy_text("a forbid on Forward alone does not reject: the call may still be "
-                              "approved; leave the action out to reject it"));
+        engine_warn(
+            &inspection, policy->start,
+            memory_copy_text("a forbid on Forward alone does not reject: the call may still be "
+                             "approved; leave the action out to reject it"));
     if (policy->condition)
         inspect(&inspection, policy->condition);
 }
@@ -335,8 +338,8 @@ static bool add_placed(struct config_problems *problems, const char *name, struc
 }
 
 /* Each line of `text` is a problem of its own, which says where it is. */
-static void add_lines(const struct config *config, struct config_problems *problems,
-                      struct str text)
+static void engine_add_lines(const struct config *config, struct config_problems *problems,
+                             struct str text)
 {
     struct str line;
     while (text.length) {
@@ -351,7 +354,8 @@ static void add_lines(const struct config *config, struct config_problems *probl
     }
 }
 
-static struct cedar_policies *parse(const struct config *config, struct config_problems *problems)
+static struct cedar_policies *engine_parse(const struct config *config,
+                                           struct config_problems *problems)
 {
     struct cedar_source *sources = memory_alloc_array(config->policy_count, sizeof *sources);
     OWNED_BUFFER(text);
@@ -360,13 +364,13 @@ static struct cedar_policies *parse(const struct config *config, struct config_p
             (struct cedar_source){config->policies[i].name,
                                   str_slice(config->policies[i].text, config->policies[i].length)};
     struct cedar_policies *policies = cedar_policies_parse(sources, config->policy_count, &text);
-    add_lines(config, problems, buffer_str(&text));
+    engine_add_lines(config, problems, buffer_str(&text));
     free(sources);
     return policies;
 }
 
-static void complain(struct config_problems *problems, bool is_warning,
-                     const struct cedar_policy *policy, const char *message)
+static void engine_complain(struct config_problems *problems, bool is_warning,
+                            const struct cedar_policy *policy, const char *message)
 {
     struct cedar_position position = cedar_policy_position(policy);
     config_problems_add(problems, is_warning, position.source, (int)position.line,
@@ -383,8 +387,8 @@ const struct config_workflow *engine_workflow_of(const struct engine *engine,
 }
 
 /* With a missing workflow nobody could decide. */
-static bool check_workflow(const struct engine *engine, const struct cedar_policy *policy,
-                           struct config_problems *problems)
+static bool engine_check_workflow(const struct engine *engine, const struct cedar_policy *policy,
+                                  struct config_problems *problems)
 {
     struct str name;
     if (!cedar_policy_annotation(policy, WORKFLOW_ANNOTATION, &name))
@@ -394,12 +398,12 @@ static bool check_workflow(const struct engine *engine, const struct cedar_polic
             memory_format("V-006 undefined workflow \"%.*s\" in @thoughtgate_approval; name one of "
                           "the key approval",
                           STR_ARGS(name));
-        complain(problems, false, policy, message);
+        engine_complain(problems, false, policy, message);
         free(message);
         return false;
     }
     if (cedar_policy_effect(policy) == CEDAR_FORBID)
-        complain(
+        engine_complain(
             problems, true, policy,
             "@thoughtgate_approval has no effect on a forbid; only a permit leads to approval");
     return true;
@@ -441,10 +445,11 @@ struct engine *engine_create(const struct config *config, struct config_problems
     struct engine *engine = memory_alloc(sizeof *engine);
     bool good;
     engine->config = config;
-    engine->policies = parse(config, problems);
+    engine->policies = engine_parse(config, problems);
     good = engine->policies != NULL;
     for (size_t i = 0; engine->policies && i < cedar_policies_count(engine->policies); i++)
-        good = check_workflow(engine, cedar_policies_at(engine->policies, i), problems) && good;
+        good =
+            engine_check_workflow(engine, cedar_policies_at(engine->policies, i), problems) && good;
     if (good) {
         check_rules(engine, problems);
         vocabulary_check(config, engine->policies, problems);

@@ -41,15 +41,16 @@ struct str policy_name_of(const struct cedar_policy *policy)
                                                                         : cedar_policy_name(policy);
 }
 
-static bool asks(const struct cedar_policy *policy, void *policy_id)
+static bool engine_decide_asks(const struct cedar_policy *policy, void *policy_id)
 {
     return engine_asks(policy, policy_id);
 }
 
 /* ---- for people ---- */
 
-static void note(struct policy_trace *trace, enum policy_finding_kind kind, const char *action,
-                 const struct cedar_policy *policy, struct cedar_position position, char *error)
+static void engine_decide_note(struct policy_trace *trace, enum policy_finding_kind kind,
+                               const char *action, const struct cedar_policy *policy,
+                               struct cedar_position position, char *error)
 {
     trace->items = memory_grow_array(trace->items, trace->count + 1, sizeof *trace->items);
     trace->items[trace->count++] = (struct policy_finding){
@@ -79,8 +80,9 @@ static void note_reasons(const struct deliberation *deliberation, const char *ac
     for (size_t i = 0; i < response->reason_count && deliberation->inquiry->trace; i++) {
         const struct cedar_policy *policy = response->reasons[i];
         bool is_forbid = cedar_policy_effect(policy) == CEDAR_FORBID;
-        note(deliberation->inquiry->trace, is_forbid ? FINDING_FORBID : FINDING_PERMIT, action,
-             policy, cedar_policy_position(policy), NULL);
+        engine_decide_note(deliberation->inquiry->trace,
+                           is_forbid ? FINDING_FORBID : FINDING_PERMIT, action, policy,
+                           cedar_policy_position(policy), NULL);
     }
 }
 
@@ -107,8 +109,8 @@ static void report_failure(const struct deliberation *deliberation, const char *
     if (!deliberation->inquiry->is_rehearsal)
         publish_failure(deliberation, action, failure, buffer_str(&text));
     if (deliberation->inquiry->trace)
-        note(deliberation->inquiry->trace, FINDING_ERROR, action, failure->policy,
-             cedar_failure_position(failure), memory_copy_str(buffer_str(&text)));
+        engine_decide_note(deliberation->inquiry->trace, FINDING_ERROR, action, failure->policy,
+                           cedar_failure_position(failure), memory_copy_str(buffer_str(&text)));
 }
 
 /* ---- deciding ---- */
@@ -140,7 +142,7 @@ static void weigh(struct deliberation *deliberation, const struct cedar_failure 
 }
 
 /* Whether the action is permitted. */
-static enum answer ask(struct deliberation *deliberation, const char *action)
+static enum answer engine_decide_ask(struct deliberation *deliberation, const char *action)
 {
     struct cedar_response *response = &deliberation->response;
     struct failures failures = {0};
@@ -177,7 +179,7 @@ static const struct config_workflow *choose_workflow(const struct deliberation *
 static bool deliberate(struct deliberation *deliberation, struct policy_decision *decision)
 {
     for (size_t i = 0; i < sizeof ladder / sizeof *ladder; i++) {
-        enum answer answer = ask(deliberation, ladder[i].action);
+        enum answer answer = engine_decide_ask(deliberation, ladder[i].action);
         if (answer == ANSWER_UNKNOWN)
             return false;
         if (answer == ANSWER_YES) {
@@ -196,8 +198,9 @@ static bool deliberate(struct deliberation *deliberation, struct policy_decision
 }
 
 /* For operators: the count of each decision, and the reason if none was possible. */
-static void publish(const struct inquiry *inquiry, const struct policy_decision *decision,
-                    const char *failure, int64_t began_us)
+static void engine_decide_publish(const struct inquiry *inquiry,
+                                  const struct policy_decision *decision, const char *failure,
+                                  int64_t began_us)
 {
     struct str outcome = decision->action == ACTION_DENY
                              ? STR("reject")
@@ -212,8 +215,8 @@ static void publish(const struct inquiry *inquiry, const struct policy_decision 
 }
 
 /* Without a workflow no human can be asked, so approval is a rejection. */
-static void conclude(const struct inquiry *inquiry, struct policy_decision *decision,
-                     const char *failure, int64_t began_us)
+static void engine_decide_conclude(const struct inquiry *inquiry, struct policy_decision *decision,
+                                   const char *failure, int64_t began_us)
 {
     decision->by_policies = true;
     if (decision->action == ACTION_APPROVE && !decision->workflow)
@@ -221,7 +224,7 @@ static void conclude(const struct inquiry *inquiry, struct policy_decision *deci
     if (decision->action == ACTION_DENY)
         decision->workflow = NULL;
     if (!inquiry->is_rehearsal)
-        publish(inquiry, decision, failure, began_us);
+        engine_decide_publish(inquiry, decision, failure, began_us);
     if (inquiry->trace)
         inquiry->trace->failure = failure;
 }
@@ -247,14 +250,14 @@ unsigned engine_decide(const struct engine *engine, const struct inquiry *inquir
     if (!failure) {
         struct cedar_request *asked = &deliberation.question.request;
         asked->budget = BUDGET;
-        asked->asks = asks;
+        asked->asks = engine_decide_asks;
         asked->asks_data = decision->rule ? decision->rule->policy_id : NULL;
         is_decided = deliberate(&deliberation, &made);
         if (deliberation.response.exhausted)
             failure = limit_of(&deliberation.response);
     }
     if (is_decided) {
-        conclude(inquiry, &made, failure, began_us);
+        engine_decide_conclude(inquiry, &made, failure, began_us);
         *decision = made;
     }
     cedar_response_finish(&deliberation.response);

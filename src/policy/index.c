@@ -88,7 +88,7 @@ static uint32_t *move_of(const struct index *index, uint32_t state, size_t symbo
 }
 
 /* The state of `literal`, made with all before it where they are missing. */
-static uint32_t add_literal(struct index *index, struct str literal)
+static uint32_t index_add_literal(struct index *index, struct str literal)
 {
     uint32_t state = ROOT;
     for (size_t i = 0; i < literal.length; i++) {
@@ -155,7 +155,7 @@ struct index *index_create(struct glob *const *globs, size_t count)
     for (size_t i = count; i-- > 0;) {
         uint32_t *first = &index->first_free;
         if (literals[i].length)
-            first = &index->states[add_literal(index, literals[i])].first;
+            first = &index->states[index_add_literal(index, literals[i])].first;
         index->next_glob[i] = *first;
         *first = (uint32_t)i;
     }
@@ -174,12 +174,12 @@ void index_destroy(struct index *index)
     free(index);
 }
 
-static bool is_allowed(const struct index_filter *filter, uint32_t glob)
+static bool index_is_allowed(const struct index_filter *filter, uint32_t glob)
 {
     return !filter || !filter->allowed || filter->allowed[glob];
 }
 
-static bool fits(const struct index_filter *filter, uint32_t glob)
+static bool index_fits(const struct index_filter *filter, uint32_t glob)
 {
     return !filter || !filter->fits || filter->fits(filter->context, glob);
 }
@@ -189,7 +189,8 @@ static uint32_t try_chain(const struct index *index, uint32_t first, struct str 
                           const struct index_filter *filter, uint32_t best)
 {
     for (uint32_t i = first; i < best; i = index->next_glob[i]) {
-        if (is_allowed(filter, i) && glob_matches(index->globs[i], name) && fits(filter, i))
+        if (index_is_allowed(filter, i) && glob_matches(index->globs[i], name) &&
+            index_fits(filter, i))
             return i;
     }
     return best;

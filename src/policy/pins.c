@@ -37,12 +37,12 @@ static void destroy_pin(void *value)
     free(pin);
 }
 
-static void destroy_source(void *value)
+static void pins_destroy_source(void *value)
 {
     map_destroy(value, destroy_pin);
 }
 
-static void renew(void)
+static void pins_renew(void)
 {
     atomic_fetch_add(&pins.version, 1);
 }
@@ -68,16 +68,16 @@ bool pins_can_keep(struct str name)
 void pins_end(void)
 {
     pthread_mutex_lock(&pins.lock);
-    map_destroy(pins.sources, destroy_source);
+    map_destroy(pins.sources, pins_destroy_source);
     pins.sources = NULL;
     pins.is_loading = false;
-    renew();
+    pins_renew();
     pthread_mutex_unlock(&pins.lock);
 }
 
 /* ---- under the lock ---- */
 
-static struct map *source_of(const struct pin_name *name)
+static struct map *pins_source_of(const struct pin_name *name)
 {
     if (!pins.sources)
         pins.sources = map_create();
@@ -89,20 +89,20 @@ static struct map *source_of(const struct pin_name *name)
     return names;
 }
 
-static void write_key(const struct pin_name *name, struct buffer *key)
+static void pins_write_key(const struct pin_name *name, struct buffer *key)
 {
     buffer_init(key);
     buffer_append_char(key, (char)('0' + (int)name->kind));
     buffer_append(key, name->name);
 }
 
-static struct pin *find(const struct pin_name *name)
+static struct pin *pins_find(const struct pin_name *name)
 {
     struct buffer key;
     const struct map *names = pins.sources ? map_get(pins.sources, name->source) : NULL;
     if (!names)
         return NULL;
-    write_key(name, &key);
+    pins_write_key(name, &key);
     struct pin *pin = map_get(names, buffer_str(&key));
     buffer_finish(&key);
     return pin;
@@ -114,22 +114,22 @@ static bool is_full(const struct pin_name *name)
     return names && map_count(names) >= DEFINITIONS_MOST;
 }
 
-static struct pin *add(const struct pin_name *name)
+static struct pin *pins_add(const struct pin_name *name)
 {
     struct pin *pin = memory_alloc(sizeof *pin);
     struct buffer key;
-    write_key(name, &key);
-    map_put(source_of(name), buffer_str(&key), pin);
+    pins_write_key(name, &key);
+    map_put(pins_source_of(name), buffer_str(&key), pin);
     buffer_finish(&key);
     return pin;
 }
 
-static bool is_accepted(const struct pin *pin, const char *digest)
+static bool pins_is_accepted(const struct pin *pin, const char *digest)
 {
     return !digest || !*digest || (pin->accepted && strstr(pin->accepted, digest));
 }
 
-static void set_text(char **text, const char *value)
+static void pins_set_text(char **text, const char *value)
 {
     free(*text);
     *text = value && *value ? memory_copy_text(value) : NULL;
@@ -145,7 +145,7 @@ static void accept_first(const struct map *names)
     while (map_next(names, &position, NULL, &value)) {
         struct pin *pin = value;
         if (!pin->accepted && !*pin->stored)
-            set_text(&pin->accepted, pin->digest);
+            pins_set_text(&pin->accepted, pin->digest);
     }
 }
 
@@ -157,7 +157,7 @@ void pins_loaded(void)
     pins.is_loading = false;
     while (pins.sources && map_next(pins.sources, &position, NULL, &names))
         accept_first(names);
-    renew();
+    pins_renew();
     pthread_mutex_unlock(&pins.lock);
 }
 
@@ -170,23 +170,23 @@ enum pin_sight pins_see(const struct pin_name *name, const char *digest, unsigne
 {
     enum pin_sight sight = PIN_SAME;
     pthread_mutex_lock(&pins.lock);
-    struct pin *pin = find(name);
+    struct pin *pin = pins_find(name);
     bool is_first = !pin;
     if (is_first && is_full(name)) {
         sight = PIN_FULL;
     } else {
         if (is_first)
-            pin = add(name);
+            pin = pins_add(name);
         if (is_first && !pins.is_loading)
-            set_text(&pin->accepted, digest);
+            pins_set_text(&pin->accepted, digest);
         bool is_same = !is_first && strcmp(pin->digest, digest) == 0 && pin->flags == flags;
         if (!is_same) {
             if (!is_first || flags)
-                renew();
+                pins_renew();
             take_digest(pin->digest, digest);
             pin->flags = flags;
             pin->is_told = false;
-            set_text(&pin->difference, NULL);
+            pins_set_text(&pin->difference, NULL);
         }
         sight = pin->is_told ? PIN_SAME : PIN_FRESH;
     }
@@ -197,9 +197,9 @@ enum pin_sight pins_see(const struct pin_name *name, const char *digest, unsigne
 bool pins_put(const struct pin_name *name, const struct pin_row *row, bool is_answer)
 {
     pthread_mutex_lock(&pins.lock);
-    struct pin *pin = find(name);
+    struct pin *pin = pins_find(name);
     if (!pin)
-        pin = add(name);
+        pin = pins_add(name);
     if (!*pin->digest) { /* the server has given nothing since the start */
         take_digest(pin->digest, row->digest);
         pin->flags = row->flags;
@@ -208,12 +208,12 @@ bool pins_put(const struct pin_name *name, const struct pin_row *row, bool is_an
     bool is_news = !pin->accepted || strcmp(pin->accepted, row->accepted) != 0 ||
                    strcmp(pin->stored, row->digest) != 0;
     take_digest(pin->stored, row->digest);
-    set_text(&pin->accepted, row->accepted);
-    set_text(&pin->difference, row->difference);
+    pins_set_text(&pin->accepted, row->accepted);
+    pins_set_text(&pin->difference, row->difference);
     if (is_answer || is_present)
         pin->is_told = is_present;
     if (is_news)
-        renew();
+        pins_renew();
     pthread_mutex_unlock(&pins.lock);
     return is_present;
 }
@@ -223,9 +223,10 @@ bool pins_put(const struct pin_name *name, const struct pin_row *row, bool is_an
 bool pins_is_changed(const struct pin_name *name, const char *digest)
 {
     pthread_mutex_lock(&pins.lock);
-    const struct pin *pin = find(name);
-    bool is_changed = pin ? !is_accepted(pin, pin->digest) || !is_accepted(pin, pin->stored) ||
-                                !is_accepted(pin, digest)
+    const struct pin *pin = pins_find(name);
+    bool is_changed = pin ? !pins_is_accepted(pin, pin->digest) ||
+                                !pins_is_accepted(pin, pin->stored) ||
+                                !pins_is_accepted(pin, digest)
                           : pins.is_loading || is_full(name) || !pins_can_keep(name->name);
     pthread_mutex_unlock(&pins.lock);
     return is_changed;
@@ -234,7 +235,7 @@ bool pins_is_changed(const struct pin_name *name, const char *digest)
 bool pins_has_accepted(const struct pin_name *name, const char *digest)
 {
     pthread_mutex_lock(&pins.lock);
-    const struct pin *pin = find(name);
+    const struct pin *pin = pins_find(name);
     bool has = pin && pin->accepted && strstr(pin->accepted, digest);
     pthread_mutex_unlock(&pins.lock);
     return has;
@@ -243,7 +244,7 @@ bool pins_has_accepted(const struct pin_name *name, const char *digest)
 unsigned pins_flags(const struct pin_name *name)
 {
     pthread_mutex_lock(&pins.lock);
-    const struct pin *pin = find(name);
+    const struct pin *pin = pins_find(name);
     unsigned flags = pin ? pin->flags : 0;
     pthread_mutex_unlock(&pins.lock);
     return flags;
@@ -252,7 +253,7 @@ unsigned pins_flags(const struct pin_name *name)
 void pins_write_difference(const struct pin_name *name, struct buffer *out)
 {
     pthread_mutex_lock(&pins.lock);
-    const struct pin *pin = find(name);
+    const struct pin *pin = pins_find(name);
     if (pin && pin->difference)
         buffer_append_text(out, pin->difference);
     pthread_mutex_unlock(&pins.lock);

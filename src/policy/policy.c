@@ -306,7 +306,7 @@ const struct cedar_policies *policy_cedar(const struct policy *policy)
 
 /* The source's number in this policy's configuration, also when the caller's comes from
  * another load of the file; source_count when there is none of that name. */
-static size_t number_of(const struct policy *policy, const struct config_source *source)
+static size_t policy_number_of(const struct policy *policy, const struct config_source *source)
 {
     const struct config *config = policy->config;
     for (size_t i = 0; i < config->source_count; i++) {
@@ -351,7 +351,7 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
                    struct policy_decision *decision)
 {
     const struct config *config = policy->config;
-    size_t source = number_of(policy, request->source);
+    size_t source = policy_number_of(policy, request->source);
     *decision = (struct policy_decision){
         .action = config->default_action,
         .force_required = map_get(policy->force_required, request->name) != NULL,
@@ -377,7 +377,7 @@ void policy_decide(const struct policy *policy, const struct policy_request *req
 
 bool policy_hangs_on_caller(const struct policy *policy, const struct policy_request *request)
 {
-    size_t source = number_of(policy, request->source), rule;
+    size_t source = policy_number_of(policy, request->source), rule;
     if (source == policy->config->source_count)
         return false;
     const struct index_filter filter = {.allowed = policy->rules_of_source[source]};
@@ -416,7 +416,7 @@ unsigned policy_rehearse(const struct policy *policy, const struct policy_reques
 bool policy_is_exposed(const struct policy *policy, const struct config_source *source,
                        struct str name)
 {
-    size_t number = number_of(policy, source), position;
+    size_t number = policy_number_of(policy, source), position;
     if (number == policy->config->source_count || !policy->config->sources[number].enabled)
         return false;
     enum config_expose_mode mode = policy->config->sources[number].expose_mode;
@@ -427,10 +427,11 @@ bool policy_is_exposed(const struct policy *policy, const struct config_source *
 }
 
 /* Whether the definition is shown, which `expose` does not hide. */
-static bool is_shown(const struct policy *policy, const struct config_source *source,
-                     enum definition_kind kind, struct str name, const struct policy_entry *entry)
+static bool policy_is_shown(const struct policy *policy, const struct config_source *source,
+                            enum definition_kind kind, struct str name,
+                            const struct policy_entry *entry)
 {
-    const struct config_source *own = &policy->config->sources[number_of(policy, source)];
+    const struct config_source *own = &policy->config->sources[policy_number_of(policy, source)];
     const struct pin_name pin = {str_from(own->id), kind, name};
     bool must_be_accepted = kind != DEFINITION_TOOL && own->pins[kind] == PIN_APPROVE;
     bool is_flagged = own->hide_flagged && (pins_flags(&pin) | (entry ? entry->flags : 0)) != 0;
@@ -442,20 +443,20 @@ bool policy_is_visible(const struct policy *policy, const struct config_source *
                        struct str tool)
 {
     return policy_is_exposed(policy, source, tool) &&
-           is_shown(policy, source, DEFINITION_TOOL, tool, NULL);
+           policy_is_shown(policy, source, DEFINITION_TOOL, tool, NULL);
 }
 
 bool policy_is_prompt_visible(const struct policy *policy, const struct config_source *source,
                               struct str prompt, const struct policy_entry *entry)
 {
     return policy_is_exposed(policy, source, prompt) &&
-           is_shown(policy, source, DEFINITION_PROMPT, prompt, entry);
+           policy_is_shown(policy, source, DEFINITION_PROMPT, prompt, entry);
 }
 
 bool policy_is_skill_visible(const struct policy *policy, const struct config_source *source,
                              struct str uri, const struct policy_entry *entry)
 {
-    return is_shown(policy, source, DEFINITION_SKILL, uri, entry);
+    return policy_is_shown(policy, source, DEFINITION_SKILL, uri, entry);
 }
 
 bool policy_allows_method(const struct policy *policy, struct str method)
@@ -467,7 +468,7 @@ bool policy_allows_method(const struct policy *policy, struct str method)
 enum policy_extension policy_extension(const struct policy *policy,
                                        const struct config_source *source, struct str name)
 {
-    size_t number = number_of(policy, source), position;
+    size_t number = policy_number_of(policy, source), position;
     if (number == policy->config->source_count ||
         index_first(policy->sources[number].extensions_deny.index, name, NULL, &position))
         return POLICY_EXTENSION_DENIED;

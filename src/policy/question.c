@@ -17,7 +17,7 @@ struct reader {
     unsigned depth;
 };
 
-static bool read_value(struct reader *reader, struct cedar_value *value);
+static bool question_read_value(struct reader *reader, struct cedar_value *value);
 
 /* Whether the next byte is one of `bytes`. */
 static bool is_at(const struct reader *reader, struct str bytes)
@@ -25,7 +25,7 @@ static bool is_at(const struct reader *reader, struct str bytes)
     return reader->at < reader->end && memchr(bytes.bytes, *reader->at, bytes.length);
 }
 
-static char peek(struct reader *reader)
+static char question_peek(struct reader *reader)
 {
     while (is_at(reader, STR(" \t\r\n")))
         reader->at++;
@@ -34,7 +34,7 @@ static char peek(struct reader *reader)
     return *reader->at;
 }
 
-static struct str read_string(struct reader *reader)
+static struct str question_read_string(struct reader *reader)
 {
     const char *quote = reader->at++;
     bool has_escapes = false;
@@ -55,7 +55,7 @@ static struct str read_string(struct reader *reader)
 }
 
 /* Digits alone, within 64 bits. 1.0 and 1e3 are no integers: policies get them as written. */
-static bool is_integer(struct str text, int64_t *number)
+static bool question_is_integer(struct str text, int64_t *number)
 {
     bool is_negative = str_starts_with(text, STR("-"));
     uint64_t magnitude;
@@ -67,18 +67,18 @@ static bool is_integer(struct str text, int64_t *number)
     return true;
 }
 
-static struct cedar_value read_number(struct reader *reader)
+static struct cedar_value question_read_number(struct reader *reader)
 {
     const char *start = reader->at;
     int64_t number;
     while (is_at(reader, STR("+-.0123456789eE")))
         reader->at++;
     struct str text = str_slice(start, (size_t)(reader->at - start));
-    return is_integer(text, &number) ? cedar_long(number) : cedar_string(text);
+    return question_is_integer(text, &number) ? cedar_long(number) : cedar_string(text);
 }
 
 /* Room for one more item; the arrays double. */
-static void *grow(void *items, size_t count, size_t size)
+static void *question_grow(void *items, size_t count, size_t size)
 {
     bool is_full = count == 0 || (count >= 8 && (count & (count - 1)) == 0);
     if (!is_full)
@@ -86,16 +86,16 @@ static void *grow(void *items, size_t count, size_t size)
     return memory_grow_array(items, count < 8 ? 8 : count * 2, size);
 }
 
-static bool read_set(struct reader *reader, struct cedar_value *value)
+static bool question_read_set(struct reader *reader, struct cedar_value *value)
 {
     struct cedar_value *elements = NULL;
     size_t count = 0;
     bool good = true;
     reader->at++;
-    while (good && peek(reader) != ']') {
-        elements = grow(elements, count, sizeof *elements);
-        good = read_value(reader, &elements[count++]);
-        if (good && peek(reader) == ',')
+    while (good && question_peek(reader) != ']') {
+        elements = question_grow(elements, count, sizeof *elements);
+        good = question_read_value(reader, &elements[count++]);
+        if (good && question_peek(reader) == ',')
             reader->at++;
     }
     reader->at++;
@@ -104,19 +104,19 @@ static bool read_set(struct reader *reader, struct cedar_value *value)
     return good;
 }
 
-static bool read_record(struct reader *reader, struct cedar_value *value)
+static bool question_read_record(struct reader *reader, struct cedar_value *value)
 {
     struct cedar_member *members = NULL;
     size_t count = 0;
     bool good = true;
     reader->at++;
-    while (good && peek(reader) != '}') {
-        members = grow(members, count, sizeof *members);
-        members[count].name = read_string(reader);
-        peek(reader);
+    while (good && question_peek(reader) != '}') {
+        members = question_grow(members, count, sizeof *members);
+        members[count].name = question_read_string(reader);
+        question_peek(reader);
         reader->at++; /* the colon */
-        good = read_value(reader, &members[count++].value);
-        if (good && peek(reader) == ',')
+        good = question_read_value(reader, &members[count++].value);
+        if (good && question_peek(reader) == ',')
             reader->at++;
     }
     reader->at++;
@@ -130,19 +130,20 @@ static bool read_nested(struct reader *reader, struct cedar_value *value)
     if (reader->depth == ENGINE_MAX_ARGUMENT_DEPTH)
         return false;
     reader->depth++;
-    bool good = *reader->at == '{' ? read_record(reader, value) : read_set(reader, value);
+    bool good =
+        *reader->at == '{' ? question_read_record(reader, value) : question_read_set(reader, value);
     reader->depth--;
     return good;
 }
 
-static bool read_value(struct reader *reader, struct cedar_value *value)
+static bool question_read_value(struct reader *reader, struct cedar_value *value)
 {
-    switch (peek(reader)) {
+    switch (question_peek(reader)) {
     case '{':
     case '[':
         return read_nested(reader, value);
     case '"':
-        *value = cedar_string(read_string(reader));
+        *value = cedar_string(question_read_string(reader));
         return true;
     case 't':
         reader->at += 4;
@@ -158,7 +159,7 @@ static bool read_value(struct reader *reader, struct cedar_value *value)
     case '\0':
         return false;
     default:
-        *value = read_number(reader);
+        *value = question_read_number(reader);
         return true;
     }
 }
@@ -166,7 +167,7 @@ static bool read_value(struct reader *reader, struct cedar_value *value)
 bool arguments_convert(struct cedar_heap *heap, struct str json, struct cedar_value *value)
 {
     struct reader reader = {.heap = heap, .at = json.bytes, .end = json.bytes + json.length};
-    return json.length > 0 && read_value(&reader, value);
+    return json.length > 0 && question_read_value(&reader, value);
 }
 
 #define NAMESPACE "ThoughtGate::"
@@ -189,14 +190,14 @@ const char *policy_hint_name(enum policy_hint hint)
     return hint_names[hint];
 }
 
-static void add(struct members *members, const char *name, struct cedar_value value)
+static void question_add(struct members *members, const char *name, struct cedar_value value)
 {
     members->items[members->count++] = (struct cedar_member){str_from(name), value};
 }
 
-static void add_text(struct members *members, const char *name, struct str text)
+static void question_add_text(struct members *members, const char *name, struct str text)
 {
-    add(members, name, cedar_string(text));
+    question_add(members, name, cedar_string(text));
 }
 
 static struct cedar_value record_of(struct cedar_heap *heap, const struct members *members)
@@ -208,7 +209,7 @@ static struct cedar_value record_of(struct cedar_heap *heap, const struct member
 }
 
 /* The origin of the owner's name, by its form. */
-static struct str identity_of(struct str owner, const struct policy_verified *verified)
+static struct str question_identity_of(struct str owner, const struct policy_verified *verified)
 {
     static const struct {
         struct str prefix, identity;
@@ -237,7 +238,7 @@ static struct cedar_value set_of(struct cedar_heap *heap, const struct config_st
 static bool add_role(struct cedar_entities *entities, const struct cedar_uid *role)
 {
     struct members attributes = {.count = 0};
-    add_text(&attributes, "name", role->id);
+    question_add_text(&attributes, "name", role->id);
     return cedar_entities_add(entities, role,
                               record_of(cedar_entities_heap(entities), &attributes).record, NULL,
                               NULL, 0, NULL);
@@ -245,8 +246,8 @@ static bool add_role(struct cedar_entities *entities, const struct cedar_uid *ro
 
 /* The parents of the principal: its groups, or the one role that its owner's name tells. The same
  * group may be named twice. */
-static struct cedar_uid *roles_of(struct str identity, const struct policy_verified *verified,
-                                  size_t *count)
+static struct cedar_uid *question_roles_of(struct str identity,
+                                           const struct policy_verified *verified, size_t *count)
 {
     const struct config_strings none = {0};
     const struct config_strings *groups = verified ? &verified->groups : &none;
@@ -267,22 +268,22 @@ static bool add_principal(struct cedar_entities *entities, const struct inquiry 
     const struct policy_verified *verified = inquiry->request->verified;
     const struct policy_verified *claims = verified ? verified : &nobody;
     struct cedar_heap *heap = cedar_entities_heap(entities);
-    struct str identity = identity_of(principal->owner, verified);
+    struct str identity = question_identity_of(principal->owner, verified);
     struct str name = verified ? verified->subject : principal->owner;
     struct members app = {.count = 0};
     size_t count;
-    struct cedar_uid *roles = roles_of(identity, verified, &count);
+    struct cedar_uid *roles = question_roles_of(identity, verified, &count);
     bool good = true;
     request->principal = cedar_uid(STR(NAMESPACE "App"), name);
-    add_text(&app, "name", name);
-    add_text(&app, "identity", identity);
-    add_text(&app, "client_name", principal->client_name);
-    add_text(&app, "client_version", principal->client_version);
-    add(&app, "groups", set_of(heap, &claims->groups));
-    add(&app, "scopes", set_of(heap, &claims->scopes));
+    question_add_text(&app, "name", name);
+    question_add_text(&app, "identity", identity);
+    question_add_text(&app, "client_name", principal->client_name);
+    question_add_text(&app, "client_version", principal->client_version);
+    question_add(&app, "groups", set_of(heap, &claims->groups));
+    question_add(&app, "scopes", set_of(heap, &claims->scopes));
     if (verified) {
-        add_text(&app, "issuer", verified->issuer);
-        add_text(&app, "subject", verified->subject);
+        question_add_text(&app, "issuer", verified->issuer);
+        question_add_text(&app, "subject", verified->subject);
     }
     for (size_t i = 0; good && i < count; i++)
         good = add_role(entities, &roles[i]);
@@ -292,15 +293,15 @@ static bool add_principal(struct cedar_entities *entities, const struct inquiry 
     return good;
 }
 
-static bool add_tool(struct cedar_entities *entities, const struct policy_request *asked,
-                     struct cedar_value arguments, struct cedar_request *request)
+static bool question_add_tool(struct cedar_entities *entities, const struct policy_request *asked,
+                              struct cedar_value arguments, struct cedar_request *request)
 {
     struct members tool = {.count = 0};
     struct cedar_heap *heap = cedar_entities_heap(entities);
     request->resource = cedar_uid(STR(NAMESPACE "ToolCall"), asked->name);
-    add_text(&tool, "name", asked->name);
-    add_text(&tool, "server", str_from(asked->source->id));
-    add(&tool, "arguments", arguments);
+    question_add_text(&tool, "name", asked->name);
+    question_add_text(&tool, "server", str_from(asked->source->id));
+    question_add(&tool, "arguments", arguments);
     return cedar_entities_add(entities, &request->resource, record_of(heap, &tool).record, NULL,
                               NULL, 0, NULL);
 }
@@ -312,10 +313,10 @@ static struct cedar_value time_of(struct cedar_heap *heap, int64_t now_ms)
     time_t seconds = (time_t)(now_ms / 1000);
     struct tm parts;
     gmtime_r(&seconds, &parts);
-    add(&members, "hour", cedar_long(parts.tm_hour));
-    add(&members, "day_of_week", cedar_long(parts.tm_wday));
-    add(&members, "timestamp", cedar_long(seconds));
-    add(&members, "datetime", cedar_datetime(now_ms));
+    question_add(&members, "hour", cedar_long(parts.tm_hour));
+    question_add(&members, "day_of_week", cedar_long(parts.tm_wday));
+    question_add(&members, "timestamp", cedar_long(seconds));
+    question_add(&members, "datetime", cedar_datetime(now_ms));
     return record_of(heap, &members);
 }
 
@@ -324,7 +325,7 @@ static struct cedar_value annotations_of(struct cedar_heap *heap, const struct p
     struct members members = {.count = 0};
     for (unsigned i = 0; i < HINT_COUNT; i++) {
         if (hints->given & 1U << i)
-            add(&members, hint_names[i], cedar_bool(hints->truth & 1U << i));
+            question_add(&members, hint_names[i], cedar_bool(hints->truth & 1U << i));
     }
     return record_of(heap, &members);
 }
@@ -333,12 +334,13 @@ static const struct cedar_record *context_of(struct cedar_heap *heap, const stru
                                              const struct config_rule *rule)
 {
     struct members members = {.count = 0};
-    add_text(&members, "policy_id", str_from(rule ? rule->policy_id : NULL));
-    add_text(&members, "source_id", str_from(inquiry->request->source->id));
+    question_add_text(&members, "policy_id", str_from(rule ? rule->policy_id : NULL));
+    question_add_text(&members, "source_id", str_from(inquiry->request->source->id));
     bool is_unknown = inquiry->unknown & UNKNOWN_CALLER;
-    add(&members, "time", is_unknown ? cedar_unknown() : time_of(heap, inquiry->facts->now_ms));
-    add(&members, "annotations",
-        is_unknown ? cedar_unknown() : annotations_of(heap, &inquiry->facts->hints));
+    question_add(&members, "time",
+                 is_unknown ? cedar_unknown() : time_of(heap, inquiry->facts->now_ms));
+    question_add(&members, "annotations",
+                 is_unknown ? cedar_unknown() : annotations_of(heap, &inquiry->facts->hints));
     return record_of(heap, &members).record;
 }
 
@@ -353,9 +355,10 @@ const char *question_init(struct question *question, const struct inquiry *inqui
     if (!(inquiry->unknown & UNKNOWN_ARGUMENTS) &&
         !arguments_convert(heap, json.length ? json : STR("{}"), &arguments))
         return "the arguments nest too deeply";
-    bool good = add_principal(question->entities, inquiry, &question->request) &&
-                add_tool(question->entities, inquiry->request, arguments, &question->request) &&
-                cedar_entities_seal(question->entities, NULL);
+    bool good =
+        add_principal(question->entities, inquiry, &question->request) &&
+        question_add_tool(question->entities, inquiry->request, arguments, &question->request) &&
+        cedar_entities_seal(question->entities, NULL);
     question->request.context = context_of(heap, inquiry, decision->rule);
     return good ? NULL : "policies cannot judge the request";
 }

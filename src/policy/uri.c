@@ -5,31 +5,31 @@
 #include "taskgate/policy/policy.h"
 #include "taskgate/policy/uri.h"
 
-static bool is_letter(unsigned char c)
+static bool uri_is_letter(unsigned char c)
 {
     return (c | 0x20u) >= 'a' && (c | 0x20u) <= 'z';
 }
 
-static bool is_digit(unsigned char c)
+static bool uri_is_digit(unsigned char c)
 {
     return c >= '0' && c <= '9';
 }
 
 static bool is_unreserved(unsigned char c)
 {
-    return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+    return uri_is_letter(c) || uri_is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 /* The value of a hexadecimal digit; 16 for anything else. */
-static unsigned hex_value(unsigned char c)
+static unsigned uri_hex_value(unsigned char c)
 {
-    if (is_digit(c))
+    if (uri_is_digit(c))
         return c - (unsigned)'0';
     unsigned lower = c | 0x20u;
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : 16;
 }
 
-static void append_lower(struct buffer *out, size_t from)
+static void uri_append_lower(struct buffer *out, size_t from)
 {
     for (size_t i = from; i < out->length; i++) {
         unsigned c = (unsigned char)out->bytes[i];
@@ -48,8 +48,8 @@ static void append_escapes(struct buffer *out, struct str text)
     for (size_t i = 0; i < text.length; i++) {
         unsigned high = 16, low = 16;
         if (text.bytes[i] == '%' && text.length - i > 2) {
-            high = hex_value((unsigned char)text.bytes[i + 1]);
-            low = hex_value((unsigned char)text.bytes[i + 2]);
+            high = uri_hex_value((unsigned char)text.bytes[i + 1]);
+            low = uri_hex_value((unsigned char)text.bytes[i + 2]);
         }
         if (high > 15 || low > 15) {
             /* A stray "%" must not make an escape with decoded text after it. */
@@ -111,8 +111,8 @@ static struct str scheme_of(struct str uri)
 {
     size_t i = 0;
     while (i < uri.length &&
-           (is_letter((unsigned char)uri.bytes[i]) ||
-            (i > 0 && (is_digit((unsigned char)uri.bytes[i]) || is_scheme_mark(uri.bytes[i])))))
+           (uri_is_letter((unsigned char)uri.bytes[i]) ||
+            (i > 0 && (uri_is_digit((unsigned char)uri.bytes[i]) || is_scheme_mark(uri.bytes[i])))))
         i++;
     bool has_scheme = i > 0 && i < uri.length && uri.bytes[i] == ':';
     return str_slice(uri.bytes, has_scheme ? i + 1 : 0);
@@ -127,7 +127,7 @@ static size_t length_before(struct str text, const char *ends)
     return i;
 }
 
-static struct str take(struct str *rest, size_t length)
+static struct str uri_take(struct str *rest, size_t length)
 {
     struct str taken = str_slice(rest->bytes, length);
     *rest = str_slice(rest->bytes + length, rest->length - length);
@@ -137,11 +137,11 @@ static struct str take(struct str *rest, size_t length)
 static void append_authority(struct buffer *out, struct str authority)
 {
     const char *at = authority.length ? memrchr(authority.bytes, '@', authority.length) : NULL;
-    struct str user = take(&authority, at ? (size_t)(at - authority.bytes) + 1 : 0);
+    struct str user = uri_take(&authority, at ? (size_t)(at - authority.bytes) + 1 : 0);
     append_escapes(out, user);
     size_t host = out->length;
     append_escapes(out, authority);
-    append_lower(out, host);
+    uri_append_lower(out, host);
 }
 
 /* Without an authority two slashes at the front of a path would look like the start of one. */
@@ -158,15 +158,15 @@ static void normalize(struct buffer *out, struct str uri)
 {
     struct str rest = uri, scheme = scheme_of(uri);
     size_t start = out->length;
-    buffer_append(out, take(&rest, scheme.length));
-    append_lower(out, start);
+    buffer_append(out, uri_take(&rest, scheme.length));
+    uri_append_lower(out, start);
     bool has_authority = str_starts_with(rest, STR("//"));
     if (has_authority) {
-        buffer_append(out, take(&rest, 2));
-        append_authority(out, take(&rest, length_before(rest, "/?#")));
+        buffer_append(out, uri_take(&rest, 2));
+        append_authority(out, uri_take(&rest, length_before(rest, "/?#")));
     }
     size_t path = out->length;
-    append_escapes(out, take(&rest, length_before(rest, "?#")));
+    append_escapes(out, uri_take(&rest, length_before(rest, "?#")));
     remove_dots(out, path);
     if (!has_authority && out->length > path)
         join_slashes(out, path);

@@ -65,7 +65,7 @@ static struct reload *reload_from(void *context)
     return MAGIC_CAST(struct reload, RELOAD_MAGIC, context);
 }
 
-static void forget_files(struct reload *reload)
+static void reload_forget_files(struct reload *reload)
 {
     for (size_t i = 0; i < reload->file_count; i++)
         free(reload->files[i].path);
@@ -75,7 +75,7 @@ static void forget_files(struct reload *reload)
 /* From now on these are watched, from how they were when they were read. */
 static void watch_files(struct reload *reload, const struct config_file *files, size_t count)
 {
-    forget_files(reload);
+    reload_forget_files(reload);
     reload->file_count = count;
     reload->files = memory_alloc_array(count, sizeof *reload->files);
     for (size_t i = 0; i < count; i++) {
@@ -85,7 +85,7 @@ static void watch_files(struct reload *reload, const struct config_file *files, 
 }
 
 /* `places` is what anybody is told. */
-static void refuse(struct reload *reload, const char *why, const char *places)
+static void reload_refuse(struct reload *reload, const char *why, const char *places)
 {
     log_error("Configuration not reloaded, the one before stays in force", LOG_TEXT("error", why));
     metrics_count(METRIC_CONFIG_LOADS, STR("error"));
@@ -99,13 +99,13 @@ static void count_missing(struct reload *reload, const char *missing)
         reload->missing_looks = 0;
     } else if (reload->missing_looks <= MISSING_LOOKS && ++reload->missing_looks == MISSING_LOOKS) {
         char *why = memory_format("%s: the file is gone; put it back", missing);
-        refuse(reload, why, why);
+        reload_refuse(reload, why, why);
         free(why);
     }
 }
 
 /* Whether a file has changed since, or is back after it was missed. */
-static bool look_at_files(struct reload *reload)
+static bool reload_look_at_files(struct reload *reload)
 {
     bool was_missed = reload->missing_looks >= MISSING_LOOKS, changed = false;
     const char *missing = NULL;
@@ -126,7 +126,7 @@ static bool look_at_files(struct reload *reload)
 }
 
 /* NULL differs from every text. */
-static bool differ(const char *old, const char *new)
+static bool reload_differ(const char *old, const char *new)
 {
     return old && new ? strcmp(old, new) != 0 : old != new;
 }
@@ -156,8 +156,8 @@ static bool has_other_telemetry(const struct config_telemetry *old,
 
 static bool has_other_replica(const struct config_replica *old, const struct config_replica *new)
 {
-    return differ(old->id, new->id) || differ(old->address, new->address) ||
-           differ(old->bind, new->bind) || differ(old->key, new->key);
+    return reload_differ(old->id, new->id) || reload_differ(old->address, new->address) ||
+           reload_differ(old->bind, new->bind) || reload_differ(old->key, new->key);
 }
 
 /* Warns of changes that only a restart can put into force: of each key that the table marks. */
@@ -169,10 +169,10 @@ static void warn_of_fixed(const struct config *old, const struct config *new)
     } fixed[] = {
         {"telemetry", has_other_telemetry(&old->telemetry, &new->telemetry)},
         {"store", strcmp(old->store_path, new->store_path) != 0 ||
-                      differ(old->store_url, new->store_url) ||
+                      reload_differ(old->store_url, new->store_url) ||
                       old->store_lock_wait_ms != new->store_lock_wait_ms},
         {"replica", has_other_replica(&old->replica, &new->replica)},
-        {"state_key", differ(old->state_key_env, new->state_key_env)},
+        {"state_key", reload_differ(old->state_key_env, new->state_key_env)},
         {"workers", old->workers != new->workers},
         {"proxy.bind", strcmp(old->proxy_bind, new->proxy_bind) != 0},
         {"limits.connections", old->limits.connections != new->limits.connections},
@@ -193,7 +193,7 @@ static void count_policies(const struct snapshot *old, const struct snapshot *ne
         metrics_count(METRIC_CEDAR_RELOADS, new ? STR("success") : STR("error"));
 }
 
-static void accept(struct reload *reload, struct snapshot *snapshot, const char *warnings)
+static void reload_accept(struct reload *reload, struct snapshot *snapshot, const char *warnings)
 {
     struct snapshot *old = snapshot_current();
     warn_of_fixed(old->config, snapshot->config);
@@ -244,7 +244,8 @@ static bool was_read_still(struct reload *reload)
     return is_same;
 }
 
-static void take(struct reload *reload, struct config *config, struct config_problems *problems)
+static void reload_take(struct reload *reload, struct config *config,
+                        struct config_problems *problems)
 {
     OWNED_BUFFER(text);
     struct snapshot *snapshot = config ? snapshot_create(config, problems) : NULL;
@@ -255,9 +256,9 @@ static void take(struct reload *reload, struct config *config, struct config_pro
     buffer_append_char(&text, '\0');
     if (snapshot && !libraries_load(snapshot->config, &error)) {
         snapshot_unref(snapshot);
-        refuse(reload, error.message, error.message);
+        reload_refuse(reload, error.message, error.message);
     } else if (snapshot) {
-        accept(reload, snapshot, text.bytes);
+        reload_accept(reload, snapshot, text.bytes);
     } else {
         struct snapshot *old = snapshot_current();
         count_policies(old, NULL);
@@ -266,12 +267,12 @@ static void take(struct reload *reload, struct config *config, struct config_pro
         buffer_init(&places);
         config_problems_write_places(problems, &places);
         buffer_append_char(&places, '\0');
-        refuse(reload, text.bytes, places.bytes);
+        reload_refuse(reload, text.bytes, places.bytes);
         buffer_finish(&places);
     }
 }
 
-static void load(struct reload *reload)
+static void reload_load(struct reload *reload)
 {
     struct config_problems problems = {0};
     struct config *config = config_reload(reload->config_path, &reload->running, &problems);
@@ -281,7 +282,7 @@ static void load(struct reload *reload)
     else if (problems.file_count > 0)
         watch_files(reload, problems.files, problems.file_count);
     if (was_read_still(reload))
-        take(reload, config, &problems);
+        reload_take(reload, config, &problems);
     else
         config_unref(config);
     config_problems_finish(&problems);
@@ -295,7 +296,7 @@ static int64_t next_look_ms(const struct reload *reload)
     return reload->still_at_ms > now_ms ? reload->still_at_ms : now_ms;
 }
 
-static void *watch(void *context)
+static void *reload_watch(void *context)
 {
     struct reload *reload = reload_from(context);
     pthread_mutex_lock(&reload->lock);
@@ -306,21 +307,21 @@ static void *watch(void *context)
         bool asked = reload->asked, stopping = reload->stopping;
         reload->asked = false;
         pthread_mutex_unlock(&reload->lock);
-        bool changed = !stopping && look_at_files(reload);
+        bool changed = !stopping && reload_look_at_files(reload);
         bool wanted = asked || changed || reload->waits_since_ms > 0;
         if (!stopping && wanted && are_still(reload))
-            load(reload);
+            reload_load(reload);
         pthread_mutex_lock(&reload->lock);
     }
     pthread_mutex_unlock(&reload->lock);
     return NULL;
 }
 
-static void destroy(struct reload *reload)
+static void reload_destroy(struct reload *reload)
 {
     pthread_cond_destroy(&reload->wake);
     pthread_mutex_destroy(&reload->lock);
-    forget_files(reload);
+    reload_forget_files(reload);
     free(reload->config_path);
     MAGIC_CLEAR(reload);
     free(reload);
@@ -341,11 +342,11 @@ struct reload *reload_start(const char *config_path, const struct config *config
     reload->context = context;
     pthread_mutex_init(&reload->lock, NULL);
     clock_condition_init(&reload->wake);
-    int failure = pthread_create(&reload->thread, NULL, watch, reload);
+    int failure = pthread_create(&reload->thread, NULL, reload_watch, reload);
     if (failure == 0)
         return reload;
     error_set(error, "the reload thread could not be started: %s", strerror(failure));
-    destroy(reload);
+    reload_destroy(reload);
     return NULL;
 }
 
@@ -366,5 +367,5 @@ void reload_stop(struct reload *reload)
     pthread_cond_signal(&reload->wake);
     pthread_mutex_unlock(&reload->lock);
     pthread_join(reload->thread, NULL);
-    destroy(reload);
+    reload_destroy(reload);
 }

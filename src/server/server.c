@@ -110,7 +110,7 @@ static void show_settings(const struct config *config)
     show_certificates(config);
 }
 
-static void apply(struct server *server, struct config *config)
+static void server_apply(struct server *server, struct config *config)
 {
     notifier_configure(server->notifier, config);
     audit_settings_apply(server->store, config);
@@ -127,7 +127,7 @@ static void on_reload_news(void *context)
     struct server *server = server_from(news->server);
     if (!news->error && !server->finishing) {
         struct snapshot *snapshot = snapshot_current();
-        apply(server, snapshot->config);
+        server_apply(server, snapshot->config);
         metrics_count(METRIC_CONFIG_LOADS, STR("success"));
         log_info("Configuration reloaded", LOG_TEXT("file", snapshot->config->path));
         snapshot_unref(snapshot);
@@ -305,7 +305,7 @@ static struct admin_traffic traffic(void *context)
     return (struct admin_traffic){gateway_answering(gateway), gateway_arrived(gateway)};
 }
 
-static void close_after_answers(void *context, bool closes)
+static void server_close_after_answers(void *context, bool closes)
 {
     struct server *server = server_from(context);
     if (!server->is_lingering && !server->draining)
@@ -320,7 +320,7 @@ static bool start_admin(struct server *server, const struct config *config,
     options->tls = config->admin_tls.server;
     options->upstream_reachable = upstream_reachable;
     options->traffic = traffic;
-    options->close_after_answers = close_after_answers;
+    options->close_after_answers = server_close_after_answers;
     options->context = server;
     options->worker = workers_first_gateway(server->workers);
     options->budget = workers_budget(server->workers);
@@ -373,8 +373,8 @@ static bool meet_replicas(struct server *server, const struct config *config, st
     return true;
 }
 
-static bool start(struct server *server, const char *config_path, struct config *config,
-                  struct error *error)
+static bool server_start(struct server *server, const char *config_path, struct config *config,
+                         struct error *error)
 {
     struct admin_options admin = {0};
     if (!take_signals(server, error) || !libraries_load(config, error) ||
@@ -411,7 +411,7 @@ static void stop_telemetry(const struct server *server)
     telemetry_stop(is_short ? server->drain_until_ms : until_ms);
 }
 
-static void finish(struct server *server)
+static void server_finish(struct server *server)
 {
     if (server->signal_watch) {
         loop_timer_stop(&server->linger);
@@ -448,7 +448,7 @@ static void finish(struct server *server)
 
 /* At the start, mistakes are lines on standard error. Later, standard error is the log, and
  * warnings are its entries. */
-static struct snapshot *load(const char *config_path)
+static struct snapshot *server_load(const char *config_path)
 {
     struct config_problems problems = {0};
     struct buffer text;
@@ -482,13 +482,13 @@ int server_run(const char *config_path, void (*ready)(void *context), void *cont
     struct server server = {
         .magic = SERVER_MAGIC, .signals = -1, .started_ms = clock_monotonic_ms()};
     struct error error = {""};
-    struct snapshot *snapshot = load(config_path);
+    struct snapshot *snapshot = server_load(config_path);
     if (!snapshot)
         return 2;
     snapshot_install(snapshot_ref(snapshot));
     metrics_count(METRIC_CONFIG_LOADS, STR("success"));
     show_settings(snapshot->config);
-    bool started = start(&server, config_path, snapshot->config, &error);
+    bool started = server_start(&server, config_path, snapshot->config, &error);
     snapshot_unref(snapshot);
     if (started) {
         metrics_set(METRIC_STARTUP_DURATION,
@@ -505,6 +505,6 @@ int server_run(const char *config_path, void (*ready)(void *context), void *cont
     } else {
         log_error("taskgate could not start", LOG_TEXT("error", error.message));
     }
-    finish(&server);
+    server_finish(&server);
     return (started && !server.has_failed) || server.ended_early ? 0 : 1;
 }

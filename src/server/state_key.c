@@ -78,7 +78,7 @@ static bool make_private(int fd, const char *path, struct error *error)
     return true;
 }
 
-static bool read_file(const char *path, struct state_keys *keys, struct error *error)
+static bool state_key_read_file(const char *path, struct state_keys *keys, struct error *error)
 {
     char text[FILE_MOST_BYTES];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -94,14 +94,14 @@ static bool read_file(const char *path, struct state_keys *keys, struct error *e
     return good || error_prefix(error, path);
 }
 
-static bool load_file(const char *path, struct state_keys *keys, struct error *error)
+static bool state_key_load_file(const char *path, struct state_keys *keys, struct error *error)
 {
     if (private_file_is_missing(path)) {
         if (!make_file(path, error))
             return false;
         log_info("A state key was made", LOG_TEXT("file", path));
     }
-    return read_file(path, keys, error);
+    return state_key_read_file(path, keys, error);
 }
 
 bool state_key_load(const struct config *config, const char *store_path, struct state_keys *keys,
@@ -116,7 +116,7 @@ bool state_key_load(const struct config *config, const char *store_path, struct 
         return error_prefix(error, config->state_key_env) || error_prefix(error, "state_key.env");
     }
     char *path = path_beside(store_path);
-    bool good = load_file(path, keys, error);
+    bool good = state_key_load_file(path, keys, error);
     free(path);
     return good;
 }

@@ -80,7 +80,7 @@ bool store_folder_check(const char *store_path, struct error *error)
     return good;
 }
 
-static bool read_token(int fd, char token[TOKEN_MAX_BYTES], size_t *length)
+static bool store_opening_read_token(int fd, char token[TOKEN_MAX_BYTES], size_t *length)
 {
     ssize_t got = read(fd, token, TOKEN_MAX_BYTES - 1);
     if (got <= 0)
@@ -116,7 +116,7 @@ static bool generated_token(const char *path, char sha256[65], struct error *err
     if (fd < 0)
         return error_set(error, "%s: cannot be opened for the generated admin token: %s", path,
                          strerror(errno));
-    bool good = read_token(fd, token, &length);
+    bool good = store_opening_read_token(fd, token, &length);
     close(fd);
     if (!good)
         return error_set(error, "%s: cannot be read; remove it to have a new token made", path);

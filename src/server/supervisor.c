@@ -31,7 +31,7 @@ void supervisor_tell(const char *state)
     close(fd);
 }
 
-static void on_time(void *context)
+static void supervisor_on_time(void *context)
 {
     struct supervisor_watchdog *watchdog =
         MAGIC_CAST(struct supervisor_watchdog, SUPERVISOR_WATCHDOG_MAGIC, context);
@@ -54,9 +54,9 @@ void supervisor_watchdog_start(struct supervisor_watchdog *watchdog, struct loop
 {
     MAGIC_SET(watchdog, SUPERVISOR_WATCHDOG_MAGIC);
     watchdog->every_ms = asked_ms();
-    loop_timer_init(&watchdog->timer, loop, on_time, watchdog);
+    loop_timer_init(&watchdog->timer, loop, supervisor_on_time, watchdog);
     if (watchdog->every_ms > 0)
-        on_time(watchdog);
+        supervisor_on_time(watchdog);
 }
 
 void supervisor_watchdog_stop(struct supervisor_watchdog *watchdog)

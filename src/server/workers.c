@@ -30,7 +30,7 @@ struct replica_port {
 /* HOST:PORT as an address to listen on. */
 
 /* The configuration has been checked for the form. */
-static bool cut(struct str text, char **host, struct replica_port *port)
+static bool workers_cut(struct str text, char **host, struct replica_port *port)
 {
     size_t digits = 0;
     uint64_t number;
@@ -48,7 +48,7 @@ static bool cut(struct str text, char **host, struct replica_port *port)
     return true;
 }
 
-static bool look_up(const char *host, struct replica_port *port, struct error *error)
+static bool workers_look_up(const char *host, struct replica_port *port, struct error *error)
 {
     const struct addrinfo hints = {.ai_flags = AI_PASSIVE, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found;
@@ -74,9 +74,9 @@ static bool replica_port_read(struct replica_port *port, const struct config *co
         text = str_from(config->replica.address);
         text = str_slice(text.bytes + scheme.length, text.length - scheme.length);
     }
-    if (!cut(text, &host, port))
+    if (!workers_cut(text, &host, port))
         return error_set(error, "replica.bind: %.*s has no port to listen on", STR_ARGS(text));
-    bool is_found = look_up(host, port, error);
+    bool is_found = workers_look_up(host, port, error);
     free(host);
     return is_found;
 }
@@ -357,7 +357,7 @@ void workers_close_after_answers(struct workers *workers, bool closes)
                   &workers->list[i]);
 }
 
-static void on_drained(void *context)
+static void workers_on_drained(void *context)
 {
     atomic_fetch_sub(&worker_from(context)->workers->open_proxies, 1);
 }
@@ -367,7 +367,7 @@ static void on_drained(void *context)
 static void drain_proxy(void *context)
 {
     struct worker *worker = worker_from(context);
-    http_server_drain(worker->proxy, on_drained, worker);
+    http_server_drain(worker->proxy, workers_on_drained, worker);
     if (worker->replicas)
         http_server_close_after_answers(worker->replicas, true);
 }

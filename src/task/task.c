@@ -77,7 +77,7 @@ static const char *const state_names[TASK_STATE_COUNT] = {
  * never written. */
 static char no_text[1];
 
-static char *copy_text(struct str text)
+static char *task_copy_text(struct str text)
 {
     return text.length > 0 ? memory_copy_str(text) : no_text;
 }
@@ -88,7 +88,7 @@ static void free_text(char *text)
         free(text);
 }
 
-static char **text_at(struct task *task, size_t i)
+static char **task_text_at(struct task *task, size_t i)
 {
     return (char **)(void *)((char *)task + texts[i]);
 }
@@ -98,7 +98,7 @@ static struct counted_task *counted(struct task *task)
     return (struct counted_task *)(void *)((char *)task - offsetof(struct counted_task, task));
 }
 
-static struct task *allocate(void)
+static struct task *task_allocate(void)
 {
     struct counted_task *holder = memory_alloc(sizeof *holder);
     atomic_init(&holder->references, 1);
@@ -107,10 +107,10 @@ static struct task *allocate(void)
 
 static struct task *create(enum task_state state)
 {
-    struct task *task = allocate();
+    struct task *task = task_allocate();
     task->state = state;
     for (size_t i = 0; i < TEXT_COUNT; i++)
-        *text_at(task, i) = no_text;
+        *task_text_at(task, i) = no_text;
     task->request = no_text;
     return task;
 }
@@ -150,7 +150,7 @@ void task_unref(struct task *task)
     if (before > 1)
         return;
     for (size_t i = 0; i < TEXT_COUNT; i++)
-        free_text(*text_at(task, i));
+        free_text(*task_text_at(task, i));
     free_text(task->request);
     free(task->outcome_text);
     free(counted(task));
@@ -158,11 +158,11 @@ void task_unref(struct task *task)
 
 struct task *task_copy(const struct task *task)
 {
-    struct task *copy = allocate();
+    struct task *copy = task_allocate();
     *copy = *task;
     for (size_t i = 0; i < TEXT_COUNT; i++)
-        *text_at(copy, i) = copy_text(str_from(*text_at(copy, i)));
-    copy->request = copy_text(str_slice(task->request, task->request_length));
+        *task_text_at(copy, i) = task_copy_text(str_from(*task_text_at(copy, i)));
+    copy->request = task_copy_text(str_slice(task->request, task->request_length));
     if (task->outcome_text)
         copy->outcome_text = memory_copy_str(str_slice(task->outcome_text, task->outcome_length));
     return copy;
@@ -170,7 +170,7 @@ struct task *task_copy(const struct task *task)
 
 void task_set_text(char **field, struct str text)
 {
-    char *copy = copy_text(text);
+    char *copy = task_copy_text(text);
     free_text(*field);
     *field = copy;
 }

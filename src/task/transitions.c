@@ -64,14 +64,14 @@ static const struct move moves[TASK_STATE_COUNT][TASK_STATE_COUNT] = {
         },
 };
 
-static bool is_state(enum task_state state)
+static bool transitions_is_state(enum task_state state)
 {
     return (unsigned)state < TASK_STATE_COUNT;
 }
 
 static const struct move *find_move(enum task_state from, enum task_state to)
 {
-    if (!is_state(from) || !is_state(to) || !moves[from][to].name)
+    if (!transitions_is_state(from) || !transitions_is_state(to) || !moves[from][to].name)
         return NULL;
     return &moves[from][to];
 }
@@ -143,7 +143,7 @@ bool task_state_is_terminal(enum task_state state)
         if (task_can_move(state, (enum task_state)to))
             return false;
     }
-    return is_state(state);
+    return transitions_is_state(state);
 }
 
 bool task_check(const struct task *task, struct error *error)
@@ -155,7 +155,7 @@ bool task_check(const struct task *task, struct error *error)
         bool holds;
         const char *what;
     } rules[] = {
-        {is_state(task->state), "its state is unknown"},
+        {transitions_is_state(task->state), "its state is unknown"},
         {task->promoted ? task_id_is_ulid(str_from(task->id)) : task_id_is_ours(str_from(task->id)),
          "its id is not one of ours"},
         {task->created_ms > 0 && task->updated_ms > 0, "it has no time of creation or change"},
@@ -248,7 +248,7 @@ static void replace(char **field, const char *text)
 }
 
 /* Each refusal counts, whether the credentials are known or not. */
-static void note_refusal(struct task *task, const char *credentials)
+static void transitions_note_refusal(struct task *task, const char *credentials)
 {
     const char *earlier = task->refused_credentials;
     char *all = memory_format("%s%s%s", earlier, *earlier ? " " : "",
@@ -257,8 +257,8 @@ static void note_refusal(struct task *task, const char *credentials)
     free(all);
 }
 
-static void set_clocks(struct task *task, const struct move *move, const struct task_change *change,
-                       int64_t now_ms)
+static void transitions_set_clocks(struct task *task, const struct move *move,
+                                   const struct task_change *change, int64_t now_ms)
 {
     /* The wall clock may be set back; the order of a task's own times stays. */
     if (now_ms < task->updated_ms)
@@ -298,7 +298,7 @@ bool task_transition(struct task *task, const struct task_change *change, int64_
         replace(&task->reason, change->reason);
     replace(&task->upstream_task, change->upstream_task);
     if (move->flags & MOVE_OF_OTHERS)
-        note_refusal(task, change->credentials);
+        transitions_note_refusal(task, change->credentials);
     if (move->flags & MOVE_DECIDES)
         replace(&task->decided_by, change->by);
     if (change->outcome != TASK_OUTCOME_NONE) {
@@ -308,7 +308,7 @@ bool task_transition(struct task *task, const struct task_change *change, int64_
         task->outcome_length = change->outcome_text.length;
     }
     task->failure = change->failure;
-    set_clocks(task, move, change, now_ms);
+    transitions_set_clocks(task, move, change, now_ms);
     task->state = change->to;
     ASSERT(task_check(task, NULL));
     return true;

@@ -21,12 +21,12 @@
 
 #define SERVICE_NAME "taskgate"
 
-static const char *process_environment(const char *name)
+static const char *exporter_process_environment(const char *name)
 {
     return getenv(name);
 }
 
-static bool has(const struct resource *resource, const char *name)
+static bool exporter_has(const struct resource *resource, const char *name)
 {
     for (size_t i = 0; i < resource->count; i++) {
         if (strcmp(resource->items[i].name, name) == 0)
@@ -35,9 +35,9 @@ static bool has(const struct resource *resource, const char *name)
     return false;
 }
 
-static void add(struct resource *resource, const char *name, const char *value)
+static void exporter_add(struct resource *resource, const char *name, const char *value)
 {
-    if (!value || !*value || !str_is_utf8(str_from(value)) || has(resource, name))
+    if (!value || !*value || !str_is_utf8(str_from(value)) || exporter_has(resource, name))
         return;
     resource->items =
         memory_grow_array(resource->items, resource->count + 1, sizeof *resource->items);
@@ -56,17 +56,17 @@ static void resource_init(struct resource *resource, const struct config_telemet
                                             {"host.name", "HOSTNAME"}};
     char instance[RANDOM_UUID_BYTES];
     if (!environment)
-        environment = process_environment;
+        environment = exporter_process_environment;
     *resource = (struct resource){0};
-    add(resource, "service.name", environment("OTEL_SERVICE_NAME"));
+    exporter_add(resource, "service.name", environment("OTEL_SERVICE_NAME"));
     for (size_t i = 0; i < telemetry->resource_count; i++)
-        add(resource, telemetry->resource[i].name, telemetry->resource[i].value);
-    add(resource, "service.name", SERVICE_NAME);
-    add(resource, "service.version", TASKGATE_VERSION);
+        exporter_add(resource, telemetry->resource[i].name, telemetry->resource[i].value);
+    exporter_add(resource, "service.name", SERVICE_NAME);
+    exporter_add(resource, "service.version", TASKGATE_VERSION);
     random_uuid(instance);
-    add(resource, "service.instance.id", instance);
+    exporter_add(resource, "service.instance.id", instance);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        add(resource, places[i][0], environment(places[i][1]));
+        exporter_add(resource, places[i][0], environment(places[i][1]));
 }
 
 static void resource_finish(struct resource *resource)
@@ -162,7 +162,7 @@ static void transport_destroy(struct transport *transport)
     free(transport);
 }
 
-static void wake(void *context)
+static void exporter_wake(void *context)
 {
     (void)context; /* the round that it begins is all */
 }
@@ -170,7 +170,7 @@ static void wake(void *context)
 /* Has a post look at its time again. Any thread. */
 static void transport_interrupt(struct transport *transport)
 {
-    loop_post(transport->loop, wake, NULL);
+    loop_post(transport->loop, exporter_wake, NULL);
 }
 
 /* ---- the response ---- */
@@ -187,7 +187,8 @@ static int64_t read_retry_after_ms(const struct http_header *headers, size_t cou
     return 0;
 }
 
-static void on_head(void *context, int status, const struct http_header *headers, size_t count)
+static void exporter_on_head(void *context, int status, const struct http_header *headers,
+                             size_t count)
 {
     struct transport_reply *reply = transport_from(context)->reply;
     reply->status = status;
@@ -201,7 +202,7 @@ static void on_body(void *context, struct str bytes)
     buffer_append(body, str_slice(bytes.bytes, bytes.length < room ? bytes.length : room));
 }
 
-static void on_end(void *context, enum upstream_result result, const char *detail)
+static void exporter_on_end(void *context, enum upstream_result result, const char *detail)
 {
     struct transport *transport = transport_from(context);
     struct transport_reply *reply = transport->reply;
@@ -215,9 +216,9 @@ static void on_end(void *context, enum upstream_result result, const char *detai
 
 /* ---- the request ---- */
 
-static void start(struct transport *transport, struct str body)
+static void exporter_start(struct transport *transport, struct str body)
 {
-    static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    static const struct upstream_callbacks callbacks = {exporter_on_head, on_body, exporter_on_end};
     const struct config_telemetry *telemetry = transport->telemetry;
     size_t count = telemetry->header_count + 2;
     struct http_header *headers = memory_alloc_array(count, sizeof *headers);
@@ -250,7 +251,7 @@ static void transport_post(struct transport *transport, struct str body,
     *reply = (struct transport_reply){0};
     transport->reply = reply;
     loop_run_once(transport->loop, 0); /* sees that an idle connection was closed */
-    start(transport, body);
+    exporter_start(transport, body);
     while (transport->call) {
         int64_t left_ms = until_ms(context) - clock_monotonic_ms();
         if (left_ms <= 0) {
@@ -371,7 +372,7 @@ static bool pause_ms(struct exporter *exporter, int64_t for_ms)
 }
 
 /* One line when it begins to fail, and one when it works again. */
-static void note_failure(struct exporter *exporter, const struct transport_reply *reply)
+static void exporter_note_failure(struct exporter *exporter, const struct transport_reply *reply)
 {
     if (exporter->failures++ > 0)
         return;
@@ -399,7 +400,7 @@ static void note_success(struct exporter *exporter, const struct transport_reply
 
 /* Whether the collector has the batch. `retry_ms` gets the time before another attempt; -1: another
  * is useless. */
-static bool post(struct exporter *exporter, struct str body, int64_t *retry_ms)
+static bool exporter_post(struct exporter *exporter, struct str body, int64_t *retry_ms)
 {
     struct deadline deadline = {exporter,
                                 clock_monotonic_ms() + exporter->telemetry->export_timeout_ms};
@@ -409,7 +410,7 @@ static bool post(struct exporter *exporter, struct str body, int64_t *retry_ms)
     if (is_taken) {
         note_success(exporter, &reply);
     } else {
-        note_failure(exporter, &reply);
+        exporter_note_failure(exporter, &reply);
         *retry_ms = retry_is_useful(reply.status)
                         ? retry_pause_ms(exporter->failures, reply.retry_after_ms)
                         : -1;
@@ -428,7 +429,7 @@ static void send_batch(struct exporter *exporter, struct list *spans)
     else
         otlp_write_protobuf(&body, &exporter->resource, spans);
     for (int attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
-        is_taken = post(exporter, buffer_str(&body), &retry_ms);
+        is_taken = exporter_post(exporter, buffer_str(&body), &retry_ms);
         if (is_taken || retry_ms < 0 || attempt == MOST_ATTEMPTS || !pause_ms(exporter, retry_ms))
             break;
     }
@@ -496,7 +497,7 @@ static void drop_queue(struct exporter *exporter)
     log_warn("Spans were dropped at the end of the process", LOG_NUMBER("count", (int64_t)count));
 }
 
-static void *run(void *context)
+static void *exporter_run(void *context)
 {
     struct exporter *exporter = exporter_from(context);
     struct transport *transport = transport_create(exporter->telemetry, &exporter->error);
@@ -531,7 +532,7 @@ struct exporter *exporter_create(const struct config_telemetry *telemetry, struc
     pthread_mutex_init(&exporter->lock, NULL);
     clock_condition_init(&exporter->changed);
     list_init(&exporter->queue);
-    int code = pthread_create(&exporter->thread, NULL, run, exporter);
+    int code = pthread_create(&exporter->thread, NULL, exporter_run, exporter);
     if (code != 0) {
         error_set(error, "cannot start the thread that exports telemetry: %s", strerror(code));
         exporter_free(exporter);

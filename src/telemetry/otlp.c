@@ -99,7 +99,7 @@ static bool take_varint(struct str *rest, uint64_t *value)
     return false;
 }
 
-static bool take_bytes(struct str *rest, uint64_t length, struct str *bytes)
+static bool otlp_take_bytes(struct str *rest, uint64_t length, struct str *bytes)
 {
     if (length > rest->length)
         return false;
@@ -121,11 +121,12 @@ static bool protobuf_next(struct str *rest, struct protobuf_field *field)
     case PROTOBUF_VARINT:
         return take_varint(rest, &field->value);
     case PROTOBUF_FIXED64:
-        return take_bytes(rest, 8, &field->bytes);
+        return otlp_take_bytes(rest, 8, &field->bytes);
     case PROTOBUF_FIXED32:
-        return take_bytes(rest, 4, &field->bytes);
+        return otlp_take_bytes(rest, 4, &field->bytes);
     case PROTOBUF_LENGTH:
-        return take_varint(rest, &field->value) && take_bytes(rest, field->value, &field->bytes);
+        return take_varint(rest, &field->value) &&
+               otlp_take_bytes(rest, field->value, &field->bytes);
     default:
         return false;
     }
@@ -168,7 +169,7 @@ static uint32_t otlp_flags(const struct span *span)
     return span->context.flags | FLAG_HAS_REMOTE | (span->is_parent_remote ? FLAG_IS_REMOTE : 0U);
 }
 
-static struct str bytes_of(const unsigned char *bytes, size_t count)
+static struct str otlp_bytes_of(const unsigned char *bytes, size_t count)
 {
     return str_slice((const char *)bytes, count);
 }
@@ -225,8 +226,8 @@ static void write_links(struct buffer *out, const struct span *span)
     for (size_t i = 0; i < span->link_count; i++) {
         const struct trace_context *link = &span->links[i];
         size_t opened = protobuf_open(out, FIELD_LINKS);
-        protobuf_write_bytes(out, LINK_TRACE_ID, bytes_of(link->trace_id, TRACE_ID_BYTES));
-        protobuf_write_bytes(out, LINK_SPAN_ID, bytes_of(link->span_id, SPAN_ID_BYTES));
+        protobuf_write_bytes(out, LINK_TRACE_ID, otlp_bytes_of(link->trace_id, TRACE_ID_BYTES));
+        protobuf_write_bytes(out, LINK_SPAN_ID, otlp_bytes_of(link->span_id, SPAN_ID_BYTES));
         if (link->flags)
             protobuf_write_fixed32(out, LINK_FLAGS, link->flags);
         protobuf_close(out, opened);
@@ -244,15 +245,17 @@ static void write_status(struct buffer *out, const struct span *span)
     protobuf_close(out, opened);
 }
 
-static void write_span(struct buffer *out, const struct span *span)
+static void otlp_write_span(struct buffer *out, const struct span *span)
 {
     size_t opened = protobuf_open(out, SCOPE_SPANS_SPANS);
-    protobuf_write_bytes(out, FIELD_TRACE_ID, bytes_of(span->context.trace_id, TRACE_ID_BYTES));
-    protobuf_write_bytes(out, FIELD_SPAN_ID, bytes_of(span->context.span_id, SPAN_ID_BYTES));
+    protobuf_write_bytes(out, FIELD_TRACE_ID,
+                         otlp_bytes_of(span->context.trace_id, TRACE_ID_BYTES));
+    protobuf_write_bytes(out, FIELD_SPAN_ID, otlp_bytes_of(span->context.span_id, SPAN_ID_BYTES));
     if (span->state)
         protobuf_write_bytes(out, FIELD_TRACE_STATE, str_from(span->state));
     if (span->has_parent)
-        protobuf_write_bytes(out, FIELD_PARENT_SPAN_ID, bytes_of(span->parent_id, SPAN_ID_BYTES));
+        protobuf_write_bytes(out, FIELD_PARENT_SPAN_ID,
+                             otlp_bytes_of(span->parent_id, SPAN_ID_BYTES));
     protobuf_write_bytes(out, FIELD_NAME, str_from(span->name));
     protobuf_write_varint(out, FIELD_KIND, span->kind);
     protobuf_write_fixed64(out, FIELD_START, span->start_ns);
@@ -289,7 +292,7 @@ void otlp_write_protobuf(struct buffer *out, const struct resource *resource,
     size_t scope_spans = protobuf_open(out, RESOURCE_SPANS_SCOPE_SPANS);
     write_scope(out);
     LIST_FOR_EACH_SAFE (node, next, (struct list *)spans)
-        write_span(out, LIST_ENTRY(node, struct span, node));
+        otlp_write_span(out, LIST_ENTRY(node, struct span, node));
     protobuf_close(out, scope_spans);
     protobuf_close(out, resource_spans);
 }
@@ -343,7 +346,7 @@ int64_t otlp_read_rejected(struct str body, bool is_json, struct buffer *why)
 /* OTLP as JSON: Protocol Buffers' mapping, but ids in hexadecimal (OTLP, "JSON Protobuf Encoding").
  */
 
-static void add_text(struct buffer *out, const char *key, struct str value)
+static void otlp_add_text(struct buffer *out, const char *key, struct str value)
 {
     buffer_append_format(out, "\"%s\":", key);
     buffer_append_json_string(out, value);
@@ -353,14 +356,14 @@ static void add_hex(struct buffer *out, const char *key, const unsigned char *by
 {
     char text[2 * TRACE_ID_BYTES];
     trace_write_hex(bytes, count, text);
-    add_text(out, key, str_slice(text, 2 * count));
+    otlp_add_text(out, key, str_slice(text, 2 * count));
 }
 
 static void begin_attribute(struct buffer *out, bool *is_first, const char *key)
 {
     buffer_append_text(out, *is_first ? "{" : ",{");
     *is_first = false;
-    add_text(out, "key", str_from(key));
+    otlp_add_text(out, "key", str_from(key));
     buffer_append_text(out, ",\"value\":{");
 }
 
@@ -374,7 +377,7 @@ static void otlp_json_write_attributes(struct buffer *out, const struct span *sp
             continue;
         begin_attribute(out, &is_first, attribute_name((enum span_attribute)i));
         if (value->text)
-            add_text(out, "stringValue", str_slice(value->text, value->length));
+            otlp_add_text(out, "stringValue", str_slice(value->text, value->length));
         else
             buffer_append_format(out, "\"intValue\":\"%" PRId64 "\"", value->number);
         buffer_append_text(out, "}}");
@@ -405,7 +408,7 @@ static void otlp_json_write_status(struct buffer *out, const struct span *span)
     buffer_append_format(out, ",\"status\":{\"code\":%d", OTLP_STATUS_ERROR);
     if (span->message) {
         buffer_append_char(out, ',');
-        add_text(out, "message", str_from(span->message));
+        otlp_add_text(out, "message", str_from(span->message));
     }
     buffer_append_char(out, '}');
 }
@@ -418,14 +421,14 @@ static void otlp_json_write_span(struct buffer *out, const struct span *span)
     add_hex(out, "spanId", span->context.span_id, SPAN_ID_BYTES);
     buffer_append_char(out, ',');
     if (span->state) {
-        add_text(out, "traceState", str_from(span->state));
+        otlp_add_text(out, "traceState", str_from(span->state));
         buffer_append_char(out, ',');
     }
     if (span->has_parent) {
         add_hex(out, "parentSpanId", span->parent_id, SPAN_ID_BYTES);
         buffer_append_char(out, ',');
     }
-    add_text(out, "name", str_from(span->name));
+    otlp_add_text(out, "name", str_from(span->name));
     buffer_append_format(out,
                          ",\"kind\":%d,\"startTimeUnixNano\":\"%" PRIu64
                          "\",\"endTimeUnixNano\":\"%" PRIu64 "\"",
@@ -442,7 +445,7 @@ static void otlp_json_write_resource(struct buffer *out, const struct resource *
     buffer_append_text(out, "\"resource\":{\"attributes\":[");
     for (size_t i = 0; i < resource->count; i++) {
         begin_attribute(out, &is_first, resource->items[i].name);
-        add_text(out, "stringValue", str_from(resource->items[i].value));
+        otlp_add_text(out, "stringValue", str_from(resource->items[i].value));
         buffer_append_text(out, "}}");
     }
     buffer_append_text(out, "]}");

@@ -10,17 +10,18 @@
 #define VERSION_FORBIDDEN 0xff
 
 /* Upper case is not allowed there (§3.2.2). */
-static int digit_of(char c)
+static int trace_context_digit_of(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool read_hex(const char *text, unsigned char *bytes, size_t count)
+static bool trace_context_read_hex(const char *text, unsigned char *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+        int high = trace_context_digit_of(text[2 * i]),
+            low = trace_context_digit_of(text[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         bytes[i] = (unsigned char)(high * 16 + low);
@@ -52,11 +53,11 @@ bool trace_context_parse(struct trace_context *context, struct str text)
     if (text.length < TRACEPARENT_LENGTH || text.bytes[TRACE_ID_AT - 1] != '-' ||
         text.bytes[SPAN_ID_AT - 1] != '-' || text.bytes[FLAGS_AT - 1] != '-')
         return false;
-    if (!read_hex(text.bytes + VERSION_AT, &version, 1) || version == VERSION_FORBIDDEN ||
-        !has_its_length(text, version) ||
-        !read_hex(text.bytes + TRACE_ID_AT, read.trace_id, TRACE_ID_BYTES) ||
-        !read_hex(text.bytes + SPAN_ID_AT, read.span_id, SPAN_ID_BYTES) ||
-        !read_hex(text.bytes + FLAGS_AT, &read.flags, 1))
+    if (!trace_context_read_hex(text.bytes + VERSION_AT, &version, 1) ||
+        version == VERSION_FORBIDDEN || !has_its_length(text, version) ||
+        !trace_context_read_hex(text.bytes + TRACE_ID_AT, read.trace_id, TRACE_ID_BYTES) ||
+        !trace_context_read_hex(text.bytes + SPAN_ID_AT, read.span_id, SPAN_ID_BYTES) ||
+        !trace_context_read_hex(text.bytes + FLAGS_AT, &read.flags, 1))
         return false;
     if (is_zero(read.trace_id, TRACE_ID_BYTES) || is_zero(read.span_id, SPAN_ID_BYTES))
         return false;

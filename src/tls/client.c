@@ -14,7 +14,7 @@ struct holder {
     atomic_size_t references;
 };
 
-static struct holder *holder_of(struct tls_client *tls)
+static struct holder *client_holder_of(struct tls_client *tls)
 {
     return (struct holder *)(void *)((char *)tls - offsetof(struct holder, tls));
 }
@@ -66,19 +66,19 @@ struct tls_client *tls_client_create(struct str ca, struct str cert, struct str 
 struct tls_client *tls_client_ref(struct tls_client *tls)
 {
     if (tls)
-        atomic_fetch_add_explicit(&holder_of(tls)->references, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&client_holder_of(tls)->references, 1, memory_order_relaxed);
     return tls;
 }
 
 void tls_client_unref(struct tls_client *tls)
 {
     if (!tls ||
-        atomic_fetch_sub_explicit(&holder_of(tls)->references, 1, memory_order_acq_rel) != 1)
+        atomic_fetch_sub_explicit(&client_holder_of(tls)->references, 1, memory_order_acq_rel) != 1)
         return;
     if (tls->key.bytes)
         explicit_bzero((char *)tls->key.bytes, tls->key.length);
     free((char *)tls->ca.bytes);
     free((char *)tls->cert.bytes);
     free((char *)tls->key.bytes);
-    free(holder_of(tls));
+    free(client_holder_of(tls));
 }

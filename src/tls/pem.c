@@ -26,7 +26,7 @@ const char *pem_reason(void)
 }
 
 /* OpenSSL would ask on the terminal. */
-static int refuse_passphrase(char *buffer, int size, int is_writing, void *was_asked)
+static int pem_refuse_passphrase(char *buffer, int size, int is_writing, void *was_asked)
 {
     *(bool *)was_asked = true;
     return -1;
@@ -49,7 +49,8 @@ struct stack_st_X509 *pem_read_certificates(struct str text, struct error *error
     if (certificates == NULL)
         memory_exhausted();
     ERR_clear_error();
-    while ((certificate = PEM_read_bio_X509(bio, NULL, refuse_passphrase, &was_asked)) != NULL) {
+    while ((certificate = PEM_read_bio_X509(bio, NULL, pem_refuse_passphrase, &was_asked)) !=
+           NULL) {
         if (sk_X509_push(certificates, certificate) <= 0)
             memory_exhausted();
     }
@@ -78,7 +79,7 @@ struct evp_pkey_st *pem_read_key(struct str text, struct error *error)
     BIO *bio = open_text(text);
     bool was_asked = false;
     ERR_clear_error();
-    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, refuse_passphrase, &was_asked);
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, pem_refuse_passphrase, &was_asked);
     BIO_free(bio);
     if (key != NULL)
         return key;

@@ -41,7 +41,7 @@ struct tickets {
     int64_t since_ms; /* monotonic; of `present` */
 };
 
-static void make_key(struct ticket_key *key)
+static void server_make_key(struct ticket_key *key)
 {
     if (RAND_priv_bytes((unsigned char *)key, sizeof *key) != 1)
         memory_exhausted(); /* nothing else can be missing */
@@ -51,7 +51,7 @@ static struct tickets *tickets_create(void)
 {
     struct tickets *tickets = memory_alloc(sizeof *tickets);
     pthread_mutex_init(&tickets->lock, NULL);
-    make_key(&tickets->present);
+    server_make_key(&tickets->present);
     tickets->since_ms = clock_monotonic_ms();
     return tickets;
 }
@@ -67,22 +67,22 @@ static void tickets_destroy(struct tickets *tickets)
 }
 
 /* Under the lock. */
-static void rotate(struct tickets *tickets)
+static void server_rotate(struct tickets *tickets)
 {
     int64_t age_ms = clock_monotonic_ms() - tickets->since_ms;
     if (age_ms < PERIOD_MS)
         return;
     tickets->has_former = age_ms < 2 * PERIOD_MS;
     tickets->former = tickets->present;
-    make_key(&tickets->present);
+    server_make_key(&tickets->present);
     tickets->since_ms += age_ms;
 }
 
 /* The key to seal with. */
-static struct ticket_key choose_key(struct tickets *tickets)
+static struct ticket_key server_choose_key(struct tickets *tickets)
 {
     pthread_mutex_lock(&tickets->lock);
-    rotate(tickets);
+    server_rotate(tickets);
     struct ticket_key key = tickets->present;
     pthread_mutex_unlock(&tickets->lock);
     return key;
@@ -93,7 +93,7 @@ static int find_key(struct tickets *tickets, const unsigned char *name, struct t
 {
     int found = 0;
     pthread_mutex_lock(&tickets->lock);
-    rotate(tickets);
+    server_rotate(tickets);
     if (memcmp(name, tickets->present.name, NAME_BYTES) == 0) {
         *key = tickets->present;
         found = 1;
@@ -116,10 +116,10 @@ static bool set_mac(EVP_MAC_CTX *mac, struct ticket_key *key)
     return EVP_MAC_CTX_set_params(mac, parameters) == 1;
 }
 
-static bool seal(struct tickets *tickets, unsigned char *name, unsigned char *iv,
-                 EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac)
+static bool server_seal(struct tickets *tickets, unsigned char *name, unsigned char *iv,
+                        EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac)
 {
-    struct ticket_key key = choose_key(tickets);
+    struct ticket_key key = server_choose_key(tickets);
     memcpy(name, key.name, NAME_BYTES);
     bool is_good = RAND_bytes(iv, IV_BYTES) == 1 &&
                    EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.cipher, iv) == 1 &&
@@ -145,7 +145,7 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 {
     struct tickets *tickets = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
     if (seals)
-        return seal(tickets, name, iv, cipher, mac) ? 1 : -1;
+        return server_seal(tickets, name, iv, cipher, mac) ? 1 : -1;
     int found = open_ticket(tickets, name, iv, cipher, mac);
     /* In TLS 1.3 a ticket is for one use (RFC 8446 appendix C.4): with it goes a new one. */
     return found == 1 && SSL_version(ssl) == TLS1_3_VERSION ? 2 : found;

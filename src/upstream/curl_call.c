@@ -51,7 +51,7 @@ static int parse_status(struct str line)
     return str_to_u64(str_slice(rest.bytes, 3), &status) && status >= 100 ? (int)status : 0;
 }
 
-static size_t append_lower(struct buffer *text, struct str s)
+static size_t curl_call_append_lower(struct buffer *text, struct str s)
 {
     size_t at = text->length;
     for (size_t i = 0; i < s.length; i++) {
@@ -71,7 +71,7 @@ static void add_header(struct curl_head *head, struct str name, struct str value
             memory_grow_array(head->spans, head->capacity, sizeof(struct curl_header_span));
     }
     struct curl_header_span *span = &head->spans[head->count++];
-    span->name_at = append_lower(&head->text, name);
+    span->name_at = curl_call_append_lower(&head->text, name);
     span->name_length = name.length;
     span->value_at = head->text.length;
     span->value_length = value.length;
@@ -184,7 +184,7 @@ static bool curl_body_is_complete(const struct curl_body *body)
             memory_exhausted();                                                                    \
     } while (false)
 
-static void add_line(struct curl_call *call, const char *line)
+static void curl_call_add_line(struct curl_call *call, const char *line)
 {
     struct curl_slist *longer = curl_slist_append(call->request_headers, line);
     if (longer == NULL)
@@ -213,14 +213,14 @@ static bool add_headers(struct curl_call *call, const struct upstream_request *r
         char *line = value.length == 0
                          ? memory_format("%.*s;", STR_ARGS(name))
                          : memory_format("%.*s: %.*s", STR_ARGS(name), STR_ARGS(value));
-        add_line(call, line);
+        curl_call_add_line(call, line);
         free(line);
     }
-    add_line(call, "Expect:");
+    curl_call_add_line(call, "Expect:");
     if (!has_accept)
-        add_line(call, "Accept:");
+        curl_call_add_line(call, "Accept:");
     if (!has_content_type)
-        add_line(call, "Content-Type:");
+        curl_call_add_line(call, "Content-Type:");
     return true;
 }
 
@@ -244,7 +244,7 @@ static void set_blob(CURL *easy, CURLoption option, struct str text)
 }
 
 /* libcurl keeps connections of other certificates apart from these. */
-static void set_tls(CURL *easy, const struct tls_client *tls)
+static void curl_call_set_tls(CURL *easy, const struct tls_client *tls)
 {
     SET(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (tls == NULL)
@@ -269,7 +269,7 @@ static bool curl_request_prepare(struct curl_call *call, const struct upstream_r
     SET(easy, CURLOPT_PATH_AS_IS, 1L);
     set_method(easy, request, call->is_post);
 
-    set_tls(easy, call->tls);
+    curl_call_set_tls(easy, call->tls);
 
     SET(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     SET(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -288,12 +288,12 @@ static bool curl_request_prepare(struct curl_call *call, const struct upstream_r
 }
 
 static size_t on_header(char *bytes, size_t size, size_t count, void *context);
-static size_t on_body(char *bytes, size_t size, size_t count, void *context);
+static size_t curl_call_on_body(char *bytes, size_t size, size_t count, void *context);
 static int on_before_request(void *context, char *remote_ip, char *local_ip, int remote_port,
                              int local_port);
 static void on_silence(void *context);
-static void add(struct curl_call *call);
-static void cancel_call(struct upstream_call *base);
+static void curl_call_add(struct curl_call *call);
+static void curl_call_cancel_call(struct upstream_call *base);
 static void pause_call(struct upstream_call *base);
 static void resume_call(struct upstream_call *base);
 static void prove(struct upstream_call *base);
@@ -303,13 +303,14 @@ static void hand_over(struct upstream_call *base, const struct upstream_callback
                       void *context);
 static void set_silence(struct upstream_call *base, int64_t silence_ms);
 
-static void run_deferred(struct curl_call *call);
+static void curl_call_run_deferred(struct curl_call *call);
 static void finish(struct curl_call *call, CURLcode code);
-static void destroy(struct curl_call *call);
+static void curl_call_destroy(struct curl_call *call);
 
-static const struct curl_call_events events = {run_deferred, finish, destroy};
+static const struct curl_call_events events = {curl_call_run_deferred, finish, curl_call_destroy};
 static const struct upstream_implementation implementation = {
-    cancel_call, pause_call, resume_call, prove, has_begun, has_sent, hand_over, set_silence,
+    curl_call_cancel_call, pause_call, resume_call, prove, has_begun, has_sent, hand_over,
+    set_silence,
 };
 
 /* One for each transfer: after curl_easy_reset() libcurl 7.88 still points to the last header of
@@ -351,25 +352,25 @@ struct upstream_call *curl_call_start(struct curl_client *client,
     curl_easy_setopt(call->easy, CURLOPT_ERRORBUFFER, call->error_text);
     curl_easy_setopt(call->easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(call->easy, CURLOPT_HEADERDATA, call);
-    curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, curl_call_on_body);
     curl_easy_setopt(call->easy, CURLOPT_WRITEDATA, call);
     curl_easy_setopt(call->easy, CURLOPT_PREREQFUNCTION, on_before_request);
     curl_easy_setopt(call->easy, CURLOPT_PREREQDATA, call);
     if (call->is_refused || client->inside_curl > 0)
         curl_client_defer(client, call);
     else
-        add(call);
+        curl_call_add(call);
     return &call->base;
 }
 
-static struct curl_call *call_of(struct upstream_call *base)
+static struct curl_call *curl_call_call_of(struct upstream_call *base)
 {
     return curl_call_from(LIST_ENTRY(base, struct curl_call, base));
 }
 
 /* ---- callbacks of libcurl ---- */
 
-static void touch(struct curl_call *call)
+static void curl_call_touch(struct curl_call *call)
 {
     call->last_byte_ms = clock_monotonic_ms();
 }
@@ -408,7 +409,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
 
     if (call->is_cancelled)
         return 0;
-    touch(call);
+    curl_call_touch(call);
     if (call->head.is_complete)
         return length; /* a trailer */
     const char *fault = curl_head_add_line(&call->head, str_slice(bytes, length));
@@ -426,7 +427,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
     return call->is_cancelled ? 0 : length;
 }
 
-static size_t on_body(char *bytes, size_t size, size_t count, void *context)
+static size_t curl_call_on_body(char *bytes, size_t size, size_t count, void *context)
 {
     struct curl_call *call = curl_call_from(context);
     const size_t length = size * count;
@@ -438,7 +439,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
         call->is_stopped = true;
         return CURL_WRITEFUNC_PAUSE;
     }
-    touch(call);
+    curl_call_touch(call);
     struct str data = str_slice(bytes, length);
     const char *fault = curl_body_decode(&call->body, &call->client->decoded, &data);
     if (data.length > 0 && call->callbacks.body != NULL)
@@ -456,7 +457,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 
 /* ---- the end ---- */
 
-static void destroy(struct curl_call *call)
+static void curl_call_destroy(struct curl_call *call)
 {
     loop_timer_stop(&call->silence);
     if (call->is_added)
@@ -474,7 +475,7 @@ static void destroy(struct curl_call *call)
     free(call);
 }
 
-static void end(struct curl_call *call, enum upstream_result result, const char *detail)
+static void curl_call_end(struct curl_call *call, enum upstream_result result, const char *detail)
 {
     call->is_ending = true;
     loop_timer_stop(&call->silence);
@@ -483,7 +484,7 @@ static void end(struct curl_call *call, enum upstream_result result, const char 
     call->is_added = false;
     if (!call->is_cancelled && call->callbacks.end != NULL)
         call->callbacks.end(call->context, result, detail);
-    destroy(call);
+    curl_call_destroy(call);
 }
 
 static enum upstream_result failure(struct curl_call *call)
@@ -497,7 +498,7 @@ static void start_over(struct curl_call *call)
     curl_multi_remove_handle(call->pool->multi, call->easy);
     call->met_unread = call->was_attempted = call->is_added = false;
     call->error_text[0] = '\0';
-    add(call);
+    curl_call_add(call);
 }
 
 static void finish(struct curl_call *call, CURLcode code)
@@ -505,14 +506,14 @@ static void finish(struct curl_call *call, CURLcode code)
     if (code == CURLE_ABORTED_BY_CALLBACK && call->met_unread && !call->is_cancelled)
         start_over(call);
     else if (code == CURLE_OK && call->head.is_complete && curl_body_is_complete(&call->body))
-        end(call, UPSTREAM_DONE, "");
+        curl_call_end(call, UPSTREAM_DONE, "");
     else if (code == CURLE_OK && call->head.is_complete)
-        end(call, UPSTREAM_GONE, "the connection was closed within the response body");
+        curl_call_end(call, UPSTREAM_GONE, "the connection was closed within the response body");
     else if (code == CURLE_OK) /* for libcurl a response may end within its headers */
-        end(call, UPSTREAM_GONE, "the connection was closed within the response headers");
+        curl_call_end(call, UPSTREAM_GONE, "the connection was closed within the response headers");
     else
-        end(call, failure(call),
-            call->error_text[0] != '\0' ? call->error_text : curl_easy_strerror(code));
+        curl_call_end(call, failure(call),
+                      call->error_text[0] != '\0' ? call->error_text : curl_easy_strerror(code));
 }
 
 /* A body that is still going out is life, too. */
@@ -537,15 +538,15 @@ static void on_silence(void *context)
         loop_timer_start(&call->silence, call->silence_ms - silent_ms);
     } else {
         bool was_sent = something_was_sent(call);
-        end(call, was_sent ? UPSTREAM_SILENT : UPSTREAM_CONNECT_FAILED,
-            was_sent ? "no byte came within the time limit"
-                     : "no connection within the time limit");
+        curl_call_end(call, was_sent ? UPSTREAM_SILENT : UPSTREAM_CONNECT_FAILED,
+                      was_sent ? "no byte came within the time limit"
+                               : "no connection within the time limit");
     }
 }
 
 /* ---- what the owner asks for ---- */
 
-static void add(struct curl_call *call)
+static void curl_call_add(struct curl_call *call)
 {
     struct curl_client *client = call->client;
     struct error error = {""};
@@ -574,57 +575,57 @@ static void continue_body(struct curl_call *call)
     struct curl_client *client = call->client;
 
     call->is_stopped = false;
-    touch(call);
+    curl_call_touch(call);
     client->inside_curl++;
     curl_easy_pause(call->easy, CURLPAUSE_CONT); /* gives what it kept, before it returns */
     client->inside_curl--;
     curl_pool_collect(call->pool); /* may be the end of the call */
 }
 
-static void run_deferred(struct curl_call *call)
+static void curl_call_run_deferred(struct curl_call *call)
 {
     if (call->is_cancelled)
-        destroy(call);
+        curl_call_destroy(call);
     else if (call->is_refused)
-        end(call, UPSTREAM_CONNECT_FAILED, call->error_text);
+        curl_call_end(call, UPSTREAM_CONNECT_FAILED, call->error_text);
     else if (!call->is_added)
-        add(call);
+        curl_call_add(call);
     else if (call->is_stopped && !call->is_paused)
         continue_body(call);
 }
 
-static void cancel_call(struct upstream_call *base)
+static void curl_call_cancel_call(struct upstream_call *base)
 {
-    struct curl_call *call = call_of(base);
+    struct curl_call *call = curl_call_call_of(base);
     if (call->is_ending || call->is_cancelled)
         return;
     call->is_cancelled = true;
     if (call->client->inside_curl > 0)
         curl_client_defer(call->client, call);
     else
-        destroy(call);
+        curl_call_destroy(call);
 }
 
 static void pause_call(struct upstream_call *base)
 {
-    call_of(base)->is_paused = true;
+    curl_call_call_of(base)->is_paused = true;
 }
 
 static void resume_call(struct upstream_call *base)
 {
-    struct curl_call *call = call_of(base);
+    struct curl_call *call = curl_call_call_of(base);
     if (!call->is_paused)
         return;
     call->is_paused = false;
-    touch(call);
+    curl_call_touch(call);
     if (call->is_stopped)
         curl_client_defer(call->client, call);
 }
 
-/* A body with more behind it forbids it again, later (on_body()). */
+/* A body with more behind it forbids it again, later (curl_call_on_body()). */
 static void prove(struct upstream_call *base)
 {
-    curl_easy_setopt(call_of(base)->easy, CURLOPT_FORBID_REUSE, 0L);
+    curl_easy_setopt(curl_call_call_of(base)->easy, CURLOPT_FORBID_REUSE, 0L);
 }
 
 /* ---- another owner ---- */
@@ -646,16 +647,16 @@ static bool has_sent(const struct upstream_call *base)
 static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
                       void *context)
 {
-    struct curl_call *call = call_of(base);
+    struct curl_call *call = curl_call_call_of(base);
     call->callbacks = *callbacks;
     call->context = context;
 }
 
 static void set_silence(struct upstream_call *base, int64_t silence_ms)
 {
-    struct curl_call *call = call_of(base);
+    struct curl_call *call = curl_call_call_of(base);
     call->silence_ms = silence_ms;
-    touch(call);
+    curl_call_touch(call);
     if (silence_ms == 0)
         loop_timer_stop(&call->silence);
     else if (call->is_added)

@@ -27,7 +27,7 @@
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *socket_context);
 static int on_timeout_wish(CURLM *multi, long timeout_ms, void *context);
 static void on_sockets_ready(void *context);
-static void on_timeout(void *context);
+static void curl_client_on_timeout(void *context);
 
 static void curl_pool_destroy(struct curl_pool *pool);
 
@@ -40,7 +40,7 @@ static struct curl_pool *curl_pool_create(struct curl_client *client, const char
     pool->client = client;
     pool->owner = memory_copy_text(owner);
     list_init(&pool->node);
-    loop_timer_init(&pool->timer, client->loop, on_timeout, pool);
+    loop_timer_init(&pool->timer, client->loop, curl_client_on_timeout, pool);
     pool->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     pool->idle_epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (pool->epoll_fd != -1 && pool->idle_epoll_fd != -1)
@@ -162,7 +162,7 @@ static void on_sockets_ready(void *context)
     curl_pool_collect(pool);
 }
 
-static void on_timeout(void *context)
+static void curl_client_on_timeout(void *context)
 {
     struct curl_pool *pool = curl_pool_from(context);
     act(pool, CURL_SOCKET_TIMEOUT, 0);
@@ -189,7 +189,7 @@ void curl_pool_collect(struct curl_pool *pool)
 #define OWNER_CONNECTIONS 4L
 #define OWNER_IDLE_MS 30000
 
-static void on_run_deferred(void *context);
+static void curl_client_on_run_deferred(void *context);
 static void on_close_pools(void *context);
 
 struct curl_client *curl_client_create(struct loop *loop, long max_idle_connections,
@@ -210,7 +210,7 @@ struct curl_client *curl_client_create(struct loop *loop, long max_idle_connecti
     list_init(&client->calls);
     list_init(&client->deferred);
     list_init(&client->idle_pools);
-    loop_timer_init(&client->run_deferred, loop, on_run_deferred, client);
+    loop_timer_init(&client->run_deferred, loop, curl_client_on_run_deferred, client);
     loop_timer_init(&client->close_pools, loop, on_close_pools, client);
     buffer_init(&client->decoded);
     client->shared = curl_pool_create(client, NULL, max_idle_connections, error);
@@ -285,7 +285,7 @@ void curl_client_defer(struct curl_client *client, struct curl_call *call)
         loop_timer_start(&client->run_deferred, 0);
 }
 
-static void on_run_deferred(void *context)
+static void curl_client_on_run_deferred(void *context)
 {
     struct curl_client *client = curl_client_from(context);
 

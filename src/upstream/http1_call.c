@@ -30,8 +30,8 @@ static inline char *put(char *at, struct str s)
     return at + s.length;
 }
 
-static size_t most_bytes(const struct http1_url *url, const struct upstream_request *request,
-                         struct str method)
+static size_t http1_call_most_bytes(const struct http1_url *url,
+                                    const struct upstream_request *request, struct str method)
 {
     size_t sum = method.length + url->target.length + url->host_line.length +
                  sizeof(" / HTTP/1.1\r\nHost: \r\n\r\n") + LENGTH_LINE_BYTES;
@@ -56,7 +56,7 @@ static bool http1_request_write_head(struct buffer *head, const struct http1_url
                                      const struct upstream_request *request)
 {
     struct str method = str_from(request->method);
-    buffer_reserve(head, most_bytes(url, request, method));
+    buffer_reserve(head, http1_call_most_bytes(url, request, method));
     char *at = head->bytes + head->length;
     at = put(at, method);
     *at++ = ' ';
@@ -84,7 +84,7 @@ static bool http1_request_write_head(struct buffer *head, const struct http1_url
 
 static void on_limit(void *context);
 static void send_request(struct http1_call *call, struct str head);
-static void cancel_call(struct upstream_call *base);
+static void http1_call_cancel_call(struct upstream_call *base);
 static void pause_call(struct upstream_call *base);
 static void resume_call(struct upstream_call *base);
 static void prove(struct upstream_call *base);
@@ -94,7 +94,7 @@ static void hand_over(struct upstream_call *base, const struct upstream_callback
                       void *context);
 static void set_silence(struct upstream_call *base, int64_t silence_ms);
 
-static void run_deferred(struct http1_call *call);
+static void http1_call_run_deferred(struct http1_call *call);
 static void go_out(struct http1_call *call, struct str head);
 static void addresses_known(struct http1_call *call, const char *error);
 static void connected(struct http1_call *call, int error_number);
@@ -103,28 +103,36 @@ static void writable(struct http1_call *call);
 static void destroy(struct http1_call *call);
 
 static const struct http1_call_events events = {
-    run_deferred, go_out, addresses_known, connected, readable, writable, destroy,
+    http1_call_run_deferred, go_out, addresses_known, connected, readable, writable, destroy,
 };
 static const struct upstream_implementation implementation = {
-    cancel_call, pause_call, resume_call, prove, has_begun, has_sent, hand_over, set_silence,
+    http1_call_cancel_call,
+    pause_call,
+    resume_call,
+    prove,
+    has_begun,
+    has_sent,
+    hand_over,
+    set_silence,
 };
 
-static void touch(struct http1_call *call)
+static void http1_call_touch(struct http1_call *call)
 {
     call->last_byte_ms = loop_now_ms(call->client->loop);
 }
 
 static void start_silence(struct http1_call *call)
 {
-    touch(call);
+    http1_call_touch(call);
     if (call->silence_ms > 0)
         loop_timer_start(&call->limit, call->silence_ms);
     else
         loop_timer_stop(&call->limit);
 }
 
-static struct http1_call *create(struct http1_client *client,
-                                 const struct upstream_callbacks *callbacks, void *context)
+static struct http1_call *http1_call_create(struct http1_client *client,
+                                            const struct upstream_callbacks *callbacks,
+                                            void *context)
 {
     struct http1_call *call = http1_client_take_call(client);
     MAGIC_SET(call, HTTP1_CALL_MAGIC);
@@ -150,7 +158,7 @@ struct upstream_call *http1_call_start(struct http1_client *client, const struct
     size_t head_begin = heads->length;
     if (!http1_request_write_head(heads, url, request))
         return http1_call_refuse(client, REQUEST_HEADER_MALFORMED, callbacks, context);
-    struct http1_call *call = create(client, callbacks, context);
+    struct http1_call *call = http1_call_create(client, callbacks, context);
     call->host = http1_host_of(client, url);
     call->body = request->body;
     call->owner = request->owner.length > 0 ? memory_copy_str(request->owner) : NULL;
@@ -166,13 +174,13 @@ struct upstream_call *http1_call_start(struct http1_client *client, const struct
 struct upstream_call *http1_call_refuse(struct http1_client *client, const char *detail,
                                         const struct upstream_callbacks *callbacks, void *context)
 {
-    struct http1_call *call = create(client, callbacks, context);
+    struct http1_call *call = http1_call_create(client, callbacks, context);
     call->refusal = memory_copy_text(detail);
     http1_client_defer(client, call);
     return &call->base;
 }
 
-static struct http1_call *call_of(struct upstream_call *base)
+static struct http1_call *http1_call_call_of(struct upstream_call *base)
 {
     return http1_call_from(LIST_ENTRY(base, struct http1_call, base));
 }
@@ -201,7 +209,7 @@ static void destroy(struct http1_call *call)
     http1_client_give_call(call->client, call);
 }
 
-static void end(struct http1_call *call, enum upstream_result result, const char *detail)
+static void http1_call_end(struct http1_call *call, enum upstream_result result, const char *detail)
 {
     call->is_ending = true;
     drop_connection(call);
@@ -211,21 +219,21 @@ static void end(struct http1_call *call, enum upstream_result result, const char
     destroy(call);
 }
 
-static void fail(struct http1_call *call, const char *detail)
+static void http1_call_fail(struct http1_call *call, const char *detail)
 {
-    end(call, call->sent > 0 ? UPSTREAM_GONE : UPSTREAM_CONNECT_FAILED, detail);
+    http1_call_end(call, call->sent > 0 ? UPSTREAM_GONE : UPSTREAM_CONNECT_FAILED, detail);
 }
 
 /* The connection is released before the owner of the call hears of the end: the owner may make the
  * next call at once. */
-static void complete(struct http1_call *call, bool has_rest)
+static void http1_call_complete(struct http1_call *call, bool has_rest)
 {
     bool was_sent = call->sent == call->head_length + call->body.length;
     if (call->response.keeps_alive && was_sent && !has_rest && !call->needs_proof) {
         http1_connection_release(call->connection);
         call->connection = NULL;
     }
-    end(call, UPSTREAM_DONE, "");
+    http1_call_end(call, UPSTREAM_DONE, "");
 }
 
 /* ---- a connection ---- */
@@ -235,7 +243,7 @@ static void fail_to_connect(struct http1_call *call, const char *reason)
     char detail[512];
     snprintf(detail, sizeof(detail), "cannot connect to %s:%u: %s", call->host->name,
              call->host->port, reason);
-    fail(call, detail);
+    http1_call_fail(call, detail);
 }
 
 /* An address that hangs leaves time for the next. */
@@ -307,7 +315,7 @@ static void lose_connection(struct http1_call *call, const char *detail)
         call->sent = 0;
         connect_call(call);
     } else {
-        fail(call, detail);
+        http1_call_fail(call, detail);
     }
 }
 
@@ -332,8 +340,8 @@ static void on_limit(void *context)
     else if (silent_ms < call->silence_ms)
         loop_timer_start(&call->limit, call->silence_ms - silent_ms);
     else
-        end(call, call->sent > 0 ? UPSTREAM_SILENT : UPSTREAM_CONNECT_FAILED,
-            "no byte came within the time limit");
+        http1_call_end(call, call->sent > 0 ? UPSTREAM_SILENT : UPSTREAM_CONNECT_FAILED,
+                       "no byte came within the time limit");
 }
 
 /* ---- the request goes out ---- */
@@ -356,7 +364,7 @@ static void send_request(struct http1_call *call, struct str head)
         written > 0) {
         call->sent += written;
         ASSERT_NUMBERS(call->sent, <=, call->head_length + call->body.length);
-        touch(call);
+        http1_call_touch(call);
     }
     bool is_needed = call->may_repeat || call->sent < call->head_length;
     if (is_first && is_needed)
@@ -390,7 +398,7 @@ static bool wants_bytes(const struct http1_call *call)
 }
 
 /* Keeps the unused bytes: those just read, or the end of those kept before. */
-static void keep(struct http1_call *call, const char *bytes, size_t length)
+static void http1_call_keep(struct http1_call *call, const char *bytes, size_t length)
 {
     if (length == 0)
         buffer_finish(&call->kept);
@@ -400,7 +408,7 @@ static void keep(struct http1_call *call, const char *bytes, size_t length)
         buffer_drop(&call->kept, call->kept.length - length);
 }
 
-static void show(struct http1_call *call, const struct http1_step *step)
+static void http1_call_show(struct http1_call *call, const struct http1_step *step)
 {
     const struct http1_head *head = &call->client->head;
     if (step->event == HTTP1_HEAD && call->callbacks.head != NULL)
@@ -409,7 +417,7 @@ static void show(struct http1_call *call, const struct http1_step *step)
         call->callbacks.body(call->context, step->body);
 }
 
-static void take_bytes(struct http1_call *call, char *bytes, size_t length)
+static void http1_call_take_bytes(struct http1_call *call, char *bytes, size_t length)
 {
     struct http1_step step = {.event = HTTP1_MORE};
 
@@ -422,7 +430,7 @@ static void take_bytes(struct http1_call *call, char *bytes, size_t length)
         length -= step.used;
         if (step.event != HTTP1_HEAD && step.event != HTTP1_BODY)
             break;
-        show(call, &step);
+        http1_call_show(call, &step);
         if (call->is_cancelled) {
             destroy(call);
             return;
@@ -430,19 +438,19 @@ static void take_bytes(struct http1_call *call, char *bytes, size_t length)
     }
     call->is_busy = false;
     if (step.event == HTTP1_END) {
-        complete(call, length > 0);
+        http1_call_complete(call, length > 0);
     } else if (step.event == HTTP1_BROKEN) {
-        fail(call, call->response.fault);
+        http1_call_fail(call, call->response.fault);
     } else {
-        keep(call, bytes, length);
+        http1_call_keep(call, bytes, length);
         http1_connection_read(call->connection, wants_bytes(call));
     }
 }
 
-static void take_end(struct http1_call *call, const char *reason)
+static void http1_call_take_end(struct http1_call *call, const char *reason)
 {
     if (reason == NULL && http1_response_close(&call->response) == HTTP1_END)
-        complete(call, true);
+        http1_call_complete(call, true);
     else
         lose_connection(call, reason != NULL ? reason : call->response.fault);
 }
@@ -455,34 +463,34 @@ static void readable(struct http1_call *call)
     if (count == -1 && errno == EAGAIN)
         return;
     if (count <= 0) {
-        take_end(call, count == -1 ? strerror(errno) : NULL);
+        http1_call_take_end(call, count == -1 ? strerror(errno) : NULL);
         return;
     }
     call->has_received = true;
     if (call->sent >= call->head_length) /* and will not be repeated any more */
         buffer_finish(&call->head);
-    touch(call);
+    http1_call_touch(call);
     if (call->kept.length == 0) {
-        take_bytes(call, client->read_bytes, (size_t)count);
+        http1_call_take_bytes(call, client->read_bytes, (size_t)count);
     } else {
         buffer_append(&call->kept, str_slice(client->read_bytes, (size_t)count));
-        take_bytes(call, call->kept.bytes, call->kept.length);
+        http1_call_take_bytes(call, call->kept.bytes, call->kept.length);
     }
 }
 
-static void run_deferred(struct http1_call *call)
+static void http1_call_run_deferred(struct http1_call *call)
 {
     if (call->refusal != NULL)
-        fail(call, call->refusal);
+        http1_call_fail(call, call->refusal);
     else if (call->kept.length > 0)
-        take_bytes(call, call->kept.bytes, call->kept.length);
+        http1_call_take_bytes(call, call->kept.bytes, call->kept.length);
 }
 
 /* ---- what the owner asks for ---- */
 
-static void cancel_call(struct upstream_call *base)
+static void http1_call_cancel_call(struct upstream_call *base)
 {
-    struct http1_call *call = call_of(base);
+    struct http1_call *call = http1_call_call_of(base);
     if (call->is_ending)
         return;
     call->is_cancelled = true;
@@ -492,7 +500,7 @@ static void cancel_call(struct upstream_call *base)
 
 static void pause_call(struct upstream_call *base)
 {
-    struct http1_call *call = call_of(base);
+    struct http1_call *call = http1_call_call_of(base);
     call->is_paused = true;
     if (call->connection != NULL && call->connection->is_open)
         http1_connection_read(call->connection, wants_bytes(call));
@@ -500,11 +508,11 @@ static void pause_call(struct upstream_call *base)
 
 static void resume_call(struct upstream_call *base)
 {
-    struct http1_call *call = call_of(base);
+    struct http1_call *call = http1_call_call_of(base);
     if (!call->is_paused)
         return;
     call->is_paused = false;
-    touch(call);
+    http1_call_touch(call);
     if (call->kept.length > 0)
         http1_client_defer(call->client, call);
     else if (call->connection != NULL && call->connection->is_open)
@@ -513,7 +521,7 @@ static void resume_call(struct upstream_call *base)
 
 static void prove(struct upstream_call *base)
 {
-    call_of(base)->needs_proof = false;
+    http1_call_call_of(base)->needs_proof = false;
 }
 
 /* ---- another owner ---- */
@@ -533,7 +541,7 @@ static bool has_sent(const struct upstream_call *base)
 static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
                       void *context)
 {
-    struct http1_call *call = call_of(base);
+    struct http1_call *call = http1_call_call_of(base);
     call->callbacks = *callbacks;
     call->context = context;
 }
@@ -541,7 +549,7 @@ static void hand_over(struct upstream_call *base, const struct upstream_callback
 /* While it connects, the timer is the connection's. */
 static void set_silence(struct upstream_call *base, int64_t silence_ms)
 {
-    struct http1_call *call = call_of(base);
+    struct http1_call *call = http1_call_call_of(base);
     call->silence_ms = silence_ms;
     if (call->connection != NULL && call->connection->is_open)
         start_silence(call);

@@ -69,7 +69,7 @@ static void destroy(struct http1_lookup *lookup)
 }
 
 /* On the loop. */
-static void deliver(void *context)
+static void http1_client_deliver(void *context)
 {
     struct http1_lookup *lookup = lookup_from(context);
     pthread_mutex_lock(&lookup->lock);
@@ -98,7 +98,8 @@ static void keep_addresses(struct http1_lookup *lookup, const struct addrinfo *f
         lookup->error = "no address";
 }
 
-static bool has(const struct http1_addresses *addresses, const struct http1_address *wanted)
+static bool http1_client_has(const struct http1_addresses *addresses,
+                             const struct http1_address *wanted)
 {
     for (size_t i = 0; i < addresses->count; i++) {
         const struct http1_address *address = &addresses->items[i];
@@ -118,13 +119,13 @@ static void add_loopback(struct http1_lookup *lookup)
     for (size_t i = 0; i < 2; i++) {
         struct http1_address address;
         http1_address_read(&address, loopback[i], lookup->port);
-        if (addresses->count < HTTP1_MAX_ADDRESSES && !has(addresses, &address))
+        if (addresses->count < HTTP1_MAX_ADDRESSES && !http1_client_has(addresses, &address))
             addresses->items[addresses->count++] = address;
     }
     lookup->error = NULL;
 }
 
-static void *look_up(void *context)
+static void *http1_client_look_up(void *context)
 {
     struct http1_lookup *lookup = lookup_from(context);
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -143,7 +144,7 @@ static void *look_up(void *context)
     pthread_mutex_lock(&lookup->lock);
     bool is_cancelled = lookup->is_cancelled;
     if (!is_cancelled)
-        loop_post(lookup->loop, deliver, lookup);
+        loop_post(lookup->loop, http1_client_deliver, lookup);
     pthread_mutex_unlock(&lookup->lock);
     if (is_cancelled)
         destroy(lookup);
@@ -151,7 +152,7 @@ static void *look_up(void *context)
 }
 
 /* Signals are for the program's own threads. */
-static bool start_thread(struct http1_lookup *lookup)
+static bool http1_client_start_thread(struct http1_lookup *lookup)
 {
     sigset_t all, before;
     pthread_attr_t attributes;
@@ -161,7 +162,7 @@ static bool start_thread(struct http1_lookup *lookup)
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&thread, &attributes, look_up, lookup);
+    int code = pthread_create(&thread, &attributes, http1_client_look_up, lookup);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return code == 0;
@@ -179,7 +180,7 @@ static struct http1_lookup *http1_lookup_start(struct loop *loop, const char *ho
     lookup->context = context;
     lookup->host = memory_copy_text(host);
     lookup->port = port;
-    if (start_thread(lookup))
+    if (http1_client_start_thread(lookup))
         return lookup;
     destroy(lookup);
     return NULL;
@@ -302,7 +303,7 @@ static struct http1_call *call_at(struct list *node)
     return http1_call_from(LIST_ENTRY(node, struct http1_call, deferred));
 }
 
-static struct http1_call *first_of(const struct list *calls)
+static struct http1_call *http1_client_first_of(const struct list *calls)
 {
     return call_at(calls->next);
 }
@@ -316,7 +317,7 @@ static size_t look_at_first(const struct list *from, struct http1_call *calls[HT
 }
 
 /* One that has no connection may end here, and its owner may cancel others and start new ones. */
-static void go_out(struct http1_client *client, struct http1_call *call)
+static void http1_client_go_out(struct http1_client *client, struct http1_call *call)
 {
     list_remove(&call->deferred);
     struct str heads = buffer_str(&client->request_heads);
@@ -328,8 +329,9 @@ static void go_out(struct http1_client *client, struct http1_call *call)
 static void drop_heads(struct http1_client *client)
 {
     struct buffer *heads = &client->request_heads;
-    size_t used =
-        list_is_empty(&client->outgoing) ? heads->length : first_of(&client->outgoing)->head_begin;
+    size_t used = list_is_empty(&client->outgoing)
+                      ? heads->length
+                      : http1_client_first_of(&client->outgoing)->head_begin;
     buffer_drop(heads, used);
     LIST_FOR_EACH_SAFE (node, next, &client->outgoing)
         call_at(node)->head_begin -= used;
@@ -350,7 +352,7 @@ static void send_all(void *context)
         size_t count = look_at_first(&taken, calls);
         http1_connections_reuse(calls, count);
         for (size_t i = 0; i < count && !list_is_empty(&taken); i++)
-            go_out(client, first_of(&taken));
+            http1_client_go_out(client, http1_client_first_of(&taken));
     }
     drop_heads(client);
 }
@@ -358,7 +360,7 @@ static void send_all(void *context)
 /* How long addresses are used before they are looked up again. */
 #define ADDRESSES_LIFE_MS 30000
 
-static void on_run_deferred(void *context);
+static void http1_client_on_run_deferred(void *context);
 
 struct http1_client *http1_client_create(struct loop *loop, size_t max_idle_connections)
 {
@@ -371,7 +373,7 @@ struct http1_client *http1_client_create(struct loop *loop, size_t max_idle_conn
     list_init(&client->deferred);
     list_init(&client->idle);
     http1_outgoing_init(client);
-    loop_timer_init(&client->run_deferred, loop, on_run_deferred, client);
+    loop_timer_init(&client->run_deferred, loop, http1_client_on_run_deferred, client);
     loop_timer_init(&client->close_idle, loop, http1_connection_close_idle, client);
     return client;
 }
@@ -546,7 +548,7 @@ void http1_client_defer(struct http1_client *client, struct http1_call *call)
 }
 
 /* A call that is deferred meanwhile runs in the next round. */
-static void on_run_deferred(void *context)
+static void http1_client_on_run_deferred(void *context)
 {
     struct http1_client *client = http1_client_from(context);
     struct list taken;

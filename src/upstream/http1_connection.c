@@ -149,7 +149,7 @@ ssize_t http1_connection_receive(struct http1_connection *connection, char *byte
     return count;
 }
 
-static struct iovec piece(struct str s)
+static struct iovec http1_connection_piece(struct str s)
 {
     return (struct iovec){.iov_base = (void *)(uintptr_t)s.bytes, .iov_len = s.length};
 }
@@ -159,7 +159,7 @@ static ssize_t send_pieces(int fd, struct str head, struct str body)
 {
     char together[SMALL_BYTES];
     if (head.length + body.length > sizeof(together)) {
-        const struct iovec pieces[] = {piece(head), piece(body)};
+        const struct iovec pieces[] = {http1_connection_piece(head), http1_connection_piece(body)};
         return writev(fd, pieces, 2);
     }
     if (head.length > 0)
@@ -202,7 +202,8 @@ static void leave_idle(struct http1_connection *connection)
     connection->host->client->idle_count--;
 }
 
-static bool is_of_owner(const struct http1_connection *connection, const struct http1_call *call)
+static bool http1_connection_is_of_owner(const struct http1_connection *connection,
+                                         const struct http1_call *call)
 {
     const char *one = connection->owner, *other = call->owner;
     return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
@@ -214,7 +215,7 @@ static struct http1_connection *take_idle(struct http1_call *call)
 {
     LIST_FOR_EACH_SAFE (node, next, &call->host->idle) {
         struct http1_connection *connection = LIST_ENTRY(node, struct http1_connection, of_host);
-        if (!is_of_owner(connection, call))
+        if (!http1_connection_is_of_owner(connection, call))
             continue;
         if (!is_quiet(connection)) {
             http1_connection_close(connection);

@@ -15,7 +15,7 @@
 #define MAX_EXTENSION_BYTES 4096
 #define MAX_TRAILER_BYTES 65536
 
-static int hex_digit(char c)
+static int http1_response_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -39,7 +39,7 @@ static enum http1_chunks_state after_size(struct http1_chunks *chunks, char c)
 
 static enum http1_chunks_state in_size(struct http1_chunks *chunks, char c)
 {
-    int digit = hex_digit(c);
+    int digit = http1_response_hex_digit(c);
     if (digit < 0)
         return chunks->digits > 0 ? after_size(chunks, c) : HTTP1_CHUNKS_BROKEN;
     chunks->left = chunks->left * 16 + (unsigned)digit;
@@ -47,9 +47,9 @@ static enum http1_chunks_state in_size(struct http1_chunks *chunks, char c)
 }
 
 /* Of an extension or a trailer, which nobody reads: to the end of its line. */
-static enum http1_chunks_state in_line(struct http1_chunks *chunks, char c, uint32_t most,
-                                       enum http1_chunks_state same,
-                                       enum http1_chunks_state line_end)
+static enum http1_chunks_state http1_response_in_line(struct http1_chunks *chunks, char c,
+                                                      uint32_t most, enum http1_chunks_state same,
+                                                      enum http1_chunks_state line_end)
 {
     if (c == '\r')
         return line_end;
@@ -79,15 +79,15 @@ static enum http1_chunks_state next(struct http1_chunks *chunks, char c)
     case HTTP1_CHUNKS_SIZE_SPACE:
         return ++chunks->extra <= MAX_EXTENSION_BYTES ? after_size(chunks, c) : HTTP1_CHUNKS_BROKEN;
     case HTTP1_CHUNKS_EXTENSION:
-        return in_line(chunks, c, MAX_EXTENSION_BYTES, HTTP1_CHUNKS_EXTENSION,
-                       HTTP1_CHUNKS_SIZE_LF);
+        return http1_response_in_line(chunks, c, MAX_EXTENSION_BYTES, HTTP1_CHUNKS_EXTENSION,
+                                      HTTP1_CHUNKS_SIZE_LF);
     case HTTP1_CHUNKS_DATA_CR:
         return c == '\r' ? HTTP1_CHUNKS_DATA_LF : HTTP1_CHUNKS_BROKEN;
     case HTTP1_CHUNKS_TRAILER:
     case HTTP1_CHUNKS_TRAILER_LINE:
-        return in_line(chunks, c, MAX_TRAILER_BYTES, HTTP1_CHUNKS_TRAILER_LINE,
-                       chunks->state == HTTP1_CHUNKS_TRAILER ? HTTP1_CHUNKS_END_LF
-                                                             : HTTP1_CHUNKS_TRAILER_LF);
+        return http1_response_in_line(
+            chunks, c, MAX_TRAILER_BYTES, HTTP1_CHUNKS_TRAILER_LINE,
+            chunks->state == HTTP1_CHUNKS_TRAILER ? HTTP1_CHUNKS_END_LF : HTTP1_CHUNKS_TRAILER_LF);
     case HTTP1_CHUNKS_SIZE_LF:
     case HTTP1_CHUNKS_DATA_LF:
     case HTTP1_CHUNKS_TRAILER_LF:
@@ -190,7 +190,7 @@ static void read_connection(struct frame *frame, struct str value)
     }
 }
 
-static void read_header(struct frame *frame, const struct http_header *header)
+static void http1_response_read_header(struct frame *frame, const struct http_header *header)
 {
     if (header->known == HTTP_NAME_CONTENT_LENGTH)
         read_length(frame, header->value);
@@ -227,8 +227,8 @@ static void lower(char *bytes, size_t length)
 }
 
 /* From the parser's headers to ours. `bytes` is where they point into. */
-static void take_headers(struct http1_head *head, struct frame *frame, char *bytes,
-                         const struct phr_header *parsed, size_t count)
+static void http1_response_take_headers(struct http1_head *head, struct frame *frame, char *bytes,
+                                        const struct phr_header *parsed, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct phr_header *from = &parsed[i];
@@ -248,12 +248,12 @@ static void take_headers(struct http1_head *head, struct frame *frame, char *byt
             to->value = str_trim(to->value); /* the parser has cut only the blanks before it */
         to->known = (uint8_t)http_name_find(to->name);
         to->is_clean = true;
-        read_header(frame, to);
+        http1_response_read_header(frame, to);
     }
     head->count = count;
 }
 
-static const char *judge(const struct frame *frame, int version, int status)
+static const char *http1_response_judge(const struct frame *frame, int version, int status)
 {
     if (frame->fault != NULL)
         return frame->fault;
@@ -306,8 +306,8 @@ static struct http1_step read_head(struct http1_response *response, struct http1
 
     if (reason[reason_length] != '\r' || bytes[used - 2] != '\r')
         frame.fault = "the response has a line that ends without CR LF";
-    take_headers(head, &frame, bytes, parsed, count);
-    const char *fault = judge(&frame, version, head->status);
+    http1_response_take_headers(head, &frame, bytes, parsed, count);
+    const char *fault = http1_response_judge(&frame, version, head->status);
     if (fault != NULL)
         return broken(response, fault);
     if (head->status < 200) {
@@ -334,7 +334,7 @@ static struct http1_step read_heads(struct http1_response *response, struct http
 
 /* ---- the body ---- */
 
-static struct http1_step piece(char *bytes, size_t length, size_t used)
+static struct http1_step http1_response_piece(char *bytes, size_t length, size_t used)
 {
     return (struct http1_step){.event = length > 0 ? HTTP1_BODY : HTTP1_MORE,
                                .used = used,
@@ -347,7 +347,7 @@ static struct http1_step read_sized(struct http1_response *response, char *bytes
     response->left -= count;
     if (response->left == 0)
         response->place = HTTP1_COMPLETE;
-    return piece(bytes, count, count);
+    return http1_response_piece(bytes, count, count);
 }
 
 /* Data before a fault is given first, so that it does not matter how the bytes came. */
@@ -363,7 +363,7 @@ static struct http1_step read_chunks(struct http1_response *response, char *byte
     else
         end.event = HTTP1_MORE;
     end.used = used;
-    return count > 0 ? piece(bytes, count, used) : end;
+    return count > 0 ? http1_response_piece(bytes, count, used) : end;
 }
 
 struct http1_step http1_response_read(struct http1_response *response, struct http1_head *head,
@@ -377,7 +377,7 @@ struct http1_step http1_response_read(struct http1_response *response, struct ht
     case HTTP1_IN_CHUNKS:
         return read_chunks(response, bytes, length);
     case HTTP1_IN_ENDLESS_BODY:
-        return piece(bytes, length, length);
+        return http1_response_piece(bytes, length, length);
     case HTTP1_COMPLETE:
         return (struct http1_step){.event = HTTP1_END};
     case HTTP1_FAILED:

@@ -18,12 +18,12 @@ static bool is_token_character(unsigned char c)
     return (bits[c / 64] >> c % 64 & 1) != 0;
 }
 
-static bool has(struct str s, char c)
+static bool request_header_has(struct str s, char c)
 {
     return s.length > 0 && memchr(s.bytes, c, s.length) != NULL;
 }
 
-static bool is_token(struct str name)
+static bool request_header_is_token(struct str name)
 {
     for (size_t i = 0; i < name.length; i++)
         if (!is_token_character((unsigned char)name.bytes[i]))
@@ -35,7 +35,8 @@ static bool is_token(struct str name)
 bool request_header_is_valid(const struct http_header *header)
 {
     bool has_row = http_name_text((enum http_name)header->known) != NULL;
-    return (has_row || is_token(header->name)) &&
+    return (has_row || request_header_is_token(header->name)) &&
            (header->is_clean ||
-            (!has(header->value, '\r') && !has(header->value, '\n') && !has(header->value, '\0')));
+            (!request_header_has(header->value, '\r') && !request_header_has(header->value, '\n') &&
+             !request_header_has(header->value, '\0')));
 }

@@ -54,8 +54,8 @@ static void add_failure(struct cedar_response *response, const struct cedar_poli
 }
 
 /* The scope names something. */
-static bool is_named_by(const struct evaluation *evaluation, const struct scope *scope,
-                        const struct cedar_uid *uid)
+static bool authorize_is_named_by(const struct evaluation *evaluation, const struct scope *scope,
+                                  const struct cedar_uid *uid)
 {
     if (scope->kind == SCOPE_EQUAL)
         return cedar_uid_equal(uid, scope->entities[0]);
@@ -72,7 +72,7 @@ static bool is_named_by(const struct evaluation *evaluation, const struct scope 
 static inline bool is_in_scope(const struct evaluation *evaluation, const struct scope *scope,
                                const struct cedar_uid *uid)
 {
-    return scope->kind == SCOPE_ANY || is_named_by(evaluation, scope, uid);
+    return scope->kind == SCOPE_ANY || authorize_is_named_by(evaluation, scope, uid);
 }
 
 /* Every principal of one type may be unknown, and still be of that type. */

@@ -29,7 +29,7 @@ struct cedar_heap *cedar_entities_heap(struct cedar_entities *entities)
 }
 
 /* The slot that holds `uid`, or the free one where it belongs. */
-static size_t find_slot(const struct cedar_entities *entities, const struct cedar_uid *uid)
+static size_t entities_find_slot(const struct cedar_entities *entities, const struct cedar_uid *uid)
 {
     size_t slot = uid->hash & entities->slot_mask;
     while (entities->slots[slot] &&
@@ -43,11 +43,11 @@ const struct entity *entities_find(const struct cedar_entities *entities,
 {
     if (!entities || !entities->slots)
         return NULL;
-    uint32_t found = entities->slots[find_slot(entities, uid)];
+    uint32_t found = entities->slots[entities_find_slot(entities, uid)];
     return found ? entities->items[found - 1] : NULL;
 }
 
-static void grow(struct cedar_entities *entities)
+static void entities_grow(struct cedar_entities *entities)
 {
     entities->capacity = entities->capacity ? entities->capacity * 2 : 16;
     entities->items =
@@ -56,7 +56,7 @@ static void grow(struct cedar_entities *entities)
     entities->slot_mask = entities->capacity * 2 - 1;
     entities->slots = memory_alloc_array(entities->slot_mask + 1, sizeof *entities->slots);
     for (size_t i = 0; i < entities->count; i++)
-        entities->slots[find_slot(entities, &entities->items[i]->uid)] = (uint32_t)i + 1;
+        entities->slots[entities_find_slot(entities, &entities->items[i]->uid)] = (uint32_t)i + 1;
 }
 
 static const struct cedar_set *parents_set(struct arena *arena, const struct entity *entity)
@@ -116,8 +116,8 @@ bool cedar_entities_add(struct cedar_entities *entities, const struct cedar_uid 
     if (before)
         return accept_again(entities, before, entity, error);
     if (entities->count == entities->capacity)
-        grow(entities);
-    entities->slots[find_slot(entities, uid)] = (uint32_t)entities->count + 1;
+        entities_grow(entities);
+    entities->slots[entities_find_slot(entities, uid)] = (uint32_t)entities->count + 1;
     entities->items[entities->count++] = entity;
     return true;
 }
@@ -156,8 +156,8 @@ static size_t drop_repeats(const struct cedar_uid **uids, size_t count)
 }
 
 /* The ancestors of the entity's parents are known. */
-static bool collect(struct cedar_entities *entities, struct entity *entity, size_t *total,
-                    struct error *error)
+static bool entities_collect(struct cedar_entities *entities, struct entity *entity, size_t *total,
+                             struct error *error)
 {
     size_t count = entity->parent_count;
     for (size_t i = 0; i < entity->parent_count; i++) {
@@ -195,7 +195,7 @@ static bool climb(struct cedar_entities *entities, struct entity *first, struct 
         struct step *step = &steps[depth - 1];
         struct entity *entity = step->entity;
         if (step->next_parent == entity->parent_count) {
-            if (!collect(entities, entity, total, error))
+            if (!entities_collect(entities, entity, total, error))
                 return false;
             depth--;
             continue;
@@ -217,7 +217,7 @@ static bool climb(struct cedar_entities *entities, struct entity *first, struct 
 }
 
 /* Fills in the ancestors of all. False on a circle. */
-static bool close_all(struct cedar_entities *entities, struct error *error)
+static bool entities_close_all(struct cedar_entities *entities, struct error *error)
 {
     struct step *steps = memory_alloc_array(entities->count, sizeof *steps);
     size_t total = 0;
@@ -231,7 +231,7 @@ static bool close_all(struct cedar_entities *entities, struct error *error)
 
 bool cedar_entities_seal(struct cedar_entities *entities, struct error *error)
 {
-    entities->sealed = entities->sealed || close_all(entities, error);
+    entities->sealed = entities->sealed || entities_close_all(entities, error);
     return entities->sealed;
 }
 

@@ -327,7 +327,7 @@ bool evaluate_is(struct evaluation *evaluation, const struct node *node, struct 
 
 /* The first piece at the front, the last at the end, those between one behind the other as
  * early as they come: taking the earliest never hinders a later one. */
-static bool matches(struct str text, const struct pattern *pattern)
+static bool evaluate_matches(struct str text, const struct pattern *pattern)
 {
     struct str first = pattern->pieces[0], last = pattern->pieces[pattern->count - 1];
     if (pattern->count == 1)
@@ -359,7 +359,7 @@ bool evaluate_like(struct evaluation *evaluation, const struct node *node,
         !spend(evaluation, node, value_weight(&text)) ||
         !spend(evaluation, node, node->pattern.weight))
         return false;
-    *result = cedar_bool(matches(text.text, &node->pattern));
+    *result = cedar_bool(evaluate_matches(text.text, &node->pattern));
     return true;
 }
 
@@ -442,8 +442,9 @@ static bool evaluate_both(struct evaluation *evaluation, const struct node *node
 }
 
 /* Names in `asked` that another member of a record of names could be taken for. */
-static bool check_members(struct evaluation *evaluation, const struct node *node,
-                          const struct cedar_record *names, const struct cedar_record *asked)
+static bool evaluate_check_members(struct evaluation *evaluation, const struct node *node,
+                                   const struct cedar_record *names,
+                                   const struct cedar_record *asked)
 {
     for (size_t i = 0; names->warns_of_variants && i < asked->count; i++) {
         struct str name = asked->members[i].name;
@@ -458,8 +459,8 @@ static bool check_members(struct evaluation *evaluation, const struct node *node
 /* Two records whose names differ by case or look alone are unequal here, and may be equal to the
  * server. So a comparison that found no equal records asks for each name, as an access to an
  * attribute does. */
-static bool check_names(struct evaluation *evaluation, const struct node *node,
-                        const struct cedar_value *a, const struct cedar_value *b)
+static bool evaluate_check_names(struct evaluation *evaluation, const struct node *node,
+                                 const struct cedar_value *a, const struct cedar_value *b)
 {
     if (a->kind != b->kind || (!value_has_names(a) && !value_has_names(b)))
         return true;
@@ -467,18 +468,18 @@ static bool check_names(struct evaluation *evaluation, const struct node *node,
         for (size_t i = 0; i < a->set->count; i++)
             for (size_t k = 0; k < b->set->count; k++)
                 if (!spend(evaluation, node, 1) ||
-                    !check_names(evaluation, node, &a->set->items[i], &b->set->items[k]))
+                    !evaluate_check_names(evaluation, node, &a->set->items[i], &b->set->items[k]))
                     return false;
         return true;
     }
-    if (!check_members(evaluation, node, a->record, b->record) ||
-        !check_members(evaluation, node, b->record, a->record))
+    if (!evaluate_check_members(evaluation, node, a->record, b->record) ||
+        !evaluate_check_members(evaluation, node, b->record, a->record))
         return false;
     for (size_t i = 0; i < a->record->count; i++) {
         const struct cedar_member *member = &a->record->members[i];
         const struct cedar_value *other = cedar_record_get(b->record, member->name);
-        if (other &&
-            (!spend(evaluation, node, 1) || !check_names(evaluation, node, &member->value, other)))
+        if (other && (!spend(evaluation, node, 1) ||
+                      !evaluate_check_names(evaluation, node, &member->value, other)))
             return false;
     }
     return true;
@@ -495,7 +496,7 @@ static bool evaluate_equal(struct evaluation *evaluation, const struct node *nod
                      ? str_equal(left.text, right.text) /* by far the most frequent */
                      : cedar_value_equal(&left, &right);
     *result = cedar_bool(equal == (node->kind == NODE_EQUAL));
-    return equal || check_names(evaluation, node, &left, &right);
+    return equal || evaluate_check_names(evaluation, node, &left, &right);
 }
 
 #define ORDERED (KIND_BIT(CEDAR_LONG) | KIND_BIT(CEDAR_DATETIME) | KIND_BIT(CEDAR_DURATION))
@@ -569,7 +570,7 @@ static bool evaluate_contains(struct evaluation *evaluation, const struct node *
     if (!spend(evaluation, node, value_weight(&element)))
         return false;
     *result = cedar_bool(set_contains(set.set, &element));
-    return result->boolean || check_names(evaluation, node, &set, &sought);
+    return result->boolean || evaluate_check_names(evaluation, node, &set, &sought);
 }
 
 static bool evaluate_contains_many(struct evaluation *evaluation, const struct node *node,
@@ -585,7 +586,7 @@ static bool evaluate_contains_many(struct evaluation *evaluation, const struct n
         return false;
     *result = cedar_bool(node->kind == NODE_CONTAINS_ALL ? set_is_subset(part.set, whole.set)
                                                          : set_overlaps(whole.set, part.set));
-    return result->boolean || check_names(evaluation, node, &whole, &part);
+    return result->boolean || evaluate_check_names(evaluation, node, &whole, &part);
 }
 
 static bool evaluate_is_empty(struct evaluation *evaluation, const struct node *node,

@@ -77,7 +77,7 @@ struct cedar_position cedar_failure_position(const struct cedar_failure *failure
 static size_t digits_count(struct str text, size_t most);
 
 /* Reads as many digits as `width` at *position and moves on. */
-static bool read_number(struct str text, size_t *position, size_t width, int *number)
+static bool extension_read_number(struct str text, size_t *position, size_t width, int *number)
 {
     struct str rest = str_slice(text.bytes + *position, text.length - *position);
     if (digits_count(rest, width) != width)
@@ -124,9 +124,9 @@ static int64_t days_since_epoch(int year, int month, int day)
 static bool read_date(struct str text, size_t *position, int64_t *days)
 {
     int year, month, day;
-    if (!read_number(text, position, 4, &year) || !read_char(text, position, '-') ||
-        !read_number(text, position, 2, &month) || !read_char(text, position, '-') ||
-        !read_number(text, position, 2, &day))
+    if (!extension_read_number(text, position, 4, &year) || !read_char(text, position, '-') ||
+        !extension_read_number(text, position, 2, &month) || !read_char(text, position, '-') ||
+        !extension_read_number(text, position, 2, &day))
         return false;
     if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
         return false;
@@ -144,8 +144,8 @@ static bool read_offset(struct str text, size_t *position, int64_t *seconds)
     if (!behind && !read_char(text, position, '+'))
         return false;
     int hours, minutes;
-    if (!read_number(text, position, 2, &hours) || !read_number(text, position, 2, &minutes) ||
-        hours > 23 || minutes > 59)
+    if (!extension_read_number(text, position, 2, &hours) ||
+        !extension_read_number(text, position, 2, &minutes) || hours > 23 || minutes > 59)
         return false;
     *seconds = (int64_t)(hours * 60 + minutes) * (behind ? -60 : 60);
     return true;
@@ -161,11 +161,11 @@ static bool extension_parse_datetime(struct str text, int64_t *ms)
     if (position == text.length)
         return true;
     int hour, minute, second, fraction = 0;
-    if (!read_char(text, &position, 'T') || !read_number(text, &position, 2, &hour) ||
-        !read_char(text, &position, ':') || !read_number(text, &position, 2, &minute) ||
-        !read_char(text, &position, ':') || !read_number(text, &position, 2, &second))
+    if (!read_char(text, &position, 'T') || !extension_read_number(text, &position, 2, &hour) ||
+        !read_char(text, &position, ':') || !extension_read_number(text, &position, 2, &minute) ||
+        !read_char(text, &position, ':') || !extension_read_number(text, &position, 2, &second))
         return false;
-    if (read_char(text, &position, '.') && !read_number(text, &position, 3, &fraction))
+    if (read_char(text, &position, '.') && !extension_read_number(text, &position, 3, &fraction))
         return false;
     if (!read_offset(text, &position, &ahead) || position != text.length)
         return false;
@@ -204,7 +204,7 @@ static size_t read_unit(struct str *text, size_t first)
 }
 
 /* Adds `amount` units away from zero. */
-static bool add(int64_t *sum, uint64_t amount, int64_t unit, bool negative)
+static bool extension_add(int64_t *sum, uint64_t amount, int64_t unit, bool negative)
 {
     /* As a negative number: the smallest 64-bit number can be written in milliseconds. */
     if (amount > (uint64_t)INT64_MAX + (negative && unit == 1))
@@ -232,7 +232,7 @@ static bool extension_parse_duration(struct str text, int64_t *ms)
                 return false;
         rest = str_slice(rest.bytes + digits, rest.length - digits);
         unit = read_unit(&rest, unit);
-        if (unit == UNIT_COUNT || !add(&sum, amount, units[unit].ms, negative))
+        if (unit == UNIT_COUNT || !extension_add(&sum, amount, units[unit].ms, negative))
             return false;
     }
     *ms = sum;
@@ -276,7 +276,7 @@ static bool parse_v4(struct str text, unsigned char bytes[16])
     return text.length == 0;
 }
 
-static int hex_digit(char c)
+static int extension_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -287,7 +287,7 @@ static int hex_digit(char c)
 
 /* Reads up to `most` groups of one to four hexadecimal digits, joined by ":". The text
  * after the last good group stays in `text`. */
-static int read_groups(struct str *text, int most, unsigned groups[GROUPS])
+static int extension_read_groups(struct str *text, int most, unsigned groups[GROUPS])
 {
     int count = 0;
     while (count < most) {
@@ -296,8 +296,9 @@ static int read_groups(struct str *text, int most, unsigned groups[GROUPS])
             break;
         unsigned group = 0;
         size_t digits = 0;
-        for (; digits < 4 && digits < rest.length && hex_digit(rest.bytes[digits]) >= 0; digits++)
-            group = group * 16 + (unsigned)hex_digit(rest.bytes[digits]);
+        for (; digits < 4 && digits < rest.length && extension_hex_digit(rest.bytes[digits]) >= 0;
+             digits++)
+            group = group * 16 + (unsigned)extension_hex_digit(rest.bytes[digits]);
         if (digits == 0)
             break;
         groups[count++] = group;
@@ -309,12 +310,12 @@ static int read_groups(struct str *text, int most, unsigned groups[GROUPS])
 static bool parse_v6(struct str text, unsigned char bytes[16])
 {
     unsigned groups[GROUPS] = {0}, behind[GROUPS] = {0};
-    int head = read_groups(&text, GROUPS, groups);
+    int head = extension_read_groups(&text, GROUPS, groups);
     if (head < GROUPS) {
         if (!ip_read_char(&text, ':') || !ip_read_char(&text, ':'))
             return false;
         /* "::" stands for at least one group. */
-        int tail = read_groups(&text, GROUPS - 1 - head, behind);
+        int tail = extension_read_groups(&text, GROUPS - 1 - head, behind);
         for (int i = 0; i < tail; i++)
             groups[GROUPS - tail + i] = behind[i];
     }

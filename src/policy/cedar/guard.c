@@ -34,7 +34,7 @@ static uint32_t find_attribute(struct guards *guards, const struct node *get)
 }
 
 /* The node that is evaluated first; NULL without conditions. */
-static const struct node *first_of(const struct node *condition)
+static const struct node *guard_first_of(const struct node *condition)
 {
     while (condition && condition->kind == NODE_AND)
         condition = condition->operands[0];
@@ -45,7 +45,7 @@ static const struct node *first_of(const struct node *condition)
 static struct guard guard_of(struct guards *guards, const struct cedar_policy *policy)
 {
     struct guard guard = {.attribute = GUARD_ATTRIBUTES};
-    const struct node *first = first_of(policy->condition);
+    const struct node *first = guard_first_of(policy->condition);
     if (!first || first->kind != NODE_EQUAL)
         return guard;
     bool is_turned = first->operands[0]->kind == NODE_CONSTANT;

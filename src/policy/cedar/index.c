@@ -46,7 +46,7 @@ static uint64_t resource_part(const struct scope *resource)
     }
 }
 
-static int compare_entries(const void *left, const void *right)
+static int index_compare_entries(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
     if (a->key != b->key)
@@ -75,11 +75,11 @@ struct policy_index *policy_index_build(struct cedar_policies *policies)
             index->entries[index->count++] = entry;
         }
     }
-    qsort(index->entries, index->count, sizeof *index->entries, compare_entries);
+    qsort(index->entries, index->count, sizeof *index->entries, index_compare_entries);
     return index;
 }
 
-static void choose_key(const struct policy_index *index, uint64_t key, uint64_t *chosen)
+static void index_choose_key(const struct policy_index *index, uint64_t key, uint64_t *chosen)
 {
     size_t low = 0, high = index->count;
     while (low < high) {
@@ -97,11 +97,11 @@ static void choose_resources(const struct policy_index *index, uint64_t action,
                              const struct cedar_request *request, const struct entity *resource,
                              uint64_t *chosen)
 {
-    choose_key(index, make_key(action, ANY), chosen);
-    choose_key(index, make_key(action, type_part(request->resource.type)), chosen);
-    choose_key(index, make_key(action, entity_part(&request->resource)), chosen);
+    index_choose_key(index, make_key(action, ANY), chosen);
+    index_choose_key(index, make_key(action, type_part(request->resource.type)), chosen);
+    index_choose_key(index, make_key(action, entity_part(&request->resource)), chosen);
     for (size_t i = 0; resource && i < resource->ancestor_count; i++)
-        choose_key(index, make_key(action, entity_part(resource->ancestors[i])), chosen);
+        index_choose_key(index, make_key(action, entity_part(resource->ancestors[i])), chosen);
 }
 
 void policy_index_choose(const struct cedar_policies *policies,

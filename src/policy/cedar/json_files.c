@@ -18,7 +18,7 @@ struct json_reader {
 
 /* Cedar's JSON form of values: plain JSON, and objects of the one member __entity or __extn. */
 
-static bool decode(struct json_reader *reader, struct str json, struct str *text)
+static bool json_files_decode(struct json_reader *reader, struct str json, struct str *text)
 {
     buffer_clear(&reader->decoded);
     if (!json_decode_string(json, &reader->decoded))
@@ -38,7 +38,7 @@ static bool read_text_member(struct json_reader *reader, struct str object, cons
                              struct str *text)
 {
     struct str value = json_member(object, name);
-    return json_type(value) == JSON_STRING && decode(reader, value, text);
+    return json_type(value) == JSON_STRING && json_files_decode(reader, value, text);
 }
 
 static void json_reader_look(struct json_reader *reader, struct str json);
@@ -58,7 +58,8 @@ static bool read_uid_members(struct json_reader *reader, struct str object, stru
     return true;
 }
 
-static bool read_number(struct json_reader *reader, struct str json, struct cedar_value *value)
+static bool json_files_read_number(struct json_reader *reader, struct str json,
+                                   struct cedar_value *value)
 {
     bool negative = json.bytes[0] == '-';
     uint64_t magnitude = 0;
@@ -73,15 +74,17 @@ static bool read_number(struct json_reader *reader, struct str json, struct ceda
     return true;
 }
 
-static bool read_value(struct json_reader *reader, struct str json, struct cedar_value *value);
+static bool json_files_read_value(struct json_reader *reader, struct str json,
+                                  struct cedar_value *value);
 
-static bool read_set(struct json_reader *reader, struct str json, struct cedar_value *value)
+static bool json_files_read_set(struct json_reader *reader, struct str json,
+                                struct cedar_value *value)
 {
     struct arena *arena = &reader->heap->arena;
     size_t count = json_count(json), position = 0, i = 0;
     struct cedar_value *elements = arena_alloc_array(arena, count, sizeof *elements);
     for (struct str element; json_next_element(json, &position, &element); i++)
-        if (!read_value(reader, element, &elements[i]))
+        if (!json_files_read_value(reader, element, &elements[i]))
             return false;
     return set_build(arena, elements, i, value) ||
            error_set(reader->error, "sets and records nested deeper than %d",
@@ -89,15 +92,16 @@ static bool read_set(struct json_reader *reader, struct str json, struct cedar_v
 }
 
 /* An object with values as members, of any names. */
-static bool read_record(struct json_reader *reader, struct str json, struct cedar_value *value)
+static bool json_files_read_record(struct json_reader *reader, struct str json,
+                                   struct cedar_value *value)
 {
     struct arena *arena = &reader->heap->arena;
     size_t count = json_count(json), position = 0, i = 0;
     struct cedar_member *members = arena_alloc_array(arena, count, sizeof *members);
     struct str key, member;
     for (; json_next_member(json, &position, &key, &member); i++)
-        if (!decode(reader, quoted(key), &members[i].name) ||
-            !read_value(reader, member, &members[i].value))
+        if (!json_files_decode(reader, quoted(key), &members[i].name) ||
+            !json_files_read_value(reader, member, &members[i].value))
             return false;
     return record_build(arena, members, i, value, NULL) ||
            error_set(reader->error, "sets and records nested deeper than %d",
@@ -117,20 +121,20 @@ static bool read_call(struct json_reader *reader, struct str object, struct ceda
     struct cedar_value arguments[EXTENSION_MAX_ARITY + 1];
     size_t count = 0, position = 0;
     if (argument.length) {
-        if (!read_value(reader, argument, &arguments[count++]))
+        if (!json_files_read_value(reader, argument, &arguments[count++]))
             return false;
     } else {
         for (struct str one;
              count <= EXTENSION_MAX_ARITY && json_next_element(list, &position, &one);)
-            if (!read_value(reader, one, &arguments[count++]))
+            if (!json_files_read_value(reader, one, &arguments[count++]))
                 return false;
     }
     return cedar_call(reader->heap, function, arguments, count, value, reader->error);
 }
 
 /* Reads one of the escapes; false in *is_escape when the object is a record after all. */
-static bool read_escape(struct json_reader *reader, struct str json, struct cedar_value *value,
-                        bool *is_escape)
+static bool json_files_read_escape(struct json_reader *reader, struct str json,
+                                   struct cedar_value *value, bool *is_escape)
 {
     size_t position = 0;
     struct str key, inner, unused;
@@ -154,7 +158,8 @@ static bool read_escape(struct json_reader *reader, struct str json, struct ceda
     return true;
 }
 
-static bool read_value(struct json_reader *reader, struct str json, struct cedar_value *value)
+static bool json_files_read_value(struct json_reader *reader, struct str json,
+                                  struct cedar_value *value)
 {
     struct str text;
     bool is_escape;
@@ -165,18 +170,18 @@ static bool read_value(struct json_reader *reader, struct str json, struct cedar
         *value = cedar_bool(json.bytes[0] == 't');
         return true;
     case JSON_NUMBER:
-        return read_number(reader, json, value);
+        return json_files_read_number(reader, json, value);
     case JSON_STRING:
-        if (!decode(reader, json, &text))
+        if (!json_files_decode(reader, json, &text))
             return error_set(reader->error, "a string that cannot be read");
         *value = cedar_string(text);
         return true;
     case JSON_ARRAY:
-        return read_set(reader, json, value);
+        return json_files_read_set(reader, json, value);
     case JSON_OBJECT:
-        if (read_escape(reader, json, value, &is_escape))
+        if (json_files_read_escape(reader, json, value, &is_escape))
             return true;
-        return !is_escape && read_record(reader, json, value);
+        return !is_escape && json_files_read_record(reader, json, value);
     default:
         return error_set(reader->error, "null is no value");
     }
@@ -206,7 +211,7 @@ bool cedar_value_read_json(struct cedar_heap *heap, struct str json, struct ceda
 {
     struct json_reader reader;
     json_reader_init(&reader, heap, error);
-    bool good = json_check(json, error) && read_value(&reader, str_trim(json), value);
+    bool good = json_check(json, error) && json_files_read_value(&reader, str_trim(json), value);
     json_reader_finish(&reader);
     return good;
 }
@@ -250,7 +255,7 @@ static bool read_record_member(struct json_reader *reader, struct str object, co
     json_reader_look(reader, json.length ? json : object);
     if (json_type(json) != JSON_OBJECT)
         return error_set(reader->error, "%s: expected an object", name);
-    if (!read_record(reader, json, &value))
+    if (!json_files_read_record(reader, json, &value))
         return error_prefix(reader->error, name);
     *record = value.record;
     return true;
@@ -331,7 +336,7 @@ static bool read_request(struct json_reader *reader, struct str json, struct ced
     if (!context.length)
         return true;
     /* An escape at the top is no record, although it is an object. */
-    if (!read_value(reader, context, &value))
+    if (!json_files_read_value(reader, context, &value))
         return error_prefix(reader->error, "context");
     json_reader_look(reader, context);
     if (value.kind != CEDAR_RECORD)
@@ -375,7 +380,7 @@ static void file_init(struct file *file, const struct cedar_source *source, stru
 }
 
 /* On one line, for names with any characters. */
-static void append_message(struct buffer *out, const char *message)
+static void json_files_append_message(struct buffer *out, const char *message)
 {
     for (const char *c = message; *c; c++) {
         if ((unsigned char)*c < ' ')
@@ -387,19 +392,19 @@ static void append_message(struct buffer *out, const char *message)
 }
 
 /* Notes `file->error`; `place` is a byte of the file. */
-static void note(struct file *file, size_t place)
+static void json_files_note(struct file *file, size_t place)
 {
     struct cedar_position position = source_position(&file->source, place);
     if (++file->problem_count > PROBLEMS_MAX)
         return;
     buffer_append_format(file->problems, "%s:%u:%u: ", position.source, position.line,
                          position.column);
-    append_message(file->problems, file->error.message);
+    json_files_append_message(file->problems, file->error.message);
 }
 
 static void note_at(struct file *file, const char *at)
 {
-    note(file, at ? (size_t)(at - file->source.text.bytes) : 0);
+    json_files_note(file, at ? (size_t)(at - file->source.text.bytes) : 0);
 }
 
 /* Whether nothing was wrong. */
@@ -413,12 +418,12 @@ static bool file_finish(struct file *file)
 }
 
 /* The file's text without the space around it; empty when it is no JSON. */
-static struct str check(struct file *file)
+static struct str json_files_check(struct file *file)
 {
     size_t place = 0;
     if (json_check_at(file->source.text, &place, &file->error))
         return str_trim(file->source.text);
-    note(file, place);
+    json_files_note(file, place);
     return STR_EMPTY;
 }
 
@@ -432,7 +437,7 @@ static bool require_array(struct file *file, struct str json, struct str at, con
 }
 
 /* Notes the error of an item in `file->error`; items count from 1. */
-static void judge(struct file *file, bool good, const char *what, size_t number)
+static void json_files_judge(struct file *file, bool good, const char *what, size_t number)
 {
     char item[48];
     if (good)
@@ -462,11 +467,11 @@ struct cedar_entities *cedar_entities_parse(const struct cedar_source *source,
     struct cedar_entities *entities = cedar_entities_create();
     struct file file;
     file_init(&file, source, &entities->heap, problems);
-    struct str array = check(&file);
+    struct str array = json_files_check(&file);
     if (array.length && require_array(&file, array, array, "an array of entities")) {
         size_t position = 0, number = 0;
         for (struct str json; json_next_element(array, &position, &json);)
-            judge(&file, read_entity(&file.reader, entities, json), "entity", ++number);
+            json_files_judge(&file, read_entity(&file.reader, entities, json), "entity", ++number);
         if (file.problem_count == 0 && !cedar_entities_seal(entities, &file.error))
             note_at(&file, find_culprit(&file, array, entities->culprit));
     }
@@ -485,15 +490,16 @@ struct cedar_requests *cedar_requests_parse(const struct cedar_source *source,
     struct file file;
     arena_init(&requests->heap.arena);
     file_init(&file, source, &requests->heap, problems);
-    struct str json = check(&file), member = json_member(json, "requests");
+    struct str json = json_files_check(&file), member = json_member(json, "requests");
     struct str array = json_type(json) == JSON_OBJECT ? member : json;
     if (json.length && require_array(&file, array, member.length ? member : json,
                                      "an array of requests, or an object with \"requests\"")) {
         size_t position = 0;
         requests->items = memory_alloc_array(json_count(array), sizeof *requests->items);
         for (struct str one; json_next_element(array, &position, &one); requests->count++)
-            judge(&file, read_request(&file.reader, one, &requests->items[requests->count]),
-                  "request", requests->count + 1);
+            json_files_judge(&file,
+                             read_request(&file.reader, one, &requests->items[requests->count]),
+                             "request", requests->count + 1);
     }
     if (file_finish(&file))
         return requests;

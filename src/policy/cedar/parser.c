@@ -56,21 +56,22 @@ static void skip_space(struct lexer *lexer)
     }
 }
 
-static bool is_digit(char c)
+static bool parser_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c)
+static bool parser_is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
 /* How many bytes from `start` on are letters or digits. */
-static size_t word_length(struct str rest, size_t start)
+static size_t parser_word_length(struct str rest, size_t start)
 {
     size_t length = start;
-    while (length < rest.length && (is_letter(rest.bytes[length]) || is_digit(rest.bytes[length])))
+    while (length < rest.length &&
+           (parser_is_letter(rest.bytes[length]) || parser_is_digit(rest.bytes[length])))
         length++;
     return length;
 }
@@ -133,13 +134,13 @@ static size_t character_length(struct str rest)
 static enum token_kind scan(struct str rest, size_t *length)
 {
     char c = rest.bytes[0];
-    if (is_letter(c)) {
-        *length = word_length(rest, 1);
+    if (parser_is_letter(c)) {
+        *length = parser_word_length(rest, 1);
         return TOKEN_WORD;
     }
-    if (is_digit(c)) {
+    if (parser_is_digit(c)) {
         *length = 1;
-        while (*length < rest.length && is_digit(rest.bytes[*length]))
+        while (*length < rest.length && parser_is_digit(rest.bytes[*length]))
             ++*length;
         return TOKEN_NUMBER;
     }
@@ -150,8 +151,8 @@ static enum token_kind scan(struct str rest, size_t *length)
         *length = rest.length;
         return TOKEN_UNTERMINATED;
     }
-    if (c == '?' && rest.length > 1 && is_letter(rest.bytes[1])) {
-        *length = word_length(rest, 2);
+    if (c == '?' && rest.length > 1 && parser_is_letter(rest.bytes[1])) {
+        *length = parser_word_length(rest, 2);
         return TOKEN_SLOT;
     }
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
@@ -187,7 +188,7 @@ struct character {
     bool star; /* written as \* */
 };
 
-static int hex_digit(char c)
+static int parser_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -197,11 +198,11 @@ static int hex_digit(char c)
 }
 
 /* `*position` stands behind "\x". */
-static const char *read_byte(struct str text, size_t *position, uint32_t *code)
+static const char *parser_read_byte(struct str text, size_t *position, uint32_t *code)
 {
     *code = 0;
     for (int i = 0; i < 2; i++) {
-        int digit = *position < text.length ? hex_digit(text.bytes[*position]) : -1;
+        int digit = *position < text.length ? parser_hex_digit(text.bytes[*position]) : -1;
         if (digit < 0)
             return "\\x needs two hexadecimal digits";
         *code = *code * 16 + (uint32_t)digit;
@@ -218,7 +219,7 @@ static const char *read_code_point(struct str text, size_t *position, uint32_t *
     int digits = 0;
     *code = 0;
     for (++*position; *position < text.length && text.bytes[*position] != '}'; ++*position) {
-        int digit = hex_digit(text.bytes[*position]);
+        int digit = parser_hex_digit(text.bytes[*position]);
         if (digit < 0 && (text.bytes[*position] != '_' || digits == 0))
             return "\\u{…} takes hexadecimal digits";
         if (digit >= 0 && ++digits <= 6)
@@ -235,15 +236,15 @@ static const char *read_code_point(struct str text, size_t *position, uint32_t *
 }
 
 /* `*position` stands on the backslash. Returns NULL, or the mistake. */
-static const char *read_escape(struct str text, size_t *position, bool pattern,
-                               struct character *character)
+static const char *parser_read_escape(struct str text, size_t *position, bool pattern,
+                                      struct character *character)
 {
     static const char from[] = "nrt\\0'\"", to[] = "\n\r\t\\\0'\"";
     char c = text.bytes[*position + 1]; /* the lexer has seen to it */
     *position += 2;
     character->star = false;
     if (c == 'x')
-        return read_byte(text, position, &character->code);
+        return parser_read_byte(text, position, &character->code);
     if (c == 'u')
         return read_code_point(text, position, &character->code);
     character->star = pattern && c == '*';
@@ -274,8 +275,8 @@ static size_t write_utf8(char *out, uint32_t code)
 
 /* Decodes into `out`, which is as long as the literal: no escape is shorter than its
  * character. In a pattern, the places of wildcards go to `stars` (NULL to count alone). */
-static bool decode(struct str text, bool pattern, char *out, size_t *length, size_t *stars,
-                   size_t *star_count, struct literal_error *error)
+static bool parser_decode(struct str text, bool pattern, char *out, size_t *length, size_t *stars,
+                          size_t *star_count, struct literal_error *error)
 {
     *length = *star_count = 0;
     for (size_t i = 0; i < text.length;) {
@@ -283,7 +284,7 @@ static bool decode(struct str text, bool pattern, char *out, size_t *length, siz
         struct character character = {.code = (unsigned char)text.bytes[i]};
         const char *message = NULL;
         if (text.bytes[i] == '\\')
-            message = read_escape(text, &i, pattern, &character);
+            message = parser_read_escape(text, &i, pattern, &character);
         else if (text.bytes[i++] == '\r')
             message = "a carriage return cannot stand in a string; write \\r";
         if (message) {
@@ -316,7 +317,7 @@ static bool literal_string(struct arena *arena, struct str literal, struct str *
     char *out = arena_alloc(arena, inner.length);
     size_t stars;
     text->bytes = out;
-    return decode(inner, false, out, &text->length, NULL, &stars, error);
+    return parser_decode(inner, false, out, &text->length, NULL, &stars, error);
 }
 
 /* A search for a short piece prepares a table first. */
@@ -329,10 +330,10 @@ static bool literal_pattern(struct arena *arena, struct str literal, struct patt
     struct str inner = str_slice(literal.bytes + 1, literal.length - 2);
     char *out = arena_alloc(arena, inner.length);
     size_t length, count;
-    if (!decode(inner, true, out, &length, NULL, &count, error))
+    if (!parser_decode(inner, true, out, &length, NULL, &count, error))
         return false;
     size_t *stars = arena_alloc_array(arena, count, sizeof *stars);
-    if (!decode(inner, true, out, &length, stars, &count, error))
+    if (!parser_decode(inner, true, out, &length, stars, &count, error))
         return false;
     struct str *pieces = arena_alloc_array(arena, count + 1, sizeof *pieces);
     for (size_t i = 0; i <= count; i++) {
@@ -593,7 +594,7 @@ void parser_note(struct parser *parser, size_t offset, const char *format, ...)
 }
 
 /* Whether it can be shown as it is: a terminal must not be led astray by a policy file. */
-static bool is_plain(struct str text)
+static bool parser_is_plain(struct str text)
 {
     for (size_t i = 0; i < text.length; i++)
         if (text.bytes[i] < ' ' || text.bytes[i] > '~')
@@ -601,7 +602,7 @@ static bool is_plain(struct str text)
     return text.length <= SHOWN_BYTES;
 }
 
-static const char *describe(const struct token *token, char text[SHOWN_BYTES + 3])
+static const char *parser_describe(const struct token *token, char text[SHOWN_BYTES + 3])
 {
     switch (token->kind) {
     case TOKEN_END:
@@ -611,7 +612,7 @@ static const char *describe(const struct token *token, char text[SHOWN_BYTES + 3
     case TOKEN_UNTERMINATED:
         return "a string without its closing quote";
     default:
-        if (!is_plain(token->text))
+        if (!parser_is_plain(token->text))
             return token->kind == TOKEN_WRONG ? "a character that no token has" : "a long word";
         snprintf(text, SHOWN_BYTES + 3, "\"%.*s\"", STR_ARGS(token->text));
         return text;
@@ -623,10 +624,10 @@ void *parser_unexpected(struct parser *parser, const char *expected)
     char text[SHOWN_BYTES + 3];
     if (parser->token.kind == TOKEN_SLOT)
         parser_note(parser, parser->token.offset, "templates are not supported: %s; expected %s",
-                    describe(&parser->token, text), expected);
+                    parser_describe(&parser->token, text), expected);
     else
         parser_note(parser, parser->token.offset, "unexpected %s; expected %s",
-                    describe(&parser->token, text), expected);
+                    parser_describe(&parser->token, text), expected);
     return NULL;
 }
 
@@ -644,7 +645,7 @@ bool parse_string(struct parser *parser, struct str *text, const char *expected)
 }
 
 /* path::word; shares the source's bytes while there is no space between them. */
-static struct str join(struct parser *parser, struct str path, struct str word)
+static struct str parser_join(struct parser *parser, struct str path, struct str word)
 {
     if (word.bytes == path.bytes + path.length + 2)
         return str_slice(path.bytes, path.length + 2 + word.length);
@@ -690,7 +691,7 @@ bool parse_path(struct parser *parser, struct str *path, const struct cedar_uid 
         if (!parser_expect(parser, TOKEN_WORD, entity ? "a name or an id in quotes" : "a name"))
             return false;
         refuse_reserved(parser, &token);
-        *path = join(parser, *path, token.text);
+        *path = parser_join(parser, *path, token.text);
     }
     return true;
 }
@@ -699,7 +700,7 @@ bool parse_path(struct parser *parser, struct str *path, const struct cedar_uid 
 
 /* ---- Numbers --------------------------------------------------------------------------- */
 
-static const struct node *parse_number(struct parser *parser, bool *negative)
+static const struct node *parser_parse_number(struct parser *parser, bool *negative)
 {
     struct token token = parser->token;
     parser_advance(parser);
@@ -862,7 +863,7 @@ static const struct node *parse_primary(struct parser *parser, bool *negative)
 {
     struct token token = parser->token;
     if (token.kind == TOKEN_NUMBER)
-        return parse_number(parser, negative);
+        return parser_parse_number(parser, negative);
     *negative = false;
     switch (token.kind) {
     case TOKEN_WORD:

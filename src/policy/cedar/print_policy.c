@@ -21,7 +21,7 @@ static size_t next_character(struct str text, uint32_t *code)
 }
 
 /* Whether it is not visible as itself: controls, marks of direction, characters without width. */
-static bool is_hidden(uint32_t code)
+static bool print_policy_is_hidden(uint32_t code)
 {
     static const struct {
         uint32_t first, last;
@@ -49,7 +49,7 @@ static void print_character(struct buffer *out, struct str character, uint32_t c
         buffer_append_text(out, short_ones[i].escape);
         return;
     }
-    if (is_hidden(code))
+    if (print_policy_is_hidden(code))
         buffer_append_format(out, "\\u{%x}", (unsigned)code);
     else
         buffer_append(out, character);
@@ -126,7 +126,7 @@ static const struct sign {
     [NODE_MULTIPLY] = {" * ", OF_PRODUCT, OF_PRODUCT, OF_SIGN},
 };
 
-static bool is_number(const struct node *node)
+static bool print_policy_is_number(const struct node *node)
 {
     return node->kind == NODE_CONSTANT && !node->written && node->constant.kind == CEDAR_LONG;
 }
@@ -144,7 +144,7 @@ static enum tightness tightness_of(const struct node *node)
     case NODE_NEGATE:
         return OF_SIGN;
     case NODE_CONSTANT:
-        return is_number(node) && node->constant.number < 0 ? OF_SIGN : OF_MEMBER;
+        return print_policy_is_number(node) && node->constant.number < 0 ? OF_SIGN : OF_MEMBER;
     default:
         return signs[node->kind].text ? signs[node->kind].own : OF_MEMBER;
     }
@@ -199,7 +199,7 @@ static void print_signs(struct buffer *out, const struct node *node)
         buffer_append_char(out, sign);
         operand = operand->operands[0];
     }
-    bool is_minus = sign == '-' && is_number(operand);
+    bool is_minus = sign == '-' && print_policy_is_number(operand);
     bool is_bare = is_minus ? operand->constant.number < 0 && count < SIGNS_MAX
                             : tightness_of(operand) == OF_MEMBER;
     print_operand(out, operand, is_bare ? OF_SIGN : OF_MEMBER + 1);

@@ -194,7 +194,7 @@ bool set_equal(const struct cedar_set *a, const struct cedar_set *b)
 
 const struct cedar_record record_empty = {.depth = 1};
 
-static int compare_members(const void *left, const void *right)
+static int value_compare_members(const void *left, const void *right)
 {
     const struct cedar_member *a = left, *b = right;
     return record_compare_names(a->name, b->name);
@@ -208,7 +208,7 @@ bool record_build(struct arena *arena, struct cedar_member *members, size_t coun
                   struct cedar_value *record, struct str *twice)
 {
     if (count > 1)
-        qsort(members, count, sizeof *members, compare_members);
+        qsort(members, count, sizeof *members, value_compare_members);
     uint64_t hash = count, weight = 0;
     unsigned depth = 0;
     bool has_names = false;
