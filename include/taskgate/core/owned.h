@@ -8,5 +8,4 @@
 #include "taskgate/core/buffer.h"
 
 /* An empty buffer: OWNED_BUFFER(text); */
-#define OWNED_BUFFER(name)                                                                         \
-    __attribute__((cleanup(buffer_finish))) struct buffer name = {NULL, 0, 0}
+#define OWNED_BUFFER(name) __attribute__((cleanup(buffer_finish))) struct buffer name = {NULL, 0, 0}

@@ -56,7 +56,7 @@ START_TEST(a_failed_assertion_says_where_and_what_and_stops)
     ck_assert_int_eq(end_of(fail_plainly, line), SIGABRT);
     ck_assert_str_eq(line, "taskgate " TASKGATE_VERSION
                            ": assertion failed: door != NULL, in fail_plainly()"
-                           " at tests/unit/core/assert_suite.c:37;"
+                           " at tests/unit/core/assert_suite.c:36;"
                            " please report this line and the log before it\n");
 }
 END_TEST
