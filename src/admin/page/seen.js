@@ -11,9 +11,9 @@ export function endOf(name) {
   return end;
 }
 
-/* Whether an element is within the window and within every box around it that scrolls. */
+/* Whether an element is within the window and within every box around it that scrolls, and nothing lies over it. */
 function isOnScreen(element) {
-  const { top, bottom } = element.getBoundingClientRect();
+  const { left, right, top, bottom } = element.getBoundingClientRect();
   if (bottom <= top || document.visibilityState !== 'visible') return false;
   let [from, to] = [0, innerHeight];
   for (let box = element.parentElement; box && box !== document.documentElement; box = box.parentElement) {
@@ -21,8 +21,19 @@ function isOnScreen(element) {
     const outer = box.getBoundingClientRect();
     [from, to] = [Math.max(from, outer.top), Math.min(to, outer.bottom)];
   }
-  return top >= from - 1 && bottom <= to + 1;
+  if (top < from - 1 || bottom > to + 1) return false;
+  return [left, (left + right) / 2, right - 1].every((x) => {
+    const over = document.elementFromPoint(x, (top + bottom) / 2);
+    return over === null || over.contains(element);
+  });
 }
+
+/* Those with an end that is not seen yet. An end comes out from below the bar of the selection by scrolling alone, of
+ * which the observer says nothing. */
+const looking = new Set();
+document.addEventListener('scroll', () => {
+  for (const seen of looking) seen.look();
+}, { capture: true, passive: true });
 
 /** Says what is left to see. Less text, or none, leaves the buttons below where they are. */
 export function putKeepingRoom(element, text) {
@@ -54,6 +65,8 @@ export class Seen {
       this.ends.delete(end);
       this.observer.unobserve(end);
     }
+    if ([...this.ends].some((end) => end.isConnected)) looking.add(this);
+    else looking.delete(this);
     this.changed();
   }
 

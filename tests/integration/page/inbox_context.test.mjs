@@ -189,6 +189,30 @@ test('the dialog shows the whole of each request, and its decision goes with the
   assert.equal(sent.at(-1).requestDigest, requestDigest);
 });
 
+test('the end of a request below the bar of the selection is not seen', { skip }, async (t) => {
+  const { page, client, row } = await stage(t);
+  const long = (await client.createTask('plain', { lines: Array.from({ length: 120 }, (_, i) => `line ${i}`) })).taskId;
+  const other = (await client.createTask('ghost', { n: 1 })).taskId;
+  for (const id of [long, other]) await row(id).locator('.pick').check();
+  const end = row(long).locator('.end-of-request');
+  const approve = row(long).locator('button.approve');
+  await row(long).locator('.arguments').waitFor();
+  /* Scrolls until the end is so far above the window's lower edge. */
+  const scrollTo = (above) => end.evaluate(async (element, above) => {
+    const box = element.closest('.arguments');
+    box.scrollTop = box.scrollHeight;
+    scrollBy(0, element.getBoundingClientRect().bottom - innerHeight + above);
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  }, above);
+  const bar = await page.locator('#selection').boundingBox();
+  const below = page.viewportSize().height - bar.y;
+  await scrollTo(below / 2);
+  assert.equal(await approve.evaluate((button) => button.disabled), true);
+  await scrollTo(below + 40);
+  await row(long).locator('.unseen').waitFor({ state: 'hidden' });
+  assert.equal(await approve.evaluate((button) => button.disabled), false);
+});
+
 test('an approval waits until the end of each part of the request was on screen; a rejection does not', { skip }, async (t) => {
   const { page, client, row, admin } = await stage(t);
   const lines = Array.from({ length: 120 }, (_, i) => `line ${i}`);
