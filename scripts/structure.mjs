@@ -174,7 +174,8 @@ function drawn({ arrows }) {
 }
 
 export function diagram(structure) {
-  const id = (room) => room.replaceAll('/', '_');
+  // Mermaid takes "call" before a blank for a word of its own, also at the end of an id.
+  const id = (room) => room.replaceAll('/', '_').replace(/call$/, 'calls');
   const box = (room) => `${id(room)}["${room}"]`;
   const names = [...structure.rooms.keys()].sort();
   const houses = names.filter((name) => names.some((other) => other.startsWith(`${name}/`)));
