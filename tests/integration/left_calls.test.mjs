@@ -117,6 +117,8 @@ test('notifications/cancelled ends the call at the server: open, left before, or
   const open = await leave(2);
   await cancel(agent.session, open);
   await until(() => told().length === 3, 'the notification');
+  // The worker of the call has the cancellation in its queue: each request is on a connection of its own, so one is that worker's.
+  for (let i = 0; i < 16; i++) await other.send('ping');
   agent.close();
   await open.recorded.gone;
   assert.deepEqual(told(), [left.id, left.id, open.id]);
