@@ -209,7 +209,7 @@ static bool start_worker(struct worker *worker, const struct config *config, uin
 bool workers_listen_for_replicas(struct workers *workers, const struct config *config,
                                  struct error *error)
 {
-    struct replica_port port;
+    struct replica_port port = {.port = 0};
     if (!replica_port_read(&port, config, error))
         return false;
     for (size_t i = 0; i < workers->count; i++) {
