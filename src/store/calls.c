@@ -366,6 +366,36 @@ void store_outbox_give_up(struct store *store, int64_t sequence, const char *rea
     store_queue(store, operation);
 }
 
+/* ---- grants and blocks: a person gives them, and they end by age or by a person ---- */
+
+static void queue_list(struct store *store, const struct operation_kind *kind, bool in_force_only,
+                       int64_t before_sequence, size_t limit, struct store_call call)
+{
+    struct operation *operation = operation_create(kind, call);
+    operation->in_force_only = in_force_only;
+    operation->sequence = before_sequence;
+    operation->limit = limit;
+    store_queue(store, operation);
+}
+
+static void queue_get(struct store *store, const struct operation_kind *kind, struct str id,
+                      struct store_call call)
+{
+    struct operation *operation = operation_create(kind, call);
+    operation->id = memory_copy_str(id);
+    store_queue(store, operation);
+}
+
+static void queue_end(struct store *store, const struct operation_kind *kind, struct str id,
+                      const char *person, const char *reason, struct store_call call)
+{
+    struct operation *operation = operation_create(kind, call);
+    operation->id = memory_copy_str(id);
+    operation->actor_name = memory_copy_text(person);
+    operation->reason = memory_copy_text(reason);
+    store_queue(store, operation);
+}
+
 /* ---- grants ---- */
 
 void store_observe_grants(struct store *store, struct loop *loop, store_grant_observer observer,
@@ -387,28 +417,18 @@ void store_grants_configure(struct store *store, const struct store_electorate *
 void store_grant_list(struct store *store, bool in_force_only, int64_t before_sequence,
                       size_t limit, struct store_call call)
 {
-    struct operation *operation = operation_create(&operation_grant_list, call);
-    operation->in_force_only = in_force_only;
-    operation->sequence = before_sequence;
-    operation->limit = limit;
-    store_queue(store, operation);
+    queue_list(store, &operation_grant_list, in_force_only, before_sequence, limit, call);
 }
 
 void store_grant_get(struct store *store, struct str id, struct store_call call)
 {
-    struct operation *operation = operation_create(&operation_grant_get, call);
-    operation->id = memory_copy_str(id);
-    store_queue(store, operation);
+    queue_get(store, &operation_grant_get, id, call);
 }
 
 void store_grant_revoke(struct store *store, struct str id, const char *person, const char *reason,
                         struct store_call call)
 {
-    struct operation *operation = operation_create(&operation_grant_revoke, call);
-    operation->id = memory_copy_str(id);
-    operation->actor_name = memory_copy_text(person);
-    operation->reason = memory_copy_text(reason);
-    store_queue(store, operation);
+    queue_end(store, &operation_grant_revoke, id, person, reason, call);
 }
 
 /* ---- blocks ---- */
@@ -436,28 +456,18 @@ void store_block_create(struct store *store, const struct store_block_wish *wish
 void store_block_list(struct store *store, bool in_force_only, int64_t before_sequence,
                       size_t limit, struct store_call call)
 {
-    struct operation *operation = operation_create(&operation_block_list, call);
-    operation->in_force_only = in_force_only;
-    operation->sequence = before_sequence;
-    operation->limit = limit;
-    store_queue(store, operation);
+    queue_list(store, &operation_block_list, in_force_only, before_sequence, limit, call);
 }
 
 void store_block_get(struct store *store, struct str id, struct store_call call)
 {
-    struct operation *operation = operation_create(&operation_block_get, call);
-    operation->id = memory_copy_str(id);
-    store_queue(store, operation);
+    queue_get(store, &operation_block_get, id, call);
 }
 
 void store_block_lift(struct store *store, struct str id, const char *person, const char *reason,
                       struct store_call call)
 {
-    struct operation *operation = operation_create(&operation_block_lift, call);
-    operation->id = memory_copy_str(id);
-    operation->actor_name = memory_copy_text(person);
-    operation->reason = memory_copy_text(reason);
-    store_queue(store, operation);
+    queue_end(store, &operation_block_lift, id, person, reason, call);
 }
 
 /* ---- definitions ---- */
