@@ -11,7 +11,7 @@ const MOST_ENDED = 10_000;
 export const WHOLE = { setProblem: (text) => putText(document.getElementById('pending-problem'), text) };
 
 export class Known {
-  /** `rowOf(task)` gives the row of a task; `isOpen(key)` says whether all calls of a stack are looked at; `show()` hears of an answer that was taken; `failed(error, place)`. */
+  /** `rowOf(task)` gives the row of a task; `isOpen(key)` says whether all calls of a stack are looked at; `show()` is called once an answer was taken; `failed(error, place)`. */
   constructor({ rowOf, isOpen, show, failed }) {
     Object.assign(this, { rowOf, isOpen, show, failed });
     this.recount = new Recount(this);
