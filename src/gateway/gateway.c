@@ -9,8 +9,6 @@
 #include "call/broadcast.h"
 #include "call/call.h"
 #include "call/request_headers.h"
-#include "compat/detached_answer.h"
-#include "compat/plain_call.h"
 #include "decision/decision_log.h"
 #include "decision/shadow.h"
 #include "gates/gates.h"
@@ -50,6 +48,8 @@
 #include "taskgate/gateway/blocks.h"
 #include "taskgate/gateway/control.h"
 #include "taskgate/gateway/gateway.h"
+#include "tools/detached_answer.h"
+#include "tools/plain_call.h"
 
 #define IDLE_CONNECTIONS 256
 

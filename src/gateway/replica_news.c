@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "call/broadcast.h"
-#include "compat/repeated_news.h"
 #include "input/input_request.h"
 #include "methods/cancelled.h"
 #include "methods/listen.h"
@@ -14,6 +13,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/dialect.h"
 #include "taskgate/store/store.h"
+#include "tools/repeated_news.h"
 
 /* Replicas are given a new configuration one after the other: clients are told once for those that
  * tell of it within this time. */

@@ -1,7 +1,7 @@
 /*
  * The tools that the gateway itself offers to clients that know no tasks:
  * PSEUDO_TOOL_ROW(symbol, name). Included many times; no guard on purpose.
- * src/gateway/compat/tools_table.h describes each.
+ * src/gateway/tools/tools_table.h describes each.
  */
 /* clang-format off */
 #ifndef PSEUDO_TOOL_ROW

@@ -36,7 +36,7 @@ bool repeated_call_claim(struct gateway *gateway, const struct repeated_call *jo
                          loop_callback commit, void *context, char other[TASK_ID_BYTES]);
 
 /* Each of these does nothing when the call is another task's meanwhile. Those that return a bool
- * say whether other replicas are to be notified (compat/repeated_news.h). */
+ * say whether other replicas are to be notified (tools/repeated_news.h). */
 bool repeated_call_forget(struct gateway *gateway, const struct repeated_call *join);
 /* A wait has ended without the outcome. */
 bool repeated_call_set_undelivered(struct gateway *gateway, const struct repeated_call *join);

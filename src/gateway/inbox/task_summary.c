@@ -20,7 +20,7 @@ const char *task_summary_status(enum task_state state)
     return statuses[state];
 }
 
-unsigned compat_status_states(struct str status)
+unsigned pseudo_status_states(struct str status)
 {
     unsigned states = 0;
     for (unsigned i = 0; i < TASK_STATE_COUNT; i++) {

@@ -11,7 +11,7 @@
 /* "working", "completed", "failed", "cancelled", "expired". */
 const char *task_summary_status(enum task_state state);
 /* The states that look like it; 0 for another word. */
-unsigned compat_status_states(struct str status);
+unsigned pseudo_status_states(struct str status);
 
 /* {taskId, createdAt, lastUpdatedAt, server, toolName, toolArgs, status, …, hasResult} */
 void task_summary_write(struct buffer *out, const struct task *task);

@@ -9,11 +9,11 @@
 #include "call/broadcast.h"
 #include "call/client_profile.h"
 #include "call/deferred_response.h"
-#include "compat/plain_call.h"
 #include "inbox/inbox.h"
 #include "run/detached_call.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
+#include "tools/plain_call.h"
 
 /* A client's request, which may wait on any worker. */
 struct cancellation {

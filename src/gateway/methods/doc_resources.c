@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "call/client_profile.h"
-#include "compat/tools.h"
 #include "taskgate/json/text.h"
 #include "taskgate/task/task.h"
+#include "tools/tools.h"
 
 bool doc_resources_are_offered(const struct call *call)
 {

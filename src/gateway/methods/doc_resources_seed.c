@@ -1,5 +1,5 @@
 /* The five diagrams of seed 000, "New Resource: Mermaid Diagrams", literally: its clients compare
- * and render these strings. Names of tools stand in them as in compat/tool_names.h. */
+ * and render these strings. Names of tools stand in them as in tools/tool_names.h. */
 #include "doc_resources.h"
 
 const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {

@@ -1,20 +1,20 @@
 /* execute_tool: any tool of a server, called with a patience of the caller's own. */
 #include "call/client_profile.h"
-#include "compat/answer.h"
 #include "methods.h"
 #include "pseudo_tool_call.h"
 #include "taskgate/json/text.h"
+#include "tools/answer.h"
 
 #define MOST_PATIENCE_MS INT64_C(900000)
 
-/* Names of tools stand in `why` as in compat/tool_names.h. */
+/* Names of tools stand in `why` as in tools/tool_names.h. */
 static void fail(struct call *call, struct str what, const char *why)
 {
     struct buffer text;
     buffer_init(&text);
     buffer_append_format(&text, "Failed to execute tool: '%.*s' ", STR_ARGS(what));
     pseudo_tools_write_text(call, why, &text);
-    compat_answer_text(call, buffer_str(&text), true);
+    pseudo_answer_text(call, buffer_str(&text), true);
     buffer_finish(&text);
 }
 
@@ -45,7 +45,7 @@ static int64_t patience_ms(const struct call *call, struct str arguments)
     int64_t wait_ms = client_wait_ms(call, hears), usual_ms = pseudo->execute_timeout_ms;
     if (is_bounded && wait_ms < usual_ms)
         usual_ms = wait_ms;
-    return compat_argument_number(arguments, "timeout_ms", MOST_PATIENCE_MS, usual_ms);
+    return pseudo_argument_number(arguments, "timeout_ms", MOST_PATIENCE_MS, usual_ms);
 }
 
 /* The arguments have become the call itself. */
@@ -54,7 +54,7 @@ static void execute(struct call *call, struct str arguments)
     struct error error = {""};
     struct buffer body = {0}, tool = {0};
     int64_t wait_ms = patience_ms(call, arguments);
-    compat_argument_text(arguments, "tool", &tool);
+    pseudo_argument_text(arguments, "tool", &tool);
     write_plain_call(&body, call, arguments);
     if (call_replace_body(call, &body, &error) != ENVELOPE_OK)
         fail(call, buffer_str(&tool), "cannot be called with these arguments");
@@ -68,7 +68,7 @@ static void execute(struct call *call, struct str arguments)
 void pseudo_tool_execute_tool(struct call *call, struct str arguments)
 {
     struct buffer server = {0};
-    compat_argument_text(arguments, "server", &server);
+    pseudo_argument_text(arguments, "server", &server);
     if (!str_equal(buffer_str(&server), str_from(call->source->id)))
         fail(call, buffer_str(&server),
              "is no server that can be reached here[[; see {list_servers}]]");

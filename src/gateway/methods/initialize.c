@@ -7,7 +7,6 @@
 #include "call/call.h"
 #include "call/extensions.h"
 #include "call/session_store.h"
-#include "compat/tools.h"
 #include "doc_resources.h"
 #include "inbox/inbox.h"
 #include "initialize.h"
@@ -30,6 +29,7 @@
 #include "taskgate/mcp/era.h"
 #include "taskgate/mcp/extension.h"
 #include "taskgate/mcp/legacy_bridge.h"
+#include "tools/tools.h"
 
 /* A session keeps its kind, whatever its server becomes meanwhile. */
 #define BRIDGED_SESSION_PREFIX "tg-bridge-"

@@ -5,7 +5,6 @@
 #include "bridge_down/bridge_down.h"
 #include "call/client_profile.h"
 #include "call/request_state.h"
-#include "compat/plain_call.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "methods.h"
@@ -20,6 +19,7 @@
 #include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/parameter_headers.h"
 #include "tool_judgement.h"
+#include "tools/plain_call.h"
 
 void modern_refuse_params(struct call *call, const char *why)
 {

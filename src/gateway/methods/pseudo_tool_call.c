@@ -1,14 +1,14 @@
 /* Calls of the gateway's own tools: checked by the table, then handled. */
 #include "pseudo_tool_call.h"
 
-#include "compat/answer.h"
 #include "inbox/inbox.h"
 #include "server/credential_check.h"
 #include "taskgate/core/metrics.h"
+#include "tools/answer.h"
 
 static void (*const handlers[PSEUDO_TOOL_COUNT])(struct call *call, struct str arguments) = {
 #define TOOL(symbol, title, effect, handler, description, ...) [PSEUDO_TOOL_##symbol] = (handler),
-#include "compat/tools_table.h"
+#include "tools/tools_table.h"
 #undef TOOL
 };
 
@@ -25,14 +25,14 @@ static void run(struct call *call)
     if (!call->is_away)
         inbox_touch(call->worker->gateway, str_from(key));
     if (!tool) {
-        compat_answer_text(call, STR("This tool is now the server's own: list the tools again"),
+        pseudo_answer_text(call, STR("This tool is now the server's own: list the tools again"),
                            true); /* its list has come meanwhile */
-    } else if (compat_check_arguments(arguments, tool->parameters, &problem)) {
+    } else if (pseudo_check_arguments(arguments, tool->parameters, &problem)) {
         handlers[tool->id](call, arguments);
     } else {
         buffer_append_format(&text, "Invalid arguments for %.*s: %.*s",
                              STR_ARGS(call->envelope.name.text), STR_ARGS(buffer_str(&problem)));
-        compat_answer_text(call, buffer_str(&text), true);
+        pseudo_answer_text(call, buffer_str(&text), true);
     }
     buffer_finish(&text);
     buffer_finish(&problem);

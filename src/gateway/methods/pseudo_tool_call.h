@@ -1,7 +1,7 @@
-/* A call of one of the gateway's own tools (compat/tools.h). */
+/* A call of one of the gateway's own tools (tools/tools.h). */
 #pragma once
 
-#include "compat/tools.h"
+#include "tools/tools.h"
 
 /* Answers the call, once upstream has accepted its session and token; after call_with_facts(). */
 void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool);

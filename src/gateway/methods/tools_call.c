@@ -5,7 +5,6 @@
 
 #include "block_check.h"
 #include "call/client_profile.h"
-#include "compat/plain_call.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "input/input_request.h"
@@ -20,6 +19,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/gateway/blocks.h"
 #include "tool_judgement.h"
+#include "tools/plain_call.h"
 
 /* As if nobody had made the same call before. */
 static void forward_anew(struct call *call)

@@ -4,7 +4,6 @@
 
 #include "bridge_down/bridge_down.h"
 #include "call/client_profile.h"
-#include "compat/tools.h"
 #include "decision/agent_reason.h"
 #include "lists_internal.h"
 #include "methods.h"
@@ -16,6 +15,7 @@
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/lists.h"
 #include "taskgate/policy/pins.h"
+#include "tools/tools.h"
 
 /* A reply that is being read and written. */
 struct tools_reply {

@@ -123,7 +123,7 @@ static void write_tool(const struct pseudo_tool *tool, const struct tool_names *
     json_add_text(&text, "title", tool->title);
     json_add_text(&text, "description", tool->description);
     json_add_key(&text, "inputSchema");
-    compat_write_schema(&text, tool->parameters);
+    pseudo_write_schema(&text, tool->parameters);
     buffer_append_format(&text,
                          ",\"annotations\":{\"title\":\"%s\",\"readOnlyHint\":%s,"
                          "\"destructiveHint\":%s,\"openWorldHint\":%s%s}",

@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compat/arguments.h"
 #include "suites.h"
 #include "taskgate/json/text.h"
+#include "tools/arguments.h"
 
-static const struct compat_parameter parameters[] = {
+static const struct pseudo_parameter parameters[] = {
     {.name = "id", .type = PSEUDO_TOOL_TEXT, .is_required = true, .description = "d"},
     {.name = "word", .type = PSEUDO_TOOL_TEXT, .description = "d", .choices = {"yes", "no"}},
     {.name = "ms", .type = PSEUDO_TOOL_NUMBER, .description = "d", .minimum = 1, .maximum = 10},
@@ -29,7 +29,7 @@ static const struct {
 START_TEST(arguments_are_checked_by_their_table)
 {
     struct buffer problem = {0};
-    bool good = compat_check_arguments(str_from(argument_rows[_i].arguments), parameters, &problem);
+    bool good = pseudo_check_arguments(str_from(argument_rows[_i].arguments), parameters, &problem);
     ck_assert(str_equal(buffer_str(&problem), str_from(argument_rows[_i].problem)));
     ck_assert_int_eq(good, !*argument_rows[_i].problem);
     buffer_finish(&problem);
@@ -39,10 +39,10 @@ END_TEST
 START_TEST(numbers_are_cut_at_their_most)
 {
     struct str arguments = STR("{\"a\":1e300,\"b\":7.9,\"c\":\"x\"}");
-    ck_assert_int_eq(compat_argument_number(arguments, "a", 900, 5), 900);
-    ck_assert_int_eq(compat_argument_number(arguments, "b", 900, 5), 7);
-    ck_assert_int_eq(compat_argument_number(arguments, "c", 900, 5), 5);
-    ck_assert_int_eq(compat_argument_number(arguments, "d", 900, 5), 5);
+    ck_assert_int_eq(pseudo_argument_number(arguments, "a", 900, 5), 900);
+    ck_assert_int_eq(pseudo_argument_number(arguments, "b", 900, 5), 7);
+    ck_assert_int_eq(pseudo_argument_number(arguments, "c", 900, 5), 5);
+    ck_assert_int_eq(pseudo_argument_number(arguments, "d", 900, 5), 5);
 }
 END_TEST
 

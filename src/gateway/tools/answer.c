@@ -12,7 +12,7 @@
 #include "taskgate/mcp/lists.h"
 #include "tools.h"
 
-static void collect(struct compat_questions *inputs, const struct call *call, const char *key,
+static void collect(struct pseudo_questions *inputs, const struct call *call, const char *key,
                     const char *owner)
 {
     input_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
@@ -20,7 +20,7 @@ static void collect(struct compat_questions *inputs, const struct call *call, co
 }
 
 /* Of the call's client, and of the task, each unless it is NULL. */
-static void questions_init(struct compat_questions *inputs, const struct call *call,
+static void questions_init(struct pseudo_questions *inputs, const struct call *call,
                            const struct call *client, const struct task *task)
 {
     char key[CLIENT_KEY_BYTES] = "", task_key[CLIENT_KEY_BYTES];
@@ -41,18 +41,18 @@ static void questions_init(struct compat_questions *inputs, const struct call *c
     buffer_append_char(&inputs->samplings, ']');
 }
 
-void compat_questions_init(struct compat_questions *inputs, const struct call *call)
+void pseudo_questions_init(struct pseudo_questions *inputs, const struct call *call)
 {
     questions_init(inputs, call, call, NULL);
 }
 
-void compat_questions_init_of(struct compat_questions *inputs, const struct call *call,
+void pseudo_questions_init_of(struct pseudo_questions *inputs, const struct call *call,
                               const struct task *task)
 {
     questions_init(inputs, call, NULL, task);
 }
 
-void compat_questions_finish(struct compat_questions *inputs)
+void pseudo_questions_finish(struct pseudo_questions *inputs)
 {
     buffer_finish(&inputs->elicitations);
     buffer_finish(&inputs->samplings);
@@ -69,7 +69,7 @@ static void attached_init(struct attached *news, const struct call *call, bool t
 {
     char key[CLIENT_KEY_BYTES];
     struct gateway *gateway = call->worker->gateway;
-    struct compat_questions inputs;
+    struct pseudo_questions inputs;
     struct buffer events = {0};
     *news = (struct attached){{0}, {0}};
     inbox_key_of_call(call, key);
@@ -85,7 +85,7 @@ static void attached_init(struct attached *news, const struct call *call, bool t
             &news->pending,
             "{\"pending_client_action\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
             STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.samplings)));
-    compat_questions_finish(&inputs);
+    pseudo_questions_finish(&inputs);
     buffer_finish(&events);
 }
 
@@ -135,7 +135,7 @@ static void add_structured(struct buffer *out, struct str structured, const stru
 }
 
 /* The answer itself names the task, unless nobody reads the answer. */
-static void forget_creation(const struct call *call, const struct compat_result *result)
+static void forget_creation(const struct call *call, const struct pseudo_result *result)
 {
     char key[CLIENT_KEY_BYTES];
     inbox_key_of_call(call, key);
@@ -143,8 +143,8 @@ static void forget_creation(const struct call *call, const struct compat_result 
         inbox_drop_creation(call->worker->gateway, str_from(key), result->announces);
 }
 
-void compat_write_result(const struct call *call, struct buffer *out,
-                         const struct compat_result *result)
+void pseudo_write_result(const struct call *call, struct buffer *out,
+                         const struct pseudo_result *result)
 {
     struct attached news = {{0}, {0}};
     struct buffer content;
@@ -166,7 +166,7 @@ void compat_write_result(const struct call *call, struct buffer *out,
     buffer_finish(&content);
 }
 
-void compat_write_around(const struct call *call, struct buffer *out, struct str result)
+void pseudo_write_around(const struct call *call, struct buffer *out, struct str result)
 {
     struct attached news;
     struct buffer blocks;
@@ -181,48 +181,48 @@ void compat_write_around(const struct call *call, struct buffer *out, struct str
     buffer_finish(&blocks);
 }
 
-void compat_answer(struct call *call, const struct compat_result *result)
+void pseudo_answer(struct call *call, const struct pseudo_result *result)
 {
     struct buffer text;
     buffer_init(&text);
     if (result->is_error)
         call->outcome = "error";
-    compat_write_result(call, &text, result);
+    pseudo_write_result(call, &text, result);
     call_answer_result(call, buffer_str(&text));
     buffer_finish(&text);
 }
 
-void compat_answer_json(struct call *call, struct str json, struct str structured)
+void pseudo_answer_json(struct call *call, struct str json, struct str structured)
 {
-    compat_answer(call, &(struct compat_result){.json = json, .structured = structured});
+    pseudo_answer(call, &(struct pseudo_result){.json = json, .structured = structured});
 }
 
-void compat_answer_text(struct call *call, struct str text, bool is_error)
+void pseudo_answer_text(struct call *call, struct str text, bool is_error)
 {
-    compat_answer(call, &(struct compat_result){.text = text, .is_error = is_error});
+    pseudo_answer(call, &(struct pseudo_result){.text = text, .is_error = is_error});
 }
 
-void compat_answer_naming(struct call *call, const char *text)
+void pseudo_answer_naming(struct call *call, const char *text)
 {
     struct buffer filled;
     buffer_init(&filled);
     pseudo_tools_write_text(call, text, &filled);
-    compat_answer_text(call, buffer_str(&filled), true);
+    pseudo_answer_text(call, buffer_str(&filled), true);
     buffer_finish(&filled);
 }
 
-void compat_answer_result(struct call *call, struct str result)
+void pseudo_answer_result(struct call *call, struct str result)
 {
     struct buffer text;
     buffer_init(&text);
-    compat_write_around(call, &text, result);
+    pseudo_write_around(call, &text, result);
     call_answer_result_of_server(call, buffer_str(&text));
     buffer_finish(&text);
 }
 
 /* ---- what is pending ---- */
 
-void compat_write_promoted(const struct call *call, int64_t waited_ms, const char *task_id,
+void pseudo_write_promoted(const struct call *call, int64_t waited_ms, const char *task_id,
                            struct buffer *out)
 {
     buffer_append_format(out, "Tool call exceeded timeout (%" PRId64 "ms). Promoted to task %s. ",
@@ -232,14 +232,14 @@ void compat_write_promoted(const struct call *call, int64_t waited_ms, const cha
         out);
 }
 
-void compat_answer_pending(struct call *call, const struct compat_pending *pending)
+void pseudo_answer_pending(struct call *call, const struct pseudo_pending *pending)
 {
     struct buffer structured = {0};
     buffer_append_text(&structured, "{\"message\":");
     buffer_append_json_string(&structured, pending->text);
     buffer_append_char(&structured, ',');
     buffer_append(&structured, str_slice(pending->json.bytes + 1, pending->json.length - 1));
-    compat_answer(call, &(struct compat_result){.text = pending->text,
+    pseudo_answer(call, &(struct pseudo_result){.text = pending->text,
                                                 .json = pending->json,
                                                 .structured = pending->promises_other
                                                                   ? STR_EMPTY

@@ -28,7 +28,7 @@ static void answer_result(const struct detached_call *detached, struct call *cal
                           struct str result)
 {
     if (detached->is_executed)
-        compat_answer_result(call, result);
+        pseudo_answer_result(call, result);
     else
         call_answer_result(call, result);
 }
@@ -91,15 +91,15 @@ static void write_working(struct buffer *out, const struct store_reply *working)
 static void write_block(struct buffer *out, const struct detached_call *detached,
                         const struct store_reply *working)
 {
-    struct compat_questions inputs;
-    compat_questions_init(&inputs, detached->call);
+    struct pseudo_questions inputs;
+    pseudo_questions_init(&inputs, detached->call);
     buffer_append_text(out, "{\"proxy_task\":");
     task_summary_write_proxy(out, detached->base.task);
     buffer_append_text(out, ",\"pending_on_server\":{\"tasks\":[");
     write_working(out, working);
     buffer_append_format(out, "],\"elicitations_for_server\":%.*s}}",
                          STR_ARGS(buffer_str(&inputs.elicitations)));
-    compat_questions_finish(&inputs);
+    pseudo_questions_finish(&inputs);
 }
 
 /* Clients refuse a result that does not fit the output schema of the tool, unless it is an
@@ -118,10 +118,10 @@ static void answer_task(struct detached_call *detached, const struct store_reply
     bool is_other = promises_other(detached);
     const char *id = detached->base.task->id;
     struct buffer text = {0}, json = {0};
-    compat_write_promoted(detached->call, detached->patience_ms, id, &text);
+    pseudo_write_promoted(detached->call, detached->patience_ms, id, &text);
     write_block(&json, detached, working);
-    compat_answer_pending(take_call(detached),
-                          &(struct compat_pending){.text = buffer_str(&text),
+    pseudo_answer_pending(take_call(detached),
+                          &(struct pseudo_pending){.text = buffer_str(&text),
                                                    .json = buffer_str(&json),
                                                    .task_id = id,
                                                    .promises_other = is_other});

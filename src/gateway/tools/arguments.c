@@ -16,7 +16,7 @@ static const char *const type_names[] = {
     [PSEUDO_TOOL_OBJECT] = "object",
 };
 
-static void write_parameter(struct buffer *out, const struct compat_parameter *parameter)
+static void write_parameter(struct buffer *out, const struct pseudo_parameter *parameter)
 {
     buffer_append_char(out, '{');
     json_add_text(out, "type", type_names[parameter->type]);
@@ -35,16 +35,16 @@ static void write_parameter(struct buffer *out, const struct compat_parameter *p
     buffer_append_char(out, '}');
 }
 
-void compat_write_schema(struct buffer *out, const struct compat_parameter *parameters)
+void pseudo_write_schema(struct buffer *out, const struct pseudo_parameter *parameters)
 {
     buffer_append_text(out, "{\"type\":\"object\",\"properties\":{");
-    for (const struct compat_parameter *at = parameters; at->name; at++) {
+    for (const struct pseudo_parameter *at = parameters; at->name; at++) {
         json_add_key(out, at->name);
         write_parameter(out, at);
     }
     buffer_append_char(out, '}');
     bool is_first = true;
-    for (const struct compat_parameter *at = parameters; at->name; at++) {
+    for (const struct pseudo_parameter *at = parameters; at->name; at++) {
         if (!at->is_required)
             continue;
         buffer_append_format(out, is_first ? ",\"required\":[\"%s\"" : ",\"%s\"", at->name);
@@ -64,7 +64,7 @@ static double number_of(struct str value)
     return strtod(text, NULL);
 }
 
-static bool has_type(struct str value, enum compat_type type)
+static bool has_type(struct str value, enum pseudo_type type)
 {
     enum json_type is = json_type(value);
     switch (type) {
@@ -80,7 +80,7 @@ static bool has_type(struct str value, enum compat_type type)
     return is == JSON_OBJECT;
 }
 
-static bool is_choice(struct str value, const struct compat_parameter *parameter)
+static bool is_choice(struct str value, const struct pseudo_parameter *parameter)
 {
     if (!parameter->choices[0])
         return true;
@@ -91,14 +91,14 @@ static bool is_choice(struct str value, const struct compat_parameter *parameter
     return false;
 }
 
-static void say_choices(struct buffer *problem, const struct compat_parameter *parameter)
+static void say_choices(struct buffer *problem, const struct pseudo_parameter *parameter)
 {
     buffer_append_format(problem, "%s must be one of", parameter->name);
     for (size_t i = 0; i < PSEUDO_TOOL_MOST_CHOICES && parameter->choices[i]; i++)
         buffer_append_format(problem, "%s %s", i == 0 ? "" : ",", parameter->choices[i]);
 }
 
-static bool fits(struct str value, const struct compat_parameter *parameter, struct buffer *problem)
+static bool fits(struct str value, const struct pseudo_parameter *parameter, struct buffer *problem)
 {
     bool is_missing = value.length == 0 || json_type(value) == JSON_NULL;
     if (is_missing && parameter->is_required)
@@ -118,10 +118,10 @@ static bool fits(struct str value, const struct compat_parameter *parameter, str
     return false;
 }
 
-bool compat_check_arguments(struct str arguments, const struct compat_parameter *parameters,
+bool pseudo_check_arguments(struct str arguments, const struct pseudo_parameter *parameters,
                             struct buffer *problem)
 {
-    for (const struct compat_parameter *at = parameters; at->name; at++) {
+    for (const struct pseudo_parameter *at = parameters; at->name; at++) {
         if (!fits(json_member(arguments, at->name), at, problem))
             return false;
     }
@@ -130,13 +130,13 @@ bool compat_check_arguments(struct str arguments, const struct compat_parameter 
 
 /* ---- reading ---- */
 
-bool compat_argument_text(struct str arguments, const char *name, struct buffer *out)
+bool pseudo_argument_text(struct str arguments, const char *name, struct buffer *out)
 {
     struct str value = json_member(arguments, name);
     return json_type(value) == JSON_STRING && json_decode_string(value, out);
 }
 
-int64_t compat_argument_number(struct str arguments, const char *name, int64_t most,
+int64_t pseudo_argument_number(struct str arguments, const char *name, int64_t most,
                                int64_t fallback)
 {
     struct str value = json_member(arguments, name);
@@ -146,7 +146,7 @@ int64_t compat_argument_number(struct str arguments, const char *name, int64_t m
     return number >= (double)most ? most : (int64_t)number;
 }
 
-bool compat_argument_is_true(struct str arguments, const char *name)
+bool pseudo_argument_is_true(struct str arguments, const char *name)
 {
     return json_type(json_member(arguments, name)) == JSON_TRUE;
 }

@@ -21,7 +21,7 @@
 static struct str asked_id(const struct call *call, struct buffer *id)
 {
     buffer_clear(id);
-    compat_argument_text(call->envelope.arguments.raw, "task_id", id);
+    pseudo_argument_text(call->envelope.arguments.raw, "task_id", id);
     return buffer_str(id);
 }
 
@@ -37,7 +37,7 @@ static void answer_error(struct call *call, struct str message, const struct tas
     buffer_append_text(&json, "{\"error\":");
     buffer_append_json_string(&json, message);
     buffer_append_char(&json, '}');
-    compat_answer(call, &(struct compat_result){.json = buffer_str(&json),
+    pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
                                                 .structured = buffer_str(&json),
                                                 .asks = asks,
                                                 .is_error = true});
@@ -79,7 +79,7 @@ static void answer_refusal(struct call *call, const struct task *task)
     struct str error = json_member(buffer_str(&message), "error");
     refusal_write_text(&text, call, refusal_of_task(task), error, task);
     buffer_append_format(&meta, "{\"" REFUSAL_ERROR "\":%.*s}", STR_ARGS(error));
-    compat_answer(call, &(struct compat_result){.text = buffer_str(&text),
+    pseudo_answer(call, &(struct pseudo_result){.text = buffer_str(&text),
                                                 .meta = buffer_str(&meta),
                                                 .is_error = true});
     buffer_finish(&meta);
@@ -95,7 +95,7 @@ static void answer_ended(struct call *call, struct task *task)
     count_wait("ended");
     repeated_news_forget(call, task->id);
     if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
-        compat_answer_result(call, outcome);
+        pseudo_answer_result(call, outcome);
     } else if (is_error && str_equal(json_member(outcome, "code"), URL_ELICITATION_REQUIRED)) {
         struct buffer message = {0};
         jsonrpc_write_error_text(&message, call->envelope.id, outcome);
@@ -124,7 +124,7 @@ static int64_t patience_ms(const struct call *call, const struct task *task)
 {
     int64_t remaining_ms = task->created_ms + task->ttl_ms - clock_now_ms();
     int64_t usual_ms = client_wait_ms(call, false);
-    return compat_argument_number(call->envelope.arguments.raw, "timeout_ms", MOST_WAIT_MS,
+    return pseudo_argument_number(call->envelope.arguments.raw, "timeout_ms", MOST_WAIT_MS,
                                   remaining_ms > 0 ? remaining_ms : usual_ms);
 }
 

@@ -101,19 +101,19 @@ static void write_working(const struct call *call, const struct store_reply *rep
 static void answer(struct call *call, const struct store_reply *reply)
 {
     const struct await *await = await_of(call);
-    struct compat_questions inputs;
+    struct pseudo_questions inputs;
     struct buffer json = {0};
-    compat_questions_init(&inputs, call);
+    pseudo_questions_init(&inputs, call);
     buffer_append_format(&json, "{\"triggers\":%.*s", STR_ARGS(buffer_str(&await->triggers)));
     write_events(call, &json);
     write_working(call, reply, &json);
     buffer_append_format(
         &json, ",\"pending_client\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
         STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.samplings)));
-    compat_answer(call, &(struct compat_result){.json = buffer_str(&json),
+    pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
                                                 .structured = buffer_str(&json),
                                                 .tells_events = true});
-    compat_questions_finish(&inputs);
+    pseudo_questions_finish(&inputs);
     buffer_finish(&json);
 }
 
@@ -121,7 +121,7 @@ static void on_working(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     if (call->exchange && reply->status != STORE_OK)
-        compat_answer_text(call, STR("The task store is not available, try again in a moment"),
+        pseudo_answer_text(call, STR("The task store is not available, try again in a moment"),
                            true);
     else if (call->exchange)
         answer(call, reply);
@@ -143,7 +143,7 @@ static void on_woken(void *context)
     if (inbox_waiter_client_ended(await->waiter)) {
         end_wait(await);
         count_wait("session_ended");
-        compat_answer_text(call, STR("Session not found"), true);
+        pseudo_answer_text(call, STR("Session not found"), true);
         return;
     }
     count_wait("event");
@@ -187,10 +187,10 @@ static void begin(struct call *call, struct await *await, int64_t timeout_ms)
         report(call);
         break;
     case INBOX_WAIT_TOO_MANY:
-        compat_answer_text(call, STR("Too many calls of this tool wait already"), true);
+        pseudo_answer_text(call, STR("Too many calls of this tool wait already"), true);
         break;
     case INBOX_WAIT_NO_CLIENT:
-        compat_answer_naming(call,
+        pseudo_answer_naming(call,
                              "Nothing is kept for this client: it has no session and no token, or "
                              "there are too many clients[[. Use {get_task_result} instead]]");
         break;
@@ -206,5 +206,5 @@ void pseudo_tool_await_activity(struct call *call, struct str arguments)
     loop_timer_init(&await->timer, call->worker->loop, on_timeout, await);
     call_part_add(call, &await->part, &await_kind);
     begin(call, await,
-          compat_argument_number(arguments, "timeout_ms", MOST_WAIT_MS, DEFAULT_WAIT_MS));
+          pseudo_argument_number(arguments, "timeout_ms", MOST_WAIT_MS, DEFAULT_WAIT_MS));
 }

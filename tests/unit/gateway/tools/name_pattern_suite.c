@@ -1,5 +1,5 @@
 /* Regular expressions of list_tools: as regcomp() understands them, in the time of the name. */
-#include "compat/name_pattern.h"
+#include "tools/name_pattern.h"
 
 #include <regex.h>
 #include <stdlib.h>

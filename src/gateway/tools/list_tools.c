@@ -63,14 +63,14 @@ static bool compile(struct call *call, const char *name, struct name_pattern **p
 {
     struct buffer expression = {0}, text = {0};
     const char *fault;
-    if (!compat_argument_text(call->envelope.arguments.raw, name, &expression))
+    if (!pseudo_argument_text(call->envelope.arguments.raw, name, &expression))
         buffer_append_text(&expression, ".*");
     *pattern = name_pattern_create(buffer_str(&expression), &fault);
     bool is_good = *pattern != NULL; /* once it is answered, the call's state is gone */
     if (!is_good) {
         buffer_append_format(&text, "%s is no regular expression that can be used here: it %s",
                              name, fault);
-        compat_answer_text(call, buffer_str(&text), true);
+        pseudo_answer_text(call, buffer_str(&text), true);
     }
     buffer_finish(&text);
     buffer_finish(&expression);
@@ -92,8 +92,8 @@ static void answer(struct call *call)
     buffer_append_format(&list, "[%.*s]", STR_ARGS(buffer_str(&listing->tools)));
     buffer_append_format(&structured, "{\"tools\":%.*s}", STR_ARGS(buffer_str(&list)));
     bool is_empty = listing->count == 0;
-    compat_answer(call,
-                  &(struct compat_result){.text = is_empty ? STR("No tools available") : STR_EMPTY,
+    pseudo_answer(call,
+                  &(struct pseudo_result){.text = is_empty ? STR("No tools available") : STR_EMPTY,
                                           .json = is_empty ? STR_EMPTY : buffer_str(&list),
                                           .structured = buffer_str(&structured)});
     buffer_finish(&structured);
@@ -184,7 +184,7 @@ static void on_page(void *context, const struct rpc_call_reply *reply)
     } else if (page_walk_repeats(&listing->walk, reply)) {
         rpc_call_page(call);
     } else {
-        compat_answer_text(call, STR("The server cannot be asked for its tools now"), true);
+        pseudo_answer_text(call, STR("The server cannot be asked for its tools now"), true);
     }
 }
 

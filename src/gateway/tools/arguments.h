@@ -9,13 +9,13 @@
 
 #include "taskgate/core/buffer.h"
 
-enum compat_type { PSEUDO_TOOL_TEXT, PSEUDO_TOOL_NUMBER, PSEUDO_TOOL_BOOLEAN, PSEUDO_TOOL_OBJECT };
+enum pseudo_type { PSEUDO_TOOL_TEXT, PSEUDO_TOOL_NUMBER, PSEUDO_TOOL_BOOLEAN, PSEUDO_TOOL_OBJECT };
 
 #define PSEUDO_TOOL_MOST_CHOICES 8
 
-struct compat_parameter {
+struct pseudo_parameter {
     const char *name; /* NULL ends a table */
-    enum compat_type type;
+    enum pseudo_type type;
     bool is_required;
     const char *description;
     const char *choices[PSEUDO_TOOL_MOST_CHOICES]; /* of a text; NULL ends them; none: any text */
@@ -24,15 +24,15 @@ struct compat_parameter {
 };
 
 /* A JSON Schema of an object with these members. */
-void compat_write_schema(struct buffer *out, const struct compat_parameter *parameters);
+void pseudo_write_schema(struct buffer *out, const struct pseudo_parameter *parameters);
 /* Whether `arguments` (JSON text of an object, or empty) fits. If it does not, `problem` tells a
  * model why. Members that the table lacks are ignored. A null counts as not given. */
-bool compat_check_arguments(struct str arguments, const struct compat_parameter *parameters,
+bool pseudo_check_arguments(struct str arguments, const struct pseudo_parameter *parameters,
                             struct buffer *problem);
 
 /* ---- of arguments that have been checked ---- */
 /* Decoded; false when it is not given. */
-bool compat_argument_text(struct str arguments, const char *name, struct buffer *out);
-int64_t compat_argument_number(struct str arguments, const char *name, int64_t most,
+bool pseudo_argument_text(struct str arguments, const char *name, struct buffer *out);
+int64_t pseudo_argument_number(struct str arguments, const char *name, int64_t most,
                                int64_t fallback);
-bool compat_argument_is_true(struct str arguments, const char *name);
+bool pseudo_argument_is_true(struct str arguments, const char *name);

@@ -7,7 +7,7 @@
 
 #include "call/call.h"
 
-struct compat_result {
+struct pseudo_result {
     struct str text;       /* a first block in words; may be empty */
     struct str json;       /* a block of JSON text; may be empty */
     struct str structured; /* a JSON object, what structuredContent says; empty: none */
@@ -19,38 +19,38 @@ struct compat_result {
     bool is_bare;            /* to a server's tool: neither events nor questions go with it */
 };
 /* The pending outcome of a call. structuredContent begins with the text as its `message`. */
-struct compat_pending {
+struct pseudo_pending {
     struct str text, json; /* a sentence, and the object that shows it */
     const char *task_id;
     bool promises_other; /* the client expects another structured content: an error without any */
 };
-void compat_answer_pending(struct call *call, const struct compat_pending *pending);
+void pseudo_answer_pending(struct call *call, const struct pseudo_pending *pending);
 /* The seed's sentence on a call that has become a task because it was slow. */
-void compat_write_promoted(const struct call *call, int64_t waited_ms, const char *task_id,
+void pseudo_write_promoted(const struct call *call, int64_t waited_ms, const char *task_id,
                            struct buffer *out);
 
 /* Writes a CallToolResult. Events that it tells are not kept: call it only for a client that is
  * there. */
-void compat_write_result(const struct call *call, struct buffer *out,
-                         const struct compat_result *result);
+void pseudo_write_result(const struct call *call, struct buffer *out,
+                         const struct pseudo_result *result);
 /* The same around upstream's own CallToolResult (JSON text). It stays byte for byte when there are
  * no events and no questions. */
-void compat_write_around(const struct call *call, struct buffer *out, struct str result);
+void pseudo_write_around(const struct call *call, struct buffer *out, struct str result);
 
 /* Each answers the call. */
-void compat_answer(struct call *call, const struct compat_result *result);
-void compat_answer_json(struct call *call, struct str json, struct str structured);
-void compat_answer_text(struct call *call, struct str text, bool is_error);
+void pseudo_answer(struct call *call, const struct pseudo_result *result);
+void pseudo_answer_json(struct call *call, struct str json, struct str structured);
+void pseudo_answer_text(struct call *call, struct str text, bool is_error);
 /* An error in words; names of tools stand in `text` as in tool_names.h. */
-void compat_answer_naming(struct call *call, const char *text);
-void compat_answer_result(struct call *call, struct str result);
+void pseudo_answer_naming(struct call *call, const char *text);
+void pseudo_answer_result(struct call *call, struct str result);
 
 /* The open questions of the call's client and source, as JSON arrays. */
-struct compat_questions {
+struct pseudo_questions {
     struct buffer elicitations, samplings;
 };
-void compat_questions_init(struct compat_questions *inputs, const struct call *call);
+void pseudo_questions_init(struct pseudo_questions *inputs, const struct call *call);
 /* Those of the task's owner in the session that made it, which may be another one. */
-void compat_questions_init_of(struct compat_questions *inputs, const struct call *call,
+void pseudo_questions_init_of(struct pseudo_questions *inputs, const struct call *call,
                               const struct task *task);
-void compat_questions_finish(struct compat_questions *inputs);
+void pseudo_questions_finish(struct pseudo_questions *inputs);

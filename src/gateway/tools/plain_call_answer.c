@@ -35,7 +35,7 @@ static void answer_result(struct call *call, struct str stored)
     else
         dialect_modern_write_outcome(&result, stored);
     if (call->is_executed)
-        compat_answer_result(call, buffer_str(&result));
+        pseudo_answer_result(call, buffer_str(&result));
     else
         call_answer_result_of_server(call, buffer_str(&result));
     buffer_finish(&result);
@@ -77,7 +77,7 @@ static void answer_refusal(struct call *call, const struct task *task, struct st
         append_late(&late, task, buffer_str(&refusal));
     struct str result = buffer_str(is_late ? &late : &refusal);
     if (call->is_executed) {
-        compat_write_around(call, &whole, result);
+        pseudo_write_around(call, &whole, result);
         result = buffer_str(&whole);
     }
     call_answer_result(call, result);
@@ -201,7 +201,7 @@ static void write_sentence(struct buffer *out, const struct call *call,
     struct str tool = call_tool(call);
     if (task->promoted) {
         bool hears = call->envelope.progress_token.length > 0 && deferred_response_may_stream(call);
-        compat_write_promoted(call,
+        pseudo_write_promoted(call,
                               call->is_executed ? call->patience_ms : client_wait_ms(call, hears),
                               task->id, out);
         return;
@@ -217,8 +217,8 @@ static void write_sentence(struct buffer *out, const struct call *call,
 static void write_block(struct buffer *out, const struct call *call, const struct plain_call *plain,
                         const struct task *task, const struct store_reply *working)
 {
-    struct compat_questions inputs;
-    compat_questions_init(&inputs, call);
+    struct pseudo_questions inputs;
+    pseudo_questions_init(&inputs, call);
     buffer_append_text(out, "{\"proxy_task\":");
     task_summary_write_proxy(out, task);
     buffer_append_format(out, ",\"joined\":%s,\"pending_on_server\":{\"tasks\":[",
@@ -230,7 +230,7 @@ static void write_block(struct buffer *out, const struct call *call, const struc
     }
     buffer_append_format(out, "],\"elicitations_for_server\":%.*s}}",
                          STR_ARGS(buffer_str(&inputs.elicitations)));
-    compat_questions_finish(&inputs);
+    pseudo_questions_finish(&inputs);
 }
 
 static const struct task *newest(const struct plain_call *plain, const struct store_reply *working)
@@ -251,7 +251,7 @@ void plain_call_answer_pending(struct call *call, const struct plain_call *plain
     count_wait("pending");
     write_sentence(&text, call, plain, task);
     write_block(&json, call, plain, task, working);
-    compat_answer_pending(call, &(struct compat_pending){.text = buffer_str(&text),
+    pseudo_answer_pending(call, &(struct pseudo_pending){.text = buffer_str(&text),
                                                          .json = buffer_str(&json),
                                                          .task_id = task->id,
                                                          .promises_other = promises_other});

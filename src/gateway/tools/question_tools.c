@@ -23,7 +23,7 @@ static void answer_list(struct call *call, enum input_kind kind, const char *mem
     buffer_append_format(&structured, "{\"%s\":", member);
     buffer_append(&structured, buffer_str(&list));
     buffer_append_char(&structured, '}');
-    compat_answer(call, &(struct compat_result){.text = count > 0 ? STR_EMPTY : words,
+    pseudo_answer(call, &(struct pseudo_result){.text = count > 0 ? STR_EMPTY : words,
                                                 .json = count > 0 ? buffer_str(&list) : STR_EMPTY,
                                                 .structured = buffer_str(&structured)});
     buffer_finish(&structured);
@@ -54,7 +54,7 @@ static struct answering *answering_begin(struct call *call, const char *what, co
 {
     struct answering *answering = memory_alloc(sizeof *answering);
     *answering = (struct answering){.call = call_ref(call), .what = what, .outcome = outcome};
-    compat_argument_text(call->envelope.arguments.raw, "request_id", &answering->id);
+    pseudo_argument_text(call->envelope.arguments.raw, "request_id", &answering->id);
     return answering;
 }
 
@@ -82,7 +82,7 @@ static void answer_done(const struct answering *answering)
                          STR_ARGS(buffer_str(&answering->id)), answering->outcome);
     begin_structured(&structured, answering, answering->outcome);
     buffer_append_char(&structured, '}');
-    compat_answer(answering->call, &(struct compat_result){.text = buffer_str(&text),
+    pseudo_answer(answering->call, &(struct pseudo_result){.text = buffer_str(&text),
                                                            .structured = buffer_str(&structured)});
     buffer_finish(&structured);
     buffer_finish(&text);
@@ -111,7 +111,7 @@ static void answer_undelivered(const struct answering *answering,
                                   : ". The request is closed: the call that asked has ended");
     begin_structured(&structured, answering, delivery->is_open ? "pending" : "rejected");
     buffer_append_text(&structured, ",\"delivered\":false}");
-    compat_answer(answering->call, &(struct compat_result){.text = buffer_str(&text),
+    pseudo_answer(answering->call, &(struct pseudo_result){.text = buffer_str(&text),
                                                            .structured = buffer_str(&structured),
                                                            .is_error = true});
     buffer_finish(&structured);
@@ -149,7 +149,7 @@ static void answer_problem(struct answering *answering, const char *what,
                              STR_ARGS(buffer_str(&answering->id)));
     else
         buffer_append_format(&text, "Failed to respond: %s", error->message);
-    compat_answer_text(answering->call, buffer_str(&text), true);
+    pseudo_answer_text(answering->call, buffer_str(&text), true);
     buffer_finish(&text);
     answering_end(answering);
 }
@@ -224,7 +224,7 @@ void pseudo_tool_respond_to_sampling(struct call *call, struct str arguments)
 void pseudo_tool_cancel_sampling_request(struct call *call, struct str arguments)
 {
     struct buffer reason = {0};
-    bool is_given = compat_argument_text(arguments, "reason", &reason);
+    bool is_given = pseudo_argument_text(arguments, "reason", &reason);
     respond_to_sampling(call, STR_EMPTY, is_given ? buffer_str(&reason) : DEFAULT_REASON);
     buffer_finish(&reason);
 }

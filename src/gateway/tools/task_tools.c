@@ -9,14 +9,14 @@
 
 static void answer_no_store(struct call *call)
 {
-    compat_answer_text(call, STR("The task store is not available, try again in a moment"), true);
+    pseudo_answer_text(call, STR("The task store is not available, try again in a moment"), true);
 }
 
 /* The id of the task that is asked for. The copy outlives the request. */
 static struct str asked_id(const struct call *call, struct buffer *id)
 {
     buffer_clear(id);
-    compat_argument_text(call->envelope.arguments.raw, "task_id", id);
+    pseudo_argument_text(call->envelope.arguments.raw, "task_id", id);
     return buffer_str(id);
 }
 
@@ -35,7 +35,7 @@ static void answer_list(struct call *call, const struct store_reply *reply)
     buffer_append_text(&structured, "{\"tasks\":");
     buffer_append(&structured, buffer_str(&list));
     buffer_append_format(&structured, ",\"has_more\":%s}", reply->has_more ? "true" : "false");
-    compat_answer_json(call, buffer_str(&list), buffer_str(&structured));
+    pseudo_answer_json(call, buffer_str(&list), buffer_str(&structured));
     buffer_finish(&structured);
     buffer_finish(&list);
 }
@@ -55,10 +55,10 @@ void pseudo_tool_list_tasks(struct call *call, struct str arguments)
     struct buffer server = {0}, status = {0};
     struct store_reply nothing = {.status = STORE_OK};
     unsigned states =
-        compat_argument_is_true(arguments, "include_completed") ? 0 : TASK_SUMMARY_WORKING;
-    if (compat_argument_text(arguments, "status", &status))
-        states = compat_status_states(buffer_str(&status));
-    if (compat_argument_text(arguments, "server", &server) &&
+        pseudo_argument_is_true(arguments, "include_completed") ? 0 : TASK_SUMMARY_WORKING;
+    if (pseudo_argument_text(arguments, "status", &status))
+        states = pseudo_status_states(buffer_str(&status));
+    if (pseudo_argument_text(arguments, "server", &server) &&
         !str_equal(buffer_str(&server), str_from(call->source->id)))
         answer_list(call, &nothing); /* it can have no tasks of another server */
     else
@@ -74,23 +74,23 @@ static void answer_unknown(struct call *call, struct str id)
     struct buffer text;
     buffer_init(&text);
     buffer_append_format(&text, "Task '%.*s' not found", STR_ARGS(id));
-    compat_answer_text(call, buffer_str(&text), true);
+    pseudo_answer_text(call, buffer_str(&text), true);
     buffer_finish(&text);
 }
 
 static void answer_task(struct call *call, const struct task *task)
 {
-    struct compat_questions inputs;
+    struct pseudo_questions inputs;
     struct buffer json = {0};
-    compat_questions_init_of(&inputs, call, task);
+    pseudo_questions_init_of(&inputs, call, task);
     buffer_append_text(&json, "{\"task\":");
     task_summary_write_proxy(&json, task);
     /* The seed's interface and its example name the list differently. */
     buffer_append_format(
         &json, ",\"pending_elicitations_for_server\":%.*s,\"pending_elicitations\":%.*s}",
         STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.elicitations)));
-    compat_answer_json(call, buffer_str(&json), buffer_str(&json));
-    compat_questions_finish(&inputs);
+    pseudo_answer_json(call, buffer_str(&json), buffer_str(&json));
+    pseudo_questions_finish(&inputs);
     buffer_finish(&json);
 }
 
@@ -124,7 +124,7 @@ static void answer_cancel(struct call *call, bool success, struct str id, const 
     buffer_append_format(&json, "{\"success\":%s,\"message\":", success ? "true" : "false");
     buffer_append_json_string(&json, buffer_str(&message));
     buffer_append_char(&json, '}');
-    compat_answer(call, &(struct compat_result){.json = buffer_str(&json),
+    pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
                                                 .structured = buffer_str(&json),
                                                 .is_error = !success});
     buffer_finish(&json);

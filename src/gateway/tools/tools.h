@@ -24,7 +24,7 @@ struct pseudo_tool {
     enum config_pseudo_tool id;
     const char *title, *description; /* names of tools stand in them as in tool_names.h */
     enum pseudo_tool_effect effect;
-    struct compat_parameter parameters[PSEUDO_TOOL_MOST_PARAMETERS + 1];
+    struct pseudo_parameter parameters[PSEUDO_TOOL_MOST_PARAMETERS + 1];
 };
 
 /* The tool of ours that the call names; NULL if it names none. A name that upstream has is

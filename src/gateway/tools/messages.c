@@ -13,7 +13,7 @@ static void answer_array(struct call *call, const char *key, struct str array, s
 {
     struct buffer structured = {0};
     buffer_append_format(&structured, "{\"%s\":%.*s}", key, STR_ARGS(array));
-    compat_answer(call, &(struct compat_result){.text = count > 0 ? STR_EMPTY : words,
+    pseudo_answer(call, &(struct pseudo_result){.text = count > 0 ? STR_EMPTY : words,
                                                 .json = count > 0 ? array : STR_EMPTY,
                                                 .structured = buffer_str(&structured)});
     buffer_finish(&structured);
@@ -34,10 +34,10 @@ void pseudo_tool_get_logs(struct call *call, struct str arguments)
     char key[CLIENT_KEY_BYTES];
     struct buffer list = {0}, server = {0}, level = {0};
     size_t limit =
-        (size_t)compat_argument_number(arguments, "limit", INBOX_MOST_LOGS, DEFAULT_LOGS);
-    bool is_other = compat_argument_text(arguments, "server", &server) &&
+        (size_t)pseudo_argument_number(arguments, "limit", INBOX_MOST_LOGS, DEFAULT_LOGS);
+    bool is_other = pseudo_argument_text(arguments, "server", &server) &&
                     !str_equal(buffer_str(&server), str_from(call->source->id));
-    compat_argument_text(arguments, "level", &level);
+    pseudo_argument_text(arguments, "level", &level);
     inbox_key_of_call(call, key);
     size_t count = inbox_take_logs(call->worker->gateway, is_other ? STR_EMPTY : str_from(key),
                                    buffer_str(&level), limit, &list);
