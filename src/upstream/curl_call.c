@@ -78,21 +78,13 @@ static void add_header(struct curl_head *head, struct str name, struct str value
     buffer_append(&head->text, value);
 }
 
-/* A line that begins with white space continues the value before it (RFC 9112 §5.2). */
-static void continue_header(struct curl_head *head, struct str more)
-{
-    if (head->count == 0)
-        return;
-    buffer_append_char(&head->text, ' ');
-    buffer_append(&head->text, more);
-    head->spans[head->count - 1].value_length += 1 + more.length;
-}
-
 const char *curl_head_add_line(struct curl_head *head, struct str line)
 {
     if (head->is_complete)
         return NULL;
-    bool continues = line.length > 0 && (line.bytes[0] == ' ' || line.bytes[0] == '\t');
+    /* Before the line is trimmed: a blank line does not end a head, nor begins " HTTP/" one. */
+    if (str_starts_with(line, STR(" ")) || str_starts_with(line, STR("\t")))
+        return "the response has a folded header";
     line = str_trim(line);
     if (head->text.length + line.length > MAX_HEAD_BYTES || head->count >= MAX_HEADERS)
         return "the response headers are too large";
@@ -103,8 +95,6 @@ const char *curl_head_add_line(struct curl_head *head, struct str line)
         head_start_over(head, status);
     else if (line.length == 0)
         head->is_complete = head->status >= 200;
-    else if (continues)
-        continue_header(head, line);
     else if (str_starts_with(line, STR(":")))
         return "a response header has no name";
     else if (str_cut(line, ':', &name, &value))
@@ -392,8 +382,7 @@ static int on_before_request(void *context, char *remote_ip, char *local_ip, int
     bool is_again = call->was_attempted;
     call->was_attempted = true;
     if (is_again && call->is_post && something_was_sent(call)) {
-        snprintf(call->error_text, sizeof(call->error_text),
-                 "the connection was closed after the request was sent");
+        call->fault = "the connection was closed after the request was sent";
         return CURL_PREREQFUNC_ABORT;
     }
     call->met_unread = !is_again && curl_pool_drop_unread(call->pool);
@@ -416,7 +405,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
     if (fault == NULL && call->head.is_complete)
         fault = curl_body_start(&call->body, &call->head);
     if (fault != NULL) {
-        snprintf(call->error_text, sizeof(call->error_text), "%s", fault);
+        call->fault = fault;
         return 0;
     }
     if (call->head.is_complete && call->callbacks.head != NULL) {
@@ -447,7 +436,7 @@ static size_t curl_call_on_body(char *bytes, size_t size, size_t count, void *co
     if (call->is_cancelled)
         return 0;
     if (fault != NULL) {
-        snprintf(call->error_text, sizeof(call->error_text), "%s", fault);
+        call->fault = fault;
         return 0;
     }
     if (call->body.has_rest)
@@ -513,7 +502,9 @@ static void finish(struct curl_call *call, CURLcode code)
         curl_call_end(call, UPSTREAM_GONE, "the connection was closed within the response headers");
     else
         curl_call_end(call, failure(call),
-                      call->error_text[0] != '\0' ? call->error_text : curl_easy_strerror(code));
+                      call->fault != NULL           ? call->fault
+                      : call->error_text[0] != '\0' ? call->error_text
+                                                    : curl_easy_strerror(code));
 }
 
 /* A body that is still going out is life, too. */

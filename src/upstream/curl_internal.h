@@ -34,8 +34,8 @@ struct curl_header_span {
 void curl_head_init(struct curl_head *head);
 void curl_head_finish(struct curl_head *head);
 /* Takes one line with its end. NULL, or what is wrong with the head: it is larger than any that
- * makes sense, or a header has no name. `is_complete` turns true with the empty line after a
- * final (not 1xx) status. */
+ * makes sense, a header is folded (RFC 9112 §5.2), or it has no name. `is_complete` turns true
+ * with the empty line after a final (not 1xx) status. */
 const char *curl_head_add_line(struct curl_head *head, struct str line);
 /* A view of the headers; the caller frees the array. */
 struct http_header *curl_head_headers(const struct curl_head *head);
@@ -112,8 +112,9 @@ struct curl_call {
     char *owner;            /* as the request's; NULL: none */
     CURL *easy;
     struct curl_slist *request_headers;
-    struct tls_client *tls; /* or NULL; `easy` points into it */
-    char error_text[CURL_ERROR_SIZE];
+    struct tls_client *tls;           /* or NULL; `easy` points into it */
+    char error_text[CURL_ERROR_SIZE]; /* libcurl's, or why the request is refused */
+    const char *fault;                /* why a callback ended the transfer; NULL: none did */
 
     struct upstream_callbacks callbacks;
     void *context;
