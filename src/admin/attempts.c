@@ -26,7 +26,7 @@ void attempt_begin(struct attempt *attempt, const struct state_keys *keys, struc
     buffer_finish(&text);
 }
 
-static bool read_text(struct attempt *attempt, struct str text)
+static bool attempts_read_text(struct attempt *attempt, struct str text)
 {
     uint64_t until_ms;
     if (text.length <= 2 * VALUE_LENGTH ||
@@ -45,8 +45,8 @@ bool attempt_read(struct attempt *attempt, const struct state_keys *keys, struct
 {
     struct buffer text;
     buffer_init(&text);
-    bool is_good =
-        state_unseal(keys, PREFIX, cookie, state, &text) && read_text(attempt, buffer_str(&text));
+    bool is_good = state_unseal(keys, PREFIX, cookie, state, &text) &&
+                   attempts_read_text(attempt, buffer_str(&text));
     if (text.length > 0)
         explicit_bzero(text.bytes, text.length);
     buffer_finish(&text);

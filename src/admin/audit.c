@@ -17,8 +17,8 @@ static void write_start(struct buffer *body, const struct store_audit_page *page
         buffer_append_text(body, "null");
 }
 
-static void write_page(struct buffer *body, const struct store_audit_page *page,
-                       bool with_arguments)
+static void audit_write_page(struct buffer *body, const struct store_audit_page *page,
+                             bool with_arguments)
 {
     buffer_append_text(body, "{\"entries\":[");
     buffer_append(body, str_slice(page->rows, page->rows_length));
@@ -34,14 +34,14 @@ static void write_page(struct buffer *body, const struct store_audit_page *page,
     buffer_append_char(body, '}');
 }
 
-static void answer_page(void *context, const struct store_reply *reply)
+static void audit_answer_page(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
     if (exchange && reply->status == STORE_OK) {
         struct buffer body;
         buffer_init(&body);
-        write_page(&body, reply->audit_page, pending->with_arguments);
+        audit_write_page(&body, reply->audit_page, pending->with_arguments);
         reply_json(exchange, 200, &body);
         buffer_finish(&body);
     } else if (exchange) {
@@ -55,21 +55,22 @@ struct page_query {
     bool with_arguments;
 };
 
-static bool read_number(struct str text, const char *name, uint64_t most, uint64_t *number,
-                        struct error *error)
+static bool audit_read_number(struct str text, const char *name, uint64_t most, uint64_t *number,
+                              struct error *error)
 {
     return (str_to_u64(text, number) && *number <= most) ||
            error_set(error, "%s is not a whole number from 0 to %llu", name,
                      (unsigned long long)most);
 }
 
-static bool read_parameter(void *context, struct str key, struct str value, struct error *error)
+static bool audit_read_parameter(void *context, struct str key, struct str value,
+                                 struct error *error)
 {
     struct page_query *query = context;
     if (str_equal(key, STR("after")))
-        return read_number(value, "after", INT64_MAX, &query->after, error);
+        return audit_read_number(value, "after", INT64_MAX, &query->after, error);
     if (str_equal(key, STR("limit")))
-        return read_number(value, "limit", LIMIT_MAX, &query->limit, error) &&
+        return audit_read_number(value, "limit", LIMIT_MAX, &query->limit, error) &&
                (query->limit > 0 || error_set(error, "limit is at least 1"));
     if (str_equal(key, STR("arguments"))) {
         query->with_arguments = str_equal(value, STR("true"));
@@ -85,7 +86,7 @@ void audit_list(const struct request *request)
 {
     struct page_query query = {.after = 0, .limit = LIMIT_DEFAULT};
     struct error error = {""};
-    if (!query_each(http_query(request->exchange), read_parameter, &query, &error)) {
+    if (!query_each(http_query(request->exchange), audit_read_parameter, &query, &error)) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
         return;
     }
@@ -93,5 +94,5 @@ void audit_list(const struct request *request)
     pending->with_arguments = query.with_arguments;
     store_audit_page(request->admin->store, (int64_t)query.after, (size_t)query.limit,
                      query.with_arguments,
-                     (struct store_call){request->admin->loop, answer_page, pending});
+                     (struct store_call){request->admin->loop, audit_answer_page, pending});
 }

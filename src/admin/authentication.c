@@ -13,8 +13,8 @@
 #include "taskgate/core/memory.h"
 
 /* Counts and logs a refusal of credentials that were shown. */
-static void note(const struct request *request, const char *via, const char *reason,
-                 const char *detail, const char *person)
+static void authentication_note(const struct request *request, const char *via, const char *reason,
+                                const char *detail, const char *person)
 {
     struct str client = request->exchange ? http_peer(request->exchange) : STR_EMPTY;
     refusals_note(
@@ -23,8 +23,8 @@ static void note(const struct request *request, const char *via, const char *rea
             .via = via, .reason = reason, .detail = detail, .person = person, .client = client});
 }
 
-static void refuse(authentication_callback callback, void *context, enum reply_error error,
-                   const char *message)
+static void authentication_refuse(authentication_callback callback, void *context,
+                                  enum reply_error error, const char *message)
 {
     callback(context, &(struct authentication){NULL, error, message});
 }
@@ -33,28 +33,28 @@ static void refuse(authentication_callback callback, void *context, enum reply_e
 
 static void refuse_stranger(authentication_callback callback, void *context)
 {
-    refuse(callback, context, REPLY_UNAUTHORIZED, TOKEN_IS_NEEDED);
+    authentication_refuse(callback, context, REPLY_UNAUTHORIZED, TOKEN_IS_NEEDED);
 }
 
 static void refuse_token(authentication_callback callback, void *context)
 {
-    refuse(callback, context, REPLY_INVALID_TOKEN, TOKEN_IS_NEEDED);
+    authentication_refuse(callback, context, REPLY_INVALID_TOKEN, TOKEN_IS_NEEDED);
 }
 
 /* Takes the reference. */
-static void accept(const struct request *request, authentication_callback callback, void *context,
-                   struct operator_identity *who)
+static void authentication_accept(const struct request *request, authentication_callback callback,
+                                  void *context, struct operator_identity *who)
 {
     bool is_by_certificate = who->via == OPERATOR_VIA_CERTIFICATE;
     if (who->roles != 0) {
         callback(context, &(struct authentication){who, 0, NULL});
         return;
     }
-    note(request, operator_via_name(who), "no_role", NULL, who->person.name);
+    authentication_note(request, operator_via_name(who), "no_role", NULL, who->person.name);
     operator_unref(who);
-    refuse(callback, context, REPLY_FORBIDDEN,
-           is_by_certificate ? "your entry in admin.people has no roles"
-                             : "you are in no group that has a role here");
+    authentication_refuse(callback, context, REPLY_FORBIDDEN,
+                          is_by_certificate ? "your entry in admin.people has no roles"
+                                            : "you are in no group that has a role here");
 }
 
 /* ---- a certificate ---- */
@@ -66,11 +66,11 @@ static void find_by_certificate(const struct request *request, authentication_ca
         client_certificate_find(request->exchange, request->snapshot->config);
     struct str subject = http_client_certificate(request->exchange);
     if (who) {
-        accept(request, callback, context, who);
+        authentication_accept(request, callback, context, who);
         return;
     }
     if (subject.bytes)
-        note(request, "certificate", "unknown", subject.bytes, NULL);
+        authentication_note(request, "certificate", "unknown", subject.bytes, NULL);
     refuse_stranger(callback, context);
 }
 
@@ -83,7 +83,7 @@ struct check {
     char sha256[65];
 };
 
-static void on_identity(void *context, const struct provider_answer *found)
+static void authentication_on_identity(void *context, const struct provider_answer *found)
 {
     struct check *check = context;
     struct snapshot *snapshot = snapshot_current();
@@ -93,13 +93,13 @@ static void on_identity(void *context, const struct provider_answer *found)
     bool is_down = found->result == PROVIDER_UNAVAILABLE;
     if (who) {
         memcpy(who->sha256, check->sha256, sizeof who->sha256);
-        accept(check->request, check->callback, check->context, who);
+        authentication_accept(check->request, check->callback, check->context, who);
     } else {
         const char *reason = is_down ? "unavailable" : found->reason ? found->reason : "issuer";
-        note(check->request, "oidc", reason, found->detail, NULL);
+        authentication_note(check->request, "oidc", reason, found->detail, NULL);
         if (is_down)
-            refuse(check->callback, check->context, REPLY_UNAVAILABLE,
-                   "the issuer cannot be asked for its keys; see the log");
+            authentication_refuse(check->callback, check->context, REPLY_UNAVAILABLE,
+                                  "the issuer cannot be asked for its keys; see the log");
         else
             refuse_token(check->callback, check->context);
     }
@@ -115,15 +115,15 @@ static void find_by_token(const struct request *request, struct str token,
     digest_sha256_hex(token, sha256);
     struct operator_identity *who = operator_of_token(request->admin, config, sha256);
     if (who) {
-        accept(request, callback, context, who);
+        authentication_accept(request, callback, context, who);
     } else if (config->oidc.is_on && memchr(token.bytes, '.', token.length)) {
         struct check *check = memory_alloc(sizeof *check);
         *check = (struct check){.request = request, .callback = callback, .context = context};
         memcpy(check->sha256, sha256, sizeof check->sha256);
-        provider_check_token(request->admin->provider, request->snapshot, token, on_identity,
-                             check);
+        provider_check_token(request->admin->provider, request->snapshot, token,
+                             authentication_on_identity, check);
     } else {
-        note(request, "token", "unknown", NULL, NULL);
+        authentication_note(request, "token", "unknown", NULL, NULL);
         refuse_token(callback, context);
     }
 }
@@ -137,23 +137,24 @@ struct lookup {
     struct operator_identity *holder; /* of the connection's certificate, or NULL */
 };
 
-static void on_session(void *context, enum session_result result, struct operator_identity *who)
+static void authentication_on_session(void *context, enum session_result result,
+                                      struct operator_identity *who)
 {
     struct lookup lookup = *(struct lookup *)context;
     free(context);
     if (result == SESSION_UNAVAILABLE) {
         operator_unref(lookup.holder);
-        refuse(lookup.callback, lookup.context, REPLY_UNAVAILABLE,
-               "the database does not answer, see the log");
+        authentication_refuse(lookup.callback, lookup.context, REPLY_UNAVAILABLE,
+                              "the database does not answer, see the log");
     } else if (who) {
         operator_unref(lookup.holder);
-        accept(lookup.request, lookup.callback, lookup.context, who);
+        authentication_accept(lookup.request, lookup.callback, lookup.context, who);
     } else if (lookup.holder) {
-        accept(lookup.request, lookup.callback, lookup.context, lookup.holder);
+        authentication_accept(lookup.request, lookup.callback, lookup.context, lookup.holder);
     } else {
-        note(lookup.request, "session", "over", NULL, NULL);
-        refuse(lookup.callback, lookup.context, REPLY_UNAUTHORIZED,
-               "the session is over; sign in again");
+        authentication_note(lookup.request, "session", "over", NULL, NULL);
+        authentication_refuse(lookup.callback, lookup.context, REPLY_UNAUTHORIZED,
+                              "the session is over; sign in again");
     }
 }
 
@@ -191,11 +192,11 @@ void authentication_find(const struct request *request, authentication_callback 
         *lookup =
             (struct lookup){request, callback, context,
                             client_certificate_find(request->exchange, request->snapshot->config)};
-        sessions_find(request->admin, cookie, on_session, lookup);
+        sessions_find(request->admin, cookie, authentication_on_session, lookup);
     } else if (headers == 0) {
         find_by_certificate(request, callback, context);
     } else {
-        note(request, "token", headers > 1 ? "several" : "scheme", NULL, NULL);
+        authentication_note(request, "token", headers > 1 ? "several" : "scheme", NULL, NULL);
         refuse_token(callback, context);
     }
 }

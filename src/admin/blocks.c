@@ -20,7 +20,7 @@
 #define SHORTEST_MS INT64_C(60000)
 #define LONGEST_MS (INT64_C(30) * 86400000)
 
-static void write_block(struct buffer *out, const struct store_block *block)
+static void blocks_write_block(struct buffer *out, const struct store_block *block)
 {
     buffer_append_char(out, '{');
     json_add_text(out, "id", block->id);
@@ -39,18 +39,18 @@ static void write_block(struct buffer *out, const struct store_block *block)
 
 /* ---- the list ---- */
 
-static void write_one(struct buffer *out, const struct store_reply *reply, size_t i,
-                      const struct pending_reply *pending)
+static void blocks_write_one(struct buffer *out, const struct store_reply *reply, size_t i,
+                             const struct pending_reply *pending)
 {
     (void)pending;
-    write_block(out, &reply->blocks[i]);
+    blocks_write_block(out, &reply->blocks[i]);
 }
 
-static void answer_list(void *context, const struct store_reply *reply)
+static void blocks_answer_list(void *context, const struct store_reply *reply)
 {
     size_t count = reply->block_count - (reply->has_more ? 1 : 0);
     pending_reply_with_page(pending_reply_from(context), reply,
-                            &(struct pending_page){"blocks", count, write_one});
+                            &(struct pending_page){"blocks", count, blocks_write_one});
 }
 
 void blocks_list(const struct request *request)
@@ -64,7 +64,7 @@ void blocks_list(const struct request *request)
     struct pending_reply *pending = pending_reply_create(request);
     store_block_list(request->admin->store, query.in_force_only, query.before_sequence,
                      (size_t)query.limit,
-                     (struct store_call){request->admin->loop, answer_list, pending});
+                     (struct store_call){request->admin->loop, blocks_answer_list, pending});
 }
 
 /* ---- making and lifting ---- */
@@ -78,7 +78,7 @@ static void answer_block(struct pending_reply *pending, const struct store_reply
         blocks_put(&reply->blocks[0]);
     if (exchange && reply->status == STORE_OK) {
         buffer_init(&body);
-        write_block(&body, &reply->blocks[0]);
+        blocks_write_block(&body, &reply->blocks[0]);
         reply_json(exchange, status, &body);
         buffer_finish(&body);
     } else if (exchange && reply->status == STORE_LIMIT_TOTAL) {
@@ -93,7 +93,7 @@ static void answer_block(struct pending_reply *pending, const struct store_reply
     pending_reply_destroy(pending);
 }
 
-static void answer_created(void *context, const struct store_reply *reply)
+static void blocks_answer_created(void *context, const struct store_reply *reply)
 {
     answer_block(pending_reply_from(context), reply, 201, "there is no task with this id");
 }
@@ -108,7 +108,7 @@ struct block_body {
     char *task, *scope, *duration, *reason;
 };
 
-static bool read_text(struct str value, const char *name, char **text, struct error *error)
+static bool blocks_read_text(struct str value, const char *name, char **text, struct error *error)
 {
     size_t length = 0;
     free(*text);
@@ -116,7 +116,7 @@ static bool read_text(struct str value, const char *name, char **text, struct er
     return (*text && strlen(*text) == length) || error_set(error, "%s must be a string", name);
 }
 
-static bool read_members(struct str body, struct block_body *read, struct error *error)
+static bool blocks_read_members(struct str body, struct block_body *read, struct error *error)
 {
     size_t position = 0;
     struct str key, value;
@@ -124,9 +124,9 @@ static bool read_members(struct str body, struct block_body *read, struct error 
         return error_set(error, "the body must be a JSON object");
     while (json_next_member(body, &position, &key, &value)) {
         bool is_good =
-            body_key_is(key, "task")    ? read_text(value, "task", &read->task, error)
-            : body_key_is(key, "scope") ? read_text(value, "scope", &read->scope, error)
-            : body_key_is(key, "for")   ? read_text(value, "for", &read->duration, error)
+            body_key_is(key, "task")    ? blocks_read_text(value, "task", &read->task, error)
+            : body_key_is(key, "scope") ? blocks_read_text(value, "scope", &read->scope, error)
+            : body_key_is(key, "for")   ? blocks_read_text(value, "for", &read->duration, error)
             : body_key_is(key, "reason")
                 ? decision_body_read_reason(value, &read->reason, error)
                 : error_set(error, "the body may have task, scope, for and reason alone");
@@ -157,15 +157,16 @@ void blocks_create(const struct request *request)
     struct error error = {""};
     if (!body_is_json(request, false))
         return;
-    if (!read_members(http_body(request->exchange), &read, &error) ||
+    if (!blocks_read_members(http_body(request->exchange), &read, &error) ||
         !read_wish(&read, &wish, &error)) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
     } else if (!read.reason || !visible_has_content(str_from(read.reason))) {
         reply_error(request->exchange, REPLY_REASON_REQUIRED, "a block needs a reason", NULL);
     } else {
         struct pending_reply *pending = pending_reply_create(request);
-        store_block_create(request->admin->store, &wish,
-                           (struct store_call){request->admin->loop, answer_created, pending});
+        store_block_create(
+            request->admin->store, &wish,
+            (struct store_call){request->admin->loop, blocks_answer_created, pending});
     }
     free(read.task);
     free(read.scope);

@@ -17,7 +17,7 @@ struct members {
     struct str source, tool, arguments, ttl;
 };
 
-static bool read_members(struct str body, struct members *members, struct error *error)
+static bool calls_read_members(struct str body, struct members *members, struct error *error)
 {
     struct error cause = {""};
     size_t position = 0;
@@ -50,8 +50,8 @@ static bool read_members(struct str body, struct members *members, struct error 
     return true;
 }
 
-static void answer_created(struct http_exchange *exchange, const struct task *task,
-                           const struct task_view *view)
+static void calls_answer_created(struct http_exchange *exchange, const struct task *task,
+                                 const struct task_view *view)
 {
     struct buffer body;
     buffer_init(&body);
@@ -60,7 +60,7 @@ static void answer_created(struct http_exchange *exchange, const struct task *ta
     buffer_finish(&body);
 }
 
-static void answer(void *context, const struct control_reply *reply)
+static void calls_answer(void *context, const struct control_reply *reply)
 {
     static const enum reply_error errors[] = {
         [CONTROL_INVALID] = REPLY_INVALID_REQUEST,
@@ -75,7 +75,7 @@ static void answer(void *context, const struct control_reply *reply)
                  LOG_TEXT("by", pending->who->person.name));
     const struct task_view view = pending_reply_view(pending);
     if (exchange && reply->status == CONTROL_CREATED)
-        answer_created(exchange, reply->task, &view);
+        calls_answer_created(exchange, reply->task, &view);
     else if (exchange)
         reply_refusal(exchange, errors[reply->status], reply->message, reply->code);
     pending_reply_destroy(pending);
@@ -88,7 +88,7 @@ void calls_create(const struct request *request)
     struct buffer source;
     if (!body_is_json(request, false))
         return;
-    if (!read_members(http_body(request->exchange), &members, &error)) {
+    if (!calls_read_members(http_body(request->exchange), &members, &error)) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
         return;
     }
@@ -113,7 +113,7 @@ void calls_create(const struct request *request)
         .arguments = members.arguments,
         .ttl = members.ttl,
     };
-    control_call(request->admin->worker, &call, answer, pending);
+    control_call(request->admin->worker, &call, calls_answer, pending);
     buffer_finish(&maker);
     buffer_finish(&source);
 }

@@ -7,7 +7,7 @@
 #include "pending_reply.h"
 #include "reply.h"
 
-static void answer(void *context, const struct store_reply *reply)
+static void cancel_answer(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
@@ -20,13 +20,13 @@ static void answer(void *context, const struct store_reply *reply)
     pending_reply_destroy(pending);
 }
 
-static void commit(struct pending_reply *pending, struct str id)
+static void cancel_commit(struct pending_reply *pending, struct str id)
 {
     const struct task_change change = {
         .to = TASK_CANCELLED, .by = pending->who->person.name, .reason = pending->reason};
     const struct store_actor actor = {"operator", pending->who->person.name};
     store_task_change(pending->admin->store, id, &change, &actor,
-                      (struct store_call){pending->admin->loop, answer, pending});
+                      (struct store_call){pending->admin->loop, cancel_answer, pending});
 }
 
 /* A task's owner never changes, so the owner read here is still right at the decision. */
@@ -34,7 +34,7 @@ static void check_owner(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = pending_reply_from(context);
     if (reply->status == STORE_OK && pending_reply_may_see(pending, reply)) {
-        commit(pending, str_from(reply->task->id));
+        cancel_commit(pending, str_from(reply->task->id));
         return;
     }
     struct http_exchange *exchange = pending_reply_take(pending);
@@ -57,5 +57,5 @@ void cancel_task(const struct request *request)
         store_task_get(request->admin->store, request->id,
                        (struct store_call){request->admin->loop, check_owner, pending});
     else
-        commit(pending, request->id);
+        cancel_commit(pending, request->id);
 }

@@ -38,7 +38,7 @@ static bool is_value(struct str value)
 }
 
 /* How often the name is there; `value` is that of the last. */
-static size_t find(struct str header, struct str wanted, struct str *value)
+static size_t cookies_find(struct str header, struct str wanted, struct str *value)
 {
     size_t count = 0;
     while (header.length > 0) {
@@ -52,7 +52,7 @@ static size_t find(struct str header, struct str wanted, struct str *value)
     return count;
 }
 
-static void write_name(struct buffer *out, const struct config *config, enum cookie cookie)
+static void cookies_write_name(struct buffer *out, const struct config *config, enum cookie cookie)
 {
     if (site_is_https(config))
         buffer_append_text(out, HOST_PREFIX);
@@ -65,11 +65,11 @@ bool cookie_read(const struct http_exchange *exchange, const struct config *conf
     struct buffer name;
     size_t found = 0, count = http_header_count(exchange);
     buffer_init(&name);
-    write_name(&name, config, cookie);
+    cookies_write_name(&name, config, cookie);
     for (size_t i = 0; i < count; i++) {
         struct http_header header = http_header_at(exchange, i);
         if (str_equal(header.name, STR("cookie")))
-            found += find(header.value, buffer_str(&name), value);
+            found += cookies_find(header.value, buffer_str(&name), value);
     }
     buffer_finish(&name);
     return found == 1 && is_value(*value);
@@ -78,7 +78,7 @@ bool cookie_read(const struct http_exchange *exchange, const struct config *conf
 void cookie_write(struct buffer *out, const struct config *config, enum cookie cookie,
                   const char *value, int64_t max_age_s)
 {
-    write_name(out, config, cookie);
+    cookies_write_name(out, config, cookie);
     buffer_append_format(out, "=%s; Path=/; Max-Age=%" PRId64 "; HttpOnly; SameSite=Lax%s", value,
                          max_age_s, site_is_https(config) ? "; Secure" : "");
 }

@@ -64,7 +64,7 @@ static bool read_flag(struct str value, bool *flag, struct error *error)
            error_set(error, "emergency must be true or false");
 }
 
-static bool read_calls(struct str value, int64_t *calls)
+static bool decision_body_read_calls(struct str value, int64_t *calls)
 {
     uint64_t number;
     if (!str_to_u64(value, &number) || number < 1 || number > INT64_MAX)
@@ -88,11 +88,12 @@ static bool read_grant(struct str value, struct ballot_wish *grant, struct error
 {
     struct str duration = json_member(value, "for"), calls = json_member(value, "calls");
     return (json_type(value) == JSON_OBJECT && json_count(value) == 2 &&
-            read_duration(duration, &grant->for_ms) && read_calls(calls, &grant->calls)) ||
+            read_duration(duration, &grant->for_ms) &&
+            decision_body_read_calls(calls, &grant->calls)) ||
            error_set(error, "grant must be such as {\"for\": \"1h\", \"calls\": 20}");
 }
 
-static bool read_arguments(struct str value, char **arguments, struct error *error)
+static bool decision_body_read_arguments(struct str value, char **arguments, struct error *error)
 {
     if (json_type(value) != JSON_OBJECT)
         return error_set(error, "arguments must be the whole object of arguments");
@@ -116,7 +117,7 @@ static bool read_member(struct str key, struct str value, bool is_approval,
     if (is_approval && body_key_is(key, "grant"))
         return read_grant(value, &body->grant, error);
     if (is_approval && body_key_is(key, "arguments"))
-        return read_arguments(value, &body->arguments, error);
+        return decision_body_read_arguments(value, &body->arguments, error);
     return error_set(
         error, "the body has an unknown member; it may have only %s",
         is_approval
@@ -124,8 +125,8 @@ static bool read_member(struct str key, struct str value, bool is_approval,
             : "\"reason\" and \"requestDigest\"");
 }
 
-static bool read_members(struct str text, bool is_approval, struct decision_body *body,
-                         struct error *error)
+static bool decision_body_read_members(struct str text, bool is_approval,
+                                       struct decision_body *body, struct error *error)
 {
     struct error cause;
     size_t position = 0;
@@ -149,7 +150,7 @@ bool decision_body_read(const struct request *request, bool is_approval, struct 
     *body = (struct decision_body){.reason = NULL};
     if (!body_is_json(request, true))
         return false;
-    if (read_members(http_body(request->exchange), is_approval, body, &error))
+    if (decision_body_read_members(http_body(request->exchange), is_approval, body, &error))
         return true;
     reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
     free(body->reason);

@@ -62,8 +62,8 @@ static char *say_too_large(const struct task *task)
     return message;
 }
 
-static void refuse(struct http_exchange *exchange, const struct store_reply *reply,
-                   const struct pending_reply *pending)
+static void decisions_refuse(struct http_exchange *exchange, const struct store_reply *reply,
+                             const struct pending_reply *pending)
 {
     const char *person = pending->who->person.name;
     char *message = NULL;
@@ -105,14 +105,14 @@ static void refuse(struct http_exchange *exchange, const struct store_reply *rep
 
 /* ---- the answer ---- */
 
-static void answer(void *context, const struct store_reply *reply)
+static void decisions_answer(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
     if (reply->status == STORE_OK)
         vote_note(pending, reply->task);
     if (exchange && reply->status == STORE_REFUSED)
-        refuse(exchange, reply, pending);
+        decisions_refuse(exchange, reply, pending);
     else if (exchange && reply->status == STORE_OK)
         pending_reply_with_task_as(exchange, vote_status(pending, reply), reply, pending);
     else if (exchange)
@@ -140,7 +140,7 @@ static void refuse_edit(struct pending_reply *pending, struct task *task, enum r
     if (exchange && refused.refusal == BALLOT_NOT_PENDING)
         pending_reply_with_task(exchange, &conflict, pending);
     else if (exchange && refused.refusal != BALLOT_ACCEPTED)
-        refuse(exchange, &refused, pending);
+        decisions_refuse(exchange, &refused, pending);
     else if (exchange)
         reply_error(exchange, error, message, NULL);
     pending_reply_destroy(pending);
@@ -156,7 +156,7 @@ static void on_edit(void *context, struct task *task, const struct edit_answer *
     }
     pending->edit = edit->status == EDIT_MADE ? &edit->edit : NULL;
     vote_cast(pending, str_from(task->id),
-              (struct store_call){pending->admin->loop, answer, pending});
+              (struct store_call){pending->admin->loop, decisions_answer, pending});
     pending->edit = NULL;
 }
 
@@ -169,18 +169,18 @@ static void cast_with_claim(void *context, struct task *task, const struct store
     struct pending_reply *pending = pending_reply_from(context);
     pending->claim = claim;
     vote_cast(pending, str_from(task->id),
-              (struct store_call){pending->admin->loop, answer, pending});
+              (struct store_call){pending->admin->loop, decisions_answer, pending});
     pending->claim = NULL;
 }
 
 /* ---- the vote ---- */
 
-static void on_read(void *context, const struct store_reply *reply)
+static void decisions_on_read(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = pending_reply_from(context);
     const struct store_reply failed = {.status = STORE_FAILED};
     if (reply->status != STORE_OK || !pending->admin->worker || pending->admin->closed)
-        answer(pending, reply->status == STORE_OK ? &failed : reply);
+        decisions_answer(pending, reply->status == STORE_OK ? &failed : reply);
     else if (pending->arguments)
         edit_ask(pending->admin->worker, pending->snapshot, reply->task,
                  str_from(pending->arguments), on_edit, pending);
@@ -199,7 +199,7 @@ static bool must_read(const struct request *request, const struct pending_reply 
            (is_approval && worker && claim_may_be_possible(worker, request->id));
 }
 
-static void decide(const struct request *request, const struct decision *decision)
+static void decisions_decide(const struct request *request, const struct decision *decision)
 {
     struct decision_body body;
     bool is_approval = decision->verb == BALLOT_APPROVE && !decision->withdraws;
@@ -215,22 +215,23 @@ static void decide(const struct request *request, const struct decision *decisio
     pending->arguments = body.arguments;
     if (must_read(request, pending, is_approval))
         store_task_get(request->admin->store, request->id,
-                       (struct store_call){request->admin->loop, on_read, pending});
+                       (struct store_call){request->admin->loop, decisions_on_read, pending});
     else
-        vote_cast(pending, request->id, (struct store_call){request->admin->loop, answer, pending});
+        vote_cast(pending, request->id,
+                  (struct store_call){request->admin->loop, decisions_answer, pending});
 }
 
 void decisions_approve(const struct request *request)
 {
-    decide(request, &vote_approve);
+    decisions_decide(request, &vote_approve);
 }
 
 void decisions_reject(const struct request *request)
 {
-    decide(request, &vote_reject);
+    decisions_decide(request, &vote_reject);
 }
 
 void decisions_withdraw(const struct request *request)
 {
-    decide(request, &vote_withdraw);
+    decisions_decide(request, &vote_withdraw);
 }

@@ -43,18 +43,18 @@ static void write_definition(struct buffer *out, const struct store_definition *
 
 /* ---- the list ---- */
 
-static void write_one(struct buffer *out, const struct store_reply *reply, size_t i,
-                      const struct pending_reply *pending)
+static void definitions_write_one(struct buffer *out, const struct store_reply *reply, size_t i,
+                                  const struct pending_reply *pending)
 {
     (void)pending;
     write_definition(out, &reply->definitions[i]);
 }
 
-static void answer_list(void *context, const struct store_reply *reply)
+static void definitions_answer_list(void *context, const struct store_reply *reply)
 {
     size_t count = reply->definition_count - (reply->has_more ? 1 : 0);
     pending_reply_with_page(pending_reply_from(context), reply,
-                            &(struct pending_page){"definitions", count, write_one});
+                            &(struct pending_page){"definitions", count, definitions_write_one});
 }
 
 struct list_query {
@@ -62,7 +62,7 @@ struct list_query {
     uint64_t limit;
 };
 
-static bool read_state(struct list_query *list, struct str value, struct error *error)
+static bool definitions_read_state(struct list_query *list, struct str value, struct error *error)
 {
     list->query.changed_only = str_equal(value, STR("changed"));
     list->query.flagged_only = str_equal(value, STR("flagged"));
@@ -70,7 +70,8 @@ static bool read_state(struct list_query *list, struct str value, struct error *
            error_set(error, "state may be changed or flagged");
 }
 
-static bool read_parameter(void *context, struct str key, struct str value, struct error *error)
+static bool definitions_read_parameter(void *context, struct str key, struct str value,
+                                       struct error *error)
 {
     struct list_query *list = context;
     enum definition_kind kind;
@@ -82,7 +83,7 @@ static bool read_parameter(void *context, struct str key, struct str value, stru
                error_set(error, "kind may be tool, prompt or skill");
     }
     if (str_equal(key, STR("state")))
-        return read_state(list, value, error);
+        return definitions_read_state(list, value, error);
     if (str_equal(key, STR("limit")))
         return query_read_limit(value, LIMIT_MAX, &list->limit, error);
     if (str_equal(key, STR("cursor")))
@@ -101,7 +102,7 @@ void definitions_list(const struct request *request)
     struct buffer source, name;
     buffer_init(&source);
     buffer_init(&name);
-    if (!query_each(text, read_parameter, &list, &error)) {
+    if (!query_each(text, definitions_read_parameter, &list, &error)) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
     } else if (!query_read(&source, text, "source") || !query_read(&name, text, "name")) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST,
@@ -111,8 +112,9 @@ void definitions_list(const struct request *request)
         list.query.name = buffer_str(&name);
         list.query.limit = (size_t)list.limit;
         struct pending_reply *pending = pending_reply_create(request);
-        store_definition_list(request->admin->store, &list.query,
-                              (struct store_call){request->admin->loop, answer_list, pending});
+        store_definition_list(
+            request->admin->store, &list.query,
+            (struct store_call){request->admin->loop, definitions_answer_list, pending});
     }
     buffer_finish(&source);
     buffer_finish(&name);
@@ -156,7 +158,7 @@ static const char *const members[] = {"source", "kind", "name", "digest"};
 enum { SOURCE, KIND, NAME, DIGEST, MEMBER_COUNT };
 
 /* The texts are the caller's, also where it fails. */
-static bool read_body(struct str body, char *texts[MEMBER_COUNT], struct error *error)
+static bool definitions_read_body(struct str body, char *texts[MEMBER_COUNT], struct error *error)
 {
     size_t position = 0;
     struct str key, value;
@@ -186,7 +188,7 @@ void definitions_accept(const struct request *request)
     struct error error = {""};
     if (!body_is_json(request, false))
         return;
-    if (read_body(http_body(request->exchange), texts, &error)) {
+    if (definitions_read_body(http_body(request->exchange), texts, &error)) {
         store_definition_id(str_from(texts[SOURCE]), str_from(texts[KIND]), str_from(texts[NAME]),
                             id);
         struct pending_reply *pending = pending_reply_create(request);

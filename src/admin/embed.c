@@ -40,14 +40,14 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void fail(const char *path, const char *why)
+static void embed_fail(const char *path, const char *why)
 {
     fprintf(stderr, "embed: %s: %s\n", path, why);
     exit(EXIT_FAILURE);
 }
 
 /* Into memory of its own that the next file takes. */
-static unsigned char *read_file(const char *path, size_t *length)
+static unsigned char *embed_read_file(const char *path, size_t *length)
 {
     static unsigned char bytes[MAX_FILE_BYTES];
     FILE *in = fopen(path, "rb");
@@ -57,7 +57,7 @@ static unsigned char *read_file(const char *path, size_t *length)
     }
     *length = fread(bytes, 1, sizeof bytes, in);
     if (ferror(in) || *length == sizeof bytes)
-        fail(path, "the file cannot be read, or is too large");
+        embed_fail(path, "the file cannot be read, or is too large");
     fclose(in);
     return bytes;
 }
@@ -69,10 +69,10 @@ static void write_bytes(FILE *out, const unsigned char *bytes, size_t length)
         fprintf(out, bytes[i] < 128 ? "%s%d," : "%s(char)%d,", i % 20 == 0 ? "\n" : "", bytes[i]);
 }
 
-static void write_text(FILE *out, const char *name, const char *path)
+static void embed_write_text(FILE *out, const char *name, const char *path)
 {
     size_t length;
-    const unsigned char *bytes = read_file(path, &length);
+    const unsigned char *bytes = embed_read_file(path, &length);
     fprintf(out, "extern const char %s[];\nconst char %s[] = {", name, name);
     write_bytes(out, bytes, length);
     fprintf(out, "\n0};\n");
@@ -88,7 +88,7 @@ static void write_compressed(FILE *out, const char *path, unsigned char *bytes, 
     if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS, MAX_MEM_LEVEL,
                      Z_DEFAULT_STRATEGY) != Z_OK ||
         deflate(&stream, Z_FINISH) != Z_STREAM_END)
-        fail(path, "the file cannot be compressed");
+        embed_fail(path, "the file cannot be compressed");
     write_bytes(out, compressed, stream.total_out);
     deflateEnd(&stream);
 }
@@ -100,7 +100,7 @@ static void write_tags(FILE *out, int number, const char *path, const unsigned c
     unsigned char digest[EVP_MAX_MD_SIZE];
     char tag[2 * TAG_BYTES + 1];
     if (EVP_Digest(bytes, length, digest, NULL, EVP_sha256(), NULL) != 1)
-        fail(path, "SHA-256 is missing");
+        embed_fail(path, "SHA-256 is missing");
     for (size_t i = 0; i < TAG_BYTES; i++)
         snprintf(tag + 2 * i, 3, "%02x", digest[i]);
     fprintf(out, "static const char tag_%d[] = \"\\\"%s\\\"\";\n", number, tag);
@@ -110,7 +110,7 @@ static void write_tags(FILE *out, int number, const char *path, const unsigned c
 static void write_asset(FILE *out, int number, const char *path)
 {
     size_t length;
-    unsigned char *bytes = read_file(path, &length);
+    unsigned char *bytes = embed_read_file(path, &length);
     fprintf(out, "static const char bytes_%d[] = {", number);
     write_bytes(out, bytes, length);
     fprintf(out, "\n};\nstatic const char gzip_%d[] = {", number);
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     if (argc == 5 && strcmp(argv[2], "--text") == 0)
-        write_text(out, argv[3], argv[4]);
+        embed_write_text(out, argv[3], argv[4]);
     else
         write_assets(out, argv + 2, argc - 2);
     return fclose(out) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

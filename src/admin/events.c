@@ -68,19 +68,19 @@ static void destroy_stream(struct stream *stream)
     free(stream);
 }
 
-static void end_stream(struct stream *stream)
+static void events_end_stream(struct stream *stream)
 {
     http_stream_end(stream->exchange);
     destroy_stream(stream);
 }
 
-static void client_gone(void *context)
+static void events_client_gone(void *context)
 {
     destroy_stream(stream_from(context));
 }
 
-static void write_event(struct stream *stream, const struct feed_event *event,
-                        struct config *config)
+static void events_write_event(struct stream *stream, const struct feed_event *event,
+                               struct config *config)
 {
     const struct task_view view = {config, stream->who, stream->admin->worker};
     struct buffer text;
@@ -98,7 +98,7 @@ static void write_event(struct stream *stream, const struct feed_event *event,
 }
 
 /* Whether the reader may still read: the person, by the same credentials, on this connection. */
-static bool renew(struct stream *stream, const struct config *config)
+static bool events_renew(struct stream *stream, const struct config *config)
 {
     struct operator_identity *now = operator_renew(stream->admin, stream->who);
     operator_unref(stream->who);
@@ -112,21 +112,21 @@ static bool renew(struct stream *stream, const struct config *config)
 static bool catch_up(struct stream *stream)
 {
     struct snapshot *snapshot = snapshot_current();
-    bool goes_on = snapshot && renew(stream, snapshot->config);
+    bool goes_on = snapshot && events_renew(stream, snapshot->config);
     const struct feed_event *event;
     while (goes_on && !stream->asking &&
            (event = feed_after(stream->admin->feed, stream->sent)) != NULL) {
-        write_event(stream, event, snapshot->config);
+        events_write_event(stream, event, snapshot->config);
         stream->sent = event->number;
         goes_on = http_stream_backlog(stream->exchange) <= MAX_BACKLOG_BYTES;
     }
     if (!goes_on)
-        end_stream(stream);
+        events_end_stream(stream);
     snapshot_unref(snapshot);
     return goes_on;
 }
 
-static void feed_changed(struct feed_listener *listener)
+static void events_feed_changed(struct feed_listener *listener)
 {
     catch_up(LIST_ENTRY(listener, struct stream, listener));
 }
@@ -151,7 +151,7 @@ static void keep_alive(void *context)
 
 /* ---- changes that another replica has told ---- */
 
-static void ask(struct stream *stream);
+static void events_ask(struct stream *stream);
 
 static void take_missed(void *context, const struct store_reply *reply)
 {
@@ -162,28 +162,29 @@ static void take_missed(void *context, const struct store_reply *reply)
         return;
     stream->asking = NULL;
     if (reply->status != STORE_OK) {
-        end_stream(stream); /* it may come back with the same number */
+        events_end_stream(stream); /* it may come back with the same number */
         return;
     }
     struct snapshot *snapshot = snapshot_current();
-    bool goes_on = snapshot && renew(stream, snapshot->config);
+    bool goes_on = snapshot && events_renew(stream, snapshot->config);
     for (size_t i = 0; goes_on && i < reply->task_count; i++) {
         stream->sent = reply->sequences[i];
-        write_event(stream, &(struct feed_event){stream->sent, reply->tasks[i]}, snapshot->config);
+        events_write_event(stream, &(struct feed_event){stream->sent, reply->tasks[i]},
+                           snapshot->config);
         goes_on = http_stream_backlog(stream->exchange) <= MAX_BACKLOG_BYTES;
     }
     snapshot_unref(snapshot);
     if (stream->sent > reply->last_sequence) /* of another database */
         stream->sent = reply->last_sequence;
     if (!goes_on)
-        end_stream(stream);
+        events_end_stream(stream);
     else if (reply->has_more)
-        ask(stream);
+        events_ask(stream);
     else
         catch_up(stream);
 }
 
-static void ask(struct stream *stream)
+static void events_ask(struct stream *stream)
 {
     struct asking *asking = memory_alloc(sizeof *asking);
     asking->stream = stream;
@@ -222,7 +223,7 @@ static void end_excess(struct admin *admin, const struct operator_identity *who)
         return;
     log_warn("An event stream ends: its operator has opened too many",
              LOG_TEXT("person", who->person.name));
-    end_stream(oldest);
+    events_end_stream(oldest);
 }
 
 static bool read_query(const struct request *request, bool *has_rows)
@@ -253,7 +254,7 @@ void events_open(const struct request *request)
     MAGIC_SET(stream, STREAM_MAGIC);
     stream->admin = admin;
     stream->exchange = request->exchange;
-    stream->listener.changed = feed_changed;
+    stream->listener.changed = events_feed_changed;
     stream->has_rows = has_rows;
     bool is_missing;
     stream->sent = first_number(request, &is_missing);
@@ -266,11 +267,11 @@ void events_open(const struct request *request)
     size_t count = reply_headers("text/event-stream", headers);
     headers[count++] = (struct http_header){STR("cache-control"), STR("no-cache, no-transform")};
     headers[count++] = (struct http_header){STR("x-accel-buffering"), STR("no")};
-    http_on_gone(request->exchange, client_gone, stream);
+    http_on_gone(request->exchange, events_client_gone, stream);
     http_stream_start(request->exchange, 200, headers, count, -1);
     http_stream_write(request->exchange, STR(": open\n\n"));
     if (is_missing)
-        ask(stream);
+        events_ask(stream);
     if (catch_up(stream))
         start_keep_alive(stream);
 }
@@ -290,7 +291,7 @@ void events_send(struct admin *admin, struct str event)
             continue;
         http_stream_write(stream->exchange, event);
         if (http_stream_backlog(stream->exchange) > MAX_BACKLOG_BYTES)
-            end_stream(stream);
+            events_end_stream(stream);
     }
 }
 
@@ -299,7 +300,7 @@ void events_end_of(struct admin *admin, const char *sha256)
     LIST_FOR_EACH_SAFE (node, next, &admin->streams) {
         struct stream *stream = LIST_ENTRY(node, struct stream, node);
         if (strcmp(stream->who->sha256, sha256) == 0)
-            end_stream(stream);
+            events_end_stream(stream);
     }
 }
 
@@ -316,6 +317,6 @@ void events_visit_sessions(struct admin *admin,
 void events_end_all(struct admin *admin)
 {
     LIST_FOR_EACH_SAFE (node, next, &admin->streams) {
-        end_stream(LIST_ENTRY(node, struct stream, node));
+        events_end_stream(LIST_ENTRY(node, struct stream, node));
     }
 }

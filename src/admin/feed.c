@@ -36,7 +36,7 @@ static struct feed_event *event_at(const struct feed *feed, int64_t index)
     return (struct feed_event *)&feed->ring[index % KEPT_EVENTS];
 }
 
-static size_t size_of(const struct task *task)
+static size_t feed_size_of(const struct task *task)
 {
     return task->request_length + strlen(task->arguments) + strlen(task->meta) +
            strlen(task->other_params) + strlen(task->shown) + task->outcome_length;
@@ -45,7 +45,7 @@ static size_t size_of(const struct task *task)
 static void drop_oldest(struct feed *feed)
 {
     struct task *task = event_at(feed, feed->first++)->task;
-    feed->kept_bytes -= size_of(task);
+    feed->kept_bytes -= feed_size_of(task);
     task_unref(task);
 }
 
@@ -55,7 +55,7 @@ static void append_event(struct feed *feed, struct task *task, int64_t number)
         drop_oldest(feed);
     *event_at(feed, feed->next++) = (struct feed_event){number, task_ref(task)};
     feed->last_number = number;
-    feed->kept_bytes += size_of(task);
+    feed->kept_bytes += feed_size_of(task);
 }
 
 /* After the listeners have it: they also get a change that is too large to keep. */
@@ -65,7 +65,7 @@ static void drop_excess(struct feed *feed)
         drop_oldest(feed);
 }
 
-static void add(struct feed *feed, struct task *task, int64_t number)
+static void feed_add(struct feed *feed, struct task *task, int64_t number)
 {
     append_event(feed, task, number);
     LIST_FOR_EACH_SAFE (node, next, &feed->listeners) {
@@ -75,11 +75,11 @@ static void add(struct feed *feed, struct task *task, int64_t number)
     drop_excess(feed);
 }
 
-static void observe(void *context, struct task *task, bool created)
+static void feed_observe(void *context, struct task *task, bool created)
 {
     struct feed *feed = feed_from(context);
     task_metrics_count(task, created);
-    add(feed, task, feed->last_number + 1);
+    feed_add(feed, task, feed->last_number + 1);
 }
 
 /* Each change is counted by the replica that has made it. */
@@ -88,7 +88,7 @@ static void observe_shared(void *context, const struct store_feed_event *event)
     struct feed *feed = feed_from(context);
     if (event->is_own)
         task_metrics_count(event->task, event->created);
-    add(feed, event->task, event->sequence);
+    feed_add(feed, event->task, event->sequence);
 }
 
 struct feed *feed_create(struct admin *admin)
@@ -104,7 +104,7 @@ struct feed *feed_create(struct admin *admin)
     /* Numbers go on rising over restarts, so that a Last-Event-ID of an earlier process is
      * older than everything kept, and below 2^53, where JavaScript counts. */
     feed->last_number = clock_now_ms() * 1000;
-    store_observe(admin->store, admin->loop, observe, feed);
+    store_observe(admin->store, admin->loop, feed_observe, feed);
     return feed;
 }
 

@@ -10,7 +10,7 @@
 #include "events.h"
 #include "grant_json.h"
 
-static void tell(void *context, const struct store_reply *reply)
+static void grant_events_tell(void *context, const struct store_reply *reply)
 {
     struct admin *admin = admin_from(context);
     struct buffer event;
@@ -26,14 +26,15 @@ static void tell(void *context, const struct store_reply *reply)
     snapshot_unref(snapshot);
 }
 
-static void on_change(void *context, struct str id)
+static void grant_events_on_change(void *context, struct str id)
 {
     struct admin *admin = admin_from(context);
     if (!list_is_empty(&admin->streams) && !admin->closed)
-        store_grant_get(admin->store, id, (struct store_call){admin->loop, tell, admin});
+        store_grant_get(admin->store, id,
+                        (struct store_call){admin->loop, grant_events_tell, admin});
 }
 
 void grant_events_observe(struct admin *admin)
 {
-    store_observe_grants(admin->store, admin->loop, on_change, admin);
+    store_observe_grants(admin->store, admin->loop, grant_events_on_change, admin);
 }

@@ -9,21 +9,21 @@
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/shown.h"
 
-static void add_number(struct buffer *out, const char *key, int64_t number)
+static void grant_json_add_number(struct buffer *out, const char *key, int64_t number)
 {
     json_add_key(out, key);
     buffer_append_format(out, "%" PRId64, number);
 }
 
-static void add_duration(struct buffer *out, const char *key, int64_t ms)
+static void grant_json_add_duration(struct buffer *out, const char *key, int64_t ms)
 {
     char text[64];
     duration_format(ms, text);
     json_add_text(out, key, text);
 }
 
-static void add_arguments(struct buffer *out, const struct store_grant *grant,
-                          const struct config *config)
+static void grant_json_add_arguments(struct buffer *out, const struct store_grant *grant,
+                                     const struct config *config)
 {
     json_add_key(out, "arguments");
     if (*grant->arguments)
@@ -63,15 +63,15 @@ void grant_json_write(struct buffer *out, const struct store_grant *grant,
     json_add_text(out, "principalBy", shown_principal_by(grant->owner));
     json_add_text(out, "workflow", grant->workflow);
     json_add_text_or_null(out, "rule", grant->rule);
-    add_arguments(out, grant, config);
+    grant_json_add_arguments(out, grant, config);
     add_terms_and_givers(out, grant);
     json_add_text_or_null(out, "reason", grant->reason);
-    add_duration(out, "for", grant->for_ms);
-    add_number(out, "calls", grant->calls);
-    add_number(out, "used", grant->used);
+    grant_json_add_duration(out, "for", grant->for_ms);
+    grant_json_add_number(out, "calls", grant->calls);
+    grant_json_add_number(out, "used", grant->used);
     /* A row that somebody else wrote may have any numbers. */
     bool is_counted = grant->used >= 0 && grant->used <= grant->calls;
-    add_number(out, "left", has_ended || !is_counted ? 0 : grant->calls - grant->used);
+    grant_json_add_number(out, "left", has_ended || !is_counted ? 0 : grant->calls - grant->used);
     json_add_time(out, "createdAt", grant->created_ms);
     json_add_time(out, "until", grant->until_ms);
     json_add_time(out, "endedAt", grant->ended_ms);

@@ -15,16 +15,16 @@
 
 /* ---- the list ---- */
 
-static void write_one(struct buffer *out, const struct store_reply *reply, size_t i,
-                      const struct pending_reply *pending)
+static void grants_write_one(struct buffer *out, const struct store_reply *reply, size_t i,
+                             const struct pending_reply *pending)
 {
     grant_json_write(out, &reply->grants[i], pending->snapshot->config);
 }
 
-static void answer_list(void *context, const struct store_reply *reply)
+static void grants_answer_list(void *context, const struct store_reply *reply)
 {
     pending_reply_with_page(pending_reply_from(context), reply,
-                            &(struct pending_page){"grants", reply->grant_count, write_one});
+                            &(struct pending_page){"grants", reply->grant_count, grants_write_one});
 }
 
 void grants_list(const struct request *request)
@@ -38,7 +38,7 @@ void grants_list(const struct request *request)
     struct pending_reply *pending = pending_reply_create(request);
     store_grant_list(request->admin->store, query.in_force_only, query.before_sequence,
                      (size_t)query.limit,
-                     (struct store_call){request->admin->loop, answer_list, pending});
+                     (struct store_call){request->admin->loop, grants_answer_list, pending});
 }
 
 /* ---- revoking ---- */

@@ -27,7 +27,7 @@ struct idle_wait {
 };
 #define IDLE_WAIT_MAGIC 0x1d1e0a17
 
-static struct idle_wait *wait_from(void *context)
+static struct idle_wait *idle_wait_from(void *context)
 {
     return MAGIC_CAST(struct idle_wait, IDLE_WAIT_MAGIC, context);
 }
@@ -40,7 +40,7 @@ static void say_whether_closing(const struct admin *admin)
         admin->close_after_answers(admin->context, admin->idle_wait_count > 0);
 }
 
-static void destroy(struct idle_wait *wait)
+static void idle_destroy(struct idle_wait *wait)
 {
     struct admin *admin = wait->admin;
     list_remove(&wait->node);
@@ -51,12 +51,12 @@ static void destroy(struct idle_wait *wait)
         say_whether_closing(admin);
 }
 
-static void client_gone(void *context)
+static void idle_client_gone(void *context)
 {
-    destroy(wait_from(context));
+    idle_destroy(idle_wait_from(context));
 }
 
-static void answer(struct idle_wait *wait, bool is_idle)
+static void idle_answer(struct idle_wait *wait, bool is_idle)
 {
     struct buffer body;
     buffer_init(&body);
@@ -64,12 +64,12 @@ static void answer(struct idle_wait *wait, bool is_idle)
     http_on_gone(wait->exchange, NULL, NULL);
     reply_json(wait->exchange, 200, &body);
     buffer_finish(&body);
-    destroy(wait);
+    idle_destroy(wait);
 }
 
-static void look(void *context)
+static void idle_look(void *context)
 {
-    struct idle_wait *wait = wait_from(context);
+    struct idle_wait *wait = idle_wait_from(context);
     const struct admin *admin = wait->admin;
     int64_t now_ms = clock_monotonic_ms();
     struct admin_traffic traffic = {0};
@@ -80,12 +80,12 @@ static void look(void *context)
     wait->arrived = traffic.arrived;
     bool is_idle = now_ms - wait->quiet_since_ms >= QUIET_MS;
     if (is_idle || now_ms >= wait->until_ms)
-        answer(wait, is_idle);
+        idle_answer(wait, is_idle);
     else
         loop_timer_start(&wait->timer, LOOK_MS);
 }
 
-static bool read_seconds(struct str query, uint64_t *seconds, struct error *error)
+static bool idle_read_seconds(struct str query, uint64_t *seconds, struct error *error)
 {
     struct buffer text;
     buffer_init(&text);
@@ -103,7 +103,7 @@ void idle_wait(const struct request *request)
     struct admin *admin = request->admin;
     struct error error = {""};
     uint64_t seconds;
-    if (!read_seconds(http_query(request->exchange), &seconds, &error)) {
+    if (!idle_read_seconds(http_query(request->exchange), &seconds, &error)) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
         return;
     }
@@ -120,9 +120,9 @@ void idle_wait(const struct request *request)
     if (admin->traffic)
         wait->arrived = admin->traffic(admin->context).arrived;
     list_append(&admin->idle_waits, &wait->node);
-    loop_timer_init(&wait->timer, admin->loop, look, wait);
-    http_on_gone(request->exchange, client_gone, wait);
+    loop_timer_init(&wait->timer, admin->loop, idle_look, wait);
+    http_on_gone(request->exchange, idle_client_gone, wait);
     if (++admin->idle_wait_count == 1)
         say_whether_closing(admin);
-    look(wait);
+    idle_look(wait);
 }

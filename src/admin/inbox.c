@@ -1,6 +1,6 @@
 /*
  * GET /api/v1/inbox: the calls that wait, those that are alike in one row. The store's thread hands
- * each of them, without its long texts, to look(); the page is made from what was kept here.
+ * each of them, without its long texts, to inbox_look(); the page is made from what was kept here.
  */
 #include "internal.h"
 
@@ -62,7 +62,7 @@ static void empty(struct inbox *inbox)
     inbox->count = inbox->matching = 0;
 }
 
-static void destroy(struct inbox *inbox)
+static void inbox_destroy(struct inbox *inbox)
 {
     empty(inbox);
     free(inbox->entries);
@@ -74,7 +74,7 @@ static void destroy(struct inbox *inbox)
 
 /* ---- which calls ---- */
 
-static bool has_text(const struct inbox *inbox, const struct task *task)
+static bool inbox_has_text(const struct inbox *inbox, const struct task *task)
 {
     const char *const texts[] = {task->id, task->tool, task->source, task->principal,
                                  task->workflow};
@@ -107,19 +107,19 @@ static bool is_of_stack(const struct inbox *inbox, const struct task *task)
 }
 
 /* Conditions that are not in the store's statement. */
-static bool matches(const struct inbox *inbox, const struct task *task, struct str risk)
+static bool inbox_matches(const struct inbox *inbox, const struct task *task, struct str risk)
 {
     const struct inbox_query *query = &inbox->query;
     return (query->risk.length == 0 || str_equal(query->risk, risk)) && is_of_stack(inbox, task) &&
            (!query->is_mine || task_filter_waits_for(task, &inbox->view)) &&
-           (query->text.length == 0 || has_text(inbox, task));
+           (query->text.length == 0 || inbox_has_text(inbox, task));
 }
 
 /* ---- rows ---- */
 
 #define RISK_STEP (INT64_C(1) << 61)
 
-static int64_t key_of(enum inbox_order order, const struct task *task, struct str risk)
+static int64_t inbox_key_of(enum inbox_order order, const struct task *task, struct str risk)
 {
     int64_t until_ms = task->decide_by_ms > 0 ? task->decide_by_ms : RISK_STEP - 1;
     if (order == INBOX_BY_AGE)
@@ -130,7 +130,7 @@ static int64_t key_of(enum inbox_order order, const struct task *task, struct st
     return rank * RISK_STEP + until_ms;
 }
 
-static int compare(int64_t key, const char *id, int64_t other_key, const char *other_id)
+static int inbox_compare(int64_t key, const char *id, int64_t other_key, const char *other_id)
 {
     return key != other_key ? (key < other_key ? -1 : 1) : strcmp(id, other_id);
 }
@@ -138,7 +138,7 @@ static int compare(int64_t key, const char *id, int64_t other_key, const char *o
 static int compare_entries(const void *one, const void *other)
 {
     const struct entry *a = *(struct entry *const *)one, *b = *(struct entry *const *)other;
-    return compare(a->key, a->first->id, b->key, b->first->id);
+    return inbox_compare(a->key, a->first->id, b->key, b->first->id);
 }
 
 static struct entry *add_entry(struct inbox *inbox)
@@ -152,7 +152,7 @@ static struct entry *add_entry(struct inbox *inbox)
 }
 
 /* The row of the task's stack. */
-static struct entry *entry_of(struct inbox *inbox, const struct task *task, struct str risk)
+static struct entry *inbox_entry_of(struct inbox *inbox, const struct task *task, struct str risk)
 {
     struct buffer name;
     if (inbox->query.stack.length > 0)
@@ -168,15 +168,15 @@ static struct entry *entry_of(struct inbox *inbox, const struct task *task, stru
     return entry;
 }
 
-static void take(struct inbox *inbox, struct task *task, struct str risk)
+static void inbox_take(struct inbox *inbox, struct task *task, struct str risk)
 {
-    struct entry *entry = entry_of(inbox, task, risk);
-    int64_t until = key_of(INBOX_BY_EXPIRY, task, risk);
-    int64_t key = key_of(inbox->query.order, task, risk);
+    struct entry *entry = inbox_entry_of(inbox, task, risk);
+    int64_t until = inbox_key_of(INBOX_BY_EXPIRY, task, risk);
+    int64_t key = inbox_key_of(inbox->query.order, task, risk);
     entry->stack.count++;
     if (!entry->first || key < entry->key)
         entry->key = key;
-    if (entry->first && compare(entry->until, entry->first->id, until, task->id) < 0)
+    if (entry->first && inbox_compare(entry->until, entry->first->id, until, task->id) < 0)
         return;
     task_unref(entry->first);
     entry->first = task_ref(task);
@@ -184,7 +184,7 @@ static void take(struct inbox *inbox, struct task *task, struct str risk)
 }
 
 /* On the store's thread. */
-static bool look(void *context, const struct task *task)
+static bool inbox_look(void *context, const struct task *task)
 {
     struct inbox *inbox = inbox_from(context);
     struct task_change due;
@@ -196,9 +196,9 @@ static bool look(void *context, const struct task *task)
     if (task_due(task, inbox->now_ms, &due))
         return false;
     struct str risk = brief_risk(task).risk;
-    if (matches(inbox, task, risk)) {
+    if (inbox_matches(inbox, task, risk)) {
         inbox->matching++;
-        take(inbox, (struct task *)task, risk);
+        inbox_take(inbox, (struct task *)task, risk);
     }
     return false; /* the store keeps none */
 }
@@ -211,15 +211,15 @@ static void choose_page(struct inbox *inbox)
     if (inbox->count > 0)
         qsort(inbox->entries, inbox->count, sizeof(struct entry *), compare_entries);
     while (*behind->id && inbox->start < inbox->count &&
-           compare(inbox->entries[inbox->start]->key, inbox->entries[inbox->start]->first->id,
-                   behind->key, behind->id) <= 0)
+           inbox_compare(inbox->entries[inbox->start]->key, inbox->entries[inbox->start]->first->id,
+                         behind->key, behind->id) <= 0)
         inbox->start++;
     size_t left = inbox->count - inbox->start;
     inbox->end = inbox->start + (left < inbox->query.limit ? left : inbox->query.limit);
     inbox->checked = inbox->start;
 }
 
-static void write_page(const struct inbox *inbox, struct buffer *body)
+static void inbox_write_page(const struct inbox *inbox, struct buffer *body)
 {
     buffer_append(body, STR("{\"rows\":["));
     for (size_t i = inbox->start; i < inbox->end; i++) {
@@ -243,35 +243,35 @@ static void write_page(const struct inbox *inbox, struct buffer *body)
     }
 }
 
-static void answer_page(struct inbox *inbox)
+static void inbox_answer_page(struct inbox *inbox)
 {
     struct http_exchange *exchange = pending_reply_take(inbox->pending);
     struct buffer body;
     buffer_init(&body);
-    write_page(inbox, &body);
+    inbox_write_page(inbox, &body);
     if (exchange)
         reply_json(exchange, 200, &body);
     buffer_finish(&body);
-    destroy(inbox);
+    inbox_destroy(inbox);
 }
 
-static void answer_failed(struct inbox *inbox, const struct store_reply *reply)
+static void inbox_answer_failed(struct inbox *inbox, const struct store_reply *reply)
 {
     struct http_exchange *exchange = pending_reply_take(inbox->pending);
     if (exchange)
         pending_reply_with_task(exchange, reply, inbox->pending);
-    destroy(inbox);
+    inbox_destroy(inbox);
 }
 
 static void check_rows(struct inbox *inbox);
 
 /* Only the brief stays: a page of whole tasks could fill the memory. One that has gone meanwhile
  * has an empty row. */
-static void take_whole(void *context, const struct store_reply *reply)
+static void inbox_take_whole(void *context, const struct store_reply *reply)
 {
     struct inbox *inbox = inbox_from(context);
     if (reply->status == STORE_FAILED) {
-        answer_failed(inbox, reply);
+        inbox_answer_failed(inbox, reply);
         return;
     }
     if (reply->status == STORE_OK) {
@@ -295,19 +295,19 @@ static void check_rows(struct inbox *inbox)
         const struct task *task = inbox->entries[inbox->checked]->first;
         if (!brief_is_current(task, inbox->view.config)) {
             store_task_get(admin->store, str_from(task->id),
-                           (struct store_call){admin->loop, take_whole, inbox});
+                           (struct store_call){admin->loop, inbox_take_whole, inbox});
             return;
         }
         inbox->checked++;
     }
-    answer_page(inbox);
+    inbox_answer_page(inbox);
 }
 
-static void answer_list(void *context, const struct store_reply *reply)
+static void inbox_answer_list(void *context, const struct store_reply *reply)
 {
     struct inbox *inbox = inbox_from(context);
     if (reply->status != STORE_OK) {
-        answer_failed(inbox, reply);
+        inbox_answer_failed(inbox, reply);
         return;
     }
     inbox->waiting = reply->waiting;
@@ -337,8 +337,8 @@ void inbox_list(const struct request *request)
                                              .principal = query.principal,
                                              .limit = 1,
                                              .most_bytes = SIZE_MAX,
-                                             .accepts = look,
+                                             .accepts = inbox_look,
                                              .context = inbox};
     store_task_list(request->admin->store, &waiting,
-                    (struct store_call){request->admin->loop, answer_list, inbox});
+                    (struct store_call){request->admin->loop, inbox_answer_list, inbox});
 }

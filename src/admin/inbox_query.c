@@ -36,14 +36,15 @@ static bool parse_risk(struct inbox_query *query, struct str value, struct error
            str_equal(value, STR("high")) || error_set(error, "risk must be low, medium or high");
 }
 
-static bool parse_mine(struct inbox_query *query, struct str value, struct error *error)
+static bool inbox_query_parse_mine(struct inbox_query *query, struct str value, struct error *error)
 {
     query->is_mine = str_equal(value, STR("true"));
     return query->is_mine || str_equal(value, STR("false")) ||
            error_set(error, "mine must be true or false");
 }
 
-static bool parse_limit(struct inbox_query *query, struct str value, struct error *error)
+static bool inbox_query_parse_limit(struct inbox_query *query, struct str value,
+                                    struct error *error)
 {
     return query_read_limit(value, LIMIT_MAX, &query->limit, error);
 }
@@ -55,7 +56,8 @@ void inbox_cursor(const struct inbox_place *place, char cursor[INBOX_CURSOR_BYTE
 }
 
 /* Its order is compared with `sort` when all parameters are read. */
-static bool parse_cursor(struct inbox_query *query, struct str value, struct error *error)
+static bool inbox_query_parse_cursor(struct inbox_query *query, struct str value,
+                                     struct error *error)
 {
     struct inbox_place *place = &query->behind;
     char canonical[INBOX_CURSOR_BYTES];
@@ -90,17 +92,18 @@ static const struct {
     {"q", offsetof(struct inbox_query, text), NULL},
     {"stack", offsetof(struct inbox_query, stack), NULL},
     {"risk", 0, parse_risk},
-    {"mine", 0, parse_mine},
+    {"mine", 0, inbox_query_parse_mine},
     {"sort", 0, parse_order},
-    {"limit", 0, parse_limit},
-    {"cursor", 0, parse_cursor},
+    {"limit", 0, inbox_query_parse_limit},
+    {"cursor", 0, inbox_query_parse_cursor},
 };
 
 struct reading {
     struct inbox_query *query;
 };
 
-static bool parse_parameter(void *context, struct str name, struct str raw, struct error *error)
+static bool inbox_query_parse_parameter(void *context, struct str name, struct str raw,
+                                        struct error *error)
 {
     const struct reading *reading = context;
     struct inbox_query *query = reading->query;
@@ -128,7 +131,7 @@ bool inbox_query_parse(struct inbox_query *query, struct str text, struct error 
     buffer_init(&query->decoded);
     /* Decoding only shortens: reserved once, the buffer never moves under the values. */
     buffer_reserve(&query->decoded, text.length);
-    if (!query_each(text, parse_parameter, &(struct reading){query}, error))
+    if (!query_each(text, inbox_query_parse_parameter, &(struct reading){query}, error))
         return false;
     return !*query->behind.id || query->behind.order == query->order ||
            error_set(error, "cursor comes from another order; repeat its sort");

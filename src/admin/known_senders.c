@@ -9,7 +9,7 @@
 
 #define MOST_SLACK_BYTES ((size_t)512 * 1024) /* of a press, all signed */
 
-static bool is_known(const struct admin *admin, const char *sha256)
+static bool known_senders_is_known(const struct admin *admin, const char *sha256)
 {
     for (size_t i = 0; i < KNOWN_SENDERS; i++) {
         if (memcmp(admin->known_senders[i], sha256, sizeof admin->known_senders[i]) == 0)
@@ -22,7 +22,7 @@ void known_senders_note(struct admin *admin, struct http_exchange *exchange,
                         const struct operator_identity *who)
 {
     http_vouch(exchange, str_from(who->person.name));
-    if (!*who->sha256 || is_known(admin, who->sha256))
+    if (!*who->sha256 || known_senders_is_known(admin, who->sha256))
         return;
     memcpy(admin->known_senders[admin->next_sender], who->sha256,
            sizeof admin->known_senders[admin->next_sender]);
@@ -33,7 +33,7 @@ static bool is_good(struct admin *admin, const struct config *config, struct str
 {
     char sha256[65];
     digest_sha256_hex(credential, sha256);
-    if (is_known(admin, sha256))
+    if (known_senders_is_known(admin, sha256))
         return true;
     struct operator_identity *who = operator_of_token(admin, config, sha256);
     operator_unref(who);

@@ -34,7 +34,7 @@ struct many {
     size_t count, answered;
 };
 
-static void destroy(struct many *many)
+static void many_decisions_destroy(struct many *many)
 {
     for (size_t i = 0; i < many->count; i++) {
         free(many->items[i].id);
@@ -46,7 +46,7 @@ static void destroy(struct many *many)
     free(many);
 }
 
-static void answer(struct many *many)
+static void many_decisions_answer(struct many *many)
 {
     struct http_exchange *exchange = pending_reply_take(many->pending);
     struct buffer body;
@@ -68,7 +68,7 @@ static void answer(struct many *many)
         reply_json(exchange, 200, &body);
     buffer_finish(&body);
     pending_reply_destroy(many->pending);
-    destroy(many);
+    many_decisions_destroy(many);
 }
 
 static enum reply_error error_of(const struct store_reply *reply)
@@ -78,7 +78,7 @@ static enum reply_error error_of(const struct store_reply *reply)
     return reply->status == STORE_NOT_FOUND ? REPLY_NOT_FOUND : REPLY_UNAVAILABLE;
 }
 
-static void on_vote(void *context, const struct store_reply *reply)
+static void many_decisions_on_vote(void *context, const struct store_reply *reply)
 {
     struct item *item = context;
     struct many *many = item->many;
@@ -92,7 +92,7 @@ static void on_vote(void *context, const struct store_reply *reply)
             item->path = vote_typed_path(many->pending, reply);
     }
     if (++many->answered == many->count)
-        answer(many);
+        many_decisions_answer(many);
 }
 
 /* ---- the body ---- */
@@ -151,7 +151,8 @@ static bool read_list(struct str value, struct many *many, const char *name,
     return true;
 }
 
-static bool read_verb(struct str value, const struct decision **decision, struct error *error)
+static bool many_decisions_read_verb(struct str value, const struct decision **decision,
+                                     struct error *error)
 {
     for (size_t i = 0; verbs[i]; i++) {
         if (json_string_equals(value, str_from(ballot_verb_name(verbs[i]->verb)))) {
@@ -163,8 +164,9 @@ static bool read_verb(struct str value, const struct decision **decision, struct
 }
 
 /* The members of the body; `reason` is the caller's also after a failure. */
-static bool read_body(struct str text, struct many *many, const struct decision **decision,
-                      char **reason, struct error *error)
+static bool many_decisions_read_body(struct str text, struct many *many,
+                                     const struct decision **decision, char **reason,
+                                     struct error *error)
 {
     struct error cause;
     size_t position = 0;
@@ -178,7 +180,7 @@ static bool read_body(struct str text, struct many *many, const struct decision 
         else if (body_key_is(key, "ids"))
             is_good = read_list(value, many, "ids", read_id, error);
         else if (body_key_is(key, "verb"))
-            is_good = read_verb(value, decision, error);
+            is_good = many_decisions_read_verb(value, decision, error);
         else if (body_key_is(key, "reason"))
             is_good = decision_body_read_reason(value, reason, error);
         else
@@ -198,10 +200,10 @@ void decisions_many(const struct request *request)
     if (!body_is_json(request, false))
         return;
     struct many *many = memory_alloc(sizeof *many);
-    if (!read_body(http_body(request->exchange), many, &decision, &reason, &error)) {
+    if (!many_decisions_read_body(http_body(request->exchange), many, &decision, &reason, &error)) {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
         free(reason);
-        destroy(many);
+        many_decisions_destroy(many);
         return;
     }
     many->pending = pending_reply_create(request);
@@ -211,8 +213,9 @@ void decisions_many(const struct request *request)
     for (size_t i = 0, count = many->count; i < count; i++) {
         many->pending->shown_digest = many->items[i].shown_digest;
         many->pending->typed = many->items[i].typed;
-        vote_cast(many->pending, str_from(many->items[i].id),
-                  (struct store_call){request->admin->loop, on_vote, &many->items[i]});
+        vote_cast(
+            many->pending, str_from(many->items[i].id),
+            (struct store_call){request->admin->loop, many_decisions_on_vote, &many->items[i]});
         many->pending->shown_digest = NULL;
         many->pending->typed = NULL;
     }

@@ -12,8 +12,8 @@
 #include "internal.h"
 
 /* Of the credentials that are in `shown`, which is taken over; NULL: they are nobody's. */
-static struct operator_identity *create(const struct config *config, const char *name,
-                                        enum operator_via via, struct person *shown)
+static struct operator_identity *operator_create(const struct config *config, const char *name,
+                                                 enum operator_via via, struct person *shown)
 {
     struct operator_identity *who = memory_alloc(sizeof *who);
     who->references = 1;
@@ -32,7 +32,7 @@ static struct operator_identity *create_by(const struct config *config, const ch
                                            enum operator_via via, const char *credential)
 {
     struct person shown = {.credential = memory_copy_text(credential)};
-    return create(config, name, via, &shown);
+    return operator_create(config, name, via, &shown);
 }
 
 /* Goes on after a match, so that the time does not tell which token it was. A token of the file has
@@ -69,7 +69,7 @@ struct operator_identity *operator_of_identity(const struct config *config,
     ballot_names_add_all(&shown.claimed, &claimed);
     if (*identity->verified_email)
         ballot_names_add(&shown.emails, identity->verified_email);
-    struct operator_identity *who = create(config, name, OPERATOR_VIA_OIDC, &shown);
+    struct operator_identity *who = operator_create(config, name, OPERATOR_VIA_OIDC, &shown);
     if (!who)
         return NULL;
     who->identity = identity_ref(identity);

@@ -15,7 +15,7 @@ static bool is_https_only(const struct request *request)
            !str_equal_ignore_case(host, STR("localhost"));
 }
 
-static const struct asset *find(struct str path)
+static const struct asset *page_find(struct str path)
 {
     for (size_t i = 0; i < asset_count; i++) {
         if (str_equal(path, str_from(assets[i].path)))
@@ -26,12 +26,12 @@ static const struct asset *find(struct str path)
 
 bool page_has(struct str path)
 {
-    return find(path) != NULL;
+    return page_find(path) != NULL;
 }
 
 void page_serve(const struct request *request)
 {
-    const struct asset *asset = find(http_path(request->exchange));
+    const struct asset *asset = page_find(http_path(request->exchange));
     if (!asset) {
         reply_error(request->exchange, REPLY_NOT_FOUND, "there is nothing at this path", NULL);
         return;

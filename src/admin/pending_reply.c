@@ -8,7 +8,7 @@
 #include "query.h"
 #include "reply.h"
 
-static void forget_exchange(void *context)
+static void pending_reply_forget_exchange(void *context)
 {
     struct pending_reply *pending = pending_reply_from(context);
     pending->exchange = NULL;
@@ -24,7 +24,7 @@ struct pending_reply *pending_reply_create(const struct request *request)
     pending->who = operator_ref(request->who);
     pending->right = request->right;
     if (request->exchange)
-        http_on_gone(request->exchange, forget_exchange, pending);
+        http_on_gone(request->exchange, pending_reply_forget_exchange, pending);
     return pending;
 }
 

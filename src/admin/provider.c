@@ -66,7 +66,7 @@ static void free_secret(char *secret)
     free(secret);
 }
 
-static void tell(struct inquiry *inquiry, enum provider_result result)
+static void provider_tell(struct inquiry *inquiry, enum provider_result result)
 {
     const struct issuer_metadata *metadata = inquiry->metadata;
     bool is_good = result == PROVIDER_OK;
@@ -94,7 +94,7 @@ void inquiry_finish(struct inquiry *inquiry, enum provider_result result)
     list_remove(&inquiry->node);
     issuer_wait_cancel(inquiry->wait);
     fetch_cancel(inquiry->fetch);
-    tell(inquiry, result);
+    provider_tell(inquiry, result);
     identity_unref(inquiry->identity);
     issuer_metadata_unref(inquiry->metadata);
     issuer_release(inquiry->issuer);

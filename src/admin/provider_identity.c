@@ -18,7 +18,7 @@
 
 #define LEEWAY_MS 60000
 
-static void refuse(struct inquiry *inquiry, const char *reason)
+static void provider_identity_refuse(struct inquiry *inquiry, const char *reason)
 {
     inquiry->reason = reason;
     inquiry_finish(inquiry, PROVIDER_REFUSED);
@@ -88,7 +88,7 @@ static void on_userinfo(void *context, const struct fetch_answer *answer)
         is_claims ? identity_create(body, inquiry->identity->issuer, &shape, INT64_MAX) : NULL;
     /* OpenID Connect Core §5.3.2: another's userinfo must not be used. */
     if (more && strcmp(more->subject, inquiry->identity->subject) != 0) {
-        refuse(inquiry, "userinfo");
+        provider_identity_refuse(inquiry, "userinfo");
     } else if (!more && inquiry->identity->groups.count == 0) {
         inquiry_finish(inquiry, PROVIDER_UNAVAILABLE);
     } else {
@@ -115,7 +115,7 @@ static void ask_userinfo(struct inquiry *inquiry)
 
 /* ---- verifying ---- */
 
-static void verify(struct inquiry *inquiry)
+static void provider_identity_verify(struct inquiry *inquiry)
 {
     const struct config_oidc *oidc = &inquiry->snapshot->config->oidc;
     const struct token_rules rules = {
@@ -135,11 +135,11 @@ static void verify(struct inquiry *inquiry)
     bool may_change = error == TOKEN_KEY_UNKNOWN || error == TOKEN_UNAVAILABLE;
     if (may_change && !inquiry->is_final) {
         inquiry->is_final = true;
-        inquiry_await_keys(inquiry, used, verify);
+        inquiry_await_keys(inquiry, used, provider_identity_verify);
     } else if (error == TOKEN_UNAVAILABLE) {
         inquiry_finish(inquiry, PROVIDER_UNAVAILABLE);
     } else if (error != TOKEN_OK) {
-        refuse(inquiry, token_error_name(error));
+        provider_identity_refuse(inquiry, token_error_name(error));
     } else if (needs_more(inquiry)) {
         ask_userinfo(inquiry);
     } else {
@@ -154,7 +154,7 @@ void provider_check_token(struct provider *provider, struct snapshot *snapshot, 
     inquiry->told = callback;
     inquiry->context = context;
     inquiry->token = memory_copy_str(token);
-    verify(inquiry);
+    provider_identity_verify(inquiry);
 }
 
 /* ---- redeeming a code ---- */
@@ -173,7 +173,7 @@ static char *take_text(struct str body, const char *name)
 static void refuse_code(struct inquiry *inquiry, struct str body)
 {
     oauth_error_code(body, inquiry->detail);
-    refuse(inquiry, "code");
+    provider_identity_refuse(inquiry, "code");
 }
 
 static void on_redeemed(void *context, const struct fetch_answer *answer)
@@ -188,14 +188,14 @@ static void on_redeemed(void *context, const struct fetch_answer *answer)
         inquiry->access_token = take_text(answer->body, "access_token");
     }
     if (inquiry->token)
-        verify(inquiry);
+        provider_identity_verify(inquiry);
     else if (is_object && answer->status < 500)
         refuse_code(inquiry, answer->body);
     else
         inquiry_finish(inquiry, PROVIDER_UNAVAILABLE);
 }
 
-static void redeem(struct inquiry *inquiry)
+static void provider_identity_redeem(struct inquiry *inquiry)
 {
     const struct config *config = inquiry->snapshot->config;
     if (!inquiry->metadata || !inquiry->metadata->token_endpoint) {
@@ -230,5 +230,5 @@ void provider_redeem(struct provider *provider, struct snapshot *snapshot, struc
     inquiry->code = memory_copy_str(code);
     inquiry->verifier = memory_copy_text(verifier);
     inquiry->nonce = memory_copy_text(nonce);
-    inquiry_know(inquiry, redeem);
+    inquiry_know(inquiry, provider_identity_redeem);
 }

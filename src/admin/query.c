@@ -37,7 +37,7 @@ static bool parse_tool(struct task_list_query *query, struct str value, struct e
     return true;
 }
 
-static bool parse_limit(struct task_list_query *query, struct str value, struct error *error)
+static bool query_parse_limit(struct task_list_query *query, struct str value, struct error *error)
 {
     uint64_t limit;
     if (!str_to_u64(value, &limit) || limit < 1 || limit > LIMIT_MAX)
@@ -74,7 +74,7 @@ static bool parse_digest(struct task_list_query *query, struct str value, struct
     return true;
 }
 
-static bool parse_mine(struct task_list_query *query, struct str value, struct error *error)
+static bool query_parse_mine(struct task_list_query *query, struct str value, struct error *error)
 {
     query->is_mine = str_equal(value, STR("true"));
     return query->is_mine || str_equal(value, STR("false")) ||
@@ -98,7 +98,7 @@ void query_cursor(const struct query_place *place, char cursor[QUERY_CURSOR_BYTE
         snprintf(cursor, QUERY_CURSOR_BYTES, CREATION_PREFIX "%" PRIx64, (uint64_t)place->sequence);
 }
 
-static int hex_digit(char c)
+static int query_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -111,7 +111,7 @@ bool query_read_hex(struct str digits, int64_t *number)
 {
     uint64_t read = 0;
     for (size_t i = 0; i < digits.length; i++) {
-        int digit = hex_digit(digits.bytes[i]);
+        int digit = query_hex_digit(digits.bytes[i]);
         if (digit < 0 || i == 16)
             return false;
         read = read << 4 | (uint64_t)digit;
@@ -141,7 +141,7 @@ bool query_read_cursor(struct str value, struct query_place *place, struct error
 }
 
 /* Its order is compared with `sort` when all parameters are read. */
-static bool parse_cursor(struct task_list_query *query, struct str value, struct error *error)
+static bool query_parse_cursor(struct task_list_query *query, struct str value, struct error *error)
 {
     struct query_place place;
     if (!query_read_cursor(value, &place, error))
@@ -156,10 +156,12 @@ static const struct {
     const char *name;
     bool (*parse)(struct task_list_query *query, struct str value, struct error *error);
 } parameters[] = {
-    {"state", parse_states},        {"source", parse_source}, {"tool", parse_tool},
-    {"limit", parse_limit},         {"cursor", parse_cursor}, {"workflow", parse_workflow},
-    {"principal", parse_principal}, {"q", parse_text},        {"digest", parse_digest},
-    {"mine", parse_mine},           {"sort", parse_sort},
+    {"state", parse_states},        {"source", parse_source},
+    {"tool", parse_tool},           {"limit", query_parse_limit},
+    {"cursor", query_parse_cursor}, {"workflow", parse_workflow},
+    {"principal", parse_principal}, {"q", parse_text},
+    {"digest", parse_digest},       {"mine", query_parse_mine},
+    {"sort", parse_sort},
 };
 #define PARAMETER_COUNT (sizeof parameters / sizeof *parameters)
 
@@ -170,8 +172,8 @@ bool query_decode(struct buffer *out, struct str text)
         if (c == '+')
             c = ' ';
         if (c == '%') {
-            int high = i + 2 < text.length ? hex_digit(text.bytes[i + 1]) : -1;
-            int low = high >= 0 ? hex_digit(text.bytes[i + 2]) : -1;
+            int high = i + 2 < text.length ? query_hex_digit(text.bytes[i + 1]) : -1;
+            int low = high >= 0 ? query_hex_digit(text.bytes[i + 2]) : -1;
             if (low < 0)
                 return false;
             c = (char)(high * 16 + low);
@@ -243,8 +245,8 @@ void query_encode(struct buffer *out, struct str text)
     }
 }
 
-static bool parse_parameter(struct task_list_query *query, struct str name, struct str raw,
-                            struct error *error)
+static bool query_parse_parameter(struct task_list_query *query, struct str name, struct str raw,
+                                  struct error *error)
 {
     size_t start = query->decoded.length;
     if (!query_decode(&query->decoded, raw))
@@ -272,7 +274,7 @@ bool query_parse(struct task_list_query *query, struct str text, struct error *e
         struct str parameter, name, raw;
         str_cut(text, '&', &parameter, &text);
         str_cut(parameter, '=', &name, &raw);
-        if (parameter.length > 0 && !parse_parameter(query, name, raw, error))
+        if (parameter.length > 0 && !query_parse_parameter(query, name, raw, error))
             return false;
     }
     return query->filter.behind_sequence == 0 || query->cursor_order == query->filter.order ||

@@ -38,17 +38,18 @@ void refusals_destroy(struct refusals *refusals)
     free(refusals);
 }
 
-static bool are_equal(const char *left, const char *right)
+static bool refusals_are_equal(const char *left, const char *right)
 {
     return left == right || (left && right && strcmp(left, right) == 0);
 }
 
 /* NULL when there is no room for another kind. */
-static struct kind *find_kind(struct refusals *refusals, const struct refusal *refusal)
+static struct kind *refusals_find_kind(struct refusals *refusals, const struct refusal *refusal)
 {
     for (size_t i = 0; i < refusals->count; i++) {
         struct kind *kind = &refusals->kinds[i];
-        if (are_equal(kind->via, refusal->via) && are_equal(kind->reason, refusal->reason))
+        if (refusals_are_equal(kind->via, refusal->via) &&
+            refusals_are_equal(kind->reason, refusal->reason))
             return kind;
     }
     if (refusals->count == KINDS_MAX)
@@ -58,7 +59,7 @@ static struct kind *find_kind(struct refusals *refusals, const struct refusal *r
     return kind;
 }
 
-static void tell(const struct refusal *refusal, int64_t left_out)
+static void refusals_tell(const struct refusal *refusal, int64_t left_out)
 {
     bool is_sign_in = !refusal->via;
     log_warn(is_sign_in ? "Sign-in refused" : "Operator refused", LOG_TEXT("via", refusal->via),
@@ -70,11 +71,11 @@ static void tell(const struct refusal *refusal, int64_t left_out)
 /* A cookie whose session is over is no attack: every browser has one each day. */
 static bool belongs_in_trail(const struct admin *admin, const struct refusal *refusal)
 {
-    return !admin->closed && !are_equal(refusal->via, "session");
+    return !admin->closed && !refusals_are_equal(refusal->via, "session");
 }
 
-static void record(struct admin *admin, struct kind *kind, const struct refusal *refusal,
-                   int64_t now_ms)
+static void refusals_record(struct admin *admin, struct kind *kind, const struct refusal *refusal,
+                            int64_t now_ms)
 {
     if (kind->recorded_ms != 0 && now_ms - kind->recorded_ms < RECORD_EVERY_MS) {
         kind->unrecorded++;
@@ -98,10 +99,10 @@ static void record(struct admin *admin, struct kind *kind, const struct refusal 
 
 void refusals_note(struct admin *admin, const struct refusal *refusal)
 {
-    struct kind *kind = find_kind(admin->refusals, refusal);
+    struct kind *kind = refusals_find_kind(admin->refusals, refusal);
     int64_t now_ms = clock_monotonic_ms();
     if (kind && belongs_in_trail(admin, refusal))
-        record(admin, kind, refusal, now_ms);
+        refusals_record(admin, kind, refusal, now_ms);
     if (refusal->via)
         metrics_count(METRIC_OPERATORS_REFUSED, str_from(refusal->via), str_from(refusal->reason));
     else
@@ -110,7 +111,7 @@ void refusals_note(struct admin *admin, const struct refusal *refusal)
         kind->left_out++;
         return;
     }
-    tell(refusal, kind ? kind->left_out : 0);
+    refusals_tell(refusal, kind ? kind->left_out : 0);
     if (kind) {
         kind->told_ms = now_ms;
         kind->left_out = 0;

@@ -72,8 +72,8 @@ size_t reply_headers(const char *content_type, struct http_header headers[REPLY_
     return common_headers(content_type, STR("no-store"), headers);
 }
 
-static void respond(struct http_exchange *exchange, int status, const char *content_type,
-                    struct str body, struct http_header extra)
+static void reply_respond(struct http_exchange *exchange, int status, const char *content_type,
+                          struct str body, struct http_header extra)
 {
     struct http_header headers[REPLY_MAX_HEADERS];
     size_t count = reply_headers(content_type, headers);
@@ -85,11 +85,11 @@ static void respond(struct http_exchange *exchange, int status, const char *cont
 void reply_text(struct http_exchange *exchange, int status, const char *content_type,
                 struct str body)
 {
-    respond(exchange, status, content_type, body, (struct http_header){STR_EMPTY, STR_EMPTY});
+    reply_respond(exchange, status, content_type, body, (struct http_header){STR_EMPTY, STR_EMPTY});
 }
 
 /* Whether If-None-Match has this tag, or any: compared weakly (RFC 9110 §13.1.2). */
-static bool is_known(struct str if_none_match, struct str tag)
+static bool reply_is_known(struct str if_none_match, struct str tag)
 {
     while (if_none_match.length > 0) {
         struct str item;
@@ -116,7 +116,7 @@ void reply_page(struct http_exchange *exchange, const struct reply_page *page)
     if (page->is_https_only)
         headers[count++] =
             (struct http_header){STR("strict-transport-security"), STR("max-age=31536000")};
-    bool is_there = is_known(http_header(exchange, "if-none-match"), page->tag);
+    bool is_there = reply_is_known(http_header(exchange, "if-none-match"), page->tag);
     http_respond(exchange, is_there ? 304 : 200, headers, count, is_there ? STR_EMPTY : page->body);
 }
 
@@ -135,7 +135,7 @@ static void send_error(struct http_exchange *exchange, enum reply_error error, c
     buffer_append_json_string(&body, str_from(message));
     buffer_append_text(&body, member);
     buffer_append(&body, STR("}}"));
-    respond(exchange, errors[error].status, "application/json", buffer_str(&body), extra);
+    reply_respond(exchange, errors[error].status, "application/json", buffer_str(&body), extra);
     buffer_finish(&body);
 }
 
@@ -187,7 +187,7 @@ void reply_refusal(struct http_exchange *exchange, enum reply_error error, const
     send_error(exchange, error, message, member, extra);
 }
 
-static void append_escaped(struct buffer *out, struct str text)
+static void reply_append_escaped(struct buffer *out, struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
         unsigned char c = (unsigned char)text.bytes[i];
@@ -208,9 +208,9 @@ void reply_notice(struct http_exchange *exchange, int status, const char *title,
                               "content=\"width=device-width, initial-scale=1\">"
                               "<link rel=\"stylesheet\" href=\"/page.css\"></head>"
                               "<body><main><section class=\"message\"><h2>");
-    append_escaped(&body, str_from(title));
+    reply_append_escaped(&body, str_from(title));
     buffer_append_text(&body, "</h2><p>");
-    append_escaped(&body, str_from(message));
+    reply_append_escaped(&body, str_from(message));
     buffer_append_text(&body, "</p><p><a href=\"/\">Back to the page</a></p></section></main>"
                               "</body></html>\n");
     reply_text(exchange, status, "text/html; charset=utf-8", buffer_str(&body));
@@ -233,8 +233,8 @@ void reply_redirect(struct http_exchange *exchange, struct str location,
 void reply_json_with_cookie(struct http_exchange *exchange, int status, const struct buffer *body,
                             const char *cookie)
 {
-    respond(exchange, status, "application/json", buffer_str(body),
-            (struct http_header){STR("set-cookie"), str_from(cookie)});
+    reply_respond(exchange, status, "application/json", buffer_str(body),
+                  (struct http_header){STR("set-cookie"), str_from(cookie)});
 }
 
 void reply_method_not_allowed(struct http_exchange *exchange, const char *allow)

@@ -36,12 +36,12 @@ struct wait {
 };
 #define WAIT_MAGIC 0x3b8d60f5
 
-static struct wait *wait_from(void *context)
+static struct wait *results_wait_from(void *context)
 {
     return MAGIC_CAST(struct wait, WAIT_MAGIC, context);
 }
 
-static void destroy(struct wait *wait)
+static void results_destroy(struct wait *wait)
 {
     list_remove(&wait->node);
     list_remove(&wait->listener.node);
@@ -51,29 +51,29 @@ static void destroy(struct wait *wait)
     free(wait);
 }
 
-static void client_gone(void *context)
+static void results_client_gone(void *context)
 {
-    struct wait *wait = wait_from(context);
+    struct wait *wait = results_wait_from(context);
     wait->exchange = NULL;
     if (!wait->is_reading)
-        destroy(wait);
+        results_destroy(wait);
 }
 
 /* ---- answers; each ends the wait ---- */
 
-static void send(struct wait *wait, int status, struct buffer *body)
+static void results_send(struct wait *wait, int status, struct buffer *body)
 {
     http_on_gone(wait->exchange, NULL, NULL);
     reply_json(wait->exchange, status, body);
     buffer_finish(body);
-    destroy(wait);
+    results_destroy(wait);
 }
 
-static void refuse(struct wait *wait, enum reply_error error, const char *message)
+static void results_refuse(struct wait *wait, enum reply_error error, const char *message)
 {
     http_on_gone(wait->exchange, NULL, NULL);
     reply_error(wait->exchange, error, message, NULL);
-    destroy(wait);
+    results_destroy(wait);
 }
 
 static void answer_open(struct wait *wait)
@@ -82,10 +82,10 @@ static void answer_open(struct wait *wait)
     buffer_init(&body);
     buffer_append_format(&body, "{\"id\":\"%s\",\"state\":\"%s\"}", wait->id,
                          task_state_name(wait->state));
-    send(wait, 202, &body);
+    results_send(wait, 202, &body);
 }
 
-static void answer_ended(struct wait *wait, const struct task *task)
+static void results_answer_ended(struct wait *wait, const struct task *task)
 {
     struct buffer body;
     buffer_init(&body);
@@ -93,13 +93,13 @@ static void answer_ended(struct wait *wait, const struct task *task)
                          task_state_name(task->state));
     control_write_outcome(&body, task);
     buffer_append_char(&body, '}');
-    send(wait, 200, &body);
+    results_send(wait, 200, &body);
 }
 
 /* ---- while it waits ---- */
 
 /* Whether they may still see the task: by the same credentials, on this connection. */
-static bool renew(struct wait *wait)
+static bool results_renew(struct wait *wait)
 {
     struct snapshot *snapshot = snapshot_current();
     struct operator_identity *now = operator_renew(wait->admin, wait->who);
@@ -116,20 +116,20 @@ static bool renew(struct wait *wait)
 
 static void refuse_gone(struct wait *wait)
 {
-    refuse(wait, REPLY_UNAUTHORIZED, "you may no longer see this task; sign in again");
+    results_refuse(wait, REPLY_UNAUTHORIZED, "you may no longer see this task; sign in again");
 }
 
 /* Goes on with the task as it is now; false when the wait has ended with it. */
-static bool take(struct wait *wait, struct task *task)
+static bool results_take(struct wait *wait, struct task *task)
 {
     wait->state = task->state;
     wait->is_own = operator_owns(wait->who, task);
-    if (!renew(wait)) {
+    if (!results_renew(wait)) {
         refuse_gone(wait);
         return false;
     }
     if (task_state_is_terminal(task->state)) {
-        answer_ended(wait, task);
+        results_answer_ended(wait, task);
         return false;
     }
     if (wait->admin->worker && wait->is_own && task->state == TASK_APPROVED)
@@ -137,21 +137,21 @@ static bool take(struct wait *wait, struct task *task)
     return true;
 }
 
-static void feed_changed(struct feed_listener *listener)
+static void results_feed_changed(struct feed_listener *listener)
 {
     struct wait *wait = LIST_ENTRY(listener, struct wait, listener);
     const struct feed_event *event;
     while ((event = feed_after(wait->admin->feed, wait->seen)) != NULL) {
         wait->seen = event->number;
-        if (strcmp(event->task->id, wait->id) == 0 && !take(wait, event->task))
+        if (strcmp(event->task->id, wait->id) == 0 && !results_take(wait, event->task))
             return;
     }
 }
 
 static void time_is_up(void *context)
 {
-    struct wait *wait = wait_from(context);
-    if (renew(wait))
+    struct wait *wait = results_wait_from(context);
+    if (results_renew(wait))
         answer_open(wait);
     else
         refuse_gone(wait);
@@ -159,7 +159,7 @@ static void time_is_up(void *context)
 
 /* ---- from the request to the wait ---- */
 
-static void begin(struct wait *wait)
+static void results_begin(struct wait *wait)
 {
     if (wait->wait_ms == 0 || wait->admin->shutting_down) {
         answer_open(wait);
@@ -171,20 +171,20 @@ static void begin(struct wait *wait)
     loop_timer_start(&wait->timer, operator_delay_ms(wait->who, wait->wait_ms));
 }
 
-static void on_read(void *context, const struct store_reply *reply)
+static void results_on_read(void *context, const struct store_reply *reply)
 {
-    struct wait *wait = wait_from(context);
+    struct wait *wait = results_wait_from(context);
     wait->is_reading = false;
     if (!wait->exchange)
-        destroy(wait);
+        results_destroy(wait);
     else if (reply->status == STORE_NOT_FOUND ||
              (reply->status == STORE_OK && rights_of(wait->who, ROUTE_results_get) < RIGHT_ALL &&
               !operator_owns(wait->who, reply->task)))
-        refuse(wait, REPLY_NOT_FOUND, "there is no task with this id");
+        results_refuse(wait, REPLY_NOT_FOUND, "there is no task with this id");
     else if (reply->status != STORE_OK)
-        refuse(wait, REPLY_UNAVAILABLE, "the database does not answer, see the log");
-    else if (take(wait, reply->task))
-        begin(wait);
+        results_refuse(wait, REPLY_UNAVAILABLE, "the database does not answer, see the log");
+    else if (results_take(wait, reply->task))
+        results_begin(wait);
 }
 
 static bool read_wait(struct str query, int64_t *wait_ms, struct error *error)
@@ -218,22 +218,23 @@ void results_get(const struct request *request)
     wait->admin = admin;
     wait->exchange = request->exchange;
     wait->who = operator_ref(request->who);
-    wait->listener.changed = feed_changed;
+    wait->listener.changed = results_feed_changed;
     wait->wait_ms = wait_ms;
     wait->is_reading = true;
     memcpy(wait->id, request->id.bytes, request->id.length);
     list_append(&admin->waits, &wait->node);
     list_init(&wait->listener.node);
     loop_timer_init(&wait->timer, admin->loop, time_is_up, wait);
-    http_on_gone(request->exchange, client_gone, wait);
-    store_task_get(admin->store, request->id, (struct store_call){admin->loop, on_read, wait});
+    http_on_gone(request->exchange, results_client_gone, wait);
+    store_task_get(admin->store, request->id,
+                   (struct store_call){admin->loop, results_on_read, wait});
 }
 
 void results_renew_all(struct admin *admin)
 {
     LIST_FOR_EACH_SAFE (node, next, &admin->waits) {
         struct wait *wait = LIST_ENTRY(node, struct wait, node);
-        if (!wait->is_reading && !renew(wait))
+        if (!wait->is_reading && !results_renew(wait))
             refuse_gone(wait);
     }
 }
@@ -243,7 +244,7 @@ void results_end_of(struct admin *admin, const char *sha256)
     LIST_FOR_EACH_SAFE (node, next, &admin->waits) {
         struct wait *wait = LIST_ENTRY(node, struct wait, node);
         if (!wait->is_reading && strcmp(wait->who->sha256, sha256) == 0)
-            refuse(wait, REPLY_UNAUTHORIZED, "the session is over; sign in again");
+            results_refuse(wait, REPLY_UNAUTHORIZED, "the session is over; sign in again");
     }
 }
 

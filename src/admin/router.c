@@ -147,7 +147,7 @@ static struct admission *admission_from(void *context)
     return MAGIC_CAST(struct admission, ADMISSION_MAGIC, context);
 }
 
-static void forget_exchange(void *context)
+static void router_forget_exchange(void *context)
 {
     struct admission *admission = admission_from(context);
     admission->request.exchange = NULL;
@@ -163,7 +163,7 @@ static void end_admission(struct admission *admission)
 
 /* A browser adds its cookie and its certificate to requests of any page. Programs have no cookie,
  * and may use a certificate as they are. */
-static bool is_wanted(const struct request *request)
+static bool router_is_wanted(const struct request *request)
 {
     struct str method = http_method(request->exchange);
     if (str_equal(method, STR("GET")) || str_equal(method, STR("HEAD")))
@@ -174,7 +174,7 @@ static bool is_wanted(const struct request *request)
            !site_is_browser(request->exchange);
 }
 
-static void on_found(void *context, const struct authentication *result)
+static void router_on_found(void *context, const struct authentication *result)
 {
     struct admission *admission = admission_from(context);
     struct request *request = &admission->request;
@@ -187,7 +187,7 @@ static void on_found(void *context, const struct authentication *result)
             reply_error(request->exchange, result->error, result->message, NULL);
         else if (request->admin->closed)
             reply_error(request->exchange, REPLY_UNAVAILABLE, "the process ends", NULL);
-        else if (!is_wanted(request))
+        else if (!router_is_wanted(request))
             reply_error(request->exchange, REPLY_FORBIDDEN,
                         "a browser's request that changes something needs X-Taskgate: 1 and the "
                         "Origin of admin.public_url",
@@ -201,7 +201,7 @@ static void on_found(void *context, const struct authentication *result)
     end_admission(admission);
 }
 
-static void admit(const struct request *request, const struct route *route)
+static void router_admit(const struct request *request, const struct route *route)
 {
     if (route->is_open) {
         route->handle(request);
@@ -215,8 +215,8 @@ static void admit(const struct request *request, const struct route *route)
     struct admission *admission = memory_alloc(sizeof *admission);
     *admission = (struct admission){ADMISSION_MAGIC, *request, route};
     snapshot_ref(request->snapshot);
-    http_on_gone(request->exchange, forget_exchange, admission);
-    authentication_find(&admission->request, on_found, admission);
+    http_on_gone(request->exchange, router_forget_exchange, admission);
+    authentication_find(&admission->request, router_on_found, admission);
 }
 
 static void route_request(struct request *request)
@@ -235,7 +235,7 @@ static void route_request(struct request *request)
     else if (!method_fits(route, http_method(request->exchange)))
         refuse_method(request->exchange, route);
     else
-        admit(request, route);
+        router_admit(request, route);
 }
 
 /* Their last connections are for these. */

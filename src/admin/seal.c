@@ -60,7 +60,7 @@ static struct key derive(struct str secret)
     return key;
 }
 
-static EVP_CIPHER_CTX *begin(struct str secret, const unsigned char *nonce, int encrypts)
+static EVP_CIPHER_CTX *seal_begin(struct str secret, const unsigned char *nonce, int encrypts)
 {
     struct key key = derive(secret);
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
@@ -77,7 +77,7 @@ char *seal_close(struct str secret, struct str text)
     unsigned char *bytes = memory_alloc(length);
     int written = 0, last = 0;
     random_bytes(bytes, NONCE_BYTES);
-    EVP_CIPHER_CTX *context = begin(secret, bytes, 1);
+    EVP_CIPHER_CTX *context = seal_begin(secret, bytes, 1);
     if (EVP_EncryptUpdate(context, bytes + NONCE_BYTES, &written, (const unsigned char *)text.bytes,
                           (int)text.length) != 1 ||
         EVP_EncryptFinal_ex(context, bytes + NONCE_BYTES + written, &last) != 1 ||
@@ -100,7 +100,7 @@ char *seal_open(struct str secret, struct str sealed)
     char *text = memory_alloc(text_length + 1);
     int written = 0, last = 0;
     bool is_hex = read_hex(sealed, bytes);
-    EVP_CIPHER_CTX *context = begin(secret, bytes, 0);
+    EVP_CIPHER_CTX *context = seal_begin(secret, bytes, 0);
     bool is_good = is_hex &&
                    EVP_DecryptUpdate(context, (unsigned char *)text, &written, bytes + NONCE_BYTES,
                                      (int)text_length) == 1 &&

@@ -32,7 +32,7 @@ struct look {
     char sha256[65]; /* of the cookie */
 };
 
-static void on_row(void *context, const struct store_reply *reply)
+static void session_watch_on_row(void *context, const struct store_reply *reply)
 {
     struct look *look = context;
     if (reply->status == STORE_NOT_FOUND && !look->admin->closed) {
@@ -42,22 +42,22 @@ static void on_row(void *context, const struct store_reply *reply)
     free(look);
 }
 
-static void look_up(struct admin *admin, const char *sha256)
+static void session_watch_look_up(struct admin *admin, const char *sha256)
 {
     struct look *look = memory_alloc(sizeof *look);
     look->admin = admin;
     snprintf(look->sha256, sizeof look->sha256, "%s", sha256);
     store_sign_in_get(admin->store, str_from(look->sha256),
-                      (struct store_call){admin->loop, on_row, look});
+                      (struct store_call){admin->loop, session_watch_on_row, look});
 }
 
-static void look_at_all(void *context)
+static void session_watch_look_at_all(void *context)
 {
     struct session_watch *watch = session_watch_from(context);
     struct admin *admin = watch->admin;
     if (!admin->closed) {
-        events_visit_sessions(admin, look_up);
-        results_visit_sessions(admin, look_up);
+        events_visit_sessions(admin, session_watch_look_up);
+        results_visit_sessions(admin, session_watch_look_up);
     }
     loop_timer_start(&watch->timer, LOOK_EVERY_MS);
 }
@@ -67,7 +67,7 @@ struct session_watch *session_watch_create(struct admin *admin)
     struct session_watch *watch = memory_alloc(sizeof *watch);
     MAGIC_SET(watch, SESSION_WATCH_MAGIC);
     watch->admin = admin;
-    loop_timer_init(&watch->timer, admin->loop, look_at_all, watch);
+    loop_timer_init(&watch->timer, admin->loop, session_watch_look_at_all, watch);
     if (store_is_shared(admin->store))
         loop_timer_start(&watch->timer, LOOK_EVERY_MS);
     return watch;

@@ -63,7 +63,7 @@ struct lookup {
     void *context;
 };
 
-static int64_t until_ms(const struct config *config, const struct store_sign_in *sign_in)
+static int64_t sessions_until_ms(const struct config *config, const struct store_sign_in *sign_in)
 {
     int64_t allowed_ms = sign_in->created_ms + config->oidc.max_age_ms;
     return allowed_ms < sign_in->until_ms ? allowed_ms : sign_in->until_ms;
@@ -73,8 +73,9 @@ static int64_t until_ms(const struct config *config, const struct store_sign_in 
 static struct operator_identity *operator_of(const struct config *config,
                                              const struct store_sign_in *sign_in)
 {
-    struct identity *identity = identity_create(str_from(sign_in->claims), sign_in->issuer,
-                                                &sessions_kept_shape, until_ms(config, sign_in));
+    struct identity *identity =
+        identity_create(str_from(sign_in->claims), sign_in->issuer, &sessions_kept_shape,
+                        sessions_until_ms(config, sign_in));
     struct operator_identity *who = identity ? operator_of_identity(config, identity) : NULL;
     identity_unref(identity);
     if (!who)
@@ -93,7 +94,7 @@ static struct operator_identity *operator_of(const struct config *config,
     return who;
 }
 
-static void on_row(void *context, const struct store_reply *reply)
+static void sessions_on_row(void *context, const struct store_reply *reply)
 {
     struct lookup lookup = *(struct lookup *)context;
     struct snapshot *snapshot = snapshot_current();
@@ -117,7 +118,7 @@ void sessions_find(struct admin *admin, struct str cookie, session_found callbac
     *lookup = (struct lookup){callback, context};
     digest_sha256_hex(cookie, digest);
     store_sign_in_get(admin->store, str_from(digest),
-                      (struct store_call){admin->loop, on_row, lookup});
+                      (struct store_call){admin->loop, sessions_on_row, lookup});
 }
 
 /* ---- beginning and ending ---- */

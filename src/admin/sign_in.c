@@ -62,7 +62,7 @@ static const struct failure
                     "This sign-in has not begun in this browser, or is over. Begin again."},
     failed_refusal = {400, "provider", "The identity provider has refused the sign-in."};
 
-static void forget_exchange(void *context)
+static void sign_in_forget_exchange(void *context)
 {
     struct step *step = step_from(context);
     step->exchange = NULL;
@@ -79,7 +79,7 @@ static struct step *create_step(const struct request *request)
     buffer_init(&step->code);
     buffer_init(&step->issuer);
     buffer_init(&step->error);
-    http_on_gone(request->exchange, forget_exchange, step);
+    http_on_gone(request->exchange, sign_in_forget_exchange, step);
     return step;
 }
 
@@ -107,7 +107,7 @@ static struct http_exchange *take_exchange(struct step *step)
 }
 
 /* Ends the step with a page. `detail` is for the log, and may be NULL. */
-static void fail(struct step *step, const struct failure *failure, const char *detail)
+static void sign_in_fail(struct step *step, const struct failure *failure, const char *detail)
 {
     refusals_note(step->admin, &(struct refusal){
                                    .reason = failure->reason,
@@ -132,7 +132,7 @@ static bool refuse_without_oidc(const struct request *request)
 
 /* ---- to the provider ---- */
 
-static void add_parameter(struct buffer *url, const char *name, struct str value)
+static void sign_in_add_parameter(struct buffer *url, const char *name, struct str value)
 {
     bool has_query = url->length > 0 && memchr(url->bytes, '?', url->length) != NULL;
     buffer_append_format(url, "%c%s=", has_query ? '&' : '?', name);
@@ -148,26 +148,26 @@ static void add_scopes(struct buffer *url, const struct config_strings *scopes)
             buffer_append_char(&joined, ' ');
         buffer_append_text(&joined, scopes->items[i]);
     }
-    add_parameter(url, "scope", buffer_str(&joined));
+    sign_in_add_parameter(url, "scope", buffer_str(&joined));
     buffer_finish(&joined);
 }
 
-static void write_address(struct buffer *url, const char *authorization,
-                          const struct config *config, const struct attempt *attempt,
-                          struct str state)
+static void sign_in_write_address(struct buffer *url, const char *authorization,
+                                  const struct config *config, const struct attempt *attempt,
+                                  struct str state)
 {
     char challenge[DIGEST_BASE64URL_BYTES];
     char *callback = memory_format("%s" CALLBACK_PATH, config->public_url);
     digest_sha256_base64url(str_from(attempt->verifier), challenge);
     buffer_append_text(url, authorization);
-    add_parameter(url, "response_type", STR("code"));
-    add_parameter(url, "client_id", str_from(config->oidc.client_id));
-    add_parameter(url, "redirect_uri", str_from(callback));
+    sign_in_add_parameter(url, "response_type", STR("code"));
+    sign_in_add_parameter(url, "client_id", str_from(config->oidc.client_id));
+    sign_in_add_parameter(url, "redirect_uri", str_from(callback));
     add_scopes(url, &config->oidc.scopes);
-    add_parameter(url, "state", state);
-    add_parameter(url, "nonce", str_from(attempt->nonce));
-    add_parameter(url, "code_challenge", str_from(challenge));
-    add_parameter(url, "code_challenge_method", STR("S256"));
+    sign_in_add_parameter(url, "state", state);
+    sign_in_add_parameter(url, "nonce", str_from(attempt->nonce));
+    sign_in_add_parameter(url, "code_challenge", str_from(challenge));
+    sign_in_add_parameter(url, "code_challenge_method", STR("S256"));
     free(callback);
 }
 
@@ -179,7 +179,7 @@ static void send_to_provider(struct step *step, const char *authorization)
     buffer_init(&url);
     buffer_init(&cookie);
     attempt_begin(&step->attempt, step->admin->state_keys, str_from(step->cookie), &step->state);
-    write_address(&url, authorization, config, &step->attempt, buffer_str(&step->state));
+    sign_in_write_address(&url, authorization, config, &step->attempt, buffer_str(&step->state));
     cookie_write(&cookie, config, COOKIE_ATTEMPT, step->cookie, ATTEMPT_LIFE_MS / 1000);
     buffer_append_char(&cookie, '\0');
     reply_redirect(exchange, buffer_str(&url), (const char *const[2]){cookie.bytes, NULL});
@@ -188,16 +188,16 @@ static void send_to_provider(struct step *step, const char *authorization)
     destroy_step(step);
 }
 
-static void on_provider(void *context, enum provider_result result,
-                        const struct provider_endpoints *endpoints)
+static void sign_in_on_provider(void *context, enum provider_result result,
+                                const struct provider_endpoints *endpoints)
 {
     struct step *step = step_from(context);
     if (result != PROVIDER_OK || !endpoints->authorization)
-        fail(step, &failed_provider, NULL);
+        sign_in_fail(step, &failed_provider, NULL);
     else if (!step->exchange)
         destroy_step(step);
     else if (step->admin->closed)
-        fail(step, &failed_shut_down, NULL);
+        sign_in_fail(step, &failed_shut_down, NULL);
     else
         send_to_provider(step, endpoints->authorization);
 }
@@ -213,18 +213,18 @@ void sign_in_begin(const struct request *request)
         memcpy(step->cookie, cookie.bytes, cookie.length);
     else
         cookie_make_value(step->cookie);
-    provider_look(request->admin->provider, request->snapshot, on_provider, step);
+    provider_look(request->admin->provider, request->snapshot, sign_in_on_provider, step);
 }
 
 /* ---- and back ---- */
 
-static void on_stored(void *context, bool is_stored)
+static void sign_in_on_stored(void *context, bool is_stored)
 {
     struct step *step = step_from(context);
     const struct config *config = step->snapshot->config;
     struct buffer cookie;
     if (!is_stored) {
-        fail(step, &failed_store, NULL);
+        sign_in_fail(step, &failed_store, NULL);
         return;
     }
     struct http_exchange *exchange = take_exchange(step);
@@ -251,29 +251,29 @@ static bool is_used_up(const struct provider_answer *answer)
            answer->detail && strcmp(answer->detail, "invalid_grant") == 0;
 }
 
-static void on_identity(void *context, const struct provider_answer *answer)
+static void sign_in_on_identity(void *context, const struct provider_answer *answer)
 {
     struct step *step = step_from(context);
     const struct config *config = step->snapshot->config;
     if (answer->result == PROVIDER_UNAVAILABLE) {
-        fail(step, &failed_provider, NULL);
+        sign_in_fail(step, &failed_provider, NULL);
         return;
     }
     if (is_used_up(answer)) {
-        fail(step, &failed_state, answer->detail);
+        sign_in_fail(step, &failed_state, answer->detail);
         return;
     }
     step->who = answer->identity ? operator_of_identity(config, answer->identity) : NULL;
     if (!step->who) {
-        fail(step, &failed_trust, answer->detail ? answer->detail : answer->reason);
+        sign_in_fail(step, &failed_trust, answer->detail ? answer->detail : answer->reason);
     } else if (step->who->roles == 0) {
-        fail(step, &failed_role, NULL);
+        sign_in_fail(step, &failed_role, NULL);
     } else if (step->admin->closed) {
-        fail(step, &failed_shut_down, NULL);
+        sign_in_fail(step, &failed_shut_down, NULL);
     } else {
         cookie_make_value(step->cookie);
-        sessions_begin(step->admin, config, step->cookie, step->who, answer->token, on_stored,
-                       step);
+        sessions_begin(step->admin, config, step->cookie, step->who, answer->token,
+                       sign_in_on_stored, step);
     }
 }
 
@@ -292,16 +292,17 @@ static void on_metadata(void *context, enum provider_result result,
     struct step *step = step_from(context);
     step->must_name_issuer = endpoints && endpoints->names_itself;
     if (result != PROVIDER_OK)
-        fail(step, &failed_provider, NULL);
+        sign_in_fail(step, &failed_provider, NULL);
     else if (!is_of_issuer(step))
-        fail(step, &failed_issuer, NULL);
+        sign_in_fail(step, &failed_issuer, NULL);
     else
         provider_redeem(step->admin->provider, step->snapshot, buffer_str(&step->code),
-                        step->attempt.verifier, step->attempt.nonce, on_identity, step);
+                        step->attempt.verifier, step->attempt.nonce, sign_in_on_identity, step);
 }
 
 /* The parameter, at most once; false when the query is not well formed. */
-static bool read_parameter(const struct request *request, const char *name, struct buffer *value)
+static bool sign_in_read_parameter(const struct request *request, const char *name,
+                                   struct buffer *value)
 {
     return query_read(value, http_query(request->exchange), name);
 }
@@ -309,10 +310,10 @@ static bool read_parameter(const struct request *request, const char *name, stru
 /* `error` is what the provider says has failed. */
 static bool read_return(const struct request *request, struct step *step)
 {
-    return read_parameter(request, "state", &step->state) &&
-           read_parameter(request, "error", &step->error) &&
-           read_parameter(request, "code", &step->code) &&
-           read_parameter(request, "iss", &step->issuer) &&
+    return sign_in_read_parameter(request, "state", &step->state) &&
+           sign_in_read_parameter(request, "error", &step->error) &&
+           sign_in_read_parameter(request, "code", &step->code) &&
+           sign_in_read_parameter(request, "iss", &step->issuer) &&
            (step->code.length > 0 || step->error.length > 0);
 }
 
@@ -329,12 +330,12 @@ static void ask_provider(struct step *step, struct str cookie)
 {
     const char *error = provider_error(step);
     if (step->admin->closed)
-        fail(step, &failed_shut_down, NULL);
+        sign_in_fail(step, &failed_shut_down, NULL);
     else if (!attempt_read(&step->attempt, step->admin->state_keys, cookie,
                            buffer_str(&step->state)))
-        fail(step, &failed_state, error);
+        sign_in_fail(step, &failed_state, error);
     else if (error)
-        fail(step, &failed_refusal, error);
+        sign_in_fail(step, &failed_refusal, error);
     else
         provider_look(step->admin->provider, step->snapshot, on_metadata, step);
 }
@@ -346,9 +347,9 @@ void sign_in_return(const struct request *request)
         return;
     struct step *step = create_step(request);
     if (!read_return(request, step))
-        fail(step, &failed_form, provider_error(step));
+        sign_in_fail(step, &failed_form, provider_error(step));
     else if (!cookie_read(request->exchange, request->snapshot->config, COOKIE_ATTEMPT, &cookie))
-        fail(step, &failed_state, provider_error(step));
+        sign_in_fail(step, &failed_state, provider_error(step));
     else
         ask_provider(step, cookie);
 }

@@ -34,7 +34,7 @@ static struct leave *leave_from(void *context)
     return MAGIC_CAST(struct leave, LEAVE_MAGIC, context);
 }
 
-static void forget_exchange(void *context)
+static void sign_out_forget_exchange(void *context)
 {
     struct leave *leave = leave_from(context);
     leave->exchange = NULL;
@@ -61,7 +61,7 @@ static void write_provider(struct buffer *url, const struct leave *leave, const 
 }
 
 /* {"location": where the browser goes next}. */
-static void answer(struct leave *leave, const char *end_session)
+static void sign_out_answer(struct leave *leave, const char *end_session)
 {
     const struct config *config = leave->snapshot->config;
     struct buffer body, location, cookie;
@@ -85,7 +85,7 @@ static void answer(struct leave *leave, const char *end_session)
     buffer_finish(&body);
 }
 
-static void end(struct leave *leave)
+static void sign_out_end(struct leave *leave)
 {
     operator_unref(leave->who);
     snapshot_unref(leave->snapshot);
@@ -94,42 +94,43 @@ static void end(struct leave *leave)
     free(leave);
 }
 
-static void on_provider(void *context, enum provider_result result,
-                        const struct provider_endpoints *endpoints)
+static void sign_out_on_provider(void *context, enum provider_result result,
+                                 const struct provider_endpoints *endpoints)
 {
     struct leave *leave = leave_from(context);
     if (leave->exchange)
-        answer(leave, result == PROVIDER_OK ? endpoints->end_session : NULL);
-    end(leave);
+        sign_out_answer(leave, result == PROVIDER_OK ? endpoints->end_session : NULL);
+    sign_out_end(leave);
 }
 
-static void on_ended(void *context, bool is_stored)
+static void sign_out_on_ended(void *context, bool is_stored)
 {
     struct leave *leave = leave_from(context);
     if (leave->who)
         log_info("Operator signed out", LOG_TEXT("person", leave->who->person.name));
     if (is_stored && leave->who && leave->snapshot->config->oidc.is_on) {
-        provider_look(leave->admin->provider, leave->snapshot, on_provider, leave);
+        provider_look(leave->admin->provider, leave->snapshot, sign_out_on_provider, leave);
         return;
     }
     if (leave->exchange && is_stored) {
-        answer(leave, NULL);
+        sign_out_answer(leave, NULL);
     } else if (leave->exchange) {
         http_on_gone(leave->exchange, NULL, NULL);
         reply_error(leave->exchange, REPLY_UNAVAILABLE,
                     "the database does not answer; the session goes on, see the log", NULL);
     }
-    end(leave);
+    sign_out_end(leave);
 }
 
-static void on_session(void *context, enum session_result result, struct operator_identity *who)
+static void sign_out_on_session(void *context, enum session_result result,
+                                struct operator_identity *who)
 {
     struct leave *leave = leave_from(context);
     leave->who = who;
     if (result == SESSION_UNAVAILABLE || leave->admin->closed)
-        on_ended(leave, false);
+        sign_out_on_ended(leave, false);
     else
-        sessions_end(leave->admin, str_from(leave->cookie), on_ended, leave);
+        sessions_end(leave->admin, str_from(leave->cookie), sign_out_on_ended, leave);
 }
 
 void sign_out(const struct request *request)
@@ -147,11 +148,11 @@ void sign_out(const struct request *request)
     leave->admin = request->admin;
     leave->exchange = request->exchange;
     leave->snapshot = snapshot_ref(request->snapshot);
-    http_on_gone(request->exchange, forget_exchange, leave);
+    http_on_gone(request->exchange, sign_out_forget_exchange, leave);
     if (has_cookie) {
         memcpy(leave->cookie, cookie.bytes, cookie.length);
-        sessions_find(request->admin, cookie, on_session, leave);
+        sessions_find(request->admin, cookie, sign_out_on_session, leave);
     } else {
-        on_ended(leave, true);
+        sign_out_on_ended(leave, true);
     }
 }

@@ -42,7 +42,7 @@ static struct pressed *pressed_from(void *context)
     return MAGIC_CAST(struct pressed, PRESSED_MAGIC, context);
 }
 
-static void destroy(struct pressed *pressed)
+static void slack_interactions_destroy(struct pressed *pressed)
 {
     pending_reply_destroy(pressed->pending);
     slack_press_finish(&pressed->press);
@@ -52,7 +52,7 @@ static void destroy(struct pressed *pressed)
 
 /* ---- answers ---- */
 
-static void answer_done(struct http_exchange *exchange)
+static void slack_interactions_answer_done(struct http_exchange *exchange)
 {
     reply_text(exchange, 200, "text/plain; charset=utf-8", STR_EMPTY);
 }
@@ -66,7 +66,7 @@ static void answer_line(struct pressed *pressed, struct http_exchange *exchange,
     if (pressed->press.kind == SLACK_PRESS_BUTTON) {
         slack_tell(pressed->pending->admin->slack, pressed->notify, &pressed->press, text);
         if (exchange)
-            answer_done(exchange);
+            slack_interactions_answer_done(exchange);
     } else if (exchange) {
         struct buffer body;
         buffer_init(&body);
@@ -98,7 +98,7 @@ static const char *line_of(enum ballot_refusal refusal)
 
 /* ---- the vote ---- */
 
-static char *label_of(const struct task *task, const struct config *config)
+static char *slack_interactions_label_of(const struct task *task, const struct config *config)
 {
     struct typed_value asked;
     struct buffer arguments;
@@ -120,14 +120,15 @@ static char *label_of(const struct task *task, const struct config *config)
 }
 
 /* All that the vote lacks, in one dialog. */
-static void ask(const struct pressed *pressed, const struct task *task)
+static void slack_interactions_ask(const struct pressed *pressed, const struct task *task)
 {
     const struct pending_reply *pending = pressed->pending;
     bool is_approval = pressed->press.verb == BALLOT_APPROVE;
     struct ballot_terms terms;
     ballot_terms_read(&terms, str_from(task->terms));
-    char *label =
-        is_approval && typed_is_asked(task) ? label_of(task, pending->snapshot->config) : NULL;
+    char *label = is_approval && typed_is_asked(task)
+                      ? slack_interactions_label_of(task, pending->snapshot->config)
+                      : NULL;
     const struct slack_asked asked = {
         .reason = is_approval ? terms.approve_needs_reason : terms.reject_needs_reason,
         .typed = label,
@@ -137,7 +138,7 @@ static void ask(const struct pressed *pressed, const struct task *task)
     free(label);
 }
 
-static void on_vote(void *context, const struct store_reply *reply)
+static void slack_interactions_on_vote(void *context, const struct store_reply *reply)
 {
     struct pressed *pressed = pressed_from(context);
     struct pending_reply *pending = pressed->pending;
@@ -149,14 +150,14 @@ static void on_vote(void *context, const struct store_reply *reply)
     if (reply->status == STORE_OK)
         vote_note(pending, reply->task);
     if (asks)
-        ask(pressed, reply->task);
+        slack_interactions_ask(pressed, reply->task);
     if (is_refused && !asks)
         answer_line(pressed, exchange, is_typed, line_of(reply->refusal));
     else if (exchange && (reply->status == STORE_OK || asks))
-        answer_done(exchange);
+        slack_interactions_answer_done(exchange);
     else if (exchange)
         pending_reply_with_task(exchange, reply, pending);
-    destroy(pressed);
+    slack_interactions_destroy(pressed);
 }
 
 static bool is_message(const struct slack_press *press, const char *reference,
@@ -185,7 +186,7 @@ static const struct config_notify *find_endpoint(const struct pressed *pressed,
     return NULL;
 }
 
-static void on_messages(void *context, const struct store_reply *reply)
+static void slack_interactions_on_messages(void *context, const struct store_reply *reply)
 {
     struct pressed *pressed = pressed_from(context);
     struct pending_reply *pending = pressed->pending;
@@ -199,7 +200,7 @@ static void on_messages(void *context, const struct store_reply *reply)
     if (counts && !pending->admin->closed) {
         pressed->notify = endpoint;
         vote_cast(pending, str_from(pressed->press.task_id),
-                  (struct store_call){pending->admin->loop, on_vote, pressed});
+                  (struct store_call){pending->admin->loop, slack_interactions_on_vote, pressed});
         return;
     }
     struct http_exchange *exchange = pending_reply_take(pending);
@@ -209,7 +210,7 @@ static void on_messages(void *context, const struct store_reply *reply)
                              : "This message is not, or no longer, that of a call.");
     else if (exchange)
         reply_error(exchange, REPLY_UNAVAILABLE, "the store does not answer", NULL);
-    destroy(pressed);
+    slack_interactions_destroy(pressed);
 }
 
 /* A vote that was taken back is not given again by a copy of the request, at whichever replica. */
@@ -218,8 +219,9 @@ static void on_noted(void *context, const struct store_reply *reply)
     struct pressed *pressed = pressed_from(context);
     struct admin *admin = pressed->pending->admin;
     if (reply->status == STORE_OK && !admin->closed) {
-        store_outbox_messages_of(admin->store, str_from(pressed->press.task_id),
-                                 (struct store_call){admin->loop, on_messages, pressed});
+        store_outbox_messages_of(
+            admin->store, str_from(pressed->press.task_id),
+            (struct store_call){admin->loop, slack_interactions_on_messages, pressed});
         return;
     }
     struct http_exchange *exchange = pending_reply_take(pressed->pending);
@@ -227,10 +229,10 @@ static void on_noted(void *context, const struct store_reply *reply)
         log_warn("A press in Slack came twice, and counts once",
                  LOG_TEXT("task", pressed->press.task_id), LOG_TEXT("user", pressed->press.user));
     if (exchange && reply->status == STORE_CONFLICT)
-        answer_done(exchange);
+        slack_interactions_answer_done(exchange);
     else if (exchange)
         reply_error(exchange, REPLY_UNAVAILABLE, "the store does not answer", NULL);
-    destroy(pressed);
+    slack_interactions_destroy(pressed);
 }
 
 /* ---- the request ---- */
@@ -281,20 +283,20 @@ static bool is_out(struct pressed *pressed, const struct request *request)
     } else if (origin == SLACK_ORIGIN_FOREIGN) {
         log_warn("A press in Slack is of another workspace or another app",
                  LOG_TEXT("team", pressed->press.team), LOG_TEXT("app", pressed->press.app));
-        answer_done(request->exchange);
+        slack_interactions_answer_done(request->exchange);
     } else if (!request->who) {
         log_info("A press in Slack is of nobody whom the configuration knows",
                  LOG_TEXT("user", pressed->press.user));
         slack_tell(request->admin->slack, pressed->notify, &pressed->press,
                    "You are not known here as somebody who votes.");
-        answer_done(request->exchange);
+        slack_interactions_answer_done(request->exchange);
     } else {
         return false;
     }
     return true;
 }
 
-static void begin(struct pressed *pressed, const struct request *request)
+static void slack_interactions_begin(struct pressed *pressed, const struct request *request)
 {
     struct admin *admin = request->admin;
     pressed->pending = pending_reply_create(request);
@@ -331,7 +333,7 @@ void slack_interactions_take(const struct request *request)
     }
     if (press.kind == SLACK_PRESS_OTHER) {
         slack_press_finish(&press);
-        answer_done(request->exchange);
+        slack_interactions_answer_done(request->exchange);
         return;
     }
     struct request own = *request;
@@ -346,7 +348,7 @@ void slack_interactions_take(const struct request *request)
         MAGIC_CLEAR(pressed);
         free(pressed);
     } else {
-        begin(pressed, &own);
+        slack_interactions_begin(pressed, &own);
     }
     operator_unref(own.who);
 }

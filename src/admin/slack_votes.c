@@ -28,7 +28,7 @@ const struct decision *slack_votes_decision(enum ballot_verb verb)
     return verb == BALLOT_APPROVE ? &vote_approve : &vote_reject;
 }
 
-static const struct decision *decision_of(enum slack_want want)
+static const struct decision *slack_votes_decision_of(enum slack_want want)
 {
     if (want == SLACK_WITHDRAW)
         return &vote_withdraw;
@@ -45,7 +45,7 @@ static void note_refusal(const struct pending_reply *pending, const struct store
                  LOG_TEXT("by", pending->who->person.name), LOG_TEXT("reason", code));
 }
 
-static void tell(const struct reaction_vote *vote)
+static void slack_votes_tell(const struct reaction_vote *vote)
 {
     const struct slack_wish wish = {.user = vote->user,
                                     .channel = vote->channel,
@@ -55,7 +55,7 @@ static void tell(const struct reaction_vote *vote)
                         "This approval needs a typed value, so a reaction does not count.");
 }
 
-static void on_vote(void *context, const struct store_reply *reply)
+static void slack_votes_on_vote(void *context, const struct store_reply *reply)
 {
     struct reaction_vote *vote = vote_from(context);
     if (reply->status == STORE_OK)
@@ -64,7 +64,7 @@ static void on_vote(void *context, const struct store_reply *reply)
         note_refusal(vote->pending, reply);
     if (reply->status == STORE_REFUSED && reply->refusal == BALLOT_TYPED_REQUIRED &&
         !vote->pending->admin->closed)
-        tell(vote);
+        slack_votes_tell(vote);
     vote->done(vote->done_context, reply->status != STORE_FAILED);
     pending_reply_destroy(vote->pending);
     free(vote->user);
@@ -88,7 +88,7 @@ void slack_votes_decide(void *context, const struct slack_wish *wish, slack_wish
         struct reaction_vote *vote = memory_alloc(sizeof *vote);
         MAGIC_SET(vote, REACTION_VOTE_MAGIC);
         vote->pending = pending_reply_create(&request);
-        vote->pending->decision = decision_of(wish->want);
+        vote->pending->decision = slack_votes_decision_of(wish->want);
         vote->pending->reaction = memory_copy_text(wish->reaction);
         vote->pending->shown_digest = memory_copy_text(wish->shown_digest);
         vote->user = memory_copy_text(wish->user);
@@ -97,7 +97,7 @@ void slack_votes_decide(void *context, const struct slack_wish *wish, slack_wish
         vote->done = done;
         vote->done_context = done_context;
         vote_cast(vote->pending, str_from(wish->task_id),
-                  (struct store_call){admin->loop, on_vote, vote});
+                  (struct store_call){admin->loop, slack_votes_on_vote, vote});
     }
     operator_unref(who);
     snapshot_unref(snapshot);

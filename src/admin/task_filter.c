@@ -47,7 +47,7 @@ void task_filter_digest(const struct task *task, char digest[TASK_FILTER_DIGEST_
 }
 
 /* Only what operators see: else somebody could guess a hidden value by searching for it. */
-static bool has_text(const struct filter *filter, const struct task *task)
+static bool task_filter_has_text(const struct filter *filter, const struct task *task)
 {
     const char *const texts[] = {task->id,   task->tool,       task->source, task->principal,
                                  task->rule, task->decided_by, task->reason, task->workflow};
@@ -114,10 +114,10 @@ static bool accepts(void *context, const struct task *task)
     const struct filter *filter = filter_from(context);
     return task && (!filter->is_mine || waits_for_me(filter, task)) &&
            (!*filter->digest || is_of_group(filter, task)) &&
-           (!*filter->text || has_text(filter, task));
+           (!*filter->text || task_filter_has_text(filter, task));
 }
 
-static void release(void *context)
+static void task_filter_release(void *context)
 {
     struct filter *filter = filter_from(context);
     free(filter->text);
@@ -143,6 +143,6 @@ void task_filter_add(struct task_list_query *query, const struct task_view *view
     if (query->is_mine && query->filter.states == 0)
         query->filter.states = 1u << TASK_PENDING;
     query->filter.accepts = accepts;
-    query->filter.release = release;
+    query->filter.release = task_filter_release;
     query->filter.context = filter;
 }

@@ -24,8 +24,8 @@ static const char *const client_status[TASK_STATE_COUNT] = {
     [TASK_REJECTED] = "failed",        [TASK_EXPIRED] = "failed",
 };
 
-static bool redact(struct buffer *out, const char *json, const struct task *task,
-                   const struct config *config)
+static bool task_json_redact(struct buffer *out, const char *json, const struct task *task,
+                             const struct config *config)
 {
     return redact_write(out, *json ? str_from(json) : STR("{}"), config, task->workflow);
 }
@@ -36,7 +36,7 @@ static bool add_redacted(struct buffer *out, const char *key, const char *json,
                          const struct task *task, const struct config *config)
 {
     json_add_key(out, key);
-    return redact(out, json, task, config);
+    return task_json_redact(out, json, task, config);
 }
 
 static void add_strings(struct buffer *out, const struct config_strings *strings)
@@ -66,7 +66,8 @@ static void add_redact_fields(struct buffer *out, const struct task *task,
 }
 
 /* The digest of a hidden value would tell it to somebody who tries all values. */
-static void add_digest(struct buffer *out, const char *key, const char *digest, bool is_hidden)
+static void task_json_add_digest(struct buffer *out, const char *key, const char *digest,
+                                 bool is_hidden)
 {
     char keyed[DIGEST_HEX_BYTES];
     if (is_hidden && *digest)
@@ -84,7 +85,7 @@ static void add_original(struct buffer *out, const struct task *task, const stru
         json_add_key(out, "originalArguments");
         buffer_append_text(out, "null");
     }
-    add_digest(out, "originalArgumentsDigest", task->original_digest, is_hidden);
+    task_json_add_digest(out, "originalArgumentsDigest", task->original_digest, is_hidden);
 }
 
 static void add_group(struct buffer *out, const struct task *task)
@@ -156,7 +157,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     const struct config *config = view->config;
     struct buffer arguments;
     buffer_init(&arguments);
-    bool is_hidden = redact(&arguments, task->arguments, task, config);
+    bool is_hidden = task_json_redact(&arguments, task->arguments, task, config);
     buffer_append_format(out, "{\"id\":\"%s\"", task->id);
     json_add_text(out, "state", task_state_name(task->state));
     json_add_text(out, "status", client_status[task->state]);
@@ -170,9 +171,10 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_key(out, "headers");
     redact_write(out, headers.length > 0 ? headers : STR("{}"), config, task->workflow);
     add_redact_fields(out, task, config);
-    add_digest(out, "argumentsDigest", task->arguments_digest, is_hidden);
+    task_json_add_digest(out, "argumentsDigest", task->arguments_digest, is_hidden);
     add_original(out, task, config);
-    add_digest(out, "requestDigest", task->request_digest, is_hidden || hides_meta || hides_others);
+    task_json_add_digest(out, "requestDigest", task->request_digest,
+                         is_hidden || hides_meta || hides_others);
     json_add_text(out, "principal", task->principal);
     json_add_text(out, "principalBy", shown_principal_by(task->owner));
     json_add_text_or_null(out, "workflow", task->workflow);

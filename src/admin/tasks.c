@@ -11,7 +11,7 @@
 
 #define TAIL_BYTES 128 /* behind the tasks of a page */
 
-static void answer_task(void *context, const struct store_reply *reply)
+static void tasks_answer_task(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
@@ -26,8 +26,9 @@ void tasks_get(const struct request *request)
 {
     struct pending_reply *pending = pending_reply_create(request);
     pending->with_history = true;
-    store_task_get_with_tally(request->admin->store, request->id,
-                              (struct store_call){request->admin->loop, answer_task, pending});
+    store_task_get_with_tally(
+        request->admin->store, request->id,
+        (struct store_call){request->admin->loop, tasks_answer_task, pending});
 }
 
 /* The tasks that fit. Returns how many these are. */
@@ -48,15 +49,15 @@ static size_t write_tasks(struct buffer *body, const struct store_reply *reply,
     return count;
 }
 
-static struct query_place place_of(const struct store_reply *reply, size_t i)
+static struct query_place tasks_place_of(const struct store_reply *reply, size_t i)
 {
     int64_t decide_by_ms = reply->tasks[i]->decide_by_ms;
     return (struct query_place){.sequence = reply->sequences[i],
                                 .decide_by_ms = decide_by_ms > 0 ? decide_by_ms : INT64_MAX};
 }
 
-static void write_list(struct buffer *body, const struct store_reply *reply,
-                       const struct task_view *view, enum store_task_order order)
+static void tasks_write_list(struct buffer *body, const struct store_reply *reply,
+                             const struct task_view *view, enum store_task_order order)
 {
     buffer_append(body, STR("{\"tasks\":["));
     size_t count = write_tasks(body, reply, view);
@@ -67,7 +68,7 @@ static void write_list(struct buffer *body, const struct store_reply *reply,
         struct query_place last = {.sequence = reply->last_sequence,
                                    .decide_by_ms = reply->last_decide_by_ms};
         if (is_cut)
-            last = place_of(reply, count - 1);
+            last = tasks_place_of(reply, count - 1);
         last.order = order;
         query_cursor(&last, cursor);
         buffer_append_format(body, "\"%s\"}", cursor);
@@ -76,7 +77,7 @@ static void write_list(struct buffer *body, const struct store_reply *reply,
     }
 }
 
-static void answer_list(void *context, const struct store_reply *reply)
+static void tasks_answer_list(void *context, const struct store_reply *reply)
 {
     struct pending_reply *pending = pending_reply_from(context);
     struct http_exchange *exchange = pending_reply_take(pending);
@@ -84,7 +85,7 @@ static void answer_list(void *context, const struct store_reply *reply)
         const struct task_view view = pending_reply_view(pending);
         struct buffer body;
         buffer_init(&body);
-        write_list(&body, reply, &view, pending->order);
+        tasks_write_list(&body, reply, &view, pending->order);
         reply_json(exchange, 200, &body);
         buffer_finish(&body);
     } else if (exchange) {
@@ -103,7 +104,7 @@ void tasks_list(const struct request *request)
         task_filter_add(&query, &view);
         pending->order = query.filter.order;
         store_task_list(request->admin->store, &query.filter,
-                        (struct store_call){request->admin->loop, answer_list, pending});
+                        (struct store_call){request->admin->loop, tasks_answer_list, pending});
     } else {
         reply_error(request->exchange, REPLY_INVALID_REQUEST, error.message, NULL);
     }

@@ -17,7 +17,7 @@ static void add_flag(struct buffer *out, const char *key, bool flag)
     buffer_append_text(out, flag ? "true" : "false");
 }
 
-static void add_duration(struct buffer *out, const char *key, int64_t ms)
+static void vote_json_add_duration(struct buffer *out, const char *key, int64_t ms)
 {
     char text[64];
     duration_format(ms, text);
@@ -32,11 +32,11 @@ static void add_wish(struct buffer *out, const struct ballot_wish *wish)
         return;
     }
     buffer_append_char(out, '{');
-    add_duration(out, "for", wish->for_ms);
+    vote_json_add_duration(out, "for", wish->for_ms);
     buffer_append_format(out, ",\"calls\":%" PRId64 "}", wish->calls);
 }
 
-static void add_votes(struct buffer *out, const struct ballot_votes *votes)
+static void vote_json_add_votes(struct buffer *out, const struct ballot_votes *votes)
 {
     json_add_key(out, "votes");
     buffer_append_char(out, '[');
@@ -84,7 +84,7 @@ static void add_offer(struct buffer *out, const struct ballot_grants *grants)
         return;
     }
     buffer_append_char(out, '{');
-    add_duration(out, "max", grants->max_ms);
+    vote_json_add_duration(out, "max", grants->max_ms);
     buffer_append_format(out, ",\"maxCalls\":%" PRId64, grants->max_calls);
     json_add_key(out, "vary");
     ballot_names_write(out, &grants->vary);
@@ -99,7 +99,7 @@ struct rights {
     bool definition_changed;
 };
 
-static bool definition_changed(void *context, const struct task *task)
+static bool vote_json_definition_changed(void *context, const struct task *task)
 {
     const struct rights *rights = context;
     (void)task;
@@ -107,14 +107,15 @@ static bool definition_changed(void *context, const struct task *task)
 }
 
 /* The ballot's answer to a vote with a reason. */
-static enum ballot_refusal judge(struct rights *rights, enum ballot_verb verb, bool is_emergency)
+static enum ballot_refusal vote_json_judge(struct rights *rights, enum ballot_verb verb,
+                                           bool is_emergency)
 {
     const struct store_vote vote = {
         .voter = rights->who->person,
         .verb = verb,
         .reason = "given",
         .is_emergency = is_emergency,
-        .electorate = {.definition_changed = definition_changed, .context = rights},
+        .electorate = {.definition_changed = vote_json_definition_changed, .context = rights},
     };
     return store_vote_judge(rights->ballot, &vote, rights->task);
 }
@@ -127,9 +128,9 @@ static void add_rights(struct buffer *out, struct rights *rights)
     const struct operator_identity *who = rights->who;
     bool has_role = rights_of(who, ROUTE_decisions_approve) == RIGHT_ALL;
     const struct ballot_vote *own = ballot_votes_of(&ballot->votes, &who->person);
-    enum ballot_refusal approve = judge(rights, BALLOT_APPROVE, false);
-    enum ballot_refusal reject = judge(rights, BALLOT_REJECT, false);
-    enum ballot_refusal alone = judge(rights, BALLOT_APPROVE, true);
+    enum ballot_refusal approve = vote_json_judge(rights, BALLOT_APPROVE, false);
+    enum ballot_refusal reject = vote_json_judge(rights, BALLOT_REJECT, false);
+    enum ballot_refusal alone = vote_json_judge(rights, BALLOT_APPROVE, true);
     json_add_key(out, "you");
     buffer_append_char(out, '{');
     add_flag(out, "approve", has_role && approve == BALLOT_ACCEPTED);
@@ -146,7 +147,7 @@ static void add_rights(struct buffer *out, struct rights *rights)
     buffer_append_char(out, '}');
 }
 
-static bool was_emergency(const struct ballot_votes *votes)
+static bool vote_json_was_emergency(const struct ballot_votes *votes)
 {
     for (size_t i = 0; i < votes->count; i++) {
         if (votes->items[i].is_emergency)
@@ -160,14 +161,14 @@ void vote_json_add(struct buffer *out, const struct task *task, const struct tas
 {
     struct ballot ballot;
     voter_read_ballot(view->config, task, &ballot);
-    add_votes(out, &ballot.votes);
+    vote_json_add_votes(out, &ballot.votes);
     add_missing(out, &ballot, task->state == TASK_PENDING);
     add_terms(out, &ballot.terms);
     add_offer(out, &ballot.terms.grants);
     json_add_key(out, "allowEdit");
     ballot_names_write(out, &ballot.terms.allow_edit);
     struct rights rights = {&ballot, task, view->who, definition_changed};
-    add_flag(out, "emergency", was_emergency(&ballot.votes));
+    add_flag(out, "emergency", vote_json_was_emergency(&ballot.votes));
     add_rights(out, &rights);
     ballot_finish(&ballot);
 }
@@ -176,7 +177,7 @@ void vote_json_add_row(struct buffer *out, const struct task *task, const struct
 {
     struct ballot ballot;
     voter_read_ballot(view->config, task, &ballot);
-    add_votes(out, &ballot.votes);
+    vote_json_add_votes(out, &ballot.votes);
     add_missing(out, &ballot, task->state == TASK_PENDING);
     bool has_changed = view->worker && gateway_definition_changed(view->worker, task, NULL);
     struct rights rights = {&ballot, task, view->who, has_changed};

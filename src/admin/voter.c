@@ -45,13 +45,13 @@ static struct config *config_of(void *context)
     return MAGIC_CAST(struct asked, ASKED_MAGIC, context)->config;
 }
 
-static bool definition_changed(void *context, const struct task *task)
+static bool voter_definition_changed(void *context, const struct task *task)
 {
     const struct asked *asked = MAGIC_CAST(struct asked, ASKED_MAGIC, context);
     return asked->worker && gateway_definition_changed(asked->worker, task, NULL);
 }
 
-static void renew(void *context, struct ballot_vote *vote)
+static void voter_renew_vote(void *context, struct ballot_vote *vote)
 {
     voter_renew(config_of(context), vote);
 }
@@ -83,7 +83,7 @@ static const char *terms(void *context, const char *workflow)
     return found ? found->terms : NULL;
 }
 
-static void release(void *context)
+static void voter_release(void *context)
 {
     struct asked *asked = MAGIC_CAST(struct asked, ASKED_MAGIC, context);
     config_unref(asked->config);
@@ -99,11 +99,11 @@ struct store_electorate voter_electorate(struct config *config, const struct gat
     asked->worker = worker;
     return (struct store_electorate){
         .typed = typed,
-        .definition_changed = definition_changed,
-        .renew = renew,
+        .definition_changed = voter_definition_changed,
+        .renew = voter_renew_vote,
         .terms = terms,
         .valid_for_ms = valid_for_ms,
-        .release = release,
+        .release = voter_release,
         .context = asked,
     };
 }

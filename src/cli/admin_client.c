@@ -197,7 +197,7 @@ long admin_client_status(const struct admin_client *client)
     return status;
 }
 
-static size_t receive(char *bytes, size_t size, size_t count, void *context)
+static size_t admin_client_receive(char *bytes, size_t size, size_t count, void *context)
 {
     struct reception *reception = context;
     struct str piece = str_slice(bytes, size * count);
@@ -241,7 +241,7 @@ static void keep_from_proxies(CURL *curl, const char *url)
     free(hosts);
 }
 
-static void set_tls(CURL *curl, const struct admin_client *client)
+static void admin_client_set_tls(CURL *curl, const struct admin_client *client)
 {
     curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (client->ca) {
@@ -265,7 +265,7 @@ static void set_options(CURL *curl, const struct admin_request *request, const c
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, admin_client_receive);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, reception);
     if (request->body.bytes) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.bytes);
@@ -375,7 +375,7 @@ int admin_client_send(struct admin_client *client, const struct admin_request *r
     CURLcode result = CURLE_FAILED_INIT;
     if (client->curl) {
         set_options(client->curl, request, url, headers, &reception);
-        set_tls(client->curl, client);
+        admin_client_set_tls(client->curl, client);
         result = curl_easy_perform(client->curl);
     }
     client->status = client->curl ? admin_client_status(client) : 0;

@@ -63,7 +63,7 @@ static void add_cell(struct table *table, struct str row, const char *key)
     free(text);
 }
 
-static void write_list(struct buffer *out, const struct last_rows *last, bool json)
+static void audit_write_list(struct buffer *out, const struct last_rows *last, bool json)
 {
     static const char *const headings[] = {"ROW", "TIME", "EVENT", "TASK", "TOOL", "BY", "REASON"};
     static const char *const keys[] = {"sequence", "at",    "event", "taskId",
@@ -85,7 +85,7 @@ static void write_list(struct buffer *out, const struct last_rows *last, bool js
     table_finish(&table);
 }
 
-static int run_list(struct audit_source *source, const struct arguments *arguments)
+static int audit_run_list(struct audit_source *source, const struct arguments *arguments)
 {
     uint64_t limit = LIST_ROWS;
     if (arguments->limit &&
@@ -97,7 +97,7 @@ static int run_list(struct audit_source *source, const struct arguments *argumen
     if (code == CLI_DONE) {
         struct buffer text;
         buffer_init(&text);
-        write_list(&text, &last, arguments->json);
+        audit_write_list(&text, &last, arguments->json);
         code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
         buffer_finish(&text);
     }
@@ -116,7 +116,7 @@ struct wanted {
     size_t found;
 };
 
-static bool is_wanted(const struct wanted *wanted, struct str row)
+static bool audit_is_wanted(const struct wanted *wanted, struct str row)
 {
     struct str sequence = json_member(row, "sequence");
     return str_equal(sequence, str_from(wanted->operand)) ||
@@ -144,7 +144,7 @@ static char *find_arguments(const struct audit_source *source, struct str row)
     return arguments;
 }
 
-static void add_arguments(struct wanted *wanted, struct str row)
+static void audit_add_arguments(struct wanted *wanted, struct str row)
 {
     char *arguments = find_arguments(wanted->source, row);
     if (arguments && json_check(str_from(arguments), NULL)) {
@@ -158,16 +158,16 @@ static void add_arguments(struct wanted *wanted, struct str row)
 static bool show_row(void *context, struct str row)
 {
     struct wanted *wanted = context;
-    if (!is_wanted(wanted, row))
+    if (!audit_is_wanted(wanted, row))
         return true;
     wanted->found++;
     terminal_append_pretty(&wanted->text, row, STR_EMPTY);
     buffer_append_char(&wanted->text, '\n');
-    add_arguments(wanted, row);
+    audit_add_arguments(wanted, row);
     return true;
 }
 
-static int run_show(struct audit_source *source, const struct arguments *arguments)
+static int audit_run_show(struct audit_source *source, const struct arguments *arguments)
 {
     struct wanted wanted = {.source = source, .operand = arguments->operand};
     buffer_init(&wanted.text);
@@ -191,7 +191,7 @@ struct writing {
     bool failed;
 };
 
-static bool write_row(void *context, struct str row)
+static bool audit_write_row(void *context, struct str row)
 {
     struct writing *writing = context;
     audit_format_row(writing->format, row, &writing->line);
@@ -208,7 +208,7 @@ static int run_export(struct audit_source *source, const struct arguments *argum
         return options_complain("--format %s is none of jsonl, csv and cef", arguments->format);
     buffer_init(&writing.line);
     audit_format_head(writing.format, &writing.line);
-    int code = audit_source_read(source, arguments->since_ms, write_row, &writing);
+    int code = audit_source_read(source, arguments->since_ms, audit_write_row, &writing);
     /* Without a row the head still stands there. */
     if (writing.line.length > 0)
         fwrite(writing.line.bytes, 1, writing.line.length, stdout);
@@ -233,8 +233,8 @@ static int run_report(struct audit_source *source, const struct arguments *argum
 /* ---- which one ---- */
 
 static const struct subcommand subcommands[] = {
-    {{"list", "", "list the last rows"}, run_list, WITH_LIMIT},
-    {{"show", "ID", "show one row by its number, or all of a task"}, run_show, WITH_ID},
+    {{"list", "", "list the last rows"}, audit_run_list, WITH_LIMIT},
+    {{"show", "ID", "show one row by its number, or all of a task"}, audit_run_show, WITH_ID},
     {{"export", "", "write all rows for another program"}, run_export, WITH_FORMAT},
     {{"verify", "[FILE]", "check that no row was changed or removed"}, run_verify, WITH_ANCHOR},
     {{"report", "", "say how people decide, tool by tool"}, run_report, WITH_JSON},
@@ -254,7 +254,7 @@ static int run_with(const struct subcommand *self, struct arguments *arguments)
     return code;
 }
 
-static int run_subcommand(const struct subcommand *self, int argc, char **argv)
+static int audit_run_subcommand(const struct subcommand *self, int argc, char **argv)
 {
     struct arguments arguments = {.since_ms = INT64_MIN};
     const struct option config = {"config", "FILE", "the configuration that names the store",
@@ -319,5 +319,5 @@ int cli_audit(int argc, char **argv)
     };
     int code;
     const struct subcommand *chosen = subcommands_choose(&set, argc, argv, &code);
-    return chosen ? run_subcommand(chosen, argc - 1, argv + 1) : code;
+    return chosen ? audit_run_subcommand(chosen, argc - 1, argv + 1) : code;
 }

@@ -30,7 +30,7 @@ bool audit_format_parse(const char *text, enum audit_format *format)
 
 /* A text decoded, any other value as JSON, and no character that a terminal obeys. Line breaks are
  * left to each format. */
-static void append_value(struct buffer *out, struct str value)
+static void audit_format_append_value(struct buffer *out, struct str value)
 {
     struct buffer text;
     buffer_init(&text);
@@ -48,7 +48,7 @@ static bool is_formula(struct str cell)
     return cell.length > 0 && strchr("=+-@\t\r", cell.bytes[0]) != NULL && cell.bytes[0] != '\0';
 }
 
-static void append_cell(struct buffer *out, struct str cell)
+static void audit_format_append_cell(struct buffer *out, struct str cell)
 {
     buffer_append_char(out, '"');
     if (is_formula(cell))
@@ -67,9 +67,9 @@ static void append_csv(struct buffer *out, const struct str values[COLUMN_COUNT]
     buffer_init(&cell);
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         buffer_clear(&cell);
-        append_value(&cell, values[i]);
+        audit_format_append_value(&cell, values[i]);
         buffer_append_text(out, i > 0 ? "," : "");
-        append_cell(out, buffer_str(&cell));
+        audit_format_append_cell(out, buffer_str(&cell));
     }
     buffer_append_text(out, "\r\n");
     buffer_finish(&cell);
@@ -100,7 +100,7 @@ static int severity_of(struct str event)
     return 3;
 }
 
-static void append_escaped(struct buffer *out, struct str text, const char *special)
+static void audit_format_append_escaped(struct buffer *out, struct str text, const char *special)
 {
     for (size_t i = 0; i < text.length; i++) {
         char c = text.bytes[i];
@@ -130,12 +130,12 @@ static void append_cef(struct buffer *out, struct str row)
     struct str event = json_member(row, "event");
     struct buffer value;
     buffer_init(&value);
-    append_value(&value, event);
+    audit_format_append_value(&value, event);
     buffer_append_text(out, "CEF:0|taskgate|taskgate|" TASKGATE_VERSION "|");
-    append_escaped(out, buffer_str(&value), "\\|");
+    audit_format_append_escaped(out, buffer_str(&value), "\\|");
     bool is_of_task = json_member(row, "taskId").length > 0;
     buffer_append_text(out, is_of_task ? "|task " : "|operator ");
-    append_escaped(out, buffer_str(&value), "\\|");
+    audit_format_append_escaped(out, buffer_str(&value), "\\|");
     buffer_append_format(out, "|%d|", severity_of(event));
     const char *blank = "";
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
@@ -143,9 +143,9 @@ static void append_cef(struct buffer *out, struct str row)
         if (member.length == 0)
             continue;
         buffer_clear(&value);
-        append_value(&value, member);
+        audit_format_append_value(&value, member);
         buffer_append_format(out, "%s%s=", blank, extensions[i].name);
-        append_escaped(out, buffer_str(&value), "\\=");
+        audit_format_append_escaped(out, buffer_str(&value), "\\=");
         if (extensions[i].label)
             buffer_append_format(out, " %sLabel=%s", extensions[i].name, extensions[i].label);
         blank = " ";

@@ -45,7 +45,7 @@ struct report {
 
 /* ---- reading ---- */
 
-static char *text_of(struct str row, const char *key)
+static char *audit_report_text_of(struct str row, const char *key)
 {
     char *text = json_string_text(json_member(row, key), NULL);
     return text ? text : memory_copy_text("");
@@ -78,13 +78,14 @@ static void note_decision(struct tool *tool, const struct open_call *call, int64
     tool->waits_ms[tool->wait_count++] = wait_ms;
 }
 
-static bool visit(void *context, struct str row)
+static bool audit_report_visit(void *context, struct str row)
 {
     struct report *report = context;
     int64_t at_ms = 0;
-    char *time = text_of(row, "at"), *event = text_of(row, "event"), *id = text_of(row, "taskId");
-    char *name = text_of(row, "tool"), *source = text_of(row, "source"),
-         *kind = text_of(row, "actorKind");
+    char *time = audit_report_text_of(row, "at"), *event = audit_report_text_of(row, "event"),
+         *id = audit_report_text_of(row, "taskId");
+    char *name = audit_report_text_of(row, "tool"), *source = audit_report_text_of(row, "source"),
+         *kind = audit_report_text_of(row, "actorKind");
     struct open_call *call = map_get(report->open, str_from(id));
     bool is_decision = strcmp(kind, "operator") == 0;
     consultation_read_time(time, &at_ms);
@@ -184,14 +185,14 @@ static void write_json(struct buffer *out, const struct report *report)
     buffer_append_text(out, "]}\n");
 }
 
-static void add_number(struct table *table, int64_t number)
+static void audit_report_add_number(struct table *table, int64_t number)
 {
     char *text = memory_format("%" PRId64, number);
     table_add(table, str_from(text));
     free(text);
 }
 
-static void add_tool(struct table *table, struct tool *tool)
+static void audit_report_add_tool(struct table *table, struct tool *tool)
 {
     int64_t decided = tool->approved + tool->rejected, median = median_ms(tool);
     char *share = decided > 0
@@ -201,18 +202,18 @@ static void add_tool(struct table *table, struct tool *tool)
         median >= 0 ? memory_format("%.1f s", (double)median / 1000) : memory_copy_text("-");
     table_add(table, str_from(tool->name));
     table_add(table, str_from(tool->source));
-    add_number(table, tool->calls);
-    add_number(table, decided);
+    audit_report_add_number(table, tool->calls);
+    audit_report_add_number(table, decided);
     table_add(table, str_from(share));
     table_add(table, str_from(wait));
-    add_number(table, tool->quick);
-    add_number(table, tool->expired);
+    audit_report_add_number(table, tool->quick);
+    audit_report_add_number(table, tool->expired);
     table_add(table, str_from(suggestion(tool)));
     free(share);
     free(wait);
 }
 
-static void write_text(struct buffer *out, const struct report *report)
+static void audit_report_write_text(struct buffer *out, const struct report *report)
 {
     static const char *const headings[] = {"TOOL",      "SOURCE",   "CALLS",
                                            "DECIDED",   "APPROVED", "MEDIAN",
@@ -220,14 +221,14 @@ static void write_text(struct buffer *out, const struct report *report)
     struct table table;
     table_init(&table, sizeof headings / sizeof *headings, headings);
     for (size_t i = 0; i < report->count; i++)
-        add_tool(&table, report->list[i].tool);
+        audit_report_add_tool(&table, report->list[i].tool);
     table_write(&table, out);
     table_finish(&table);
 }
 
 /* ---- the whole ---- */
 
-static void finish(struct report *report)
+static void audit_report_finish(struct report *report)
 {
     map_destroy(report->tools, NULL);
     map_destroy(report->open, free);
@@ -244,7 +245,7 @@ static void finish(struct report *report)
 int audit_report(struct audit_source *source, int64_t since_ms, bool json)
 {
     struct report report = {map_create(), map_create(), NULL, 0};
-    int code = audit_source_read(source, since_ms, visit, &report);
+    int code = audit_source_read(source, since_ms, audit_report_visit, &report);
     if (code == CLI_DONE) {
         struct buffer text;
         buffer_init(&text);
@@ -253,10 +254,10 @@ int audit_report(struct audit_source *source, int64_t since_ms, bool json)
         if (json)
             write_json(&text, &report);
         else
-            write_text(&text, &report);
+            audit_report_write_text(&text, &report);
         code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
         buffer_finish(&text);
     }
-    finish(&report);
+    audit_report_finish(&report);
     return code;
 }

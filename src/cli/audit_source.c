@@ -81,7 +81,7 @@ void audit_source_finish(struct audit_source *source)
 
 /* ---- values ---- */
 
-static bool read_time(struct str value, int64_t *at_ms)
+static bool audit_source_read_time(struct str value, int64_t *at_ms)
 {
     char *text = json_string_text(value, NULL);
     bool good = text && consultation_read_time(text, at_ms);
@@ -107,7 +107,7 @@ bool audit_read_anchor(struct str object, struct store_anchor *anchor)
     *anchor = (struct store_anchor){.at_ms = 0};
     if (!str_to_u64(json_member(object, "sequence"), &sequence) || sequence > INT64_MAX ||
         !read_fixed(json_member(object, "hash"), anchor->place.hash, sizeof anchor->place.hash) ||
-        !read_time(json_member(object, "time"), &anchor->at_ms))
+        !audit_source_read_time(json_member(object, "time"), &anchor->at_ms))
         return false;
     anchor->place.sequence = (int64_t)sequence;
     bool is_signed = json_type(signature) == JSON_STRING && !str_equal(signature, STR("\"\""));
@@ -119,7 +119,8 @@ bool audit_read_anchor(struct str object, struct store_anchor *anchor)
 static bool is_new_enough(struct str row, int64_t since_ms)
 {
     int64_t at_ms;
-    return since_ms == INT64_MIN || !read_time(json_member(row, "at"), &at_ms) || at_ms >= since_ms;
+    return since_ms == INT64_MIN || !audit_source_read_time(json_member(row, "at"), &at_ms) ||
+           at_ms >= since_ms;
 }
 
 /* One page; `*after` is -1 behind the last one. */
@@ -141,8 +142,8 @@ static bool visit_page(struct audit_source *source, struct str page, int64_t sin
     return true;
 }
 
-static int read_endpoint(struct audit_source *source, int64_t since_ms, audit_visitor visitor,
-                         void *context)
+static int audit_source_read_endpoint(struct audit_source *source, int64_t since_ms,
+                                      audit_visitor visitor, void *context)
 {
     struct admin_client *client = admin_client_create();
     int code = client ? CLI_DONE : CLI_USAGE;
@@ -165,8 +166,8 @@ static int read_endpoint(struct audit_source *source, int64_t since_ms, audit_vi
     return code;
 }
 
-static int read_file(const struct audit_source *source, int64_t since_ms, audit_visitor visitor,
-                     void *context)
+static int audit_source_read_file(const struct audit_source *source, int64_t since_ms,
+                                  audit_visitor visitor, void *context)
 {
     bool is_input = strcmp(source->path, "-") == 0;
     FILE *file = is_input ? stdin : fopen(source->path, "re");
@@ -206,9 +207,9 @@ int audit_source_read(struct audit_source *source, int64_t since_ms, audit_visit
     struct store_site site;
     switch (source->kind) {
     case AUDIT_SOURCE_ENDPOINT:
-        return read_endpoint(source, since_ms, visitor, context);
+        return audit_source_read_endpoint(source, since_ms, visitor, context);
     case AUDIT_SOURCE_FILE:
-        return read_file(source, since_ms, visitor, context);
+        return audit_source_read_file(source, since_ms, visitor, context);
     case AUDIT_SOURCE_STORE:
         break;
     }

@@ -73,7 +73,7 @@ static bool read_anchors(struct anchors *anchors, const char *path)
     return true;
 }
 
-static struct signature_key *read_key(const char *path)
+static struct signature_key *audit_verify_read_key(const char *path)
 {
     char text[4096];
     struct error error = {""};
@@ -101,7 +101,8 @@ static bool check_signature(const struct check *check, const struct store_anchor
                      anchor->place.sequence);
 }
 
-static bool check_place(void *context, const struct store_chain *place, struct error *finding)
+static bool audit_verify_check_place(void *context, const struct store_chain *place,
+                                     struct error *finding)
 {
     struct check *check = context;
     struct anchors *anchors = &check->anchors;
@@ -130,7 +131,7 @@ static bool check_all_reached(const struct check *check, struct error *finding)
 /* ---- rows that are JSON ---- */
 
 /* An anchor of the row before makes a part of the trail one that can be checked. */
-static bool begin(struct check *check, int64_t sequence)
+static bool audit_verify_begin(struct check *check, int64_t sequence)
 {
     check->has_begun = true;
     for (size_t i = 0; i < check->anchors.count && sequence > 1; i++) {
@@ -138,14 +139,14 @@ static bool begin(struct check *check, int64_t sequence)
             check->place = check->anchors.items[i].place;
     }
     if (check->place.sequence == sequence - 1)
-        return check_place(check, &check->place, &check->finding);
+        return audit_verify_check_place(check, &check->place, &check->finding);
     return error_set(&check->finding,
                      "row %" PRId64 " cannot be checked: the rows before it are missing; give an "
                      "anchor of row %" PRId64 " with --anchor",
                      sequence, sequence - 1);
 }
 
-static bool visit(struct check *check, struct str row)
+static bool audit_verify_visit(struct check *check, struct str row)
 {
     uint64_t sequence;
     struct buffer rest, hash;
@@ -153,7 +154,7 @@ static bool visit(struct check *check, struct str row)
         sequence > INT64_MAX)
         return error_set(&check->finding, "the row behind row %" PRId64 " has no number",
                          check->place.sequence);
-    if (!check->has_begun && !begin(check, (int64_t)sequence))
+    if (!check->has_begun && !audit_verify_begin(check, (int64_t)sequence))
         return false;
     buffer_init(&rest);
     buffer_init(&hash);
@@ -163,7 +164,7 @@ static bool visit(struct check *check, struct str row)
     json_decode_string(json_member(row, "hash"), &hash);
     bool good = store_chain_next(&check->place, (int64_t)sequence, buffer_str(&check->text),
                                  buffer_str(&hash), &check->finding) &&
-                check_place(check, &check->place, &check->finding);
+                audit_verify_check_place(check, &check->place, &check->finding);
     check->rows += good;
     buffer_finish(&hash);
     buffer_finish(&rest);
@@ -179,18 +180,18 @@ struct rows {
 };
 
 /* An endpoint tells with its first page that older rows were removed, so the walk begins there. */
-static bool visit_row(void *context, struct str row)
+static bool audit_verify_visit_row(void *context, struct str row)
 {
     const struct rows *rows = context;
     if (!rows->check->has_begun && rows->source->has_start)
         rows->check->place = rows->source->start.place;
-    return visit(rows->check, row);
+    return audit_verify_visit(rows->check, row);
 }
 
 static int verify_rows(struct audit_source *source, struct check *check)
 {
     struct rows rows = {source, check};
-    int code = audit_source_read(source, INT64_MIN, visit_row, &rows);
+    int code = audit_source_read(source, INT64_MIN, audit_verify_visit_row, &rows);
     if (code == CLI_DONE && !*check->finding.message && source->has_start)
         check_signature(check, &source->start, &check->finding);
     return code;
@@ -201,7 +202,7 @@ static int verify_store(struct audit_source *source, struct check *check)
     struct store_trail_report report = {.rows = 0};
     struct error error = {""};
     const struct store_site site = store_place_site(source->path);
-    if (!store_trail_verify(&site, check_place, check, &report, &error)) {
+    if (!store_trail_verify(&site, audit_verify_check_place, check, &report, &error)) {
         options_complain("%s", error.message);
         return CLI_USAGE;
     }
@@ -214,7 +215,7 @@ static int verify_store(struct audit_source *source, struct check *check)
 }
 
 /* Anchors prove nothing unsigned: one who can write a trail can write those that fit it. */
-static int say(const struct check *check, bool may_be_unsigned)
+static int audit_verify_say(const struct check *check, bool may_be_unsigned)
 {
     if (*check->finding.message) {
         fprintf(stderr, "taskgate: the audit trail is not whole: %s\n", check->finding.message);
@@ -242,7 +243,9 @@ int audit_verify(struct audit_source *source, const char *anchors, const char *k
     buffer_init(&check.text);
     if (anchors && !read_anchors(&check.anchors, anchors))
         goto done;
-    check.key = key ? read_key(key) : source->key ? signature_key_ref(source->key) : NULL;
+    check.key = key           ? audit_verify_read_key(key)
+                : source->key ? signature_key_ref(source->key)
+                              : NULL;
     if (key && !check.key)
         goto done;
     code = source->kind == AUDIT_SOURCE_STORE ? verify_store(source, &check)
@@ -250,7 +253,7 @@ int audit_verify(struct audit_source *source, const char *anchors, const char *k
     if (code == CLI_DONE && !*check.finding.message)
         check_all_reached(&check, &check.finding);
     if (code == CLI_DONE)
-        code = say(&check, may_be_unsigned);
+        code = audit_verify_say(&check, may_be_unsigned);
 
 done:
     signature_key_unref(check.key);

@@ -15,24 +15,25 @@
 
 /* ---- as text ---- */
 
-static void append_word(struct buffer *out, const char *label, struct str block, const char *name)
+static void blocks_append_word(struct buffer *out, const char *label, struct str block,
+                               const char *name)
 {
     buffer_append_format(out, "  %-9s ", label);
     tasks_append_member(out, block, name);
     buffer_append_char(out, '\n');
 }
 
-static void append_block(struct buffer *out, struct str block)
+static void blocks_append_block(struct buffer *out, struct str block)
 {
     tasks_append_member(out, block, "id");
     buffer_append_char(out, '\n');
-    append_word(out, "scope", block, "scope");
-    append_word(out, "server", block, "source");
-    append_word(out, "caller", block, "principal");
-    append_word(out, "task", block, "task");
-    append_word(out, "reason", block, "reason");
-    append_word(out, "by", block, "by");
-    append_word(out, "until", block, "until");
+    blocks_append_word(out, "scope", block, "scope");
+    blocks_append_word(out, "server", block, "source");
+    blocks_append_word(out, "caller", block, "principal");
+    blocks_append_word(out, "task", block, "task");
+    blocks_append_word(out, "reason", block, "reason");
+    blocks_append_word(out, "by", block, "by");
+    blocks_append_word(out, "until", block, "until");
     if (json_type(json_member(block, "endedAt")) != JSON_STRING)
         return;
     bool is_lifted = json_type(json_member(block, "endedBy")) == JSON_STRING;
@@ -45,9 +46,9 @@ static void append_block(struct buffer *out, struct str block)
     buffer_append_char(out, '\n');
 }
 
-static void append_list(struct buffer *out, struct str list)
+static void blocks_append_list(struct buffer *out, struct str list)
 {
-    listing_append_page(out, list, "blocks", append_block);
+    listing_append_page(out, list, "blocks", blocks_append_block);
 }
 
 /* ---- taskgate block ---- */
@@ -74,7 +75,7 @@ static int make(struct admin_client *client, const struct wish *wish)
     buffer_append_char(&body, '}');
     const struct admin_request request = {
         .method = "POST", .path = "/api/v1/blocks", .body = buffer_str(&body)};
-    code = listing_ask(client, &request, wish->json, append_block);
+    code = listing_ask(client, &request, wish->json, blocks_append_block);
     buffer_finish(&body);
     free(task);
     return code;
@@ -115,7 +116,7 @@ int cli_block(int argc, char **argv)
 
 /* ---- taskgate blocks ---- */
 
-static int run_list(int argc, char **argv)
+static int blocks_run_list(int argc, char **argv)
 {
     bool json = false, all = false;
     const char *cursor = NULL;
@@ -141,14 +142,14 @@ static int run_list(int argc, char **argv)
     char *path = memory_format("/api/v1/blocks?limit=100%s%s%s", all ? "" : "&state=active",
                                place ? "&cursor=" : "", place ? place : "");
     const struct admin_request request = {.method = "GET", .path = path};
-    int code = listing_ask(client, &request, json, append_list);
+    int code = listing_ask(client, &request, json, blocks_append_list);
     free(path);
     free(place);
     admin_client_destroy(client);
     return code;
 }
 
-static int run_lift(int argc, char **argv)
+static int blocks_run_lift(int argc, char **argv)
 {
     bool json = false;
     const char *id = NULL;
@@ -174,7 +175,7 @@ static int run_lift(int argc, char **argv)
     char *encoded = admin_client_encode(client, id);
     char *path = memory_format("/api/v1/blocks/%s/lift", encoded);
     const struct admin_request request = {.method = "POST", .path = path, .body = STR("{}")};
-    int code = listing_ask(client, &request, json, append_block);
+    int code = listing_ask(client, &request, json, blocks_append_block);
     free(path);
     free(encoded);
     admin_client_destroy(client);
@@ -182,8 +183,8 @@ static int run_lift(int argc, char **argv)
 }
 
 static const struct subcommand_main subcommands[] = {
-    {{"list", "[--all]", "list blocks in force"}, run_list},
-    {{"lift", "ID", "end one at once"}, run_lift},
+    {{"list", "[--all]", "list blocks in force"}, blocks_run_list},
+    {{"lift", "ID", "end one at once"}, blocks_run_lift},
 };
 
 int cli_blocks(int argc, char **argv)

@@ -20,7 +20,7 @@ struct arguments {
     int64_t ttl_ms, wait_ms;
 };
 
-static int read_arguments(struct arguments *arguments)
+static int call_read_arguments(struct arguments *arguments)
 {
     struct error error = {""};
     const char *json = arguments->operands[1];
@@ -38,7 +38,7 @@ static int read_arguments(struct arguments *arguments)
     return CLI_DONE;
 }
 
-static void write_body(struct buffer *body, const struct arguments *arguments)
+static void call_write_body(struct buffer *body, const struct arguments *arguments)
 {
     buffer_append(body, STR("{\"tool\":"));
     buffer_append_json_string(body, str_from(arguments->operands[0]));
@@ -87,12 +87,12 @@ static int await_result(struct admin_client *client, const struct arguments *arg
     return code;
 }
 
-static int send_call(struct admin_client *client, const struct arguments *arguments)
+static int call_send_call(struct admin_client *client, const struct arguments *arguments)
 {
     struct buffer call, task;
     buffer_init(&call);
     buffer_init(&task);
-    write_body(&call, arguments);
+    call_write_body(&call, arguments);
     struct admin_request request = {
         .method = "POST", .path = "/api/v1/calls", .body = buffer_str(&call)};
     int code = admin_client_send(client, &request, &task);
@@ -131,10 +131,10 @@ int cli_call(int argc, char **argv)
     enum options_outcome outcome = options_read(&command, argc, argv, arguments.operands);
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
-    if (read_arguments(&arguments) != CLI_DONE)
+    if (call_read_arguments(&arguments) != CLI_DONE)
         return CLI_USAGE;
     struct admin_client *client = admin_client_create();
-    int code = client ? send_call(client, &arguments) : CLI_USAGE;
+    int code = client ? call_send_call(client, &arguments) : CLI_USAGE;
     admin_client_destroy(client);
     return code;
 }

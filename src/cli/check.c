@@ -14,7 +14,7 @@
 #include "options.h"
 #include "terminal.h"
 
-static void append_sources(struct buffer *out, const struct config_strings *sources)
+static void check_append_sources(struct buffer *out, const struct config_strings *sources)
 {
     for (size_t i = 0; i < sources->count; i++)
         buffer_append_format(out, "%s%s", i > 0 ? ", " : "", sources->items[i]);
@@ -70,7 +70,7 @@ static void append_memory_json(struct buffer *out, const struct config *config)
                          config->limits.result_bytes, config->limits.connections);
 }
 
-static void append_json(struct buffer *out, const struct snapshot *snapshot)
+static void check_append_json(struct buffer *out, const struct snapshot *snapshot)
 {
     const struct config *config = snapshot->config;
     buffer_append(out, STR("{\"file\":"));
@@ -108,7 +108,7 @@ static void add_rule(struct table *table, const struct config *config,
                          rule && rule->has_principals ? " (for some callers)" : "");
     table_add(table, buffer_str(&text));
     buffer_clear(&text);
-    append_sources(&text, rule ? &rule->sources : &every_source);
+    check_append_sources(&text, rule ? &rule->sources : &every_source);
     table_add(table, buffer_str(&text));
     table_add(table, str_from(config_action_name(decision.action)));
     buffer_clear(&text);
@@ -220,7 +220,7 @@ int cli_check(int argc, char **argv)
     struct buffer text;
     buffer_init(&text);
     if (json)
-        append_json(&text, snapshot);
+        check_append_json(&text, snapshot);
     else
         append_table(&text, snapshot);
     bool written = terminal_write(&text);

@@ -90,7 +90,7 @@ static bool check_principal(struct str object)
     return false;
 }
 
-static bool read_principal(struct consultation *consultation, const char *text)
+static bool consultation_read_principal(struct consultation *consultation, const char *text)
 {
     struct str object = str_from(text);
     if (json_type(object) != JSON_OBJECT) {
@@ -145,7 +145,7 @@ bool consultation_read_since(const char *text, int64_t *since_ms)
     return false;
 }
 
-static bool read_time(const char *text, int64_t *now_ms)
+static bool consultation_read_at(const char *text, int64_t *now_ms)
 {
     if (consultation_read_time(text, now_ms))
         return true;
@@ -153,7 +153,7 @@ static bool read_time(const char *text, int64_t *now_ms)
     return false;
 }
 
-static bool read_annotations(struct policy_hints *hints, const char *text)
+static bool consultation_read_annotations(struct policy_hints *hints, const char *text)
 {
     if (!check_object("annotations", text))
         return false;
@@ -175,10 +175,11 @@ bool consultation_init(struct consultation *consultation,
     if (options->arguments && !check_object("args", options->arguments))
         return false;
     consultation->request.arguments = str_from(options->arguments);
-    return read_principal(consultation, options->principal ? options->principal : "anonymous") &&
-           (!options->at || read_time(options->at, &consultation->facts.now_ms)) &&
+    return consultation_read_principal(consultation,
+                                       options->principal ? options->principal : "anonymous") &&
+           (!options->at || consultation_read_at(options->at, &consultation->facts.now_ms)) &&
            (!options->annotations ||
-            read_annotations(&consultation->facts.hints, options->annotations));
+            consultation_read_annotations(&consultation->facts.hints, options->annotations));
 }
 
 void consultation_finish(struct consultation *consultation)
@@ -226,7 +227,7 @@ bool consultation_is_invalid(const struct consultation *consultation)
     return consultation->gate && strcmp(consultation->gate, "arguments") == 0;
 }
 
-static const char *outcome_of(const struct consultation *consultation)
+static const char *consultation_outcome_of(const struct consultation *consultation)
 {
     const struct policy_decision *decision = &consultation->decision;
     if (consultation_is_invalid(consultation))
@@ -248,7 +249,7 @@ static const char *verb_of(const struct policy_finding *finding)
 void consultation_write_text(struct buffer *out, const struct consultation *consultation)
 {
     const struct policy_decision *decision = &consultation->decision;
-    buffer_append_format(out, "%-11s%s", "Decision", outcome_of(consultation));
+    buffer_append_format(out, "%-11s%s", "Decision", consultation_outcome_of(consultation));
     if (decision->action == ACTION_APPROVE && decision->workflow) {
         buffer_append_text(out, " through the workflow ");
         visible_append(out, str_from(decision->workflow->name));
@@ -291,7 +292,8 @@ static void write_finding(struct buffer *out, const struct policy_finding *findi
 void consultation_write_json(struct buffer *out, const struct consultation *consultation)
 {
     const char *failure = consultation->trace.failure;
-    buffer_append_format(out, ",\"decision\":\"%s\",\"gate\":", outcome_of(consultation));
+    buffer_append_format(out,
+                         ",\"decision\":\"%s\",\"gate\":", consultation_outcome_of(consultation));
     buffer_append_format(out, consultation->gate ? "\"%s\"" : "null", consultation->gate);
     buffer_append_text(out, ",\"policies\":[");
     for (size_t i = 0; i < consultation->trace.count; i++) {

@@ -41,7 +41,7 @@ static void append_head(struct buffer *out, struct str definition)
 }
 
 /* The lines of the difference stay lines; what they hold is shown as it is. */
-static void append_definition(struct buffer *out, struct str definition)
+static void definitions_append_definition(struct buffer *out, struct str definition)
 {
     struct buffer text;
     struct str line, rest;
@@ -60,15 +60,15 @@ static void append_definition(struct buffer *out, struct str definition)
     buffer_finish(&text);
 }
 
-static void append_list(struct buffer *out, struct str list)
+static void definitions_append_list(struct buffer *out, struct str list)
 {
     listing_append_page(out, list, "definitions", append_head);
 }
 
 /* ---- asking ---- */
 
-static void add_parameter(struct admin_client *client, struct buffer *path, const char *key,
-                          const char *value)
+static void definitions_add_parameter(struct admin_client *client, struct buffer *path,
+                                      const char *key, const char *value)
 {
     if (!value)
         return;
@@ -82,11 +82,11 @@ static int fetch(struct admin_client *client, const struct wanted *wanted, struc
     struct buffer path;
     buffer_init(&path);
     buffer_append_text(&path, "/api/v1/definitions?limit=100");
-    add_parameter(client, &path, "source", wanted->source);
-    add_parameter(client, &path, "kind", wanted->kind);
-    add_parameter(client, &path, "name", wanted->name);
-    add_parameter(client, &path, "state", wanted->state);
-    add_parameter(client, &path, "cursor", wanted->cursor);
+    definitions_add_parameter(client, &path, "source", wanted->source);
+    definitions_add_parameter(client, &path, "kind", wanted->kind);
+    definitions_add_parameter(client, &path, "name", wanted->name);
+    definitions_add_parameter(client, &path, "state", wanted->state);
+    definitions_add_parameter(client, &path, "cursor", wanted->cursor);
     buffer_append_char(&path, '\0');
     const struct admin_request request = {.method = "GET", .path = path.bytes};
     int code = admin_client_send(client, &request, answer);
@@ -95,8 +95,8 @@ static int fetch(struct admin_client *client, const struct wanted *wanted, struc
 }
 
 /* The one definition of the name. */
-static int find(struct admin_client *client, const struct wanted *wanted, struct buffer *answer,
-                struct str *definition)
+static int definitions_find(struct admin_client *client, const struct wanted *wanted,
+                            struct buffer *answer, struct str *definition)
 {
     size_t position = 0;
     int code = fetch(client, wanted, answer);
@@ -124,7 +124,7 @@ static int accept_one(struct admin_client *client, struct str definition, bool j
     buffer_append_char(&body, '}');
     const struct admin_request request = {
         .method = "POST", .path = "/api/v1/definitions/accept", .body = buffer_str(&body)};
-    int code = listing_ask(client, &request, json, append_definition);
+    int code = listing_ask(client, &request, json, definitions_append_definition);
     buffer_finish(&body);
     return code;
 }
@@ -139,10 +139,10 @@ static int with_one(const struct wanted *wanted, bool accepts)
     if (!client)
         return CLI_USAGE;
     buffer_init(&answer);
-    int code = find(client, wanted, &answer, &definition);
+    int code = definitions_find(client, wanted, &answer, &definition);
     if (code == CLI_DONE)
         code = accepts ? accept_one(client, definition, wanted->json)
-                       : listing_print(definition, wanted->json, append_definition);
+                       : listing_print(definition, wanted->json, definitions_append_definition);
     buffer_finish(&answer);
     admin_client_destroy(client);
     return code;
@@ -174,17 +174,17 @@ static int run_one(int argc, char **argv, bool accepts)
     return with_one(&wanted, accepts);
 }
 
-static int run_show(int argc, char **argv)
+static int definitions_run_show(int argc, char **argv)
 {
     return run_one(argc, argv, false);
 }
 
-static int run_accept(int argc, char **argv)
+static int definitions_run_accept(int argc, char **argv)
 {
     return run_one(argc, argv, true);
 }
 
-static int run_list(int argc, char **argv)
+static int definitions_run_list(int argc, char **argv)
 {
     struct wanted wanted = {NULL};
     struct buffer answer;
@@ -212,7 +212,7 @@ static int run_list(int argc, char **argv)
     buffer_init(&answer);
     int code = fetch(client, &wanted, &answer);
     if (code == CLI_DONE)
-        code = listing_print(buffer_str(&answer), wanted.json, append_list);
+        code = listing_print(buffer_str(&answer), wanted.json, definitions_append_list);
     buffer_finish(&answer);
     admin_client_destroy(client);
     return code;
@@ -221,9 +221,9 @@ static int run_list(int argc, char **argv)
 /* ---- choosing ---- */
 
 static const struct subcommand_main subcommands[] = {
-    {{"list", "[--state changed]", "list definitions"}, run_list},
-    {{"show", "NAME", "show one, and what has changed"}, run_show},
-    {{"accept", "NAME", "accept it as it is now"}, run_accept},
+    {{"list", "[--state changed]", "list definitions"}, definitions_run_list},
+    {{"show", "NAME", "show one, and what has changed"}, definitions_run_show},
+    {{"accept", "NAME", "accept it as it is now"}, definitions_run_accept},
 };
 
 int cli_definitions(int argc, char **argv)

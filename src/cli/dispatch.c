@@ -35,7 +35,7 @@ static const struct {
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
-static void write_usage(FILE *out)
+static void dispatch_write_usage(FILE *out)
 {
     fputs("Usage: taskgate COMMAND [OPTIONS]\n"
           "       taskgate --version | --help\n\n"
@@ -50,7 +50,7 @@ static void write_usage(FILE *out)
           out);
 }
 
-static int refuse_unknown(const char *name)
+static int dispatch_refuse_unknown(const char *name)
 {
     const char *names[COMMAND_COUNT];
     for (size_t i = 0; i < COMMAND_COUNT; i++)
@@ -59,17 +59,17 @@ static int refuse_unknown(const char *name)
     if (nearest)
         return options_complain("there is no command %s; did you mean %s?", name, nearest);
     options_complain("there is no command %s", name);
-    write_usage(stderr);
+    dispatch_write_usage(stderr);
     return CLI_USAGE;
 }
 
 int cli_main(int argc, char **argv)
 {
     if (argc < 2) {
-        write_usage(stderr);
+        dispatch_write_usage(stderr);
         return CLI_USAGE;
     }
-    if (options_answer(argv[1], write_usage))
+    if (options_answer(argv[1], dispatch_write_usage))
         return CLI_DONE;
     if (strcmp(argv[1], OPTIONS_COMPLETE) == 0) {
         for (size_t i = 0; i < COMMAND_COUNT; i++)
@@ -80,5 +80,5 @@ int cli_main(int argc, char **argv)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
     }
-    return refuse_unknown(argv[1]);
+    return dispatch_refuse_unknown(argv[1]);
 }

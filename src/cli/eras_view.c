@@ -31,7 +31,7 @@ struct face {
 };
 
 /* At a server without tasks of its own, unless that makes a difference. */
-static int outcome_of(const struct policy_decision *decision, struct policy_caller caller)
+static int eras_view_outcome_of(const struct policy_decision *decision, struct policy_caller caller)
 {
     if (decision->action == ACTION_POLICY && policy_asks_policies(&caller, decision))
         return BY_POLICIES;
@@ -48,11 +48,13 @@ static struct face find_face(const struct policy_decision *decision)
 {
     typedef struct policy_caller caller;
     return (struct face){
-        .with_task = outcome_of(decision, (caller){.has_task = true, .knows_tasks = true}),
-        .plain = outcome_of(decision, (caller){.knows_tasks = true}),
-        .plain_without_tasks = outcome_of(decision, (caller){.has_task = false}),
-        .declares_tasks = outcome_of(decision, (caller){.is_modern = true, .knows_tasks = true}),
-        .other = outcome_of(decision, (caller){.is_modern = true}),
+        .with_task =
+            eras_view_outcome_of(decision, (caller){.has_task = true, .knows_tasks = true}),
+        .plain = eras_view_outcome_of(decision, (caller){.knows_tasks = true}),
+        .plain_without_tasks = eras_view_outcome_of(decision, (caller){.has_task = false}),
+        .declares_tasks =
+            eras_view_outcome_of(decision, (caller){.is_modern = true, .knows_tasks = true}),
+        .other = eras_view_outcome_of(decision, (caller){.is_modern = true}),
     };
 }
 

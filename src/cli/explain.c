@@ -15,7 +15,8 @@
 #include "terminal.h"
 
 /* The source that is asked about; NULL after a word on stderr. */
-static const struct config_source *choose_source(const struct config *config, const char *id)
+static const struct config_source *explain_choose_source(const struct config *config,
+                                                         const char *id)
 {
     struct buffer ids;
     buffer_init(&ids);
@@ -54,9 +55,9 @@ static struct str bridge_of(const struct config_source *source)
     return str_from(texts[source->bridge]);
 }
 
-static void append_text(struct buffer *out, const struct snapshot *snapshot,
-                        const struct config_source *source, const char *tool,
-                        const struct policy_decision *decision, struct str reason)
+static void explain_append_text(struct buffer *out, const struct snapshot *snapshot,
+                                const struct config_source *source, const char *tool,
+                                const struct policy_decision *decision, struct str reason)
 {
     struct buffer text;
     char timeout[64], valid_for[64];
@@ -93,10 +94,10 @@ static void append_text(struct buffer *out, const struct snapshot *snapshot,
 }
 
 /* Everything that is said of the tool, and of one call of it where there is one. */
-static void append_explanation(struct buffer *out, const struct snapshot *snapshot,
-                               const struct config_source *source, const char *tool,
-                               const struct policy_decision *ruled,
-                               const struct consultation *consultation, bool json)
+static void explain_append_explanation(struct buffer *out, const struct snapshot *snapshot,
+                                       const struct config_source *source, const char *tool,
+                                       const struct policy_decision *ruled,
+                                       const struct consultation *consultation, bool json)
 {
     struct buffer reason = {0}, quoted = {0}, more = {0};
     const struct policy_request request = {.source = source,
@@ -119,7 +120,7 @@ static void append_explanation(struct buffer *out, const struct snapshot *snapsh
                              buffer_str(&more));
         buffer_append_char(out, '\n');
     } else {
-        append_text(out, snapshot, source, tool, ruled, buffer_str(&reason));
+        explain_append_text(out, snapshot, source, tool, ruled, buffer_str(&reason));
         eras_view_write_text(out, snapshot, source, str_from(tool), ruled);
         if (consultation)
             consultation_write_text(out, consultation);
@@ -137,7 +138,7 @@ static void append_explanation(struct buffer *out, const struct snapshot *snapsh
 static int explain(const struct snapshot *snapshot, const char *tool, const char *source_id,
                    const struct consultation_options *options, bool json)
 {
-    const struct config_source *source = choose_source(snapshot->config, source_id);
+    const struct config_source *source = explain_choose_source(snapshot->config, source_id);
     struct consultation consultation;
     if (!source)
         return CLI_USAGE;
@@ -152,8 +153,8 @@ static int explain(const struct snapshot *snapshot, const char *tool, const char
         policy_decide(snapshot->policy, &request, &ruled);
         if (is_wanted)
             consultation_hold(&consultation, snapshot, source, request.name, &ruled);
-        append_explanation(&text, snapshot, source, tool, &ruled, is_wanted ? &consultation : NULL,
-                           json);
+        explain_append_explanation(&text, snapshot, source, tool, &ruled,
+                                   is_wanted ? &consultation : NULL, json);
         code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
         buffer_finish(&text);
     }

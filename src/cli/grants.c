@@ -15,24 +15,25 @@
 
 /* ---- as text ---- */
 
-static void append_word(struct buffer *out, const char *label, struct str grant, const char *name)
+static void grants_append_word(struct buffer *out, const char *label, struct str grant,
+                               const char *name)
 {
     buffer_append_format(out, "  %-9s ", label);
     tasks_append_member(out, grant, name);
     buffer_append_char(out, '\n');
 }
 
-static void append_grant(struct buffer *out, struct str grant)
+static void grants_append_grant(struct buffer *out, struct str grant)
 {
     bool has_ended = json_type(json_member(grant, "endedAt")) == JSON_STRING;
     tasks_append_member(out, grant, "id");
     buffer_append_text(out, "\n");
-    append_word(out, "tool", grant, "tool");
-    append_word(out, "server", grant, "source");
+    grants_append_word(out, "tool", grant, "tool");
+    grants_append_word(out, "server", grant, "source");
     buffer_append_format(out, "  %-9s ", "caller");
     tasks_append_asker(out, grant);
     buffer_append_char(out, '\n');
-    append_word(out, "workflow", grant, "workflow");
+    grants_append_word(out, "workflow", grant, "workflow");
     buffer_append_format(out, "  %-9s ", "arguments");
     visible_append_json_for_people(out, json_member(grant, "arguments"));
     buffer_append_text(out, "\n  may vary  ");
@@ -41,21 +42,21 @@ static void append_grant(struct buffer *out, struct str grant)
     visible_append_json_for_people(out, json_member(grant, "givers"));
     buffer_append_format(out, "\n  used      %.*s of %.*s\n", STR_ARGS(json_member(grant, "used")),
                          STR_ARGS(json_member(grant, "calls")));
-    append_word(out, "until", grant, "until");
+    grants_append_word(out, "until", grant, "until");
     if (!has_ended)
         return;
-    append_word(out, "ended", grant, "endedAt");
-    append_word(out, "because", grant, "endCause");
+    grants_append_word(out, "ended", grant, "endedAt");
+    grants_append_word(out, "because", grant, "endCause");
 }
 
-static void append_list(struct buffer *out, struct str list)
+static void grants_append_list(struct buffer *out, struct str list)
 {
-    listing_append_page(out, list, "grants", append_grant);
+    listing_append_page(out, list, "grants", grants_append_grant);
 }
 
 /* ---- the subcommands ---- */
 
-static int ask(const struct admin_request *request, bool json, listing_append append)
+static int grants_ask(const struct admin_request *request, bool json, listing_append append)
 {
     struct admin_client *client = admin_client_create();
     int code = client ? listing_ask(client, request, json, append) : CLI_USAGE;
@@ -63,7 +64,7 @@ static int ask(const struct admin_request *request, bool json, listing_append ap
     return code;
 }
 
-static int run_list(int argc, char **argv)
+static int grants_run_list(int argc, char **argv)
 {
     bool json = false, all = false;
     const char *cursor = NULL;
@@ -89,7 +90,7 @@ static int run_list(int argc, char **argv)
     char *path = memory_format("/api/v1/grants?limit=100%s%s%s", all ? "" : "&state=active",
                                cursor ? "&cursor=" : "", cursor ? cursor : "");
     const struct admin_request request = {.method = "GET", .path = path};
-    int code = ask(&request, json, append_list);
+    int code = grants_ask(&request, json, grants_append_list);
     free(path);
     return code;
 }
@@ -110,14 +111,14 @@ static int revoke(const char *id, const char *reason, bool json)
     buffer_append_char(&body, '}');
     const struct admin_request request = {
         .method = "POST", .path = path, .body = buffer_str(&body)};
-    int code = ask(&request, json, append_grant);
+    int code = grants_ask(&request, json, grants_append_grant);
     buffer_finish(&body);
     free(path);
     free(encoded);
     return code;
 }
 
-static int run_revoke(int argc, char **argv)
+static int grants_run_revoke(int argc, char **argv)
 {
     bool json = false;
     const char *reason = NULL, *id = NULL;
@@ -146,8 +147,8 @@ static int run_revoke(int argc, char **argv)
 /* ---- choosing ---- */
 
 static const struct subcommand_main subcommands[] = {
-    {{"list", "[--all]", "list grants in force"}, run_list},
-    {{"revoke", "ID [--reason TEXT]", "end one at once"}, run_revoke},
+    {{"list", "[--all]", "list grants in force"}, grants_run_list},
+    {{"revoke", "ID [--reason TEXT]", "end one at once"}, grants_run_revoke},
 };
 
 int cli_grants(int argc, char **argv)

@@ -23,7 +23,7 @@ static size_t discard(char *bytes, size_t size, size_t count, void *context)
 
 /* No secret is sent, and the name of a certificate is seldom that of the loopback address: the
  * certificate is not checked. */
-static int ask(const char *url)
+static int health_ask(const char *url)
 {
     long status = 0;
     CURL *curl = curl_easy_init();
@@ -79,7 +79,7 @@ int cli_health(int argc, char **argv)
     while (str_ends_with(trimmed, STR("/")))
         trimmed.length--;
     char *url = memory_format("%.*s/%s", STR_ARGS(trimmed), ready ? "ready" : "health");
-    int code = ask(url);
+    int code = health_ask(url);
     free(url);
     local_gateway_finish(&local);
     return code;

@@ -28,7 +28,7 @@ void issuer_client_finish(struct issuer_client *client)
 
 /* ---- requests ---- */
 
-static size_t receive(char *bytes, size_t size, size_t count, void *context)
+static size_t issuer_client_receive(char *bytes, size_t size, size_t count, void *context)
 {
     struct buffer *body = context;
     if (body->length + size * count > BODY_MAX_BYTES)
@@ -37,7 +37,8 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
     return size * count;
 }
 
-static long perform(CURL *curl, const char *url, struct buffer *body, struct error *error)
+static long issuer_client_perform(CURL *curl, const char *url, struct buffer *body,
+                                  struct error *error)
 {
     struct error cause = {""};
     long status = 0;
@@ -49,7 +50,7 @@ static long perform(CURL *curl, const char *url, struct buffer *body, struct err
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, TIMEOUT_S);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, issuer_client_receive);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
     CURLcode code = curl_easy_perform(curl);
     if (code != CURLE_OK) {
@@ -71,7 +72,7 @@ static bool is_good_address(const char *what, const char *url, struct error *err
            error_set(error, "%s is not one that may be called: %s", what, cause.message);
 }
 
-static CURL *start(const char *url, struct error *error)
+static CURL *issuer_client_start(const char *url, struct error *error)
 {
     /* Credentials go by https, or not further than this machine. */
     if (!is_good_address("the address", url, error))
@@ -120,7 +121,7 @@ static void use_basic(CURL *curl, const struct issuer_client *client)
 long issuer_client_post(const struct issuer_client *client, const char *url,
                         const struct buffer *form, struct buffer *body, struct error *error)
 {
-    CURL *curl = start(url, error);
+    CURL *curl = issuer_client_start(url, error);
     struct buffer whole;
     if (!curl)
         return 0;
@@ -135,7 +136,7 @@ long issuer_client_post(const struct issuer_client *client, const char *url,
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, whole.bytes);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)whole.length);
-    long status = perform(curl, url, body, error);
+    long status = issuer_client_perform(curl, url, body, error);
     curl_slist_free_all(headers);
     curl_easy_cleanup(curl);
     explicit_bzero(whole.bytes, whole.length);
@@ -170,8 +171,8 @@ static bool offers_post_alone(const struct buffer *body)
 }
 
 /* An endpoint that the metadata may leave out. */
-static bool read_endpoint(const struct buffer *body, const char *name, char **url,
-                          struct error *error)
+static bool issuer_client_read_endpoint(const struct buffer *body, const char *name, char **url,
+                                        struct error *error)
 {
     *url = issuer_client_member(body, name);
     return !*url || is_good_address(name, *url, error);
@@ -185,9 +186,11 @@ static bool read_metadata(struct issuer_client *client, const struct buffer *bod
     free(issuer);
     if (!is_same)
         return error_set(error, "the metadata of %s names another issuer", client->issuer);
-    if (!read_endpoint(body, "authorization_endpoint", &client->authorization, error) ||
-        !read_endpoint(body, "token_endpoint", &client->token, error) ||
-        !read_endpoint(body, "device_authorization_endpoint", &client->device_authorization, error))
+    if (!issuer_client_read_endpoint(body, "authorization_endpoint", &client->authorization,
+                                     error) ||
+        !issuer_client_read_endpoint(body, "token_endpoint", &client->token, error) ||
+        !issuer_client_read_endpoint(body, "device_authorization_endpoint",
+                                     &client->device_authorization, error))
         return false;
     client->secret_by_post = offers_post_alone(body);
     client->names_itself =
@@ -204,9 +207,9 @@ bool issuer_client_discover(struct issuer_client *client, struct error *error)
     while (str_ends_with(issuer, STR("/")))
         issuer.length--;
     char *url = memory_format("%.*s" WELL_KNOWN, STR_ARGS(issuer));
-    CURL *curl = start(url, error);
+    CURL *curl = issuer_client_start(url, error);
     buffer_init(&body);
-    long status = curl ? perform(curl, url, &body, error) : 0;
+    long status = curl ? issuer_client_perform(curl, url, &body, error) : 0;
     bool done = status == 200 && read_metadata(client, &body, error);
     if (status != 0 && status != 200)
         error_set(error, "%s answered with HTTP %ld", url, status);

@@ -24,8 +24,8 @@ static void make_secret(char text[SECRET_BYTES])
         snprintf(text + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static char *write_address(const struct issuer_client *client, const char *redirect,
-                           const char *state, const char *verifier)
+static char *login_browser_write_address(const struct issuer_client *client, const char *redirect,
+                                         const char *state, const char *verifier)
 {
     char challenge[DIGEST_BASE64URL_BYTES];
     struct buffer query;
@@ -80,8 +80,8 @@ static void open_browser(const char *address)
         waitpid(child, NULL, 0);
 }
 
-static char *redeem(const struct issuer_client *client, const char *code, const char *redirect,
-                    const char *verifier, struct error *error)
+static char *login_browser_redeem(const struct issuer_client *client, const char *code,
+                                  const char *redirect, const char *verifier, struct error *error)
 {
     struct buffer form, body;
     char *token = NULL;
@@ -117,13 +117,13 @@ char *login_by_browser(const struct issuer_client *client, struct error *error)
         return NULL;
     make_secret(state);
     make_secret(verifier);
-    char *address = write_address(client, loopback.address, state, verifier);
+    char *address = login_browser_write_address(client, loopback.address, state, verifier);
     fprintf(stderr, "Open %s\n", address);
     open_browser(address);
     const struct loopback_wanted wanted = {state, client->issuer, client->names_itself};
     char *code = loopback_wait(&loopback, &wanted, error);
     if (code)
-        token = redeem(client, code, loopback.address, verifier, error);
+        token = login_browser_redeem(client, code, loopback.address, verifier, error);
     loopback_close(&loopback);
     free(code);
     free(address);

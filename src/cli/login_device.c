@@ -21,7 +21,8 @@ struct device {
     int64_t interval_s, until_ms;
 };
 
-static int64_t read_seconds(const struct buffer *body, const char *name, int64_t otherwise)
+static int64_t login_device_read_seconds(const struct buffer *body, const char *name,
+                                         int64_t otherwise)
 {
     struct str value = json_member(buffer_str(body), name);
     uint64_t seconds;
@@ -30,7 +31,7 @@ static int64_t read_seconds(const struct buffer *body, const char *name, int64_t
 }
 
 /* To stderr, so that stdout stays free for scripts. */
-static bool show(const struct buffer *body, struct error *error)
+static bool login_device_show(const struct buffer *body, struct error *error)
 {
     char *address = issuer_client_member(body, "verification_uri");
     char *complete = issuer_client_member(body, "verification_uri_complete");
@@ -54,7 +55,8 @@ static bool show(const struct buffer *body, struct error *error)
     return can_be_shown;
 }
 
-static bool begin(const struct issuer_client *client, struct device *device, struct error *error)
+static bool login_device_begin(const struct issuer_client *client, struct device *device,
+                               struct error *error)
 {
     struct buffer form, body;
     buffer_init(&form);
@@ -62,10 +64,11 @@ static bool begin(const struct issuer_client *client, struct device *device, str
     issuer_client_add(&form, "scope", client->scope);
     long status = issuer_client_post(client, client->device_authorization, &form, &body, error);
     device->code = status == 200 ? issuer_client_member(&body, "device_code") : NULL;
-    device->interval_s = read_seconds(&body, "interval", INTERVAL_S);
-    device->until_ms = clock_monotonic_ms() + 1000 * read_seconds(&body, "expires_in", LONGEST_S);
+    device->interval_s = login_device_read_seconds(&body, "interval", INTERVAL_S);
+    device->until_ms =
+        clock_monotonic_ms() + 1000 * login_device_read_seconds(&body, "expires_in", LONGEST_S);
     bool begun = status != 0 &&
-                 (device->code ? show(&body, error)
+                 (device->code ? login_device_show(&body, error)
                                : error_set(error, "the issuer refused with HTTP %ld", status));
     buffer_finish(&form);
     buffer_finish(&body);
@@ -122,7 +125,7 @@ char *login_by_device(const struct issuer_client *client, struct error *error)
 {
     struct device device = {0};
     char *token = NULL;
-    bool again = begin(client, &device, error);
+    bool again = login_device_begin(client, &device, error);
     while (again && !token) {
         if (clock_monotonic_ms() > device.until_ms) {
             error_set(error, "nobody has entered the code in time");

@@ -45,7 +45,7 @@ void loopback_close(struct loopback *loopback)
 
 /* ---- one request ---- */
 
-static bool read_request(int connection, struct buffer *request)
+static bool loopback_read_request(int connection, struct buffer *request)
 {
     char bytes[4096];
     ssize_t count;
@@ -78,7 +78,7 @@ static void send_page(int connection, const char *status, const char *text)
     buffer_finish(&response);
 }
 
-static int hex_digit(char c)
+static int loopback_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -88,7 +88,7 @@ static int hex_digit(char c)
 }
 
 /* The decoded parameter, which the caller frees; "" when it is not there. */
-static char *read_parameter(struct str query, const char *name)
+static char *loopback_read_parameter(struct str query, const char *name)
 {
     struct buffer value;
     buffer_init(&value);
@@ -103,9 +103,10 @@ static char *read_parameter(struct str query, const char *name)
             char c = raw.bytes[i];
             if (c == '+')
                 c = ' ';
-            if (c == '%' && i + 2 < raw.length && hex_digit(raw.bytes[i + 1]) >= 0 &&
-                hex_digit(raw.bytes[i + 2]) >= 0) {
-                c = (char)(hex_digit(raw.bytes[i + 1]) * 16 + hex_digit(raw.bytes[i + 2]));
+            if (c == '%' && i + 2 < raw.length && loopback_hex_digit(raw.bytes[i + 1]) >= 0 &&
+                loopback_hex_digit(raw.bytes[i + 2]) >= 0) {
+                c = (char)(loopback_hex_digit(raw.bytes[i + 1]) * 16 +
+                           loopback_hex_digit(raw.bytes[i + 2]));
                 i += 2;
             }
             buffer_append_char(&value, c);
@@ -116,7 +117,7 @@ static char *read_parameter(struct str query, const char *name)
 }
 
 /* The query of "GET /callback?… HTTP/1.1"; false for anything else. */
-static bool read_target(struct str request, struct str *query)
+static bool loopback_read_target(struct str request, struct str *query)
 {
     struct str line, method, target, path, version;
     str_cut(request, '\r', &line, &request);
@@ -127,23 +128,24 @@ static bool read_target(struct str request, struct str *query)
 
 static bool has_issuer(struct str query, const struct loopback_wanted *wanted)
 {
-    char *issuer = read_parameter(query, "iss");
+    char *issuer = loopback_read_parameter(query, "iss");
     bool fits = *issuer ? strcmp(issuer, wanted->issuer) == 0 : !wanted->must_name_issuer;
     free(issuer);
     return fits;
 }
 
 /* Whether the request is the one that is waited for; then the code, or NULL with `error`. */
-static bool take_request(int connection, const struct loopback_wanted *wanted, char **code,
-                         struct error *error)
+static bool loopback_take_request(int connection, const struct loopback_wanted *wanted, char **code,
+                                  struct error *error)
 {
     struct buffer request;
     struct str query;
     buffer_init(&request);
-    bool is_ours = read_request(connection, &request) && read_target(buffer_str(&request), &query);
-    char *state = is_ours ? read_parameter(query, "state") : NULL;
+    bool is_ours = loopback_read_request(connection, &request) &&
+                   loopback_read_target(buffer_str(&request), &query);
+    char *state = is_ours ? loopback_read_parameter(query, "state") : NULL;
     is_ours = is_ours && str_equal_constant_time(str_from(state), str_from(wanted->state));
-    *code = is_ours ? read_parameter(query, "code") : NULL;
+    *code = is_ours ? loopback_read_parameter(query, "code") : NULL;
     if (!is_ours) {
         send_page(connection, "404 Not Found", "There is nothing here.\n");
     } else if (!**code || !has_issuer(query, wanted)) {
@@ -176,7 +178,7 @@ char *loopback_wait(struct loopback *loopback, const struct loopback_wanted *wan
         if (connection < 0)
             continue;
         setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        is_done = take_request(connection, wanted, &code, error);
+        is_done = loopback_take_request(connection, wanted, &code, error);
         close(connection);
     }
     if (!is_done)

@@ -34,7 +34,7 @@ void options_write_word(const char *name, const char *value, const char *help)
 }
 
 /* The table's, and --insecure behind them. */
-static size_t count_of(const struct command *command)
+static size_t options_count_of(const struct command *command)
 {
     return command->option_count + (command->insecure ? 1 : 0);
 }
@@ -50,7 +50,7 @@ static struct option option_at(const struct command *command, size_t i)
 static void write_words(const struct command *command)
 {
     char name[64];
-    for (size_t i = 0; i < count_of(command); i++) {
+    for (size_t i = 0; i < options_count_of(command); i++) {
         const struct option option = option_at(command, i);
         snprintf(name, sizeof name, "--%s", option.name);
         options_write_word(name, option.value_name, option.help);
@@ -105,7 +105,7 @@ static void write_option(const char *name, const char *value_name, const char *h
 static void write_help(const struct command *command)
 {
     printf("Usage: %s\n\n%s\n\n", command->usage, command->synopsis);
-    for (size_t i = 0; i < count_of(command); i++) {
+    for (size_t i = 0; i < options_count_of(command); i++) {
         const struct option option = option_at(command, i);
         write_option(option.name, option.value_name, option.help);
     }
@@ -115,7 +115,7 @@ static void write_help(const struct command *command)
 
 static bool find_option(const struct command *command, struct str name, struct option *option)
 {
-    for (size_t i = 0; i < count_of(command); i++) {
+    for (size_t i = 0; i < options_count_of(command); i++) {
         *option = option_at(command, i);
         if (str_equal(name, str_from(option->name)))
             return true;
@@ -123,11 +123,12 @@ static bool find_option(const struct command *command, struct str name, struct o
     return false;
 }
 
-static enum options_outcome refuse_unknown(const struct command *command, const char *argument)
+static enum options_outcome options_refuse_unknown(const struct command *command,
+                                                   const char *argument)
 {
     const char *names[SUGGESTIONS_MAX] = {"help", "version"};
     size_t count = 2;
-    for (size_t i = 0; i < count_of(command) && count < SUGGESTIONS_MAX; i++)
+    for (size_t i = 0; i < options_count_of(command) && count < SUGGESTIONS_MAX; i++)
         names[count++] = option_at(command, i).name;
     const char *nearest = distance_nearest(argument + 2, names, count);
     if (nearest)
@@ -155,7 +156,7 @@ static enum options_outcome read_option(const struct command *command, int argc,
         return OPTIONS_HELPED;
     }
     if (!is_known)
-        return refuse_unknown(command, argument);
+        return options_refuse_unknown(command, argument);
     if (option.flag) {
         if (has_value) {
             options_complain("--%s takes no value", option.name);

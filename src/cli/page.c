@@ -5,7 +5,7 @@
 #include "options.h"
 #include "terminal.h"
 
-static int show(const struct local_gateway *local)
+static int page_show(const struct local_gateway *local)
 {
     struct buffer text;
     buffer_init(&text);
@@ -44,7 +44,7 @@ int cli_page(int argc, char **argv)
                          "you its user?",
                          local.token_file);
     else
-        code = show(&local);
+        code = page_show(&local);
     local_gateway_finish(&local);
     return code;
 }

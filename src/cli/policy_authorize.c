@@ -14,7 +14,8 @@ struct ground {
 };
 
 /* "policy0", "policy1", … by place, as Cedar's own tools call policies of a text. */
-static void append_name(struct buffer *out, size_t index, const struct cedar_policy *policy)
+static void policy_authorize_append_name(struct buffer *out, size_t index,
+                                         const struct cedar_policy *policy)
 {
     buffer_append_text(out, index > 0 ? "," : "");
     buffer_append_json_string(out, cedar_policy_name(policy));
@@ -25,10 +26,10 @@ static void append_response(struct buffer *out, const struct cedar_response *res
     buffer_append_format(out, "{\"decision\":\"%s\",\"reason\":[",
                          response->decision == CEDAR_ALLOW ? "allow" : "deny");
     for (size_t i = 0; i < response->reason_count; i++)
-        append_name(out, i, response->reasons[i]);
+        policy_authorize_append_name(out, i, response->reasons[i]);
     buffer_append_text(out, "],\"errors\":[");
     for (size_t i = 0; i < response->failure_count; i++)
-        append_name(out, i, response->failures[i].policy);
+        policy_authorize_append_name(out, i, response->failures[i].policy);
     buffer_append_text(out, "]}\n");
 }
 

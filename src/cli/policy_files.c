@@ -57,7 +57,8 @@ static void read_by(reader *read, const char *path, void *result)
     buffer_finish(&text);
 }
 
-static void read_policies(const struct cedar_source *source, struct buffer *problems, void *result)
+static void policy_files_read_policies(const struct cedar_source *source, struct buffer *problems,
+                                       void *result)
 {
     *(struct cedar_policies **)result = cedar_policies_parse(source, 1, problems);
 }
@@ -75,7 +76,7 @@ static void read_requests(const struct cedar_source *source, struct buffer *prob
 struct cedar_policies *policy_files_policies(const char *path)
 {
     struct cedar_policies *policies = NULL;
-    read_by(read_policies, path, &policies);
+    read_by(policy_files_read_policies, path, &policies);
     return policies;
 }
 

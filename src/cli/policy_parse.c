@@ -18,7 +18,7 @@ static bool print(const struct cedar_policies *policies)
     return written;
 }
 
-static int parse(const char *path, bool prints)
+static int policy_parse_parse(const char *path, bool prints)
 {
     struct cedar_policies *policies = policy_files_policies(path);
     if (!policies)
@@ -50,5 +50,5 @@ int cli_policy_parse(int argc, char **argv)
     enum options_outcome outcome = options_read(&command, argc, argv, &path);
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
-    return parse(path, prints);
+    return policy_parse_parse(path, prints);
 }

@@ -15,7 +15,8 @@ struct choice {
     bool json, fail_on_change;
 };
 
-static int report(struct simulation *simulation, int64_t unnamed, const struct choice *choice)
+static int policy_simulate_report(struct simulation *simulation, int64_t unnamed,
+                                  const struct choice *choice)
 {
     struct buffer text;
     buffer_init(&text);
@@ -48,7 +49,7 @@ static int simulate(const struct snapshot *snapshot, int64_t since_ms, const str
         .visit = simulation_add, .context = &simulation, .since_ms = since_ms};
     bool read = choice->log ? recorded_calls_read_log(choice->log, &calls)
                             : read_store(snapshot->config, choice, &calls);
-    int code = read ? report(&simulation, calls.unnamed, choice) : CLI_USAGE;
+    int code = read ? policy_simulate_report(&simulation, calls.unnamed, choice) : CLI_USAGE;
     simulation_finish(&simulation);
     return code;
 }

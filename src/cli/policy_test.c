@@ -22,20 +22,21 @@
 /* nftw() passes no context, and commands have one thread. */
 static struct config_strings found;
 
-static void add_file(const char *path)
+static void policy_test_add_file(const char *path)
 {
     found.items = memory_grow_array(found.items, found.count + 1, sizeof *found.items);
     found.items[found.count++] = memory_copy_text(path);
 }
 
 /* Hidden folders are skipped: beside mounted files they hold the same files again. */
-static int visit(const char *path, const struct stat *status, int type, struct FTW *place)
+static int policy_test_visit(const char *path, const struct stat *status, int type,
+                             struct FTW *place)
 {
     (void)status;
     if (type == FTW_D && place->level > 0 && path[place->base] == '.')
         return FTW_SKIP_SUBTREE;
     if (type == FTW_F && str_ends_with(str_from(path), STR(ENDING)))
-        add_file(path);
+        policy_test_add_file(path);
     return FTW_CONTINUE;
 }
 
@@ -57,8 +58,8 @@ static bool find_files(const char *path)
     if (!good)
         options_complain("%s cannot be read: %s", path, strerror(errno));
     else if (!S_ISDIR(status.st_mode))
-        add_file(folder);
-    else if (nftw(folder, visit, OPEN_FOLDERS, FTW_ACTIONRETVAL) != 0)
+        policy_test_add_file(folder);
+    else if (nftw(folder, policy_test_visit, OPEN_FOLDERS, FTW_ACTIONRETVAL) != 0)
         good = options_complain("%s cannot be searched: %s", path, strerror(errno)) == 0;
     if (good && found.count == 0)
         good = options_complain("there is no file *" ENDING " in %s", path) == 0;

@@ -19,7 +19,8 @@ const char *test_decision_name(enum test_decision decision)
     return decision_names[decision];
 }
 
-static void read_decision(struct reading *reading, const struct node *node, const char *path)
+static void policy_test_expect_read_decision(struct reading *reading, const struct node *node,
+                                             const char *path)
 {
     const char *words[TEST_DECISION_COUNT], *text = test_text_of(reading, node, path);
     for (size_t i = 0; text && i < TEST_DECISION_COUNT; i++) {
@@ -113,7 +114,8 @@ static void read_names(struct reading *reading, const struct node *node, const c
     }
 }
 
-static void read_policies(struct reading *reading, const struct node *node, const char *path)
+static void policy_test_expect_read_policies(struct reading *reading, const struct node *node,
+                                             const char *path)
 {
     read_names(reading, node, path, &reading->one->policies);
 }
@@ -124,8 +126,10 @@ static void read_errors(struct reading *reading, const struct node *node, const 
 }
 
 static const struct test_key expect_keys[] = {
-    {"decision", true, read_decision},  {"rule", false, read_rule},
-    {"workflow", false, read_workflow}, {"policies", false, read_policies},
+    {"decision", true, policy_test_expect_read_decision},
+    {"rule", false, read_rule},
+    {"workflow", false, read_workflow},
+    {"policies", false, policy_test_expect_read_policies},
     {"errors", false, read_errors},
 };
 

@@ -8,8 +8,9 @@
 
 #include "distance.h"
 
-static void refuse_unknown(struct reading *reading, const struct node *key, const char *path,
-                           const struct test_key *keys, size_t count)
+static void policy_test_keys_refuse_unknown(struct reading *reading, const struct node *key,
+                                            const char *path, const struct test_key *keys,
+                                            size_t count)
 {
     const char **words = memory_alloc_array(count, sizeof *words);
     for (size_t i = 0; i < count; i++)
@@ -39,7 +40,7 @@ void test_keys_read(struct reading *reading, const struct node *node, const char
     }
     for (size_t i = 0; i < node->count; i++) {
         if (!has_key(keys, count, node->keys[i]->text))
-            refuse_unknown(reading, node->keys[i], path, keys, count);
+            policy_test_keys_refuse_unknown(reading, node->keys[i], path, keys, count);
     }
     for (size_t i = 0; i < count; i++) {
         const struct node *value = node_get(node, keys[i].name);

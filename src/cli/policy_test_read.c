@@ -13,13 +13,14 @@
 
 /* ---- cases ---- */
 
-static void read_name(struct reading *reading, const struct node *node, const char *path)
+static void policy_test_read_read_name(struct reading *reading, const struct node *node,
+                                       const char *path)
 {
     reading->one->name = memory_copy_text(test_text_of(reading, node, path));
 }
 
 static const struct test_key case_keys[] = {
-    {"name", true, read_name},
+    {"name", true, policy_test_read_read_name},
     {"request", true, test_read_request},
     {"expect", true, test_read_expect},
 };
@@ -48,7 +49,8 @@ static void read_cases(struct reading *reading, const struct node *node, const c
 
 /* ---- the file ---- */
 
-static void read_target(struct reading *reading, const struct node *node, const char *path)
+static void policy_test_read_read_target(struct reading *reading, const struct node *node,
+                                         const char *path)
 {
     const char *name = test_text_of(reading, node, path);
     if (!name)
@@ -84,13 +86,13 @@ static void read_environment(struct reading *reading, const struct node *node, c
 }
 
 static const struct test_key file_keys[] = {
-    {"tests", false, read_target},
+    {"tests", false, policy_test_read_read_target},
     {"environment", false, read_environment},
     {"cases", true, read_cases},
 };
 
 /* X.yaml, else X.cedar beside X.test.yaml; NULL when neither is there. */
-static char *find_target(const char *path)
+static char *policy_test_read_find_target(const char *path)
 {
     static const char *const endings[] = {".yaml", ".yml", ".cedar"};
     struct str stem = str_from(path);
@@ -107,17 +109,18 @@ static char *find_target(const char *path)
     return target;
 }
 
-static void read_file(struct reading *reading)
+static void policy_test_read_read_file(struct reading *reading)
 {
     struct test_file *file = reading->file;
-    file->target = find_target(file->path);
+    file->target = policy_test_read_find_target(file->path);
     if (!file->target && !node_get(reading->root, "tests"))
         report_error(&reading->report, reading->root, NULL, "name the file by the key tests",
                      "there is no configuration or policy of this name beside it");
     test_keys_read(reading, reading->root, "", file_keys, COUNT_OF(file_keys));
 }
 
-static bool read_text(struct test_file *file, struct str text, struct config_problems *problems)
+static bool policy_test_read_read_text(struct test_file *file, struct str text,
+                                       struct config_problems *problems)
 {
     struct source_text source;
     if (!str_is_utf8(text)) {
@@ -134,7 +137,7 @@ static bool read_text(struct test_file *file, struct str text, struct config_pro
     struct node *root = document_parse(&reading.report);
     reading.root = root;
     if (root)
-        read_file(&reading);
+        policy_test_read_read_file(&reading);
     node_destroy(root);
     source_text_finish(&source);
     return problems->errors == 0 && file->snapshot;
@@ -147,7 +150,8 @@ bool test_file_init(struct test_file *file, const char *path)
     *file = (struct test_file){.path = path};
     buffer_init(&text);
     buffer_init(&said);
-    bool good = policy_files_read(path, &text) && read_text(file, buffer_str(&text), &problems);
+    bool good = policy_files_read(path, &text) &&
+                policy_test_read_read_text(file, buffer_str(&text), &problems);
     config_problems_write(&problems, &said);
     policy_files_complain(&said);
     config_problems_finish(&problems);

@@ -5,14 +5,15 @@
 
 /* ---- a case ---- */
 
-static void append_line(struct buffer *out, const char *label, char sign, const char *text)
+static void policy_test_report_append_line(struct buffer *out, const char *label, char sign,
+                                           const char *text)
 {
     buffer_append_format(out, "    %-10s%c ", label, sign);
     visible_append(out, str_from(text));
     buffer_append_char(out, '\n');
 }
 
-static void append_call(struct buffer *out, const struct test_case *one)
+static void policy_test_report_append_call(struct buffer *out, const struct test_case *one)
 {
     buffer_append_format(out, "    %-10s  ", "call");
     visible_append(out, str_from(one->tool));
@@ -24,7 +25,8 @@ static void append_call(struct buffer *out, const struct test_case *one)
 }
 
 /* As `explain` tells it, further in. */
-static void append_explanation(struct buffer *out, const struct consultation *consultation)
+static void policy_test_report_append_explanation(struct buffer *out,
+                                                  const struct consultation *consultation)
 {
     struct buffer text;
     struct str rest, line;
@@ -46,13 +48,13 @@ void test_report_failure(struct buffer *out, const struct test_file *file,
     buffer_append_format(out, "FAILED %s:%d:%d: ", file->path, one->line, one->column);
     visible_append(out, str_from(one->name));
     buffer_append_char(out, '\n');
-    append_call(out, one);
+    policy_test_report_append_call(out, one);
     for (size_t i = 0; i < outcome->difference_count; i++) {
         const struct test_difference *difference = &outcome->differences[i];
-        append_line(out, difference->what, '-', difference->expected);
-        append_line(out, "", '+', difference->actual);
+        policy_test_report_append_line(out, difference->what, '-', difference->expected);
+        policy_test_report_append_line(out, "", '+', difference->actual);
     }
-    append_explanation(out, &outcome->consultation);
+    policy_test_report_append_explanation(out, &outcome->consultation);
 }
 
 static void append_text_json(struct buffer *out, const char *key, const char *text)

@@ -39,7 +39,8 @@ static void read_source(struct reading *reading, const struct node *node, const 
 }
 
 /* A mapping, or the very JSON in quotes. */
-static void read_arguments(struct reading *reading, const struct node *node, const char *path)
+static void policy_test_request_read_arguments(struct reading *reading, const struct node *node,
+                                               const char *path)
 {
     struct error error = {""};
     char *json = node->kind == NODE_TEXT ? memory_copy_text(node->text) : json_of(node);
@@ -69,8 +70,9 @@ static bool is_one_of(const char *name, const char *const *names, size_t count)
 }
 
 /* A member of a principal: a text, or a list of them. */
-static void add_member(struct reading *reading, const struct node *key, const struct node *value,
-                       const char *path, struct buffer *json)
+static void policy_test_request_add_member(struct reading *reading, const struct node *key,
+                                           const struct node *value, const char *path,
+                                           struct buffer *json)
 {
     static const char *names[] = {"name",   "client_name", "client_version", "subject",
                                   "issuer", "groups",      "scopes"};
@@ -92,7 +94,8 @@ static void add_member(struct reading *reading, const struct node *key, const st
     free(full);
 }
 
-static void read_principal(struct reading *reading, const struct node *node, const char *path)
+static void policy_test_request_read_principal(struct reading *reading, const struct node *node,
+                                               const char *path)
 {
     struct buffer json;
     bool is_owner = node->kind == NODE_TEXT && node->text[0] != '{';
@@ -105,7 +108,7 @@ static void read_principal(struct reading *reading, const struct node *node, con
     }
     buffer_init(&json);
     for (size_t i = 0; i < node->count; i++)
-        add_member(reading, node->keys[i], node->values[i], path, &json);
+        policy_test_request_add_member(reading, node->keys[i], node->values[i], path, &json);
     bool is_verified =
         node_get(node, "issuer") || node_get(node, "groups") || node_get(node, "scopes");
     if (is_verified && !node_get(node, "subject"))
@@ -124,7 +127,8 @@ static void read_at(struct reading *reading, const struct node *node, const char
     reading->one->at = memory_copy_text(text);
 }
 
-static void read_annotations(struct reading *reading, const struct node *node, const char *path)
+static void policy_test_request_read_annotations(struct reading *reading, const struct node *node,
+                                                 const char *path)
 {
     const char *names[HINT_COUNT];
     for (unsigned i = 0; i < HINT_COUNT; i++)
@@ -151,10 +155,10 @@ static void read_annotations(struct reading *reading, const struct node *node, c
 static const struct test_key request_keys[] = {
     {"tool", true, read_tool},
     {"source", false, read_source},
-    {"arguments", false, read_arguments},
-    {"principal", false, read_principal},
+    {"arguments", false, policy_test_request_read_arguments},
+    {"principal", false, policy_test_request_read_principal},
     {"at", false, read_at},
-    {"annotations", false, read_annotations},
+    {"annotations", false, policy_test_request_read_annotations},
 };
 
 void test_read_request(struct reading *reading, const struct node *node, const char *path)

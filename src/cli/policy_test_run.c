@@ -10,7 +10,7 @@
 /* A case without a time has the same one every day: a Monday, at noon. */
 #define USUAL_TIME "2026-01-05T12:00:00Z"
 
-static enum test_decision decision_of(const struct consultation *consultation)
+static enum test_decision policy_test_run_decision_of(const struct consultation *consultation)
 {
     const struct policy_decision *decision = &consultation->decision;
     if (consultation->gate &&
@@ -43,13 +43,15 @@ static void note_reached(struct test_file *file, const struct test_outcome *outc
 
 /* ---- comparison ---- */
 
-static void differ(struct test_outcome *outcome, const char *what, char *expected, char *actual)
+static void policy_test_run_differ(struct test_outcome *outcome, const char *what, char *expected,
+                                   char *actual)
 {
     outcome->differences[outcome->difference_count++] =
         (struct test_difference){what, expected, actual};
 }
 
-static char *describe_rule(const struct test_file *file, const struct config_rule *rule)
+static char *policy_test_run_describe_rule(const struct test_file *file,
+                                           const struct config_rule *rule)
 {
     if (!rule)
         return memory_copy_text("the default action");
@@ -61,9 +63,10 @@ static void compare_rule(const struct test_file *file, const struct test_case *o
 {
     bool is_same = outcome->decision != TEST_HIDDEN && outcome->ruled.rule == one->rule;
     if (one->has_rule && !is_same)
-        differ(outcome, "rule", describe_rule(file, one->rule),
-               outcome->decision == TEST_HIDDEN ? memory_copy_text("none, it is hidden")
-                                                : describe_rule(file, outcome->ruled.rule));
+        policy_test_run_differ(outcome, "rule", policy_test_run_describe_rule(file, one->rule),
+                               outcome->decision == TEST_HIDDEN
+                                   ? memory_copy_text("none, it is hidden")
+                                   : policy_test_run_describe_rule(file, outcome->ruled.rule));
 }
 
 static void compare_workflow(const struct test_case *one, struct test_outcome *outcome)
@@ -71,8 +74,8 @@ static void compare_workflow(const struct test_case *one, struct test_outcome *o
     const struct config_workflow *actual =
         outcome->decision == TEST_APPROVE ? outcome->consultation.decision.workflow : NULL;
     if (one->workflow && one->workflow != actual)
-        differ(outcome, "workflow", memory_copy_text(one->workflow->name),
-               memory_copy_text(actual ? actual->name : "none"));
+        policy_test_run_differ(outcome, "workflow", memory_copy_text(one->workflow->name),
+                               memory_copy_text(actual ? actual->name : "none"));
 }
 
 /* Permits decide a call that passes, and forbids a rejected one. Errors have a key of their own. */
@@ -85,7 +88,8 @@ static bool counts(const struct test_outcome *outcome, const struct policy_findi
 }
 
 /* Whether each name names a policy that counts, and each policy that counts has a name. */
-static bool fits(const struct test_outcome *outcome, const struct test_names *names, bool errors)
+static bool policy_test_run_fits(const struct test_outcome *outcome, const struct test_names *names,
+                                 bool errors)
 {
     const struct policy_trace *trace = &outcome->consultation.trace;
     for (size_t i = 0; i < names->names.count; i++) {
@@ -142,8 +146,8 @@ static char *list_names(const struct test_names *names)
 static void compare_names(const struct test_names *names, const char *what, bool errors,
                           struct test_outcome *outcome)
 {
-    if (names->is_given && !fits(outcome, names, errors))
-        differ(outcome, what, list_names(names), list_findings(outcome, errors));
+    if (names->is_given && !policy_test_run_fits(outcome, names, errors))
+        policy_test_run_differ(outcome, what, list_names(names), list_findings(outcome, errors));
 }
 
 /* ---- running ---- */
@@ -166,11 +170,12 @@ bool test_case_run(struct test_file *file, const struct test_case *one,
     policy_decide(file->snapshot->policy, &request, &outcome->ruled);
     consultation_hold(&outcome->consultation, file->snapshot, one->source, request.name,
                       &outcome->ruled);
-    outcome->decision = decision_of(&outcome->consultation);
+    outcome->decision = policy_test_run_decision_of(&outcome->consultation);
     note_reached(file, outcome);
     if (outcome->decision != one->decision)
-        differ(outcome, "decision", memory_copy_text(test_decision_name(one->decision)),
-               memory_copy_text(test_decision_name(outcome->decision)));
+        policy_test_run_differ(outcome, "decision",
+                               memory_copy_text(test_decision_name(one->decision)),
+                               memory_copy_text(test_decision_name(outcome->decision)));
     compare_rule(file, one, outcome);
     compare_workflow(one, outcome);
     compare_names(&one->policies, "policies", false, outcome);

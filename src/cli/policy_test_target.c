@@ -25,8 +25,8 @@ static const char *find_variable(const char *name)
 
 /* ---- policies alone ---- */
 
-static void append_name(struct buffer *out, struct map *seen, struct str name, const char *before,
-                        const char *behind)
+static void policy_test_target_append_name(struct buffer *out, struct map *seen, struct str name,
+                                           const char *before, const char *behind)
 {
     if (map_put(seen, name, out))
         return;
@@ -36,16 +36,16 @@ static void append_name(struct buffer *out, struct map *seen, struct str name, c
 }
 
 /* The sources that requests name, so that `server` and `source_id` can be tested. */
-static void append_sources(struct buffer *out, const struct node *root)
+static void policy_test_target_append_sources(struct buffer *out, const struct node *root)
 {
     static const char behind[] = ", kind: mcp, url: 'http://127.0.0.1/mcp'}\n";
     const struct node *cases = node_get(root, "cases");
     struct map *seen = map_create();
-    append_name(out, seen, STR("main"), "  - {id: ", behind);
+    policy_test_target_append_name(out, seen, STR("main"), "  - {id: ", behind);
     for (size_t i = 0; cases && cases->kind == NODE_LIST && i < cases->count; i++) {
         const struct node *id = node_get(node_get(cases->values[i], "request"), "source");
         if (id && id->kind == NODE_TEXT)
-            append_name(out, seen, str_from(id->text), "  - {id: ", behind);
+            policy_test_target_append_name(out, seen, str_from(id->text), "  - {id: ", behind);
     }
     map_destroy(seen, NULL);
 }
@@ -54,12 +54,12 @@ static void append_sources(struct buffer *out, const struct node *root)
 static void append_workflows(struct buffer *out, const struct cedar_policies *policies)
 {
     struct map *seen = map_create();
-    append_name(out, seen, STR("default"), "  ", ": {}\n");
+    policy_test_target_append_name(out, seen, STR("default"), "  ", ": {}\n");
     for (size_t i = 0; i < cedar_policies_count(policies); i++) {
         struct str name;
         if (cedar_policy_annotation(cedar_policies_at(policies, i), STR("thoughtgate_approval"),
                                     &name))
-            append_name(out, seen, name, "  ", ": {}\n");
+            policy_test_target_append_name(out, seen, name, "  ", ": {}\n");
     }
     map_destroy(seen, NULL);
 }
@@ -75,7 +75,7 @@ static struct config *parse_around(const char *path, const struct node *root,
     buffer_init(&text);
     if (policies) {
         buffer_append_text(&text, "schema: 1\nsources:\n");
-        append_sources(&text, root);
+        policy_test_target_append_sources(&text, root);
         buffer_append_text(&text, "governance: {defaults: {action: policy}}\napproval:\n");
         append_workflows(&text, policies);
         buffer_append_text(&text, "cedar: {policies: [");
@@ -90,8 +90,8 @@ static struct config *parse_around(const char *path, const struct node *root,
 
 /* ---- either ---- */
 
-static struct config *parse(struct test_file *file, const struct node *root,
-                            struct config_problems *problems)
+static struct config *policy_test_target_parse(struct test_file *file, const struct node *root,
+                                               struct config_problems *problems)
 {
     struct config *config = NULL;
     struct buffer text;
@@ -110,7 +110,7 @@ bool test_target_load(struct test_file *file, const struct node *root)
     struct buffer said;
     file->has_rules = !str_ends_with(str_from(file->target), STR(".cedar"));
     loading = file;
-    struct config *config = parse(file, root, &problems);
+    struct config *config = policy_test_target_parse(file, root, &problems);
     file->snapshot = config ? snapshot_create(config, &problems) : NULL;
     loading = NULL;
     buffer_init(&said);

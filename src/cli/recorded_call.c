@@ -24,14 +24,14 @@ struct texts {
     size_t count;
 };
 
-static void finish_texts(struct texts *texts)
+static void recorded_call_finish_texts(struct texts *texts)
 {
     for (size_t i = 0; i < texts->count; i++)
         free(texts->items[i]);
     texts->count = 0;
 }
 
-static struct str text_of(struct texts *texts, struct str object, const char *key)
+static struct str recorded_call_text_of(struct texts *texts, struct str object, const char *key)
 {
     size_t length = 0;
     char *text = json_string_text(json_member(object, key), &length);
@@ -41,7 +41,7 @@ static struct str text_of(struct texts *texts, struct str object, const char *ke
     return str_slice(text, length);
 }
 
-static int64_t number_of(struct str object, const char *key, int64_t otherwise)
+static int64_t recorded_call_number_of(struct str object, const char *key, int64_t otherwise)
 {
     uint64_t number;
     bool good = str_to_u64(json_member(object, key), &number) && number <= INT64_MAX;
@@ -63,20 +63,20 @@ static struct policy_hints hints_of(struct str annotations)
 }
 
 /* False if the object has no decision or no tool. */
-static bool read_decision(struct recorded_call *call, struct texts *texts,
-                          struct verified_caller *caller, struct str object)
+static bool recorded_call_read_decision(struct recorded_call *call, struct texts *texts,
+                                        struct verified_caller *caller, struct str object)
 {
-    struct str outcome = text_of(texts, object, "outcome");
-    call->tool = text_of(texts, object, "tool");
-    call->source = text_of(texts, object, "source");
-    call->workflow = text_of(texts, object, "workflow");
-    call->rule = text_of(texts, object, "rule");
-    call->rule_index = number_of(object, "rule_index", -1);
+    struct str outcome = recorded_call_text_of(texts, object, "outcome");
+    call->tool = recorded_call_text_of(texts, object, "tool");
+    call->source = recorded_call_text_of(texts, object, "source");
+    call->workflow = recorded_call_text_of(texts, object, "workflow");
+    call->rule = recorded_call_text_of(texts, object, "rule");
+    call->rule_index = recorded_call_number_of(object, "rule_index", -1);
     call->unknown = UNKNOWN_ARGUMENTS;
     if (json_type(json_member(object, "principal")) == JSON_STRING) {
-        call->principal.owner = text_of(texts, object, "principal");
-        call->principal.client_name = text_of(texts, object, "client_name");
-        call->principal.client_version = text_of(texts, object, "client_version");
+        call->principal.owner = recorded_call_text_of(texts, object, "principal");
+        call->principal.client_name = recorded_call_text_of(texts, object, "client_name");
+        call->principal.client_version = recorded_call_text_of(texts, object, "client_version");
         call->hints = hints_of(json_member(object, "annotations"));
         call->verified = verified_caller_read(caller, object);
     } else {
@@ -86,19 +86,20 @@ static bool read_decision(struct recorded_call *call, struct texts *texts,
     return is_named && call->source.length && verdict_outcome_parse(outcome, &call->outcome);
 }
 
-static void pass_on(struct recorded_calls *calls, struct recorded_call *call, struct str decision)
+static void recorded_call_pass_on(struct recorded_calls *calls, struct recorded_call *call,
+                                  struct str decision)
 {
     struct texts texts = {.count = 0};
     struct verified_caller caller = {.subject = NULL};
     struct str arguments = call->arguments;
-    if (!read_decision(call, &texts, &caller, decision)) {
+    if (!recorded_call_read_decision(call, &texts, &caller, decision)) {
         calls->unnamed += call->calls;
     } else {
         if (arguments.length)
             call->unknown &= ~(unsigned)UNKNOWN_ARGUMENTS;
         calls->visit(calls->context, call);
     }
-    finish_texts(&texts);
+    recorded_call_finish_texts(&texts);
     verified_caller_finish(&caller);
 }
 
@@ -113,7 +114,7 @@ static const struct {
     {STR(RECORDED_TASK), "decision"},
 };
 
-static bool read_time(struct str line, int64_t *at_ms)
+static bool recorded_call_read_time(struct str line, int64_t *at_ms)
 {
     char *text = json_string_text(json_member(line, "time"), NULL);
     bool good = text && consultation_read_time(text, at_ms);
@@ -126,12 +127,13 @@ static bool read_time(struct str line, int64_t *at_ms)
 static bool read_line(struct recorded_calls *calls, struct str line, size_t number)
 {
     struct recorded_call call = {.line = number};
-    if (json_type(line) != JSON_OBJECT || !json_check(line, NULL) || !read_time(line, &call.at_ms))
+    if (json_type(line) != JSON_OBJECT || !json_check(line, NULL) ||
+        !recorded_call_read_time(line, &call.at_ms))
         return false;
     struct str message = json_member(line, "msg");
     if (call.at_ms < calls->since_ms)
         return true;
-    call.calls = number_of(line, "calls", 1);
+    call.calls = recorded_call_number_of(line, "calls", 1);
     if (json_string_equals(message, STR(RECORDED_OTHERS)))
         calls->unnamed += call.calls;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -140,7 +142,7 @@ static bool read_line(struct recorded_calls *calls, struct str line, size_t numb
             continue; /* a task without a decision: another line has its call */
         char *id = json_string_text(json_member(line, "task"), NULL);
         call.id = str_from(id);
-        pass_on(calls, &call, decision);
+        recorded_call_pass_on(calls, &call, decision);
         free(id);
     }
     return true;
@@ -173,12 +175,13 @@ bool recorded_calls_read_log(const char *path, struct recorded_calls *calls)
 
 /* ---- the store ---- */
 
-static bool visit_row(void *context, const struct store_history_call *row)
+static bool recorded_call_visit_row(void *context, const struct store_history_call *row)
 {
     struct recorded_call call = {.id = row->task_id, .calls = 1, .at_ms = row->at_ms};
     if (row->has_arguments && json_check(row->arguments, NULL))
         call.arguments = row->arguments;
-    pass_on(context, &call, json_check(row->decision, NULL) ? row->decision : STR_EMPTY);
+    recorded_call_pass_on(context, &call,
+                          json_check(row->decision, NULL) ? row->decision : STR_EMPTY);
     return true;
 }
 
@@ -186,7 +189,7 @@ bool recorded_calls_read_store(const char *place, struct recorded_calls *calls)
 {
     struct error error = {""};
     const struct store_site site = store_place_site(place);
-    if (store_history_read(&site, calls->since_ms, visit_row, calls, &error))
+    if (store_history_read(&site, calls->since_ms, recorded_call_visit_row, calls, &error))
         return true;
     options_complain("%s", error.message);
     return false;

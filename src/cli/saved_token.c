@@ -36,7 +36,7 @@ static char *path_of(const char *url)
 }
 
 /* Whether others can neither read nor have written it. */
-static bool is_own(int fd, const char *path)
+static bool saved_token_is_own(int fd, const char *path)
 {
     struct stat status;
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
@@ -67,7 +67,7 @@ char *saved_token_read(const char *url)
 {
     char *path = path_of(url), *token = NULL;
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
-    if (fd >= 0 && is_own(fd, path))
+    if (fd >= 0 && saved_token_is_own(fd, path))
         token = read_all(fd);
     if (fd >= 0)
         close(fd);
@@ -75,7 +75,7 @@ char *saved_token_read(const char *url)
     return token;
 }
 
-static bool make_folders(const char *path)
+static bool saved_token_make_folders(const char *path)
 {
     char *part = memory_copy_text(path);
     for (char *at = part + 1; *at; at++) {
@@ -92,7 +92,7 @@ static bool make_folders(const char *path)
     return true;
 }
 
-static bool write_all(int fd, const char *token)
+static bool saved_token_write_all(int fd, const char *token)
 {
     size_t length = strlen(token);
     bool written = write(fd, token, length) == (ssize_t)length && write(fd, "\n", 1) == 1;
@@ -105,8 +105,8 @@ bool saved_token_write(const char *url, const char *token, struct error *error)
     if (!path)
         return error_set(error, "neither XDG_STATE_HOME nor HOME says where to keep the token");
     char *fresh = memory_format("%s.XXXXXX", path);
-    int fd = make_folders(path) ? mkstemp(fresh) : -1; /* 0600 */
-    bool written = fd >= 0 && write_all(fd, token) && rename(fresh, path) == 0;
+    int fd = saved_token_make_folders(path) ? mkstemp(fresh) : -1; /* 0600 */
+    bool written = fd >= 0 && saved_token_write_all(fd, token) && rename(fresh, path) == 0;
     if (!written) {
         error_set(error, "the token cannot be kept in %s: %s", path, strerror(errno));
         if (fd >= 0)

@@ -23,7 +23,7 @@ extern const char serve_default_policy[];
 
 /* ---- serve --upstream: a server to protect is all that must be given ---- */
 
-static bool make_folders(const char *path)
+static bool serve_make_folders(const char *path)
 {
     char *copy = memory_copy_text(path);
     for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -63,19 +63,19 @@ static bool uses_default_store(const char *path)
 
 /* The configuration to serve with: the one that is there, else a default one in the folder of the
  * state. NULL after a word on stderr. The caller frees. */
-static char *prepare(const char *path, const char *upstream)
+static char *serve_prepare(const char *path, const char *upstream)
 {
     char *folder = local_gateway_folder();
     const char *found = config_find(path, NULL);
     char *chosen = found ? memory_copy_text(found) : memory_format("%s/config.yaml", folder);
     setenv("THOUGHTGATE_UPSTREAM", upstream, 1);
-    bool good = found || (make_folders(folder) && write_default(chosen));
+    bool good = found || (serve_make_folders(folder) && write_default(chosen));
     if (!good)
         options_complain("%s cannot be written: %s; name a configuration with --config", chosen,
                          strerror(errno));
     if (good && uses_default_store(chosen)) {
         char *store = memory_format("%s/taskgate.db", folder);
-        make_folders(folder);
+        serve_make_folders(folder);
         setenv(STORE_VARIABLE, store, 0);
         free(store);
     }
@@ -87,7 +87,7 @@ static char *prepare(const char *path, const char *upstream)
 }
 
 /* The token is for a person at a terminal, not for a log that collects what is printed. */
-static void print_page(void *context)
+static void serve_print_page(void *context)
 {
     struct local_gateway local;
     if (!local_gateway_find(&local, context))
@@ -103,8 +103,8 @@ static void print_page(void *context)
 
 static int serve_upstream(const char *path, const char *upstream)
 {
-    char *chosen = prepare(path, upstream);
-    int code = chosen ? server_run(chosen, print_page, chosen) : CLI_USAGE;
+    char *chosen = serve_prepare(path, upstream);
+    int code = chosen ? server_run(chosen, serve_print_page, chosen) : CLI_USAGE;
     free(chosen);
     return code;
 }

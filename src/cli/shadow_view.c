@@ -5,8 +5,8 @@
 #include "taskgate/policy/verdict.h"
 
 /* False when it depends on the call, and there is no call. */
-static bool judge(const struct snapshot *snapshot, const struct policy_request *request,
-                  const struct consultation *consultation, struct verdict *verdict)
+static bool shadow_view_judge(const struct snapshot *snapshot, const struct policy_request *request,
+                              const struct consultation *consultation, struct verdict *verdict)
 {
     if (verdict_of_rules(snapshot->shadow, request, verdict))
         return true;
@@ -26,7 +26,7 @@ void shadow_view_write_text(struct buffer *out, const struct snapshot *snapshot,
     if (!snapshot->shadow)
         return;
     buffer_append_format(out, "%-11s", "Shadow");
-    if (!judge(snapshot, request, consultation, &verdict)) {
+    if (!shadow_view_judge(snapshot, request, consultation, &verdict)) {
         buffer_append_text(out, "depends on the call: give --args and --principal\n");
         return;
     }
@@ -58,7 +58,7 @@ void shadow_view_write_json(struct buffer *out, const struct snapshot *snapshot,
     struct verdict verdict;
     if (!snapshot->shadow)
         return;
-    bool is_known = judge(snapshot, request, consultation, &verdict);
+    bool is_known = shadow_view_judge(snapshot, request, consultation, &verdict);
     const struct config_rule *rule = verdict.decision.rule;
     struct str workflow = verdict_workflow(verdict.outcome, &verdict.decision);
     buffer_append_text(out, ",\"shadow\":{\"decision\":");

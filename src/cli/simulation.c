@@ -84,7 +84,8 @@ static void note_failures(struct simulation *simulation, const struct policy_tra
                      memory_copy_text(trace->failure), calls);
 }
 
-static struct verdict judge(struct simulation *simulation, const struct recorded_call *call)
+static struct verdict simulation_judge(struct simulation *simulation,
+                                       const struct recorded_call *call)
 {
     /* A source that the configuration lacks shows nothing. */
     char *id = memory_copy_str(call->source);
@@ -103,7 +104,7 @@ static struct verdict judge(struct simulation *simulation, const struct recorded
     return verdict;
 }
 
-static char *describe_rule(enum verdict_outcome outcome, struct str match, int64_t index)
+static char *simulation_describe_rule(enum verdict_outcome outcome, struct str match, int64_t index)
 {
     if (index >= 0)
         return memory_format("%lld: %.*s", (long long)index, STR_ARGS(match));
@@ -115,7 +116,7 @@ static struct simulated was_of(const struct recorded_call *call)
     return (struct simulated){
         .outcome = call->outcome,
         .workflow = memory_copy_str(call->workflow),
-        .rule = describe_rule(call->outcome, call->rule, call->rule_index),
+        .rule = simulation_describe_rule(call->outcome, call->rule, call->rule_index),
     };
 }
 
@@ -127,14 +128,14 @@ static struct simulated would_be_of(const struct verdict *verdict)
         .outcome = verdict->outcome,
         .workflow = memory_copy_str(
             verdict->hangs_on ? STR_EMPTY : verdict_workflow(verdict->outcome, decision)),
-        .rule = describe_rule(verdict->outcome, str_from(rule ? rule->match : NULL),
-                              rule ? (int64_t)decision->rule_index : -1),
+        .rule = simulation_describe_rule(verdict->outcome, str_from(rule ? rule->match : NULL),
+                                         rule ? (int64_t)decision->rule_index : -1),
     };
 }
 
 /* ---- equal outcomes ---- */
 
-static void write_key(struct buffer *key, const struct simulated_change *change)
+static void simulation_write_key(struct buffer *key, const struct simulated_change *change)
 {
     const char *const texts[] = {change->tool,          change->source,
                                  change->was.rule,      change->was.workflow,
@@ -146,11 +147,12 @@ static void write_key(struct buffer *key, const struct simulated_change *change)
 }
 
 /* The change as it is kept; `change` is taken over. */
-static struct simulated_change *keep(struct simulation *simulation, struct simulated_change *change)
+static struct simulated_change *simulation_keep(struct simulation *simulation,
+                                                struct simulated_change *change)
 {
     struct buffer key;
     buffer_init(&key);
-    write_key(&key, change);
+    simulation_write_key(&key, change);
     struct simulated_change *kept = map_get(simulation->kinds, buffer_str(&key));
     if (kept) {
         destroy_change(change);
@@ -176,7 +178,7 @@ static void add_example(struct simulated_change *change, const struct recorded_c
 void simulation_add(void *context, const struct recorded_call *call)
 {
     struct simulation *simulation = MAGIC_CAST(struct simulation, SIMULATION_MAGIC, context);
-    struct verdict verdict = judge(simulation, call);
+    struct verdict verdict = simulation_judge(simulation, call);
     simulation->calls += call->calls;
     if (!verdict.hangs_on &&
         verdict_is_same(call->outcome, call->workflow, verdict.outcome,
@@ -193,14 +195,14 @@ void simulation_add(void *context, const struct recorded_call *call)
         .would_be = would_be_of(&verdict),
         .hangs_on = verdict.hangs_on,
     };
-    change = keep(simulation, change);
+    change = simulation_keep(simulation, change);
     change->calls += call->calls;
     add_example(change, call);
 }
 
 /* ---- the order ---- */
 
-static int compare(const void *left, const void *right)
+static int simulation_compare(const void *left, const void *right)
 {
     const struct simulated_change *a = *(struct simulated_change *const *)left;
     const struct simulated_change *b = *(struct simulated_change *const *)right;
@@ -215,5 +217,6 @@ static int compare(const void *left, const void *right)
 void simulation_sort(struct simulation *simulation)
 {
     if (simulation->count > 1)
-        qsort(simulation->changes, simulation->count, sizeof(struct simulated_change *), compare);
+        qsort(simulation->changes, simulation->count, sizeof(struct simulated_change *),
+              simulation_compare);
 }

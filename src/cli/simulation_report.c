@@ -36,7 +36,7 @@ static void add_outcome(struct table *table, const struct simulated *simulated, 
     buffer_finish(&text);
 }
 
-static void add_change(struct table *table, const struct simulated_change *change)
+static void simulation_report_add_change(struct table *table, const struct simulated_change *change)
 {
     struct buffer text;
     buffer_init(&text);
@@ -85,14 +85,14 @@ void simulation_write_text(struct buffer *out, const struct simulation *simulati
     buffer_append_char(out, '\n');
     table_init(&table, sizeof headings / sizeof *headings, headings);
     for (size_t i = 0; i < simulation->count; i++)
-        add_change(&table, simulation->changes[i]);
+        simulation_report_add_change(&table, simulation->changes[i]);
     table_write(&table, out);
     table_finish(&table);
 }
 
 /* ---- JSON ---- */
 
-static void append_text(struct buffer *out, const char *key, const char *text)
+static void simulation_report_append_text(struct buffer *out, const char *key, const char *text)
 {
     buffer_append_format(out, ",\"%s\":", key);
     if (*text)
@@ -107,17 +107,17 @@ static void append_simulated(struct buffer *out, const char *key, const struct s
     buffer_append_format(out, ",\"%s\":{\"outcome\":", key);
     buffer_append_format(out, is_known ? "\"%s\"" : "null",
                          verdict_outcome_name(simulated->outcome));
-    append_text(out, "workflow", simulated->workflow);
-    append_text(out, "rule", simulated->rule);
+    simulation_report_append_text(out, "workflow", simulated->workflow);
+    simulation_report_append_text(out, "rule", simulated->rule);
     buffer_append_char(out, '}');
 }
 
 static void append_failure(struct buffer *out, const struct simulated_failure *failure)
 {
     buffer_append_format(out, "{\"calls\":%" PRId64, failure->calls);
-    append_text(out, "policy", failure->policy);
-    append_text(out, "place", failure->place);
-    append_text(out, "error", failure->error);
+    simulation_report_append_text(out, "policy", failure->policy);
+    simulation_report_append_text(out, "place", failure->place);
+    simulation_report_append_text(out, "error", failure->error);
     buffer_append_char(out, '}');
 }
 
@@ -125,11 +125,11 @@ static void append_change(struct buffer *out, const struct simulated_change *cha
 {
     buffer_append_text(out, "{\"tool\":");
     buffer_append_json_string(out, str_from(change->tool));
-    append_text(out, "source", change->source);
+    simulation_report_append_text(out, "source", change->source);
     buffer_append_format(out, ",\"calls\":%" PRId64, change->calls);
     append_simulated(out, "was", &change->was, true);
     append_simulated(out, "would_be", &change->would_be, change->hangs_on == 0);
-    append_text(out, "undecidable_without", missing(change->hangs_on));
+    simulation_report_append_text(out, "undecidable_without", missing(change->hangs_on));
     buffer_append_text(out, ",\"examples\":[");
     for (size_t i = 0; i < change->example_count; i++) {
         buffer_append_text(out, i > 0 ? "," : "");

@@ -51,7 +51,7 @@ static int print_migration(const struct store_site *site, const char *grant_to)
     return CLI_DONE;
 }
 
-static int migrate(const struct store_site *site, const char *grant_to)
+static int store_migrate_site(const struct store_site *site, const char *grant_to)
 {
     struct error error = {""};
     int code = exit_code(store_migrate(site, grant_to, &error), &error);
@@ -88,7 +88,7 @@ static int run_migrate(int argc, char **argv)
     if (!place)
         return CLI_USAGE;
     const struct store_site site = store_place_site(place);
-    int code = prints ? print_migration(&site, grant_to) : migrate(&site, grant_to);
+    int code = prints ? print_migration(&site, grant_to) : store_migrate_site(&site, grant_to);
     store_place_forget(place);
     return code;
 }
@@ -135,7 +135,7 @@ struct end {
 };
 
 /* NULL after a word on stderr. */
-static char *place_of(const struct end *end)
+static char *store_place_of(const struct end *end)
 {
     if (!end->place == !end->variable) {
         options_complain("name one of --%s and --%s-env", end->name, end->name);
@@ -149,7 +149,7 @@ static char *place_of(const struct end *end)
     return place;
 }
 
-static int copy(const char *from, const char *to)
+static int store_copy_site(const char *from, const char *to)
 {
     struct error error = {""};
     struct store_copied copied;
@@ -185,15 +185,15 @@ static int run_copy(int argc, char **argv)
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
     if (outcome != OPTIONS_READ)
         return options_exit_code(outcome);
-    char *source = place_of(&from);
-    char *target = source ? place_of(&to) : NULL;
+    char *source = store_place_of(&from);
+    char *target = source ? store_place_of(&to) : NULL;
     int code = CLI_USAGE;
     if (source && target && strcmp(source, target) == 0)
         options_complain("--from and --to name the same store");
     else if (source && target && !strstr(source, "://") && access(source, R_OK) != 0)
         options_complain("%s cannot be read: %s", source, strerror(errno));
     else if (source && target)
-        code = copy(source, target);
+        code = store_copy_site(source, target);
     store_place_forget(source);
     store_place_forget(target);
     return code;

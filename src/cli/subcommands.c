@@ -11,7 +11,8 @@
 #include "distance.h"
 #include "options.h"
 
-static const struct subcommand_text *text_of(const struct subcommands *set, size_t index)
+static const struct subcommand_text *subcommands_text_of(const struct subcommands *set,
+                                                         size_t index)
 {
     return (const void *)((const char *)set->rows + index * set->row_bytes);
 }
@@ -22,16 +23,16 @@ static int longer_of(int width, const char *text)
     return length > width ? length : width;
 }
 
-static void write_usage(const struct subcommands *set, FILE *out)
+static void subcommands_write_usage(const struct subcommands *set, FILE *out)
 {
     int names = 0, operands = 0;
     for (size_t i = 0; i < set->count; i++) {
-        names = longer_of(names, text_of(set, i)->name);
-        operands = longer_of(operands, text_of(set, i)->operands);
+        names = longer_of(names, subcommands_text_of(set, i)->name);
+        operands = longer_of(operands, subcommands_text_of(set, i)->operands);
     }
     fputs(set->head, out);
     for (size_t i = 0; i < set->count; i++) {
-        const struct subcommand_text *text = text_of(set, i);
+        const struct subcommand_text *text = subcommands_text_of(set, i);
         const char *joint = operands > 0 ? "  " : "";
         fprintf(out, "  %-*s  %-*s%s%s\n", names, text->name, operands, text->operands, joint,
                 text->help);
@@ -39,11 +40,11 @@ static void write_usage(const struct subcommands *set, FILE *out)
     fputs(set->foot, out);
 }
 
-static int refuse_unknown(const struct subcommands *set, const char *name)
+static int subcommands_refuse_unknown(const struct subcommands *set, const char *name)
 {
     const char **names = memory_alloc_array(set->count, sizeof *names);
     for (size_t i = 0; i < set->count; i++)
-        names[i] = text_of(set, i)->name;
+        names[i] = subcommands_text_of(set, i)->name;
     const char *nearest = distance_nearest(name, names, set->count);
     if (nearest)
         options_complain("there is no taskgate %s %s; did you mean %s?", set->command, name,
@@ -51,7 +52,7 @@ static int refuse_unknown(const struct subcommands *set, const char *name)
     else
         options_complain("there is no taskgate %s %s", set->command, name);
     if (!nearest)
-        write_usage(set, stderr);
+        subcommands_write_usage(set, stderr);
     free(names);
     return CLI_USAGE;
 }
@@ -60,26 +61,27 @@ const void *subcommands_choose(const struct subcommands *set, int argc, char **a
 {
     *code = CLI_USAGE;
     if (argc < 2) {
-        write_usage(set, stderr);
+        subcommands_write_usage(set, stderr);
         return NULL;
     }
     if (strcmp(argv[1], OPTIONS_COMPLETE) == 0) {
         for (size_t i = 0; i < set->count; i++)
-            options_write_word(text_of(set, i)->name, NULL, text_of(set, i)->help);
+            options_write_word(subcommands_text_of(set, i)->name, NULL,
+                               subcommands_text_of(set, i)->help);
         *code = CLI_DONE;
         return NULL;
     }
     if (options_asks_help(argv[1]) || options_answer_version(argv[1])) {
         if (options_asks_help(argv[1]))
-            write_usage(set, stdout);
+            subcommands_write_usage(set, stdout);
         *code = CLI_DONE;
         return NULL;
     }
     for (size_t i = 0; i < set->count; i++) {
-        if (strcmp(argv[1], text_of(set, i)->name) == 0)
-            return text_of(set, i);
+        if (strcmp(argv[1], subcommands_text_of(set, i)->name) == 0)
+            return subcommands_text_of(set, i);
     }
-    *code = refuse_unknown(set, argv[1]);
+    *code = subcommands_refuse_unknown(set, argv[1]);
     return NULL;
 }
 

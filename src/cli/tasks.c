@@ -53,11 +53,11 @@ struct subcommand {
     } with;
 };
 
-static int run_list(struct admin_client *client, const struct subcommand *self,
-                    const struct arguments *arguments);
-static int run_show(struct admin_client *client, const struct subcommand *self,
-                    const struct arguments *arguments);
-static bool read_file(const char *path, struct buffer *text, struct error *error)
+static int tasks_run_list(struct admin_client *client, const struct subcommand *self,
+                          const struct arguments *arguments);
+static int tasks_run_show(struct admin_client *client, const struct subcommand *self,
+                          const struct arguments *arguments);
+static bool tasks_read_file(const char *path, struct buffer *text, struct error *error)
 {
     FILE *file = fopen(path, "re");
     char part[4096];
@@ -82,7 +82,7 @@ static bool append_file(struct buffer *decision, const char *path)
     if (!path)
         return true;
     buffer_init(&text);
-    bool is_good = read_file(path, &text, &error) && json_check(buffer_str(&text), &error);
+    bool is_good = tasks_read_file(path, &text, &error) && json_check(buffer_str(&text), &error);
     if (is_good) {
         json_add_key(decision, "arguments");
         buffer_append(decision, str_trim(buffer_str(&text)));
@@ -103,9 +103,9 @@ static int run_next(struct admin_client *client, const struct subcommand *self,
                     const struct arguments *arguments);
 
 static const struct subcommand subcommands[] = {
-    {{"list", "[FILTERS]", "list tasks, the most urgent ones first"}, run_list, WITH_FILTERS},
+    {{"list", "[FILTERS]", "list tasks, the most urgent ones first"}, tasks_run_list, WITH_FILTERS},
     {{"next", "", "decide what waits, one by one, by single keys"}, run_next, WITH_NO_OPTION},
-    {{"show", "ID", "show one task with its arguments"}, run_show, WITH_ID},
+    {{"show", "ID", "show one task with its arguments"}, tasks_run_show, WITH_ID},
     {{"result", "ID [--wait D]", "print the result of the call"}, run_result, WITH_WAIT},
     {{"approve", "ID [OPTIONS]", "vote for the call; the last vote lets it run"},
      run_decision,
@@ -140,8 +140,8 @@ static int print_text(struct buffer *text)
     return written ? CLI_DONE : CLI_FAILURE;
 }
 
-static int run_list(struct admin_client *client, const struct subcommand *self,
-                    const struct arguments *arguments)
+static int tasks_run_list(struct admin_client *client, const struct subcommand *self,
+                          const struct arguments *arguments)
 {
     (void)self;
     const struct tasks_filters filters = {arguments->state,  arguments->source, arguments->tool,
@@ -157,8 +157,8 @@ static int run_next(struct admin_client *client, const struct subcommand *self,
     return tasks_next(client);
 }
 
-static int run_show(struct admin_client *client, const struct subcommand *self,
-                    const struct arguments *arguments)
+static int tasks_run_show(struct admin_client *client, const struct subcommand *self,
+                          const struct arguments *arguments)
 {
     (void)self;
     struct buffer body, text;
@@ -183,7 +183,7 @@ static int run_show(struct admin_client *client, const struct subcommand *self,
 }
 
 /* The endpoint judges the duration and the number. */
-static bool append_grant(struct buffer *decision, const struct arguments *arguments)
+static bool tasks_append_grant(struct buffer *decision, const struct arguments *arguments)
 {
     uint64_t calls;
     if (!arguments->grant_for && !arguments->grant_calls)
@@ -217,7 +217,8 @@ static int run_decision(struct admin_client *client, const struct subcommand *se
         json_add_key(&decision, "emergency");
         buffer_append_text(&decision, "true");
     }
-    bool is_good = append_grant(&decision, arguments) && append_file(&decision, arguments->file);
+    bool is_good =
+        tasks_append_grant(&decision, arguments) && append_file(&decision, arguments->file);
     int code = is_good ? CLI_DONE : CLI_USAGE;
     if (is_good && (self->with == WITH_APPROVAL || self->with == WITH_REJECTION))
         code = tasks_confirm(client, arguments->id, self->text.name, &arguments->confirmation,
@@ -310,7 +311,7 @@ static int read_and_run(const struct subcommand *self, int argc, char **argv,
     return code;
 }
 
-static int run_subcommand(const struct subcommand *self, int argc, char **argv)
+static int tasks_run_subcommand(const struct subcommand *self, int argc, char **argv)
 {
     struct arguments arguments = {0};
     const struct option json = {"json", NULL, "print JSON", NULL, &arguments.json};
@@ -383,5 +384,5 @@ int cli_tasks(int argc, char **argv)
     };
     int code;
     const struct subcommand *chosen = subcommands_choose(&set, argc, argv, &code);
-    return chosen ? run_subcommand(chosen, argc - 1, argv + 1) : code;
+    return chosen ? tasks_run_subcommand(chosen, argc - 1, argv + 1) : code;
 }

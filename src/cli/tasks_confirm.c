@@ -98,7 +98,7 @@ static bool is_typed(struct str task, const char *verb)
     return strcmp(verb, "approve") == 0 && json_type(json_member(task, "typed")) == JSON_OBJECT;
 }
 
-static int look(struct admin_client *client, const char *id, struct buffer *task)
+static int tasks_confirm_look(struct admin_client *client, const char *id, struct buffer *task)
 {
     struct buffer text;
     char *encoded = admin_client_encode(client, id);
@@ -122,7 +122,7 @@ int tasks_confirm(struct admin_client *client, const char *id, const char *verb,
     struct buffer task;
     bool has_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     buffer_init(&task);
-    int code = has_terminal ? look(client, id, &task) : CLI_DONE;
+    int code = has_terminal ? tasks_confirm_look(client, id, &task) : CLI_DONE;
     bool asks = code == CLI_DONE && has_terminal && !confirmation->yes;
     bool asks_typed = asks && !confirmation->typed && is_typed(buffer_str(&task), verb);
     if (asks && !(asks_typed ? tasks_add_typed(decision, buffer_str(&task)) : wants(verb)))

@@ -48,7 +48,7 @@ static char *build_query(struct admin_client *client, const struct tasks_filters
     return query.length > 0 ? buffer_take(&query, NULL) : memory_copy_text("");
 }
 
-static int print_page(struct admin_client *client, const struct tasks_filters *filters)
+static int tasks_list_print_page(struct admin_client *client, const struct tasks_filters *filters)
 {
     struct buffer body, text;
     char *query = build_query(client, filters, filters->state, true);
@@ -69,8 +69,9 @@ static int print_page(struct admin_client *client, const struct tasks_filters *f
     return code;
 }
 
-static int read_state(struct tasks_pages *pages, struct admin_client *client,
-                      const struct tasks_filters *filters, const char *state, size_t limit)
+static int tasks_list_read_state(struct tasks_pages *pages, struct admin_client *client,
+                                 const struct tasks_filters *filters, const char *state,
+                                 size_t limit)
 {
     char *query = build_query(client, filters, state, false);
     int code = tasks_pages_read(pages, client, query, limit);
@@ -80,21 +81,21 @@ static int read_state(struct tasks_pages *pages, struct admin_client *client,
 
 /* Up to `limit` tasks to show. Without a filter by state those that wait come first, all of them.
  */
-static int read_tasks(struct tasks_pages *pages, struct admin_client *client,
-                      const struct tasks_filters *filters, size_t limit)
+static int tasks_list_read_tasks(struct tasks_pages *pages, struct admin_client *client,
+                                 const struct tasks_filters *filters, size_t limit)
 {
     int code;
     if (filters->cursor) {
         pages->cursor = memory_copy_text(filters->cursor);
-        return read_state(pages, client, filters, filters->state ? filters->state : OTHER_STATES,
-                          limit);
+        return tasks_list_read_state(pages, client, filters,
+                                     filters->state ? filters->state : OTHER_STATES, limit);
     }
     if (filters->state && strcmp(filters->state, "pending") != 0)
-        code = read_state(pages, client, filters, filters->state, limit);
+        code = tasks_list_read_state(pages, client, filters, filters->state, limit);
     else
-        code = read_state(pages, client, filters, "pending", WAITING_MAX);
+        code = tasks_list_read_state(pages, client, filters, "pending", WAITING_MAX);
     if (code == CLI_DONE && !filters->state && pages->count < limit)
-        code = read_state(pages, client, filters, OTHER_STATES, limit - pages->count);
+        code = tasks_list_read_state(pages, client, filters, OTHER_STATES, limit - pages->count);
     tasks_pages_sort(pages);
     return code;
 }
@@ -135,10 +136,10 @@ int tasks_print_list(struct admin_client *client, const struct tasks_filters *fi
     struct tasks_pages pages = {0};
     size_t limit;
     if (filters->json)
-        return print_page(client, filters);
+        return tasks_list_print_page(client, filters);
     if (!read_limit(filters->limit, &limit))
         return CLI_USAGE;
-    int code = read_tasks(&pages, client, filters, limit);
+    int code = tasks_list_read_tasks(&pages, client, filters, limit);
     if (code == CLI_DONE)
         code = print_table(&pages, limit);
     tasks_pages_finish(&pages);

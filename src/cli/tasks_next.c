@@ -43,7 +43,7 @@ static int read_byte(void)
 
 /* A key at once, where there is a terminal. Keys that were pressed before the question are dropped:
  * they were meant for another task. Ctrl-C comes as a key, so that the terminal is set back. */
-static int read_key(void)
+static int tasks_next_read_key(void)
 {
     struct termios before, during;
     int key;
@@ -63,7 +63,7 @@ static int read_key(void)
     return key == CONTROL_C || key == CONTROL_D ? EOF : key;
 }
 
-static void say(const char *text)
+static void tasks_next_say(const char *text)
 {
     fputs(text, stdout);
     fflush(stdout);
@@ -73,7 +73,8 @@ static void say(const char *text)
 
 /* false when the endpoint is gone, or refuses the token. A decision that is refused otherwise was
  * told on stderr, and the queue is read again. */
-static bool decide(struct walk *walk, struct str task, const char *verb, bool asks_reason)
+static bool tasks_next_decide(struct walk *walk, struct str task, const char *verb,
+                              bool asks_reason)
 {
     struct buffer reason, decision, body, text, id;
     buffer_init(&id);
@@ -83,7 +84,7 @@ static bool decide(struct walk *walk, struct str task, const char *verb, bool as
     buffer_init(&body);
     buffer_init(&text);
     if (asks_reason) {
-        say("reason: ");
+        tasks_next_say("reason: ");
         tasks_read_line(&reason);
     }
     buffer_append_char(&decision, '{');
@@ -118,7 +119,7 @@ static bool decide(struct walk *walk, struct str task, const char *verb, bool as
 
 /* ---- one task ---- */
 
-static void show(struct str task, size_t waiting)
+static void tasks_next_show(struct str task, size_t waiting)
 {
     struct buffer text;
     int64_t deadline = tasks_time(task, "decideBy");
@@ -150,11 +151,11 @@ static const struct choice {
     {NULL, 's', false, true, false},       {NULL, 'q', false, false, true},
 };
 
-static const struct choice *ask(void)
+static const struct choice *tasks_next_ask(void)
 {
     for (;;) {
-        say(keys);
-        int key = read_key();
+        tasks_next_say(keys);
+        int key = tasks_next_read_key();
         putchar('\n');
         for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
             if (choices[i].key == key)
@@ -165,20 +166,20 @@ static const struct choice *ask(void)
     }
 }
 
-static bool handle(struct walk *walk, struct str task, size_t waiting)
+static bool tasks_next_handle(struct walk *walk, struct str task, size_t waiting)
 {
     struct buffer id;
     bool goes_on = true;
     buffer_init(&id);
     json_decode_string(json_member(task, "id"), &id);
-    show(task, waiting);
-    const struct choice *choice = ask();
+    tasks_next_show(task, waiting);
+    const struct choice *choice = tasks_next_ask();
     if (!choice || choice->leaves)
         walk->is_over = true;
     else if (choice->skips)
         map_put(walk->skipped, buffer_str(&id), walk);
     else
-        goes_on = decide(walk, task, choice->verb, choice->asks_reason);
+        goes_on = tasks_next_decide(walk, task, choice->verb, choice->asks_reason);
     buffer_finish(&id);
     return goes_on;
 }
@@ -201,7 +202,7 @@ static void drop_skipped(struct tasks_pages *pages, const struct map *skipped)
 }
 
 /* The queue is read again for each task: others decide, too, and new calls come. */
-static int step(struct walk *walk)
+static int tasks_next_step(struct walk *walk)
 {
     struct tasks_pages pages = {0};
     int code = tasks_pages_read(&pages, walk->client, "state=pending&mine=true", QUEUE_MAX);
@@ -209,9 +210,10 @@ static int step(struct walk *walk)
         tasks_pages_sort(&pages);
         drop_skipped(&pages, walk->skipped);
         if (pages.count == 0) {
-            say(map_count(walk->skipped) > 0 ? "Nothing else waits.\n" : "Nothing waits.\n");
+            tasks_next_say(map_count(walk->skipped) > 0 ? "Nothing else waits.\n"
+                                                        : "Nothing waits.\n");
             walk->is_over = true;
-        } else if (!handle(walk, pages.tasks[0], pages.count)) {
+        } else if (!tasks_next_handle(walk, pages.tasks[0], pages.count)) {
             code = CLI_REFUSED;
         }
     }
@@ -224,7 +226,7 @@ int tasks_next(struct admin_client *client)
     struct walk walk = {client, map_create(), false};
     int code = CLI_DONE;
     while (code == CLI_DONE && !walk.is_over)
-        code = step(&walk);
+        code = tasks_next_step(&walk);
     map_destroy(walk.skipped, NULL);
     return code;
 }

@@ -34,8 +34,8 @@ static void take_page(struct tasks_pages *pages, const struct buffer *body)
     pages->cursor = json_type(cursor) == JSON_STRING ? json_string_text(cursor, NULL) : NULL;
 }
 
-static int read_page(struct tasks_pages *pages, struct admin_client *client, const char *query,
-                     size_t limit)
+static int tasks_pages_read_page(struct tasks_pages *pages, struct admin_client *client,
+                                 const char *query, size_t limit)
 {
     struct buffer path, body;
     buffer_init(&path);
@@ -64,7 +64,7 @@ int tasks_pages_read(struct tasks_pages *pages, struct admin_client *client, con
     size_t end = pages->count + limit;
     int code = CLI_DONE;
     while (code == CLI_DONE && pages->count < end) {
-        code = read_page(pages, client, query, end - pages->count);
+        code = tasks_pages_read_page(pages, client, query, end - pages->count);
         if (!pages->cursor)
             break;
     }
@@ -132,7 +132,7 @@ void tasks_pages_sort(struct tasks_pages *pages)
 
 /* ---- one by the beginning of its id ---- */
 
-static bool is_whole(const char *text)
+static bool tasks_pages_is_whole(const char *text)
 {
     size_t length = strlen(text);
     return strncmp(text, "tg_", 3) == 0 ? length >= WHOLE_ID : length >= WHOLE_ULID;
@@ -157,7 +157,7 @@ int tasks_find(struct admin_client *client, const char *text, char **id)
     size_t found = 0;
     int code = CLI_DONE;
     *id = NULL;
-    if (!is_whole(text) && strlen(text) >= BEGINNING_MIN) {
+    if (!tasks_pages_is_whole(text) && strlen(text) >= BEGINNING_MIN) {
         code = tasks_pages_read(&pages, client, "", SEARCHED_MAX);
         found = match(&pages, text, id);
     }

@@ -27,7 +27,7 @@ bool tasks_read_duration(const char *option, const char *text, int64_t *ms)
     return false;
 }
 
-static void write_line(FILE *out, struct buffer *line)
+static void tasks_result_write_line(FILE *out, struct buffer *line)
 {
     buffer_append_char(line, '\n');
     fwrite(line->bytes, 1, line->length, out);
@@ -46,7 +46,7 @@ static void complain_of_error(struct str answer)
     buffer_append(&line, STR(" ("));
     visible_append(&line, json_member(error, "code"));
     buffer_append_char(&line, ')');
-    write_line(stderr, &line);
+    tasks_result_write_line(stderr, &line);
 }
 
 static void say_open(struct str answer, const char *id)
@@ -58,11 +58,11 @@ static void say_open(struct str answer, const char *id)
     buffer_append(&line, STR("; ask again: taskgate tasks result "));
     visible_append(&line, str_from(id));
     buffer_append(&line, STR(" --wait 5m"));
-    write_line(stderr, &line);
+    tasks_result_write_line(stderr, &line);
 }
 
 /* With 200 the task has ended, with 202 not yet. */
-static int show(struct str answer, const char *id, bool has_ended, bool json)
+static int tasks_result_show(struct str answer, const char *id, bool has_ended, bool json)
 {
     struct str result = json_member(answer, "result");
     struct buffer text;
@@ -88,8 +88,8 @@ static int show(struct str answer, const char *id, bool has_ended, bool json)
 }
 
 /* Asks once; *is_open when there may be a result later, and it is worth asking again. */
-static int ask(struct admin_client *client, const char *encoded_id, int64_t wait_ms,
-               struct buffer *body, bool *is_open)
+static int tasks_result_ask(struct admin_client *client, const char *encoded_id, int64_t wait_ms,
+                            struct buffer *body, bool *is_open)
 {
     char *path = memory_format("/api/v1/tasks/%s/result?wait=%" PRId64 "ms", encoded_id, wait_ms);
     struct admin_request request = {.method = "GET", .path = path, .wait_ms = wait_ms};
@@ -126,7 +126,7 @@ int tasks_append_outcome(struct buffer *out, struct admin_client *client, const 
     buffer_init(&body);
     buffer_init(&words);
     char *encoded = admin_client_encode(client, id);
-    int code = ask(client, encoded, 0, &body, &is_open);
+    int code = tasks_result_ask(client, encoded, 0, &body, &is_open);
     if (code == CLI_DONE) {
         read_words(&words, json_member(buffer_str(&body), "result"));
         struct str first = str_utf8_cut(buffer_str(&words), OUTCOME_BYTES);
@@ -150,11 +150,11 @@ int tasks_result(struct admin_client *client, const char *id, int64_t wait_ms, b
     buffer_init(&body);
     do {
         int64_t piece_ms = left_ms < TASKS_WAIT_MAX_MS ? left_ms : TASKS_WAIT_MAX_MS;
-        code = ask(client, encoded, piece_ms, &body, &is_open);
+        code = tasks_result_ask(client, encoded, piece_ms, &body, &is_open);
         left_ms -= piece_ms;
     } while (is_open && left_ms > 0);
     if (code == CLI_DONE)
-        code = show(buffer_str(&body), id, admin_client_status(client) != 202, json);
+        code = tasks_result_show(buffer_str(&body), id, admin_client_status(client) != 202, json);
     buffer_finish(&body);
     free(encoded);
     return code;

@@ -103,7 +103,8 @@ void tasks_append_missing(struct buffer *out, struct str task)
     }
 }
 
-static void append_json(struct buffer *out, const char *label, struct str task, const char *member)
+static void tasks_show_append_json(struct buffer *out, const char *label, struct str task,
+                                   const char *member)
 {
     buffer_append_format(out, "%-11s", label);
     terminal_append_pretty(out, json_member(task, member), json_member(task, "redactFields"));
@@ -144,7 +145,7 @@ static void append_hints(struct buffer *out, struct str task)
     size_t position = 0;
     struct str path, paths = json_member(task, "highlight");
     if (json_count(json_member(task, "toolAnnotations")) > 0)
-        append_json(out, "Hints", task, "toolAnnotations");
+        tasks_show_append_json(out, "Hints", task, "toolAnnotations");
     if (json_type(json_member(task, "listed")) == JSON_FALSE)
         buffer_append_format(out, "%-11sthe server does not list this tool for the caller\n",
                              "Unlisted");
@@ -163,7 +164,7 @@ static void append_hints(struct buffer *out, struct str task)
 }
 
 /* The tool is another one than that of the call. */
-static void append_definition(struct buffer *out, struct str task)
+static void tasks_show_append_definition(struct buffer *out, struct str task)
 {
     struct str now = json_member(task, "toolNow");
     if (json_type(json_member(task, "definitionChanged")) != JSON_TRUE)
@@ -176,13 +177,13 @@ static void append_definition(struct buffer *out, struct str task)
         buffer_append_char(out, '\n');
     }
     if (json_count(json_member(now, "annotations")) > 0)
-        append_json(out, "Hints now", now, "annotations");
+        tasks_show_append_json(out, "Hints now", now, "annotations");
 }
 
 static void append_tool(struct buffer *out, struct str task)
 {
     append_hints(out, task);
-    append_definition(out, task);
+    tasks_show_append_definition(out, task);
 }
 
 /* Names and texts that may be read as something else. */
@@ -301,22 +302,22 @@ static const struct {
     const char *label, *key;
 } further_parts[] = {{"Meta", "meta"}, {"Other", "otherParams"}, {"Headers", "headers"}};
 
-static void append_call(struct buffer *out, struct str task)
+static void tasks_show_append_call(struct buffer *out, struct str task)
 {
     if (json_type(json_member(task, "reasonOfAgent")) == JSON_STRING) {
         buffer_append_format(out, "%-11s", "Agent says");
         tasks_append_member(out, task, "reasonOfAgent");
         buffer_append_char(out, '\n');
     }
-    append_json(out, "Arguments", task, "arguments");
+    tasks_show_append_json(out, "Arguments", task, "arguments");
     /* Most calls have none of these. */
     if (json_type(json_member(task, "originalArguments")) == JSON_OBJECT)
-        append_json(out, "Original", task, "originalArguments");
+        tasks_show_append_json(out, "Original", task, "originalArguments");
     if (json_type(json_member(task, "grant")) == JSON_OBJECT)
-        append_json(out, "Grant", task, "grant");
+        tasks_show_append_json(out, "Grant", task, "grant");
     for (size_t i = 0; i < sizeof further_parts / sizeof *further_parts; i++) {
         if (json_count(json_member(task, further_parts[i].key)) > 0)
-            append_json(out, further_parts[i].label, task, further_parts[i].key);
+            tasks_show_append_json(out, further_parts[i].label, task, further_parts[i].key);
     }
 }
 
@@ -369,12 +370,12 @@ void tasks_append_details(struct buffer *out, struct str task)
     append_decision(out, task);
     append_tool(out, task);
     append_marks(out, task);
-    append_call(out, task);
+    tasks_show_append_call(out, task);
 }
 
 /* Whether the present state is the decision's. An approved call goes on to other states, and
  * another person may cancel it. */
-static bool is_decision(struct str task)
+static bool tasks_show_is_decision(struct str task)
 {
     struct str state = json_member(task, "state");
     return json_string_equals(state, STR("approved")) ||
@@ -411,7 +412,7 @@ void tasks_append_change(struct buffer *out, struct str task)
     }
     tasks_append_member(&by, task, "decidedBy");
     if (by.length > 0)
-        buffer_append_format(out, "  %sby %.*s", is_decision(task) ? "" : "approved ",
+        buffer_append_format(out, "  %sby %.*s", tasks_show_is_decision(task) ? "" : "approved ",
                              STR_ARGS(buffer_str(&by)));
     buffer_finish(&by);
     buffer_append_char(out, '\n');

@@ -38,12 +38,12 @@ static size_t id_length(const struct tasks_table *tasks)
     return length;
 }
 
-static void add_asker(struct buffer *cell, struct str task, int64_t now_ms)
+static void tasks_table_add_asker(struct buffer *cell, struct str task, int64_t now_ms)
 {
     tasks_append_asker(cell, task);
 }
 
-static void add_left(struct buffer *cell, struct str task, int64_t now_ms)
+static void tasks_table_add_left(struct buffer *cell, struct str task, int64_t now_ms)
 {
     bool waits = json_string_equals(json_member(task, "state"), STR("pending"));
     if (waits && tasks_time(task, "decideBy"))
@@ -62,7 +62,7 @@ static void add_age(struct buffer *cell, struct str task, int64_t now_ms)
 
 #define VALUES_CHARACTERS 160 /* of all values together, as in a row of the page */
 
-static void append_value(struct buffer *out, struct str value)
+static void tasks_table_append_value(struct buffer *out, struct str value)
 {
     enum json_type type = json_type(value);
     bool is_array = type == JSON_ARRAY;
@@ -93,7 +93,7 @@ static void add_call(struct buffer *cell, struct str task, int64_t now_ms)
             buffer_append_text(&text, " · ");
         json_decode_string(str_slice(key.bytes - 1, key.length + 2), &text);
         buffer_append_text(&text, ": ");
-        append_value(&text, value);
+        tasks_table_append_value(&text, value);
     }
     struct str beginning = visible_beginning(buffer_str(&text), VALUES_CHARACTERS);
     visible_append(cell, beginning);
@@ -110,11 +110,11 @@ static const struct {
 } columns[] = {
     {"ID", "id", NULL, 0},
     {"STATE", "state", NULL, 0},
-    {"LEFT", NULL, add_left, 0},
+    {"LEFT", NULL, tasks_table_add_left, 0},
     {"TOOL", "tool", NULL, 9},
     {"RISK", "risk", NULL, 0},
     {"CALL", NULL, add_call, 6},
-    {"ASKED BY", NULL, add_asker, 6},
+    {"ASKED BY", NULL, tasks_table_add_asker, 6},
     {"SOURCE", "source", NULL, 6},
     {"ASKED", NULL, add_age, 0},
 };

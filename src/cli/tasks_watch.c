@@ -51,7 +51,7 @@ static void print_event(struct watch *watch, struct str raw)
     sse_event_finish(&event);
 }
 
-static bool receive(void *context, struct str bytes)
+static bool tasks_watch_receive(void *context, struct str bytes)
 {
     struct watch *watch = context;
     watch->was_open = true;
@@ -72,7 +72,7 @@ static bool receive(void *context, struct str bytes)
     return !watch->output_failed;
 }
 
-static void pause_ms(long ms)
+static void tasks_watch_pause_ms(long ms)
 {
     struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     nanosleep(&time, NULL);
@@ -94,7 +94,7 @@ int tasks_watch(struct admin_client *client, bool json)
         struct admin_request request = {.method = "GET",
                                         .path = "/api/v1/events",
                                         .last_event_id = watch.last_id,
-                                        .received = receive,
+                                        .received = tasks_watch_receive,
                                         .context = &watch};
         code = admin_client_send(client, &request, &body);
         has_been_open |= watch.was_open;
@@ -106,7 +106,7 @@ int tasks_watch(struct admin_client *client, bool json)
         if (code == CLI_DONE)
             fputs("taskgate: the connection was lost; trying again\n", stderr);
         retry_ms = watch.was_open ? RETRY_FIRST_MS : 2 * retry_ms;
-        pause_ms(retry_ms > RETRY_MAX_MS ? RETRY_MAX_MS : retry_ms);
+        tasks_watch_pause_ms(retry_ms > RETRY_MAX_MS ? RETRY_MAX_MS : retry_ms);
     }
     free(watch.last_id);
     buffer_finish(&watch.waiting);

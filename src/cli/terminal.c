@@ -19,7 +19,7 @@ static struct str with_quotes(struct str key)
     return str_slice(key.bytes - 1, key.length + 2);
 }
 
-static void append_line(struct buffer *out, unsigned indent)
+static void terminal_append_line(struct buffer *out, unsigned indent)
 {
     buffer_append_format(out, "\n%*s", (int)indent, "");
 }
@@ -30,12 +30,12 @@ struct paths {
     size_t count;
 };
 
-static void append_value(struct buffer *out, struct str json, unsigned indent,
-                         const struct paths *hidden);
+static void terminal_append_value(struct buffer *out, struct str json, unsigned indent,
+                                  const struct paths *hidden);
 
 /* The member `key` of an object; `raw` has its quotes. */
-static void append_member(struct buffer *out, struct str raw, struct str value, unsigned indent,
-                          const struct paths *hidden)
+static void terminal_append_member(struct buffer *out, struct str raw, struct str value,
+                                   unsigned indent, const struct paths *hidden)
 {
     struct buffer key;
     struct str first, rest;
@@ -55,7 +55,7 @@ static void append_member(struct buffer *out, struct str raw, struct str value, 
     if (is_hidden)
         buffer_append(out, STR("[REDACTED]"));
     else
-        append_value(out, value, indent, &below);
+        terminal_append_value(out, value, indent, &below);
     buffer_finish(&key);
     free(below.items);
 }
@@ -69,10 +69,10 @@ static void append_object(struct buffer *out, struct str json, unsigned indent,
     while (json_next_member(json, &position, &key, &value)) {
         buffer_append_text(out, before);
         before = ",";
-        append_line(out, indent + 2);
-        append_member(out, with_quotes(key), value, indent + 2, hidden);
+        terminal_append_line(out, indent + 2);
+        terminal_append_member(out, with_quotes(key), value, indent + 2, hidden);
     }
-    append_line(out, indent);
+    terminal_append_line(out, indent);
     buffer_append_char(out, '}');
 }
 
@@ -85,15 +85,15 @@ static void append_array(struct buffer *out, struct str json, unsigned indent,
     while (json_next_element(json, &position, &element)) {
         buffer_append_text(out, before);
         before = ",";
-        append_line(out, indent + 2);
-        append_value(out, element, indent + 2, hidden);
+        terminal_append_line(out, indent + 2);
+        terminal_append_value(out, element, indent + 2, hidden);
     }
-    append_line(out, indent);
+    terminal_append_line(out, indent);
     buffer_append_char(out, ']');
 }
 
-static void append_value(struct buffer *out, struct str json, unsigned indent,
-                         const struct paths *hidden)
+static void terminal_append_value(struct buffer *out, struct str json, unsigned indent,
+                                  const struct paths *hidden)
 {
     enum json_type type = json_type(json);
     if (type == JSON_OBJECT)
@@ -116,7 +116,7 @@ void terminal_append_pretty(struct buffer *out, struct str json, struct str hidd
         paths.items[paths.count] = buffer_str(&texts[paths.count]);
         paths.count++;
     }
-    append_value(out, json, 0, &paths);
+    terminal_append_value(out, json, 0, &paths);
     while (paths.count > 0)
         buffer_finish(&texts[--paths.count]);
     free(texts);
@@ -239,7 +239,7 @@ static struct place *lay_out(const struct table *table)
 
 /* The part of a cell that fits into so many columns; "…" stands for the rest. Returns the columns
  * it takes. */
-static size_t append_cell(struct buffer *out, const struct buffer *cell, size_t room)
+static size_t terminal_append_cell(struct buffer *out, const struct buffer *cell, size_t room)
 {
     bool is_cut = width_of(cell) > room, is_isolated = false, has_width;
     size_t most = room - (is_cut && room > 0), width = 0, i = 0;
@@ -259,8 +259,8 @@ static size_t append_cell(struct buffer *out, const struct buffer *cell, size_t 
 }
 
 /* A line of a row without anything in it is left out, and no line ends in spaces. */
-static void write_row(const struct table *table, size_t row, const struct place *places,
-                      struct buffer *out)
+static void terminal_write_row(const struct table *table, size_t row, const struct place *places,
+                               struct buffer *out)
 {
     const struct buffer *cells = &table->cells[row * table->columns];
     size_t line = 0, at = 0;
@@ -274,7 +274,7 @@ static void write_row(const struct table *table, size_t row, const struct place 
         }
         const char *colour = table->paint ? table->paint(row, i, buffer_str(&cells[i])) : "";
         buffer_append_format(out, "%*s%s", (int)(places[i].start - at), "", colour);
-        at = places[i].start + append_cell(out, &cells[i], places[i].width);
+        at = places[i].start + terminal_append_cell(out, &cells[i], places[i].width);
         buffer_append_text(out, *colour ? colour_end() : "");
     }
     buffer_append_char(out, '\n');
@@ -284,7 +284,7 @@ void table_write(const struct table *table, struct buffer *out)
 {
     struct place *places = lay_out(table);
     for (size_t i = 0; i * table->columns < table->count; i++)
-        write_row(table, i, places, out);
+        terminal_write_row(table, i, places, out);
     free(places);
 }
 

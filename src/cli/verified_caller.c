@@ -40,7 +40,7 @@ const struct policy_verified *verified_caller_read(struct verified_caller *calle
     return &caller->words;
 }
 
-static void finish_texts(struct config_strings *texts)
+static void verified_caller_finish_texts(struct config_strings *texts)
 {
     for (size_t i = 0; i < texts->count; i++)
         free(texts->items[i]);
@@ -49,8 +49,8 @@ static void finish_texts(struct config_strings *texts)
 
 void verified_caller_finish(struct verified_caller *caller)
 {
-    finish_texts(&caller->words.groups);
-    finish_texts(&caller->words.scopes);
+    verified_caller_finish_texts(&caller->words.groups);
+    verified_caller_finish_texts(&caller->words.scopes);
     free(caller->issuer);
     free(caller->subject);
     *caller = (struct verified_caller){.subject = NULL};

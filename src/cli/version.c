@@ -55,7 +55,7 @@ struct part {
     const char *name, *version; /* NULL: it cannot be loaded */
 };
 
-static void append_text(struct buffer *out, const char *text)
+static void version_append_text(struct buffer *out, const char *text)
 {
     if (text)
         buffer_append_json_string(out, str_from(text));
@@ -63,26 +63,26 @@ static void append_text(struct buffer *out, const char *text)
         buffer_append_text(out, "null");
 }
 
-static void append_json(struct buffer *out, const struct part *parts, size_t count)
+static void version_append_json(struct buffer *out, const struct part *parts, size_t count)
 {
     const char *commit = sizeof VERSION_COMMIT - 1 == COMMIT_CHARACTERS ? VERSION_COMMIT : NULL;
     buffer_append_text(out, "{\"version\":");
-    append_text(out, TASKGATE_VERSION);
+    version_append_text(out, TASKGATE_VERSION);
     buffer_append_text(out, ",\"commit\":");
-    append_text(out, commit);
+    version_append_text(out, commit);
     buffer_append_text(out, ",\"arch\":");
-    append_text(out, ARCH);
+    version_append_text(out, ARCH);
     buffer_append_text(out, ",\"compiler\":");
-    append_text(out, COMPILER);
+    version_append_text(out, COMPILER);
     buffer_append_text(out, ",\"libraries\":{");
     for (size_t i = 0; i < count; i++) {
         buffer_append_format(out, "%s\"%s\":", i > 0 ? "," : "", parts[i].name);
-        append_text(out, parts[i].version);
+        version_append_text(out, parts[i].version);
     }
     buffer_append_text(out, "}}\n");
 }
 
-static int show(bool json)
+static int version_show(bool json)
 {
     char libpq[VERSION_BYTES];
     const struct part parts[] = {
@@ -97,7 +97,7 @@ static int show(bool json)
     struct buffer text;
     buffer_init(&text);
     if (json)
-        append_json(&text, parts, sizeof parts / sizeof *parts);
+        version_append_json(&text, parts, sizeof parts / sizeof *parts);
     else
         buffer_append_text(&text, "taskgate " TASKGATE_VERSION "\n");
     int code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
@@ -118,5 +118,5 @@ int cli_version(int argc, char **argv)
         .option_count = 1,
     };
     enum options_outcome outcome = options_read(&command, argc, argv, NULL);
-    return outcome == OPTIONS_READ ? show(json) : options_exit_code(outcome);
+    return outcome == OPTIONS_READ ? version_show(json) : options_exit_code(outcome);
 }

@@ -9,7 +9,7 @@
 #include "tasks.h"
 
 /* "groups:  dba, it"; nothing for an empty list. */
-static void append_list(struct buffer *out, const char *label, struct str list)
+static void whoami_append_list(struct buffer *out, const char *label, struct str list)
 {
     struct str item;
     size_t position = 0;
@@ -27,7 +27,8 @@ static void append_list(struct buffer *out, const char *label, struct str list)
         buffer_append_char(out, '\n');
 }
 
-static void append_member(struct buffer *out, const char *label, struct str who, const char *name)
+static void whoami_append_member(struct buffer *out, const char *label, struct str who,
+                                 const char *name)
 {
     buffer_append_format(out, "%-8s ", label);
     tasks_append_member(out, who, name);
@@ -36,11 +37,11 @@ static void append_member(struct buffer *out, const char *label, struct str who,
 
 static void append_who(struct buffer *out, struct str who)
 {
-    append_member(out, "person:", who, "person");
-    append_member(out, "name:", who, "name");
-    append_list(out, "groups:", json_member(who, "groups"));
-    append_list(out, "roles:", json_member(who, "roles"));
-    append_member(out, "via:", who, "via");
+    whoami_append_member(out, "person:", who, "person");
+    whoami_append_member(out, "name:", who, "name");
+    whoami_append_list(out, "groups:", json_member(who, "groups"));
+    whoami_append_list(out, "roles:", json_member(who, "roles"));
+    whoami_append_member(out, "via:", who, "via");
 }
 
 int cli_whoami(int argc, char **argv)

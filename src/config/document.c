@@ -84,7 +84,7 @@ static char *document_path_at(const struct node *root, size_t index)
     return root ? path_at(root, index, "") : NULL;
 }
 
-static struct place place_of(const struct report *report, const struct node *node)
+static struct place document_place_of(const struct report *report, const struct node *node)
 {
     return source_text_place(report->source, node->start);
 }
@@ -106,7 +106,8 @@ void report_error(const struct report *report, const struct node *node, const ch
     va_start(arguments, format);
     vsnprintf(message.message, sizeof message.message, format, arguments);
     va_end(arguments);
-    problems_error(report->problems, place_of(report, node), path, hint, "%s", message.message);
+    problems_error(report->problems, document_place_of(report, node), path, hint, "%s",
+                   message.message);
 }
 
 void report_warning(const struct report *report, const struct node *node, const char *path,
@@ -119,7 +120,8 @@ void report_warning(const struct report *report, const struct node *node, const 
     va_start(arguments, format);
     vsnprintf(message.message, sizeof message.message, format, arguments);
     va_end(arguments);
-    problems_warning(report->problems, place_of(report, node), path, hint, "%s", message.message);
+    problems_warning(report->problems, document_place_of(report, node), path, hint, "%s",
+                     message.message);
 }
 
 char *report_quote(const struct report *report, const struct node *node)

@@ -206,7 +206,7 @@ static void count_up(_Atomic(uint64_t) *value)
     atomic_store_explicit(value, old + 1, memory_order_relaxed);
 }
 
-static void add(struct metrics_cell *cell, double amount)
+static void add_to_cell(struct metrics_cell *cell, double amount)
 {
     atomic_store_explicit(&cell->value, read_double(&cell->value) + amount, memory_order_relaxed);
 }
@@ -217,7 +217,7 @@ static void observe(struct metrics_cell *cell, double value)
     size_t i = 0;
     while (i < family->bucket_count && value > family->buckets[i])
         i++;
-    add(cell, value);
+    add_to_cell(cell, value);
     count_up(&cell->bucket[i]);
 }
 
@@ -426,7 +426,7 @@ static struct metrics_cell *cell_of(enum metric metric, const struct str *values
 
 void metrics_add(enum metric metric, double amount, const struct str *labels)
 {
-    add(cell_of(metric, labels), amount);
+    add_to_cell(cell_of(metric, labels), amount);
 }
 
 void metrics_observe(enum metric metric, double value, const struct str *labels)
@@ -454,7 +454,7 @@ static struct metrics_cell *handle_cell(struct metrics_handle *handle, enum metr
 void metrics_add_by(struct metrics_handle *handle, enum metric metric, double amount,
                     const struct str *labels)
 {
-    add(handle_cell(handle, metric, labels), amount);
+    add_to_cell(handle_cell(handle, metric, labels), amount);
 }
 
 void metrics_observe_by(struct metrics_handle *handle, enum metric metric, double value,

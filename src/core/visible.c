@@ -176,7 +176,7 @@ static void append_isolated(struct walk *walk)
     buffer_append_text(walk->out, VISIBLE_ISOLATE_END);
 }
 
-static void append(struct buffer *out, struct str text, struct rule rule)
+static void append_by(struct buffer *out, struct str text, struct rule rule)
 {
     struct walk walk = {.out = out, .rule = rule, .at = text.bytes, .end = text.bytes};
     if (text.length == 0)
@@ -195,12 +195,12 @@ static void append(struct buffer *out, struct str text, struct rule rule)
 
 void visible_append(struct buffer *out, struct str text)
 {
-    append(out, text, (struct rule){.is_for_eyes = true});
+    append_by(out, text, (struct rule){.is_for_eyes = true});
 }
 
 void visible_append_lines(struct buffer *out, struct str text)
 {
-    append(out, text, (struct rule){.keeps_lines = true});
+    append_by(out, text, (struct rule){.keeps_lines = true});
 }
 
 void visible_append_json_string(struct buffer *out, struct str text)
@@ -219,11 +219,11 @@ struct str visible_beginning(struct str text, size_t most)
     return str_slice(text.bytes, i);
 }
 
-static void append_quoted(struct buffer *out, struct str text, size_t most, struct rule rule)
+static void append_quoted_by(struct buffer *out, struct str text, size_t most, struct rule rule)
 {
     struct str shown = most > 0 ? visible_beginning(text, most) : text;
     buffer_append_char(out, '"');
-    append(out, shown, rule);
+    append_by(out, shown, rule);
     if (shown.length < text.length)
         buffer_append_text(out, "…");
     buffer_append_char(out, '"');
@@ -231,12 +231,12 @@ static void append_quoted(struct buffer *out, struct str text, size_t most, stru
 
 void visible_append_quoted(struct buffer *out, struct str text, size_t most)
 {
-    append_quoted(out, text, most, (struct rule){.is_quoted = true, .is_for_eyes = true});
+    append_quoted_by(out, text, most, (struct rule){.is_quoted = true, .is_for_eyes = true});
 }
 
 void visible_append_value(struct buffer *out, struct str text, size_t most)
 {
-    append_quoted(out, text, most, (struct rule){.is_quoted = true});
+    append_quoted_by(out, text, most, (struct rule){.is_quoted = true});
 }
 
 bool visible_has_content(struct str text)

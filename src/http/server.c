@@ -356,7 +356,7 @@ static void on_report_drained(void *context)
 
 /* ---- the end ---- */
 
-static int take_first(h2o_req_t *request, void *context)
+static int server_take_first(h2o_req_t *request, void *context)
 {
     h2o_req_t **first = context;
     *first = request;
@@ -367,7 +367,7 @@ static void cut_all(struct http_server *server)
 {
     for (;;) {
         h2o_req_t *request = NULL;
-        server->config.http1.callbacks.foreach_request(&server->h2o, take_first, &request);
+        server->config.http1.callbacks.foreach_request(&server->h2o, server_take_first, &request);
         if (request == NULL)
             break;
         struct connection *connection = connection_of(request);

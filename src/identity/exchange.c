@@ -60,7 +60,7 @@ struct exchange_wait {
 };
 #define EXCHANGE_WAIT_MAGIC 0x7c3a15eb
 
-static struct str key_of(const struct token_digest *digest)
+static struct str exchange_key_of(const struct token_digest *digest)
 {
     return str_slice((const char *)digest->bytes, sizeof digest->bytes);
 }
@@ -138,9 +138,9 @@ void exchange_unref(struct exchange *exchange)
 
 /* ---- what is known ---- */
 
-static void forget(struct trade *trade)
+static void forget_trade(struct trade *trade)
 {
-    map_remove(trade->exchange->trades, key_of(&trade->digest));
+    map_remove(trade->exchange->trades, exchange_key_of(&trade->digest));
     trade_free(trade);
 }
 
@@ -148,11 +148,11 @@ char *exchange_find(struct exchange *exchange, const struct token_digest *digest
 {
     char *token = NULL;
     pthread_mutex_lock(&exchange->lock);
-    struct trade *trade = map_get(exchange->trades, key_of(digest));
+    struct trade *trade = map_get(exchange->trades, exchange_key_of(digest));
     if (trade && trade->token && now_ms < trade->until_ms)
         token = memory_copy_text(trade->token);
     else if (trade && trade->token)
-        forget(trade);
+        forget_trade(trade);
     pthread_mutex_unlock(&exchange->lock);
     return token;
 }
@@ -169,7 +169,7 @@ void exchange_forget(struct exchange *exchange, struct str traded)
             refused = trade;
     }
     if (refused)
-        forget(refused);
+        forget_trade(refused);
     pthread_mutex_unlock(&exchange->lock);
 }
 
@@ -189,7 +189,7 @@ static void exchange_make_room(struct exchange *exchange, int64_t now_ms)
             break;
     }
     if (first)
-        forget(first);
+        forget_trade(first);
 }
 
 /* ---- the answer ---- */
@@ -312,7 +312,7 @@ static void exchange_on_answer(void *context, const struct fetch_answer *answer)
     if (result == EXCHANGE_REFUSED || result == EXCHANGE_FORBIDDEN)
         remember_refusal(trade, result);
     else if (result != EXCHANGE_DONE)
-        forget(trade);
+        forget_trade(trade);
     pthread_mutex_unlock(&exchange->lock);
     exchange_unref(exchange);
 }
@@ -342,12 +342,12 @@ static void exchange_start(struct trade *trade, const struct exchange_order *ord
 /* A trade that is under way, or whose outcome holds; NULL: none can be begun. */
 static struct trade *find_trade(struct exchange *exchange, const struct exchange_order *order)
 {
-    struct trade *trade = map_get(exchange->trades, key_of(&order->digest));
+    struct trade *trade = map_get(exchange->trades, exchange_key_of(&order->digest));
     int64_t now_ms = clock_now_ms();
     if (trade && (trade->is_under_way || now_ms < trade->until_ms))
         return trade;
     if (trade)
-        forget(trade);
+        forget_trade(trade);
     if (exchange->under_way >= MAX_UNDER_WAY)
         return NULL;
     exchange_make_room(exchange, now_ms);
@@ -357,7 +357,7 @@ static struct trade *find_trade(struct exchange *exchange, const struct exchange
     trade->digest = order->digest;
     trade->until_ms = order->until_ms;
     list_init(&trade->waits);
-    map_put(exchange->trades, key_of(&order->digest), trade);
+    map_put(exchange->trades, exchange_key_of(&order->digest), trade);
     exchange_start(trade, order);
     return trade;
 }

@@ -150,7 +150,7 @@ static void fetch_on_head(void *context, int status, const struct http_header *h
     }
 }
 
-static void on_body(void *context, struct str bytes)
+static void fetch_on_body(void *context, struct str bytes)
 {
     struct fetch *fetch = fetch_from(context);
     if (fetch->answer.length + bytes.length > FETCH_MAX_BYTES)
@@ -173,7 +173,7 @@ static void fetch_on_end(void *context, enum upstream_result result, const char 
 
 static void fetch_begin(void *context)
 {
-    static const struct upstream_callbacks callbacks = {fetch_on_head, on_body, fetch_on_end};
+    static const struct upstream_callbacks callbacks = {fetch_on_head, fetch_on_body, fetch_on_end};
     struct fetch *fetch = fetch_from(context);
     struct error error = {0};
     list_append(&fetch->fetcher->fetches, &fetch->node);

@@ -19,14 +19,14 @@
 
 static void issuer_on_metadata(void *context, const struct fetch_answer *answer);
 static void issuer_on_keys(void *context, const struct fetch_answer *answer);
-static void on_timer(void *context);
+static void issuer_on_timer(void *context);
 
 /* ---- the end of a refresh ---- */
 
 static void schedule(struct issuer *issuer, int64_t delay_ms)
 {
     if (!issuer->has_timer)
-        loop_timer_init(&issuer->timer, fetcher_loop(issuer->fetcher), on_timer, issuer);
+        loop_timer_init(&issuer->timer, fetcher_loop(issuer->fetcher), issuer_on_timer, issuer);
     issuer->has_timer = true;
     loop_timer_start(&issuer->timer, delay_ms);
 }
@@ -171,7 +171,7 @@ static void issuer_refresh_begin(void *context)
         fetch_metadata(issuer);
 }
 
-static void on_timer(void *context)
+static void issuer_on_timer(void *context)
 {
     struct issuer *issuer = issuer_from(context);
     pthread_mutex_lock(&issuer->lock);

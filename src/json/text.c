@@ -84,8 +84,8 @@ static void forget_values(const struct json_wanted *wanted)
         wanted->values[i] = STR_EMPTY;
 }
 
-static const char *take_wanted(struct scanner *scanner, const char *at, const struct key *key,
-                               void *context)
+static const char *text_take_wanted(struct scanner *scanner, const char *at, const struct key *key,
+                                    void *context)
 {
     const struct json_wanted *wanted = context;
     size_t i = 0; /* the key itself does not outlast the walk through its value */
@@ -93,8 +93,9 @@ static const char *take_wanted(struct scanner *scanner, const char *at, const st
            !str_equal(str_slice(key->bytes, key->length), str_from(wanted->keys[i])))
         i++;
     bool is_outer = wanted->inner && i == wanted->outer && at < scanner->end && *at == '{';
-    const char *behind = is_outer ? scan_members(scanner, at, take_wanted, (void *)wanted->inner)
-                                  : scan_value(scanner, at);
+    const char *behind = is_outer
+                             ? scan_members(scanner, at, text_take_wanted, (void *)wanted->inner)
+                             : scan_value(scanner, at);
     if (behind && i < wanted->count)
         wanted->values[i] = str_slice(at, (size_t)(behind - at));
     return behind;
@@ -107,7 +108,7 @@ bool json_check_members(struct str text, const struct json_wanted *wanted)
     for (const struct json_wanted *level = wanted; level; level = level->inner)
         forget_values(level);
     scanner_init(&scanner, text, NULL);
-    enum scan_verdict verdict = scan_document(&scanner, take_wanted, (void *)wanted, &value);
+    enum scan_verdict verdict = scan_document(&scanner, text_take_wanted, (void *)wanted, &value);
     scanner_finish(&scanner);
     return verdict == SCAN_ACCEPTED && json_type(value) == JSON_OBJECT;
 }

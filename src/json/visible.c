@@ -4,7 +4,7 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
-static void append(struct buffer *out, struct str json, bool is_for_people)
+static void append_json_text(struct buffer *out, struct str json, bool is_for_people)
 {
     OWNED_BUFFER(text);
     for (size_t i = 0; i < json.length; i++) {
@@ -27,10 +27,10 @@ static void append(struct buffer *out, struct str json, bool is_for_people)
 
 void visible_append_json(struct buffer *out, struct str json)
 {
-    append(out, json, false);
+    append_json_text(out, json, false);
 }
 
 void visible_append_json_for_people(struct buffer *out, struct str json)
 {
-    append(out, json, true);
+    append_json_text(out, json, true);
 }

@@ -88,7 +88,7 @@ static bool input_schema_is_integer(struct str text)
     return exact_integer_read(text, true, &ignored);
 }
 
-static bool are_equal(struct str left, struct str right)
+static bool input_schema_are_equal(struct str left, struct str right)
 {
     OWNED_BUFFER(a);
     OWNED_BUFFER(b);
@@ -140,13 +140,14 @@ static enum input_schema_verdict check_enum(const struct place *place, struct st
     bool fits = false;
     while (json_type(argument) == JSON_ARRAY && !fits &&
            json_next_element(argument, &position, &item))
-        fits = are_equal(item, place->value);
+        fits = input_schema_are_equal(item, place->value);
     return fits_if(place, fits, "is none of the values that the schema lists");
 }
 
 static enum input_schema_verdict check_const(const struct place *place, struct str argument)
 {
-    return fits_if(place, are_equal(argument, place->value), "is not the value of the schema");
+    return fits_if(place, input_schema_are_equal(argument, place->value),
+                   "is not the value of the schema");
 }
 
 static enum input_schema_verdict

@@ -285,7 +285,7 @@ struct tools_writing {
     const struct mcp_tools_rewriting *how;
 };
 
-static void write_tools(void *context, struct buffer *out, struct str items)
+static void lists_write_tools(void *context, struct buffer *out, struct str items)
 {
     const struct mcp_tools_rewriting *rewriting = ((const struct tools_writing *)context)->how;
     struct tool_walk walk = {.items = items};
@@ -312,7 +312,7 @@ static void write_more(void *context, struct buffer *out)
 void mcp_tools_rewrite_with(struct buffer *out, const struct mcp_list *list,
                             const struct mcp_tools_rewriting *rewriting)
 {
-    rewrite_list(out, list, write_tools, write_more, &(struct tools_writing){rewriting});
+    rewrite_list(out, list, lists_write_tools, write_more, &(struct tools_writing){rewriting});
 }
 
 void mcp_tools_rewrite(struct buffer *out, struct str result, mcp_tool_judge judge, void *context)
@@ -343,7 +343,7 @@ struct name_judgement {
     void *context;
 };
 
-static void write_named(void *context, struct buffer *out, struct str items)
+static void lists_write_named(void *context, struct buffer *out, struct str items)
 {
     const struct name_judgement *judgement = context;
     OWNED_BUFFER(name);
@@ -365,7 +365,8 @@ void mcp_list_filter(struct buffer *out, struct str result, const char *list, co
                      mcp_name_judge judge, void *context)
 {
     const struct mcp_list found = mcp_list_find(result, list);
-    rewrite_list(out, &found, write_named, NULL, &(struct name_judgement){key, judge, context});
+    rewrite_list(out, &found, lists_write_named, NULL,
+                 &(struct name_judgement){key, judge, context});
 }
 
 /* ---- entries with resources ---- */

@@ -28,7 +28,7 @@ static const struct mcp_method methods[] = {
 
 static const struct mcp_method unknown = {.name = "", .treatment = MCP_UNKNOWN, .eras = BOTH};
 
-static const struct mcp_method *find(struct str name)
+static const struct mcp_method *find_row(struct str name)
 {
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         if (str_equal(name, str_from(methods[i].name)))
@@ -39,7 +39,7 @@ static const struct mcp_method *find(struct str name)
 
 const struct mcp_method *mcp_method_find(struct str name, enum mcp_era era)
 {
-    const struct mcp_method *method = find(name);
+    const struct mcp_method *method = find_row(name);
     return method->eras & era ? method : &unknown;
 }
 
@@ -61,7 +61,7 @@ bool mcp_method_is_list(const struct mcp_method *method)
 
 bool mcp_method_is_known(struct str name)
 {
-    return find(name) != &unknown;
+    return find_row(name) != &unknown;
 }
 
 const char *mcp_method_next(size_t *position)

@@ -39,7 +39,7 @@ struct reader {
     struct error *error;
 };
 
-static struct str quoted(struct str raw_key)
+static struct str parameter_headers_quoted(struct str raw_key)
 {
     return str_slice(raw_key.bytes - 1, raw_key.length + 2);
 }
@@ -174,11 +174,11 @@ static bool has_keyword(struct str value)
     if (json_type(value) != JSON_OBJECT)
         return false;
     while (json_next_member(value, &position, &key, &inner)) {
-        if (json_string_equals(quoted(key), KEYWORD))
+        if (json_string_equals(parameter_headers_quoted(key), KEYWORD))
             return true;
-        if (is_data(quoted(key)))
+        if (is_data(parameter_headers_quoted(key)))
             continue;
-        if (is_map(quoted(key)) ? map_has_keyword(inner) : has_keyword(inner))
+        if (is_map(parameter_headers_quoted(key)) ? map_has_keyword(inner) : has_keyword(inner))
             return true;
     }
     return false;
@@ -191,7 +191,7 @@ static bool read_properties(struct reader *reader, const struct place *outer, st
     struct str key, schema;
     size_t position = 0;
     while (json_next_member(properties, &position, &key, &schema)) {
-        struct place place = {outer, quoted(key), outer->depth + 1};
+        struct place place = {outer, parameter_headers_quoted(key), outer->depth + 1};
         if (!read_schema(reader, &place, schema))
             return false;
     }
@@ -205,13 +205,14 @@ static bool read_schema(struct reader *reader, const struct place *place, struct
     size_t position = 0;
     while (json_next_member(schema, &position, &key, &value)) {
         bool good = true;
-        if (json_string_equals(quoted(key), STR("properties")))
+        if (json_string_equals(parameter_headers_quoted(key), STR("properties")))
             good = read_properties(reader, place, value);
-        else if (json_string_equals(quoted(key), KEYWORD))
+        else if (json_string_equals(parameter_headers_quoted(key), KEYWORD))
             good = place->outer ? parameter_headers_add_parameter(reader, place, schema, value)
                                 : error_set(reader->error, "x-mcp-header must be at a property");
-        else if (!is_data(quoted(key)) &&
-                 (is_map(quoted(key)) ? map_has_keyword(value) : has_keyword(value)))
+        else if (!is_data(parameter_headers_quoted(key)) &&
+                 (is_map(parameter_headers_quoted(key)) ? map_has_keyword(value)
+                                                        : has_keyword(value)))
             good =
                 error_set(reader->error, "x-mcp-header must be reached through `properties` alone");
         if (!good)

@@ -9,7 +9,7 @@
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/shown.h"
 
-static void add_summary(struct buffer *out, const struct task *task, struct str arguments)
+static void brief_add_summary(struct buffer *out, const struct task *task, struct str arguments)
 {
     struct buffer summary;
     buffer_init(&summary);
@@ -22,8 +22,8 @@ static void add_summary(struct buffer *out, const struct task *task, struct str 
     buffer_finish(&summary);
 }
 
-static void add_agent_reason(struct buffer *out, const struct task *task,
-                             const struct config *config)
+static void brief_add_agent_reason(struct buffer *out, const struct task *task,
+                                   const struct config *config)
 {
     struct buffer reason;
     buffer_init(&reason);
@@ -56,7 +56,8 @@ static void add_typed(struct buffer *out, const struct task *task, struct str ar
     typed_finish(&asked);
 }
 
-static void add_marks(struct buffer *out, const struct task *task, const struct config *config)
+static void brief_add_marks(struct buffer *out, const struct task *task,
+                            const struct config *config)
 {
     struct buffer where;
     enum mark mark;
@@ -79,12 +80,12 @@ void brief_add_facts(struct buffer *out, const struct task *task, const struct c
                      struct str arguments)
 {
     const struct typed_risk risk = typed_risk_of(task);
-    add_summary(out, task, arguments);
+    brief_add_summary(out, task, arguments);
     add_word(out, "risk", risk.risk);
     add_word(out, "riskBy", risk.by);
     add_typed(out, task, arguments);
-    add_marks(out, task, config);
-    add_agent_reason(out, task, config);
+    brief_add_marks(out, task, config);
+    brief_add_agent_reason(out, task, config);
 }
 
 /* ---- the text of a task ---- */

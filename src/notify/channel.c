@@ -20,7 +20,7 @@
 #define ANCHOR_TEXT "Anchor of the audit trail. Keep this line where the gateway cannot write."
 #define MAIL_FACTS_MAX_BYTES 100000
 
-static void add_text(struct buffer *out, const char *key, const struct buffer *text)
+static void channel_add_text(struct buffer *out, const char *key, const struct buffer *text)
 {
     json_add_key(out, key);
     buffer_append_json_string(out, buffer_str(text));
@@ -38,7 +38,7 @@ static void write_teams_text(struct buffer *out, const char *style, const struct
     /* A text block reads Markdown; a text run does not. */
     buffer_append_format(out, "{\"type\":\"RichTextBlock\",\"inlines\":[{\"type\":\"TextRun\"%s",
                          style);
-    add_text(out, "text", text);
+    channel_add_text(out, "text", text);
     buffer_append_text(out, "}]}");
 }
 
@@ -91,12 +91,12 @@ static void write_pagerduty_payload(struct buffer *out, const struct store_deliv
     buffer_append_text(out, ",\"links\":[{\"text\":\"Open the call\"");
     json_add_text(out, "href", link);
     buffer_append_text(out, "}],\"payload\":{");
-    add_text(out, "summary", &title);
+    channel_add_text(out, "summary", &title);
     json_add_text(out, "source", delivery->task->source);
     json_add_text(out, "severity", is_break_glass(delivery) ? "critical" : "warning");
     json_add_time(out, "timestamp", delivery->at_ms);
     buffer_append_text(out, ",\"custom_details\":{");
-    add_text(out, "call", &facts);
+    channel_add_text(out, "call", &facts);
     buffer_append_text(out, "}}");
     free(link);
     buffer_finish(&facts);
@@ -215,7 +215,7 @@ static void write_anchor(struct channel_letter *letter, const struct store_deliv
         letter->authorization = memory_format("Bearer %s", notify->secret);
         buffer_append_char(&letter->body, '{');
         json_add_text(&letter->body, "channel", notify->channel);
-        add_text(&letter->body, "text", &text);
+        channel_add_text(&letter->body, "text", &text);
         buffer_append_text(&letter->body, ",\"mrkdwn\":false}");
         break;
     case NOTIFY_TEAMS:
@@ -274,7 +274,7 @@ bool channel_write(struct channel_letter *letter, const struct store_delivery *d
     return true;
 }
 
-static void wipe(char *text)
+static void channel_wipe(char *text)
 {
     if (text)
         explicit_bzero(text, strlen(text));
@@ -283,8 +283,8 @@ static void wipe(char *text)
 
 void channel_letter_finish(struct channel_letter *letter)
 {
-    wipe(letter->url);
-    wipe(letter->authorization);
+    channel_wipe(letter->url);
+    channel_wipe(letter->authorization);
     if (letter->body.bytes)
         explicit_bzero(letter->body.bytes, letter->body.length);
     buffer_finish(&letter->body);

@@ -12,7 +12,7 @@
 #include "taskgate/notify/shown.h"
 #include "taskgate/notify/typed.h"
 
-static const char *word_of(enum task_state state)
+static const char *channel_text_word_of(enum task_state state)
 {
     static const char *const words[TASK_STATE_COUNT] = {
         [TASK_PENDING] = "Approval needed", [TASK_APPROVED] = "Approved",
@@ -37,7 +37,7 @@ const char *channel_text_word(const struct store_delivery *delivery)
         return "Escalated: approval still needed";
     return state == TASK_APPROVED && delivery->is_emergency
                ? "Approved in an EMERGENCY, by one alone"
-               : word_of(state);
+               : channel_text_word_of(state);
 }
 
 /* Cuts at the beginning of a character. Returns whether nothing is lost. */
@@ -67,7 +67,7 @@ void channel_text_title(struct buffer *out, const struct store_delivery *deliver
 
 void channel_text_subject(struct buffer *out, const struct task *task, size_t most)
 {
-    write_title(out, word_of(TASK_PENDING), task, most);
+    write_title(out, channel_text_word_of(TASK_PENDING), task, most);
 }
 
 static void begin_line(struct buffer *out, const char *name)
@@ -85,14 +85,15 @@ static void add_line(struct buffer *out, const char *name, struct str value)
     visible_append(out, value);
 }
 
-static void add_asker(struct buffer *out, const struct task *task)
+static void channel_text_add_asker(struct buffer *out, const struct task *task)
 {
     begin_line(out, "Asked by");
     shown_append_asker(out, str_from(task->principal), str_from(shown_principal_by(task->owner)));
 }
 
 /* The sentence of the rule tells of arguments, and so goes where they go. */
-static void add_summary(struct buffer *out, const struct task *task, const struct config *config)
+static void channel_text_add_summary(struct buffer *out, const struct task *task,
+                                     const struct config *config)
 {
     struct buffer arguments, summary;
     buffer_init(&arguments);
@@ -104,7 +105,7 @@ static void add_summary(struct buffer *out, const struct task *task, const struc
     buffer_finish(&arguments);
 }
 
-static void add_risk(struct buffer *out, const struct task *task)
+static void channel_text_add_risk(struct buffer *out, const struct task *task)
 {
     const struct typed_risk risk = typed_risk_of(task);
     if (typed_risk_is_shown(&risk))
@@ -112,7 +113,7 @@ static void add_risk(struct buffer *out, const struct task *task)
 }
 
 /* "1 of 2: alice", where one person alone does not decide. */
-static void add_votes(struct buffer *out, const struct task *task)
+static void channel_text_add_votes(struct buffer *out, const struct task *task)
 {
     struct ballot ballot;
     struct buffer text;
@@ -141,8 +142,8 @@ static void add_request_part(struct buffer *out, const char *name, struct str js
 }
 
 /* Names and texts that may be read as something else: `table: characters that cannot be seen`. */
-static void add_marks(struct buffer *out, const struct task *task, const struct config *config,
-                      bool with_arguments)
+static void channel_text_add_marks(struct buffer *out, const struct task *task,
+                                   const struct config *config, bool with_arguments)
 {
     struct buffer where, line;
     enum mark mark;
@@ -162,8 +163,8 @@ static void add_marks(struct buffer *out, const struct task *task, const struct 
 }
 
 /* Why the agent calls, in its own words, which nobody has verified. */
-static void add_agent_reason(struct buffer *out, const struct task *task,
-                             const struct config *config)
+static void channel_text_add_agent_reason(struct buffer *out, const struct task *task,
+                                          const struct config *config)
 {
     struct buffer reason;
     buffer_init(&reason);
@@ -176,7 +177,7 @@ static void add_agent_reason(struct buffer *out, const struct task *task,
 static void add_request(struct buffer *out, const struct task *task, const struct config *config)
 {
     struct str headers = json_member(str_from(task->shown), "headers");
-    add_agent_reason(out, task, config);
+    channel_text_add_agent_reason(out, task, config);
     add_request_part(out, "Arguments", str_from(task->arguments), task, config);
     if (*task->meta && strcmp(task->meta, "{}") != 0)
         add_request_part(out, "_meta", str_from(task->meta), task, config);
@@ -193,15 +194,15 @@ bool channel_text_facts(struct buffer *out, const struct task *task, const struc
     bool is_pending = task->state == TASK_PENDING;
     bool has_request = with_arguments && *task->arguments;
     if (has_request)
-        add_summary(out, task, config);
+        channel_text_add_summary(out, task, config);
     add_line(out, "Tool", str_from(task->tool));
     add_line(out, "Server", str_from(task->source));
-    add_asker(out, task);
+    channel_text_add_asker(out, task);
     add_line(out, "Workflow", str_from(task->workflow));
     if (is_pending)
-        add_risk(out, task);
+        channel_text_add_risk(out, task);
     if (is_pending && *task->terms)
-        add_votes(out, task);
+        channel_text_add_votes(out, task);
     if (is_pending && task->decide_by_ms > 0)
         add_line(out, "Decide by", str_from(clock_format(task->decide_by_ms, time)));
     add_line(out, "Decided by", str_from(task->decided_by));
@@ -209,7 +210,7 @@ bool channel_text_facts(struct buffer *out, const struct task *task, const struc
     if (!is_pending)
         add_line(out, "Status", str_from(task->status_message));
     add_line(out, "Task", str_from(task->id));
-    add_marks(out, task, config, has_request);
+    channel_text_add_marks(out, task, config, has_request);
     if (has_request)
         add_request(out, task, config);
     return cut(out, most) && has_request;

@@ -21,8 +21,8 @@
 #define MOST_WAIT_S 3600
 
 static const struct upstream_callbacks callbacks;
-static void on_timer(void *context);
-static void settle(struct delivery *delivery);
+static void delivery_on_timer(void *context);
+static void delivery_settle(struct delivery *delivery);
 
 /* ---- sending ---- */
 
@@ -94,13 +94,13 @@ void delivery_start(struct target *target, const struct store_delivery *due)
     delivery->text = memory_format("%s of %s", event, due->task->id);
     delivery->keeps_thread = due->anchor || (due->reference && *due->reference);
     delivery->stays = recipients_stay(due);
-    loop_timer_init(&delivery->timer, target->notifier->loop, on_timer, delivery);
+    loop_timer_init(&delivery->timer, target->notifier->loop, delivery_on_timer, delivery);
     list_append(&target->deliveries, &delivery->node);
     target->delivery_count++;
     buffer_init(&delivery->answer);
     if (!channel_write(&delivery->letter, due, target->config, target->notifier->config)) {
         delivery->outcome = OUTCOME_DELIVERED; /* there is nothing to tell */
-        settle(delivery);
+        delivery_settle(delivery);
     } else if (target->config->type == NOTIFY_WEBHOOK) {
         send_signed(delivery);
     } else if (target->config->type == NOTIFY_SMTP) {
@@ -136,7 +136,7 @@ void delivery_cancel(struct delivery *delivery)
 
 /* ---- settling ---- */
 
-static void on_settled(void *context, const struct store_reply *reply)
+static void delivery_on_settled(void *context, const struct store_reply *reply)
 {
     struct delivery *delivery = delivery_from(context);
     struct target *target = delivery->target;
@@ -151,10 +151,10 @@ static void on_settled(void *context, const struct store_reply *reply)
     target->settled(target);
 }
 
-static void settle(struct delivery *delivery)
+static void delivery_settle(struct delivery *delivery)
 {
     struct notifier *notifier = delivery->target->notifier;
-    struct store_call call = {notifier->loop, on_settled, delivery};
+    struct store_call call = {notifier->loop, delivery_on_settled, delivery};
     switch (delivery->outcome) {
     case OUTCOME_DELIVERED:
         if (delivery->reference)
@@ -197,7 +197,7 @@ static void settle_thread(struct delivery *delivery)
     }
 }
 
-static void judge(struct delivery *delivery, const char *detail)
+static void delivery_judge(struct delivery *delivery, const char *detail)
 {
     const struct target *target = delivery->target;
     char problem[CHANNEL_PROBLEM_BYTES] = "";
@@ -248,7 +248,7 @@ void delivery_set_failing(struct target *target, bool is_failing)
 }
 
 /* Logs one line when a target begins to fail and one when it works again, not one for each try. */
-static void note_health(struct delivery *delivery)
+static void delivery_note_health(struct delivery *delivery)
 {
     struct target *target = delivery->target;
     bool has_failed = delivery->outcome != OUTCOME_DELIVERED;
@@ -274,15 +274,15 @@ static void finish_attempt(struct delivery *delivery, const char *detail)
     delivery->call = NULL;
     delivery->mail = NULL;
     loop_timer_stop(&delivery->timer);
-    judge(delivery, detail);
-    note_health(delivery);
+    delivery_judge(delivery, detail);
+    delivery_note_health(delivery);
     metrics_count(METRIC_NOTIFICATIONS, outcomes[delivery->outcome].label);
     const char *message = outcomes[delivery->outcome].message;
     if (message)
         log_error(message, LOG_TEXT("notification", delivery->text),
                   LOG_NUMBER("attempts", delivery->attempts + 1),
                   LOG_TEXT("reason", delivery->reason));
-    settle(delivery);
+    delivery_settle(delivery);
 }
 
 /* ---- callbacks ---- */
@@ -299,7 +299,8 @@ static int64_t read_wait_ms(const struct http_header *headers, size_t count)
     return 0;
 }
 
-static void on_head(void *context, int status, const struct http_header *headers, size_t count)
+static void delivery_on_head(void *context, int status, const struct http_header *headers,
+                             size_t count)
 {
     struct delivery *delivery = delivery_from(context);
     delivery->status = status;
@@ -316,7 +317,7 @@ static void end_early(struct delivery *delivery, const char *detail)
 }
 
 /* The body keeps the connection usable, and tells what came of it; but only up to a limit. */
-static void on_body(void *context, struct str bytes)
+static void delivery_on_body(void *context, struct str bytes)
 {
     struct delivery *delivery = delivery_from(context);
     buffer_append(&delivery->answer, bytes);
@@ -324,7 +325,7 @@ static void on_body(void *context, struct str bytes)
         end_early(delivery, "");
 }
 
-static void on_end(void *context, enum upstream_result result, const char *detail)
+static void delivery_on_end(void *context, enum upstream_result result, const char *detail)
 {
     (void)result;
     finish_attempt(delivery_from(context), detail);
@@ -343,13 +344,14 @@ static void on_mailed(void *context, const struct smtp_result *result)
     finish_attempt(delivery, result->why.message);
 }
 
-static void on_timer(void *context)
+static void delivery_on_timer(void *context)
 {
     struct delivery *delivery = delivery_from(context);
     if (delivery->call)
         end_early(delivery, "no answer within the time limit");
     else
-        settle(delivery);
+        delivery_settle(delivery);
 }
 
-static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+static const struct upstream_callbacks callbacks = {delivery_on_head, delivery_on_body,
+                                                    delivery_on_end};

@@ -16,7 +16,7 @@
 
 /* ---- the header ---- */
 
-static bool is_plain(struct str text)
+static bool mail_is_plain(struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
         if (text.bytes[i] < ' ' || text.bytes[i] > '~')
@@ -48,7 +48,7 @@ static size_t word_length(struct str text)
 static void write_subject(struct buffer *out, struct str text)
 {
     buffer_append_text(out, "Subject:");
-    if (is_plain(text) && !looks_encoded(text) && text.length <= PLAIN_SUBJECT_BYTES) {
+    if (mail_is_plain(text) && !looks_encoded(text) && text.length <= PLAIN_SUBJECT_BYTES) {
         buffer_append_format(out, " %.*s\r\n", STR_ARGS(text));
         return;
     }
@@ -107,7 +107,7 @@ static bool is_plain_text(struct str text)
     struct str line;
     while (text.length > 0) {
         str_cut(text, '\n', &line, &text);
-        if (!is_plain(line) || line.length > PLAIN_LINE_BYTES)
+        if (!mail_is_plain(line) || line.length > PLAIN_LINE_BYTES)
             return false;
     }
     return true;
@@ -132,7 +132,7 @@ static void write_quoted_line(struct buffer *out, struct str line)
     buffer_append_text(out, "\r\n");
 }
 
-static void write_text(struct buffer *out, struct str text, bool is_quoted)
+static void mail_write_text(struct buffer *out, struct str text, bool is_quoted)
 {
     struct str line;
     while (text.length > 0) {
@@ -159,5 +159,5 @@ void mail_write(struct buffer *out, const struct mail *mail)
     buffer_append_text(out, "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n");
     buffer_append_format(out, "Content-Transfer-Encoding: %s\r\n\r\n",
                          is_quoted ? "quoted-printable" : "7bit");
-    write_text(out, mail->text, is_quoted);
+    mail_write_text(out, mail->text, is_quoted);
 }

@@ -20,7 +20,7 @@
 /* ---- the body ---- */
 
 /* The rule's words. The sentence tells of arguments, and so goes where they go. */
-static void write_shown(struct buffer *out, const struct task *task, struct str arguments)
+static void message_write_shown(struct buffer *out, const struct task *task, struct str arguments)
 {
     const struct typed_risk risk = typed_risk_of(task);
     struct buffer summary;
@@ -45,8 +45,8 @@ static void write_digest(struct buffer *out, const struct task *task, bool is_hi
     json_add_text(out, "argumentsDigest", is_hidden ? keyed : task->arguments_digest);
 }
 
-static void write_task(struct buffer *out, const struct task *task, const struct config *config,
-                       bool include_arguments)
+static void message_write_task(struct buffer *out, const struct task *task,
+                               const struct config *config, bool include_arguments)
 {
     struct buffer arguments;
     buffer_init(&arguments);
@@ -74,13 +74,14 @@ static void write_task(struct buffer *out, const struct task *task, const struct
     json_add_text_or_null(out, "decidedBy", task->decided_by);
     json_add_text_or_null(out, "reason", task->reason);
     json_add_text(out, "statusMessage", task->status_message);
-    write_shown(out, task, buffer_str(&arguments));
+    message_write_shown(out, task, buffer_str(&arguments));
     buffer_append_char(out, '}');
     buffer_finish(&arguments);
 }
 
 /* To the task on the page, whose address need not be known. */
-static void write_link(struct buffer *out, const struct task *task, const struct config *config)
+static void message_write_link(struct buffer *out, const struct task *task,
+                               const struct config *config)
 {
     if (!config->public_url)
         return;
@@ -101,11 +102,11 @@ void message_write(struct buffer *out, const struct store_delivery *delivery,
         json_add_key(out, "anchor");
         buffer_append_text(out, delivery->anchor);
     } else {
-        write_link(out, delivery->task, config);
+        message_write_link(out, delivery->task, config);
         if (delivery->is_emergency)
             buffer_append_text(out, ",\"emergency\":true");
         json_add_key(out, "task");
-        write_task(out, delivery->task, config, include_arguments);
+        message_write_task(out, delivery->task, config, include_arguments);
     }
     buffer_append_char(out, '}');
 }

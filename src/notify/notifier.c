@@ -15,13 +15,13 @@
 /* The longest time between two looks, whatever the wall clock does meanwhile. */
 #define LONGEST_WAIT_MS 60000
 
-static void look(struct target *target);
+static void notifier_look(struct target *target);
 
 /* ---- targets ---- */
 
 static void on_target_due(void *context)
 {
-    look(target_from(context));
+    notifier_look(target_from(context));
 }
 
 static void destroy_target(struct target *target)
@@ -36,20 +36,21 @@ static void destroy_target(struct target *target)
 }
 
 /* After a delivery has left the list, or an answer has come. Frees a target that is gone. */
-static void settle(struct target *target)
+static void notifier_settle(struct target *target)
 {
     if (target->config)
-        look(target);
+        notifier_look(target);
     else if (!target->is_looking && target->delivery_count == 0)
         destroy_target(target);
 }
 
-static struct target *add_target(struct notifier *notifier, const char *key, const char *url)
+static struct target *notifier_add_target(struct notifier *notifier, const char *key,
+                                          const char *url)
 {
     struct target *target = memory_alloc(sizeof *target);
     MAGIC_SET(target, TARGET_MAGIC);
     target->notifier = notifier;
-    target->settled = settle;
+    target->settled = notifier_settle;
     memcpy(target->key, key, sizeof target->key);
     target->origin = message_origin(str_from(url));
     list_init(&target->deliveries);
@@ -59,7 +60,7 @@ static struct target *add_target(struct notifier *notifier, const char *key, con
 }
 
 /* After the list has changed, for names go and come. */
-static void show_health(struct notifier *notifier)
+static void notifier_show_health(struct notifier *notifier)
 {
     metrics_reset(METRIC_NOTIFIER_UP);
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
@@ -72,7 +73,7 @@ static void show_health(struct notifier *notifier)
     }
 }
 
-static struct target *find_target(struct notifier *notifier, const char *key)
+static struct target *notifier_find_target(struct notifier *notifier, const char *key)
 {
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
         struct target *target = LIST_ENTRY(node, struct target, node);
@@ -84,7 +85,7 @@ static struct target *find_target(struct notifier *notifier, const char *key)
 
 /* ---- looking ---- */
 
-static bool is_under_way(const struct target *target, int64_t sequence)
+static bool notifier_is_under_way(const struct target *target, int64_t sequence)
 {
     LIST_FOR_EACH_SAFE (node, next, &target->deliveries) {
         if (LIST_ENTRY(node, struct delivery, node)->sequence == sequence)
@@ -99,7 +100,7 @@ static void start_due(struct target *target, const struct store_reply *reply)
         const struct store_delivery *due = &reply->deliveries[i];
         bool is_paused = target->resume_ms > clock_monotonic_ms();
         if (target->delivery_count < TARGET_DELIVERIES && !is_paused &&
-            !is_under_way(target, due->sequence))
+            !notifier_is_under_way(target, due->sequence))
             delivery_start(target, due);
     }
 }
@@ -118,7 +119,7 @@ static void on_due(void *context, const struct store_reply *reply)
         return;
     target->is_looking = false;
     if (!target->config) {
-        settle(target);
+        notifier_settle(target);
     } else if (reply->status != STORE_OK) {
         look_again_in(target, STORE_RETRY_MS);
     } else {
@@ -126,11 +127,11 @@ static void on_due(void *context, const struct store_reply *reply)
             look_again_in(target, reply->next_due_ms - clock_now_ms());
         start_due(target, reply);
         if (target->must_look)
-            look(target);
+            notifier_look(target);
     }
 }
 
-static void look(struct target *target)
+static void notifier_look(struct target *target)
 {
     struct notifier *notifier = target->notifier;
     /* Before the store knows the targets it holds nothing for them, or the notices of earlier
@@ -154,7 +155,7 @@ static void look(struct target *target)
 static void look_everywhere(struct notifier *notifier)
 {
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets)
-        look(LIST_ENTRY(node, struct target, node));
+        notifier_look(LIST_ENTRY(node, struct target, node));
 }
 
 static void on_notices(void *context)
@@ -209,13 +210,13 @@ static void on_configure_again(void *context)
     tell_store(notifier_from(context));
 }
 
-static void let_go(struct target *target)
+static void notifier_let_go(struct target *target)
 {
     delivery_set_failing(target, false);
     LIST_FOR_EACH_SAFE (node, next, &target->deliveries)
         delivery_cancel(LIST_ENTRY(node, struct delivery, node));
     loop_timer_stop(&target->due);
-    settle(target);
+    notifier_settle(target);
 }
 
 void notifier_configure(struct notifier *notifier, struct config *config)
@@ -227,18 +228,18 @@ void notifier_configure(struct notifier *notifier, struct config *config)
     for (size_t i = 0; i < config->notify_count; i++) {
         char key[DIGEST_HEX_BYTES];
         channel_key(&config->notify[i], key);
-        struct target *target = find_target(notifier, key);
+        struct target *target = notifier_find_target(notifier, key);
         if (!target)
-            target = add_target(notifier, key, config->notify[i].url);
+            target = notifier_add_target(notifier, key, config->notify[i].url);
         target->config = &config->notify[i];
     }
     LIST_FOR_EACH_SAFE (node, next, &notifier->targets) {
         struct target *target = LIST_ENTRY(node, struct target, node);
         if (!target->config)
-            let_go(target);
+            notifier_let_go(target);
     }
     config_unref(old);
-    show_health(notifier);
+    notifier_show_health(notifier);
     tell_store(notifier);
 }
 

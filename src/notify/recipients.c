@@ -20,7 +20,7 @@ unsigned recipients_events(const struct config_notify *notify, const struct conf
     return events;
 }
 
-static bool fits(const struct config_notify *notify, const char *workflow)
+static bool recipients_fits(const struct config_notify *notify, const char *workflow)
 {
     struct error error;
     bool does_fit = notify->workflows.count == 0 && !notify->is_destination;
@@ -41,7 +41,7 @@ bool recipients_have(const struct config_notify *notify, const struct store_deli
         return config_strings_have(&config->audit.anchor_notify, notify->id);
     /* People are called for tasks that need one: those have a workflow. */
     if (*name == '\0')
-        return notify->type == NOTIFY_WEBHOOK && fits(notify, name);
+        return notify->type == NOTIFY_WEBHOOK && recipients_fits(notify, name);
     if (delivery->event == NOTIFY_ESCALATED)
         return workflow && config_strings_have(&workflow->escalate_notify, notify->id);
     /* An emergency is told to all; and whoever was called hears how it ends. */
@@ -50,7 +50,7 @@ bool recipients_have(const struct config_notify *notify, const struct store_deli
         return true;
     if (workflow && workflow->has_notify)
         return config_strings_have(&workflow->notify, notify->id);
-    return fits(notify, name);
+    return recipients_fits(notify, name);
 }
 
 bool recipients_stay(const struct store_delivery *delivery)

@@ -142,7 +142,7 @@ static void copy_mark(struct walk *walk)
 }
 
 /* The string with its quotes. */
-static struct str read_string(struct walk *walk)
+static struct str redact_read_string(struct walk *walk)
 {
     const char *quote = walk->at++;
     while (walk->at < walk->end && *walk->at != '"')
@@ -158,7 +158,7 @@ static void copy_value(struct walk *walk)
     do {
         char c = peek(walk);
         if (c == '"') {
-            write(walk, read_string(walk));
+            write(walk, redact_read_string(walk));
         } else if (c && strchr("{}[],:", c)) {
             depth += c == '{' || c == '[';
             depth -= depth > 0 && (c == '}' || c == ']');
@@ -187,11 +187,11 @@ static const struct step *step_by(struct walk *walk, uint32_t place, struct str 
     return find_step(walk->paths, place, name);
 }
 
-static void write_value(struct walk *walk, uint32_t place);
+static void redact_write_value(struct walk *walk, uint32_t place);
 
 static void write_member(struct walk *walk, uint32_t place)
 {
-    struct str key = read_string(walk);
+    struct str key = redact_read_string(walk);
     write(walk, key);
     copy_mark(walk); /* the colon */
     const struct step *step = step_by(walk, place, key);
@@ -203,7 +203,7 @@ static void write_member(struct walk *walk, uint32_t place)
         copy_value(walk);
         walk->out = out;
     } else if (step) {
-        write_value(walk, step->place);
+        redact_write_value(walk, step->place);
     } else {
         copy_value(walk);
     }
@@ -218,12 +218,12 @@ static void write_container(struct walk *walk, uint32_t place, bool is_object)
         else if (is_object)
             write_member(walk, place);
         else
-            write_value(walk, place);
+            redact_write_value(walk, place);
     }
     copy_mark(walk);
 }
 
-static void write_value(struct walk *walk, uint32_t place)
+static void redact_write_value(struct walk *walk, uint32_t place)
 {
     char c = peek(walk);
     if (c == '{' || c == '[')
@@ -266,7 +266,7 @@ bool redact_write(struct buffer *out, struct str value, const struct config *con
     struct walk walk = {
         .at = value.bytes, .end = value.bytes + value.length, .out = out, .paths = &paths};
     if (map_count(paths.steps) > 0)
-        write_value(&walk, 0);
+        redact_write_value(&walk, 0);
     else
         copy_value(&walk);
     flush(&walk);

@@ -19,7 +19,7 @@
 #define SLACK_NO_APP "-"
 #define BLIND_HINT "This message does not show the whole call. Open the call to decide."
 
-static void add_text(struct buffer *out, const char *key, const struct buffer *text)
+static void slack_message_add_text(struct buffer *out, const char *key, const struct buffer *text)
 {
     json_add_key(out, key);
     buffer_append_json_string(out, buffer_str(text));
@@ -28,8 +28,9 @@ static void add_text(struct buffer *out, const char *key, const struct buffer *t
 /* ---- blocks ---- */
 
 /* The line that Slack formats: it has nothing but what the gateway and the configuration say. */
-static void write_line(struct buffer *out, const struct store_delivery *delivery,
-                       const struct config_notify *notify, const struct config *config)
+static void slack_message_write_line(struct buffer *out, const struct store_delivery *delivery,
+                                     const struct config_notify *notify,
+                                     const struct config *config)
 {
     const struct task *task = delivery->task;
     bool calls = task->state == TASK_PENDING && delivery->event != NOTIFY_VOTED;
@@ -43,7 +44,7 @@ static void write_line(struct buffer *out, const struct store_delivery *delivery
 }
 
 /* Slack's three characters: with them gone nothing in a text is an order to it. */
-static void append_escaped(struct buffer *out, struct str text)
+static void slack_message_append_escaped(struct buffer *out, struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
         char c = text.bytes[i];
@@ -120,7 +121,7 @@ static void write_button(struct buffer *out, const char *label, const char *styl
     buffer_append_text(&value, task->id);
     if (*task->request_digest)
         append_digest(&value, task, config);
-    add_text(out, "value", &value);
+    slack_message_add_text(out, "value", &value);
     buffer_finish(&value);
     buffer_append_char(out, '}');
 }
@@ -128,7 +129,7 @@ static void write_button(struct buffer *out, const char *label, const char *styl
 static void write_way(struct buffer *out, const struct buffer *hint)
 {
     buffer_append_text(out, ",{\"type\":\"section\",\"text\":{\"type\":\"mrkdwn\"");
-    add_text(out, "text", hint);
+    slack_message_add_text(out, "text", hint);
     buffer_append_text(out, "}}");
 }
 
@@ -168,7 +169,7 @@ static void write_blocks(struct buffer *out, const struct store_delivery *delive
     struct buffer line, facts;
     buffer_init(&line);
     buffer_init(&facts);
-    write_line(&line, delivery, notify, config);
+    slack_message_write_line(&line, delivery, notify, config);
     bool is_whole = channel_text_facts(&facts, delivery->task, config, notify->include_arguments,
                                        FACTS_MAX_BYTES);
     bool may_vote = is_whole || notify->blind_votes;
@@ -176,10 +177,10 @@ static void write_blocks(struct buffer *out, const struct store_delivery *delive
              may_vote ? delivery->task->request_digest : SLACK_VOTES_ON_NOTHING);
     json_add_key(out, "blocks");
     buffer_append_text(out, "[{\"type\":\"section\",\"text\":{\"type\":\"mrkdwn\"");
-    add_text(out, "text", &line);
+    slack_message_add_text(out, "text", &line);
     buffer_append_text(out, "}},{\"type\":\"section\",\"text\":{\"type\":\"plain_text\","
                             "\"emoji\":false");
-    add_text(out, "text", &facts);
+    slack_message_add_text(out, "text", &facts);
     buffer_append_text(out, "}}");
     write_ways(out, delivery, notify, config, may_vote);
     buffer_append_char(out, ']');
@@ -219,7 +220,7 @@ void slack_message_write(struct channel_letter *letter, const struct store_deliv
     buffer_init(&title);
     buffer_init(&escaped);
     channel_text_title(&title, delivery, TITLE_MAX_BYTES);
-    append_escaped(&escaped, buffer_str(&title));
+    slack_message_append_escaped(&escaped, buffer_str(&title));
     letter->url =
         memory_format("%s/%s", notify->url, is_update ? "chat.update" : "chat.postMessage");
     letter->authorization = memory_format("Bearer %s", notify->secret);
@@ -232,7 +233,7 @@ void slack_message_write(struct channel_letter *letter, const struct store_deliv
     }
     if (is_known && !is_update)
         buffer_append_text(out, ",\"reply_broadcast\":true");
-    add_text(out, "text", &escaped);
+    slack_message_add_text(out, "text", &escaped);
     write_blocks(out, delivery, notify, config, letter->votes_on);
     buffer_append_text(out, ",\"unfurl_links\":false,\"unfurl_media\":false}");
     buffer_finish(&escaped);

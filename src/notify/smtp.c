@@ -79,7 +79,7 @@ static bool is_digit(char c)
 }
 
 /* A line of the server's: 4yz and 5yz refuse something (RFC 5321 §4.2.1). */
-static size_t take_answer(char *bytes, size_t size, size_t count, void *context)
+static size_t smtp_take_answer(char *bytes, size_t size, size_t count, void *context)
 {
     struct smtp_call *call = call_from(context);
     size_t length = size * count;
@@ -91,7 +91,7 @@ static size_t take_answer(char *bytes, size_t size, size_t count, void *context)
     return length;
 }
 
-static void set_tls(CURL *easy, const struct smtp_call *call)
+static void smtp_set_tls(CURL *easy, const struct smtp_call *call)
 {
     /* Without a secret and an authority of its own, a mail goes as the server will have it. */
     bool needs_tls = call->password || call->tls;
@@ -104,7 +104,7 @@ static void set_tls(CURL *easy, const struct smtp_call *call)
     SET(easy, CURLOPT_CAINFO_BLOB, &blob);
 }
 
-static void prepare(CURL *easy, struct smtp_call *call, const struct curl_slist *recipients)
+static void smtp_prepare(CURL *easy, struct smtp_call *call, const struct curl_slist *recipients)
 {
     SET(easy, CURLOPT_URL, call->url);
     SET(easy, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
@@ -119,7 +119,7 @@ static void prepare(CURL *easy, struct smtp_call *call, const struct curl_slist 
         SET(easy, CURLOPT_USERNAME, call->user);
         SET(easy, CURLOPT_PASSWORD, call->password);
     }
-    set_tls(easy, call);
+    smtp_set_tls(easy, call);
     SET(easy, CURLOPT_MAIL_FROM, call->from);
     SET(easy, CURLOPT_MAIL_RCPT, recipients);
     SET(easy, CURLOPT_MAIL_RCPT_ALLLOWFAILS, 1L);
@@ -127,7 +127,7 @@ static void prepare(CURL *easy, struct smtp_call *call, const struct curl_slist 
     SET(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)call->mail.length);
     SET(easy, CURLOPT_READFUNCTION, give_mail);
     SET(easy, CURLOPT_READDATA, call);
-    SET(easy, CURLOPT_HEADERFUNCTION, take_answer);
+    SET(easy, CURLOPT_HEADERFUNCTION, smtp_take_answer);
     SET(easy, CURLOPT_HEADERDATA, call);
 }
 
@@ -150,7 +150,7 @@ static CURLcode transfer(struct smtp_call *call, CURL *easy)
     return code;
 }
 
-static void judge(struct smtp_call *call, CURLcode code)
+static void smtp_judge(struct smtp_call *call, CURLcode code)
 {
     struct smtp_result *result = &call->result;
     result->is_sent = code == CURLE_OK;
@@ -165,7 +165,7 @@ static void judge(struct smtp_call *call, CURLcode code)
         error_set(&result->why, "%s", what);
 }
 
-static void perform(struct smtp_call *call)
+static void smtp_perform(struct smtp_call *call)
 {
     struct curl_slist *recipients = NULL;
     CURL *easy = curl_easy_init();
@@ -177,48 +177,48 @@ static void perform(struct smtp_call *call)
             memory_exhausted();
         recipients = longer;
     }
-    prepare(easy, call, recipients);
-    judge(call, transfer(call, easy));
+    smtp_prepare(easy, call, recipients);
+    smtp_judge(call, transfer(call, easy));
     curl_easy_cleanup(easy);
     curl_slist_free_all(recipients);
 }
 
-static void deliver(void *context);
+static void smtp_deliver(void *context);
 
-static void *run(void *context)
+static void *smtp_run(void *context)
 {
     struct smtp_call *call = call_from(context);
-    perform(call);
+    smtp_perform(call);
     pthread_mutex_lock(&call->lock);
     CURLM *multi = call->multi;
     call->multi = NULL;
     pthread_mutex_unlock(&call->lock);
     curl_multi_cleanup(multi); /* says farewell, and waits for the answer */
-    loop_post(call->client->loop, deliver, call);
+    loop_post(call->client->loop, smtp_deliver, call);
     return NULL;
 }
 
 /* Signals are for the program's own threads. */
-static bool start_thread(struct smtp_call *call)
+static bool smtp_start_thread(struct smtp_call *call)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&call->thread, NULL, run, call);
+    int code = pthread_create(&call->thread, NULL, smtp_run, call);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return code == 0;
 }
 
 /* ---- on the loop ---- */
 
-static void wipe(char *text)
+static void smtp_wipe(char *text)
 {
     if (text)
         explicit_bzero(text, strlen(text));
     free(text);
 }
 
-static void destroy(struct smtp_call *call)
+static void smtp_destroy(struct smtp_call *call)
 {
     list_remove(&call->node);
     if (call->multi)
@@ -226,7 +226,7 @@ static void destroy(struct smtp_call *call)
     free(call->url);
     free(call->from);
     free(call->user);
-    wipe(call->password);
+    smtp_wipe(call->password);
     for (size_t i = 0; i < call->to_count; i++)
         free(call->to[i]);
     free(call->to);
@@ -239,20 +239,20 @@ static void destroy(struct smtp_call *call)
     free(call);
 }
 
-static void join(struct smtp_call *call)
+static void smtp_join(struct smtp_call *call)
 {
     if (call->has_thread)
         pthread_join(call->thread, NULL);
     call->has_thread = false;
 }
 
-static void deliver(void *context)
+static void smtp_deliver(void *context)
 {
     struct smtp_call *call = call_from(context);
-    join(call); /* that posted this as its last act */
+    smtp_join(call); /* that posted this as its last act */
     if (!call->is_cancelled)
         call->done(call->context, &call->result);
-    destroy(call);
+    smtp_destroy(call);
 }
 
 struct smtp_client *smtp_client_create(struct loop *loop)
@@ -270,7 +270,7 @@ void smtp_client_close(struct smtp_client *client)
     LIST_FOR_EACH_SAFE (node, next, &client->calls)
         smtp_call_cancel(LIST_ENTRY(node, struct smtp_call, node));
     LIST_FOR_EACH_SAFE (node, next, &client->calls)
-        join(LIST_ENTRY(node, struct smtp_call, node));
+        smtp_join(LIST_ENTRY(node, struct smtp_call, node));
 }
 
 void smtp_client_destroy(struct smtp_client *client)
@@ -278,19 +278,19 @@ void smtp_client_destroy(struct smtp_client *client)
     free(client);
 }
 
-static void begin(struct smtp_call *call)
+static void smtp_begin(struct smtp_call *call)
 {
     struct error error;
     if (!curl_library_load(&error))
         call->result.why = error;
     else if (!(call->multi = curl_multi_init()))
         memory_exhausted();
-    else if (start_thread(call))
+    else if (smtp_start_thread(call))
         call->has_thread = true;
     else
         error_set(&call->result.why, "no thread could be started");
     if (!call->has_thread)
-        loop_post(call->client->loop, deliver, call);
+        loop_post(call->client->loop, smtp_deliver, call);
 }
 
 struct smtp_call *smtp_call_start(struct smtp_client *client, const struct config_notify *notify,
@@ -316,7 +316,7 @@ struct smtp_call *smtp_call_start(struct smtp_client *client, const struct confi
     buffer_append(&call->mail, mail);
     pthread_mutex_init(&call->lock, NULL);
     list_append(&client->calls, &call->node);
-    begin(call);
+    smtp_begin(call);
     return call;
 }
 

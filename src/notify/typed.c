@@ -15,7 +15,7 @@
 /* ---- risk ---- */
 
 /* A word of the gateway's own, without its quotes. */
-static struct str word_of(const struct task *task, const char *name)
+static struct str typed_word_of(const struct task *task, const char *name)
 {
     struct str raw = *task->shown ? json_member(str_from(task->shown), name) : STR_EMPTY;
     return raw.length > 2 ? str_slice(raw.bytes + 1, raw.length - 2) : STR_EMPTY;
@@ -23,7 +23,7 @@ static struct str word_of(const struct task *task, const char *name)
 
 struct typed_risk typed_risk_of(const struct task *task)
 {
-    struct typed_risk risk = {word_of(task, "risk"), word_of(task, "riskBy")};
+    struct typed_risk risk = {typed_word_of(task, "risk"), typed_word_of(task, "riskBy")};
     /* A task of an older version has the risk of its rule alone. */
     if (risk.risk.length == 0)
         return (struct typed_risk){STR("medium"), STR("default")};

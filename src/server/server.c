@@ -262,7 +262,7 @@ static bool redact_ended(void *context, struct buffer *out, struct str value, co
     return is_redacted;
 }
 
-static void write_brief(void *context, struct buffer *out, const struct task *task)
+static void server_write_brief(void *context, struct buffer *out, const struct task *task)
 {
     struct snapshot *snapshot = snapshot_current();
     brief_write(out, task, snapshot->config);
@@ -281,9 +281,9 @@ static bool open_store(struct server *server, const struct config *config,
         const struct state_keys *keys = &server->state_keys;
         digest_use_keys(keys->keys[0], keys->count > 1 ? keys->keys[1] : NULL);
         const struct store_wait wait = {server->signals, config->store_lock_wait_ms};
-        server->store = store_wait_open(&wait, config, path,
-                                        &(struct store_redaction){redact_ended, write_brief, NULL},
-                                        &server->ended_early, error);
+        server->store = store_wait_open(
+            &wait, config, path, &(struct store_redaction){redact_ended, server_write_brief, NULL},
+            &server->ended_early, error);
         good = server->store != NULL;
     }
     free(path);

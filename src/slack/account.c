@@ -19,7 +19,7 @@
 
 /* ---- life ---- */
 
-static void on_timer(void *context)
+static void account_on_timer(void *context)
 {
     struct slack_account *account = account_from(context);
     account->step(account);
@@ -35,7 +35,7 @@ struct slack_account *account_create(struct slack *slack, struct config *config,
     account->url = memory_copy_text(notify->url);
     account->token = memory_copy_text(notify->secret);
     account->has_reactions = account->has_history = true;
-    loop_timer_init(&account->timer, slack->loop, on_timer, account);
+    loop_timer_init(&account->timer, slack->loop, account_on_timer, account);
     list_append(&slack->accounts, &account->node);
     return account;
 }
@@ -122,7 +122,7 @@ static void note_word(struct slack_answer *answer, struct str word)
     free(text);
 }
 
-static struct slack_answer judge(const struct fetch_answer *fetched)
+static struct slack_answer account_judge(const struct fetch_answer *fetched)
 {
     struct slack_answer answer = {.body = fetched->body};
     bool is_json = fetched->status && json_check(fetched->body, NULL) &&
@@ -141,23 +141,23 @@ static struct slack_answer judge(const struct fetch_answer *fetched)
     return answer;
 }
 
-static bool is_limited(const struct slack_answer *answer)
+static bool account_is_limited(const struct slack_answer *answer)
 {
     return strcmp(answer->problem, RATE_LIMITED) == 0;
 }
 
-static void count(const char *method, const struct slack_answer *answer)
+static void account_count(const char *method, const struct slack_answer *answer)
 {
     struct str outcome = STR("refused");
     if (answer->is_ok)
         outcome = STR("ok");
-    else if (is_limited(answer))
+    else if (account_is_limited(answer))
         outcome = STR("limited");
     metrics_count(METRIC_SLACK_REQUESTS, str_from(method), outcome);
 }
 
 /* A line when calls begin to fail and one when a whole round has worked again, not one for each. */
-static void note_health(struct slack_account *account, const struct slack_answer *answer)
+static void account_note_health(struct slack_account *account, const struct slack_answer *answer)
 {
     if (answer->is_ok)
         return;
@@ -179,7 +179,7 @@ static void keep_pace(struct slack_account *account, const struct slack_answer *
                       int64_t retry_after_ms)
 {
     int64_t pause_ms = 1000 / account->config->slack.requests_per_second;
-    if (is_limited(answer))
+    if (account_is_limited(answer))
         pause_ms = retry_after_ms > 0 ? retry_after_ms : PAUSE_MS;
     if (pause_ms > MOST_PAUSE_MS)
         pause_ms = MOST_PAUSE_MS;
@@ -189,11 +189,11 @@ static void keep_pace(struct slack_account *account, const struct slack_answer *
 static void on_answer(void *context, const struct fetch_answer *fetched)
 {
     struct slack_account *account = account_from(context);
-    struct slack_answer answer = judge(fetched);
+    struct slack_answer answer = account_judge(fetched);
     account->fetch = NULL;
     keep_pace(account, &answer, fetched->retry_after_ms);
-    count(account->method, &answer);
-    note_health(account, &answer);
+    account_count(account->method, &answer);
+    account_note_health(account, &answer);
     account->answered(account, &answer);
 }
 
@@ -207,8 +207,8 @@ void account_step_in(struct slack_account *account, int64_t delay_ms,
     loop_timer_start(&account->timer, delay_ms > pause_ms ? delay_ms : pause_ms);
 }
 
-static struct fetch *start(struct slack_account *account, const char *url, struct str body,
-                           fetch_callback callback, void *context)
+static struct fetch *account_start(struct slack_account *account, const char *url, struct str body,
+                                   fetch_callback callback, void *context)
 {
     char *authorization = memory_format("Bearer %s", account->token);
     const struct http_header headers[] = {
@@ -236,7 +236,7 @@ void account_ask(struct slack_account *account, const char *method, struct str q
     char *url = memory_format("%s/%s?%.*s", account->url, method, STR_ARGS(query));
     account->method = method;
     account->answered = answered;
-    account->fetch = start(account, url, STR_EMPTY, on_answer, account);
+    account->fetch = account_start(account, url, STR_EMPTY, on_answer, account);
     free(url);
 }
 
@@ -245,7 +245,7 @@ void account_ask_origin(struct slack_account *account, slack_answered answered)
     char *url = memory_format("%s/auth.test", account->url);
     account->method = "auth.test";
     account->answered = answered;
-    account->fetch = start(account, url, STR("{}"), on_answer, account);
+    account->fetch = account_start(account, url, STR("{}"), on_answer, account);
     free(url);
 }
 
@@ -259,8 +259,8 @@ struct post {
 static void on_posted(void *context, const struct fetch_answer *fetched)
 {
     struct post *post = context;
-    const struct slack_answer answer = judge(fetched);
-    count(post->method, &answer);
+    const struct slack_answer answer = account_judge(fetched);
+    account_count(post->method, &answer);
     if (!answer.is_ok)
         log_warn("Slack has refused an answer to a press", LOG_TEXT("method", post->method),
                  LOG_TEXT("reason", answer.problem));
@@ -272,7 +272,7 @@ void account_post(struct slack_account *account, const char *method, struct buff
     struct post *post = memory_alloc(sizeof *post);
     char *url = memory_format("%s/%s", account->url, method);
     post->method = method;
-    start(account, url, buffer_str(body), on_posted, post);
+    account_start(account, url, buffer_str(body), on_posted, post);
     buffer_finish(body);
     free(url);
 }

@@ -22,7 +22,7 @@ static struct change *change_from(void *context)
     return MAGIC_CAST(struct change, CHANGE_MAGIC, context);
 }
 
-static void release(struct change *change)
+static void change_release(struct change *change)
 {
     struct slack_account *account = change->account;
     if (--change->waiting > 0)
@@ -44,10 +44,10 @@ static void on_wish(void *context, bool is_settled)
 {
     struct change *change = change_from(context);
     change->has_failed = change->has_failed || !is_settled;
-    release(change);
+    change_release(change);
 }
 
-static void tell(struct change *change, const char *mark, enum slack_want want)
+static void change_tell(struct change *change, const char *mark, enum slack_want want)
 {
     const struct slack *slack = change->account->slack;
     const struct slack_wish wish = {
@@ -82,7 +82,7 @@ static void tell_new(struct change *change, const struct ballot_names *seen,
         const char *mark = marks->items[i];
         bool is_new = !ballot_names_has(seen, mark) || has_changed_mind(seen, marks, mark);
         if (*mark == sign && is_new)
-            tell(change, mark, sign == '+' ? SLACK_APPROVE : SLACK_REJECT);
+            change_tell(change, mark, sign == '+' ? SLACK_APPROVE : SLACK_REJECT);
     }
 }
 
@@ -91,11 +91,11 @@ static void tell_gone(struct change *change, const struct ballot_names *seen,
 {
     for (size_t i = 0; i < seen->count; i++) {
         if (!ballot_names_has(marks, seen->items[i]))
-            tell(change, seen->items[i], SLACK_WITHDRAW);
+            change_tell(change, seen->items[i], SLACK_WITHDRAW);
     }
 }
 
-static bool are_same(const struct ballot_names *left, const struct ballot_names *right)
+static bool change_are_same(const struct ballot_names *left, const struct ballot_names *right)
 {
     for (size_t i = 0; i < left->count; i++) {
         if (!ballot_names_has(right, left->items[i]))
@@ -109,7 +109,7 @@ void change_settle(struct slack_account *account, const struct slack_message *me
 {
     struct ballot_names seen = {NULL, 0};
     reactions_read_marks(&seen, message->seen);
-    if (!are_same(&seen, marks)) {
+    if (!change_are_same(&seen, marks)) {
         struct change *change = memory_alloc(sizeof *change);
         struct buffer text;
         buffer_init(&text);
@@ -129,7 +129,7 @@ void change_settle(struct slack_account *account, const struct slack_message *me
             tell_new(change, &seen, marks, '-');
             tell_new(change, &seen, marks, '+');
         }
-        release(change);
+        change_release(change);
         buffer_finish(&text);
     }
     ballot_names_finish(&seen);

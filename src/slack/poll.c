@@ -21,8 +21,8 @@
 #define BUSY_MS 100        /* while votes of the round before are on their way */
 #define REFUSED_MS 60000   /* before Slack is asked again for what it has refused */
 
-static void begin(struct slack_account *account);
-static void read_next(struct slack_account *account);
+static void poll_begin(struct slack_account *account);
+static void poll_read_next(struct slack_account *account);
 static void read_history(struct slack_account *account);
 
 static void end_round(struct slack_account *account)
@@ -30,12 +30,12 @@ static void end_round(struct slack_account *account)
     int64_t left_ms = account->round_ms + account->config->slack.poll_ms - clock_monotonic_ms();
     account_clear_messages(account);
     account_end_round(account);
-    account_step_in(account, left_ms > 0 ? left_ms : 0, begin);
+    account_step_in(account, left_ms > 0 ? left_ms : 0, poll_begin);
 }
 
 /* ---- what Slack does not let the token do ---- */
 
-static bool is_refusal(const struct slack_answer *answer)
+static bool poll_is_refusal(const struct slack_answer *answer)
 {
     static const char *const words[] = {"missing_scope", "unknown_method", "no_permission",
                                         "not_allowed_token_type", "HTTP 404"};
@@ -53,8 +53,8 @@ static bool is_pause(const struct slack_answer *answer)
 
 /* ---- one message after the other ---- */
 
-static void settle(struct slack_account *account, struct slack_message *message,
-                   struct str reactions, bool is_last_word)
+static void poll_settle(struct slack_account *account, struct slack_message *message,
+                        struct str reactions, bool is_last_word)
 {
     struct ballot_names marks = {NULL, 0};
     bool is_all = reactions_read(&marks, reactions, account->config);
@@ -78,12 +78,12 @@ static void on_reactions(struct slack_account *account, const struct slack_answe
 {
     struct slack_message *message = unread(account);
     if (is_pause(answer)) {
-        account_step_in(account, 0, read_next);
+        account_step_in(account, 0, poll_read_next);
         return;
     }
     if (answer->is_ok)
-        settle(account, message, json_path(answer->body, "message", "reactions"), true);
-    if (is_refusal(answer)) {
+        poll_settle(account, message, json_path(answer->body, "message", "reactions"), true);
+    if (poll_is_refusal(answer)) {
         account->has_reactions = false;
         account->at = 0;
         account_step_in(account, 0, account->has_history ? read_history : end_round);
@@ -92,10 +92,10 @@ static void on_reactions(struct slack_account *account, const struct slack_answe
     /* A message that was deleted has no reactions any more, and no vote is undone. */
     account->at++;
     account->calls++;
-    account_step_in(account, 0, read_next);
+    account_step_in(account, 0, poll_read_next);
 }
 
-static void read_next(struct slack_account *account)
+static void poll_read_next(struct slack_account *account)
 {
     struct slack_message *message = account->has_reactions ? unread(account) : NULL;
     if (!message || account->calls >= MOST_CALLS) {
@@ -130,7 +130,7 @@ static const char *oldest_of(const struct slack_account *account, const char *ch
     return oldest;
 }
 
-static void read_page(struct slack_account *account, struct str messages)
+static void poll_read_page(struct slack_account *account, struct str messages)
 {
     const char *channel = channel_at(account);
     size_t position = 0;
@@ -141,7 +141,7 @@ static void read_page(struct slack_account *account, struct str messages)
             struct slack_message *message = &account->messages[i];
             if (!message->is_read && strcmp(message->channel_id, channel) == 0 &&
                 json_string_equals(ts, str_from(message->ts)))
-                settle(account, message, json_member(item, "reactions"), false);
+                poll_settle(account, message, json_member(item, "reactions"), false);
         }
     }
 }
@@ -167,11 +167,11 @@ static void on_history(struct slack_account *account, const struct slack_answer 
     free(account->cursor);
     account->cursor = NULL;
     if (answer->is_ok) {
-        read_page(account, json_member(answer->body, "messages"));
+        poll_read_page(account, json_member(answer->body, "messages"));
         account->cursor =
             json_string_text(json_path(answer->body, "response_metadata", "next_cursor"), NULL);
     }
-    account->has_history = account->has_history && !is_refusal(answer);
+    account->has_history = account->has_history && !poll_is_refusal(answer);
     bool has_more = account->cursor && *account->cursor && ++account->pages < MOST_PAGES;
     if (!has_more)
         leave_channel(account);
@@ -196,7 +196,7 @@ static void read_history(struct slack_account *account)
         leave_channel(account);
     if (!oldest) {
         account->at = 0;
-        read_next(account);
+        poll_read_next(account);
         return;
     }
     struct buffer query;
@@ -213,7 +213,7 @@ static void read_history(struct slack_account *account)
 
 /* ---- the messages ---- */
 
-static bool is_plain(struct str text)
+static bool poll_is_plain(struct str text)
 {
     for (size_t i = 0; i < text.length; i++) {
         char c = text.bytes[i];
@@ -228,8 +228,8 @@ static void add_message(struct slack_account *account, const struct store_messag
     const struct slack_channel *channel = &account->channels[account->asked];
     struct slack_posted posted;
     /* An address has only the characters of Slack's ids. */
-    if (!slack_posted_read(told->reference, &posted) || !is_plain(posted.channel) ||
-        !is_plain(posted.ts) || str_equal(posted.votes_on, STR(SLACK_VOTES_ON_NOTHING)))
+    if (!slack_posted_read(told->reference, &posted) || !poll_is_plain(posted.channel) ||
+        !poll_is_plain(posted.ts) || str_equal(posted.votes_on, STR(SLACK_VOTES_ON_NOTHING)))
         return;
     account->messages =
         memory_grow_array(account->messages, account->message_count + 1, sizeof *account->messages);
@@ -255,12 +255,12 @@ static void begin_reading(struct slack_account *account)
     else if (account->has_history && (are_many || !account->has_reactions))
         account_step_in(account, 0, read_history);
     else
-        account_step_in(account, 0, read_next);
+        account_step_in(account, 0, poll_read_next);
 }
 
 static void ask_store(struct slack_account *account);
 
-static void on_messages(void *context, const struct store_reply *reply)
+static void poll_on_messages(void *context, const struct store_reply *reply)
 {
     struct slack_account *account = account_from(context);
     if (!account_settle(account))
@@ -278,7 +278,8 @@ static void ask_store(struct slack_account *account)
     const struct slack *slack = account->slack;
     account->pending++;
     store_outbox_messages(slack->store, str_from(account->channels[account->asked].key),
-                          MOST_MESSAGES, (struct store_call){slack->loop, on_messages, account});
+                          MOST_MESSAGES,
+                          (struct store_call){slack->loop, poll_on_messages, account});
 }
 
 /* ---- rounds ---- */
@@ -300,7 +301,7 @@ static bool is_refused(struct slack_account *account)
     log_warn("Slack does not tell reactions, so none is a vote: the bot needs the scope "
              "reactions:read, and must be in the channel");
     account->has_reactions = account->has_history = true;
-    account_step_in(account, REFUSED_MS, begin);
+    account_step_in(account, REFUSED_MS, poll_begin);
     return true;
 }
 
@@ -310,7 +311,7 @@ static void start_round(struct slack_account *account)
     account_clear_messages(account);
     account->asked = 0;
     if (account->pending > 0) {
-        account_step_in(account, BUSY_MS, begin);
+        account_step_in(account, BUSY_MS, poll_begin);
     } else if (!is_refused(account)) {
         if (store_pending_count(account->slack->store) > 0 && has_voters(account->config))
             ask_store(account);
@@ -319,7 +320,7 @@ static void start_round(struct slack_account *account)
     }
 }
 
-static void keep(char **text, struct str value)
+static void poll_keep(char **text, struct str value)
 {
     free(*text);
     *text = json_string_text(value, NULL);
@@ -328,8 +329,8 @@ static void keep(char **text, struct str value)
 static void on_bot(struct slack_account *account, const struct slack_answer *answer)
 {
     if (answer->is_ok)
-        keep(&account->app, json_path(answer->body, "bot", "app_id"));
-    account_step_in(account, 0, begin);
+        poll_keep(&account->app, json_path(answer->body, "bot", "app_id"));
+    account_step_in(account, 0, poll_begin);
 }
 
 static void ask_bot(struct slack_account *account)
@@ -345,16 +346,16 @@ static void on_origin(struct slack_account *account, const struct slack_answer *
         account_step_in(account, 0, start_round);
         return;
     }
-    keep(&account->team, json_member(answer->body, "team_id"));
-    keep(&account->app, json_member(answer->body, "app_id"));
-    keep(&account->bot, json_member(answer->body, "bot_id"));
+    poll_keep(&account->team, json_member(answer->body, "team_id"));
+    poll_keep(&account->app, json_member(answer->body, "app_id"));
+    poll_keep(&account->bot, json_member(answer->body, "bot_id"));
     log_info("Slack knows the token", LOG_TEXT("team", account->team),
              LOG_TEXT("bot", account->bot));
-    bool may_ask = account->bot && is_plain(str_from(account->bot));
-    account_step_in(account, 0, !account->app && may_ask ? ask_bot : begin);
+    bool may_ask = account->bot && poll_is_plain(str_from(account->bot));
+    account_step_in(account, 0, !account->app && may_ask ? ask_bot : poll_begin);
 }
 
-static void begin(struct slack_account *account)
+static void poll_begin(struct slack_account *account)
 {
     if (account->team)
         start_round(account);
@@ -364,5 +365,5 @@ static void begin(struct slack_account *account)
 
 void poll_start(struct slack_account *account)
 {
-    account_step_in(account, 0, begin);
+    account_step_in(account, 0, poll_begin);
 }

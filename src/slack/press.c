@@ -62,7 +62,7 @@ static int hex_of(char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-static bool decode(struct str text, struct buffer *out)
+static bool press_decode(struct str text, struct buffer *out)
 {
     for (size_t i = 0; i < text.length; i++) {
         char c = text.bytes[i];
@@ -89,7 +89,7 @@ static bool find_payload(struct str form, struct buffer *payload)
         str_cut(form, '&', &field, &form);
         str_cut(field, '=', &name, &value);
         if (str_equal(name, STR("payload")))
-            return decode(value, payload);
+            return press_decode(value, payload);
     }
     return false;
 }
@@ -97,7 +97,7 @@ static bool find_payload(struct str form, struct buffer *payload)
 /* ---- the payload ---- */
 
 /* NULL also for a text with a NUL in it, which could be taken for a shorter one. */
-static char *text_of(struct str value)
+static char *press_text_of(struct str value)
 {
     size_t length;
     char *text = json_string_text(value, &length);
@@ -107,8 +107,8 @@ static char *text_of(struct str value)
     return NULL;
 }
 
-static void read_verb(struct slack_press *press, struct str value, const char *approve,
-                      const char *reject)
+static void press_read_verb(struct slack_press *press, struct str value, const char *approve,
+                            const char *reject)
 {
     if (json_string_equals(value, str_from(approve)))
         press->verb = BALLOT_APPROVE;
@@ -119,10 +119,10 @@ static void read_verb(struct slack_press *press, struct str value, const char *a
 }
 
 /* "ID DIGEST", or "ID" alone, of a message of an older version. */
-static void read_value(struct slack_press *press, struct str value)
+static void press_read_value(struct slack_press *press, struct str value)
 {
     struct str id, digest;
-    char *text = text_of(value);
+    char *text = press_text_of(value);
     if (!text)
         return;
     str_cut(str_from(text), ' ', &id, &digest);
@@ -138,37 +138,38 @@ static void read_button(struct slack_press *press, struct str payload)
     if (!json_next_element(json_member(payload, "actions"), &position, &action))
         return;
     press->kind = SLACK_PRESS_BUTTON;
-    press->channel = text_of(json_path(payload, "container", "channel_id"));
-    press->ts = text_of(json_path(payload, "container", "message_ts"));
-    press->bot = text_of(json_path(payload, "message", "bot_id"));
-    read_value(press, json_member(action, "value"));
-    press->trigger = text_of(json_member(payload, "trigger_id"));
-    read_verb(press, json_member(action, "action_id"), SLACK_ACTION_APPROVE, SLACK_ACTION_REJECT);
+    press->channel = press_text_of(json_path(payload, "container", "channel_id"));
+    press->ts = press_text_of(json_path(payload, "container", "message_ts"));
+    press->bot = press_text_of(json_path(payload, "message", "bot_id"));
+    press_read_value(press, json_member(action, "value"));
+    press->trigger = press_text_of(json_member(payload, "trigger_id"));
+    press_read_verb(press, json_member(action, "action_id"), SLACK_ACTION_APPROVE,
+                    SLACK_ACTION_REJECT);
 }
 
 /* The context that the dialog was opened with comes back as it was, under Slack's signature. */
 static void read_dialog(struct slack_press *press, struct str payload)
 {
     struct str view = json_member(payload, "view");
-    char *kept = text_of(json_member(view, "private_metadata"));
+    char *kept = press_text_of(json_member(view, "private_metadata"));
     struct str context = str_from(kept);
     if (json_string_equals(json_member(view, "callback_id"), STR(DIALOG_CALLBACK)) &&
         json_check(context, NULL)) {
         press->kind = SLACK_PRESS_DIALOG;
-        press->channel = text_of(json_member(context, "channel"));
-        press->ts = text_of(json_member(context, "ts"));
-        press->task_id = text_of(json_member(context, "task"));
-        press->shown_digest = text_of(json_member(context, "digest"));
-        press->reason =
-            text_of(json_path(view, "state", "values", DIALOG_REASON, DIALOG_REASON, "value"));
+        press->channel = press_text_of(json_member(context, "channel"));
+        press->ts = press_text_of(json_member(context, "ts"));
+        press->task_id = press_text_of(json_member(context, "task"));
+        press->shown_digest = press_text_of(json_member(context, "digest"));
+        press->reason = press_text_of(
+            json_path(view, "state", "values", DIALOG_REASON, DIALOG_REASON, "value"));
         press->typed =
-            text_of(json_path(view, "state", "values", DIALOG_TYPED, DIALOG_TYPED, "value"));
-        read_verb(press, json_member(context, "verb"), "approve", "reject");
+            press_text_of(json_path(view, "state", "values", DIALOG_TYPED, DIALOG_TYPED, "value"));
+        press_read_verb(press, json_member(context, "verb"), "approve", "reject");
     }
     free(kept);
 }
 
-static bool is_whole(const struct slack_press *press)
+static bool press_is_whole(const struct slack_press *press)
 {
     return press->kind == SLACK_PRESS_OTHER ||
            (press->team && press->user && press->channel && press->ts && press->task_id);
@@ -189,14 +190,14 @@ bool slack_press_read(struct slack_press *press, struct str form, struct error *
         error_set(error, "the payload is not JSON: %s", cause.message);
     } else {
         struct str type = json_member(payload, "type");
-        press->team = text_of(json_path(payload, "team", "id"));
-        press->user = text_of(json_path(payload, "user", "id"));
-        press->app = text_of(json_member(payload, "api_app_id"));
+        press->team = press_text_of(json_path(payload, "team", "id"));
+        press->user = press_text_of(json_path(payload, "user", "id"));
+        press->app = press_text_of(json_member(payload, "api_app_id"));
         if (json_string_equals(type, STR("block_actions")))
             read_button(press, payload);
         else if (json_string_equals(type, STR("view_submission")))
             read_dialog(press, payload);
-        is_good = is_whole(press) || error_set(error, "the payload lacks a member");
+        is_good = press_is_whole(press) || error_set(error, "the payload lacks a member");
     }
     if (!is_good)
         slack_press_finish(press);

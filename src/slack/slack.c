@@ -14,17 +14,18 @@
 
 /* ---- accounts ---- */
 
-static bool is_of(const struct slack_account *account, const struct config_notify *notify)
+static bool slack_is_of(const struct slack_account *account, const struct config_notify *notify)
 {
     return notify->type == NOTIFY_SLACK && notify->secret &&
            strcmp(account->url, notify->url) == 0 && strcmp(account->token, notify->secret) == 0;
 }
 
-static struct slack_account *find(const struct list *accounts, const struct config_notify *notify)
+static struct slack_account *slack_find(const struct list *accounts,
+                                        const struct config_notify *notify)
 {
     LIST_FOR_EACH_SAFE (node, next, accounts) {
         struct slack_account *account = LIST_ENTRY(node, struct slack_account, node);
-        if (is_of(account, notify))
+        if (slack_is_of(account, notify))
             return account;
     }
     return NULL;
@@ -67,10 +68,10 @@ static void add_endpoint(struct slack *slack, struct config *config,
 {
     if (notify->type != NOTIFY_SLACK || !notify->secret || !has_fetcher(slack))
         return;
-    struct slack_account *account = find(&slack->accounts, notify);
+    struct slack_account *account = slack_find(&slack->accounts, notify);
     if (!account) {
         account = account_create(slack, config, notify);
-        take_origin(account, find(before, notify));
+        take_origin(account, slack_find(before, notify));
         poll_start(account);
     }
     account_add_channel(account, notify);
@@ -139,7 +140,7 @@ void slack_destroy(struct slack *slack)
 
 /* ---- presses ---- */
 
-static bool differ(const char *left, const char *right)
+static bool slack_differ(const char *left, const char *right)
 {
     return left && right && strcmp(left, right) != 0;
 }
@@ -147,18 +148,19 @@ static bool differ(const char *left, const char *right)
 enum slack_origin slack_origin_of(struct slack *slack, const struct config_notify *notify,
                                   const struct slack_press *press)
 {
-    const struct slack_account *account = find(&slack->accounts, notify);
+    const struct slack_account *account = slack_find(&slack->accounts, notify);
     if (!account || !account->team)
         return SLACK_ORIGIN_UNKNOWN;
-    bool is_foreign = strcmp(account->team, press->team) != 0 || differ(account->app, press->app) ||
-                      differ(account->bot, press->bot);
+    bool is_foreign = strcmp(account->team, press->team) != 0 ||
+                      slack_differ(account->app, press->app) ||
+                      slack_differ(account->bot, press->bot);
     return is_foreign ? SLACK_ORIGIN_FOREIGN : SLACK_ORIGIN_OWN;
 }
 
 void slack_ask(struct slack *slack, const struct config_notify *notify,
                const struct slack_press *press, const struct slack_asked *asked)
 {
-    struct slack_account *account = find(&slack->accounts, notify);
+    struct slack_account *account = slack_find(&slack->accounts, notify);
     struct buffer body;
     if (!account || !press->trigger)
         return;
@@ -170,7 +172,7 @@ void slack_ask(struct slack *slack, const struct config_notify *notify,
 void slack_tell(struct slack *slack, const struct config_notify *notify,
                 const struct slack_press *press, const char *text)
 {
-    struct slack_account *account = find(&slack->accounts, notify);
+    struct slack_account *account = slack_find(&slack->accounts, notify);
     struct buffer body;
     if (!account)
         return;

@@ -105,7 +105,7 @@ static struct task *task_allocate(void)
     return &holder->task;
 }
 
-static struct task *create(enum task_state state)
+static struct task *task_in(enum task_state state)
 {
     struct task *task = task_allocate();
     task->state = state;
@@ -117,7 +117,7 @@ static struct task *create(enum task_state state)
 
 struct task *task_create(enum task_state state)
 {
-    struct task *task = create(state);
+    struct task *task = task_in(state);
     char uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
     snprintf(task->id, sizeof task->id, "tg_%s", uuid);
@@ -126,7 +126,7 @@ struct task *task_create(enum task_state state)
 
 struct task *task_create_promoted(void)
 {
-    struct task *task = create(TASK_EXECUTING);
+    struct task *task = task_in(TASK_EXECUTING);
     random_ulid(task->id);
     task->promoted = true;
     return task;

@@ -195,7 +195,7 @@ static void exporter_on_head(void *context, int status, const struct http_header
     reply->retry_after_ms = read_retry_after_ms(headers, count);
 }
 
-static void on_body(void *context, struct str bytes)
+static void exporter_on_body(void *context, struct str bytes)
 {
     struct buffer *body = &transport_from(context)->reply->body;
     size_t room = MOST_RESPONSE_BYTES - body->length;
@@ -218,7 +218,8 @@ static void exporter_on_end(void *context, enum upstream_result result, const ch
 
 static void exporter_start(struct transport *transport, struct str body)
 {
-    static const struct upstream_callbacks callbacks = {exporter_on_head, on_body, exporter_on_end};
+    static const struct upstream_callbacks callbacks = {exporter_on_head, exporter_on_body,
+                                                        exporter_on_end};
     const struct config_telemetry *telemetry = transport->telemetry;
     size_t count = telemetry->header_count + 2;
     struct http_header *headers = memory_alloc_array(count, sizeof *headers);

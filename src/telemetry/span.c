@@ -77,7 +77,7 @@ static void span_id_make(unsigned char id[SPAN_ID_BYTES])
     make_id(id, SPAN_ID_BYTES);
 }
 
-static void set_text(char **field, struct str text)
+static void span_copy_text(char **field, struct str text)
 {
     free(*field);
     *field = memory_copy_str(text);
@@ -102,7 +102,7 @@ struct span *span_start(enum span_kind kind, struct str name, const struct span_
         span->has_parent = true;
         span->is_parent_remote = parent->is_remote;
         if (tracestate_is_fit(parent->state))
-            set_text(&span->state, parent->state);
+            span_copy_text(&span->state, parent->state);
     } else {
         make_id(span->context.trace_id, TRACE_ID_BYTES);
     }
@@ -153,7 +153,7 @@ void span_set_id(struct span *span, const unsigned char id[SPAN_ID_BYTES])
 static void span_rename(struct span *span, struct str name)
 {
     if (span_is_sampled(span))
-        set_text(&span->name, fit(name, SPAN_NAME_MOST_BYTES));
+        span_copy_text(&span->name, fit(name, SPAN_NAME_MOST_BYTES));
 }
 
 void span_set_text(struct span *span, enum span_attribute attribute, struct str value)
@@ -162,7 +162,7 @@ void span_set_text(struct span *span, enum span_attribute attribute, struct str 
         return;
     struct span_value *to = &span->values[attribute];
     struct str cut = fit(value, SPAN_TEXT_MOST_BYTES);
-    set_text(&to->text, cut);
+    span_copy_text(&to->text, cut);
     to->length = cut.length;
     to->is_set = true;
 }
@@ -189,7 +189,7 @@ void span_fail(struct span *span, struct str type, struct str message)
     span->is_failed = true;
     span_set_text(span, ATTRIBUTE_ERROR_TYPE, type);
     if (message.length > 0)
-        set_text(&span->message, fit(message, SPAN_TEXT_MOST_BYTES));
+        span_copy_text(&span->message, fit(message, SPAN_TEXT_MOST_BYTES));
 }
 
 const struct trace_context *span_context(const struct span *span)

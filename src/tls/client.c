@@ -46,7 +46,7 @@ static bool check_pair(struct str cert, struct str key, enum tls_part *part, str
     return fits;
 }
 
-static struct str copy(struct str text)
+static struct str client_copy(struct str text)
 {
     return text.bytes ? str_slice(memory_copy_str(text), text.length) : text;
 }
@@ -59,7 +59,7 @@ struct tls_client *tls_client_create(struct str ca, struct str cert, struct str 
         return NULL;
     struct holder *holder = memory_alloc(sizeof *holder);
     atomic_init(&holder->references, 1);
-    holder->tls = (struct tls_client){copy(ca), copy(cert), copy(key)};
+    holder->tls = (struct tls_client){client_copy(ca), client_copy(cert), client_copy(key)};
     return &holder->tls;
 }
 

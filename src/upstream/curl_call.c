@@ -284,23 +284,24 @@ static int on_before_request(void *context, char *remote_ip, char *local_ip, int
 static void on_silence(void *context);
 static void curl_call_add(struct curl_call *call);
 static void curl_call_cancel_call(struct upstream_call *base);
-static void pause_call(struct upstream_call *base);
-static void resume_call(struct upstream_call *base);
-static void prove(struct upstream_call *base);
-static bool has_begun(const struct upstream_call *base);
-static bool has_sent(const struct upstream_call *base);
-static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
-                      void *context);
-static void set_silence(struct upstream_call *base, int64_t silence_ms);
+static void curl_call_pause_call(struct upstream_call *base);
+static void curl_call_resume_call(struct upstream_call *base);
+static void curl_call_prove(struct upstream_call *base);
+static bool curl_call_has_begun(const struct upstream_call *base);
+static bool curl_call_has_sent(const struct upstream_call *base);
+static void curl_call_hand_over(struct upstream_call *base,
+                                const struct upstream_callbacks *callbacks, void *context);
+static void curl_call_set_silence(struct upstream_call *base, int64_t silence_ms);
 
 static void curl_call_run_deferred(struct curl_call *call);
-static void finish(struct curl_call *call, CURLcode code);
+static void curl_call_finish(struct curl_call *call, CURLcode code);
 static void curl_call_destroy(struct curl_call *call);
 
-static const struct curl_call_events events = {curl_call_run_deferred, finish, curl_call_destroy};
+static const struct curl_call_events events = {curl_call_run_deferred, curl_call_finish,
+                                               curl_call_destroy};
 static const struct upstream_implementation implementation = {
-    curl_call_cancel_call, pause_call, resume_call, prove, has_begun, has_sent, hand_over,
-    set_silence,
+    curl_call_cancel_call, curl_call_pause_call, curl_call_resume_call, curl_call_prove,
+    curl_call_has_begun,   curl_call_has_sent,   curl_call_hand_over,   curl_call_set_silence,
 };
 
 /* One for each transfer: after curl_easy_reset() libcurl 7.88 still points to the last header of
@@ -490,7 +491,7 @@ static void start_over(struct curl_call *call)
     curl_call_add(call);
 }
 
-static void finish(struct curl_call *call, CURLcode code)
+static void curl_call_finish(struct curl_call *call, CURLcode code)
 {
     if (code == CURLE_ABORTED_BY_CALLBACK && call->met_unread && !call->is_cancelled)
         start_over(call);
@@ -597,12 +598,12 @@ static void curl_call_cancel_call(struct upstream_call *base)
         curl_call_destroy(call);
 }
 
-static void pause_call(struct upstream_call *base)
+static void curl_call_pause_call(struct upstream_call *base)
 {
     curl_call_call_of(base)->is_paused = true;
 }
 
-static void resume_call(struct upstream_call *base)
+static void curl_call_resume_call(struct upstream_call *base)
 {
     struct curl_call *call = curl_call_call_of(base);
     if (!call->is_paused)
@@ -614,20 +615,20 @@ static void resume_call(struct upstream_call *base)
 }
 
 /* A body with more behind it forbids it again, later (curl_call_on_body()). */
-static void prove(struct upstream_call *base)
+static void curl_call_prove(struct upstream_call *base)
 {
     curl_easy_setopt(curl_call_call_of(base)->easy, CURLOPT_FORBID_REUSE, 0L);
 }
 
 /* ---- another owner ---- */
 
-static bool has_begun(const struct upstream_call *base)
+static bool curl_call_has_begun(const struct upstream_call *base)
 {
     return something_was_sent(LIST_ENTRY(base, const struct curl_call, base));
 }
 
 /* A POST that has gone out once is not sent again (on_before_request()). */
-static bool has_sent(const struct upstream_call *base)
+static bool curl_call_has_sent(const struct upstream_call *base)
 {
     const struct curl_call *call = LIST_ENTRY(base, const struct curl_call, base);
     curl_off_t uploaded = 0;
@@ -635,15 +636,15 @@ static bool has_sent(const struct upstream_call *base)
     return call->body_length == 0 || (call->is_post && (uint64_t)uploaded == call->body_length);
 }
 
-static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
-                      void *context)
+static void curl_call_hand_over(struct upstream_call *base,
+                                const struct upstream_callbacks *callbacks, void *context)
 {
     struct curl_call *call = curl_call_call_of(base);
     call->callbacks = *callbacks;
     call->context = context;
 }
 
-static void set_silence(struct upstream_call *base, int64_t silence_ms)
+static void curl_call_set_silence(struct upstream_call *base, int64_t silence_ms)
 {
     struct curl_call *call = curl_call_call_of(base);
     call->silence_ms = silence_ms;

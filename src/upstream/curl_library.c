@@ -13,7 +13,7 @@ struct curl_library curl_library;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct error fault; /* empty: it is loaded */
 
-static void load(void)
+static void curl_library_open(void)
 {
     static const struct library_function functions[] = {
 #define CURL_FUNCTION(name) {"curl_" #name, &curl_library.name},
@@ -29,6 +29,6 @@ static void load(void)
 
 bool curl_library_load(struct error *error)
 {
-    pthread_once(&once, load);
+    pthread_once(&once, curl_library_open);
     return fault.message[0] == '\0' || error_set(error, "%s", fault.message);
 }

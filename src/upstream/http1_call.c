@@ -85,14 +85,14 @@ static bool http1_request_write_head(struct buffer *head, const struct http1_url
 static void on_limit(void *context);
 static void send_request(struct http1_call *call, struct str head);
 static void http1_call_cancel_call(struct upstream_call *base);
-static void pause_call(struct upstream_call *base);
-static void resume_call(struct upstream_call *base);
-static void prove(struct upstream_call *base);
-static bool has_begun(const struct upstream_call *base);
-static bool has_sent(const struct upstream_call *base);
-static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
-                      void *context);
-static void set_silence(struct upstream_call *base, int64_t silence_ms);
+static void http1_call_pause_call(struct upstream_call *base);
+static void http1_call_resume_call(struct upstream_call *base);
+static void http1_call_prove(struct upstream_call *base);
+static bool http1_call_has_begun(const struct upstream_call *base);
+static bool http1_call_has_sent(const struct upstream_call *base);
+static void http1_call_hand_over(struct upstream_call *base,
+                                 const struct upstream_callbacks *callbacks, void *context);
+static void http1_call_set_silence(struct upstream_call *base, int64_t silence_ms);
 
 static void http1_call_run_deferred(struct http1_call *call);
 static void go_out(struct http1_call *call, struct str head);
@@ -100,20 +100,15 @@ static void addresses_known(struct http1_call *call, const char *error);
 static void connected(struct http1_call *call, int error_number);
 static void readable(struct http1_call *call);
 static void writable(struct http1_call *call);
-static void destroy(struct http1_call *call);
+static void http1_call_destroy(struct http1_call *call);
 
 static const struct http1_call_events events = {
-    http1_call_run_deferred, go_out, addresses_known, connected, readable, writable, destroy,
+    http1_call_run_deferred, go_out, addresses_known, connected, readable, writable,
+    http1_call_destroy,
 };
 static const struct upstream_implementation implementation = {
-    http1_call_cancel_call,
-    pause_call,
-    resume_call,
-    prove,
-    has_begun,
-    has_sent,
-    hand_over,
-    set_silence,
+    http1_call_cancel_call, http1_call_pause_call, http1_call_resume_call, http1_call_prove,
+    http1_call_has_begun,   http1_call_has_sent,   http1_call_hand_over,   http1_call_set_silence,
 };
 
 static void http1_call_touch(struct http1_call *call)
@@ -194,7 +189,7 @@ static void drop_connection(struct http1_call *call)
     call->connection = NULL;
 }
 
-static void destroy(struct http1_call *call)
+static void http1_call_destroy(struct http1_call *call)
 {
     loop_timer_stop(&call->limit);
     drop_connection(call);
@@ -216,7 +211,7 @@ static void http1_call_end(struct http1_call *call, enum upstream_result result,
     list_remove(&call->deferred);
     if (call->callbacks.end != NULL)
         call->callbacks.end(call->context, result, detail);
-    destroy(call);
+    http1_call_destroy(call);
 }
 
 static void http1_call_fail(struct http1_call *call, const char *detail)
@@ -432,7 +427,7 @@ static void http1_call_take_bytes(struct http1_call *call, char *bytes, size_t l
             break;
         http1_call_show(call, &step);
         if (call->is_cancelled) {
-            destroy(call);
+            http1_call_destroy(call);
             return;
         }
     }
@@ -495,10 +490,10 @@ static void http1_call_cancel_call(struct upstream_call *base)
         return;
     call->is_cancelled = true;
     if (!call->is_busy)
-        destroy(call);
+        http1_call_destroy(call);
 }
 
-static void pause_call(struct upstream_call *base)
+static void http1_call_pause_call(struct upstream_call *base)
 {
     struct http1_call *call = http1_call_call_of(base);
     call->is_paused = true;
@@ -506,7 +501,7 @@ static void pause_call(struct upstream_call *base)
         http1_connection_read(call->connection, wants_bytes(call));
 }
 
-static void resume_call(struct upstream_call *base)
+static void http1_call_resume_call(struct upstream_call *base)
 {
     struct http1_call *call = http1_call_call_of(base);
     if (!call->is_paused)
@@ -519,27 +514,27 @@ static void resume_call(struct upstream_call *base)
         http1_connection_read(call->connection, true);
 }
 
-static void prove(struct upstream_call *base)
+static void http1_call_prove(struct upstream_call *base)
 {
     http1_call_call_of(base)->needs_proof = false;
 }
 
 /* ---- another owner ---- */
 
-static bool has_begun(const struct upstream_call *base)
+static bool http1_call_has_begun(const struct upstream_call *base)
 {
     return LIST_ENTRY(base, const struct http1_call, base)->sent > 0;
 }
 
-static bool has_sent(const struct upstream_call *base)
+static bool http1_call_has_sent(const struct upstream_call *base)
 {
     const struct http1_call *call = LIST_ENTRY(base, const struct http1_call, base);
     return call->body.length == 0 ||
            (!call->may_repeat && call->sent == call->head_length + call->body.length);
 }
 
-static void hand_over(struct upstream_call *base, const struct upstream_callbacks *callbacks,
-                      void *context)
+static void http1_call_hand_over(struct upstream_call *base,
+                                 const struct upstream_callbacks *callbacks, void *context)
 {
     struct http1_call *call = http1_call_call_of(base);
     call->callbacks = *callbacks;
@@ -547,7 +542,7 @@ static void hand_over(struct upstream_call *base, const struct upstream_callback
 }
 
 /* While it connects, the timer is the connection's. */
-static void set_silence(struct upstream_call *base, int64_t silence_ms)
+static void http1_call_set_silence(struct upstream_call *base, int64_t silence_ms)
 {
     struct http1_call *call = http1_call_call_of(base);
     call->silence_ms = silence_ms;

@@ -60,7 +60,7 @@ bool http1_address_read(struct http1_address *address, struct str host, uint16_t
     return inet_pton(AF_INET6, text, &address->v6.sin6_addr) == 1;
 }
 
-static void destroy(struct http1_lookup *lookup)
+static void free_lookup(struct http1_lookup *lookup)
 {
     pthread_mutex_destroy(&lookup->lock);
     free(lookup->host);
@@ -77,7 +77,7 @@ static void http1_client_deliver(void *context)
     pthread_mutex_unlock(&lookup->lock);
     if (!is_cancelled)
         lookup->done(lookup->context, &lookup->addresses, lookup->error);
-    destroy(lookup);
+    free_lookup(lookup);
 }
 
 static void keep_addresses(struct http1_lookup *lookup, const struct addrinfo *found)
@@ -147,7 +147,7 @@ static void *http1_client_look_up(void *context)
         loop_post(lookup->loop, http1_client_deliver, lookup);
     pthread_mutex_unlock(&lookup->lock);
     if (is_cancelled)
-        destroy(lookup);
+        free_lookup(lookup);
     return NULL;
 }
 
@@ -182,7 +182,7 @@ static struct http1_lookup *http1_lookup_start(struct loop *loop, const char *ho
     lookup->port = port;
     if (http1_client_start_thread(lookup))
         return lookup;
-    destroy(lookup);
+    free_lookup(lookup);
     return NULL;
 }
 

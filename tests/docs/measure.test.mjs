@@ -21,7 +21,7 @@ const LIMITS = {
   gateway: 44900,
   files: 1040,
   users: 128,
-  statics: 452,
+  statics: 277,
   assertions: 62,
 };
 const measured = measure();

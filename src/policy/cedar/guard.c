@@ -72,7 +72,8 @@ struct guards *guards_build(struct cedar_policies *policies)
 
 /* The attribute is evaluated as a policy would, so that an absent, unknown or ambiguous one is each
  * policy's own error to tell. */
-static struct guard_answer answer(const struct evaluation *evaluation, const struct node *get)
+static struct guard_answer evaluate_guard(const struct evaluation *evaluation,
+                                          const struct node *get)
 {
     struct evaluation aside = *evaluation; /* no policy is charged for it */
     struct cedar_value value;
@@ -89,7 +90,7 @@ void guards_answer(const struct guards *guards, const struct evaluation *evaluat
                    struct guard_answers *answers)
 {
     for (size_t i = 0; i < guards->attribute_count; i++)
-        answers->attributes[i] = answer(evaluation, guards->attributes[i]);
+        answers->attributes[i] = evaluate_guard(evaluation, guards->attributes[i]);
 }
 
 bool guards_pass_over(const struct guards *guards, const struct guard_answers *answers,

@@ -28,7 +28,7 @@ static bool json_files_decode(struct json_reader *reader, struct str json, struc
 }
 
 /* A key as json_next_member() gives it, with the quotes around it. */
-static struct str quoted(struct str key)
+static struct str json_files_quoted(struct str key)
 {
     return str_slice(key.bytes - 1, key.length + 2);
 }
@@ -100,7 +100,7 @@ static bool json_files_read_record(struct json_reader *reader, struct str json,
     struct cedar_member *members = arena_alloc_array(arena, count, sizeof *members);
     struct str key, member;
     for (; json_next_member(json, &position, &key, &member); i++)
-        if (!json_files_decode(reader, quoted(key), &members[i].name) ||
+        if (!json_files_decode(reader, json_files_quoted(key), &members[i].name) ||
             !json_files_read_value(reader, member, &members[i].value))
             return false;
     return record_build(arena, members, i, value, NULL) ||
@@ -141,7 +141,7 @@ static bool json_files_read_escape(struct json_reader *reader, struct str json,
     *is_escape = false;
     if (json_count(json) != 1 || !json_next_member(json, &position, &key, &inner))
         return false;
-    key = quoted(key);
+    key = json_files_quoted(key);
     if (json_string_equals(key, STR("__extn")) && json_type(inner) == JSON_OBJECT)
         return read_call(reader, inner, value, is_escape);
     if (json_string_equals(key, STR("__expr")) && json_type(inner) == JSON_STRING) {
