@@ -49,7 +49,7 @@
 #include "taskgate/gateway/control.h"
 #include "taskgate/gateway/gateway.h"
 #include "tools/detached_answer.h"
-#include "tools/plain_call.h"
+#include "tools/plain.h"
 
 #define IDLE_CONNECTIONS 256
 

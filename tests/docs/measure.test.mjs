@@ -9,19 +9,19 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 74,
-  eras: 1185,
+  eras: 1184,
   words: 111,
   reach: 32,
   write: 4,
-  includes: 26,
+  includes: 25,
   calls: 4,
   statements: 64,
   pointers: 145,
   lines: 140000, // what is added meanwhile has some room
   gateway: 44900,
   files: 1040,
-  users: 128,
-  statics: 277,
+  users: 125,
+  statics: 271,
   assertions: 62,
 };
 const measured = measure();

@@ -13,7 +13,7 @@
 #include "run/detached_call.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
-#include "tools/plain_call.h"
+#include "tools/plain.h"
 
 /* A client's request, which may wait on any worker. */
 struct cancellation {

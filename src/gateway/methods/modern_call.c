@@ -19,7 +19,7 @@
 #include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/parameter_headers.h"
 #include "tool_judgement.h"
-#include "tools/plain_call.h"
+#include "tools/plain.h"
 
 void modern_refuse_params(struct call *call, const char *why)
 {

@@ -19,7 +19,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/gateway/blocks.h"
 #include "tool_judgement.h"
-#include "tools/plain_call.h"
+#include "tools/plain.h"
 
 /* As if nobody had made the same call before. */
 static void forward_anew(struct call *call)

@@ -7,7 +7,7 @@
 
 struct catalog_tool;
 
-/* A task that is answered at once; tools/plain_call.h has those that are not. */
+/* A task that is answered at once; tools/plain.h has those that are not. */
 void task_create_from_call(struct call *call, const struct policy_decision *decision,
                            const struct catalog_tool *tool, bool accelerated);
 /* A new task, bound to the call; nothing of it is stored yet. */
