@@ -110,6 +110,26 @@ test('a held call goes on at any replica by its requestState', options, async (t
   assert.equal(sent(5).length, 2);
 });
 
+test('a replica that stops answers a held round that it relays with a state at once, and the next round goes on elsewhere', options, async (t) => {
+  const waits = { pseudo_tools: { wait: '50m', wait_max: '50m' }, clients: [{ match: 'hasty', wait: '200ms' }] };
+  const drains = { THOUGHTGATE_DRAIN_TIMEOUT_SECS: '3600', THOUGHTGATE_SHUTDOWN_TIMEOUT_SECS: '3700' };
+  const { k: home, l: other, m: third } = await relaying(t, upstream, database(), ['k', 'l', 'm'], { ...SETTINGS, config: { ...SETTINGS.config, ...waits }, env: { ...SETTINGS.env, ...drains } });
+  const plain = (gateway, name) => at(t, gateway, { capabilities: {}, info: { name, version: '1' } });
+  const round = (requestState) => ({ name: 'delete_user', arguments: { id: 8 }, requestState });
+  const first = (await plain(home, 'hasty').send('tools/call', round())).message.result;
+  assert.deepEqual([first.resultType, first.inputRequests], ['input_required', {}]);
+  const held = await plain(other, 'patient').stream('tools/call', round(first.requestState), { meta: { progressToken: 'p' } });
+  assert.equal((await held.message()).method, 'notifications/progress');
+  other.child.signal('SIGTERM');
+  const { result: second } = await held.message((message) => message.id === held.id);
+  assert.deepEqual([second.resultType, second.inputRequests], ['input_required', {}]);
+  await other.stop();
+  const last = plain(third, 'patient').send('tools/call', round(second.requestState));
+  await home.admin.approve((await home.admin.pending()).id);
+  assert.deepEqual((await last).message.result, answerOf({ name: 'delete_user', arguments: { id: 8 } }));
+  assert.equal(sent(8).length, 1);
+});
+
 test('the home has gone: an undecided task is adopted once, and runs where it is asked for', options, async (t) => {
   const { d, e, f } = await relaying(t, upstream, database(), ['d', 'e', 'f'], SETTINGS);
   const { taskId } = await at(t, d).create('delete_user', { id: 6 });
