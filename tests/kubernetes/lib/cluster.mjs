@@ -34,8 +34,9 @@ export async function freePort() {
   return port;
 }
 
+/** A program that ends with this process, however that ends; what is in its namespaces ends with it. */
 export function start(program, words, cwd, options) {
-  const child = spawn(program, words, { cwd, stdio: ['ignore', 'ignore', 'pipe'], ...options });
+  const child = spawn('setpriv', ['--pdeathsig=KILL', '--', program, ...words], { cwd, stdio: ['ignore', 'ignore', 'pipe'], ...options });
   const process = { child, log: '' };
   child.stderr?.on('data', (bytes) => (process.log = (process.log + bytes).slice(-20_000)));
   process.ended = new Promise((resolve) => child.on('close', resolve));
