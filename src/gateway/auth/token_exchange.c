@@ -16,7 +16,7 @@
 struct trader {
     struct list node; /* in the table */
     int references;
-    struct exchange *exchange;
+    struct exchanger *exchanger;
 };
 
 /* Of the gateway: each set of settings once. */
@@ -57,11 +57,11 @@ bool token_exchange_is_due(const struct config_source *source)
 
 /* Under the lock. */
 static struct trader *find_trader(struct token_exchange_table *table,
-                                  const struct exchange_settings *settings)
+                                  const struct exchanger_settings *settings)
 {
     LIST_FOR_EACH_SAFE (node, next, &table->traders) {
         struct trader *trader = LIST_ENTRY(node, struct trader, node);
-        if (exchange_has_settings(trader->exchange, settings))
+        if (exchanger_has_settings(trader->exchanger, settings))
             return trader;
     }
     return NULL;
@@ -71,7 +71,7 @@ static struct trader *find_trader(struct token_exchange_table *table,
 static struct trader *trader_get(struct gateway_worker *worker,
                                  const struct config_exchange *wanted)
 {
-    const struct exchange_settings settings = {
+    const struct exchanger_settings settings = {
         .token_url = wanted->token_url,
         .client_id = wanted->client_id,
         .client_secret = wanted->client_secret,
@@ -84,7 +84,7 @@ static struct trader *trader_get(struct gateway_worker *worker,
     struct trader *trader = find_trader(table, &settings);
     if (!trader && fetcher) {
         trader = memory_alloc(sizeof *trader);
-        trader->exchange = exchange_create(fetcher, &settings, TOKEN_EXCHANGE_REMEMBERED);
+        trader->exchanger = exchanger_create(fetcher, &settings, TOKEN_EXCHANGE_REMEMBERED);
         list_append(&table->traders, &trader->node);
     }
     if (trader)
@@ -99,7 +99,7 @@ static void trader_unref(struct trader *trader)
     if (!trader || --trader->references > 0)
         return;
     list_remove(&trader->node);
-    exchange_unref(trader->exchange);
+    exchanger_unref(trader->exchanger);
     free(trader);
 }
 
@@ -134,12 +134,12 @@ static void follow(struct gateway_worker *worker, const struct snapshot *snapsho
 }
 
 /* NULL: nothing can be asked. */
-static struct exchange *exchange_of(const struct token_request *request)
+static struct exchanger *exchanger_of(const struct token_request *request)
 {
     follow(request->worker, request->snapshot);
     const struct trader *trader =
         request->worker->exchanges->traders[request->source - request->snapshot->config->sources];
-    return trader ? trader->exchange : NULL;
+    return trader ? trader->exchanger : NULL;
 }
 
 void token_exchange_worker_close(struct gateway_worker *worker)
@@ -155,12 +155,12 @@ void token_exchange_worker_close(struct gateway_worker *worker)
 
 char *token_exchange_find(const struct token_request *request)
 {
-    struct exchange *exchange = exchange_of(request);
+    struct exchanger *exchanger = exchanger_of(request);
     struct str token;
-    if (!exchange || token_from_value(request->authorization, &token) != TOKEN_OK)
+    if (!exchanger || token_from_value(request->authorization, &token) != TOKEN_OK)
         return NULL;
     struct token_digest digest = token_digest(token);
-    return exchange_find(exchange, &digest, clock_now_ms());
+    return exchanger_find(exchanger, &digest, clock_now_ms());
 }
 
 void token_exchange_note_refused(struct gateway_worker *worker, const struct snapshot *snapshot,
@@ -168,10 +168,10 @@ void token_exchange_note_refused(struct gateway_worker *worker, const struct sna
 {
     const struct token_request request = {
         .worker = worker, .snapshot = snapshot, .source = source, .authorization = authorization};
-    struct exchange *exchange = token_exchange_is_due(source) ? exchange_of(&request) : NULL;
+    struct exchanger *exchanger = token_exchange_is_due(source) ? exchanger_of(&request) : NULL;
     struct str token;
-    if (exchange && token_from_value(authorization, &token) == TOKEN_OK)
-        exchange_forget(exchange, token);
+    if (exchanger && token_from_value(authorization, &token) == TOKEN_OK)
+        exchanger_forget(exchanger, token);
 }
 
 /* As the issuer's metadata has it, where that is known (contract "small print", Tokens). */
@@ -187,21 +187,21 @@ static bool wants_secret_in_body(const struct token_request *request)
     return is_wanted;
 }
 
-struct exchange_wait *token_exchange_start(const struct token_request *request,
-                                           exchange_callback callback, void *context)
+struct exchanger_wait *token_exchange_start(const struct token_request *request,
+                                            exchanger_callback callback, void *context)
 {
-    struct exchange *exchange = exchange_of(request);
+    struct exchanger *exchanger = exchanger_of(request);
     struct str token;
-    if (!exchange || token_from_value(request->authorization, &token) != TOKEN_OK)
+    if (!exchanger || token_from_value(request->authorization, &token) != TOKEN_OK)
         return NULL;
-    const struct exchange_order order = {
+    const struct exchanger_order order = {
         .digest = token_digest(token),
         .token = token,
         .until_ms = request->until_ms,
         .secret_in_body = wants_secret_in_body(request),
         .loop = request->worker->loop,
     };
-    return exchange_request(exchange, &order, callback, context);
+    return exchanger_request(exchanger, &order, callback, context);
 }
 
 /* ---- a call ---- */
@@ -209,14 +209,14 @@ struct exchange_wait *token_exchange_start(const struct token_request *request,
 struct call_trade {
     struct call_part part;
     struct call *call;
-    struct exchange_wait *wait;
+    struct exchanger_wait *wait;
     call_step next;
 };
 
 static void drop_trade(struct call *call, void *object)
 {
     struct call_trade *waiting = object;
-    exchange_wait_cancel(waiting->wait);
+    exchanger_wait_cancel(waiting->wait);
     free(waiting);
 }
 
@@ -238,19 +238,19 @@ static void take_token(struct call *call, struct str token)
     call->upstream_authorization = memory_format("Bearer %.*s", STR_ARGS(token));
 }
 
-static void on_token(void *context, enum exchange_result result, struct str token)
+static void on_token(void *context, enum exchanger_result result, struct str token)
 {
     static const enum token_error errors[] = {
-        [EXCHANGE_REFUSED] = TOKEN_EXCHANGE_REFUSED,
-        [EXCHANGE_FORBIDDEN] = TOKEN_EXCHANGE_FORBIDDEN,
-        [EXCHANGE_UNAVAILABLE] = TOKEN_EXCHANGE_UNAVAILABLE,
+        [EXCHANGER_REFUSED] = TOKEN_EXCHANGE_REFUSED,
+        [EXCHANGER_FORBIDDEN] = TOKEN_EXCHANGE_FORBIDDEN,
+        [EXCHANGER_UNAVAILABLE] = TOKEN_EXCHANGE_UNAVAILABLE,
     };
     struct call_trade *waiting = context;
     struct call *call = waiting->call;
     call_step next = waiting->next;
     call_part_remove(&waiting->part);
     free(waiting);
-    if (result != EXCHANGE_DONE) {
+    if (result != EXCHANGER_DONE) {
         token_check_refuse(call, errors[result]);
         return;
     }

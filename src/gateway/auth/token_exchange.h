@@ -6,7 +6,7 @@
 #pragma once
 
 #include "call/call.h"
-#include "taskgate/identity/exchange.h"
+#include "taskgate/identity/exchanger.h"
 
 /* Most tokens that are remembered for a set of settings. */
 #define TOKEN_EXCHANGE_REMEMBERED 8192
@@ -36,9 +36,10 @@ struct token_request {
 };
 /* The token that is known for it, the caller's to free; NULL when none is. */
 char *token_exchange_find(const struct token_request *request);
-/* Requests it, as exchange_request(); NULL, with no callback, when nothing can be requested now. */
-struct exchange_wait *token_exchange_start(const struct token_request *request,
-                                           exchange_callback callback, void *context);
+/* Requests it, as exchanger_request(); NULL, with no callback, when nothing can be requested now.
+ */
+struct exchanger_wait *token_exchange_start(const struct token_request *request,
+                                            exchanger_callback callback, void *context);
 
 /* Before token_check_worker_close(), when no call and no execution is left. */
 void token_exchange_worker_close(struct gateway_worker *worker);

@@ -17,7 +17,7 @@ struct execution {
     struct identity *identity; /* the holder of the credentials, by a verified token; or NULL */
     char *authorization;       /* of the client, where it is exchanged for the server's; or NULL */
     int64_t authorization_until_ms; /* its end, wall clock */
-    struct exchange_wait *trade;    /* while it is being exchanged; only at OFFERED */
+    struct exchanger_wait *trade;   /* while it is being exchanged; only at OFFERED */
     void (*token_ready)(struct execution *execution), (*token_later)(struct execution *execution);
     bool has_all_headers; /* `headers` are what is sent; else the credentials alone */
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */

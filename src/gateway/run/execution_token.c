@@ -13,7 +13,7 @@
 
 void execution_token_finish(struct execution *execution)
 {
-    exchange_wait_cancel(execution->trade);
+    exchanger_wait_cancel(execution->trade);
     execution->trade = NULL;
     if (execution->authorization)
         explicit_bzero(execution->authorization, strlen(execution->authorization));
@@ -81,13 +81,13 @@ static void say_not_exchanged(struct execution *execution)
                                (struct store_call){execution->base.worker->loop, NULL, NULL});
 }
 
-static void on_token(void *context, enum exchange_result result, struct str token)
+static void on_token(void *context, enum exchanger_result result, struct str token)
 {
     struct execution *execution = execution_from(context);
     execution->trade = NULL;
-    if (result == EXCHANGE_DONE)
+    if (result == EXCHANGER_DONE)
         execution->token_ready(execution);
-    else if (result == EXCHANGE_UNAVAILABLE)
+    else if (result == EXCHANGER_UNAVAILABLE)
         execution->token_later(execution);
     else
         say_not_exchanged(execution);

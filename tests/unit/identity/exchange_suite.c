@@ -6,18 +6,18 @@
 #include "identity_test.h"
 #include "site.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/identity/exchange.h"
+#include "taskgate/identity/exchanger.h"
 #include "taskgate/identity/oauth.h"
 
 static struct site site;
 static struct fetcher *fetcher;
-static struct exchange *exchange;
+static struct exchanger *exchanger;
 static char token_url[96];
-static struct exchange_settings settings;
+static struct exchanger_settings settings;
 
 struct outcome {
     int count;
-    enum exchange_result result;
+    enum exchanger_result result;
     char token[64];
 };
 
@@ -28,23 +28,23 @@ static void set_up(void)
     fetcher = fetcher_create(&error);
     ck_assert_msg(fetcher, "%s", error.message);
     snprintf(token_url, sizeof token_url, "%s/token", site.url);
-    settings = (struct exchange_settings){.token_url = token_url,
-                                          .client_id = "gate way",
-                                          .client_secret = "s:%",
-                                          .audience = "https://up.example/"};
-    exchange = exchange_create(fetcher, &settings, 2);
+    settings = (struct exchanger_settings){.token_url = token_url,
+                                           .client_id = "gate way",
+                                           .client_secret = "s:%",
+                                           .audience = "https://up.example/"};
+    exchanger = exchanger_create(fetcher, &settings, 2);
 }
 
 static void tear_down(void)
 {
-    exchange_unref(exchange);
+    exchanger_unref(exchanger);
     fetcher_destroy(fetcher);
     loop_run_once(site.loop, 0); /* the answers, and then those who wait for them */
     loop_run_once(site.loop, 0);
     site_close(&site);
 }
 
-static void note(void *context, enum exchange_result result, struct str token)
+static void note(void *context, enum exchanger_result result, struct str token)
 {
     struct outcome *outcome = context;
     outcome->count++;
@@ -52,19 +52,19 @@ static void note(void *context, enum exchange_result result, struct str token)
     snprintf(outcome->token, sizeof outcome->token, "%.*s", STR_ARGS(token));
 }
 
-static struct exchange_wait *ask(const char *token, int64_t until_ms, struct outcome *outcome)
+static struct exchanger_wait *ask(const char *token, int64_t until_ms, struct outcome *outcome)
 {
-    const struct exchange_order order = {.digest = token_digest(str_from(token)),
-                                         .token = str_from(token),
-                                         .until_ms = until_ms,
-                                         .loop = site.loop};
-    return exchange_request(exchange, &order, note, outcome);
+    const struct exchanger_order order = {.digest = token_digest(str_from(token)),
+                                          .token = str_from(token),
+                                          .until_ms = until_ms,
+                                          .loop = site.loop};
+    return exchanger_request(exchanger, &order, note, outcome);
 }
 
 static bool is_known(const char *token, int64_t now_ms, const char *traded)
 {
     struct token_digest digest = token_digest(str_from(token));
-    char *known = exchange_find(exchange, &digest, now_ms);
+    char *known = exchanger_find(exchanger, &digest, now_ms);
     bool is_it = strcmp(known ? known : "", traded) == 0;
     free(known);
     return is_it;
@@ -82,7 +82,7 @@ START_TEST(a_token_is_traded_once_and_kept_to_its_end)
     ck_assert_ptr_nonnull(ask("a.b.c", now_ms + 3600000, &second));
     until(&site, first.count && second.count);
     ck_assert_int_eq(page->asked, 1);
-    ck_assert_int_eq(first.result, EXCHANGE_DONE);
+    ck_assert_int_eq(first.result, EXCHANGER_DONE);
     ck_assert_str_eq(second.token, "up-1");
     /* "gate way" and "s:%", each encoded, joined, in base64 */
     ck_assert_str_eq(page->authorization, "Basic Z2F0ZSUyMHdheTpzJTNBJTI1");
@@ -117,28 +117,28 @@ END_TEST
 static const struct {
     int status;
     const char *body;
-    enum exchange_result result;
+    enum exchanger_result result;
 } answers[] = {
-    {400, "{\"error\":\"invalid_grant\"}", EXCHANGE_REFUSED},
-    {400, "{\"error\":\"invalid_target\"}", EXCHANGE_FORBIDDEN},
-    {400, "{\"error\":\"invalid_scope\"}", EXCHANGE_FORBIDDEN},
-    {400, "{\"error\":\"invalid_request\"}", EXCHANGE_REFUSED},
-    {400, "", EXCHANGE_REFUSED},
-    {403, "", EXCHANGE_FORBIDDEN},
-    {403, "{\"error\":\"access_denied\"}", EXCHANGE_FORBIDDEN},
-    {400, "{\"error\":\"unauthorized_client\"}", EXCHANGE_UNAVAILABLE},
-    {429, "", EXCHANGE_UNAVAILABLE},
-    {400, "{\"error\":\"invalid_client\"}", EXCHANGE_UNAVAILABLE},
-    {401, "{\"error\":\"invalid_client\"}", EXCHANGE_UNAVAILABLE},
-    {500, "", EXCHANGE_UNAVAILABLE},
-    {302, "", EXCHANGE_UNAVAILABLE},
-    {200, "", EXCHANGE_UNAVAILABLE},
-    {200, "{\"access_token\":\"up\"}", EXCHANGE_UNAVAILABLE},
-    {200, "{\"access_token\":\"up\",\"token_type\":\"N_A\"}", EXCHANGE_UNAVAILABLE},
-    {200, "{\"access_token\":\"u p\",\"token_type\":\"Bearer\"}", EXCHANGE_UNAVAILABLE},
-    {200, "{\"access_token\":\"u\\r\\np\",\"token_type\":\"Bearer\"}", EXCHANGE_UNAVAILABLE},
-    {200, "{\"access_token\":7,\"token_type\":\"Bearer\"}", EXCHANGE_UNAVAILABLE},
-    {200, "{\"token_type\":\"Bearer\"}", EXCHANGE_UNAVAILABLE},
+    {400, "{\"error\":\"invalid_grant\"}", EXCHANGER_REFUSED},
+    {400, "{\"error\":\"invalid_target\"}", EXCHANGER_FORBIDDEN},
+    {400, "{\"error\":\"invalid_scope\"}", EXCHANGER_FORBIDDEN},
+    {400, "{\"error\":\"invalid_request\"}", EXCHANGER_REFUSED},
+    {400, "", EXCHANGER_REFUSED},
+    {403, "", EXCHANGER_FORBIDDEN},
+    {403, "{\"error\":\"access_denied\"}", EXCHANGER_FORBIDDEN},
+    {400, "{\"error\":\"unauthorized_client\"}", EXCHANGER_UNAVAILABLE},
+    {429, "", EXCHANGER_UNAVAILABLE},
+    {400, "{\"error\":\"invalid_client\"}", EXCHANGER_UNAVAILABLE},
+    {401, "{\"error\":\"invalid_client\"}", EXCHANGER_UNAVAILABLE},
+    {500, "", EXCHANGER_UNAVAILABLE},
+    {302, "", EXCHANGER_UNAVAILABLE},
+    {200, "", EXCHANGER_UNAVAILABLE},
+    {200, "{\"access_token\":\"up\"}", EXCHANGER_UNAVAILABLE},
+    {200, "{\"access_token\":\"up\",\"token_type\":\"N_A\"}", EXCHANGER_UNAVAILABLE},
+    {200, "{\"access_token\":\"u p\",\"token_type\":\"Bearer\"}", EXCHANGER_UNAVAILABLE},
+    {200, "{\"access_token\":\"u\\r\\np\",\"token_type\":\"Bearer\"}", EXCHANGER_UNAVAILABLE},
+    {200, "{\"access_token\":7,\"token_type\":\"Bearer\"}", EXCHANGER_UNAVAILABLE},
+    {200, "{\"token_type\":\"Bearer\"}", EXCHANGER_UNAVAILABLE},
 };
 
 START_TEST(other_answers_trade_nothing)
@@ -151,8 +151,8 @@ START_TEST(other_answers_trade_nothing)
     ck_assert_str_eq(outcome.token, "");
     ck_assert(is_known("a.b.c", clock_now_ms(), ""));
     /* A refusal is remembered, an outage is not. */
-    bool is_refused = answers[_i].result != EXCHANGE_UNAVAILABLE;
-    outcome.result = EXCHANGE_DONE;
+    bool is_refused = answers[_i].result != EXCHANGER_UNAVAILABLE;
+    outcome.result = EXCHANGER_DONE;
     ask("a.b.c", clock_now_ms() + 50000, &outcome);
     ck_assert_int_eq(outcome.count, 1); /* never from inside */
     until(&site, outcome.count == 2);
@@ -167,7 +167,7 @@ START_TEST(a_refusal_is_remembered_for_its_token_alone_and_not_for_long)
     struct page *page = site_page(&site, "/token", 400, STR("{\"error\":\"invalid_grant\"}"));
     ask("a.b.c", clock_now_ms() + 300, &outcome); /* not longer than the token */
     until(&site, outcome.count == 1);
-    exchange_wait_cancel(ask("a.b.c", clock_now_ms() + 300, &left));
+    exchanger_wait_cancel(ask("a.b.c", clock_now_ms() + 300, &left));
     ask("a.b.d", clock_now_ms() + 50000, &outcome);
     until(&site, outcome.count == 2);
     ck_assert_int_eq(page->asked, 2);
@@ -177,7 +177,7 @@ START_TEST(a_refusal_is_remembered_for_its_token_alone_and_not_for_long)
     ask("a.b.c", clock_now_ms() + 50000, &outcome);
     until(&site, outcome.count == 3);
     ck_assert_int_eq(page->asked, 3);
-    exchange_wait_cancel(ask("a.b.c", clock_now_ms() + 50000, &outcome));
+    exchanger_wait_cancel(ask("a.b.c", clock_now_ms() + 50000, &outcome));
 }
 END_TEST
 
@@ -203,7 +203,7 @@ START_TEST(one_who_left_is_not_told)
 {
     struct outcome left = {0}, stayed = {0};
     site_page(&site, "/token", 200, STR("{\"access_token\":\"up\",\"token_type\":\"Bearer\"}"));
-    exchange_wait_cancel(ask("a.b.c", clock_now_ms() + 50000, &left));
+    exchanger_wait_cancel(ask("a.b.c", clock_now_ms() + 50000, &left));
     ask("a.b.c", clock_now_ms() + 50000, &stayed);
     until(&site, stayed.count);
     ck_assert_int_eq(left.count, 0);
