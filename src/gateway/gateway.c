@@ -33,8 +33,8 @@
 #include "run/task_room.h"
 #include "run/task_rounds.h"
 #include "server/catalogue.h"
+#include "server/http.h"
 #include "server/own.h"
-#include "server/rpc_call.h"
 #include "state/accepted_pairs.h"
 #include "state/bridged_sessions.h"
 #include "state/definition_watch.h"
@@ -255,7 +255,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     list_init(&worker->calls);
     loop_timer_init(&worker->fetch_timer, loop, tools_fetch_missing, worker);
     loop_timer_init(&worker->sweep_timer, loop, on_sweep, worker);
-    list_init(&worker->rpc_calls);
+    list_init(&worker->exchanges_reading);
     list_init(&worker->parked_sessions);
     bridge_down_worker_init(worker);
     list_init(&worker->streams);
@@ -303,7 +303,7 @@ void gateway_worker_close(struct gateway_worker *worker)
     executions_drop(worker);
     detached_calls_drop(worker);
     bridge_down_worker_close(worker);
-    rpc_call_cancel_all(worker);
+    exchange_abandon_all(worker);
     parked_sessions_finish(worker);
     decision_log_finish(worker);
     token_exchange_worker_close(worker);

@@ -164,7 +164,7 @@ const LISTS = {
   'src/gateway/input/input_table.c bucket->inputs': { each: `INPUTS_PER_KEY in ${INPUTS}`, all: `INPUTS_MOST in ${INPUTS}` },
   'src/gateway/server/sessions.c call->worker->legacy_sessions': { each: 'limits.share_percent', all: 'SESSION_POOL_MOST in src/gateway/server/sessions.h' },
   'src/gateway/server/own.c worker->parked_sessions': { all: 'MOST_PARKED in src/gateway/server/own.c' },
-  'src/gateway/server/rpc_call.c worker->rpc_calls': { each: 'limits.pending_per_principal', all: 'limits.connections' },
+  'src/gateway/server/http.c worker->exchanges_reading': { each: 'limits.pending_per_principal', all: 'limits.connections' },
   'src/gateway/methods/list_cache.c lists->recent': { all: 'MOST_LISTS in src/gateway/methods/list_cache.c' },
   'src/gateway/methods/listen_tasks.c listening->tasks': { each: 'MCP_SUBSCRIPTION_MOST_TASKS in include/taskgate/mcp/subscription.h', all: 'limits.listens' },
   'src/gateway/methods/listening.c call->worker->listens': { each: 'limits.listens_per_principal', all: 'limits.listens' },

@@ -20,7 +20,7 @@ static void on_slow(void *context)
 bool bridge_call_is_under_way(const struct call *call)
 {
     const struct bridge_call *bridge = bridge_call_of(call);
-    return bridge && (bridge->rpc || bridge->required.length > 0);
+    return bridge && (bridge->exchange || bridge->required.length > 0);
 }
 
 bool bridge_call_asks_later(const struct call *call)
@@ -47,19 +47,19 @@ void bridge_call_set_silence(struct call *call, int64_t silence_ms)
     if (bridge->options.silence_ms == silence_ms)
         return;
     bridge->options.silence_ms = silence_ms;
-    if (bridge->rpc)
-        rpc_call_set_silence(bridge->rpc, silence_ms);
+    if (bridge->exchange)
+        exchange_set_silence(bridge->exchange, silence_ms);
 }
 
-struct rpc_call *bridge_call_take(struct call *call, struct buffer *required)
+struct exchange *bridge_call_take(struct call *call, struct buffer *required)
 {
     struct bridge_call *bridge = bridge_call_of(call);
-    struct rpc_call *rpc = bridge->rpc;
-    bridge->rpc = NULL;
+    struct exchange *exchange = bridge->exchange;
+    bridge->exchange = NULL;
     *required = bridge->required;
     buffer_init(&bridge->required);
     bridge_call_finish(bridge);
-    return rpc;
+    return exchange;
 }
 
 /* ---- the answer ---- */
@@ -134,14 +134,14 @@ static void take_error(struct bridge_call *bridge, struct str error)
         answer_with(bridge, "error", error);
 }
 
-static void on_reply(void *context, const struct rpc_call_reply *reply)
+static void on_reply(void *context, const struct exchange_reply *reply)
 {
     struct bridge_call *bridge = bridge_call_from(context);
     struct call *call = bridge->call;
     struct str result = json_member(reply->message, "result");
     struct str error = json_member(reply->message, "error");
     bool is_login = reply->status == 401 || reply->status == 403;
-    bridge->rpc = NULL;
+    bridge->exchange = NULL;
     if (reply->status == 400 || reply->status == 404 || reply->status == 405)
         source_eras_doubt(call->worker->gateway->eras, call->source,
                           loop_now_ms(call->worker->loop));
@@ -150,7 +150,7 @@ static void on_reply(void *context, const struct rpc_call_reply *reply)
     } else if (error.length > 0 && !is_login) {
         take_error(bridge, error);
     } else {
-        void (*failed)(struct call *, const struct rpc_call_reply *) = bridge->options.failed;
+        void (*failed)(struct call *, const struct exchange_reply *) = bridge->options.failed;
         failed(bridge_call_finish(bridge), reply);
     }
 }

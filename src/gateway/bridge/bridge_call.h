@@ -7,7 +7,7 @@
 #pragma once
 
 #include "call/call.h"
-#include "server/rpc_call.h"
+#include "server/http.h"
 
 struct bridge_call_options {
     int64_t silence_ms; /* 0: none */
@@ -15,7 +15,7 @@ struct bridge_call_options {
      * call waits for nothing any more. */
     void (*answered)(struct call *call, struct str message);
     /* There is no response that could be read. */
-    void (*failed)(struct call *call, const struct rpc_call_reply *reply);
+    void (*failed)(struct call *call, const struct exchange_reply *reply);
     /* Called once when there is no response after `slow_ms`, and again after
      * bridge_call_repeat_slow(). 0: never. */
     int64_t slow_ms;
@@ -48,7 +48,7 @@ void bridge_call_repeat_slow(struct call *call, int64_t in_ms);
 void bridge_call_set_silence(struct call *call, int64_t silence_ms);
 /* Takes the server's side off a call that is under way: NULL where the server requires input, and
  * has said so in `required`. The caller answers the call, whose response stays deferred. */
-struct rpc_call *bridge_call_take(struct call *call, struct buffer *required);
+struct exchange *bridge_call_take(struct call *call, struct buffer *required);
 
 /* A JSON-RPC response of a client: answers the call, also where it answers nothing. */
 void bridge_call_take_response(struct call *call);

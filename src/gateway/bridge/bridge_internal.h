@@ -10,16 +10,16 @@ struct bridge_call {
     struct call_part part;
     struct call *call;
     struct bridge_call_options options;
-    void (*replied)(void *context, const struct rpc_call_reply *reply);
-    struct rpc_call *rpc;    /* NULL while the client is asked, and between two tries */
-    bool has_looked;         /* the list of tools was fetched for it, for its headers */
-    uint64_t number;         /* of its questions */
-    int64_t rounds;          /* in which the client was asked */
-    size_t open;             /* questions that are not answered */
-    struct buffer answers;   /* members of inputResponses, with commas between them */
-    struct buffer required;  /* the server's result that a task is to ask for; empty: none */
-    struct buffer state;     /* the server's requestState, JSON text; empty: it gave none */
-    struct loop_timer timer; /* the next try, or the end of the wait for the client */
+    void (*replied)(void *context, const struct exchange_reply *reply);
+    struct exchange *exchange; /* NULL while the client is asked, and between two tries */
+    bool has_looked;           /* the list of tools was fetched for it, for its headers */
+    uint64_t number;           /* of its questions */
+    int64_t rounds;            /* in which the client was asked */
+    size_t open;               /* questions that are not answered */
+    struct buffer answers;     /* members of inputResponses, with commas between them */
+    struct buffer required;    /* the server's result that a task is to ask for; empty: none */
+    struct buffer state;       /* the server's requestState, JSON text; empty: it gave none */
+    struct loop_timer timer;   /* the next try, or the end of the wait for the client */
     int64_t again_ms, again_until_ms; /* of a server that wants to be asked again; monotonic */
     struct loop_timer slow;
     int64_t started_ms; /* monotonic */

@@ -5,7 +5,7 @@
 
 #include "bridge_request.h"
 #include "server/catalogue.h"
-#include "server/rpc_call.h"
+#include "server/http.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -18,7 +18,7 @@ struct bridge_listen {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source; /* of the snapshot */
-    struct rpc_call *rpc;
+    struct exchange *exchange;
     struct bridge_listen_callbacks callbacks;
     void *context;
     struct buffer honoured; /* JSON object; empty: not acknowledged yet */
@@ -45,7 +45,7 @@ static void destroy(struct bridge_listen *listen)
 static void end(void *context)
 {
     struct bridge_listen *listen = bridge_listen_from(context);
-    rpc_call_cancel(listen->rpc);
+    exchange_abandon(listen->exchange);
     destroy(listen);
 }
 
@@ -134,7 +134,7 @@ static void on_message(void *context, struct str message)
     listen->is_inside = false;
 }
 
-static void on_reply(void *context, const struct rpc_call_reply *reply)
+static void on_reply(void *context, const struct exchange_reply *reply)
 {
     struct bridge_listen *listen = bridge_listen_from(context);
     bool was_stopped = listen->is_stopped;
@@ -158,7 +158,7 @@ struct bridge_listen *bridge_listen_start(const struct call *call, struct str fi
                                           const struct bridge_listen_callbacks *callbacks,
                                           void *context)
 {
-    static const struct rpc_call_callbacks rpc_callbacks = {
+    static const struct exchange_events events = {
         .reply = on_reply, .server_message = on_message, .dropped = on_dropped};
     struct bridge_listen *listen = memory_alloc(sizeof *listen);
     struct headers headers;
@@ -174,7 +174,7 @@ struct bridge_listen *bridge_listen_start(const struct call *call, struct str fi
     buffer_append_format(&members, "{\"notifications\":%.*s}", STR_ARGS(filter));
     bridge_request_write_own(call, "subscriptions/listen", buffer_str(&members), &headers, &body,
                              &id);
-    const struct rpc_call_options options = {
+    const struct sending sending = {
         .source = call->source,
         .snapshot = call->snapshot,
         .headers = &headers,
@@ -182,7 +182,7 @@ struct bridge_listen *bridge_listen_start(const struct call *call, struct str fi
         .id = buffer_str(&id),
         .most_bytes = (size_t)call->snapshot->config->limits.result_bytes,
     };
-    listen->rpc = rpc_call_start(call->worker, &options, &rpc_callbacks, listen);
+    listen->exchange = exchange_send(call->worker, &sending, &events, listen);
     buffer_finish(&members);
     buffer_finish(&id);
     buffer_finish(&body);

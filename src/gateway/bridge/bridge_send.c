@@ -13,7 +13,7 @@
 static void drop(struct call *call, void *object)
 {
     struct bridge_call *bridge = object;
-    rpc_call_cancel(bridge->rpc);
+    exchange_abandon(bridge->exchange);
     loop_timer_stop(&bridge->timer);
     loop_timer_stop(&bridge->slow);
     if (bridge->open > 0)
@@ -112,14 +112,14 @@ static void on_server_message(void *context, struct str message)
 
 void bridge_call_send(struct bridge_call *bridge, struct str more)
 {
-    const struct rpc_call_callbacks callbacks = {.reply = bridge->replied,
-                                                 .server_message = on_server_message};
+    const struct exchange_events events = {.reply = bridge->replied,
+                                           .server_message = on_server_message};
     struct call *call = bridge->call;
     struct headers headers;
     struct buffer body = {0}, id = {0};
     headers_init(&headers, true);
     bridge_request_write(call, more, &headers, &body, &id);
-    const struct rpc_call_options options = {
+    const struct sending sending = {
         .source = call->source,
         .snapshot = call->snapshot,
         .headers = &headers,
@@ -129,7 +129,7 @@ void bridge_call_send(struct bridge_call *bridge, struct str more)
         .most_bytes = (size_t)call->snapshot->config->limits.result_bytes,
         .trace.parent = call_span_parent(call),
     };
-    bridge->rpc = rpc_call_start(call->worker, &options, &callbacks, bridge);
+    bridge->exchange = exchange_send(call->worker, &sending, &events, bridge);
     buffer_finish(&id);
     buffer_finish(&body);
     headers_finish(&headers);

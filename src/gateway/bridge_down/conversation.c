@@ -25,7 +25,7 @@ void conversation_end(struct conversation *conversation)
         buffer_finish(&held->text);
         free(held);
     }
-    rpc_call_cancel(conversation->rpc);
+    exchange_abandon(conversation->exchange);
     buffer_finish(&conversation->body);
     buffer_finish(&conversation->request_id);
     buffer_finish(&conversation->declared);
@@ -123,7 +123,7 @@ void conversation_send_outcome(struct conversation *conversation)
 
 /* The answer to a request of a session that the server does not know (MCP 2025-11-25, transports:
  * 404; some say 400). It has no id of ours: the call was not looked at. */
-static bool says_session_is_gone(const struct rpc_call_reply *reply)
+static bool says_session_is_gone(const struct exchange_reply *reply)
 {
     struct str id = json_member(reply->message, "id");
     if (json_type(id) == JSON_STRING || (reply->status != 404 && reply->status != 400))
@@ -131,14 +131,14 @@ static bool says_session_is_gone(const struct rpc_call_reply *reply)
     return reply->status == 404 || memmem(reply->body.bytes, reply->body.length, "ession", 6);
 }
 
-static enum relay_failure failure_of(const struct rpc_call_reply *reply)
+static enum relay_failure failure_of(const struct exchange_reply *reply)
 {
     if (reply->result != UPSTREAM_DONE)
         return relay_failure_of(reply->result);
     return reply->status >= 500 ? RELAY_STATUS_5XX : RELAY_UNREADABLE;
 }
 
-static bool is_refusal(const struct rpc_call_reply *reply)
+static bool is_refusal(const struct exchange_reply *reply)
 {
     return reply->result == UPSTREAM_DONE && reply->status >= 400 && reply->status < 500 &&
            json_type(json_member(reply->message, "id")) != JSON_STRING;
@@ -155,10 +155,10 @@ static void expire(struct conversation *conversation)
     leg_send(worker, &event);
 }
 
-static void on_reply(void *context, const struct rpc_call_reply *reply)
+static void on_reply(void *context, const struct exchange_reply *reply)
 {
     struct conversation *conversation = conversation_from(context);
-    conversation->rpc = NULL;
+    conversation->exchange = NULL;
     conversation->is_answered = true;
     if (reply->too_large)
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
@@ -181,26 +181,26 @@ static void on_reply(void *context, const struct rpc_call_reply *reply)
 
 static void send_call(struct conversation *conversation)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_reply,
-                                                        .server_message = on_server_message};
-    struct rpc_call_options options = legacy_session_options(conversation->session);
-    options.headers = &conversation->headers;
-    options.body = buffer_str(&conversation->body);
-    options.id = buffer_str(&conversation->request_id);
-    options.silence_ms = conversation->silence_ms;
-    options.total_ms = 0;
+    static const struct exchange_events events = {.reply = on_reply,
+                                                  .server_message = on_server_message};
+    struct sending sending = legacy_session_sending(conversation->session);
+    sending.headers = &conversation->headers;
+    sending.body = buffer_str(&conversation->body);
+    sending.id = buffer_str(&conversation->request_id);
+    sending.silence_ms = conversation->silence_ms;
+    sending.total_ms = 0;
     if (conversation->has_trace)
-        options.trace.parent = (struct span_parent){
+        sending.trace.parent = (struct span_parent){
             .context = &conversation->trace, .state = buffer_str(&conversation->trace_state)};
-    options.most_bytes = (size_t)conversation->snapshot->config->limits.result_bytes;
-    conversation->rpc = rpc_call_start(conversation->worker, &options, &callbacks, conversation);
+    sending.most_bytes = (size_t)conversation->snapshot->config->limits.result_bytes;
+    conversation->exchange = exchange_send(conversation->worker, &sending, &events, conversation);
     buffer_finish(&conversation->body);
 }
 
-static void on_level(void *context, const struct rpc_call_reply *reply)
+static void on_level(void *context, const struct exchange_reply *reply)
 {
     struct conversation *conversation = conversation_from(context);
-    conversation->rpc = NULL;
+    conversation->exchange = NULL;
     if (json_member(reply->message, "result").length == 0)
         buffer_clear(&conversation->session->level); /* the next call tries again */
     send_call(conversation);
@@ -209,16 +209,16 @@ static void on_level(void *context, const struct rpc_call_reply *reply)
 /* The level holds for the session, which the call has alone. */
 static void set_level(struct conversation *conversation, struct str level)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_level};
+    static const struct exchange_events events = {.reply = on_level};
     struct buffer params = {0}, body = {0}, id = {0};
-    struct rpc_call_options options = legacy_session_options(conversation->session);
+    struct sending sending = legacy_session_sending(conversation->session);
     buffer_clear(&conversation->session->level);
     buffer_append(&conversation->session->level, level);
     buffer_append_format(&params, "{\"level\":%.*s}", STR_ARGS(level));
-    rpc_call_write_request(&body, &id, "logging/setLevel", buffer_str(&params));
-    options.body = buffer_str(&body);
-    options.id = buffer_str(&id);
-    conversation->rpc = rpc_call_start(conversation->worker, &options, &callbacks, conversation);
+    exchange_write_request(&body, &id, "logging/setLevel", buffer_str(&params));
+    sending.body = buffer_str(&body);
+    sending.id = buffer_str(&id);
+    conversation->exchange = exchange_send(conversation->worker, &sending, &events, conversation);
     buffer_finish(&params);
     buffer_finish(&body);
     buffer_finish(&id);

@@ -60,7 +60,7 @@ static void go_on(struct conversation *conversation, const struct client_word *w
     else if (!is_complete)
         conversation_ask(conversation);
     else
-        rpc_call_set_silence(conversation->rpc, conversation->silence_ms);
+        exchange_set_silence(conversation->exchange, conversation->silence_ms);
 }
 
 static void deliver_word(struct gateway_worker *worker, const void *message)

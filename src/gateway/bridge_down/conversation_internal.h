@@ -34,11 +34,11 @@ struct conversation {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     struct legacy_session *session;
-    struct rpc_call *rpc;     /* first the log level's, then the call's */
-    struct buffer body;       /* of the call, until it is sent */
-    struct buffer request_id; /* JSON text of the id that the server sees */
-    struct headers headers;   /* that the call is sent with */
-    struct buffer declared;   /* clientCapabilities of the first leg, or empty: nothing is asked */
+    struct exchange *exchange; /* first the log level's, then the call's */
+    struct buffer body;        /* of the call, until it is sent */
+    struct buffer request_id;  /* JSON text of the id that the server sees */
+    struct headers headers;    /* that the call is sent with */
+    struct buffer declared;    /* clientCapabilities of the first leg, or empty: nothing is asked */
     struct trace_context trace; /* of the call; with has_trace, as the next */
     struct buffer trace_state;
     bool has_trace;

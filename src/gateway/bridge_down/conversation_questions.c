@@ -68,7 +68,7 @@ void conversation_ask(struct conversation *conversation)
                         str_from(conversation->handle), conversation->round);
     loop_timer_start(&conversation->patience,
                      conversation->snapshot->config->pseudo.elicitation_timeout_ms);
-    rpc_call_set_silence(conversation->rpc, 0);
+    exchange_set_silence(conversation->exchange, 0);
     log_info("A server asks the client of a bridged call",
              LOG_TEXT("source", conversation->session->source->id),
              LOG_NUMBER("round", conversation->round));

@@ -271,7 +271,7 @@ static void expire(struct leg *leg)
 }
 
 void leg_send_http(struct gateway_worker *worker, const char *id,
-                   const struct rpc_call_reply *reply)
+                   const struct exchange_reply *reply)
 {
     struct leg *leg = find(worker, id);
     struct leg_event event = {.kind = LEG_FAILED, .number = RELAY_UNREADABLE};

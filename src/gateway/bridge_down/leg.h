@@ -50,4 +50,4 @@ void leg_send(struct gateway_worker *worker, const struct leg_event *event);
 /* An HTTP answer that is no JSON-RPC, as a refusal of credentials: it goes down as it is. The leg
  * is on this worker, or is answered as by RELAY_UNREADABLE. */
 void leg_send_http(struct gateway_worker *worker, const char *leg,
-                   const struct rpc_call_reply *reply);
+                   const struct exchange_reply *reply);

@@ -19,7 +19,7 @@ struct bridge_stream {
     const struct bridge_stream_events *events;
     struct buffer filter;
     struct legacy_session *session; /* NULL before it is there */
-    struct rpc_call *rpc;           /* the subscription under way */
+    struct exchange *exchange;      /* the subscription under way */
     struct buffer uri;              /* JSON text: of which resource */
     size_t position, count;         /* in the filter's list; subscriptions that were made */
     struct buffer uris;             /* JSON texts with commas: the resources subscribed to */
@@ -37,7 +37,7 @@ static void drop(struct call *call, void *object)
 {
     struct bridge_stream *stream = bridge_stream_from(object);
     (void)call;
-    rpc_call_cancel(stream->rpc);
+    exchange_abandon(stream->exchange);
     if (stream->session) {
         session_pool_retire(stream->session);
         session_pool_give_back(stream->session);
@@ -139,10 +139,10 @@ static bool is_visible(const struct bridge_stream *stream, struct str uri)
 
 static void subscribe_next(struct bridge_stream *stream);
 
-static void on_subscribed(void *context, const struct rpc_call_reply *reply)
+static void on_subscribed(void *context, const struct exchange_reply *reply)
 {
     struct bridge_stream *stream = bridge_stream_from(context);
-    stream->rpc = NULL;
+    stream->exchange = NULL;
     if (json_member(reply->message, "result").length > 0) {
         buffer_append_text(&stream->uris, stream->count > 0 ? "," : "");
         buffer_append(&stream->uris, buffer_str(&stream->uri));
@@ -153,18 +153,18 @@ static void on_subscribed(void *context, const struct rpc_call_reply *reply)
 
 static void subscribe(struct bridge_stream *stream, struct str uri)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_subscribed};
-    struct rpc_call_options options = legacy_session_options(stream->session);
+    static const struct exchange_events events = {.reply = on_subscribed};
+    struct sending sending = legacy_session_sending(stream->session);
     struct buffer params = {0}, body = {0}, id = {0};
     buffer_clear(&stream->uri);
     buffer_append(&stream->uri, uri);
     buffer_append_text(&params, "{\"uri\":");
     buffer_append(&params, uri);
     buffer_append_char(&params, '}');
-    rpc_call_write_request(&body, &id, "resources/subscribe", buffer_str(&params));
-    options.body = buffer_str(&body);
-    options.id = buffer_str(&id);
-    stream->rpc = rpc_call_start(stream->call->worker, &options, &callbacks, stream);
+    exchange_write_request(&body, &id, "resources/subscribe", buffer_str(&params));
+    sending.body = buffer_str(&body);
+    sending.id = buffer_str(&id);
+    stream->exchange = exchange_send(stream->call->worker, &sending, &events, stream);
     buffer_finish(&params);
     buffer_finish(&body);
     buffer_finish(&id);

@@ -114,7 +114,7 @@ struct gateway_worker {
     struct token_worker *tokens;       /* auth/token_check.h */
     struct token_exchanges *exchanges; /* auth/token_exchange.h; NULL until the first */
     struct list calls;                 /* struct call.node, every one that is not yet answered */
-    struct list rpc_calls;         /* struct rpc_call.node: the gateway's own requests under way */
+    struct list exchanges_reading; /* struct exchange.node: the gateway's own requests under way */
     struct loop_timer fetch_timer; /* the next try to fetch tools (server/catalogue.c) */
     struct log_aggregate *aggregate; /* calls that rules alone have decided; NULL until the first */
     struct loop_timer log_aggregate_timer; /* when what it has summed up is said; with `tally` */

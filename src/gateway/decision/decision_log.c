@@ -248,7 +248,7 @@ static void on_session(void *context, const struct store_reply *reply)
 }
 
 /* Keeps a copy of the call until the store has answered. */
-static void rpc_call_store(struct call *call, const struct shadow_call *shadowed)
+static void decision_log_store(struct call *call, const struct shadow_call *shadowed)
 {
     struct gateway *gateway = call->worker->gateway;
     struct late *late = memory_alloc(sizeof *late);
@@ -284,7 +284,7 @@ static void compare_unidentified(struct call *call, const struct shadow_call *en
     bool is_known = !call->session[0] ||
                     sessions_get(gateway->sessions, source, str_from(call->session), &session);
     if (!is_known) {
-        rpc_call_store(call, &shadowed);
+        decision_log_store(call, &shadowed);
         return;
     }
     shadowed.facts.principal.client_name = str_from(session.client.name);

@@ -3,7 +3,7 @@
 
 #include "answer_gate.h"
 #include "input_internal.h"
-#include "server/rpc_call.h"
+#include "server/http.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -19,7 +19,7 @@ struct delivery {
     struct input_receiver receiver;
 };
 
-static void on_reply(void *context, const struct rpc_call_reply *reply)
+static void on_reply(void *context, const struct exchange_reply *reply)
 {
     struct delivery *delivery = context;
     struct kept_input *kept = delivery->kept;
@@ -74,7 +74,7 @@ static void hand_over(struct gateway_worker *worker, struct kept_input *kept,
 static void send(struct gateway_worker *worker, struct kept_input *kept,
                  const struct input_response *response, const struct input_receiver *receiver)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_reply, .dropped = on_dropped};
+    static const struct exchange_events events = {.reply = on_reply, .dropped = on_dropped};
     if (!receiver || kept->take_answer) {
         hand_over(worker, kept, response, receiver);
         return;
@@ -84,13 +84,13 @@ static void send(struct gateway_worker *worker, struct kept_input *kept,
     struct buffer body;
     buffer_init(&body);
     input_write_response(&body, str_from(kept->input.upstream_id), response);
-    const struct rpc_call_options options = {.source = kept->source,
-                                             .snapshot = kept->snapshot,
-                                             .headers = &kept->headers,
-                                             .body = buffer_str(&body),
-                                             .total_ms = ARRIVAL_MS,
-                                             .most_bytes = REPLY_BYTES};
-    rpc_call_start(worker, &options, &callbacks, delivery);
+    const struct sending sending = {.source = kept->source,
+                                    .snapshot = kept->snapshot,
+                                    .headers = &kept->headers,
+                                    .body = buffer_str(&body),
+                                    .total_ms = ARRIVAL_MS,
+                                    .most_bytes = REPLY_BYTES};
+    exchange_send(worker, &sending, &events, delivery);
     buffer_finish(&body);
 }
 

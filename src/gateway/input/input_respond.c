@@ -1,6 +1,6 @@
 /* Responses to requests of the server, sent without waiting for their arrival. */
 #include "input_internal.h"
-#include "server/rpc_call.h"
+#include "server/http.h"
 
 void input_write_response(struct buffer *body, struct str id, const struct input_response *response)
 {
@@ -29,11 +29,11 @@ void input_respond_to(const struct input_origin *origin, struct str id,
     }
     buffer_init(&body);
     input_write_response(&body, id, response);
-    const struct rpc_call_options options = {.source = origin->source,
-                                             .snapshot = origin->snapshot,
-                                             .headers = origin->headers,
-                                             .body = buffer_str(&body)};
-    rpc_call_notify(origin->worker, &options);
+    const struct sending sending = {.source = origin->source,
+                                    .snapshot = origin->snapshot,
+                                    .headers = origin->headers,
+                                    .body = buffer_str(&body)};
+    exchange_notify(origin->worker, &sending);
     buffer_finish(&body);
 }
 

@@ -13,8 +13,8 @@
 #include "input/input_request.h"
 #include "methods.h"
 #include "relay/relay.h"
+#include "server/http.h"
 #include "server/probe.h"
-#include "server/rpc_call.h"
 #include "state/bridged_sessions.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
@@ -326,14 +326,14 @@ bool bridged_binds_sessions(const struct call *call)
 struct discovery {
     struct call_part part;
     struct call *call;
-    struct rpc_call *rpc;
+    struct exchange *exchange;
 };
 
 static void drop_discovery(struct call *call, void *object)
 {
     struct discovery *discovery = object;
     (void)call;
-    rpc_call_cancel(discovery->rpc);
+    exchange_abandon(discovery->exchange);
     free(discovery);
 }
 
@@ -410,7 +410,7 @@ static void go_on_as_legacy(struct call *call)
     initialize_handle(call);
 }
 
-static void on_discovered(void *context, const struct rpc_call_reply *reply)
+static void on_discovered(void *context, const struct exchange_reply *reply)
 {
     struct discovery *discovery = context;
     struct call *call = discovery->call;
@@ -431,7 +431,7 @@ static void on_discovered(void *context, const struct rpc_call_reply *reply)
 
 void bridged_initialize(struct call *call)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_discovered};
+    static const struct exchange_events events = {.reply = on_discovered};
     int64_t limit_ms = call->snapshot->config->times.tools_fetch_timeout_ms;
     struct headers headers;
     struct buffer body = {0}, id = {0};
@@ -445,12 +445,12 @@ void bridged_initialize(struct call *call)
     }
     headers_init(&headers, true);
     bridge_request_write_own(call, "server/discover", STR_EMPTY, &headers, &body, &id);
-    const struct rpc_call_question question = {&headers, buffer_str(&body), buffer_str(&id),
+    const struct exchange_question question = {&headers, buffer_str(&body), buffer_str(&id),
                                                limit_ms, DISCOVER_MOST_BYTES};
     struct discovery *discovery = memory_alloc(sizeof *discovery);
     discovery->call = call;
     call_part_add(call, &discovery->part, &discovery_kind);
-    discovery->rpc = rpc_call_ask(call, &question, &callbacks, discovery);
+    discovery->exchange = exchange_ask(call, &question, &events, discovery);
     buffer_finish(&id);
     buffer_finish(&body);
     headers_finish(&headers);

@@ -9,7 +9,7 @@
 #include "input/input_request.h"
 #include "methods.h"
 #include "server/credential_check.h"
-#include "server/rpc_call.h"
+#include "server/http.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -26,13 +26,13 @@ struct listing {
     bool has_next;
     struct buffer entries; /* JSON texts with commas */
     size_t count;
-    struct rpc_call *rpc;
+    struct exchange *exchange;
 };
 
 static void drop_listing(struct call *call, void *object)
 {
     struct listing *listing = object;
-    rpc_call_cancel(listing->rpc);
+    exchange_abandon(listing->exchange);
     cursor_finish(&listing->cursor);
     cursor_finish(&listing->next);
     buffer_finish(&listing->entries);
@@ -106,12 +106,12 @@ static void take_upstream_page(struct listing *listing, struct str result)
     }
 }
 
-static void on_upstream_list(void *context, const struct rpc_call_reply *reply)
+static void on_upstream_list(void *context, const struct exchange_reply *reply)
 {
     struct call *call = call_from(context);
     struct listing *listing = listing_of(call);
     struct str result = json_member(reply->message, "result");
-    listing->rpc = NULL;
+    listing->exchange = NULL;
     if (json_type(json_member(result, "tasks")) == JSON_ARRAY)
         take_upstream_page(listing, result);
     else
@@ -120,12 +120,12 @@ static void on_upstream_list(void *context, const struct rpc_call_reply *reply)
     answer(call);
 }
 
-static void rpc_call_upstream(struct call *call)
+static void ask_upstream(struct call *call)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_upstream_list};
+    static const struct exchange_events events = {.reply = on_upstream_list};
     struct listing *listing = listing_of(call);
     struct str cursor = listing->cursor.upstream ? buffer_str(&listing->cursor.wrapped) : STR_EMPTY;
-    listing->rpc = rpc_call_start_page(call, "tasks/list", cursor, LIST_MOST_BYTES, &callbacks);
+    listing->exchange = exchange_ask_page(call, "tasks/list", cursor, LIST_MOST_BYTES, &events);
 }
 
 static void go_on_upstream(struct call *call)
@@ -138,7 +138,7 @@ static void go_on_upstream(struct call *call)
         listing->next.upstream = true;
         answer(call);
     } else {
-        rpc_call_upstream(call);
+        ask_upstream(call);
     }
 }
 

@@ -15,7 +15,7 @@
 #include "call/token_clock.h"
 #include "call/upstream_span.h"
 #include "notification_stream.h"
-#include "server/rpc_call.h"
+#include "server/http.h"
 #include "server/server_refusal.h"
 #include "state/server_status.h"
 #include "state/source_eras.h"
@@ -350,7 +350,7 @@ static void relay_find_last_id(const struct relay *relay, struct buffer *id)
     }
 }
 
-bool relay_detach(struct call *call, struct rpc_call_begun *taken)
+bool relay_detach(struct call *call, struct exchange_begun *taken)
 {
     struct relay *relay = relay_of(call);
     bool is_waiting = relay->mode == RELAY_WAITING;
@@ -358,7 +358,7 @@ bool relay_detach(struct call *call, struct rpc_call_begun *taken)
                              !relay->inside_event && !relay_is_answered(relay);
     if (!(is_waiting || is_between_events) || !upstream_call_has_sent(relay->upstream))
         return false;
-    *taken = (struct rpc_call_begun){
+    *taken = (struct exchange_begun){
         .upstream = relay->upstream,
         .status = relay->status,
         .is_stream = relay->mode == RELAY_EVENTS,
@@ -535,12 +535,12 @@ static void relay_ask_if_reachable(const struct call *call)
     struct buffer body = {0}, id = {0};
     headers_init(&headers, false);
     headers_from_call(&headers, call);
-    rpc_call_write_request(&body, &id, "ping", STR_EMPTY);
-    const struct rpc_call_options options = {.source = call->source,
-                                             .snapshot = call->snapshot,
-                                             .headers = &headers,
-                                             .body = buffer_str(&body)};
-    rpc_call_notify(call->worker, &options);
+    exchange_write_request(&body, &id, "ping", STR_EMPTY);
+    const struct sending sending = {.source = call->source,
+                                    .snapshot = call->snapshot,
+                                    .headers = &headers,
+                                    .body = buffer_str(&body)};
+    exchange_notify(call->worker, &sending);
     buffer_finish(&id);
     buffer_finish(&body);
     headers_finish(&headers);
@@ -1135,7 +1135,7 @@ static void on_whole_answer(struct call *call, struct str message)
 
 /* ---- no answer ---- */
 
-static enum relay_failure failure_of_reply(const struct rpc_call_reply *reply)
+static enum relay_failure failure_of_reply(const struct exchange_reply *reply)
 {
     if (reply->result != UPSTREAM_DONE)
         return relay_failure_of(reply->result);
@@ -1143,7 +1143,7 @@ static enum relay_failure failure_of_reply(const struct rpc_call_reply *reply)
 }
 
 /* Its headers tell the client how to log in, or when to come again. */
-static bool goes_down_as_it_is(const struct call *call, const struct rpc_call_reply *reply)
+static bool goes_down_as_it_is(const struct call *call, const struct exchange_reply *reply)
 {
     int status = reply->status;
     return reply->result == UPSTREAM_DONE && !reply->too_large &&
@@ -1151,7 +1151,7 @@ static bool goes_down_as_it_is(const struct call *call, const struct rpc_call_re
            !deferred_response_is_stream(call);
 }
 
-void relay_bridged_answer_failure(struct call *call, const struct rpc_call_reply *reply)
+void relay_bridged_answer_failure(struct call *call, const struct exchange_reply *reply)
 {
     log_warn("Upstream failed", LOG_TEXT("source", call->source->id),
              LOG_NUMBER("status", reply->status), LOG_TEXT("detail", reply->detail));
@@ -1163,7 +1163,7 @@ void relay_bridged_answer_failure(struct call *call, const struct rpc_call_reply
         relay_answer_failure(call, failure_of_reply(reply));
 }
 
-static void on_no_answer(struct call *call, const struct rpc_call_reply *reply)
+static void on_no_answer(struct call *call, const struct exchange_reply *reply)
 {
     const struct relay_options options = take_options(call);
     bool is_login = reply->status == 401 || reply->status == 403;

@@ -6,7 +6,7 @@
 
 #include "call/call.h"
 #include "call/headers.h"
-#include "server/rpc_call.h"
+#include "server/http.h"
 
 /* Why there is no response. */
 enum relay_failure {
@@ -81,7 +81,7 @@ void relay_start(struct call *call, const struct relay_options *options);
 /* Takes the server's side off a call. The caller answers the call, on the client's stream if that
  * has begun. The options' callbacks are not called any more. false: the request has not all gone
  * out, or a part of a message has gone down; nothing was changed. */
-bool relay_detach(struct call *call, struct rpc_call_begun *taken);
+bool relay_detach(struct call *call, struct exchange_begun *taken);
 /* How long ago it was started. */
 int64_t relay_age_ms(const struct call *call);
 /* Calls options.slow() once more. */
@@ -110,7 +110,7 @@ enum relay_failure relay_failure_of(enum upstream_result result);
 enum jsonrpc_error relay_failure_error(enum relay_failure failure);
 /* To a bridged client. A reply without a JSON-RPC response is its answer: a refusal for want of
  * credentials goes down as it is. */
-void relay_bridged_answer_failure(struct call *call, const struct rpc_call_reply *reply);
+void relay_bridged_answer_failure(struct call *call, const struct exchange_reply *reply);
 
 /* ---- reading and rewriting a response before the client gets it ---- */
 

@@ -36,8 +36,8 @@ void detached_call_end(struct detached_call *detached)
     struct invocation *base = &detached->base;
     if (invocation_where(base) == INVOCATION_ENDED)
         return;
-    rpc_call_cancel(base->rpc);
-    base->rpc = NULL;
+    exchange_abandon(base->exchange);
+    base->exchange = NULL;
     loop_timer_stop(&base->timer);
     invocation_move(base, INVOCATION_ENDED);
     input_end_call(base->worker, str_from(base->audience.key), detached->number);
@@ -59,7 +59,7 @@ void detached_call_store(struct detached_call *detached)
 
 /* The store may still be taking the call's task. Then the answer is kept, and detached_task.c
  * stores it. */
-static void take_reply(struct detached_call *detached, const struct rpc_call_reply *reply)
+static void take_reply(struct detached_call *detached, const struct exchange_reply *reply)
 {
     if (!detached->base.task) {
         callbacks_of(detached)->answered(detached, reply);
@@ -96,13 +96,13 @@ static void write_bridged(struct buffer *out, const struct detached_call *detach
         detached_rounds_write_refusal(out);
 }
 
-static void on_reply(void *context, const struct rpc_call_reply *reply)
+static void on_reply(void *context, const struct exchange_reply *reply)
 {
     struct detached_call *detached = detached_call_from(context);
     struct str result = json_member(reply->message, "result");
-    struct rpc_call_reply bridged = *reply;
+    struct exchange_reply bridged = *reply;
     struct buffer legacy, message;
-    detached->base.rpc = NULL;
+    detached->base.exchange = NULL;
     if (!detached->is_bridged || result.length == 0) {
         take_reply(detached, reply);
         return;
@@ -140,8 +140,8 @@ static void on_server_message(void *context, struct str message)
         take_server_message(detached, message);
 }
 
-const struct rpc_call_callbacks detached_call_rpc_callbacks = {.reply = on_reply,
-                                                               .server_message = on_server_message};
+const struct exchange_events detached_call_events = {.reply = on_reply,
+                                                     .server_message = on_server_message};
 
 /* ---- the beginning ---- */
 
@@ -234,26 +234,26 @@ struct detached_call *detached_call_create(struct call *call, int64_t patience_m
     return detached;
 }
 
-struct rpc_call_options detached_call_options(const struct detached_call *detached)
+struct sending detached_call_sending(const struct detached_call *detached)
 {
-    struct rpc_call_options options = invocation_rpc_options(&detached->base);
-    options.id = buffer_str(&detached->base.request_id);
-    options.most_bytes = (size_t)options.snapshot->config->limits.result_bytes;
-    return options;
+    struct sending sending = invocation_sending(&detached->base);
+    sending.id = buffer_str(&detached->base.request_id);
+    sending.most_bytes = (size_t)sending.snapshot->config->limits.result_bytes;
+    return sending;
 }
 
 void detached_call_run(struct call *call, int64_t patience_ms)
 {
     struct detached_call *detached = detached_call_create(call, patience_ms);
-    struct rpc_call_options options = detached_call_options(detached);
+    struct sending sending = detached_call_sending(detached);
     detached->is_executed = true;
-    options.body = call->envelope.body;
-    options.trace.parent = call_span_parent(call);
+    sending.body = call->envelope.body;
+    sending.trace.parent = call_span_parent(call);
     deferred_response_begin(call, DETACHED_CALL_WAITS_FOR, STR_EMPTY);
     deferred_response_await_upstream(call);
     deferred_response_open_late(call);
-    detached->base.rpc =
-        rpc_call_start(call->worker, &options, &detached_call_rpc_callbacks, detached);
+    detached->base.exchange =
+        exchange_send(call->worker, &sending, &detached_call_events, detached);
     loop_timer_start_with(&detached->base.timer, on_patience_ended, detached,
                           token_clock_bound_ms(call, patience_ms));
 }
@@ -262,14 +262,14 @@ void detached_call_run(struct call *call, int64_t patience_ms)
 
 void detached_call_notify_server(const struct detached_call *detached, const char *reason)
 {
-    struct rpc_call_options options = invocation_rpc_options(&detached->base);
+    struct sending sending = invocation_sending(&detached->base);
     struct buffer body;
-    if (!detached->base.rpc || detached->is_bridged)
+    if (!detached->base.exchange || detached->is_bridged)
         return;
     buffer_init(&body);
     invocation_write_cancelled(&detached->base, reason, &body);
-    options.body = buffer_str(&body);
-    rpc_call_notify(detached->base.worker, &options);
+    sending.body = buffer_str(&body);
+    exchange_notify(detached->base.worker, &sending);
     buffer_finish(&body);
 }
 

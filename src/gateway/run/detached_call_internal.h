@@ -39,11 +39,11 @@ static inline struct detached_call *detached_call_from(void *context)
 }
 
 /* ---- detached_call.c ---- */
-/* A call that runs; its rpc is the caller's to start. */
+/* A call that runs; its exchange is the caller's to start. */
 struct detached_call *detached_call_create(struct call *call, int64_t patience_ms);
-/* The options of its rpc, but for a body. */
-struct rpc_call_options detached_call_options(const struct detached_call *detached);
-extern const struct rpc_call_callbacks detached_call_rpc_callbacks;
+/* What it sends, but for a body. */
+struct sending detached_call_sending(const struct detached_call *detached);
+extern const struct exchange_events detached_call_events;
 /* Sends the server notifications/cancelled; a modern one sees its stream closed. */
 void detached_call_notify_server(const struct detached_call *detached, const char *reason);
 /* Asks again soon whether the call can become a task. */

@@ -80,8 +80,8 @@ static void stay(struct call *call)
 
 /* The server's side, taken off the call: one of the two. */
 struct taken {
-    struct rpc_call_begun begun;
-    struct rpc_call *bridged;
+    struct exchange_begun begun;
+    struct exchange *bridged;
     struct buffer required; /* of a bridged call without one: detached_rounds_require() */
 };
 
@@ -102,11 +102,11 @@ static bool take(struct call *call, struct taken *taken)
 /* The server's messages go to the detached call from now on. */
 static void adopt(struct detached_call *detached, struct call *call, struct taken *taken)
 {
-    struct rpc_call_options options = detached_call_options(detached);
+    struct sending sending = detached_call_sending(detached);
     struct catalog_tool tool;
     if (!call->is_bridged) {
-        detached->base.rpc = rpc_call_adopt(call->worker, &taken->begun, &options,
-                                            &detached_call_rpc_callbacks, detached);
+        detached->base.exchange =
+            exchange_adopt(call->worker, &taken->begun, &sending, &detached_call_events, detached);
         return;
     }
     call_find_tool(call, call_tool(call), &tool);
@@ -118,9 +118,9 @@ static void adopt(struct detached_call *detached, struct call *call, struct take
         buffer_finish(&taken->required);
         return;
     }
-    detached->base.rpc = taken->bridged;
-    rpc_call_hand_over(taken->bridged, &detached_call_rpc_callbacks, detached);
-    rpc_call_set_silence(taken->bridged, 0);
+    detached->base.exchange = taken->bridged;
+    exchange_hand_over(taken->bridged, &detached_call_events, detached);
+    exchange_set_silence(taken->bridged, 0);
 }
 
 /* ---- it is slow ---- */

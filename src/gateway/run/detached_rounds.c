@@ -160,10 +160,10 @@ void detached_rounds_send(struct detached_call *detached, struct str answers, st
     }
     take_new_id(base);
     write_round(detached, answers, state, &body);
-    struct rpc_call_options options = detached_call_options(detached);
-    options.headers = &detached->rounds->headers;
-    options.body = buffer_str(&body);
+    struct sending sending = detached_call_sending(detached);
+    sending.headers = &detached->rounds->headers;
+    sending.body = buffer_str(&body);
     base->rounds.is_between = false;
-    base->rpc = rpc_call_start(base->worker, &options, &detached_call_rpc_callbacks, detached);
+    base->exchange = exchange_send(base->worker, &sending, &detached_call_events, detached);
     buffer_finish(&body);
 }

@@ -29,18 +29,18 @@ void detached_session_enter(const struct detached_call *detached)
 /* The client may have had a newer token at its end than when it called. */
 static void end_at_server(const struct detached_call *detached)
 {
-    struct rpc_call_options options = invocation_rpc_options(&detached->base);
+    struct sending sending = invocation_sending(&detached->base);
     struct headers headers;
     headers_init(&headers, false);
-    headers_add_all(&headers, options.headers);
+    headers_add_all(&headers, sending.headers);
     if (detached->end_authorization)
         headers_set(&headers, STR("authorization"), str_from(detached->end_authorization));
-    options.headers = &headers;
-    options.method = "DELETE";
-    options.silence_ms = options.total_ms = ENDING_MS;
+    sending.headers = &headers;
+    sending.method = "DELETE";
+    sending.silence_ms = sending.total_ms = ENDING_MS;
     log_info("A session ends after the last of its promoted calls",
              LOG_TEXT("source", detached->base.source->id));
-    rpc_call_notify(detached->base.worker, &options);
+    exchange_notify(detached->base.worker, &sending);
     headers_finish(&headers);
 }
 

@@ -127,7 +127,7 @@ static void let_join(const struct detached_call *detached)
 
 static bool has_answer(const struct detached_call *detached)
 {
-    return !detached->base.rpc && !detached->base.rounds.is_between;
+    return !detached->base.exchange && !detached->base.rounds.is_between;
 }
 
 static void on_task_stored(struct detached_call *detached)

@@ -27,8 +27,8 @@ static bool leave(struct execution *execution, enum invocation_state to)
     struct invocation *base = &execution->base;
     struct gateway *gateway = base->worker->gateway;
     bool was_under_way = invocation_is_under_way(base), had_begun = invocation_has_begun(base);
-    rpc_call_cancel(base->rpc);
-    base->rpc = NULL;
+    exchange_abandon(base->exchange);
+    base->exchange = NULL;
     loop_timer_stop(&base->timer);
     if (!invocation_move(base, to))
         return false;
@@ -272,7 +272,7 @@ static void stop(struct execution *execution)
         execution_modern_cancel(execution);
     } else if (execution->base.server_task) {
         execution_task_cancel(execution);
-    } else if (execution->base.rpc && execution->base.request_id.length > 0) {
+    } else if (execution->base.exchange && execution->base.request_id.length > 0) {
         struct buffer body;
         buffer_init(&body);
         invocation_write_cancelled(&execution->base, "cancelled", &body);
@@ -291,7 +291,7 @@ const struct identity *execution_identity(const struct gateway_worker *worker, s
 void execution_input_changed(struct gateway_worker *worker, const struct task *task)
 {
     struct execution *execution = find(worker, str_from(task->id));
-    if (execution && execution->base.rpc)
+    if (execution && execution->base.exchange)
         execution_set_silence(execution);
 }
 

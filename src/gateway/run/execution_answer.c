@@ -10,7 +10,7 @@
 static void store(struct execution *execution, enum invocation_state state)
 {
     struct invocation *base = &execution->base;
-    base->rpc = NULL;
+    base->exchange = NULL;
     if (invocation_has_begun(base)) {
         input_end_task(base->worker, base->task);
         task_rounds_forget(base->worker->gateway->task_rounds, str_from(base->id));
@@ -75,7 +75,7 @@ static bool is_refusal(int status)
 }
 
 /* The error of a legacy server, as its modern client knows errors. */
-static void take_reply(struct execution *execution, const struct rpc_call_reply *reply)
+static void take_reply(struct execution *execution, const struct exchange_reply *reply)
 {
     struct str error = json_member(reply->message, "error");
     struct buffer mapped;
@@ -89,14 +89,14 @@ static void take_reply(struct execution *execution, const struct rpc_call_reply 
     buffer_finish(&mapped);
 }
 
-void execution_answered(struct execution *execution, const struct rpc_call_reply *reply)
+void execution_answered(struct execution *execution, const struct exchange_reply *reply)
 {
     struct invocation *base = &execution->base;
     bool may_be_task = base->task->keep_task && invocation_where(base) == INVOCATION_RUNNING;
     bool is_answer = json_member(reply->message, "result").length > 0 ||
                      json_member(reply->message, "error").length > 0;
     bool was_not_let_in = is_refusal(reply->status) || reply->result == UPSTREAM_CONNECT_FAILED;
-    base->rpc = NULL;
+    base->exchange = NULL;
     if (reply->too_large)
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
     if (execution_modern_takes(execution, reply) || execution_session_reopens(execution, reply))

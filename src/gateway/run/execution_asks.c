@@ -71,15 +71,15 @@ bool execution_asks_is_open(const struct execution *execution)
 static void respond(const struct execution *execution, struct str id, struct str result,
                     const char *error)
 {
-    struct rpc_call_options options = invocation_rpc_options(&execution->base);
+    struct sending sending = invocation_sending(&execution->base);
     struct buffer body;
     buffer_init(&body);
     if (result.length > 0)
         jsonrpc_write_result(&body, id, result);
     else
         jsonrpc_write_error_text(&body, id, str_from(error));
-    options.body = buffer_str(&body);
-    rpc_call_notify(execution->base.worker, &options);
+    sending.body = buffer_str(&body);
+    exchange_notify(execution->base.worker, &sending);
     buffer_finish(&body);
 }
 
@@ -113,7 +113,7 @@ static void show(struct execution *execution)
                                        : task_rounds_forget(rounds_of(execution), id);
     if (has_changed)
         invocation_rounds_tell(&execution->base);
-    if (execution->base.rpc)
+    if (execution->base.exchange)
         execution_set_silence(execution);
     buffer_finish(&requests);
 }

@@ -22,7 +22,7 @@ struct execution {
     bool has_all_headers; /* `headers` are what is sent; else the credentials alone */
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
     /* Of a modern call at a legacy server. */
-    struct rpc_call *stream;     /* the notification stream of its session, on which it may ask */
+    struct exchange *stream;     /* the notification stream of its session, on which it may ask */
     bool waits_for_stream;       /* before it is sent */
     struct execution_asks *asks; /* the server's questions (execution_asks.c); NULL: none yet */
 };
@@ -69,7 +69,7 @@ void execution_run(struct execution *execution, struct task *task);
 
 /* ---- execution_answer.c: what comes of it ---- */
 /* The call's answer has come: stores it and ends. Also takes the answer of tasks/result. */
-void execution_answered(struct execution *execution, const struct rpc_call_reply *reply);
+void execution_answered(struct execution *execution, const struct exchange_reply *reply);
 /* Fails with an error of the gateway's own. */
 void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details);
 /* The call is not what was approved: nothing is sent. */
@@ -80,7 +80,7 @@ void execution_store_outcome(struct execution *execution);
 
 /* ---- execution_modern.c: rounds of questions, and tasks of a modern server's own ---- */
 /* True when the answer is no outcome yet, and is taken care of. */
-bool execution_modern_takes(struct execution *execution, const struct rpc_call_reply *reply);
+bool execution_modern_takes(struct execution *execution, const struct exchange_reply *reply);
 /* The call is given up. A task of the server's is cancelled; what else it does ends with the
  * stream. */
 void execution_modern_cancel(struct execution *execution);
@@ -115,11 +115,10 @@ void execution_send(struct execution *execution);
  * server's requestState (JSON text, or empty) in the place of what the client's own request had. */
 void execution_send_round(struct execution *execution, struct str answers, struct str state);
 /* Asks upstream with the held credentials, or with headers made of them. */
-void execution_start_rpc_with(struct execution *execution, const struct headers *headers,
-                              struct str body, struct str id,
-                              const struct rpc_call_callbacks *callbacks);
-void execution_start_rpc(struct execution *execution, struct str body, struct str id,
-                         const struct rpc_call_callbacks *callbacks);
+void execution_ask_with(struct execution *execution, const struct headers *headers, struct str body,
+                        struct str id, const struct exchange_events *events);
+void execution_ask(struct execution *execution, struct str body, struct str id,
+                   const struct exchange_events *events);
 /* How long upstream may be silent now, for what is being asked. */
 void execution_set_silence(struct execution *execution);
 /* A message of upstream's while it works. */
@@ -138,11 +137,10 @@ bool execution_session_is_needed(const struct execution *execution);
 void execution_session_open(struct execution *execution);
 /* True when the server has not looked at the call because it has forgotten the client's session:
  * the call is sent once more, with the same credentials in a session of its own. */
-bool execution_session_reopens(struct execution *execution, const struct rpc_call_reply *reply);
+bool execution_session_reopens(struct execution *execution, const struct exchange_reply *reply);
 void execution_session_close(struct execution *execution);
 /* Sends one more message and closes the session when upstream has taken it. */
-void execution_session_say_last(struct execution *execution,
-                                const struct rpc_call_options *options);
+void execution_session_say_last(struct execution *execution, const struct sending *sending);
 
 /* ---- execution_task.c: a tool that upstream itself runs as a task only ---- */
 /* True when the answer was a CreateTaskResult, which is now being followed. */

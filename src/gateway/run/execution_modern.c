@@ -57,15 +57,15 @@ static void write_request(const struct execution *execution, const char *method,
 
 static void send_to_server(struct execution *execution, const char *method, struct str more_members)
 {
-    struct rpc_call_options options = invocation_rpc_options(&execution->base);
+    struct sending sending = invocation_sending(&execution->base);
     struct headers headers;
     struct buffer body = {0}, id = {0};
     headers_init(&headers, true);
     write_request(execution, method, more_members, &headers, &body, &id);
-    options.headers = &headers;
-    options.body = buffer_str(&body);
-    options.id = buffer_str(&id);
-    rpc_call_notify(execution->base.worker, &options);
+    sending.headers = &headers;
+    sending.body = buffer_str(&body);
+    sending.id = buffer_str(&id);
+    exchange_notify(execution->base.worker, &sending);
     headers_finish(&headers);
     buffer_finish(&body);
     buffer_finish(&id);
@@ -122,14 +122,14 @@ static void end_cancelled(struct execution *execution)
     execution_store_outcome(execution);
 }
 
-static void on_status(void *context, const struct rpc_call_reply *reply)
+static void on_status(void *context, const struct exchange_reply *reply)
 {
     struct execution *execution = execution_from(context);
     struct invocation *base = &execution->base;
     struct str task = json_member(reply->message, "result");
     struct str status = json_member(task, "status");
     struct str result = json_member(task, "result"), error = json_member(task, "error");
-    base->rpc = NULL;
+    base->exchange = NULL;
     if (task.length == 0) {
         execution_answered(execution, reply); /* an error or no answer is the call's outcome */
     } else if (json_string_equals(status, STR("completed")) && result.length > 0) {
@@ -151,13 +151,13 @@ static void on_status(void *context, const struct rpc_call_reply *reply)
 
 static void on_poll(void *context)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_status};
+    static const struct exchange_events events = {.reply = on_status};
     struct execution *execution = execution_from(context);
     struct headers headers;
     struct buffer body = {0}, id = {0};
     headers_init(&headers, true);
     write_request(execution, "tasks/get", STR_EMPTY, &headers, &body, &id);
-    execution_start_rpc_with(execution, &headers, buffer_str(&body), buffer_str(&id), &callbacks);
+    execution_ask_with(execution, &headers, buffer_str(&body), buffer_str(&id), &events);
     headers_finish(&headers);
     buffer_finish(&body);
     buffer_finish(&id);
@@ -185,14 +185,14 @@ static void follow(struct execution *execution, struct str result)
 
 /* ---- what comes in ---- */
 
-bool execution_modern_takes(struct execution *execution, const struct rpc_call_reply *reply)
+bool execution_modern_takes(struct execution *execution, const struct exchange_reply *reply)
 {
     struct invocation *base = &execution->base;
     struct str result = json_member(reply->message, "result");
     struct str type = json_member(result, "resultType");
     if (!execution_is_modern(execution) || invocation_where(base) != INVOCATION_RUNNING)
         return false;
-    base->rpc = NULL;
+    base->exchange = NULL;
     if (json_string_equals(type, STR("input_required")))
         invocation_rounds_begin(base, result, execution_has_legacy_client(execution));
     else if (json_string_equals(type, STR("task")))

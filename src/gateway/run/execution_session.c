@@ -42,7 +42,7 @@ static void on_stream_head(void *context, int status, const struct headers *head
     send_after_stream(execution);
 }
 
-static void on_stream_end(void *context, const struct rpc_call_reply *reply)
+static void on_stream_end(void *context, const struct exchange_reply *reply)
 {
     struct execution *execution = execution_from(context);
     (void)reply;
@@ -73,15 +73,15 @@ static bool may_be_asked(const struct execution *execution)
 /* Servers built with the official SDK ask there, and not in the call. */
 static void open_stream(struct execution *execution)
 {
-    static const struct rpc_call_callbacks callbacks = {
+    static const struct exchange_events events = {
         .reply = on_stream_end, .head = on_stream_head, .server_message = on_stream_message};
     struct invocation *base = &execution->base;
-    struct rpc_call_options options = invocation_rpc_options(base);
-    options.method = "GET";
-    options.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
+    struct sending sending = invocation_sending(base);
+    sending.method = "GET";
+    sending.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
     execution->waits_for_stream = true;
     loop_timer_start_with(&base->timer, on_patience, execution, STREAM_PATIENCE_MS);
-    execution->stream = rpc_call_start(base->worker, &options, &callbacks, execution);
+    execution->stream = exchange_send(base->worker, &sending, &events, execution);
 }
 
 /* ---- opening ---- */
@@ -93,10 +93,10 @@ static bool lacks_stream(const struct execution *execution)
                                 loop_now_ms(base->worker->loop));
 }
 
-static void on_initialized(void *context, const struct rpc_call_reply *reply)
+static void on_initialized(void *context, const struct exchange_reply *reply)
 {
     struct execution *execution = execution_from(context);
-    execution->base.rpc = NULL;
+    execution->base.exchange = NULL;
     if (may_be_asked(execution) && !lacks_stream(execution))
         open_stream(execution);
     else
@@ -107,17 +107,17 @@ static void on_initialized(void *context, const struct rpc_call_reply *reply)
  * answer. */
 static void say_initialized(struct execution *execution)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_initialized};
-    execution_start_rpc(execution, service_session_initialized(), STR_EMPTY, &callbacks);
+    static const struct exchange_events events = {.reply = on_initialized};
+    execution_ask(execution, service_session_initialized(), STR_EMPTY, &events);
 }
 
-static void on_opened(void *context, const struct rpc_call_reply *reply)
+static void on_opened(void *context, const struct exchange_reply *reply)
 {
     static const char not_sent[] =
         "the gateway's own session could not be opened; nothing was sent";
     struct execution *execution = execution_from(context);
     bool is_refusal = reply->status == 401 || reply->status == 403 || reply->status == 404;
-    execution->base.rpc = NULL;
+    execution->base.exchange = NULL;
     if (json_member(reply->message, "result").length > 0) {
         service_session_opened(&execution->base.headers, reply);
         say_initialized(execution);
@@ -150,7 +150,7 @@ static void write_bridged_params(struct execution *execution, struct buffer *par
 
 void execution_session_open(struct execution *execution)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_opened};
+    static const struct exchange_events events = {.reply = on_opened};
     struct buffer params = {0}, body = {0}, id = {0};
     if (execution->own_session) {
         headers_finish(&execution->base.headers);
@@ -162,8 +162,8 @@ void execution_session_open(struct execution *execution)
         write_bridged_params(execution, &params);
     else
         buffer_append(&params, service_session_params());
-    rpc_call_write_request(&body, &id, "initialize", buffer_str(&params));
-    execution_start_rpc(execution, buffer_str(&body), buffer_str(&id), &callbacks);
+    exchange_write_request(&body, &id, "initialize", buffer_str(&params));
+    execution_ask(execution, buffer_str(&body), buffer_str(&id), &events);
     buffer_finish(&params);
     buffer_finish(&body);
     buffer_finish(&id);
@@ -172,13 +172,13 @@ void execution_session_open(struct execution *execution)
 /* The server's questions would come in a session that the client does not know: it is not declared
  * that any can be asked. A later request of the call, as of a task of the server's, belongs to the
  * session that has gone. */
-bool execution_session_reopens(struct execution *execution, const struct rpc_call_reply *reply)
+bool execution_session_reopens(struct execution *execution, const struct exchange_reply *reply)
 {
     struct invocation *base = &execution->base;
     bool is_first = invocation_where(base) == INVOCATION_RUNNING && !base->server_task &&
                     !base->rounds.is_conversation;
     if (!is_first || execution_session_is_needed(execution) ||
-        !rpc_call_reply_forgets_session(reply, &base->headers))
+        !exchange_reply_forgets_session(reply, &base->headers))
         return false;
     log_info("The server has forgotten the session of an approved call; it runs in a new one",
              LOG_TEXT("task", base->id));
@@ -190,7 +190,7 @@ bool execution_session_reopens(struct execution *execution, const struct rpc_cal
 
 void execution_session_close(struct execution *execution)
 {
-    rpc_call_cancel(execution->stream);
+    exchange_abandon(execution->stream);
     execution->stream = NULL;
     execution->waits_for_stream = false;
     if (execution->base.source)
@@ -220,16 +220,16 @@ static void drop_farewell(void *context)
     free(farewell);
 }
 
-static void on_said(void *context, const struct rpc_call_reply *reply)
+static void on_said(void *context, const struct exchange_reply *reply)
 {
     struct farewell *farewell = context;
     service_session_end(farewell->worker, farewell->snapshot, farewell->source, &farewell->headers);
     drop_farewell(farewell);
 }
 
-void execution_session_say_last(struct execution *execution, const struct rpc_call_options *options)
+void execution_session_say_last(struct execution *execution, const struct sending *sending)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_said, .dropped = drop_farewell};
+    static const struct exchange_events events = {.reply = on_said, .dropped = drop_farewell};
     struct farewell *farewell = memory_alloc(sizeof *farewell);
     *farewell = (struct farewell){
         .worker = execution->base.worker,
@@ -238,9 +238,9 @@ void execution_session_say_last(struct execution *execution, const struct rpc_ca
         .headers = execution->base.headers,
     };
     headers_init(&execution->base.headers, true); /* given away */
-    struct rpc_call_options bounded = *options;
+    struct sending bounded = *sending;
     bounded.headers = &farewell->headers;
     bounded.total_ms = LAST_WORD_MS;
     bounded.most_bytes = LAST_WORD_BYTES;
-    rpc_call_start(execution->base.worker, &bounded, &callbacks, farewell);
+    exchange_send(execution->base.worker, &bounded, &events, farewell);
 }

@@ -18,28 +18,28 @@ static void write_params(struct buffer *params, const struct execution *executio
     buffer_append_char(params, '}');
 }
 
-static void rpc(struct execution *execution, const char *method,
-                const struct rpc_call_callbacks *callbacks)
+static void execution_task_ask(struct execution *execution, const char *method,
+                               const struct exchange_events *events)
 {
     struct buffer params = {0}, body = {0}, id = {0};
     write_params(&params, execution);
-    rpc_call_write_request(&body, &id, method, buffer_str(&params));
-    execution_start_rpc(execution, buffer_str(&body), buffer_str(&id), callbacks);
+    exchange_write_request(&body, &id, method, buffer_str(&params));
+    execution_ask(execution, buffer_str(&body), buffer_str(&id), events);
     buffer_finish(&params);
     buffer_finish(&body);
     buffer_finish(&id);
 }
 
-static void on_result(void *context, const struct rpc_call_reply *reply)
+static void on_result(void *context, const struct exchange_reply *reply)
 {
     execution_answered(execution_from(context), reply);
 }
 
 static void fetch_result(struct execution *execution)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_result,
-                                                        .server_message = execution_server_message};
-    rpc(execution, "tasks/result", &callbacks);
+    static const struct exchange_events events = {.reply = on_result,
+                                                  .server_message = execution_server_message};
+    execution_task_ask(execution, "tasks/result", &events);
 }
 
 static int64_t poll_interval_ms(struct str task)
@@ -52,12 +52,12 @@ static int64_t poll_interval_ms(struct str task)
     return interval > POLL_INTERVAL_MAX_MS ? POLL_INTERVAL_MAX_MS : (int64_t)interval;
 }
 
-static void on_status(void *context, const struct rpc_call_reply *reply)
+static void on_status(void *context, const struct exchange_reply *reply)
 {
     struct execution *execution = execution_from(context);
     struct str task = json_member(reply->message, "result");
     struct str status = json_member(task, "status");
-    execution->base.rpc = NULL;
+    execution->base.exchange = NULL;
     if (task.length == 0)
         execution_answered(execution, reply); /* an error or no answer is the call's outcome */
     else if (json_string_equals(status, STR("working")))
@@ -68,9 +68,9 @@ static void on_status(void *context, const struct rpc_call_reply *reply)
 
 static void on_poll(void *context)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_status,
-                                                        .server_message = execution_server_message};
-    rpc(execution_from(context), "tasks/get", &callbacks);
+    static const struct exchange_events events = {.reply = on_status,
+                                                  .server_message = execution_server_message};
+    execution_task_ask(execution_from(context), "tasks/get", &events);
 }
 
 bool execution_task_follow(struct execution *execution, struct str result)
@@ -98,7 +98,7 @@ void execution_task_cancel(struct execution *execution)
 {
     struct buffer params = {0}, body = {0}, id = {0};
     write_params(&params, execution);
-    rpc_call_write_request(&body, &id, "tasks/cancel", buffer_str(&params));
+    exchange_write_request(&body, &id, "tasks/cancel", buffer_str(&params));
     execution_say_last(execution, buffer_str(&body), buffer_str(&id));
     buffer_finish(&params);
     buffer_finish(&body);

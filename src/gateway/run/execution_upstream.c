@@ -35,47 +35,46 @@ static int64_t silence_limit_ms(const struct execution *execution)
 
 /* In the trace of the request that made the task, which has ended long ago; linked to it, and to
  * the wait for a person, if there was one. */
-static void join_trace(struct rpc_call_options *options, const struct task *task,
+static void join_trace(struct sending *sending, const struct task *task,
                        const struct task_trace *trace)
 {
-    options->trace = (struct upstream_trace){
+    sending->trace = (struct upstream_trace){
         .parent = {.context = &trace->create, .state = str_from(trace->state)},
         .links = {&trace->create, task->accelerated ? NULL : &trace->wait},
         .task = task->id,
     };
 }
 
-void execution_start_rpc_with(struct execution *execution, const struct headers *headers,
-                              struct str body, struct str id,
-                              const struct rpc_call_callbacks *callbacks)
+void execution_ask_with(struct execution *execution, const struct headers *headers, struct str body,
+                        struct str id, const struct exchange_events *events)
 {
     struct invocation *base = &execution->base;
-    struct rpc_call_options options = invocation_rpc_options(base);
-    options.headers = headers;
-    options.body = body;
-    options.id = id;
-    options.silence_ms = silence_limit_ms(execution);
-    options.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
+    struct sending sending = invocation_sending(base);
+    sending.headers = headers;
+    sending.body = body;
+    sending.id = id;
+    sending.silence_ms = silence_limit_ms(execution);
+    sending.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
     struct task_trace trace;
     if (telemetry_is_on && task_trace_read(&trace, str_from(base->task->trace)))
-        join_trace(&options, base->task, &trace);
-    base->rpc = rpc_call_start(base->worker, &options, callbacks, execution);
+        join_trace(&sending, base->task, &trace);
+    base->exchange = exchange_send(base->worker, &sending, events, execution);
 }
 
-void execution_start_rpc(struct execution *execution, struct str body, struct str id,
-                         const struct rpc_call_callbacks *callbacks)
+void execution_ask(struct execution *execution, struct str body, struct str id,
+                   const struct exchange_events *events)
 {
-    execution_start_rpc_with(execution, &execution->base.headers, body, id, callbacks);
+    execution_ask_with(execution, &execution->base.headers, body, id, events);
 }
 
-static void on_reply(void *context, const struct rpc_call_reply *reply)
+static void on_reply(void *context, const struct exchange_reply *reply)
 {
     execution_answered(execution_from(context), reply);
 }
 
 void execution_set_silence(struct execution *execution)
 {
-    rpc_call_set_silence(execution->base.rpc, silence_limit_ms(execution));
+    exchange_set_silence(execution->base.exchange, silence_limit_ms(execution));
 }
 
 /* Adds a `task` member, without which the server does not run the tool. A client that knows no
@@ -129,11 +128,11 @@ static void write_body(struct buffer *body, const struct execution *execution, s
 /* A modern server sends no requests, and tasks have no progress and no log. */
 static void post(struct execution *execution, struct str body)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_reply,
-                                                        .server_message = execution_server_message};
-    static const struct rpc_call_callbacks modern_callbacks = {.reply = on_reply};
-    execution_start_rpc(execution, body, buffer_str(&execution->base.request_id),
-                        execution_is_modern(execution) ? &modern_callbacks : &callbacks);
+    static const struct exchange_events events = {.reply = on_reply,
+                                                  .server_message = execution_server_message};
+    static const struct exchange_events modern_events = {.reply = on_reply};
+    execution_ask(execution, body, buffer_str(&execution->base.request_id),
+                  execution_is_modern(execution) ? &modern_events : &events);
 }
 
 /* A new id for each request. */
@@ -187,11 +186,11 @@ void execution_send_round(struct execution *execution, struct str answers, struc
 
 void execution_say_last(struct execution *execution, struct str body, struct str id)
 {
-    struct rpc_call_options options = invocation_rpc_options(&execution->base);
-    options.body = body;
-    options.id = id;
+    struct sending sending = invocation_sending(&execution->base);
+    sending.body = body;
+    sending.id = id;
     if (execution_session_is_needed(execution))
-        execution_session_say_last(execution, &options);
+        execution_session_say_last(execution, &sending);
     else
-        rpc_call_notify(execution->base.worker, &options);
+        exchange_notify(execution->base.worker, &sending);
 }

@@ -65,9 +65,9 @@ void invocation_set_task(struct invocation *invocation, struct task *task)
         invocation->id[0] = '\0';
 }
 
-struct rpc_call_options invocation_rpc_options(const struct invocation *invocation)
+struct sending invocation_sending(const struct invocation *invocation)
 {
-    return (struct rpc_call_options){
+    return (struct sending){
         .source = invocation->source,
         .snapshot = invocation->snapshot,
         .headers = &invocation->headers,
@@ -108,7 +108,7 @@ void invocation_take_result(struct invocation *invocation, struct str result)
     buffer_finish(&legacy);
 }
 
-void invocation_take_reply(struct invocation *invocation, const struct rpc_call_reply *reply)
+void invocation_take_reply(struct invocation *invocation, const struct exchange_reply *reply)
 {
     struct str result = json_member(reply->message, "result");
     struct str error = json_member(reply->message, "error");

@@ -12,7 +12,7 @@
 #include "input/input_request.h"
 #include "invocation_table.h"
 #include "outcome.h"
-#include "server/rpc_call.h"
+#include "server/http.h"
 #include "server_messages.h"
 #include "taskgate/core/magic.h"
 
@@ -62,7 +62,7 @@ struct invocation {
     char session[DIGEST_HEX_BYTES]; /* of the request that brought them */
     struct input_audience audience; /* the clients that answer the server's questions */
     struct server_budget budget;    /* for the requests of the server */
-    struct rpc_call *rpc;           /* the call under way to the server; NULL without */
+    struct exchange *exchange;      /* the call under way to the server; NULL without */
     struct invocation_rounds rounds;
     struct buffer request_id; /* JSON text of the id that the server sees; set once it is sent */
     char *server_task;        /* the server's own task, when the tool requires one */
@@ -88,11 +88,11 @@ struct invocation *invocation_of_task(const struct gateway_worker *worker, struc
 /* Takes a reference to the task, in place of an earlier one. NULL: the call is no task. */
 void invocation_set_task(struct invocation *invocation, struct task *task);
 /* The options that all messages to the server share. */
-struct rpc_call_options invocation_rpc_options(const struct invocation *invocation);
+struct sending invocation_sending(const struct invocation *invocation);
 /* The origin of a message of the server's. The caller sets its key, task and number. */
 struct server_message_origin invocation_origin(struct invocation *invocation);
 /* The outcome that the server's reply makes. */
-void invocation_take_reply(struct invocation *invocation, const struct rpc_call_reply *reply);
+void invocation_take_reply(struct invocation *invocation, const struct exchange_reply *reply);
 /* The outcome that the result of the call makes. */
 void invocation_take_result(struct invocation *invocation, struct str result);
 /* Stores the outcome, and tries again until the disk takes it, for it exists only here; then ends.

@@ -67,12 +67,12 @@ bool invocation_can_move(enum invocation_kind kind, enum invocation_state from,
 
 static bool nothing_is_under_way(const struct invocation *invocation)
 {
-    return !invocation->rpc;
+    return !invocation->exchange;
 }
 
 static bool was_not_sent(const struct invocation *invocation)
 {
-    return !invocation->rpc && invocation->request_id.length == 0 && !invocation->server_task;
+    return !invocation->exchange && invocation->request_id.length == 0 && !invocation->server_task;
 }
 
 static bool was_sent(const struct invocation *invocation)
@@ -97,7 +97,7 @@ static bool is_committed(const struct invocation *invocation)
 
 static bool server_works(const struct invocation *invocation)
 {
-    return invocation->rpc != NULL || invocation->rounds.is_between;
+    return invocation->exchange != NULL || invocation->rounds.is_between;
 }
 
 static bool is_promoted(const struct invocation *invocation)

@@ -76,7 +76,7 @@ void outcome_of_failure(struct outcome *outcome, struct str tool, enum jsonrpc_e
 }
 
 void outcome_of_no_answer(struct outcome *outcome, struct str tool,
-                          const struct rpc_call_reply *reply)
+                          const struct exchange_reply *reply)
 {
     if (reply->too_large)
         outcome_of_failure(outcome, tool, JSONRPC_UPSTREAM_ERROR,

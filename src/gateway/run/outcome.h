@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "server/rpc_call.h"
+#include "server/http.h"
 
 struct outcome {
     struct task_change change; /* its texts are in the two below; see outcome_change() */
@@ -22,7 +22,7 @@ void outcome_of_failure(struct outcome *outcome, struct str tool, enum jsonrpc_e
                         const char *details);
 /* A reply that holds no JSON-RPC answer. */
 void outcome_of_no_answer(struct outcome *outcome, struct str tool,
-                          const struct rpc_call_reply *reply);
+                          const struct exchange_reply *reply);
 /* Ready for the store; valid as long as the outcome. */
 const struct task_change *outcome_change(struct outcome *outcome);
 /* Tells the client by the result's _meta that an approver has changed the arguments. */

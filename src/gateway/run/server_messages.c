@@ -8,7 +8,7 @@
 #include "relay/notification_stream.h"
 #include "result_wait.h"
 #include "server/catalogue.h"
-#include "server/rpc_call.h"
+#include "server/http.h"
 #include "taskgate/json/text.h"
 
 static struct input_origin input_of(const struct server_message_origin *origin)
@@ -36,11 +36,11 @@ static void respond(const struct server_message_origin *origin, struct str id, s
         jsonrpc_write_result(&body, id, result);
     else
         jsonrpc_write_error(&body, id, JSONRPC_METHOD_NOT_FOUND, STR_EMPTY, NULL);
-    const struct rpc_call_options options = {.source = origin->source,
-                                             .snapshot = origin->snapshot,
-                                             .headers = origin->headers,
-                                             .body = buffer_str(&body)};
-    rpc_call_notify(origin->worker, &options);
+    const struct sending sending = {.source = origin->source,
+                                    .snapshot = origin->snapshot,
+                                    .headers = origin->headers,
+                                    .body = buffer_str(&body)};
+    exchange_notify(origin->worker, &sending);
     buffer_finish(&body);
 }
 

@@ -29,7 +29,7 @@ void page_walk_finish(struct page_walk *walk)
     buffer_finish(&walk->cursor);
 }
 
-bool page_walk_repeats(struct page_walk *walk, const struct rpc_call_reply *reply)
+bool page_walk_repeats(struct page_walk *walk, const struct exchange_reply *reply)
 {
     int status = reply->status;
     struct str code = json_member(json_member(reply->message, "error"), "code");
@@ -72,7 +72,7 @@ bool page_walk_goes_on(struct page_walk *walk, struct catalog *catalog,
 #define RETRY_MS 5000
 #define CALL_WAITS_MS 5000 /* a call does not wait longer for its tool's definition */
 
-/* One walk over the pages of one source. It lives as long as its rpc call. */
+/* One walk over the pages of one source. It lives as long as its exchange. */
 struct fetch {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
@@ -124,10 +124,10 @@ static struct fetch *tools_fetch_create(struct gateway_worker *worker, struct sn
     return fetch;
 }
 
-static struct rpc_call_options options_of(const struct fetch *fetch, struct str body, struct str id)
+static struct sending sending_of(const struct fetch *fetch, struct str body, struct str id)
 {
     int64_t left_ms = fetch->deadline_ms - clock_monotonic_ms();
-    return (struct rpc_call_options){
+    return (struct sending){
         .source = fetch->source,
         .snapshot = fetch->snapshot,
         .headers = &fetch->headers,
@@ -140,8 +140,8 @@ static struct rpc_call_options options_of(const struct fetch *fetch, struct str 
 }
 
 /* `params` are its members, without braces, or empty. */
-static void rpc(struct fetch *fetch, const char *method, struct str params,
-                const struct rpc_call_callbacks *callbacks)
+static void fetch_ask(struct fetch *fetch, const char *method, struct str params,
+                      const struct exchange_events *events)
 {
     struct buffer body = {0}, id = {0};
     if (fetch->is_modern) {
@@ -151,11 +151,11 @@ static void rpc(struct fetch *fetch, const char *method, struct str params,
         struct buffer object = {0};
         if (params.length > 0)
             buffer_append_format(&object, "{%.*s}", STR_ARGS(params));
-        rpc_call_write_request(&body, &id, method, buffer_str(&object));
+        exchange_write_request(&body, &id, method, buffer_str(&object));
         buffer_finish(&object);
     }
-    struct rpc_call_options options = options_of(fetch, buffer_str(&body), buffer_str(&id));
-    rpc_call_start(fetch->worker, &options, callbacks, fetch);
+    struct sending sending = sending_of(fetch, buffer_str(&body), buffer_str(&id));
+    exchange_send(fetch->worker, &sending, events, fetch);
     buffer_finish(&body);
     buffer_finish(&id);
 }
@@ -181,31 +181,31 @@ static void end(struct fetch *fetch, bool complete)
 
 /* ---- pages ---- */
 
-static void rpc_call_page(struct fetch *fetch);
+static void fetch_page(struct fetch *fetch);
 
 static void fetch_in_own_session(struct fetch *fetch);
-static void rpc_call_with_own_session(struct fetch *fetch);
+static void fetch_with_own_session(struct fetch *fetch);
 
 /* The credentials may be good, although their session has gone. */
-static bool reopens(struct fetch *fetch, const struct rpc_call_reply *reply)
+static bool reopens(struct fetch *fetch, const struct exchange_reply *reply)
 {
     if (fetch->walk.pages > 0 || fetch->is_modern)
         return false;
     if (fetch->was_parked && reply->status > 0) {
         headers_finish(&fetch->headers);
         fetch->was_parked = fetch->own_session = false;
-        rpc_call_with_own_session(fetch);
+        fetch_with_own_session(fetch);
         return true;
     }
     if (!fetch->done || fetch->own_session ||
-        !rpc_call_reply_forgets_session(reply, &fetch->headers))
+        !exchange_reply_forgets_session(reply, &fetch->headers))
         return false;
     fetch_in_own_session(fetch);
     return true;
 }
 
 /* A server without tools is not asked again. */
-static void give_up(struct fetch *fetch, const struct rpc_call_reply *reply)
+static void give_up(struct fetch *fetch, const struct exchange_reply *reply)
 {
     log_warn("Upstream's tools could not be fetched", LOG_TEXT("source", fetch->source->id),
              LOG_NUMBER("status", reply->status));
@@ -214,7 +214,7 @@ static void give_up(struct fetch *fetch, const struct rpc_call_reply *reply)
     end(fetch, false);
 }
 
-static void on_page(void *context, const struct rpc_call_reply *reply)
+static void on_page(void *context, const struct exchange_reply *reply)
 {
     struct fetch *fetch = context;
     struct catalog *catalog = fetch->worker->gateway->catalog;
@@ -227,7 +227,7 @@ static void on_page(void *context, const struct rpc_call_reply *reply)
         if (reopens(fetch, reply))
             return;
         if (page_walk_repeats(&fetch->walk, reply))
-            rpc_call_page(fetch);
+            fetch_page(fetch);
         else
             give_up(fetch, reply);
         return;
@@ -237,34 +237,34 @@ static void on_page(void *context, const struct rpc_call_reply *reply)
                                      mcp_next_cursor(result));
     catalog_put_page(catalog, &reader, page, is_first, !goes_on);
     if (goes_on)
-        rpc_call_page(fetch);
+        fetch_page(fetch);
     else
         end(fetch, true);
 }
 
-static void rpc_call_page(struct fetch *fetch)
+static void fetch_page(struct fetch *fetch)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_page, .dropped = drop};
+    static const struct exchange_events events = {.reply = on_page, .dropped = drop};
     struct str cursor = buffer_str(&fetch->walk.cursor);
     struct buffer params = {0};
     if (cursor.length > 0)
         buffer_append_format(&params, "\"cursor\":%.*s", STR_ARGS(cursor));
-    rpc(fetch, "tools/list", buffer_str(&params), &callbacks);
+    fetch_ask(fetch, "tools/list", buffer_str(&params), &events);
     buffer_finish(&params);
 }
 
 /* ---- the gateway's own session ---- */
 
-static void open_session(struct fetch *fetch, const struct rpc_call_reply *reply)
+static void open_session(struct fetch *fetch, const struct exchange_reply *reply)
 {
     service_session_opened(&fetch->headers, reply);
     fetch->own_session = true;
-    struct rpc_call_options options = options_of(fetch, service_session_initialized(), STR_EMPTY);
-    rpc_call_notify(fetch->worker, &options);
+    struct sending sending = sending_of(fetch, service_session_initialized(), STR_EMPTY);
+    exchange_notify(fetch->worker, &sending);
 }
 
 /* A server that refuses `initialize`, and speaks the modern era, speaks that alone. */
-static bool becomes_modern(struct fetch *fetch, const struct rpc_call_reply *reply)
+static bool becomes_modern(struct fetch *fetch, const struct exchange_reply *reply)
 {
     struct source_eras *eras = fetch->worker->gateway->eras;
     unsigned served;
@@ -276,11 +276,11 @@ static bool becomes_modern(struct fetch *fetch, const struct rpc_call_reply *rep
         return false;
     source_eras_note(eras, fetch->source, CONFIG_ERA_LEGACY, false, clock_monotonic_ms());
     fetch->is_modern = true;
-    rpc_call_page(fetch);
+    fetch_page(fetch);
     return true;
 }
 
-static void on_initialized(void *context, const struct rpc_call_reply *reply)
+static void on_initialized(void *context, const struct exchange_reply *reply)
 {
     struct fetch *fetch = context;
     struct catalog *catalog = fetch->worker->gateway->catalog;
@@ -311,14 +311,14 @@ static void on_initialized(void *context, const struct rpc_call_reply *reply)
     if (catalog_set_capabilities(catalog, fetch->source, &upstream))
         catalog_announce_all(catalog, fetch->snapshot);
     open_session(fetch, reply);
-    rpc_call_page(fetch);
+    fetch_page(fetch);
 }
 
 static void initialize(struct fetch *fetch)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_initialized, .dropped = drop};
+    static const struct exchange_events events = {.reply = on_initialized, .dropped = drop};
     struct str object = service_session_params();
-    rpc(fetch, "initialize", str_slice(object.bytes + 1, object.length - 2), &callbacks);
+    fetch_ask(fetch, "initialize", str_slice(object.bytes + 1, object.length - 2), &events);
 }
 
 /* For a modern call, for which a legacy server has no session, and a legacy one whose session is
@@ -330,7 +330,7 @@ static void fetch_in_own_session(struct fetch *fetch)
     initialize(fetch);
 }
 
-static void on_discovered(void *context, const struct rpc_call_reply *reply)
+static void on_discovered(void *context, const struct exchange_reply *reply)
 {
     struct fetch *fetch = context;
     era_probe_note(fetch->worker->gateway, fetch->source, reply);
@@ -340,14 +340,14 @@ static void on_discovered(void *context, const struct rpc_call_reply *reply)
     initialize(fetch);
 }
 
-static void rpc_call_with_own_session(struct fetch *fetch)
+static void fetch_with_own_session(struct fetch *fetch)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_discovered, .dropped = drop};
+    static const struct exchange_events events = {.reply = on_discovered, .dropped = drop};
     unsigned served;
     if (parked_sessions_take(fetch->worker, fetch->source, &fetch->headers)) {
         fetch->own_session = fetch->was_parked = true;
         fetch->is_modern = false;
-        rpc_call_page(fetch);
+        fetch_page(fetch);
         return;
     }
     service_session_begin(&fetch->headers, fetch->source);
@@ -355,9 +355,9 @@ static void rpc_call_with_own_session(struct fetch *fetch)
                                      clock_monotonic_ms(), &served);
     fetch->is_modern = !is_known || served == CONFIG_ERA_MODERN;
     if (!is_known)
-        rpc(fetch, "server/discover", STR_EMPTY, &callbacks);
+        fetch_ask(fetch, "server/discover", STR_EMPTY, &events);
     else if (fetch->is_modern)
-        rpc_call_page(fetch);
+        fetch_page(fetch);
     else
         initialize(fetch);
 }
@@ -379,7 +379,7 @@ void tools_fetch_missing(void *context)
             continue;
         struct fetch *fetch = tools_fetch_create(worker, snapshot, source, CATALOG_GATEWAY);
         fetch->is_own = true;
-        rpc_call_with_own_session(fetch);
+        fetch_with_own_session(fetch);
     }
     snapshot_unref(snapshot);
 }
@@ -396,7 +396,7 @@ void tools_fetch_pages_after(struct call *call, struct str next_cursor)
     fetch->is_modern = modern_request_has_headers(&fetch->headers);
     fetch->walk.pages = 1;
     buffer_append(&fetch->walk.cursor, next_cursor);
-    rpc_call_page(fetch);
+    fetch_page(fetch);
 }
 
 bool tools_fetch_is_due(struct call *call)
@@ -423,7 +423,7 @@ static struct fetch *create_for_call(struct gateway_worker *worker, struct snaps
 void tools_fetch_for_gateway(struct gateway_worker *worker, struct snapshot *snapshot,
                              const struct config_source *source, loop_callback done, void *context)
 {
-    rpc_call_with_own_session(
+    fetch_with_own_session(
         create_for_call(worker, snapshot, source, CATALOG_GATEWAY, done, context));
 }
 
@@ -438,7 +438,7 @@ void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
         source_eras_bridge_down(worker->gateway->eras, source, clock_monotonic_ms()))
         fetch_in_own_session(fetch);
     else
-        rpc_call_page(fetch);
+        fetch_page(fetch);
 }
 
 static void on_looked(void *context)

@@ -6,7 +6,7 @@
 
 #include "call/call.h"
 #include "call/headers.h"
-#include "rpc_call.h"
+#include "http.h"
 #include "state/tool_catalog.h"
 
 /* Starts a fetch for every enabled source whose tools are not known yet. A loop_callback: `worker`
@@ -56,7 +56,7 @@ void page_walk_init(struct page_walk *walk, struct str cursor);
 void page_walk_finish(struct page_walk *walk);
 /* The page did not come. true: it is to be asked for again. Never where the server refused the
  * credentials or the session, has no such list, or kept silent for the time that a page has. */
-bool page_walk_repeats(struct page_walk *walk, const struct rpc_call_reply *reply);
+bool page_walk_repeats(struct page_walk *walk, const struct exchange_reply *reply);
 /* The page has come, with the cursor of the next one (as JSON, or empty). true: that one is
  * `walk->cursor`. The pages so far count as the whole list if more follow than are read. */
 bool page_walk_goes_on(struct page_walk *walk, struct catalog *catalog,

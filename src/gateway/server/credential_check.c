@@ -53,7 +53,7 @@ static const struct question *question_of(const struct call *call)
 
 /* The server has answered with HTTP 200 and an error, or with no answer to the question. It has
  * not accepted this client. */
-static void answer_unvouched(struct call *call, const struct rpc_call_reply *reply)
+static void answer_unvouched(struct call *call, const struct exchange_reply *reply)
 {
     struct str error = json_member(reply->message, "error");
     struct buffer details;
@@ -75,13 +75,13 @@ static void answer_unvouched(struct call *call, const struct rpc_call_reply *rep
 struct verification {
     struct call_part part;
     struct call *call;
-    struct rpc_call *ping;
+    struct exchange *ping;
 };
 
 static void drop(struct call *call, void *object)
 {
     struct verification *verification = object;
-    rpc_call_cancel(verification->ping);
+    exchange_abandon(verification->ping);
     free(verification);
 }
 
@@ -96,7 +96,7 @@ static struct call *finish(struct verification *verification)
     return call;
 }
 
-static void on_pong(void *context, const struct rpc_call_reply *reply)
+static void on_pong(void *context, const struct exchange_reply *reply)
 {
     struct call *call = finish(context);
     struct gateway *gateway = call->worker->gateway;
@@ -126,7 +126,7 @@ static void write_question(struct call *call, struct headers *headers, struct bu
     headers_from_call(&own, call);
     headers_add_all(headers, &own);
     if (is_asked_as_legacy(call)) {
-        rpc_call_write_request(body, id, question_of(call)->method, STR_EMPTY);
+        exchange_write_request(body, id, question_of(call)->method, STR_EMPTY);
     } else {
         modern_request_set_headers(headers, question_of(call)->method);
         modern_request_write(body, id, question_of(call)->method, STR_EMPTY);
@@ -160,7 +160,7 @@ void credential_check_owner_then(struct call *call, call_step next)
 
 void credential_check_then(struct call *call, call_step next)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_pong};
+    static const struct exchange_events events = {.reply = on_pong};
     int64_t ago =
         accepted_pairs_ago_ms(call->worker->gateway->accepted_pairs, str_from(call->source->id),
                               str_from(call->session), str_from(call->token), clock_monotonic_ms());
@@ -178,7 +178,7 @@ void credential_check_then(struct call *call, call_step next)
     struct buffer body = {0}, id = {0};
     headers_init(&headers, true);
     write_question(call, &headers, &body, &id);
-    const struct rpc_call_question question = {
+    const struct exchange_question question = {
         .headers = &headers,
         .body = buffer_str(&body),
         .id = buffer_str(&id),
@@ -191,7 +191,7 @@ void credential_check_then(struct call *call, call_step next)
     struct verification *verification = memory_alloc(sizeof *verification);
     verification->call = call;
     call_part_add(call, &verification->part, &verification_kind);
-    verification->ping = rpc_call_ask(call, &question, &callbacks, verification);
+    verification->ping = exchange_ask(call, &question, &events, verification);
     buffer_finish(&id);
     buffer_finish(&body);
     headers_finish(&headers);

@@ -38,7 +38,7 @@ void service_session_begin(struct headers *headers, const struct config_source *
         headers_set(headers, str_from(source->headers[i].name), str_from(source->headers[i].value));
 }
 
-void service_session_opened(struct headers *headers, const struct rpc_call_reply *reply)
+void service_session_opened(struct headers *headers, const struct exchange_reply *reply)
 {
     struct str result = json_member(reply->message, "result");
     char *version = json_string_text(json_member(result, "protocolVersion"), NULL);
@@ -53,10 +53,10 @@ void service_session_opened(struct headers *headers, const struct rpc_call_reply
 void service_session_end(struct gateway_worker *worker, struct snapshot *snapshot,
                          const struct config_source *source, const struct headers *headers)
 {
-    struct rpc_call_options options = {
+    struct sending sending = {
         .source = source, .snapshot = snapshot, .headers = headers, .method = "DELETE"};
     if (headers_find(headers, "mcp-session-id").length > 0)
-        rpc_call_notify(worker, &options);
+        exchange_notify(worker, &sending);
 }
 
 /* ---- sessions that their server refuses to end ---- */
@@ -104,7 +104,7 @@ static void forget(struct parked_session *session)
     destroy(session);
 }
 
-static void on_ended(void *context, const struct rpc_call_reply *reply)
+static void on_ended(void *context, const struct exchange_reply *reply)
 {
     struct parked_session *session = parked_session_from(context);
     struct gateway_worker *worker = session->worker;
@@ -120,7 +120,7 @@ static void on_ended(void *context, const struct rpc_call_reply *reply)
 void parked_sessions_end(struct gateway_worker *worker, struct snapshot *snapshot,
                          const struct config_source *source, const struct headers *headers)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_ended, .dropped = destroy};
+    static const struct exchange_events events = {.reply = on_ended, .dropped = destroy};
     if (headers_find(headers, "mcp-session-id").length == 0)
         return;
     struct parked_session *session = memory_alloc(sizeof *session);
@@ -129,13 +129,13 @@ void parked_sessions_end(struct gateway_worker *worker, struct snapshot *snapsho
     digest_server(source, session->server);
     headers_init(&session->headers, true);
     headers_add_all(&session->headers, headers);
-    const struct rpc_call_options options = {.source = source,
-                                             .snapshot = snapshot,
-                                             .headers = headers,
-                                             .method = "DELETE",
-                                             .total_ms = PATIENCE_MS,
-                                             .most_bytes = MOST_BYTES};
-    rpc_call_start(worker, &options, &callbacks, session);
+    const struct sending sending = {.source = source,
+                                    .snapshot = snapshot,
+                                    .headers = headers,
+                                    .method = "DELETE",
+                                    .total_ms = PATIENCE_MS,
+                                    .most_bytes = MOST_BYTES};
+    exchange_send(worker, &sending, &events, session);
 }
 
 bool parked_sessions_take(struct gateway_worker *worker, const struct config_source *source,
@@ -180,7 +180,7 @@ void modern_request_write(struct buffer *body, struct buffer *id, const char *me
         buffer_append_char(&params, ',');
     }
     buffer_append_text(&params, META "}");
-    rpc_call_write_request(body, id, method, buffer_str(&params));
+    exchange_write_request(body, id, method, buffer_str(&params));
     buffer_finish(&params);
 }
 
@@ -238,7 +238,7 @@ void client_request_write(const struct client_request *request, struct headers *
     buffer_append_text(&params, request->members.length > 0 ? ",\"_meta\":" : "\"_meta\":");
     buffer_append(&params, request->meta);
     buffer_append_char(&params, '}');
-    rpc_call_write_request(body, id, request->method, buffer_str(&params));
+    exchange_write_request(body, id, request->method, buffer_str(&params));
     mirrored_headers_set(headers, request->method, request->name);
     buffer_finish(&params);
 }

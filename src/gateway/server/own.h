@@ -5,7 +5,7 @@
 #pragma once
 
 #include "call/headers.h"
-#include "rpc_call.h"
+#include "http.h"
 #include "taskgate/json/envelope.h"
 
 /* ---- a session of the gateway's own, opened with the source's static headers when no client's
@@ -23,7 +23,7 @@ bool service_session_is_wanted(struct gateway_worker *worker, const struct confi
 void service_session_begin(struct headers *headers, const struct config_source *source);
 /* The server has answered `initialize` with a result: takes the session's id and version from it.
  */
-void service_session_opened(struct headers *headers, const struct rpc_call_reply *reply);
+void service_session_opened(struct headers *headers, const struct exchange_reply *reply);
 /* Sends DELETE if the server gave out a session. */
 void service_session_end(struct gateway_worker *worker, struct snapshot *snapshot,
                          const struct config_source *source, const struct headers *headers);
@@ -68,7 +68,7 @@ struct client_request {
     struct str members; /* of params, JSON text without braces, or empty */
     struct str meta;    /* JSON object */
 };
-/* Writes body and id, as rpc_call_write_request(), and sets the headers that repeat them. `headers`
+/* Writes body and id, as exchange_write_request(), and sets the headers that repeat them. `headers`
  * owns its items. */
 void client_request_write(const struct client_request *request, struct headers *headers,
                           struct buffer *body, struct buffer *id);

@@ -19,7 +19,7 @@
 struct probe {
     struct call_part part;
     struct call *call;
-    struct rpc_call *rpc;
+    struct exchange *exchange;
     call_step next;
 };
 
@@ -27,7 +27,7 @@ static void drop(struct call *call, void *object)
 {
     struct probe *probe = object;
     (void)call;
-    rpc_call_cancel(probe->rpc);
+    exchange_abandon(probe->exchange);
     free(probe);
 }
 
@@ -52,7 +52,7 @@ static bool names_modern(struct str error)
 }
 
 bool era_probe_note(struct gateway *gateway, const struct config_source *source,
-                    const struct rpc_call_reply *reply)
+                    const struct exchange_reply *reply)
 {
     struct str result = json_member(reply->message, "result");
     struct str error = json_member(reply->message, "error");
@@ -72,7 +72,7 @@ bool era_probe_note(struct gateway *gateway, const struct config_source *source,
     return true;
 }
 
-static void on_reply(void *context, const struct rpc_call_reply *reply)
+static void on_reply(void *context, const struct exchange_reply *reply)
 {
     struct probe *probe = context;
     struct call *call = probe->call;
@@ -85,7 +85,7 @@ static void on_reply(void *context, const struct rpc_call_reply *reply)
 
 void era_probe_then(struct call *call, call_step next)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_reply};
+    static const struct exchange_events events = {.reply = on_reply};
     struct probe *probe = memory_alloc(sizeof *probe);
     struct buffer body = {0}, id = {0};
     struct headers headers;
@@ -93,11 +93,11 @@ void era_probe_then(struct call *call, call_step next)
     headers_from_call(&headers, call);
     modern_request_set_headers(&headers, "server/discover");
     modern_request_write(&body, &id, "server/discover", STR_EMPTY);
-    const struct rpc_call_question question = {&headers, buffer_str(&body), buffer_str(&id),
+    const struct exchange_question question = {&headers, buffer_str(&body), buffer_str(&id),
                                                PROBE_MS, PROBE_MOST_BYTES};
     *probe = (struct probe){.call = call, .next = next};
     call_part_add(call, &probe->part, &probe_kind);
-    probe->rpc = rpc_call_ask(call, &question, &callbacks, probe);
+    probe->exchange = exchange_ask(call, &question, &events, probe);
     headers_finish(&headers);
     buffer_finish(&id);
     buffer_finish(&body);

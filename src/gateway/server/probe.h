@@ -6,11 +6,11 @@
 #pragma once
 
 #include "call/call.h"
-#include "rpc_call.h"
+#include "http.h"
 
 /* Notes what a reply to `server/discover` shows of the source. False: nothing. */
 bool era_probe_note(struct gateway *gateway, const struct config_source *source,
-                    const struct rpc_call_reply *reply);
+                    const struct exchange_reply *reply);
 /* Asks with the call's own credentials, then goes on with `next`, unless the client has gone
  * meanwhile. */
 void era_probe_then(struct call *call, call_step next);

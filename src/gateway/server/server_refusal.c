@@ -23,7 +23,7 @@ static void take_headers(struct headers *headers, const struct call *call,
         headers_drop(headers, HTTP_NAME_OF_SESSION);
 }
 
-void server_refusal_pass(struct call *call, const struct rpc_call_reply *reply)
+void server_refusal_pass(struct call *call, const struct exchange_reply *reply)
 {
     struct headers headers;
     headers_init(&headers, true);

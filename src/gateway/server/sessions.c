@@ -28,30 +28,30 @@
 
 /* ---- opening ---- */
 
-static void conclude_opening(struct legacy_session *session, const struct rpc_call_reply *refusal)
+static void conclude_opening(struct legacy_session *session, const struct exchange_reply *refusal)
 {
-    session->rpc = NULL;
+    session->exchange = NULL;
     session->opened(session, refusal);
 }
 
 /* Its answer does not matter: a server that did not take the notification refuses the calls. */
-static void on_initialized(void *context, const struct rpc_call_reply *reply)
+static void on_initialized(void *context, const struct exchange_reply *reply)
 {
     (void)reply;
     conclude_opening(legacy_session_from(context), NULL);
 }
 
-struct rpc_call_options legacy_session_options(const struct legacy_session *session)
+struct sending legacy_session_sending(const struct legacy_session *session)
 {
-    return (struct rpc_call_options){.source = session->source,
-                                     .snapshot = session->snapshot,
-                                     .headers = &session->headers,
-                                     .silence_ms = OPENING_MS,
-                                     .total_ms = OPENING_MS,
-                                     .most_bytes = OPENING_MOST_BYTES};
+    return (struct sending){.source = session->source,
+                            .snapshot = session->snapshot,
+                            .headers = &session->headers,
+                            .silence_ms = OPENING_MS,
+                            .total_ms = OPENING_MS,
+                            .most_bytes = OPENING_MOST_BYTES};
 }
 
-static void take_opened(struct legacy_session *session, const struct rpc_call_reply *reply)
+static void take_opened(struct legacy_session *session, const struct exchange_reply *reply)
 {
     struct str result = json_member(reply->message, "result");
     struct str id = headers_find(reply->headers, "mcp-session-id");
@@ -66,9 +66,9 @@ static void take_opened(struct legacy_session *session, const struct rpc_call_re
 }
 
 /* Some servers refuse calls until they have read the notification, so they wait for its answer. */
-static void on_initialize_reply(void *context, const struct rpc_call_reply *reply)
+static void on_initialize_reply(void *context, const struct exchange_reply *reply)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_initialized};
+    static const struct exchange_events events = {.reply = on_initialized};
     struct legacy_session *session = legacy_session_from(context);
     if (json_type(json_member(reply->message, "result")) != JSON_OBJECT) {
         log_warn("A session for modern clients could not be opened",
@@ -77,9 +77,9 @@ static void on_initialize_reply(void *context, const struct rpc_call_reply *repl
         return;
     }
     take_opened(session, reply);
-    struct rpc_call_options options = legacy_session_options(session);
-    options.body = service_session_initialized();
-    session->rpc = rpc_call_start(session->worker, &options, &callbacks, session);
+    struct sending sending = legacy_session_sending(session);
+    sending.body = service_session_initialized();
+    session->exchange = exchange_send(session->worker, &sending, &events, session);
 }
 
 static void take_headers(struct legacy_session *session, const struct call *call)
@@ -98,9 +98,9 @@ static void on_patience(void *context);
 
 struct legacy_session *legacy_session_open(struct call *call,
                                            void (*opened)(struct legacy_session *session,
-                                                          const struct rpc_call_reply *refusal))
+                                                          const struct exchange_reply *refusal))
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_initialize_reply};
+    static const struct exchange_events events = {.reply = on_initialize_reply};
     struct legacy_session *session = memory_alloc(sizeof *session);
     struct buffer params = {0}, body = {0}, id = {0};
     MAGIC_SET(session, LEGACY_SESSION_MAGIC);
@@ -114,12 +114,12 @@ struct legacy_session *legacy_session_open(struct call *call,
     take_headers(session, call);
     legacy_server_write_initialize(&params, call->envelope.reserved.client_capabilities,
                                    call->envelope.reserved.client_info);
-    rpc_call_write_request(&body, &id, "initialize", buffer_str(&params));
-    struct rpc_call_options options = legacy_session_options(session);
-    options.body = buffer_str(&body);
-    options.id = buffer_str(&id);
-    options.trace.parent = call_span_parent(call);
-    session->rpc = rpc_call_start(call->worker, &options, &callbacks, session);
+    exchange_write_request(&body, &id, "initialize", buffer_str(&params));
+    struct sending sending = legacy_session_sending(session);
+    sending.body = buffer_str(&body);
+    sending.id = buffer_str(&id);
+    sending.trace.parent = call_span_parent(call);
+    session->exchange = exchange_send(call->worker, &sending, &events, session);
     buffer_finish(&params);
     buffer_finish(&body);
     buffer_finish(&id);
@@ -135,9 +135,9 @@ void legacy_session_renew(struct legacy_session *session, const struct call *cal
 
 void legacy_session_notify(struct legacy_session *session, struct str body)
 {
-    struct rpc_call_options options = legacy_session_options(session);
-    options.body = body;
-    rpc_call_notify(session->worker, &options);
+    struct sending sending = legacy_session_sending(session);
+    sending.body = body;
+    exchange_notify(session->worker, &sending);
 }
 
 void legacy_session_respond(struct legacy_session *session, struct str id, const char *member,
@@ -209,7 +209,7 @@ static void on_stream_message(void *context, struct str message)
         legacy_session_answer_stray(session, message);
 }
 
-static void on_stream_end(void *context, const struct rpc_call_reply *reply)
+static void on_stream_end(void *context, const struct exchange_reply *reply)
 {
     struct legacy_session *session = legacy_session_from(context);
     session->stream = NULL;
@@ -224,26 +224,26 @@ static void on_stream_end(void *context, const struct rpc_call_reply *reply)
 bool legacy_session_want_stream(struct legacy_session *session,
                                 void (*known)(struct legacy_session *session))
 {
-    static const struct rpc_call_callbacks callbacks = {
+    static const struct exchange_events events = {
         .reply = on_stream_end, .head = on_stream_head, .server_message = on_stream_message};
     if (catalog_lacks_stream(session->worker->gateway->catalog, session->source,
                              loop_now_ms(session->worker->loop)))
         session->stream_state = LEGACY_STREAM_REFUSED;
     if (session->stream || session->stream_state == LEGACY_STREAM_REFUSED)
         return false;
-    struct rpc_call_options options = legacy_session_options(session);
-    options.method = "GET";
-    options.silence_ms = options.total_ms = 0;
+    struct sending sending = legacy_session_sending(session);
+    sending.method = "GET";
+    sending.silence_ms = sending.total_ms = 0;
     session->stream_state = LEGACY_STREAM_ASKED;
     session->stream_known = known;
-    session->stream = rpc_call_start(session->worker, &options, &callbacks, session);
+    session->stream = exchange_send(session->worker, &sending, &events, session);
     loop_timer_start(&session->patience, STREAM_PATIENCE_MS);
     return true;
 }
 
 void legacy_session_close_stream(struct legacy_session *session)
 {
-    rpc_call_cancel(session->stream);
+    exchange_abandon(session->stream);
     session->stream = NULL;
 }
 
@@ -255,8 +255,8 @@ void legacy_session_destroy(struct legacy_session *session)
     quota_give_back(session->worker->gateway->legacy_sessions, str_from(session->holder));
     loop_timer_stop(&session->patience);
     loop_timer_stop(&session->idle);
-    rpc_call_cancel(session->rpc);
-    rpc_call_cancel(session->stream);
+    exchange_abandon(session->exchange);
+    exchange_abandon(session->stream);
     if (session->initialized.length > 0 && !session->is_lost)
         service_session_end(session->worker, session->snapshot, session->source, &session->headers);
     headers_finish(&session->headers);
@@ -398,7 +398,7 @@ static void open_stream(struct legacy_session *session)
         go_on(session);
 }
 
-static void answer_refused(struct call *call, const struct rpc_call_reply *reply)
+static void answer_refused(struct call *call, const struct exchange_reply *reply)
 {
     struct str error = json_member(reply->message, "error");
     const struct jsonrpc_error_data data = {
@@ -422,7 +422,7 @@ static void answer_refused(struct call *call, const struct rpc_call_reply *reply
     }
 }
 
-static void on_opened(struct legacy_session *session, const struct rpc_call_reply *refusal)
+static void on_opened(struct legacy_session *session, const struct exchange_reply *refusal)
 {
     struct session_lease *lease = session->waiting;
     struct call *call = lease ? lease->call : NULL;
@@ -449,7 +449,7 @@ static void on_opened(struct legacy_session *session, const struct rpc_call_repl
 
 static bool is_free(const struct legacy_session *session, bool alone)
 {
-    return session->initialized.length > 0 && !session->rpc && !session->is_lost &&
+    return session->initialized.length > 0 && !session->exchange && !session->is_lost &&
            !session->waiting && !session->is_alone && (!alone || session->users == 0);
 }
 
@@ -482,7 +482,8 @@ static bool end_one_idle(struct gateway_worker *worker, struct str holder)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
         struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
-        if (session->users == 0 && !session->rpc && str_equal(str_from(session->holder), holder)) {
+        if (session->users == 0 && !session->exchange &&
+            str_equal(str_from(session->holder), holder)) {
             legacy_session_destroy(session);
             return true;
         }
@@ -490,7 +491,7 @@ static bool end_one_idle(struct gateway_worker *worker, struct str holder)
 
     LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
         struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
-        if (session->users == 0 && !session->rpc) {
+        if (session->users == 0 && !session->exchange) {
             legacy_session_destroy(session);
             return true;
         }

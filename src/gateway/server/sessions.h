@@ -10,7 +10,7 @@
 #pragma once
 
 #include "call/server_budget.h"
-#include "rpc_call.h"
+#include "http.h"
 
 struct legacy_session;
 
@@ -36,11 +36,11 @@ struct legacy_session {
     struct buffer initialized;          /* the result of `initialize`; empty before it is open */
     struct buffer level;                /* JSON text of the log level that was set last, or empty */
     struct server_budget budget;        /* for the server's requests that belong to no call */
-    struct rpc_call *rpc;               /* of the opening */
-    struct rpc_call *stream;            /* the GET stream, while it is there */
+    struct exchange *exchange;          /* of the opening */
+    struct exchange *stream;            /* the GET stream, while it is there */
     enum legacy_stream stream_state;
     struct loop_timer patience; /* while the stream has no head yet */
-    void (*opened)(struct legacy_session *session, const struct rpc_call_reply *refusal);
+    void (*opened)(struct legacy_session *session, const struct exchange_reply *refusal);
     void (*stream_known)(struct legacy_session *session);
     /* The receiver of the stream's messages; NULL: nobody. */
     void (*listener)(void *context, struct str message);
@@ -68,7 +68,7 @@ static inline struct legacy_session *legacy_session_from(void *context)
  * caller's. */
 struct legacy_session *legacy_session_open(struct call *call,
                                            void (*opened)(struct legacy_session *session,
-                                                          const struct rpc_call_reply *refusal));
+                                                          const struct exchange_reply *refusal));
 /* Takes the credentials of a later call, for the requests of the session's own. */
 void legacy_session_renew(struct legacy_session *session, const struct call *call);
 /* Opens the GET stream unless it is open or the server has none. `known` comes later, once it is
@@ -79,7 +79,7 @@ bool legacy_session_want_stream(struct legacy_session *session,
 /* Ends the GET stream. */
 void legacy_session_close_stream(struct legacy_session *session);
 /* The options that the session's own requests share; `body` and `id` are the caller's to set. */
-struct rpc_call_options legacy_session_options(const struct legacy_session *session);
+struct sending legacy_session_sending(const struct legacy_session *session);
 /* Sends a message whose answer nobody waits for. */
 void legacy_session_notify(struct legacy_session *session, struct str body);
 /* Answers a request of the server's: a ping with {}, any other with -32601. A notification is

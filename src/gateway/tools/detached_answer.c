@@ -43,7 +43,7 @@ static void answer_error(struct call *call, struct str error)
     buffer_finish(&message);
 }
 
-static void answer_reply(struct detached_call *detached, const struct rpc_call_reply *reply)
+static void answer_reply(struct detached_call *detached, const struct exchange_reply *reply)
 {
     struct call *call = take_call(detached);
     struct str result = json_member(reply->message, "result");

@@ -23,7 +23,7 @@ struct listing {
     struct call_part part;
     struct call *call;
     struct name_pattern *server, *tool; /* NULL until they are compiled */
-    struct rpc_call *rpc;
+    struct exchange *exchange;
     struct page_walk walk;
     uint64_t epoch;            /* catalog_epoch() before the first */
     struct catalog_page *page; /* the one that is being read */
@@ -40,7 +40,7 @@ static inline struct listing *listing_from(void *context)
 static void drop(struct call *call, void *object)
 {
     struct listing *listing = object;
-    rpc_call_cancel(listing->rpc);
+    exchange_abandon(listing->exchange);
     name_pattern_destroy(listing->server);
     name_pattern_destroy(listing->tool);
     buffer_finish(&listing->tools);
@@ -167,34 +167,34 @@ static bool read_page(struct call *call, struct str result)
     return is_list;
 }
 
-static void rpc_call_page(struct call *call);
+static void ask_page(struct call *call);
 
-static void on_page(void *context, const struct rpc_call_reply *reply)
+static void on_page(void *context, const struct exchange_reply *reply)
 {
     struct call *call = call_from(context);
     struct listing *listing = listing_of(call);
     struct str result = json_member(reply->message, "result");
-    listing->rpc = NULL;
+    listing->exchange = NULL;
     if (read_page(call, result)) {
         if (page_walk_goes_on(&listing->walk, call->worker->gateway->catalog, call->snapshot,
                               call->source, mcp_next_cursor(result)))
-            rpc_call_page(call);
+            ask_page(call);
         else
             answer(call);
     } else if (page_walk_repeats(&listing->walk, reply)) {
-        rpc_call_page(call);
+        ask_page(call);
     } else {
         pseudo_answer_text(call, STR("The server cannot be asked for its tools now"), true);
     }
 }
 
-static void rpc_call_page(struct call *call)
+static void ask_page(struct call *call)
 {
-    static const struct rpc_call_callbacks callbacks = {.reply = on_page};
+    static const struct exchange_events events = {.reply = on_page};
     struct listing *listing = listing_of(call);
     size_t most_bytes = (size_t)call->snapshot->config->limits.result_bytes;
-    listing->rpc = rpc_call_start_page(call, "tools/list", buffer_str(&listing->walk.cursor),
-                                       most_bytes, &callbacks);
+    listing->exchange = exchange_ask_page(call, "tools/list", buffer_str(&listing->walk.cursor),
+                                          most_bytes, &events);
 }
 
 void pseudo_tool_list_tools(struct call *call, struct str arguments)
@@ -209,7 +209,7 @@ void pseudo_tool_list_tools(struct call *call, struct str arguments)
     if (!compile(call, "server", &listing->server) || !compile(call, "tool", &listing->tool))
         return;
     if (matches(listing->server, str_from(call->source->id)))
-        rpc_call_page(call);
+        ask_page(call);
     else
         answer(call);
 }

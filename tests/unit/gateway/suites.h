@@ -30,7 +30,7 @@ TCase *relay_signature_tests(void);
 TCase *relay_tests(void);
 TCase *request_parts_tests(void);
 TCase *rewritten_lists_tests(void);
-TCase *rpc_call_tests(void);
+TCase *http_tests(void);
 TCase *server_budget_tests(void);
 TCase *server_status_tests(void);
 TCase *session_table_tests(void);

@@ -158,7 +158,7 @@ static const struct config_source source;
 static struct gateway_worker worker; /* without a loop: no timer is started */
 static struct invocation invocation;
 /* Never looked into: it is there, or not. */
-static struct rpc_call *const some_rpc = (struct rpc_call *)&source;
+static struct exchange *const some_exchange = (struct exchange *)&source;
 static struct snapshot *const some_snapshot = (struct snapshot *)&source;
 
 static void begin_detached(void)
@@ -166,7 +166,7 @@ static void begin_detached(void)
     memset(&invocation, 0, sizeof invocation);
     invocation_init(&invocation, &detached_class, INVOCATION_RUNNING, &worker);
     invocation.source = &source;
-    invocation.rpc = some_rpc;
+    invocation.exchange = some_exchange;
 }
 
 static void set_promoted(void)
@@ -190,7 +190,7 @@ static void begin(enum task_state state)
 static void end(void)
 {
     invocation.snapshot = NULL;
-    invocation.rpc = NULL;
+    invocation.exchange = NULL;
     invocation_unref(&invocation);
 }
 
@@ -216,9 +216,9 @@ START_TEST(only_what_was_never_sent_is_checked_and_committed)
     invocation.outcome.change = (struct task_change){.to = TASK_FAILED, .unless_begun = true};
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         expect_holds(before[i]);
-        invocation.rpc = some_rpc;
+        invocation.exchange = some_exchange;
         expect_broken(before[i], "nothing of it has been sent");
-        invocation.rpc = NULL;
+        invocation.exchange = NULL;
         buffer_append_text(&invocation.request_id, "\"tg:1\"");
         expect_broken(before[i], "nothing of it has been sent");
         buffer_clear(&invocation.request_id);
@@ -285,7 +285,7 @@ START_TEST(a_stored_outcome_is_known)
     invocation.outcome.change.to = TASK_FAILED;
     expect_holds(INVOCATION_STORING);
     expect_broken(INVOCATION_REFUSED, "yields");
-    invocation.rpc = some_rpc;
+    invocation.exchange = some_exchange;
     expect_broken(INVOCATION_STORING, "under way");
     expect_broken(INVOCATION_ENDED, "under way");
     end();
@@ -299,7 +299,7 @@ START_TEST(a_detached_call_is_committed_with_a_promoted_task_and_runs_at_the_ser
     expect_holds(INVOCATION_RUNNING); /* with no task, while its client waits */
     set_promoted();
     expect_holds(INVOCATION_COMMITTING);
-    invocation.rpc = NULL;
+    invocation.exchange = NULL;
     expect_broken(INVOCATION_RUNNING, "the server works");
     expect_broken(INVOCATION_STORING, "outcome");
     end();
@@ -312,7 +312,7 @@ START_TEST(an_answer_may_come_before_the_task_of_a_detached_call_is_stored)
     set_promoted();
     ck_assert(invocation_move(&invocation, INVOCATION_COMMITTING));
     ck_assert(invocation_is_under_way(&invocation));
-    invocation.rpc = NULL;
+    invocation.exchange = NULL;
     invocation.outcome.change.to = TASK_COMPLETED;
     ck_assert(invocation_move(&invocation, INVOCATION_STORING));
     ck_assert(invocation_move(&invocation, INVOCATION_ENDED));

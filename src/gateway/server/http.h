@@ -10,9 +10,9 @@
 #include "taskgate/mcp/sse.h"
 #include "taskgate/upstream/upstream.h"
 
-struct rpc_call;
+struct exchange;
 
-struct rpc_call_options {
+struct sending {
     const struct config_source *source; /* of `snapshot` */
     struct snapshot *snapshot;          /* a reference is taken */
     const struct headers *headers;      /* beside content-type and accept; copied */
@@ -25,7 +25,7 @@ struct rpc_call_options {
     struct upstream_trace trace; /* all zeros: it has no span */
 };
 
-struct rpc_call_reply {
+struct exchange_reply {
     enum upstream_result result;
     int status; /* 0 without a response, and with an HTTP error of another request's */
     const struct headers *headers;
@@ -39,25 +39,24 @@ struct rpc_call_reply {
 /* Whether the server does not know the session that the request named, and so has not looked at the
  * request (MCP 2025-11-25, transports: 404). An answer with the request's id is one of its
  * handler, and a reply that breaks off may have been to be one. */
-bool rpc_call_reply_forgets_session(const struct rpc_call_reply *reply,
+bool exchange_reply_forgets_session(const struct exchange_reply *reply,
                                     const struct headers *request);
 
-struct rpc_call_callbacks {
+struct exchange_events {
     void (*reply)(void *context,
-                  const struct rpc_call_reply *reply); /* once; the rpc call is freed then */
+                  const struct exchange_reply *reply); /* once; the exchange is freed then */
     /* The response has begun. May be NULL. */
     void (*head)(void *context, int status, const struct headers *headers);
     /* A request or notification of the server's before the answer. May be NULL. */
     void (*server_message)(void *context, struct str message);
-    /* Called in place of `reply` by rpc_call_cancel_all(): frees `context`. May be NULL. */
+    /* Called in place of `reply` by exchange_abandon_all(): frees `context`. May be NULL. */
     void (*dropped)(void *context);
 };
 
-struct rpc_call *rpc_call_start(struct gateway_worker *worker,
-                                const struct rpc_call_options *options,
-                                const struct rpc_call_callbacks *callbacks, void *context);
+struct exchange *exchange_send(struct gateway_worker *worker, const struct sending *sending,
+                               const struct exchange_events *events, void *context);
 /* A request that others have sent, whose answer a call of the gateway's own takes. */
-struct rpc_call_begun {
+struct exchange_begun {
     struct upstream_call *upstream;
     int status;                   /* 0: there is no response yet */
     bool is_stream;               /* an event stream has begun, and has been passed on so far; */
@@ -67,38 +66,38 @@ struct rpc_call_begun {
     int64_t started_ms;
     struct span *span; /* the taker's; NULL without telemetry */
 };
-/* Takes over a request that a relay has sent. No body is sent. The silence limit is the options'
+/* Takes over a request that a relay has sent. No body is sent. The silence limit is the sending's
  * from now on. */
-struct rpc_call *rpc_call_adopt(struct gateway_worker *worker, struct rpc_call_begun *taken,
-                                const struct rpc_call_options *options,
-                                const struct rpc_call_callbacks *callbacks, void *context);
+struct exchange *exchange_adopt(struct gateway_worker *worker, struct exchange_begun *taken,
+                                const struct sending *sending, const struct exchange_events *events,
+                                void *context);
 /* Another has taken the request over: what comes from now on is told to it. */
-void rpc_call_hand_over(struct rpc_call *rpc, const struct rpc_call_callbacks *callbacks,
+void exchange_hand_over(struct exchange *exchange, const struct exchange_events *events,
                         void *context);
-void rpc_call_cancel(struct rpc_call *rpc); /* without a reply; NULL is allowed */
+void exchange_abandon(struct exchange *exchange); /* without a reply; NULL is allowed */
 /* Another silence limit from now on; 0: none. */
-void rpc_call_set_silence(struct rpc_call *rpc, int64_t silence_ms);
-/* Cancels every rpc call of the worker: the process ends. */
-void rpc_call_cancel_all(struct gateway_worker *worker);
+void exchange_set_silence(struct exchange *exchange, int64_t silence_ms);
+/* Cancels every exchange of the worker: the process ends. */
+void exchange_abandon_all(struct gateway_worker *worker);
 /* Sends a message whose answer nobody waits for. */
-void rpc_call_notify(struct gateway_worker *worker, const struct rpc_call_options *options);
+void exchange_notify(struct gateway_worker *worker, const struct sending *sending);
 
 /* A request of the gateway's own for a call, to the call's source. */
-struct rpc_call_question {
+struct exchange_question {
     const struct headers *headers;
-    struct str body, id; /* as rpc_call_options have them */
+    struct str body, id; /* as struct sending has them */
     int64_t limit_ms;    /* of silence, and in all */
     size_t most_bytes;
 };
-struct rpc_call *rpc_call_ask(const struct call *call, const struct rpc_call_question *question,
-                              const struct rpc_call_callbacks *callbacks, void *context);
+struct exchange *exchange_ask(const struct call *call, const struct exchange_question *question,
+                              const struct exchange_events *events, void *context);
 
 /* Asks for one page of a list with the client's own credentials: `method` as "tools/list", `cursor`
  * JSON text or empty, `most_bytes` of the reply. The context of the callbacks is the call. */
-struct rpc_call *rpc_call_start_page(struct call *call, const char *method, struct str cursor,
-                                     size_t most_bytes, const struct rpc_call_callbacks *callbacks);
+struct exchange *exchange_ask_page(struct call *call, const char *method, struct str cursor,
+                                   size_t most_bytes, const struct exchange_events *events);
 
 /* {"jsonrpc":"2.0","id":"tg:<uuid>","method":…,"params":…}; `params` may be empty. `id` gets
  * the JSON text of the id. */
-void rpc_call_write_request(struct buffer *body, struct buffer *id, const char *method,
+void exchange_write_request(struct buffer *body, struct buffer *id, const char *method,
                             struct str params);
