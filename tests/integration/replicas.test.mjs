@@ -1,7 +1,6 @@
 // Gateways that share one PostgreSQL database: any of them answers, decides, and is told.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Child } from './lib/child.mjs';
 import { Gateway, temporaryFolder, workflow } from './lib/gateway.mjs';
 import { wholeFile } from './lib/lifetime.mjs';
 import { postgresMissing, startPostgres } from './lib/postgres.mjs';
@@ -21,16 +20,7 @@ async function database() {
 }
 
 /** Nobody reads or writes the table until the function that this returns was called. */
-async function holdTable(url, table) {
-  const server = await postgres;
-  const [, name] = /\/(gate_\d+)\?/.exec(url);
-  const lock = new Child('psql', ['-X', '-h', server.folder, '-U', 'postgres', '-d', name, '-c', 'BEGIN', '-c', `LOCK TABLE ${table}`, '-c', "SELECT 'locked'", '-c', 'SELECT pg_sleep(60)'], { name: 'psql' });
-  await lock.ready(() => lock.stdout.includes('locked'), 'locked');
-  return async () => {
-    server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND query LIKE 'SELECT pg_sleep%'`, 'postgres');
-    await lock.exited;
-  };
-}
+const holdTable = async (url, table) => (await postgres).holdTable(/\/(gate_\d+)\?/.exec(url)[1], table);
 
 const both = async (t, more) => {
   const { upstream, gateways } = await replicas(t, await database(), ['a', 'b'], more);

@@ -88,6 +88,16 @@ export class Postgres {
     this.query(`CREATE DATABASE ${name}`, 'postgres');
     return this.url(name);
   }
+
+  /** Nobody reads or writes the table until the function that this returns was called. */
+  async holdTable(database, table) {
+    const lock = new Child('psql', ['-X', '-h', this.folder, '-p', this.port, '-U', 'postgres', '-d', database, '-c', 'BEGIN', '-c', `LOCK TABLE ${table}`, '-c', "SELECT 'locked'", '-c', 'SELECT pg_sleep(60)'], { name: 'psql' });
+    await lock.ready(() => lock.stdout.includes('locked'), 'locked');
+    return async () => {
+      this.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}' AND query LIKE 'SELECT pg_sleep%'`, 'postgres');
+      await lock.exited;
+    };
+  }
 }
 
 /** One in a folder that ends with the test, and has nothing in it yet. */
