@@ -18,29 +18,6 @@
 #include "taskgate/store/store.h"
 #include "taskgate/task/task.h"
 
-/* A column of a row that is copied to another database. */
-struct copy_value {
-    bool is_number; /* else text */
-    int64_t number;
-    struct str text;
-};
-
-/* Rows of the tables of copy_table.h, which are no more than values here. `columns` are names with
- * ", " between them. */
-struct copy_rows {
-    /* All, by the first column. The values are valid during the visit; false ends the reading. */
-    bool (*read)(struct database *database, const char *table, const char *columns,
-                 bool (*visit)(void *context, const struct copy_value *values), void *context);
-    bool (*write)(struct database *database, const char *table, const char *columns,
-                  const struct copy_value *values, size_t count);
-    bool (*reminders)(struct database *database,
-                      bool (*visit)(void *context, const char *task_id, unsigned event,
-                                    int64_t due_ms),
-                      void *context);
-    /* Rows written from now on get numbers behind those that were copied. */
-    bool (*finish)(struct database *database);
-};
-
 /* The end of a commit's error, where it is not known what became of it. */
 #define BACKEND_UNSURE "it is not known whether the last changes were stored"
 /* A part of an open's error, if another process has the database alone. */
@@ -133,6 +110,4 @@ struct store_backend {
     bool (*take_late_commit)(struct database *database);
     /* Whether what this process had committed was missing when it connected anew; tells it once. */
     bool (*take_loss)(struct database *database);
-
-    const struct copy_rows *copy;
 };

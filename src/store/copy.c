@@ -8,8 +8,9 @@
 #include "replica_rows.h"
 #include "site_internal.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/memory.h"
 
-#define AUDIT_PAGE_ROWS 1000
+#define PAGE_ROWS 1000
 /* Calls that ran live in the copy at a replica in no epoch. So the first that is asked for their
  * session adopts it, and tells its client that they were lost. */
 #define COPIED_REPLICA "copy"
@@ -19,36 +20,88 @@ struct copying {
     const struct store_backend *from_backend, *to_backend;
     struct database *from, *to;
     struct store_copied *copied;
-    struct id_list executing;    /* tasks */
-    int64_t audit_sequence;      /* of the last row of the trail that was copied */
-    const char *table, *columns; /* that are copied now */
+    struct id_list executing; /* tasks */
+    int64_t audit_sequence;   /* of the last row of the trail that was copied */
+    enum statement write;     /* of the rows that are copied now */
     size_t column_count;
     bool is_good; /* the copy so far is */
     bool found;   /* a row, where one is looked for */
 };
 
-static const struct {
-    const char *name, *columns;
+/* ---- tables ---- */
+
+/* What outlives a process beside the tasks and the trail. */
+static const struct copied_table {
+    const char *name;     /* of a record, whose columns are copied */
+    enum statement write; /* takes them */
+    const char *order;    /* NULL: by the sequence, which is the first column, in pages */
 } tables[] = {
-#define COPY_ROW(name, columns) {name, columns},
-#include "copy_table.h"
-#undef COPY_ROW
+    {"audit_kept", STATEMENT_AUDIT_KEEP, NULL},
+    {"audit_anchor", STATEMENT_ANCHOR_PUT, NULL},
+    {"session", STATEMENT_SESSION_PUT, "source, id_digest"},
+    {"pair", STATEMENT_PAIR_PUT, "source"},
+    {"sign_in", STATEMENT_SIGN_IN_PUT, "sequence"},
+    {"grant", STATEMENT_GRANT_COPY, NULL},
+    {"block", STATEMENT_BLOCK_COPY, NULL},
+    {"tally", STATEMENT_TALLY_COPY, "source"},
+    {"definition", STATEMENT_DEFINITION_COPY, NULL},
+    {"outbox_target", STATEMENT_OUTBOX_TARGET_INSERT, "key"},
+    {"outbox_notice", STATEMENT_OUTBOX_NOTICE_COPY, NULL},
+    {"outbox_delivery", STATEMENT_OUTBOX_DELIVERY_COPY, NULL},
+    {"outbox_thread", STATEMENT_OUTBOX_THREAD_COPY, "target"},
 };
 #define TABLE_COUNT (sizeof tables / sizeof *tables)
 
-static size_t count_columns(const char *columns)
+struct paging {
+    row_visitor *visit;
+    void *context;
+    int64_t last; /* the sequence of the last row */
+    size_t count;
+    bool goes_on;
+};
+
+static bool visit_page(void *context, const struct value *row)
 {
-    size_t count = 1;
-    for (; *columns; columns++)
-        count += *columns == ',';
-    return count;
+    struct paging *paging = context;
+    paging->last = row[0].number;
+    paging->count++;
+    paging->goes_on = paging->visit(paging->context, row);
+    return paging->goes_on;
+}
+
+static bool read_pages(struct database *database, const char *sql, row_visitor *visit,
+                       void *context)
+{
+    struct paging paging = {.visit = visit, .context = context, .goes_on = true};
+    bool is_read;
+    do {
+        paging.count = 0;
+        is_read = rows_read_text(database, sql, VALUES(NUMBER(paging.last), NUMBER(PAGE_ROWS)),
+                                 visit_page, &paging);
+    } while (is_read && paging.goes_on && paging.count == PAGE_ROWS);
+    return is_read;
+}
+
+static bool read_table(struct database *database, const struct copied_table *table,
+                       row_visitor *visit, void *context)
+{
+    char *sql = table->order
+                    ? memory_format("SELECT {%s.*} FROM {%s} ORDER BY %s", table->name, table->name,
+                                    table->order)
+                    : memory_format("SELECT {%s.*} FROM {%s} WHERE sequence > ?1 ORDER BY sequence"
+                                    " LIMIT ?2",
+                                    table->name, table->name);
+    bool is_read = table->order ? rows_read_text(database, sql, NO_VALUES, visit, context)
+                                : read_pages(database, sql, visit, context);
+    free(sql);
+    return is_read;
 }
 
 /* ---- whether anything is there ---- */
 
-static bool note_row(void *context, const struct copy_value *values)
+static bool note_row(void *context, const struct value *row)
 {
-    (void)values;
+    (void)row;
     ((struct copying *)context)->found = true;
     return false;
 }
@@ -72,8 +125,7 @@ static bool look_for_rows(struct copying *copying)
     copying->found = copying->found || (done && end.sequence > 0);
     for (size_t i = 0; done && !copying->found && i < TABLE_COUNT; i++) {
         if (strcmp(tables[i].name, "outbox_target") != 0)
-            done = copying->to_backend->copy->read(copying->to, tables[i].name, tables[i].columns,
-                                                   note_row, copying);
+            done = read_table(copying->to, &tables[i], note_row, copying);
     }
     return done;
 }
@@ -137,59 +189,43 @@ static bool copy_audit_row(void *context, const struct audit_row *row)
     return copying->is_good;
 }
 
-/* `values`: sequence, arguments, until_ms. */
-static bool copy_kept(void *context, const struct copy_value *values)
-{
-    struct copying *copying = context;
-    copying->is_good =
-        audit_rows_keep(copying->to, values[0].number, values[1].text, values[2].number);
-    return copying->is_good;
-}
-
 static bool copy_trail(struct copying *copying)
 {
     bool done = true;
     int64_t before;
     do {
         before = copying->copied->audit_rows;
-        done = audit_rows_page(copying->from, copying->audit_sequence, AUDIT_PAGE_ROWS,
-                               copy_audit_row, copying) &&
+        done = audit_rows_page(copying->from, copying->audit_sequence, PAGE_ROWS, copy_audit_row,
+                               copying) &&
                copying->is_good;
     } while (done && copying->copied->audit_rows > before);
-    return done &&
-           copying->from_backend->copy->read(copying->from, "audit_kept",
-                                             "sequence, arguments, until_ms", copy_kept, copying) &&
-           copying->is_good;
+    return done;
 }
 
 /* ---- the rest ---- */
 
-static bool copy_row(void *context, const struct copy_value *values)
+static bool copy_row(void *context, const struct value *row)
 {
     struct copying *copying = context;
-    copying->is_good = copying->to_backend->copy->write(
-        copying->to, copying->table, copying->columns, values, copying->column_count);
-    copying->copied->others++;
+    copying->is_good = rows_write(copying->to, copying->write, row, copying->column_count);
+    copying->copied->others += copying->write != STATEMENT_AUDIT_KEEP;
     return copying->is_good;
 }
 
-static bool copy_table(struct copying *copying, size_t index)
+static bool copy_table(struct copying *copying, const struct copied_table *table)
 {
-    copying->table = tables[index].name;
-    copying->columns = tables[index].columns;
-    copying->column_count = count_columns(copying->columns);
-    return copying->from_backend->copy->read(copying->from, copying->table, copying->columns,
-                                             copy_row, copying) &&
+    const struct record *record = record_of(str_from(table->name));
+    copying->write = table->write;
+    copying->column_count = record->count + record->has_sequence;
+    return read_table(copying->from, table, copy_row, copying) && copying->is_good;
+}
+
+static bool copy_reminders(struct copying *copying)
+{
+    copying->write = STATEMENT_REMINDER_INSERT;
+    copying->column_count = 3;
+    return rows_read(copying->from, STATEMENT_REMINDER_ALL, NO_VALUES, copy_row, copying) &&
            copying->is_good;
-}
-
-static bool add_reminder(void *context, const char *task_id, unsigned event, int64_t due_ms)
-{
-    struct copying *copying = context;
-    copying->is_good = rows_write(copying->to, STATEMENT_REMINDER_INSERT,
-                                  VALUES(TEXT(task_id), NUMBER(event), NUMBER(due_ms)));
-    copying->copied->others++;
-    return copying->is_good;
 }
 
 /* ---- what ran ---- */
@@ -222,14 +258,18 @@ static bool give_homes(struct copying *copying)
     return done;
 }
 
+static bool end_copy(struct copying *copying)
+{
+    copying->is_good = rows_exist(copying->to, STATEMENT_COPY_END, NO_VALUES) != ROW_FAILED;
+    return copying->is_good;
+}
+
 static bool copy_all(struct copying *copying)
 {
     bool done = copy_tasks(copying) && copy_trail(copying);
     for (size_t i = 0; done && i < TABLE_COUNT; i++)
-        done = copy_table(copying, i);
-    return done && give_homes(copying) &&
-           copying->from_backend->copy->reminders(copying->from, add_reminder, copying) &&
-           copying->is_good && copying->to_backend->copy->finish(copying->to);
+        done = copy_table(copying, &tables[i]);
+    return done && give_homes(copying) && copy_reminders(copying) && end_copy(copying);
 }
 
 /* ---- both ends ---- */

@@ -101,6 +101,49 @@
     COLUMN(NUMBER, is_emergency)                                                                   \
     COLUMN(TEXT, anchor)
 
+#define DELIVERY_ROW_COLUMNS(COLUMN)                                                               \
+    COLUMN(TEXT, id)                                                                               \
+    COLUMN(NUMBER, notice)                                                                         \
+    COLUMN(TEXT, target)                                                                           \
+    COLUMN(TEXT, task_id)                                                                          \
+    COLUMN(NUMBER, event)                                                                          \
+    COLUMN(NUMBER, attempts)                                                                       \
+    COLUMN(NUMBER, due_ms)
+
+#define TARGET_COLUMNS(COLUMN)                                                                     \
+    COLUMN(TEXT, key)                                                                              \
+    COLUMN(NUMBER, events)                                                                         \
+    COLUMN(NUMBER, with_arguments)
+
+/* A token that a server accepted in a session. */
+#define PAIR_COLUMNS(COLUMN)                                                                       \
+    COLUMN(TEXT, source)                                                                           \
+    COLUMN(TEXT, session_digest)                                                                   \
+    COLUMN(TEXT, token_digest)                                                                     \
+    COLUMN(NUMBER, accepted_ms)
+
+#define TALLY_COLUMNS(COLUMN)                                                                      \
+    COLUMN(TEXT, source)                                                                           \
+    COLUMN(TEXT, tool)                                                                             \
+    COLUMN(TEXT, owner)                                                                            \
+    COLUMN(NUMBER, day_ms)                                                                         \
+    COLUMN(NUMBER, approved)                                                                       \
+    COLUMN(NUMBER, rejected)                                                                       \
+    COLUMN(NUMBER, expired)                                                                        \
+    COLUMN(NUMBER, failed)
+
+#define KEPT_COLUMNS(COLUMN)                                                                       \
+    COLUMN(NUMBER, sequence)                                                                       \
+    COLUMN(TEXT, arguments)                                                                        \
+    COLUMN(NUMBER, until_ms)
+
+#define ANCHOR_COLUMNS(COLUMN)                                                                     \
+    COLUMN(NUMBER, sequence)                                                                       \
+    COLUMN(TEXT, hash)                                                                             \
+    COLUMN(NUMBER, at_ms)                                                                          \
+    COLUMN(TEXT, signature)                                                                        \
+    COLUMN(NUMBER, is_start)
+
 #define MESSAGE_COLUMNS(COLUMN)                                                                    \
     COLUMN(TEXT, target)                                                                           \
     COLUMN(TEXT, task_id)                                                                          \

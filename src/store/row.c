@@ -51,7 +51,7 @@ const struct record sign_in_record = {"sign_in", sizeof(STRUCTURE), false, sign_
 
 #define STRUCTURE struct store_message
 static const struct column message_columns[] = {MESSAGE_COLUMNS(COLUMN_OF)};
-const struct record message_record = {"outbox_message", sizeof(STRUCTURE), false, message_columns,
+const struct record message_record = {"outbox_thread", sizeof(STRUCTURE), false, message_columns,
                                       COUNT_OF(message_columns)};
 #undef STRUCTURE
 
@@ -98,6 +98,23 @@ _Static_assert(COUNT_OF(task_whole_columns) + 2 <= VALUES_MAX, "a statement take
 static const struct column notice_columns[] = {NOTICE_COLUMNS(COLUMN_NAMED)};
 static const struct record notice_record = {"outbox_notice", 0, true, notice_columns,
                                             COUNT_OF(notice_columns)};
+static const struct column delivery_columns[] = {DELIVERY_ROW_COLUMNS(COLUMN_NAMED)};
+static const struct record delivery_record = {"outbox_delivery", 0, true, delivery_columns,
+                                              COUNT_OF(delivery_columns)};
+static const struct column target_columns[] = {TARGET_COLUMNS(COLUMN_NAMED)};
+static const struct record target_record = {"outbox_target", 0, false, target_columns,
+                                            COUNT_OF(target_columns)};
+static const struct column pair_columns[] = {PAIR_COLUMNS(COLUMN_NAMED)};
+static const struct record pair_record = {"pair", 0, false, pair_columns, COUNT_OF(pair_columns)};
+static const struct column tally_columns[] = {TALLY_COLUMNS(COLUMN_NAMED)};
+static const struct record tally_record = {"tally", 0, false, tally_columns,
+                                           COUNT_OF(tally_columns)};
+static const struct column kept_columns[] = {KEPT_COLUMNS(COLUMN_NAMED)};
+static const struct record kept_record = {"audit_kept", 0, false, kept_columns,
+                                          COUNT_OF(kept_columns)};
+static const struct column anchor_columns[] = {ANCHOR_COLUMNS(COLUMN_NAMED)};
+static const struct record anchor_record = {"audit_anchor", 0, false, anchor_columns,
+                                            COUNT_OF(anchor_columns)};
 static const struct column audit_columns[] = {
 #define AUDIT_COLUMN(column, key, kind) {#column, COLUMN_TEXT, 0, 0},
 #include "audit_columns.h"
@@ -110,6 +127,8 @@ static const struct record *const records[] = {
     &grant_record,           &block_record,      &definition_record,
     &definition_list_record, &session_record,    &sign_in_record,
     &message_record,         &entry_record,      &notice_record,
+    &delivery_record,        &target_record,     &pair_record,
+    &tally_record,           &kept_record,       &anchor_record,
     &audit_record,           &task_record,       &task_waiting_record,
     &task_row_record,        &task_whole_record, NULL};
 

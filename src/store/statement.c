@@ -34,21 +34,24 @@ static void write_columns(const struct record *record, bool with_sequence, struc
                              record->columns[i].name);
 }
 
-static void write_marks(const struct dialect *dialect, const struct record *record,
-                        struct buffer *out)
+static void write_marks(const struct dialect *dialect, size_t count, struct buffer *out)
 {
-    for (size_t i = 0; i < record->count; i++)
+    for (size_t i = 0; i < count; i++)
         buffer_append_format(out, "%s%c%zu", i > 0 ? ", " : "", dialect->mark, i + 1);
 }
 
+/* A row that keeps the number it has elsewhere, or gets one here. */
 static void write_new(const struct dialect *dialect, const struct record *record,
-                      struct buffer *out)
+                      bool with_sequence, struct buffer *out)
 {
     write_table(dialect, str_from(record->table), out);
     buffer_append_text(out, " (");
-    write_columns(record, false, out);
-    buffer_append_text(out, ") VALUES (");
-    write_marks(dialect, record, out);
+    write_columns(record, with_sequence, out);
+    buffer_append_char(out, ')');
+    if (with_sequence)
+        write_table(dialect, STR("keeping numbers"), out);
+    buffer_append_text(out, " VALUES (");
+    write_marks(dialect, record->count + with_sequence, out);
     buffer_append_char(out, ')');
 }
 
@@ -61,9 +64,9 @@ static void write_name(const struct dialect *dialect, struct str name, struct bu
     if (record && dot[1] == '*')
         write_columns(record, record->has_sequence, out);
     else if (record && dot[1] == '?')
-        write_marks(dialect, record, out);
+        write_marks(dialect, record->count, out);
     else if (record)
-        write_new(dialect, record, out);
+        write_new(dialect, record, dot[1] == 'c', out);
     else
         write_table(dialect, name, out);
 }

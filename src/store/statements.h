@@ -2,9 +2,10 @@
  * The statements of all databases: STATEMENT(symbol, SQL). Included many times; no guard on
  * purpose. "?1" is a value. "{grant}" is the table of that name in the database at hand,
  * "{grant.*}" its columns, and "{grant.new}" stands after INSERT INTO: the table, its columns but
- * for the sequence, and their values; "{grant.?}" are the values. "{rows}" to "{end}" are the rows
- * of a subquery that a limit cuts. What else a database says in its own words is in its dialect; a
- * statement that it has to write differently is in its own_statements.h.
+ * for the sequence, and their values; "{grant.?}" are the values. "{grant.copy}" is "{grant.new}"
+ * with the sequence. "{rows}" to "{end}" are the rows of a subquery that a limit cuts. What else a
+ * database says in its own words is in its dialect; a statement that it has to write differently is
+ * in its own_statements.h.
  */
 /* clang-format off */
 #ifndef STATEMENT
@@ -134,8 +135,7 @@ STATEMENT(SESSION_DROP_OLDEST,
 STATEMENT(SESSION_GET, "SELECT {session.*} FROM {session} WHERE source = ?1 AND id_digest = ?2")
 STATEMENT(SESSION_DELETE, "DELETE FROM {session} WHERE source = ?1 AND id_digest = ?2")
 STATEMENT(PAIR_PUT,
-    "INSERT INTO {pair} AS known (source, session_digest, token_digest, accepted_ms)"
-    " VALUES (?1, ?2, ?3, ?4) ON CONFLICT (source, session_digest, token_digest)"
+    "INSERT INTO {pair} AS known ({pair.*}) VALUES ({pair.?}) ON CONFLICT (source, session_digest, token_digest)"
     " DO UPDATE SET accepted_ms = {greatest}(known.accepted_ms, excluded.accepted_ms)")
 STATEMENT(PAIR_GET,
     "SELECT 1 FROM {pair} WHERE source = ?1 AND session_digest = ?2 AND token_digest = ?3")
@@ -229,9 +229,7 @@ STATEMENT(HOLD_COUNT, "SELECT count(*) FROM {hold}")
 STATEMENT(HOLD_DELETE, "DELETE FROM {hold}")
 /* To a day of the owner ?3, ?10 times, and to that of ?9. */
 STATEMENT(TALLY_ADD,
-    "INSERT INTO {tally} AS counted"
-    " (source, tool, owner, day_ms, approved, rejected, expired, failed)"
-    " VALUES (?1, ?2, ?9, ?4, ?5, ?6, ?7, ?8), (?1, ?2, ?3, ?4, CAST(?10 AS BIGINT) * ?5,"
+    "INSERT INTO {tally} AS counted ({tally.*}) VALUES (?1, ?2, ?9, ?4, ?5, ?6, ?7, ?8), (?1, ?2, ?3, ?4, CAST(?10 AS BIGINT) * ?5,"
     " CAST(?10 AS BIGINT) * ?6, CAST(?10 AS BIGINT) * ?7, CAST(?10 AS BIGINT) * ?8)"
     " ON CONFLICT (source, tool, owner, day_ms) DO UPDATE SET"
     " approved = counted.approved + excluded.approved,"
@@ -272,8 +270,7 @@ STATEMENT(AUDIT_PAGE,
 STATEMENT(AUDIT_REMOVE, "DELETE FROM {audit} WHERE sequence <= ?1{and bytes}")
 STATEMENT(AUDIT_REMOVE_KEPT, "DELETE FROM {audit_kept} WHERE sequence <= ?1{and argument bytes}")
 STATEMENT(ANCHOR_REMOVE, "DELETE FROM {audit_anchor} WHERE sequence < ?1")
-STATEMENT(AUDIT_KEEP,
-    "INSERT INTO {audit_kept} (sequence, arguments, until_ms) VALUES (?1, ?2, ?3)")
+STATEMENT(AUDIT_KEEP, "INSERT INTO {audit_kept.new}")
 STATEMENT(AUDIT_KEPT, "SELECT arguments FROM {audit_kept} WHERE sequence = ?1")
 STATEMENT(ANCHOR_START,
     "SELECT sequence, hash, at_ms, signature FROM {audit_anchor} WHERE {is start}"
@@ -281,8 +278,7 @@ STATEMENT(ANCHOR_START,
 STATEMENT(ANCHOR_LAST,
     "SELECT sequence, hash, at_ms, signature FROM {audit_anchor} ORDER BY sequence DESC LIMIT 1")
 STATEMENT(ANCHOR_PUT,
-    "INSERT INTO {audit_anchor} (sequence, hash, at_ms, signature, is_start)"
-    " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (sequence) DO UPDATE SET hash = excluded.hash,"
+    "INSERT INTO {audit_anchor.new} ON CONFLICT (sequence) DO UPDATE SET hash = excluded.hash,"
     " at_ms = excluded.at_ms, signature = excluded.signature, is_start = excluded.is_start")
 STATEMENT(AUDIT_LIST, "SELECT {audit_entry.*} FROM {audit} WHERE task_id = ?1 ORDER BY sequence")
 STATEMENT(AUDIT_HAS, "SELECT 1 FROM {audit} WHERE task_id = ?1 AND event = ?2 LIMIT 1")
@@ -300,8 +296,7 @@ STATEMENT(HISTORY_CALLS,
     " WHERE audit.event = 'create' AND audit.at_ms >= ?1 AND audit.sequence > ?2"
     " ORDER BY audit.sequence LIMIT ?3")
 STATEMENT(OUTBOX_TARGET_CLEAR, "DELETE FROM {outbox_target}")
-STATEMENT(OUTBOX_TARGET_INSERT,
-    "INSERT INTO {outbox_target} (key, events, with_arguments) VALUES (?1, ?2, ?3)")
+STATEMENT(OUTBOX_TARGET_INSERT, "INSERT INTO {outbox_target.new}")
 STATEMENT(OUTBOX_TARGETS, "SELECT events, with_arguments FROM {outbox_target}")
 STATEMENT(OUTBOX_NOTICE_INSERT, "INSERT INTO {outbox_notice.new}")
 /* A delivery of the notice that was inserted last, which nobody else does meanwhile, for each
@@ -368,7 +363,7 @@ STATEMENT(OUTBOX_MESSAGES,
     " JOIN {task} AS task ON task.id = thread.task_id WHERE target = ?1 AND state = 0"
     " ORDER BY task.sequence DESC LIMIT ?2")
 STATEMENT(OUTBOX_MESSAGES_OF,
-    "SELECT {outbox_message.*} FROM {outbox_thread} WHERE task_id = ?1 LIMIT ?2")
+    "SELECT {outbox_thread.*} FROM {outbox_thread} WHERE task_id = ?1 LIMIT ?2")
 /* Notes the reactions seen on such a message. */
 STATEMENT(OUTBOX_SEE, "UPDATE {outbox_thread} SET seen = ?3 WHERE task_id = ?1 AND target = ?2")
 /* Nobody is notified of a task any more that has ended, or has gone. */
@@ -445,4 +440,17 @@ STATEMENT(LIMITED_ADD,
     " pending = counted.pending + excluded.pending, bytes = counted.bytes + excluded.bytes")
 /* The counts of owners without such tasks. */
 STATEMENT(LIMITED_PURGE, "DELETE FROM {limited} WHERE tasks = 0 AND pending = 0 AND owner <> ''")
+/* Rows of another database, as they are there. */
+STATEMENT(GRANT_COPY, "INSERT INTO {grant.copy}")
+STATEMENT(BLOCK_COPY, "INSERT INTO {block.copy}")
+STATEMENT(DEFINITION_COPY, "INSERT INTO {definition.copy}")
+STATEMENT(TALLY_COPY, "INSERT INTO {tally.new}")
+STATEMENT(OUTBOX_NOTICE_COPY, "INSERT INTO {outbox_notice.copy}")
+STATEMENT(OUTBOX_DELIVERY_COPY, "INSERT INTO {outbox_delivery.copy}")
+STATEMENT(OUTBOX_THREAD_COPY, "INSERT INTO {outbox_thread.new}")
+STATEMENT(REMINDER_ALL,
+    "SELECT task.id, reminder.event, reminder.due_ms FROM {reminder} AS reminder"
+    " JOIN {task} AS task ON task.sequence = reminder.task")
+/* Rows written after a copy get numbers after those that were copied. */
+STATEMENT(COPY_END, "SELECT 0")
 /* clang-format on */

@@ -28,6 +28,7 @@ static const struct dialect_word dialect_words[] = {
     {"rows", "ctid = ANY (ARRAY (SELECT ctid"},
     {"end", "))"},
     {"greatest", "greatest"},
+    {"keeping numbers", " OVERRIDING SYSTEM VALUE"},
     {"with homes", "WITH gone AS ("},
     {"their homes", " RETURNING source, id_digest) DELETE FROM {session_home} AS home USING gone"
                     " WHERE home.source = gone.source AND home.session_digest = gone.id_digest"},

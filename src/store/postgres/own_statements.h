@@ -88,4 +88,11 @@ OVERRIDE_ROW(STRAY_DELIVERIES_PURGE,
     " (SELECT gone.notice FROM gone) AND NOT EXISTS (SELECT 1 FROM taskgate_outbox_delivery AS other"
     " WHERE other.notice = notice.sequence AND other.sequence NOT IN (SELECT gone.sequence FROM gone)))"
     " SELECT 0::bigint FROM gone")
+#define NUMBER_AFTER(table)                                                                        \
+    "setval(pg_get_serial_sequence('" table "', 'sequence'),"                                      \
+    " (SELECT coalesce(max(sequence), 0) + 1 FROM " table "), false)"
+OVERRIDE_ROW(COPY_END,
+    "SELECT " NUMBER_AFTER("taskgate_grant") ", " NUMBER_AFTER("taskgate_block") ", "
+    NUMBER_AFTER("taskgate_definition") ", " NUMBER_AFTER("taskgate_outbox_notice") ", "
+    NUMBER_AFTER("taskgate_outbox_delivery"))
 /* clang-format on */

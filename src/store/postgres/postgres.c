@@ -654,5 +654,4 @@ const struct store_backend store_postgres = {
     .take_hint = take_hint,
     .take_late_commit = take_late_commit,
     .take_loss = take_loss,
-    .copy = &postgres_copy_rows,
 };

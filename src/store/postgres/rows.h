@@ -3,8 +3,6 @@
 
 #include "connection.h"
 
-extern const struct copy_rows postgres_copy_rows;
-
 /* Asks for something that is not known yet, and waits. */
 bool known_ask(struct database *database, unsigned which, int kind, const bool *is_known);
 /* Makes the totals of this transaction known. */

@@ -23,6 +23,7 @@ static const struct dialect_word dialect_words[] = {
     {"rows", "rowid IN (SELECT rowid"},
     {"end", ")"},
     {"greatest", "max"},
+    {"keeping numbers", ""},
     {"with homes", ""}, /* one process needs none */
     {"their homes", ""},
     {"and bytes", ""},

@@ -4,8 +4,6 @@
 #include "backend.h"
 #include "database.h"
 
-extern const struct copy_rows sqlite_copy_rows;
-
 /* Binds the number to the statement's only value, and runs it. */
 bool rows_run_with(struct database *database, unsigned which, int64_t number);
 /* The number in the first column of a bound statement's first row; INT64_MAX where it is NULL.

@@ -297,5 +297,4 @@ const struct store_backend store_sqlite = {
     .take_hint = has_none,
     .take_late_commit = has_none,
     .take_loss = has_none,
-    .copy = &sqlite_copy_rows,
 };

@@ -79,15 +79,14 @@ void plans_run_lists(const struct store_backend *backend, struct database *datab
 
 /* ---- commands ---- */
 
-static bool visit_reminder(void *context, const char *task_id, unsigned event, int64_t due_ms)
+static bool visit_row(void *context, const struct value *row)
 {
-    (void)context, (void)task_id, (void)event, (void)due_ms;
+    (void)context, (void)row;
     return true;
 }
 
-void plans_run_commands(const struct store_backend *backend, struct database *database,
-                        void (*ran)(const char *name))
+void plans_run_commands(struct database *database, void (*ran)(const char *name))
 {
-    ck_assert(backend->copy->reminders(database, visit_reminder, NULL));
+    ck_assert(rows_read(database, STATEMENT_REMINDER_ALL, NO_VALUES, visit_row, NULL));
     ran("the copy of reminders");
 }

@@ -26,5 +26,4 @@ void plans_of_statements(const struct plans_row *rows, size_t count,
 void plans_run_lists(const struct store_backend *backend, struct database *database,
                      void (*ran)(const char *name));
 /* Runs what commands read beside a gateway. */
-void plans_run_commands(const struct store_backend *backend, struct database *database,
-                        void (*ran)(const char *name));
+void plans_run_commands(struct database *database, void (*ran)(const char *name));
