@@ -3,7 +3,6 @@
 
 #include "auth/token_check.h"
 #include "auth/token_exchange.h"
-#include "bridge/bridge_questions.h"
 #include "bridge_down/bridge_down.h"
 #include "bridge_down/handles.h"
 #include "call/broadcast.h"
@@ -135,7 +134,6 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->sessions = sessions_create();
     gateway->accepted_pairs = accepted_pairs_create();
     gateway->bridged_sessions = bridged_sessions_create();
-    gateway->bridge_questions = bridge_questions_create();
     gateway->catalog = catalog_create();
     gateway->definitions = definition_watch_create(store);
     catalog_set_watch(gateway->catalog, gateway->definitions);
@@ -200,7 +198,6 @@ void gateway_destroy(struct gateway *gateway)
     catalog_destroy(gateway->catalog);
     definition_watch_destroy(gateway->definitions);
     blocks_end();
-    bridge_questions_destroy(gateway->bridge_questions);
     bridged_sessions_destroy(gateway->bridged_sessions);
     accepted_pairs_destroy(gateway->accepted_pairs);
     bridge_handles_destroy(gateway->bridge_handles);

@@ -9,9 +9,9 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 74,
-  eras: 1184,
-  words: 111,
-  reach: 32,
+  eras: 1116,
+  words: 105,
+  reach: 30,
   write: 4,
   includes: 25,
   calls: 4,

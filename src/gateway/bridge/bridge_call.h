@@ -49,6 +49,3 @@ void bridge_call_set_silence(struct call *call, int64_t silence_ms);
 /* Takes the server's side off a call that is under way: NULL where the server requires input, and
  * has said so in `required`. The caller answers the call, whose response stays deferred. */
 struct exchange *bridge_call_take(struct call *call, struct buffer *required);
-
-/* A JSON-RPC response of a client: answers the call, also where it answers nothing. */
-void bridge_call_take_response(struct call *call);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "bridge_internal.h"
-#include "bridge_questions.h"
 #include "bridge_request.h"
 #include "call/deferred_response.h"
+#include "input/input_request.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -14,7 +14,6 @@
 #include "taskgate/mcp/legacy_bridge.h"
 
 #define MOST_ROUNDS 10
-#define MOST_REQUESTS 100 /* of one round */
 /* A server that only wants to be asked again is asked after this, then after twice as long … */
 #define AGAIN_MS 250
 #define AGAIN_MOST_MS 5000
@@ -23,40 +22,12 @@
 
 #define CANCELLED "{\"action\":\"cancel\"}"
 
-/* The questions that a server may ask, and the client's capability that each needs. */
-static const struct {
-    const char *method, *capability;
-} kinds[BRIDGE_QUESTION_KIND_COUNT] = {
-    [BRIDGE_ELICITATION] = {"elicitation/create", "elicitation"},
-    [BRIDGE_SAMPLING] = {"sampling/createMessage", "sampling"},
-    [BRIDGE_ROOTS] = {"roots/list", "roots"},
+/* The client's capability that each question needs. */
+static const char *const capabilities[INPUT_KIND_COUNT] = {
+    [INPUT_ELICITATION] = "elicitation",
+    [INPUT_SAMPLING] = "sampling",
+    [INPUT_ROOTS] = "roots",
 };
-
-static bool read_kind(struct str request, enum bridge_question_kind *kind)
-{
-    struct str method = json_member(request, "method");
-    for (size_t i = 0; i < BRIDGE_QUESTION_KIND_COUNT; i++) {
-        *kind = (enum bridge_question_kind)i;
-        if (json_string_equals(method, str_from(kinds[i].method)))
-            return true;
-    }
-    return false;
-}
-
-static bool is_well_formed(struct str requests, struct str state)
-{
-    enum bridge_question_kind kind;
-    struct str key, request;
-    bool has_state = state.length > 0;
-    if ((requests.length > 0 && json_type(requests) != JSON_OBJECT) ||
-        (has_state && json_type(state) != JSON_STRING) || json_count(requests) > MOST_REQUESTS)
-        return false;
-    for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
-        if (!read_kind(request, &kind))
-            return false;
-    }
-    return has_state || json_count(requests) > 0;
-}
 
 /* ---- the next try ---- */
 
@@ -115,14 +86,13 @@ static void add_answer(struct bridge_call *bridge, struct str key, struct str an
 
 /* A person who cannot be asked has closed the form. Nothing can be said in the place of a model, or
  * of a client's folders. False when the call was given up. */
-static bool answer_without_client(struct bridge_call *bridge, enum bridge_question_kind kind,
-                                  struct str key)
+static bool answer_without_client(struct bridge_call *bridge, enum input_kind kind, struct str key)
 {
-    if (kind == BRIDGE_ELICITATION) {
+    if (kind == INPUT_ELICITATION) {
         add_answer(bridge, key, STR(CANCELLED));
         return true;
     }
-    bridge_call_give_up(bridge, kind == BRIDGE_SAMPLING
+    bridge_call_give_up(bridge, kind == INPUT_SAMPLING
                                     ? "The server requires a model's answer, which the client does "
                                       "not give"
                                     : "The server requires the client's roots, which it does not "
@@ -130,30 +100,71 @@ static bool answer_without_client(struct bridge_call *bridge, enum bridge_questi
     return false;
 }
 
-static bool can_be_asked(const struct bridge_call *bridge, enum bridge_question_kind kind)
+static bool can_be_asked(const struct bridge_call *bridge, enum input_kind kind)
 {
     struct legacy_bridge_envelope envelope;
     bridge_request_envelope(bridge->call, &envelope);
     bool has_stream = deferred_response_is_stream(bridge->call) ||
                       deferred_response_may_stream(bridge->call); /* it is opened then */
-    return has_stream && json_member(envelope.capabilities, kinds[kind].capability).length > 0;
+    return has_stream && json_member(envelope.capabilities, capabilities[kind]).length > 0;
+}
+
+/* An answer on its way to the worker of the call. */
+struct delivery {
+    struct gateway_worker *worker;
+    uint64_t call;
+    enum input_kind kind;
+    char *key, *answer; /* NULL: an error */
+};
+
+static void deliver(void *context)
+{
+    struct delivery *delivery = context;
+    struct bridge_call *bridge = bridge_call_find(delivery->worker, delivery->call);
+    struct str key = str_from(delivery->key);
+    bool goes_on = bridge != NULL;
+    if (bridge && delivery->answer)
+        add_answer(bridge, key, str_from(delivery->answer));
+    else if (bridge)
+        goes_on = answer_without_client(bridge, delivery->kind, key);
+    if (goes_on && --bridge->open == 0)
+        send_again(bridge);
+    free(delivery->key);
+    free(delivery->answer);
+    free(delivery);
+}
+
+static void take_answer(struct gateway_worker *worker, const struct input_asked *asked,
+                        const struct input_response *response)
+{
+    struct delivery *delivery = memory_alloc(sizeof *delivery);
+    struct str answer = response->result;
+    delivery->worker = asked->asker;
+    delivery->call = asked->call;
+    delivery->kind = asked->kind;
+    delivery->key = memory_copy_str(str_slice(asked->id.bytes + 1, asked->id.length - 2));
+    delivery->answer = answer.length > 0 ? memory_copy_str(answer) : NULL;
+    loop_post(asked->asker->loop, deliver, delivery);
 }
 
 /* False when the call was given up. */
 static bool ask(struct bridge_call *bridge, struct str key, struct str request)
 {
     struct call *call = bridge->call;
-    struct bridge_question question = {.worker = call->worker,
-                                       .call = bridge->number,
-                                       .source = str_from(call->source->id),
-                                       .session = str_from(call->session),
-                                       .key = key};
-    struct buffer id, message;
-    read_kind(request, &question.kind);
-    buffer_init(&id);
-    buffer_init(&message);
-    bool is_asked = can_be_asked(bridge, question.kind) &&
-                    bridge_questions_add(call->worker->gateway->bridge_questions, &question, &id);
+    struct input_audience audience;
+    struct buffer id = {0}, message = {0};
+    enum input_kind kind;
+    input_audience(call, &audience);
+    input_read_kind(request, &kind);
+    const struct input_origin origin = {.worker = call->worker,
+                                        .snapshot = call->snapshot,
+                                        .source = call->source,
+                                        .session = call->session,
+                                        .audience = &audience,
+                                        .call = bridge->number,
+                                        .take_answer = take_answer};
+    bool is_asked = can_be_asked(bridge, kind) &&
+                    input_ask_in_call(&origin, kind, str_slice(key.bytes - 1, key.length + 2), &id);
     if (is_asked) {
         legacy_bridge_write_request(&message, buffer_str(&id), request);
         bridge->open++;
@@ -161,7 +172,7 @@ static bool ask(struct bridge_call *bridge, struct str key, struct str request)
     }
     buffer_finish(&message);
     buffer_finish(&id);
-    return is_asked || answer_without_client(bridge, question.kind, key);
+    return is_asked || answer_without_client(bridge, kind, key);
 }
 
 static void on_unanswered(void *context)
@@ -198,12 +209,12 @@ static void ask_client(struct bridge_call *bridge, struct str requests)
 static bool is_for_task(const struct bridge_call *bridge, struct str requests)
 {
     struct str key, request;
-    enum bridge_question_kind kind;
+    enum input_kind kind;
     if (!bridge->options.asks_later || bridge->options.slow_ms == 0)
         return false;
     for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
-        if (read_kind(request, &kind) && !can_be_asked(bridge, kind) &&
-            bridge->options.asks_later(bridge->call, str_from(kinds[kind].method)))
+        if (input_read_kind(request, &kind) && !can_be_asked(bridge, kind) &&
+            bridge->options.asks_later(bridge->call, str_from(input_method(kind))))
             return true;
     }
     return false;
@@ -221,7 +232,7 @@ void bridge_rounds_begin(struct bridge_call *bridge, struct str result)
 {
     struct str requests = json_member(result, "inputRequests");
     struct str state = json_member(result, "requestState");
-    if (!is_well_formed(requests, state)) {
+    if (!input_round_is_well_formed(requests, state)) {
         bridge_call_give_up(
             bridge, "The server requires input, and does not say it as the protocol has it");
         return;
@@ -234,78 +245,4 @@ void bridge_rounds_begin(struct bridge_call *bridge, struct str result)
         ask_client(bridge, requests);
     else
         wait_without_requests(bridge);
-}
-
-/* ---- answers ---- */
-
-/* An answer on its way to the worker of the call. */
-struct delivery {
-    struct gateway_worker *worker;
-    uint64_t call;
-    enum bridge_question_kind kind;
-    char *key, *answer; /* NULL: an error */
-};
-
-static void deliver(void *context)
-{
-    struct delivery *delivery = context;
-    struct bridge_call *bridge = bridge_call_find(delivery->worker, delivery->call);
-    struct str key = str_from(delivery->key);
-    bool goes_on = bridge != NULL;
-    if (bridge && delivery->answer)
-        add_answer(bridge, key, str_from(delivery->answer));
-    else if (bridge)
-        goes_on = answer_without_client(bridge, delivery->kind, key);
-    if (goes_on && --bridge->open == 0)
-        send_again(bridge);
-    free(delivery->key);
-    free(delivery->answer);
-    free(delivery);
-}
-
-static void pass_on(const struct bridge_question *taken, struct str answer)
-{
-    struct delivery *delivery = memory_alloc(sizeof *delivery);
-    delivery->worker = taken->worker;
-    delivery->call = taken->call;
-    delivery->kind = taken->kind;
-    delivery->key = memory_copy_str(taken->key);
-    delivery->answer = answer.length > 0 ? memory_copy_str(answer) : NULL;
-    loop_post(taken->worker->loop, deliver, delivery);
-}
-
-static void refuse(struct call *call, struct str why)
-{
-    struct buffer message;
-    buffer_init(&message);
-    jsonrpc_write_error(&message, STR_EMPTY, JSONRPC_INVALID_PARAMS, why, NULL);
-    call_answer_status(call, 400, buffer_str(&message));
-    buffer_finish(&message);
-}
-
-void bridge_call_take_response(struct call *call)
-{
-    const struct bridge_question by = {.source = str_from(call->source->id),
-                                       .session = str_from(call->session)};
-    struct str result = call->envelope.result;
-    struct bridge_question taken;
-    struct buffer id, key;
-    if (result.length > 0 && json_type(result) != JSON_OBJECT) {
-        refuse(call, STR("The result of a request must be an object"));
-        return;
-    }
-    buffer_init(&id);
-    buffer_init(&key);
-    json_decode_string(call->envelope.id, &id);
-    if (!call_is_stranger(call) && bridge_questions_take(call->worker->gateway->bridge_questions,
-                                                         buffer_str(&id), &by, &taken, &key)) {
-        pass_on(&taken, result);
-        call_answer_status(call, 202, STR_EMPTY);
-    } else {
-        log_warn("A response is refused: it answers no request that is open in its session",
-                 LOG_TEXT("source", call->source->id));
-        refuse(call, STR("No request of this id is open in this session"));
-    }
-    buffer_finish(&key);
-    buffer_finish(&id);
 }

@@ -2,13 +2,20 @@
 #include <stdlib.h>
 
 #include "bridge_internal.h"
-#include "bridge_questions.h"
 #include "bridge_request.h"
 #include "call/call_span.h"
 #include "call/deferred_response.h"
+#include "input/input_request.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_bridge.h"
+
+static void end_questions(const struct bridge_call *bridge)
+{
+    char key[INPUT_KEY_BYTES];
+    input_key_of_call(bridge->number, key);
+    input_end_call(bridge->call->worker, str_from(key), bridge->number);
+}
 
 static void drop(struct call *call, void *object)
 {
@@ -17,7 +24,7 @@ static void drop(struct call *call, void *object)
     loop_timer_stop(&bridge->timer);
     loop_timer_stop(&bridge->slow);
     if (bridge->open > 0)
-        bridge_questions_forget(call->worker->gateway->bridge_questions, bridge->number);
+        end_questions(bridge);
     buffer_finish(&bridge->answers);
     buffer_finish(&bridge->required);
     buffer_finish(&bridge->state);

@@ -17,7 +17,6 @@
 
 struct accepted_pairs;
 struct bridge_handles;
-struct bridge_questions;
 struct bridged_sessions;
 struct catalog;
 struct detached_callbacks;
@@ -52,7 +51,6 @@ struct gateway {
     struct sessions *sessions;                 /* state/session_table.h */
     struct accepted_pairs *accepted_pairs;     /* state/accepted_pairs.h */
     struct bridged_sessions *bridged_sessions; /* state/bridged_sessions.h */
-    struct bridge_questions *bridge_questions; /* bridge/bridge_questions.h */
     struct catalog *catalog;
     struct definition_watch *definitions;  /* state/definition_watch.h */
     struct source_eras *eras;              /* state/source_eras.h */

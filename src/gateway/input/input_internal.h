@@ -14,6 +14,7 @@ struct kept_input {
     struct task *task;              /* or NULL */
     char owner[OWNER_BYTES];        /* of the call it is asked in */
     input_answer_taker take_answer; /* or NULL */
+    bool is_in_call; /* the call has sent it itself, and keeps its clock (input_ask_in_call()) */
     struct loop_timer timer;
     bool is_settled; /* its loop's */
 };

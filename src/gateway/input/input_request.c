@@ -1,6 +1,7 @@
 /* An input begins with a request of the server, and ends with what it belongs to. */
 #include "input_request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,37 @@ static bool find_kind(struct str method, enum input_kind *kind)
 bool input_is_asked_by(struct str method, enum input_kind *kind)
 {
     return find_kind(method, kind) && *kind != INPUT_ROOTS;
+}
+
+bool input_read_kind(struct str request, enum input_kind *kind)
+{
+    struct str method = json_member(request, "method");
+    for (size_t i = 0; i < INPUT_KIND_COUNT; i++) {
+        *kind = (enum input_kind)i;
+        if (json_string_equals(method, str_from(methods[i])))
+            return true;
+    }
+    return false;
+}
+
+const char *input_method(enum input_kind kind)
+{
+    return methods[kind];
+}
+
+bool input_round_is_well_formed(struct str requests, struct str state)
+{
+    enum input_kind kind;
+    struct str key, request;
+    bool has_requests = json_type(requests) == JSON_OBJECT, has_state = state.length > 0;
+    if ((requests.length > 0 && !has_requests) || (has_state && json_type(state) != JSON_STRING) ||
+        json_count(requests) > INPUTS_PER_ROUND)
+        return false;
+    for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
+        if (!input_read_kind(request, &kind))
+            return false;
+    }
+    return has_state || json_count(requests) > 0;
 }
 
 /* ---- the client that can answer ---- */
@@ -122,6 +154,29 @@ static bool take(const struct input_origin *origin, enum input_kind kind, struct
     }
     kept_input_destroy(kept);
     return added == INPUT_REPEATED;
+}
+
+void input_key_of_call(uint64_t call, char key[])
+{
+    snprintf(key, INPUT_KEY_BYTES, "call:%llu", (unsigned long long)call);
+}
+
+bool input_ask_in_call(const struct input_origin *origin, enum input_kind kind, struct str id,
+                       struct buffer *own_id)
+{
+    struct buffer message = {0};
+    buffer_append_format(&message, "{\"id\":%.*s}", STR_ARGS(id));
+    struct kept_input *kept = kept_input_create(origin, kind, buffer_str(&message));
+    buffer_finish(&message);
+    kept->is_in_call = true;
+    random_uuid(kept->input.id);
+    input_key_of_call(origin->call, kept->input.key);
+    if (input_table_add(origin->worker->gateway->inputs, &kept->input) != INPUT_ADDED) {
+        kept_input_destroy(kept);
+        return false;
+    }
+    buffer_append_format(own_id, "tg:%s", kept->input.id);
+    return true;
 }
 
 static bool is_well_formed(enum input_kind kind, struct str params, struct error *error)

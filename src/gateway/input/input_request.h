@@ -30,8 +30,16 @@ void input_audience(const struct call *call, struct input_audience *audience);
 bool input_has_tools(const struct call *call, enum input_kind kind);
 
 struct input_response;
-/* Takes the response to a request of this id (JSON text) in place of the server. On any worker. */
-typedef void (*input_answer_taker)(struct gateway_worker *worker, struct task *task, struct str id,
+/* A question whose answer is not sent to the server; borrowed. */
+struct input_asked {
+    struct gateway_worker *asker; /* of the worker that took it */
+    struct task *task;            /* or NULL */
+    uint64_t call;
+    enum input_kind kind;
+    struct str id; /* the server's, JSON text */
+};
+/* Takes the response in place of the server. On any worker. */
+typedef void (*input_answer_taker)(struct gateway_worker *worker, const struct input_asked *asked,
                                    const struct input_response *response);
 
 /* The origin of a request of upstream's; all borrowed. */
@@ -39,8 +47,8 @@ struct input_origin {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source; /* of the snapshot */
-    const struct headers *headers;      /* the headers of the answer to the server */
-    const char *session;                /* digest of upstream's session, or "" */
+    const struct headers *headers; /* the headers of the answer to the server; NULL with a taker */
+    const char *session;           /* digest of upstream's session, or "" */
     const struct input_audience *audience;
     struct task *task; /* its execution asks; NULL: a client's own stream */
     uint64_t call;     /* input_end_call() ends it; 0: the session does */
@@ -59,12 +67,28 @@ struct input_response {
     struct str error_message;
 };
 
+/* Whether it is a request that a server may ask a client. */
+bool input_read_kind(struct str request, enum input_kind *kind);
+const char *input_method(enum input_kind kind);
+/* The most requests of one round. */
+#define INPUTS_PER_ROUND INPUTS_PER_KEY
+/* Whether what a modern server requires is what the protocol has: requests that a client may be
+ * asked, not too many, and a way to go on. */
+bool input_round_is_well_formed(struct str requests, struct str state);
 /* Whether the method is one of the two that a legacy server's client answers in a task. */
 bool input_is_asked_by(struct str method, enum input_kind *kind);
 /* Takes a request of the server: offers it to the audience, or declines at once when nobody can
  * answer. `message` is whole and json_check() has accepted it. Whether it waits for an answer now.
  */
 bool input_take(const struct input_origin *origin, struct str message);
+/* The same where the call itself sends the request to its client, by the id (without quotes) that
+ * `own_id` gets: no stream, tool or task shows it. The client's response counts if it comes in the
+ * session of `origin`. The caller keeps the clock; input_end_call() ends it. `id` is the server's,
+ * JSON text. false: too many are open. */
+bool input_ask_in_call(const struct input_origin *origin, enum input_kind kind, struct str id,
+                       struct buffer *own_id);
+/* The key of the questions of one call. */
+void input_key_of_call(uint64_t call, char key[]);
 /* Upstream's notifications/cancelled: true when it was about a question that was taken. */
 bool input_take_cancel(const struct input_origin *origin, struct str message);
 

@@ -24,7 +24,9 @@ void input_respond_to(const struct input_origin *origin, struct str id,
 {
     struct buffer body;
     if (origin->take_answer) {
-        origin->take_answer(origin->worker, origin->task, id, response);
+        const struct input_asked asked = {
+            .asker = origin->worker, .task = origin->task, .call = origin->call, .id = id};
+        origin->take_answer(origin->worker, &asked, response);
         return;
     }
     buffer_init(&body);
@@ -40,11 +42,16 @@ void input_respond_to(const struct input_origin *origin, struct str id,
 void input_respond(struct gateway_worker *worker, const struct kept_input *kept,
                    const struct input_response *response)
 {
+    struct str id = str_from(kept->input.upstream_id);
+    if (kept->take_answer) {
+        const struct input_asked asked = {kept->worker, kept->task, kept->input.call,
+                                          kept->input.kind, id};
+        kept->take_answer(worker, &asked, response);
+        return;
+    }
     const struct input_origin origin = {.worker = worker,
                                         .snapshot = kept->snapshot,
                                         .source = kept->source,
-                                        .headers = &kept->headers,
-                                        .task = kept->task,
-                                        .take_answer = kept->take_answer};
-    input_respond_to(&origin, str_from(kept->input.upstream_id), response);
+                                        .headers = &kept->headers};
+    input_respond_to(&origin, id, response);
 }

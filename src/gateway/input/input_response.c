@@ -170,7 +170,7 @@ enum input_verdict input_answer_sampling(const struct input_tool_answer *by, str
 struct response_search {
     const struct call *call;
     char key[INPUT_KEY_BYTES];
-    bool is_owned;
+    bool is_owned, is_response;
 };
 
 /* It has come in another session of the call's owner. */
@@ -180,13 +180,21 @@ static bool is_of_owner(const struct call *call, const struct kept_input *kept)
            strcmp(call->source->id, kept->input.source) == 0;
 }
 
+static bool is_of_session(const struct call *call, const struct input_request *input)
+{
+    return strcmp(call->session, input->session) == 0 &&
+           strcmp(call->source->id, input->source) == 0;
+}
+
 static void note_owner(void *context, struct input_request *input)
 {
     struct response_search *search = context;
     const struct kept_input *kept = input->owner;
     char own_key[INPUT_KEY_BYTES];
     client_key_of_call(search->call, own_key);
-    if (kept->task)
+    if (kept->is_in_call)
+        search->is_owned = search->is_response && is_of_session(search->call, input);
+    else if (kept->task)
         search->is_owned = call_owns(search->call, kept->task);
     else
         search->is_owned = strcmp(own_key, input->key) == 0 || is_of_owner(search->call, kept);
@@ -211,6 +219,7 @@ static bool find_question(struct call *call, char **our_id, struct response_sear
     struct str id = call->envelope.id;
     *our_id = NULL;
     search->call = call;
+    search->is_response = true;
     if (str_starts_with(id, STR("\"tg:"))) {
         char *text = json_string_text(id, NULL);
         *our_id = memory_copy_text(text + 3);

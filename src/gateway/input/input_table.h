@@ -44,7 +44,7 @@ enum input_state {
 struct input_request {
     struct list node; /* in its bucket */
     /* Set before it is added, never changed. */
-    char id[RANDOM_ULID_BYTES];
+    char id[RANDOM_UUID_BYTES];
     enum input_kind kind;
     char key[INPUT_KEY_BYTES];
     char session[DIGEST_HEX_BYTES]; /* upstream's session, or "" */

@@ -49,7 +49,8 @@ struct kept_input *kept_input_create(const struct input_origin *origin, enum inp
     snprintf(kept->owner, sizeof kept->owner, "%s", owner);
     kept->take_answer = origin->take_answer;
     headers_init(&kept->headers, true);
-    headers_add_all(&kept->headers, origin->headers);
+    if (origin->headers)
+        headers_add_all(&kept->headers, origin->headers);
     loop_timer_init(&kept->timer, origin->worker->loop, on_time, kept);
     list_init(&input->node);
     random_ulid(input->id);

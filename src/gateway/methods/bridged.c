@@ -1,7 +1,6 @@
 /* Requests of a bridged client to its legacy server, which is the gateway. */
 #include "bridged.h"
 
-#include "bridge/bridge_call.h"
 #include "call/call.h"
 #include "call/session_store.h"
 #include "cancelled.h"
@@ -152,13 +151,25 @@ void bridged_handle(struct call *call, call_step handler)
     }
 }
 
+static void refuse_response(struct call *call, struct str why)
+{
+    struct buffer message = {0};
+    jsonrpc_write_error(&message, STR_EMPTY, JSONRPC_INVALID_PARAMS, why, NULL);
+    call_answer_status(call, 400, buffer_str(&message));
+    buffer_finish(&message);
+}
+
 /* To what is asked in a task, or in a call that is under way. */
 static void take_response(struct call *call)
 {
     struct str result = call->envelope.result;
-    bool is_answer = result.length == 0 || json_type(result) == JSON_OBJECT;
-    if (!is_answer || !input_take_response(call))
-        bridge_call_take_response(call); /* refuses a reply that is no answer */
+    if (result.length > 0 && json_type(result) != JSON_OBJECT) {
+        refuse_response(call, STR("The result of a request must be an object"));
+    } else if (!input_take_response(call)) {
+        log_warn("A response is refused: it answers no request that is open in its session",
+                 LOG_TEXT("source", call->source->id));
+        refuse_response(call, STR("No request of this id is open in this session"));
+    }
 }
 
 void bridged_handle_response(struct call *call)

@@ -3,6 +3,7 @@
 
 #include "call/broadcast.h"
 #include "input/answer_gate.h"
+#include "input/input_request.h"
 #include "task_inputs.h"
 #include "task_rounds.h"
 #include "taskgate/core/clock.h"
@@ -90,35 +91,6 @@ void invocation_rounds_answered(struct invocation *invocation)
 
 /* ---- what the server requires ---- */
 
-static bool is_request(struct str request)
-{
-    static const char *const methods[] = {"elicitation/create", "sampling/createMessage",
-                                          "roots/list"};
-    struct str method = json_member(request, "method");
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        if (json_string_equals(method, str_from(methods[i])))
-            return true;
-    }
-    return false;
-}
-
-/* The requests shown to a client must be in the protocol, and not too many; there must be a way to
- * go on. */
-bool invocation_rounds_are_well_formed(struct str requests, struct str state)
-{
-    struct str key, request;
-    size_t position = 0;
-    bool has_requests = json_type(requests) == JSON_OBJECT, has_state = state.length > 0;
-    if ((requests.length > 0 && !has_requests) || (has_state && json_type(state) != JSON_STRING) ||
-        json_count(requests) > TASK_ROUNDS_MOST_REQUESTS)
-        return false;
-    while (json_next_member(requests, &position, &key, &request)) {
-        if (!is_request(request))
-            return false;
-    }
-    return has_state || json_count(requests) > 0;
-}
-
 static void wait_without_requests(struct invocation *invocation)
 {
     struct invocation_rounds *rounds = &invocation->rounds;
@@ -180,7 +152,7 @@ void invocation_rounds_begin(struct invocation *invocation, struct str result,
     struct str requests = json_member(result, "inputRequests");
     struct str state = json_member(result, "requestState");
     invocation->rounds.is_conversation = invocation->rounds.is_between = true;
-    if (!invocation_rounds_are_well_formed(requests, state)) {
+    if (!input_round_is_well_formed(requests, state)) {
         give_up(invocation, JSONRPC_UPSTREAM_ERROR,
                 "upstream requires input, and does not say it as the protocol has it, or asks "
                 "more than 100 questions at once");

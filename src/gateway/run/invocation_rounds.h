@@ -8,8 +8,6 @@
 #include "invocation.h"
 #include "task_rounds.h"
 
-/* Whether they are what the protocol has, and there is a way to go on. */
-bool invocation_rounds_are_well_formed(struct str requests, struct str state);
 /* The server has answered with an InputRequiredResult, or gives up. A legacy client is asked as its
  * era has it, and each question has a clock of its own. */
 void invocation_rounds_begin(struct invocation *invocation, struct str result,

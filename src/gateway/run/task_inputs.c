@@ -72,18 +72,19 @@ static const struct broadcast_kind refusal_kind = TASK_BROADCAST_KIND(deliver_re
 
 /* ---- the client's responses ---- */
 
-static void take_answer(struct gateway_worker *worker, struct task *task, struct str id,
+static void take_answer(struct gateway_worker *worker, const struct input_asked *asked,
                         const struct input_response *response)
 {
+    struct str id = asked->id;
     struct buffer text;
     buffer_init(&text);
     if (response->result.length > 0) {
         buffer_append_format(&text, "{%.*s:", STR_ARGS(id));
         buffer_append(&text, response->result);
         buffer_append_char(&text, '}');
-        task_inputs_answer(worker, task, buffer_str(&text));
+        task_inputs_answer(worker, asked->task, buffer_str(&text));
     } else {
-        const struct task_broadcast refused = {task, id};
+        const struct task_broadcast refused = {asked->task, id};
         broadcast_send(worker->gateway, &refusal_kind, &refused);
     }
     buffer_finish(&text);
