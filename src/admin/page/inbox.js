@@ -38,16 +38,16 @@ export class Inbox {
       decide,
       pickedRow,
     };
-    this.fresh = 0; // calls that came at the end, out of their order
+    this.fresh = new Set(); // rows that came at the end, out of their order
     list.addEventListener('focusin', ({ target }) => this.prefetch(target.closest('[data-task-id]')));
     byId('arrange').addEventListener('click', () => this.tidy());
-    this.presence = new Presence(list, () => (this.over > 0 || this.fresh > 0) && !this.presence.isThere && this.tidy());
+    this.presence = new Presence(list, () => !this.presence.isThere && this.tidy());
   }
 
   clear() {
     this.known.clear();
     this.lingering.clear();
-    this.fresh = 0;
+    this.fresh.clear();
     this.stacks.clear();
     this.members.clear();
     this.limit = WINDOW;
@@ -61,19 +61,12 @@ export class Inbox {
     if (this.presence.isThere) {
       for (const id of [...this.known.rows.keys()]) if (!present.has(id)) this.known.rows.delete(id);
       for (const task of decided) if (!present.has(task.id)) this.linger(task);
-      for (const task of page.rows) this.place(this.rowOf(task));
-      this.refreshStacks();
+      for (const task of page.rows) this.known.rows.set(task.id, this.rowOf(task));
     } else {
       this.known.rows = new Map(page.rows.map((task) => [task.id, this.rowOf(task)]));
-      this.tidy();
     }
+    this.show();
     this.loadOpen();
-  }
-
-  place(row) {
-    const isNew = !this.known.rows.has(row.id);
-    this.known.rows.set(row.id, row);
-    if (isNew) this.add(row.task);
   }
 
   /** The search or a filter has changed: shows what is known to fit, until search() has asked. */
@@ -99,20 +92,29 @@ export class Inbox {
     return { stack: key, source, tool, workflow };
   }
 
+  /* Nothing moves while somebody is about to press something: a new call is at the end until then. */
   show() {
-    if (this.presence.isThere) this.refreshStacks();
-    else this.tidy();
-    this.arranged();
+    if (!this.presence.isThere) return this.tidy();
+    this.refreshStacks();
+    for (const row of this.known.rows.values()) if (this.isMissing(row)) this.append(row);
+    return this.arranged();
   }
 
   /* One decision may end hundreds of calls, each with an event of its own. */
   refreshSoon() {
     this.refreshing ??= setTimeout(() => {
       this.refreshing = undefined;
-      if (!this.presence.isThere) return this.tidy();
-      this.refreshStacks();
-      return this.arranged();
+      this.show();
     }, REFRESH_MS);
+  }
+
+  isMissing(row) {
+    return row.element.parentNode !== this.list && !this.stacks.has(row.task.stack) && this.list.childElementCount < this.limit && this.known.accepts(row.task);
+  }
+
+  append(row) {
+    this.list.append(this.prepared(row).element);
+    this.fresh.add(row);
   }
 
   /* In place: nothing moves. */
@@ -195,7 +197,7 @@ export class Inbox {
   come(task) {
     this.known.changeCount(task, 1);
     this.known.rows.set(task.id, this.rowOf(task));
-    this.add(task);
+    this.refreshSoon();
   }
 
   /* A call that waits no more keeps its place, its height and the focus, and says what happened. */
@@ -213,16 +215,6 @@ export class Inbox {
     return true;
   }
 
-  /* Nothing moves while somebody is about to press something: a new call is at the end until then. */
-  add(task) {
-    if (!this.presence.isThere) return this.tidy();
-    if (!this.known.accepts(task)) return this.arranged();
-    if (this.stacks.has(task.stack)) return this.refreshSoon();
-    this.list.append(this.prepared(this.known.rows.get(task.id)).element);
-    this.fresh += 1;
-    return this.arranged();
-  }
-
   /* A key decides at once what has the focus, and then the next one. */
   prefetch(element) {
     for (const { dataset } of [element, element?.nextElementSibling, element?.nextElementSibling?.nextElementSibling].filter(Boolean)) this.known.rows.get(dataset.taskId)?.prefetch();
@@ -232,20 +224,28 @@ export class Inbox {
   tidy() {
     for (const row of this.lingering.values()) this.settleDown(row);
     this.lingering.clear();
-    this.fresh = 0;
+    this.fresh.clear();
     this.arrange();
     if (document.activeElement === byId('arrange')) byId('waiting').focus({ preventScroll: true });
     this.showArrange();
   }
 
-  /* How many calls wait no more, and still stand in their place. */
+  /* How many calls are not asked for any more, and still stand in their place. Those of a stack are lines of its own. */
   get over() {
-    return [...this.stacks.values()].reduce((sum, stack) => sum + stack.over, this.lingering.size);
+    const isOver = ({ dataset, classList }) => dataset.taskId && !classList.contains('member') && !this.isWanted(dataset.taskId);
+    return [...this.stacks.values()].reduce((sum, stack) => sum + stack.over, [...this.list.children].filter(isOver).length);
+  }
+
+  isWanted(id) {
+    const row = this.known.rows.get(id);
+    return row !== undefined && this.known.accepts(row.task);
   }
 
   /** Says what is out of order. */
   showArrange() {
-    const parts = [this.over > 0 && `${this.over} decided`, this.fresh > 0 && `${this.fresh} new`].filter(Boolean);
+    const { over } = this;
+    const fresh = [...this.fresh].filter(({ id }) => this.isWanted(id)).length;
+    const parts = [over > 0 && `${over} decided`, fresh > 0 && `${fresh} new`].filter(Boolean);
     byId('arrange').hidden = parts.length === 0;
     byId('arrange').textContent = `Arrange: ${parts.join(', ')}`;
   }
@@ -337,7 +337,7 @@ export class Inbox {
 
   /** How many calls the list shows, those of stacks counted. */
   get shown() {
-    const of = ({ dataset, classList }) => (dataset.stack ? this.known.counts.get(dataset.stack) ?? 0 : Number(dataset.state === 'pending' && !classList.contains('member')));
+    const of = ({ dataset, classList }) => (dataset.stack ? this.known.counts.get(dataset.stack) ?? 0 : Number(!classList.contains('member') && this.isWanted(dataset.taskId)));
     return [...this.list.children].reduce((sum, element) => sum + of(element), 0);
   }
 

@@ -138,7 +138,7 @@ function showCounts() {
   const { waiting } = inbox.known;
   byId('pending-count').textContent = waiting === 0 ? '' : filter.isOn ? `${inbox.known.matching} of ${waiting}` : String(waiting);
   byId('pending-empty').hidden = byId('pending').children.length > 0 || waiting > 0;
-  byId('pending-none').hidden = waiting === 0 || byId('pending').children.length > 0;
+  byId('pending-none').hidden = waiting === 0 || inbox.known.matching > 0 || byId('pending').children.length > 0;
   byId('decided-empty').hidden = past.rows.size > 0 || filter.isOn;
   byId('decided-none').hidden = !filter.isOn || [...past.rows.values()].some((row) => !row.element.hidden);
   if (byId('tools').hidden || !inbox.presence.isThere) offerTools(waiting);

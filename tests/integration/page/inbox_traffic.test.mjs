@@ -140,6 +140,22 @@ test('with several search words the count is that of the calls that have each of
   assert.equal(await page.locator('#pending-more').isVisible(), false);
 });
 
+test('a call that only the gateway finds comes at the end of the list while somebody is at it', { skip }, async (t) => {
+  const { page, ids, call } = await stage(t, async (make) => [await make('deploy_0', { to: 'production' }), await make('deploy_1', { to: 'staging' })]);
+  const row = (id) => page.locator(`#pending [data-task-id="${id}"]`);
+  const count = (text) => until(async () => (await page.locator('#pending-count').textContent()) === text, text);
+  await page.locator('#search').fill('"production"'); // a row has the quotation marks, a task has none
+  await count('1 of 2');
+  await row(ids[0]).locator('.tool').hover();
+  const late = await call('deploy_2', { to: 'production' });
+  await row(late).waitFor();
+  assert.deepEqual(await page.locator('#pending > li').evaluateAll((all) => all.map(({ dataset }) => dataset.taskId)), [ids[0], late]);
+  assert.equal(await page.locator('#arrange').textContent(), 'Arrange: 1 new');
+  await count('2 of 3');
+  await page.locator('h1').hover();
+  await page.locator('#arrange').waitFor({ state: 'hidden' });
+});
+
 test('a call that comes while the search asks the gateway stays, and is counted', { skip }, async (t) => {
   const { page, call } = await stage(t, (make) => make('last', { n: 0 }));
   const late = [];
