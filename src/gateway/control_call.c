@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bridge/bridge_request.h"
 #include "call/upstream_span.h"
 #include "decision/agent_reason.h"
 #include "decision/decision_log.h"
@@ -13,6 +14,7 @@
 #include "decision/task_binding.h"
 #include "run/execution.h"
 #include "server/catalogue.h"
+#include "state/source_eras.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -195,6 +197,8 @@ static void create(struct control *control, const struct policy_decision *decisi
     };
     struct task *task =
         task_binding_create(&origin, decision, tool, decision->action == ACTION_FORWARD);
+    if (source_eras_is_modern_alone(gateway->eras, control->source))
+        bridge_request_keep_own(gateway->catalog, control->source, &control->envelope, task);
     store_task_create(gateway->store, task, &pending,
                       (struct store_call){control->worker->loop, on_stored, control});
 }
@@ -288,7 +292,8 @@ static void judge(struct control *control)
     }
     struct mcp_capabilities upstream = {0};
     catalog_capabilities(catalog, source, &upstream);
-    if (!upstream.tasks)
+    if (!upstream.tasks ||
+        source_eras_is_modern_alone(control->worker->gateway->eras, control->source))
         tool.has_own = false; /* its word about tasks means nothing then */
     create(control, &decision, &tool);
 }

@@ -4,6 +4,8 @@ import http from 'node:http';
 import { test } from 'node:test';
 import { call, called, result, stage, TOKENS, TOOLS } from './lib/control_plane.mjs';
 import { BRIEF_DRAIN } from './lib/gateway.mjs';
+import { key, MODERN, TASKS_EXTENSION } from './lib/modern_client.mjs';
+import { complete, form, modernUpstream, taskMaker } from './lib/modern_upstream.mjs';
 import { startUpstream, TASKS, tool } from './lib/upstream.mjs';
 import { until } from './lib/wait.mjs';
 
@@ -312,6 +314,63 @@ test('upstreams without session ids are called all the same', async (t) => {
   assert.equal((await result(ci, (await called(ci, { tool: 'read' })).id, '20s')).json.state, 'completed');
   assert.equal(upstream.calls[0].headers['mcp-session-id'], undefined);
   assert.equal(upstream.requests.filter((r) => r.method === 'DELETE').length, 0);
+});
+
+/** A server of the modern era alone, with one tool whose argument `region` its requests repeat in a header. */
+const modernStage = (t, options = {}) => {
+  const region = { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } };
+  return stage(t, { source: { era: 'modern' }, upstream: modernUpstream({ tools: [...TOOLS, tool('move', { inputSchema: region })], ...options }) });
+};
+
+test('a modern server gets a modern request, at once or after the approval, and no session is opened', async (t) => {
+  const { upstream, admin, ci } = await modernStage(t);
+  const moved = await called(ci, { tool: 'move', arguments: { region: 'eu', n: 1.5 } });
+  const answer = await result(ci, moved.id, '20s');
+  assert.deepEqual([answer.status, answer.json.state, answer.json.result?.structuredContent], [200, 'completed', { tool: 'move', arguments: { region: 'eu', n: 1.5 } }]);
+  const deleted = await called(ci, { tool: 'delete_user', arguments: { id: 7 }, ttl: 60_000 });
+  await admin.approve(deleted.id, 'fine');
+  assert.equal((await result(ci, deleted.id, '20s')).json.state, 'completed');
+  const meta = {
+    [key('protocolVersion')]: MODERN,
+    [key('clientCapabilities')]: { extensions: { [TASKS_EXTENSION]: {} } },
+    [key('clientInfo')]: upstream.requests.find((r) => r.rpc?.method === 'tools/list').rpc.params._meta[key('clientInfo')],
+  };
+  const [first, second] = upstream.calls;
+  assert.equal(upstream.calls.length, 2);
+  assert.deepEqual(first.rpc.params, { name: 'move', arguments: { region: 'eu', n: 1.5 }, _meta: meta });
+  assert.deepEqual(second.rpc.params, { name: 'delete_user', arguments: { id: 7 }, _meta: meta });
+  assert.deepEqual((await admin.task(deleted.id)).meta, meta, 'it is what people approve');
+  for (const [sent, name, repeated] of [[first, 'move', 'eu'], [second, 'delete_user', undefined]]) {
+    const { headers } = sent;
+    assert.deepEqual(
+      [headers['mcp-protocol-version'], headers['mcp-method'], headers['mcp-name'], headers['mcp-param-region'], headers.authorization, headers['mcp-session-id']],
+      [MODERN, 'tools/call', name, repeated, TOKENS.UPSTREAM_SECRET, undefined],
+    );
+  }
+  assert.deepEqual(upstream.requests.filter((r) => r.rpc?.method === 'initialize' || r.method === 'DELETE'), []);
+});
+
+test('a task of a modern server is followed, and a cancelled call cancels it', async (t) => {
+  const { tasks, handlers } = taskMaker();
+  const { upstream, ci } = await modernStage(t, { makesTasks: true, handlers });
+  const followed = await called(ci, { tool: 'read' });
+  const theirs = await until(() => tasks.get('up-1'), 'the task of the server');
+  Object.assign(theirs, { status: 'completed', result: { content: [{ type: 'text', text: 'at last' }] } });
+  assert.deepEqual((await result(ci, followed.id, '20s')).json.result.content, [{ type: 'text', text: 'at last' }]);
+  const given = await called(ci, { tool: 'read' });
+  const other = await until(() => tasks.get('up-2'), 'its second task');
+  await until(() => upstream.requests.some((r) => r.rpc?.method === 'tasks/get' && r.rpc.params.taskId === 'up-2'), 'a look at it');
+  assert.equal((await ci.post(`/api/v1/tasks/${given.id}/cancel`, {})).status, 200);
+  await until(() => other.isCancelled, 'the cancellation at the server');
+});
+
+test('a modern server that requires input of the control plane fails the call', async (t) => {
+  const asks = ({ reply }) => reply.result({ ...complete(), resultType: 'input_required', inputRequests: { who: form('Who?') }, requestState: 's' });
+  const { upstream, ci } = await modernStage(t, { makesTasks: true, handlers: { 'tools/call': asks } });
+  const { id } = await called(ci, { tool: 'read' });
+  const { json } = await result(ci, id, '20s');
+  assert.deepEqual([json.state, json.error.code, json.error.data.details], ['failed', -32002, 'upstream requires input for which the client cannot be asked']);
+  assert.equal(upstream.calls.length, 1);
 });
 
 test('a tool that upstream itself runs as a task only is run as one, and cancelled as one', async (t) => {

@@ -8,6 +8,7 @@
 #include "call/request_parts.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_bridge.h"
@@ -99,16 +100,16 @@ static void put_parameter(void *context, struct str name, struct str value)
 }
 
 /* By the definition of the tool that the owner was told. */
-static void add_parameters(const struct call *call, struct headers *headers)
+static void add_parameters(struct catalog *catalog, const char *source, struct str owner,
+                           const struct envelope *envelope, struct headers *headers)
 {
-    struct catalog *catalog = call->worker->gateway->catalog;
     if (!catalog_has_parameters())
         return;
-    struct known_tool *held = catalog_hold_parameters(
-        catalog, str_from(call->source->id), str_from(call->owner), call->envelope.name.text);
+    struct known_tool *held =
+        catalog_hold_parameters(catalog, str_from(source), owner, envelope->name.text);
     if (!held)
         return;
-    parameter_headers_write(catalog_parameters(held), call->envelope.arguments.raw, put_parameter,
+    parameter_headers_write(catalog_parameters(held), envelope->arguments.raw, put_parameter,
                             &(struct parameters){headers});
     catalog_release_parameters(catalog, held);
 }
@@ -127,7 +128,8 @@ void bridge_request_write(const struct call *call, struct str more, struct heade
     take_headers(call, headers);
     mirrored_headers_set(headers, method, name_of(call, modern));
     if (modern->treatment == MCP_TOOLS_CALL)
-        add_parameters(call, headers);
+        add_parameters(call->worker->gateway->catalog, call->source->id, str_from(call->owner),
+                       &call->envelope, headers);
     buffer_finish(&params);
     free(method);
 }
@@ -172,18 +174,44 @@ void bridge_request_digest(const struct call *call, char digest[DIGEST_HEX_BYTES
     headers_finish(&headers);
 }
 
+static void keep(struct task *task, const struct headers *headers, struct str body)
+{
+    OWNED_BUFFER(lines);
+    mirrored_headers_write_made(headers, &lines);
+    task_set_request(task, body);
+    bind(task, body);
+    task_set_text(&task->mirrored_headers, buffer_str(&lines));
+}
+
 void bridge_request_keep(const struct call *call, struct task *task)
 {
     struct headers headers;
-    struct buffer body = {0}, id = {0}, lines = {0};
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(id);
     headers_init(&headers, true);
     bridge_request_write(call, STR_EMPTY, &headers, &body, &id);
-    mirrored_headers_write_made(&headers, &lines);
-    task_set_request(task, buffer_str(&body));
-    bind(task, buffer_str(&body));
-    task_set_text(&task->mirrored_headers, buffer_str(&lines));
-    buffer_finish(&lines);
-    buffer_finish(&id);
-    buffer_finish(&body);
+    keep(task, &headers, buffer_str(&body));
+    headers_finish(&headers);
+}
+
+/* The gateway follows the tasks of servers, and can be asked nothing. */
+void bridge_request_keep_own(struct catalog *catalog, const struct config_source *source,
+                             const struct envelope *envelope, struct task *task)
+{
+    OWNED_BUFFER(capabilities);
+    OWNED_BUFFER(params);
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(id);
+    struct headers headers;
+    headers_init(&headers, true);
+    legacy_bridge_write_with_tasks(&capabilities, STR("{}"));
+    const struct legacy_bridge_envelope declared = {
+        .capabilities = buffer_str(&capabilities),
+        .info = STR("{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}")};
+    legacy_bridge_write_params(&params, envelope->params, &declared, STR_EMPTY);
+    write_body(envelope->method, buffer_str(&params), &body, &id);
+    mirrored_headers_set(&headers, "tools/call", envelope->name.text);
+    add_parameters(catalog, source->id, CATALOG_GATEWAY, envelope, &headers);
+    keep(task, &headers, buffer_str(&body));
     headers_finish(&headers);
 }

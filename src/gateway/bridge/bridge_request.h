@@ -24,5 +24,8 @@ void bridge_request_write_own(const struct call *call, const char *method, struc
 /* Puts the modern request in the place of the one that a task keeps, with its headers: it is what
  * operators are shown, and what they approve. */
 void bridge_request_keep(const struct call *call, struct task *task);
+/* The same of a call of the control plane, whose client is the gateway. */
+void bridge_request_keep_own(struct catalog *catalog, const struct config_source *source,
+                             const struct envelope *envelope, struct task *task);
 /* The digest that such a task has (request_parts_digest()). */
 void bridge_request_digest(const struct call *call, char digest[DIGEST_HEX_BYTES]);

@@ -153,6 +153,15 @@ static void check(struct execution *execution)
         commit(execution);
 }
 
+/* A modern server has no sessions, so these are what the call is sent with. */
+static void set_own_headers(struct execution *execution)
+{
+    struct invocation *base = &execution->base;
+    headers_finish(&base->headers);
+    service_session_begin(&base->headers, base->source);
+    mirrored_headers_restore(&base->headers, str_from(base->task->mirrored_headers));
+}
+
 bool execution_take_rules(struct execution *execution)
 {
     snapshot_unref(execution->base.snapshot);
@@ -165,6 +174,8 @@ bool execution_take_rules(struct execution *execution)
         *execution->base.task->mirrored_headers && execution->base.source &&
         source_eras_bridge_down(execution->base.worker->gateway->eras, execution->base.source,
                                 clock_monotonic_ms());
+    if (execution->own_session && execution->base.source && execution_is_modern(execution))
+        set_own_headers(execution);
     execution->lacks_session =
         execution->lacks_session ||
         (!execution->own_session && !*execution->base.task->mirrored_headers &&

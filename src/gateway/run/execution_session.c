@@ -134,7 +134,9 @@ static void on_opened(void *context, const struct exchange_reply *reply)
 
 bool execution_session_is_needed(const struct execution *execution)
 {
-    return execution->own_session || execution->is_bridged_down || execution->lacks_session;
+    bool is_modern = execution->base.task && execution_is_modern(execution);
+    return (execution->own_session && !is_modern) || execution->is_bridged_down ||
+           execution->lacks_session;
 }
 
 /* The client declares in each call what it can be asked. */
