@@ -112,3 +112,63 @@ test('a client with tasks waits for its answer, and one that leaves has cancelle
   assert.equal((await answer).content[0].text, 'at last');
   assert.deepEqual((await admin.list()).tasks, []);
 });
+
+// ---- execute_tool ----
+
+const execute = (agent, name, args, timeout_ms, more) => agent.send('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: name, args, ...(timeout_ms === undefined ? {} : { timeout_ms }) }, ...more }).then(({ message }) => message.result);
+
+test('execute_tool waits for timeout_ms, or for pseudo_tools.wait; then the call is a task, which its server goes on with', async (t) => {
+  const { upstream, admin, connect, held } = await stage(t);
+  const agent = await connect({ ...PLAIN, token: 'mine' });
+  for (const [i, timeout] of [0, 300, undefined].entries()) {
+    const result = await execute(agent, 'slow', { i }, timeout);
+    const { id, text, block } = promoted(result);
+    assert.match(text, SENTENCE(timeout ?? 400, id));
+    assert.equal(block.proxy_task.status, 'working');
+    held[i].reply.result(ended);
+    await admin.inState(id, 'completed');
+    const { content, structuredContent: { n } } = await outcome(agent, id);
+    assert.deepEqual([content[0].text, n], ['at last', 7]);
+  }
+  assert.equal(upstream.calls.length, 3);
+});
+
+test('an answer in time has the events of the client beside it, as any of the own tools', async (t) => {
+  const { admin, connect, held } = await stage(t);
+  const agent = await connect({ ...PLAIN, token: 'mine' });
+  const { id } = promoted((await agent.send('tools/call', { name: 'slow', arguments: {} })).message.result);
+  held[0].reply.result(ended);
+  await admin.inState(id, 'completed');
+  const answer = execute(agent, 'slow_list', {}, 10_000);
+  (await until(() => held[1], 'the call')).reply.result(complete({ content: [{ type: 'text', text: 'soon' }], structuredContent: [1] }));
+  const { content, structuredContent, resultType } = await answer;
+  assert.deepEqual([content[0].text, resultType], ['soon', undefined]);
+  assert.deepEqual(JSON.parse(content[1].text).events_since_last_response.map(({ type, data }) => [type, data.taskId]), [['task_completed', id]]);
+});
+
+test('the limit of silence of forwarded calls does not end execute_tool', async (t) => {
+  const { connect, upstream, held } = await stage(t, { env: { THOUGHTGATE_SYNC_FORWARD_TIMEOUT_SECS: '1', THOUGHTGATE_EXECUTION_TIMEOUT_SECS: '1' } });
+  const agent = await connect(PLAIN);
+  const result = await execute(agent, 'slow', {}, 2500);
+  const { id, text } = promoted(result);
+  assert.match(text, SENTENCE(2500, id));
+  assert.equal(upstream.calls.length, 1);
+  held[0].reply.result(ended);
+  assert.equal((await outcome(agent, id)).content[0].text, 'at last');
+});
+
+test('execute_tool of a client that leaves goes on as a task of its list', async (t) => {
+  const { admin, connect, held } = await stage(t);
+  const agent = await connect({ ...PLAIN, token: 'mine' });
+  const gone = agent.stream('tools/call', { name: 'execute_tool', arguments: { server: 'up', tool: 'slow', timeout_ms: 60_000 }, _meta: { progressToken: 'p' } });
+  const theirs = (await until(() => held[0], 'the call')).reply.sse();
+  theirs.event({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 'p', progress: 1 } });
+  await (await gone).message();
+  agent.close();
+  const { id } = await until(async () => (await admin.list()).tasks[0], 'the task');
+  theirs.event({ jsonrpc: '2.0', id: held[0].id, result: ended });
+  theirs.end();
+  await admin.inState(id, 'completed');
+  const back = await connect({ ...PLAIN, token: 'mine' });
+  assert.equal((await outcome(back, id)).content[0].text, 'at last');
+});

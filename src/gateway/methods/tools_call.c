@@ -19,6 +19,7 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/gateway/blocks.h"
 #include "tool_judgement.h"
+#include "tools/answer.h"
 #include "tools/plain.h"
 
 /* As if nobody had made the same call before. */
@@ -30,7 +31,8 @@ static void forward_anew(struct call *call)
     bool may_be_promoted =
         call->envelope.kind == ENVELOPE_REQUEST && (call->is_executed || !is_kept_from_it);
     struct relay_options options = {
-        .silence_ms = config->times.sync_forward_timeout_ms,
+        .silence_ms = call->is_executed ? 0 : config->times.sync_forward_timeout_ms,
+        .answer_result = call->is_executed ? pseudo_answer_result : NULL,
         .slow_ms = may_be_promoted ? detached_call_first_look_ms(call) : 0,
         .slow = detached_call_of_slow,
         .left = may_be_promoted ? detached_call_of_left : NULL,

@@ -1127,7 +1127,10 @@ static void on_whole_answer(struct call *call, struct str message)
     } else {
         call->outcome = "error";
     }
-    call_answer(call, message);
+    if (result.length > 0 && options.answer_result)
+        options.answer_result(call, buffer_str(&written));
+    else
+        call_answer(call, message);
     buffer_finish(&whole);
     buffer_finish(&written);
     buffer_finish(&rewritten);

@@ -64,6 +64,9 @@ struct relay_options {
     /* Of a bridged call, before it is sent once more: whether the rules in force now forbid it.
      * Then the call is answered. NULL: they are not asked. */
     bool (*forbidden)(struct call *call);
+    /* Of a bridged call: answers it with a result of the server's in its client's words. NULL: that
+     * is the answer. */
+    void (*answer_result)(struct call *call, struct str result);
     /* Of a bridged call: bridge_call_options.asks_later. */
     bool (*asks_later)(struct call *call, struct str method);
     size_t most_bytes; /* that are held of a reply that is read, if more than limits.result_bytes */

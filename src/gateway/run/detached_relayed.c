@@ -60,11 +60,12 @@ static void set_silence(struct call *call, int64_t limit_ms)
 }
 
 /* Its client waits, and ends the call by closing the connection. The server may be silent while a
- * person has its question. */
+ * person has its question, and for as long as a call by execute_tool is to wait. */
 static void be_patient(struct call *call, int64_t next_ms)
 {
     bool is_open = input_is_open_without_task(call);
-    set_silence(call, is_open ? 0 : call->snapshot->config->times.execution_timeout_ms);
+    if (!call->is_executed)
+        set_silence(call, is_open ? 0 : call->snapshot->config->times.execution_timeout_ms);
     repeat_slow(call, is_open && next_ms > LOOK_MS ? LOOK_MS : next_ms);
 }
 
@@ -161,6 +162,7 @@ static void promote(struct call *call)
         return;
     }
     struct detached_call *detached = detached_call_create(call, patience_ms(call));
+    detached->is_executed = call->is_executed;
     defer(call, &taken);
     adopt(detached, call, &taken);
     detached_task_create(detached, call);
@@ -172,7 +174,8 @@ int64_t detached_call_first_look_ms(const struct call *call)
     int64_t soon_ms = call->snapshot->config->times.sync_forward_timeout_ms / 2;
     if (soon_ms > LOOK_MS)
         soon_ms = LOOK_MS;
-    return wait_ms < soon_ms ? wait_ms : soon_ms;
+    int64_t first_ms = wait_ms < soon_ms ? wait_ms : soon_ms;
+    return call->is_executed && first_ms == 0 ? 1 : first_ms; /* 0 would be never */
 }
 
 void detached_call_of_slow(struct call *call)
