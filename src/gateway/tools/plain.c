@@ -121,6 +121,13 @@ static void plain_count_wait(const char *outcome)
     metrics_count(METRIC_PSEUDO_WAITS, STR("call"), str_from(outcome));
 }
 
+/* The client has no session, and no tools of the gateway's: what it is given is a state to send
+ * back (modern era, patterns/mrtr). */
+static bool sends_back_state(const struct call *call)
+{
+    return !call->dialect->has_sessions;
+}
+
 /* ---- the outcome ---- */
 
 static bool has_result(const struct task *task)
@@ -212,10 +219,10 @@ static void answer_plain_outcome(struct call *call, const struct plain_call *pla
 {
     struct buffer message;
     buffer_init(&message);
-    bool is_modern = !call->dialect->has_sessions;
+    bool keeps_state = sends_back_state(call);
     bool is_late = plain->is_late, is_result = has_result(task);
     plain_count_wait(is_late ? "late" : "in_time");
-    if (is_modern && !is_result)
+    if (keeps_state && !is_result)
         dialect_modern_write_error_answer(&message, call->envelope.id, task);
     else
         dialect_write_task_answer(&message, call->envelope.id, task);
@@ -618,13 +625,6 @@ static void plain_on_working(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-/* The client has no session, and no tools of the gateway's: what it is given is a state to send
- * back (modern era, patterns/mrtr). */
-static bool plain_is_modern(const struct call *call)
-{
-    return !call->dialect->has_sessions;
-}
-
 /* The answer shows the task as it is now. */
 static void plain_on_promised(void *context, const struct store_reply *reply)
 {
@@ -644,9 +644,9 @@ static void on_timed_out(struct call *call)
     plain_leave(call, plain);
     /* At the end of the process: nothing but the state must lead to the call, whose user is still
      * to be asked, if at all. */
-    if (plain_is_modern(call) && !plain->is_held)
+    if (sends_back_state(call) && !plain->is_held)
         answer_required(call, plain, STR("{}"), REQUEST_STATE_CONFIRM);
-    else if (plain_is_modern(call) && plain->state.round < call->snapshot->config->pseudo.rounds)
+    else if (sends_back_state(call) && plain->state.round < call->snapshot->config->pseudo.rounds)
         answer_required(call, plain, STR("{}"), REQUEST_STATE_HOLD);
     else
         store_task_promise(call->worker->gateway->store, str_from(plain->id),
@@ -660,7 +660,7 @@ static void set_patience(struct call *call, const struct plain_call *plain)
     bool hears = call->envelope.progress_token.length > 0 && deferred_response_may_stream(call);
     if (call->is_executed)
         result_wait_set_patience(call, call->patience_ms);
-    else if (plain->key[0] || client_is_shown_tools(call) || plain_is_modern(call))
+    else if (plain->key[0] || client_is_shown_tools(call) || sends_back_state(call))
         result_wait_set_patience(call, client_wait_ms(call, hears));
     result_wait_open(call);
     if (hears && deferred_response_is(call))
@@ -703,7 +703,7 @@ static void hold_or_confirm(struct call *call, struct plain_call *plain)
 static void begin_wait(struct call *call, const struct plain_call *plain)
 {
     const struct result_wait_options options = {
-        .ended = plain_on_ended, .timed_out = on_timed_out, .opens_late = !plain_is_modern(call)};
+        .ended = plain_on_ended, .timed_out = on_timed_out, .opens_late = !sends_back_state(call)};
     result_wait_begin_with(call, str_from(plain->id), &options);
 }
 
@@ -799,7 +799,8 @@ static void plain_create(struct call *call)
     struct task *task = task_create_bound(call, &plain->decision, &plain->tool, plain->accelerated);
     char other[TASK_ID_BYTES];
     bool may_ask = may_ask_to_confirm(call, task);
-    task->on_result |= plain_is_modern(call); /* one that left has cancelled, until it comes back */
+    task->on_result |=
+        sends_back_state(call); /* one that left has cancelled, until it comes back */
     memcpy(plain->id, task->id, sizeof plain->id);
     struct commitment *commitment = commitment_of(call, task);
     struct repeated_call claim = plain_join_of(plain);
@@ -848,7 +849,7 @@ static void join_task(struct call *call, struct task *task)
 {
     struct plain_call *plain = plain_of(call);
     /* A modern call that comes back runs its task, or goes on with the state that it was given. */
-    plain->is_late = plain_is_modern(call)
+    plain->is_late = sends_back_state(call)
                          ? task_state_is_terminal(task->state) && !plain->has_state
                          : task->state != TASK_PENDING;
     plain_set_task(plain, task);
