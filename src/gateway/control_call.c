@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridge/bridge_request.h"
 #include "call/upstream_span.h"
 #include "decision/agent_reason.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
 #include "decision/task_binding.h"
 #include "run/execution.h"
+#include "server/bridge_request.h"
 #include "server/catalogue.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"

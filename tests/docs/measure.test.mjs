@@ -8,10 +8,10 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
-  bridged: 74,
-  eras: 1116,
-  words: 105,
-  reach: 30,
+  bridged: 73,
+  eras: 971,
+  words: 97,
+  reach: 28,
   write: 4,
   includes: 25,
   calls: 4,
@@ -20,9 +20,9 @@ const LIMITS = {
   lines: 140000, // what is added meanwhile has some room
   gateway: 44900,
   files: 1040,
-  users: 125,
-  statics: 271,
-  assertions: 62,
+  users: 124,
+  statics: 263,
+  assertions: 63,
 };
 const measured = measure();
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "bridge_internal.h"
-#include "bridge_request.h"
 #include "call/deferred_response.h"
 #include "input/input_request.h"
+#include "server/bridge_request.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "bridge_internal.h"
-#include "bridge_request.h"
 #include "call/call_span.h"
 #include "call/deferred_response.h"
 #include "input/input_request.h"
+#include "server/bridge_request.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_bridge.h"

@@ -270,6 +270,11 @@ void call_identify(struct call *call)
         owner_write(call->owner, call->token, call->session, identity_of(call));
 }
 
+bool call_server_has_sessions(const struct call *call)
+{
+    return call->dialect->has_sessions ? !call->is_bridged : call->is_bridged_down;
+}
+
 const struct policy_verified *call_verified(const struct call *call)
 {
     return call->identity ? &call->verified : NULL;

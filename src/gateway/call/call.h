@@ -119,6 +119,8 @@ void call_unref(struct call *call);
 void call_identify(struct call *call);
 /* The digest of a session id of the call's client. */
 void call_digest_session(const struct call *call, struct str id, char digest[DIGEST_HEX_BYTES]);
+/* Whether the server is of the era with sessions, whose streams it opens at a GET. */
+bool call_server_has_sessions(const struct call *call);
 /* The caller, for rules and policies; NULL where the source has no auth. */
 const struct policy_verified *call_verified(const struct call *call);
 /* A tool as its owner was told of it. Identifies the call. */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bridge/bridge_request.h"
 #include "call/call.h"
 #include "call/extensions.h"
 #include "call/session_store.h"
@@ -13,6 +12,7 @@
 #include "input/input_request.h"
 #include "methods.h"
 #include "relay/relay.h"
+#include "server/bridge_request.h"
 #include "server/http.h"
 #include "server/probe.h"
 #include "state/bridged_sessions.h"

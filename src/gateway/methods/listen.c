@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridge_down/stream.h"
 #include "call/call.h"
 #include "call/deferred_response.h"
 #include "listen_internal.h"
@@ -197,11 +196,12 @@ static bool outlives(struct call *call, int status, struct str reply)
     return status == 404 || status == 405 || status == 501;
 }
 
-/* ---- with a legacy server ---- */
+/* ---- with a listener at a server of the other era ---- */
 
-static void on_bridged_open(struct call *call, struct str honoured)
+static void on_opened(void *context, struct str honoured)
 {
-    struct listening *listening = listening_find(call);
+    struct listening *listening = listening_from(context);
+    struct call *call = listening->call;
     struct buffer message;
     buffer_init(&message);
     open_stream(call);
@@ -215,12 +215,11 @@ static void on_bridged_open(struct call *call, struct str honoured)
         end_gracefully(call);
 }
 
-static void on_bridged_message(struct call *call, struct str message)
+static void on_message(void *context, struct str method, struct str message)
 {
+    struct call *call = listening_from(context)->call;
     struct buffer params = {0}, meta = {0}, marked = {0};
-    if (json_string_equals(json_member(message, "method"), STR(RESOURCE_UPDATED)) &&
-        is_hidden(call, message))
-        return;
+    (void)method;
     json_write_with_member(&meta, json_path(message, "params", "_meta"),
                            "io.modelcontextprotocol/subscriptionId", call->envelope.id);
     json_write_with_member(&params, json_member(message, "params"), "_meta", buffer_str(&meta));
@@ -231,15 +230,11 @@ static void on_bridged_message(struct call *call, struct str message)
     buffer_finish(&marked);
 }
 
-static bool is_visible(const struct call *call, struct str uri)
+static void on_ended(void *context, const struct listener *listener)
 {
-    return policy_is_uri_visible(call->snapshot->policy, call->source, uri);
+    (void)listener;
+    end_gracefully(listening_from(context)->call);
 }
-
-static const struct bridge_stream_events bridged_events = {.open = on_bridged_open,
-                                                           .message = on_bridged_message,
-                                                           .ended = end_gracefully,
-                                                           .is_visible = is_visible};
 
 /* Puts `filter` in the place of the client's. */
 static bool replace_filter(struct call *call, struct str filter)
@@ -260,6 +255,8 @@ static void open(struct call *call)
                                           .takes_responses = true,
                                           .outlives = outlives,
                                           .alone = go_on_alone};
+    static const struct listener_events events = {
+        .opened = on_opened, .message = on_message, .ended = on_ended};
     struct listening *listening = listening_find(call);
     struct buffer rest;
     buffer_init(&rest);
@@ -268,8 +265,8 @@ static void open(struct call *call)
         end_gracefully(call);
     } else if (!asks_server && json_count(call->envelope.notifications) > 0) {
         go_on_alone(call, false);
-    } else if (call->is_bridged_down) {
-        bridge_down_listen(call, call->envelope.notifications, &bridged_events);
+    } else if (call_server_has_sessions(call)) {
+        server_listen(call, call->envelope.notifications, &events, listening, &listening->listener);
     } else if (asks_server && !replace_filter(call, buffer_str(&rest))) {
         call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, NULL);
     } else {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "call/call.h"
+#include "server/listen.h"
 #include "taskgate/mcp/subscription.h"
 
 /* A task of the gateway's own that the client hears of. */
@@ -21,6 +22,7 @@ struct listening {
     struct list node;
     struct call_part part;
     struct call *call;
+    struct listener *listener;             /* NULL: the server's stream passes, or there is none */
     char address[LISTENING_ADDRESS_BYTES]; /* of a client that is not known; "" */
     struct loop_timer end;  /* when the token ends that the request was let in with */
     struct loop_timer life; /* the next sign of life on a stream of the server's */

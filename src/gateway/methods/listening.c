@@ -34,6 +34,7 @@ bool listening_takes_place(const struct call *call, char address[LISTENING_ADDRE
 static void drop(struct call *call, void *object)
 {
     struct listening *listening = listening_from(object);
+    listener_stop(listening->listener);
     quota_give_back(call->worker->gateway->listens, holder_of(call));
     if (*listening->address)
         quota_give_back(call->worker->gateway->unknown_listens, str_from(listening->address));

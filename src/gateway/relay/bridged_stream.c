@@ -4,12 +4,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "bridge/bridge_listen.h"
 #include "call/broadcast.h"
 #include "call/call.h"
 #include "call/headers.h"
 #include "call/token_clock.h"
 #include "notification_stream.h"
+#include "server/listen.h"
 #include "state/bridged_sessions.h"
 #include "state/quota.h"
 #include "taskgate/core/log.h"
@@ -28,8 +28,8 @@ struct bridged_stream {
     struct call_part part;
     struct call *call;
     struct notification_stream *stream;
-    struct bridge_listen *listen; /* acknowledged */
-    struct bridge_listen *next;   /* takes its place when it is acknowledged */
+    struct listener *listen; /* acknowledged */
+    struct listener *next;   /* takes its place when it is acknowledged */
     struct loop_timer retry;
     int64_t pause_ms;
     uint64_t number; /* of the streams of all workers the newest has the highest */
@@ -87,8 +87,8 @@ static void drop(struct call *call, void *object)
     if (!stream->is_silent)
         let_others_speak(call);
     loop_timer_stop(&stream->retry);
-    bridge_listen_stop(stream->listen);
-    bridge_listen_stop(stream->next);
+    listener_stop(stream->listen);
+    listener_stop(stream->next);
     notification_stream_close(stream->stream);
     MAGIC_CLEAR(stream);
     free(stream);
@@ -145,10 +145,10 @@ static void tell_of_gap(struct bridged_stream *stream, struct str honoured)
 
 static void tell_of_cover(const struct call *call, struct str honoured);
 
-static void on_acknowledged(void *context, struct str honoured)
+static void on_opened(void *context, struct str honoured)
 {
     struct bridged_stream *stream = bridged_stream_from(context);
-    bridge_listen_stop(stream->listen);
+    listener_stop(stream->listen);
     stream->listen = stream->next;
     stream->next = NULL;
     tell_of_cover(stream->call, honoured);
@@ -166,16 +166,15 @@ static void on_news(void *context, struct str method, struct str message)
 
 /* A server that has nothing to tell ends the stream at once. It is asked again only when the
  * session wants something else. */
-static void on_ended(void *context, const struct bridge_listen *listen, struct str error)
+static void on_ended(void *context, const struct listener *listener)
 {
     struct bridged_stream *stream = bridged_stream_from(context);
-    bool was_new = listen == stream->next;
-    (void)error;
+    bool was_new = listener == stream->next;
     if (was_new)
         stream->next = NULL;
     else
         stream->listen = NULL;
-    if (bridge_listen_is_empty(listen))
+    if (listener_is_empty(listener))
         return;
     stream->is_lost = stream->is_lost || !was_new;
     log_info("A bridged stream listens anew", LOG_TEXT("source", stream->call->source->id),
@@ -202,14 +201,14 @@ static void write_filter(const struct call *call, struct buffer *filter)
 
 static void listen_anew(struct bridged_stream *stream)
 {
-    static const struct bridge_listen_callbacks callbacks = {
-        .acknowledged = on_acknowledged, .news = on_news, .ended = on_ended};
+    static const struct listener_events events = {
+        .opened = on_opened, .message = on_news, .ended = on_ended};
     struct buffer filter;
     buffer_init(&filter);
     loop_timer_stop(&stream->retry);
-    bridge_listen_stop(stream->next);
+    listener_stop(stream->next);
     write_filter(stream->call, &filter);
-    stream->next = bridge_listen_start(stream->call, buffer_str(&filter), &callbacks, stream);
+    server_listen(stream->call, buffer_str(&filter), &events, stream, &stream->next);
     buffer_finish(&filter);
 }
 
@@ -287,8 +286,8 @@ static void fall_silent(struct bridged_stream *stream, const struct session_broa
         return;
     stream->is_silent = true;
     loop_timer_stop(&stream->retry);
-    bridge_listen_stop(stream->listen);
-    bridge_listen_stop(stream->next);
+    listener_stop(stream->listen);
+    listener_stop(stream->next);
     stream->listen = stream->next = NULL;
 }
 

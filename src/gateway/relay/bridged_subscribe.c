@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridge/bridge_listen.h"
 #include "bridged_stream.h"
 #include "call/call.h"
 #include "call/session_store.h"
+#include "server/listen.h"
 #include "state/bridged_sessions.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
@@ -27,7 +27,7 @@ struct subscription {
     struct call_part part;
     struct call *call; /* NULL once it is answered, or has gone */
     struct gateway *gateway;
-    struct bridge_listen *listen;
+    struct listener *listener;
     struct loop_timer timer; /* the end of the wait for the server, or of the handing over */
     char *source, *uri;
     char session[DIGEST_HEX_BYTES];
@@ -41,7 +41,7 @@ static inline struct subscription *subscription_from(void *context)
 
 static void destroy(struct subscription *subscription)
 {
-    bridge_listen_stop(subscription->listen);
+    listener_stop(subscription->listener);
     loop_timer_stop(&subscription->timer);
     list_remove(&subscription->handover.node);
     free(subscription->source);
@@ -125,12 +125,12 @@ static void hand_over(struct subscription *subscription, const struct call *call
     loop_timer_start(&subscription->timer, HAND_OVER_MS);
 }
 
-static void on_acknowledged(void *context, struct str honoured)
+static void on_opened(void *context, struct str honoured)
 {
     struct subscription *subscription = subscription_from(context);
     struct call *call = let_go(subscription);
     (void)honoured;
-    if (bridge_listen_covers(subscription->listen, str_from(subscription->uri))) {
+    if (listener_covers(subscription->listener, str_from(subscription->uri))) {
         hand_over(subscription, call);
         change(call, true);
     } else {
@@ -164,13 +164,12 @@ static void on_news(void *context, struct str method, struct str message)
                             str_from(subscription->session), message);
 }
 
-static void on_ended(void *context, const struct bridge_listen *listen, struct str error)
+static void on_ended(void *context, const struct listener *listener)
 {
     struct subscription *subscription = subscription_from(context);
     struct call *call = subscription->call ? let_go(subscription) : NULL;
-    (void)listen;
-    (void)error;
-    subscription->listen = NULL;
+    (void)listener;
+    subscription->listener = NULL;
     destroy(subscription);
     if (call)
         refuse(call);
@@ -179,14 +178,14 @@ static void on_ended(void *context, const struct bridge_listen *listen, struct s
 static void on_dropped(void *context)
 {
     struct subscription *subscription = subscription_from(context);
-    subscription->listen = NULL;
+    subscription->listener = NULL;
     destroy(subscription);
 }
 
 void bridged_subscribe(struct call *call)
 {
-    static const struct bridge_listen_callbacks callbacks = {
-        .acknowledged = on_acknowledged, .news = on_news, .ended = on_ended, .dropped = on_dropped};
+    static const struct listener_events events = {
+        .opened = on_opened, .message = on_news, .ended = on_ended, .dropped = on_dropped};
     struct subscription *subscription = memory_alloc(sizeof *subscription);
     struct buffer filter;
     MAGIC_SET(subscription, SUBSCRIPTION_MAGIC);
@@ -203,6 +202,6 @@ void bridged_subscribe(struct call *call)
     buffer_append_text(&filter, "{\"resourceSubscriptions\":[");
     buffer_append_json_string(&filter, call->envelope.uri.text);
     buffer_append_text(&filter, "]}");
-    subscription->listen = bridge_listen_start(call, buffer_str(&filter), &callbacks, subscription);
+    server_listen(call, buffer_str(&filter), &events, subscription, &subscription->listener);
     buffer_finish(&filter);
 }

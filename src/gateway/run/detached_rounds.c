@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "bridge/bridge_request.h"
 #include "decision/drift_check.h"
 #include "invocation_rounds.h"
+#include "server/bridge_request.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"

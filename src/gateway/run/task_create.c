@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridge/bridge_request.h"
 #include "call/call.h"
 #include "call/client_profile.h"
 #include "call/headers.h"
 #include "decision/task_binding.h"
 #include "execution.h"
+#include "server/bridge_request.h"
 #include "server/credential_check.h"
 #include "state/tool_catalog.h"
 #include "task_create.h"

@@ -39,16 +39,11 @@ struct question {
     const char *method, *spoken;
 };
 
-static bool is_asked_as_legacy(const struct call *call)
-{
-    return call->dialect->has_sessions ? !call->is_bridged : call->is_bridged_down;
-}
-
 static const struct question *question_of(const struct call *call)
 {
     static const struct question ping = {"ping", "a ping"};
     static const struct question list = {"tools/list", "tools/list"};
-    return is_asked_as_legacy(call) ? &ping : &list;
+    return call_server_has_sessions(call) ? &ping : &list;
 }
 
 /* The server has answered with HTTP 200 and an error, or with no answer to the question. It has
@@ -125,7 +120,7 @@ static void write_question(struct call *call, struct headers *headers, struct bu
     headers_init(&own, false);
     headers_from_call(&own, call);
     headers_add_all(headers, &own);
-    if (is_asked_as_legacy(call)) {
+    if (call_server_has_sessions(call)) {
         exchange_write_request(body, id, question_of(call)->method, STR_EMPTY);
     } else {
         modern_request_set_headers(headers, question_of(call)->method);
@@ -183,7 +178,7 @@ void credential_check_then(struct call *call, call_step next)
         .body = buffer_str(&body),
         .id = buffer_str(&id),
         .limit_ms = PING_SILENCE_MS,
-        .most_bytes = is_asked_as_legacy(call)
+        .most_bytes = call_server_has_sessions(call)
                           ? PING_MOST_BYTES
                           : (size_t)call->snapshot->config->limits.result_bytes,
     };

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "answer.h"
-#include "bridge/bridge_request.h"
 #include "call/call.h"
 #include "call/client_profile.h"
 #include "call/deferred_response.h"
@@ -25,6 +24,7 @@
 #include "run/task_inputs.h"
 #include "run/task_room.h"
 #include "run/task_rounds.h"
+#include "server/bridge_request.h"
 #include "server/credential_check.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
