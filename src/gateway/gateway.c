@@ -8,15 +8,14 @@
 #include "call/broadcast.h"
 #include "call/call.h"
 #include "call/request_headers.h"
+#include "conversation/answer_gate.h"
+#include "conversation/question.h"
 #include "decision/decision_log.h"
 #include "decision/shadow.h"
 #include "gates/gates.h"
 #include "gates/rate_limit.h"
 #include "inbox/inbox.h"
 #include "inbox/inbox_events.h"
-#include "input/answer_gate.h"
-#include "input/input_events.h"
-#include "input/input_request.h"
 #include "methods/list_cache.h"
 #include "methods/listen.h"
 #include "methods/rewritten_lists.h"
@@ -81,7 +80,7 @@ static void on_input_status(struct gateway_worker *worker, struct task *task)
     replica_news_send_asks(worker, task);
 }
 
-static const struct input_events input_events = {
+static const struct question_events question_events = {
     .changed = execution_input_changed,
     .status = on_input_status,
     .offer = on_input_offered,
@@ -154,13 +153,13 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->legacy_sessions = quota_create();
     gateway->task_places = task_places_create();
     gateway->detached_callbacks = &detached_answers;
-    gateway->input_events = &input_events;
+    gateway->question_events = &question_events;
     gateway->task_asks = on_task_asks;
     gateway->task_lost = on_task_lost;
     gateway->news = replica_news_take;
     gateway->shadow = shadow_create();
     gateway->inbox_table = inbox_table_create();
-    gateway->inputs = input_table_create();
+    gateway->questions = question_table_create();
     gateway->task_aliases = task_aliases_create();
     gateway->task_rounds = task_rounds_create();
     gateway->request_headers = request_headers_create();
@@ -181,7 +180,7 @@ void gateway_destroy(struct gateway *gateway)
     replicas_destroy(gateway->replicas);
     task_aliases_destroy(gateway->task_aliases);
     task_rounds_destroy(gateway->task_rounds);
-    input_table_destroy(gateway->inputs);
+    question_table_destroy(gateway->questions);
     task_places_destroy(gateway->task_places);
     quota_destroy(gateway->legacy_sessions);
     quota_destroy(gateway->unknown_listens);
@@ -311,7 +310,7 @@ void gateway_worker_destroy(struct gateway_worker *worker)
 {
     if (!worker)
         return;
-    input_drop(worker);
+    question_drop(worker);
     map_destroy(worker->detached_tasks, NULL);
     map_destroy(worker->executions, NULL);
     map_destroy(worker->waiters, NULL);

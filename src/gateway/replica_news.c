@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "call/broadcast.h"
-#include "input/input_request.h"
+#include "conversation/question.h"
 #include "methods/cancelled.h"
 #include "methods/listen.h"
 #include "relay/notification_stream.h"
@@ -42,7 +42,7 @@ void replica_news_send_asks(struct gateway_worker *worker, const struct task *ta
         return;
     buffer_init(&requests);
     buffer_init(&questions);
-    input_view(worker->gateway, task, &view, &questions);
+    question_view(worker->gateway, task, &view, &questions);
     task_rounds_show(worker->gateway->task_rounds, str_from(task->id), &requests, &view.changed_ms);
     snprintf(news.task, sizeof news.task, "%s", task->id);
     news.requests = buffer_str(&requests);

@@ -66,8 +66,8 @@ static void add_path(struct paths *paths, struct str path)
     }
 }
 
-/* The client's answers to a server's questions (gateway/input/answer_gate.h) keep the same secrets
- * as the arguments. */
+/* The client's answers to a server's questions (gateway/conversation/answer_gate.h) keep the same
+ * secrets as the arguments. */
 #define CONTENT_OF_ANSWERS "answers.answer.content."
 
 static void add_paths(struct paths *paths, const struct config_workflow *workflow)

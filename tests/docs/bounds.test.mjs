@@ -64,7 +64,7 @@ const TABLES = {
   probe: { all: 'once' },
 };
 
-const INPUTS = 'src/gateway/input/input_table.h';
+const QUESTIONS = 'src/gateway/conversation/question_table.h';
 
 /** By the file that makes it, and the member that has it. */
 const MAPS = {
@@ -97,8 +97,8 @@ const MAPS = {
   'src/gateway/gateway.c detached_tasks': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
   'src/gateway/inbox/inbox.c by_key': { each: 'MOST_BYTES in src/gateway/inbox/inbox.c', all: 'ALL_CLIENTS_BYTES in src/gateway/inbox/inbox.c' },
   'src/gateway/inbox/inbox.c warned': { all: 'configured' },
-  'src/gateway/input/input_table.c buckets': { each: `INPUTS_PER_KEY in ${INPUTS}`, all: `INPUTS_MOST in ${INPUTS}` },
-  'src/gateway/input/input_table.c ids': { each: `INPUTS_PER_KEY in ${INPUTS}`, all: `INPUTS_MOST in ${INPUTS}` },
+  'src/gateway/conversation/question_table.c buckets': { each: `QUESTIONS_PER_KEY in ${QUESTIONS}`, all: `QUESTIONS_MOST in ${QUESTIONS}` },
+  'src/gateway/conversation/question_table.c ids': { each: `QUESTIONS_PER_KEY in ${QUESTIONS}`, all: `QUESTIONS_MOST in ${QUESTIONS}` },
   'src/gateway/server/catalogue.c cursors': { all: 'passing' },
   'src/gateway/methods/list_cache.c entries': { all: 'ALL_BYTES in src/gateway/methods/list_cache.c' },
   'src/gateway/gates/rate_limit.c buckets': { all: 'MOST_PEERS in src/gateway/gates/rate_limit.c' },
@@ -108,7 +108,7 @@ const MAPS = {
   'src/gateway/call/headers.c long_list': { all: 'passing' },
   'src/gateway/call/request_headers.c kept': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
   'src/gateway/run/task_aliases.c by_id': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
-  'src/gateway/run/task_rounds.c by_key': { each: 'INPUTS_PER_ROUND in src/gateway/input/input_request.h', all: 'limits.pending_total' },
+  'src/gateway/run/task_rounds.c by_key': { each: 'QUESTIONS_PER_ROUND in src/gateway/conversation/question.h', all: 'limits.pending_total' },
   'src/gateway/run/task_rounds.c by_task': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
   'src/gateway/state/catalog_sources.c told': { each: 'as src/gateway/state/tool_lists.c', all: 'limits.sessions' },
   'src/gateway/state/catalog_sources.c lists': { each: 'as src/gateway/state/tool_lists.c', all: 'limits.sessions' },
@@ -157,10 +157,10 @@ const LISTS = {
   'src/gateway/inbox/ring.c ring->entries': { each: 'MOST_BYTES in src/gateway/inbox/inbox.c', all: 'ALL_CLIENTS_BYTES in src/gateway/inbox/inbox.c' },
   'src/gateway/inbox/ring.c entries': PASSES,
   'src/gateway/inbox/waiters.c client->waiters': { each: 'INBOX_MOST_WAITERS in src/gateway/inbox/inbox.h', all: 'limits.connections' },
-  'src/gateway/input/answer_gate.c ended': PASSES,
-  'src/gateway/input/answer_gate.c family->gates': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
-  'src/gateway/input/input_stream.c releasing->tasks': PASSES,
-  'src/gateway/input/input_table.c bucket->inputs': { each: `INPUTS_PER_KEY in ${INPUTS}`, all: `INPUTS_MOST in ${INPUTS}` },
+  'src/gateway/conversation/answer_gate.c ended': PASSES,
+  'src/gateway/conversation/answer_gate.c family->gates': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
+  'src/gateway/conversation/question_shown.c releasing->tasks': PASSES,
+  'src/gateway/conversation/question_table.c bucket->questions': { each: `QUESTIONS_PER_KEY in ${QUESTIONS}`, all: `QUESTIONS_MOST in ${QUESTIONS}` },
   'src/gateway/server/sessions.c call->worker->legacy_sessions': { each: 'limits.share_percent', all: 'SESSION_POOL_MOST in src/gateway/server/sessions.h' },
   'src/gateway/server/own.c worker->parked_sessions': { all: 'MOST_PARKED in src/gateway/server/own.c' },
   'src/gateway/server/http.c worker->exchanges_reading': { each: 'limits.pending_per_principal', all: 'limits.connections' },

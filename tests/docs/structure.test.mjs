@@ -79,7 +79,7 @@ const WITHOUT_CIRCLES = [
   'gateway/server',
   'gateway/inbox',
   'gateway/replicas',
-  'gateway/input',
+  'gateway/conversation',
   'gateway/bridge',
   'gateway/relay',
   'gateway/bridge_down',

@@ -1,7 +1,7 @@
 /* One bridged request: sending it, and what the server answers. */
 #include "bridge_internal.h"
 #include "call/deferred_response.h"
-#include "input/input_request.h"
+#include "conversation/question.h"
 #include "server/catalogue.h"
 #include "state/source_eras.h"
 #include "taskgate/core/clock.h"
@@ -163,7 +163,7 @@ void bridge_call_start(struct call *call, const struct bridge_call_options *opti
     MAGIC_SET(bridge, BRIDGE_CALL_MAGIC);
     bridge->call = call;
     bridge->options = *options;
-    bridge->number = input_next_number();
+    bridge->number = question_next_number();
     bridge->replied = on_reply;
     bridge->started_ms = clock_monotonic_ms();
     loop_timer_init(&bridge->timer, call->worker->loop, NULL, bridge);

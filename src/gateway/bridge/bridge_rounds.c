@@ -5,7 +5,7 @@
 
 #include "bridge_internal.h"
 #include "call/deferred_response.h"
-#include "input/input_request.h"
+#include "conversation/question.h"
 #include "server/bridge_request.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -23,10 +23,10 @@
 #define CANCELLED "{\"action\":\"cancel\"}"
 
 /* The client's capability that each question needs. */
-static const char *const capabilities[INPUT_KIND_COUNT] = {
-    [INPUT_ELICITATION] = "elicitation",
-    [INPUT_SAMPLING] = "sampling",
-    [INPUT_ROOTS] = "roots",
+static const char *const capabilities[QUESTION_KIND_COUNT] = {
+    [QUESTION_ELICITATION] = "elicitation",
+    [QUESTION_SAMPLING] = "sampling",
+    [QUESTION_ROOTS] = "roots",
 };
 
 /* ---- the next try ---- */
@@ -86,13 +86,14 @@ static void add_answer(struct bridge_call *bridge, struct str key, struct str an
 
 /* A person who cannot be asked has closed the form. Nothing can be said in the place of a model, or
  * of a client's folders. False when the call was given up. */
-static bool answer_without_client(struct bridge_call *bridge, enum input_kind kind, struct str key)
+static bool answer_without_client(struct bridge_call *bridge, enum question_kind kind,
+                                  struct str key)
 {
-    if (kind == INPUT_ELICITATION) {
+    if (kind == QUESTION_ELICITATION) {
         add_answer(bridge, key, STR(CANCELLED));
         return true;
     }
-    bridge_call_give_up(bridge, kind == INPUT_SAMPLING
+    bridge_call_give_up(bridge, kind == QUESTION_SAMPLING
                                     ? "The server requires a model's answer, which the client does "
                                       "not give"
                                     : "The server requires the client's roots, which it does not "
@@ -100,7 +101,7 @@ static bool answer_without_client(struct bridge_call *bridge, enum input_kind ki
     return false;
 }
 
-static bool can_be_asked(const struct bridge_call *bridge, enum input_kind kind)
+static bool can_be_asked(const struct bridge_call *bridge, enum question_kind kind)
 {
     struct legacy_bridge_envelope envelope;
     bridge_request_envelope(bridge->call, &envelope);
@@ -113,7 +114,7 @@ static bool can_be_asked(const struct bridge_call *bridge, enum input_kind kind)
 struct delivery {
     struct gateway_worker *worker;
     uint64_t call;
-    enum input_kind kind;
+    enum question_kind kind;
     char *key, *answer; /* NULL: an error */
 };
 
@@ -134,8 +135,8 @@ static void deliver(void *context)
     free(delivery);
 }
 
-static void take_answer(struct gateway_worker *worker, const struct input_asked *asked,
-                        const struct input_response *response)
+static void take_answer(struct gateway_worker *worker, const struct question_asked *asked,
+                        const struct question_response *response)
 {
     struct delivery *delivery = memory_alloc(sizeof *delivery);
     struct str answer = response->result;
@@ -151,20 +152,21 @@ static void take_answer(struct gateway_worker *worker, const struct input_asked 
 static bool ask(struct bridge_call *bridge, struct str key, struct str request)
 {
     struct call *call = bridge->call;
-    struct input_audience audience;
+    struct question_audience audience;
     struct buffer id = {0}, message = {0};
-    enum input_kind kind;
-    input_audience(call, &audience);
-    input_read_kind(request, &kind);
-    const struct input_origin origin = {.worker = call->worker,
-                                        .snapshot = call->snapshot,
-                                        .source = call->source,
-                                        .session = call->session,
-                                        .audience = &audience,
-                                        .call = bridge->number,
-                                        .take_answer = take_answer};
-    bool is_asked = can_be_asked(bridge, kind) &&
-                    input_ask_in_call(&origin, kind, str_slice(key.bytes - 1, key.length + 2), &id);
+    enum question_kind kind;
+    question_audience(call, &audience);
+    question_read_kind(request, &kind);
+    const struct question_origin origin = {.worker = call->worker,
+                                           .snapshot = call->snapshot,
+                                           .source = call->source,
+                                           .session = call->session,
+                                           .audience = &audience,
+                                           .call = bridge->number,
+                                           .take_answer = take_answer};
+    bool is_asked =
+        can_be_asked(bridge, kind) &&
+        question_ask_in_call(&origin, kind, str_slice(key.bytes - 1, key.length + 2), &id);
     if (is_asked) {
         legacy_bridge_write_request(&message, buffer_str(&id), request);
         bridge->open++;
@@ -209,12 +211,12 @@ static void ask_client(struct bridge_call *bridge, struct str requests)
 static bool is_for_task(const struct bridge_call *bridge, struct str requests)
 {
     struct str key, request;
-    enum input_kind kind;
+    enum question_kind kind;
     if (!bridge->options.asks_later || bridge->options.slow_ms == 0)
         return false;
     for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
-        if (input_read_kind(request, &kind) && !can_be_asked(bridge, kind) &&
-            bridge->options.asks_later(bridge->call, str_from(input_method(kind))))
+        if (question_read_kind(request, &kind) && !can_be_asked(bridge, kind) &&
+            bridge->options.asks_later(bridge->call, str_from(question_method(kind))))
             return true;
     }
     return false;
@@ -232,7 +234,7 @@ void bridge_rounds_begin(struct bridge_call *bridge, struct str result)
 {
     struct str requests = json_member(result, "inputRequests");
     struct str state = json_member(result, "requestState");
-    if (!input_round_is_well_formed(requests, state)) {
+    if (!question_round_is_well_formed(requests, state)) {
         bridge_call_give_up(
             bridge, "The server requires input, and does not say it as the protocol has it");
         return;

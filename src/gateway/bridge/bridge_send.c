@@ -4,7 +4,7 @@
 #include "bridge_internal.h"
 #include "call/call_span.h"
 #include "call/deferred_response.h"
-#include "input/input_request.h"
+#include "conversation/question.h"
 #include "server/bridge_request.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
@@ -12,9 +12,9 @@
 
 static void end_questions(const struct bridge_call *bridge)
 {
-    char key[INPUT_KEY_BYTES];
-    input_key_of_call(bridge->number, key);
-    input_end_call(bridge->call->worker, str_from(key), bridge->number);
+    char key[QUESTION_KEY_BYTES];
+    question_key_of_call(bridge->number, key);
+    question_end_call(bridge->call->worker, str_from(key), bridge->number);
 }
 
 static void drop(struct call *call, void *object)

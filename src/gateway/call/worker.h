@@ -21,8 +21,8 @@ struct bridged_sessions;
 struct catalog;
 struct detached_callbacks;
 struct inbox_table;
-struct input_events;
-struct input_table;
+struct question_events;
+struct question_table;
 struct list_cache;
 struct news;
 struct log_aggregate;
@@ -69,7 +69,7 @@ struct gateway {
     struct task_places *task_places; /* state/task_places.h */
     struct shadow *shadow;
     struct inbox_table *inbox_table;              /* inbox/inbox.h */
-    struct input_table *inputs;                   /* open questions of upstream */
+    struct question_table *questions;             /* open questions of upstream */
     struct request_headers *request_headers;      /* of calls that are tasks */
     struct token_check *token_check;              /* auth/token_check.h */
     struct token_exchange_table *token_exchanges; /* auth/token_exchange.h */
@@ -77,7 +77,7 @@ struct gateway {
     struct task_rounds *task_rounds; /* questions of servers to clients of modern tasks */
     /* The calls from lower rooms to higher ones; never NULL. */
     const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
-    const struct input_events *input_events;             /* input/input_events.h */
+    const struct question_events *question_events;       /* conversation/question.h */
     struct replicas *replicas; /* replicas/replicas.h; NULL: no request is relayed */
     /* A task has failed with the replica that ran it, whose session is adopted here; never NULL. */
     void (*task_lost)(struct gateway *gateway, struct task *task);
@@ -130,9 +130,9 @@ struct gateway_worker {
     struct list pulses; /* struct pulse.node: replicas at which requests wait (replicas/pulse.c) */
     struct loop_timer tools_changed_timer; /* of others: told once for all that came together */
     struct map *waiters;                   /* task id -> struct result_wait: open tasks/result */
-    struct map *answers;        /* task id -> answers inside its call (input/answer_gate.c) */
-    struct map *executions;     /* task id -> struct execution: credentials held, or running */
-    struct list detached;       /* struct detached_call.node: all of them, tasks yet or not */
+    struct map *answers;    /* task id -> answers inside its call (conversation/answer_gate.c) */
+    struct map *executions; /* task id -> struct execution: credentials held, or running */
+    struct list detached;   /* struct detached_call.node: all of them, tasks yet or not */
     struct map *detached_tasks; /* task id -> struct detached_call: those that run */
 };
 #define GATEWAY_WORKER_MAGIC 0x47575703

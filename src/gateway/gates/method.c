@@ -1,7 +1,7 @@
 /* The last gates: the source serves messages, and the method answers. */
 #include "call/call_counters.h"
+#include "conversation/question.h"
 #include "gates.h"
-#include "input/input_request.h"
 #include "methods/bridged.h"
 #include "methods/methods.h"
 #include "taskgate/policy/gate.h"
@@ -49,7 +49,7 @@ enum gate_verdict gate_method(struct call *call)
         dispatch(call);
     else if (call->is_bridged)
         bridged_handle_response(call);
-    else if (!input_take_response(call))
+    else if (!question_take_response(call))
         relay_plainly_handle(call); /* to a request of upstream's, in this session */
     return GATE_ANSWERED;
 }

@@ -4,8 +4,8 @@
 #include "call/call.h"
 #include "call/session_store.h"
 #include "cancelled.h"
+#include "conversation/question.h"
 #include "initialize.h"
-#include "input/input_request.h"
 #include "relay/bridged_stream.h"
 #include "server/credential_check.h"
 #include "session_end.h"
@@ -165,7 +165,7 @@ static void take_response(struct call *call)
     struct str result = call->envelope.result;
     if (result.length > 0 && json_type(result) != JSON_OBJECT) {
         refuse_response(call, STR("The result of a request must be an object"));
-    } else if (!input_take_response(call)) {
+    } else if (!question_take_response(call)) {
         log_warn("A response is refused: it answers no request that is open in its session",
                  LOG_TEXT("source", call->source->id));
         refuse_response(call, STR("No request of this id is open in this session"));

@@ -6,10 +6,10 @@
 #include "call/call.h"
 #include "call/extensions.h"
 #include "call/session_store.h"
+#include "conversation/question.h"
 #include "doc_resources.h"
 #include "inbox/inbox.h"
 #include "initialize.h"
-#include "input/input_request.h"
 #include "methods.h"
 #include "relay/relay.h"
 #include "server/bridge_request.h"
@@ -206,9 +206,9 @@ static void decide_injection(struct call *call)
     if (upstream.lacks_sessions)
         return;
     facts->server.injected_elicitation =
-        !facts->client.declares_elicitation && input_has_tools(call, INPUT_ELICITATION);
+        !facts->client.declares_elicitation && question_has_tools(call, QUESTION_ELICITATION);
     facts->server.injected_sampling =
-        !facts->client.declares_sampling && input_has_tools(call, INPUT_SAMPLING);
+        !facts->client.declares_sampling && question_has_tools(call, QUESTION_SAMPLING);
 }
 
 static void add_member(struct buffer *object, const char *key, struct str value)

@@ -1,7 +1,7 @@
 /* Methods that go to the server as they are, and those that no era has. */
 #include "bridge_down/bridge_down.h"
 #include "cancelled.h"
-#include "input/input_request.h"
+#include "conversation/question.h"
 #include "methods.h"
 #include "name_gate.h"
 #include "run/detached_call.h"
@@ -10,7 +10,7 @@
 
 bool (*methods_taker(const struct call *call))(struct call *call, struct str message)
 {
-    return call->dialect->server_may_ask ? input_take_from_stream : NULL;
+    return call->dialect->server_may_ask ? question_take_from_stream : NULL;
 }
 
 /* True: the gateway notifies the server itself. */

@@ -1,8 +1,8 @@
 /* The end of a session. */
 #include "session_end.h"
 
+#include "conversation/question.h"
 #include "inbox/inbox.h"
-#include "input/input_request.h"
 #include "relay/relay.h"
 #include "run/detached_call.h"
 #include "run/execution.h"
@@ -48,7 +48,7 @@ void session_end_forget(struct call *call)
                               call_to_store(call, on_cancelled));
     client_key_of_session(call->source, call->session, key);
     execution_forget_session(gateway, str_from(key));
-    input_end_session(call->worker, str_from(key));
+    question_end_session(call->worker, str_from(key));
     detached_calls_end_session(call, str_from(key));
     inbox_end_session(gateway, str_from(key));
 }

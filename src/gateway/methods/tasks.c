@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "call/client_profile.h"
-#include "input/input_request.h"
+#include "conversation/question.h"
 #include "methods.h"
 #include "own_task.h"
 #include "relay/relay.h"
@@ -20,7 +20,7 @@
 static void route(struct call *call, call_step ours)
 {
     struct str id = call->envelope.task_id.text;
-    struct relay_options options = {.take_message = input_take_from_stream};
+    struct relay_options options = {.take_message = question_take_from_stream};
     if (!id.bytes)
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.taskId must be a string"),
                           NULL);
@@ -38,7 +38,7 @@ static void answer_task(struct call *call, const struct task *task)
     struct buffer result, elicitations;
     buffer_init(&result);
     buffer_init(&elicitations);
-    input_view(call->worker->gateway, task, &view, &elicitations);
+    question_view(call->worker->gateway, task, &view, &elicitations);
     dialect_write_get_result(&result, task, &view);
     call_answer_result(call, buffer_str(&result));
     buffer_finish(&elicitations);
@@ -51,7 +51,7 @@ static bool take_elicitation_response(struct call *call, const struct task *task
 {
     struct error error = {""};
     struct str response = json_member(call->envelope.meta.raw, ELICITATION_RESPONSE);
-    if (response.length == 0 || input_answer_in_task(call->worker, task, response, &error))
+    if (response.length == 0 || question_answer_in_task(call->worker, task, response, &error))
         return true;
     call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
     return false;

@@ -5,8 +5,8 @@
 
 #include "call/call.h"
 #include "call/client_profile.h"
+#include "conversation/question.h"
 #include "cursor.h"
-#include "input/input_request.h"
 #include "methods.h"
 #include "server/credential_check.h"
 #include "server/http.h"
@@ -149,7 +149,7 @@ static void write_task(struct call *call, const struct task *task, struct buffer
     struct dialect_view view = {.pending = client_pending_look(call)};
     struct buffer elicitations;
     buffer_init(&elicitations);
-    input_view(call->worker->gateway, task, &view, &elicitations);
+    question_view(call->worker->gateway, task, &view, &elicitations);
     dialect_write_task(out, task, &view);
     buffer_finish(&elicitations);
 }

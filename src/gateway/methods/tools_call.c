@@ -5,9 +5,9 @@
 
 #include "block_check.h"
 #include "call/client_profile.h"
+#include "conversation/question.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
-#include "input/input_request.h"
 #include "methods.h"
 #include "pseudo_tool_call.h"
 #include "relay/relay.h"
@@ -38,7 +38,7 @@ static void forward_anew(struct call *call)
         .left = may_be_promoted ? detached_call_of_left : NULL,
         .forbidden = tool_judgement_forbids,
         .asks_later = detached_call_asks_later,
-        .take_message = input_take_from_stream,
+        .take_message = question_take_from_stream,
     };
     if (call->is_executed && !call->is_bridged)
         detached_call_run(call, call->patience_ms);

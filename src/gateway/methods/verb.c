@@ -1,7 +1,7 @@
 /* Requests that are no message: GET opens the client's notification stream, DELETE ends its
  * session. Only the legacy era has them. */
 #include "bridged.h"
-#include "input/input_request.h"
+#include "conversation/question.h"
 #include "methods.h"
 #include "relay/relay.h"
 #include "session_end.h"
@@ -18,7 +18,7 @@ static void note_stream(struct call *call, int status, const struct headers *hea
 static void open_stream(struct call *call)
 {
     struct relay_options options = {
-        .open_stream = true, .take_message = input_take_from_stream, .head = note_stream};
+        .open_stream = true, .take_message = question_take_from_stream, .head = note_stream};
     if (http_header(call->exchange, "last-event-id").length > 0) {
         options.rewrite = lists_rewrite_resumed;
         options.replace_result = skill_contents_refuse_late;

@@ -6,7 +6,7 @@
 
 #include "call/client_profile.h"
 #include "call/deferred_response.h"
-#include "input/input_request.h"
+#include "conversation/question.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
@@ -55,7 +55,7 @@ static void offer(struct notification_stream *stream, const struct task *task)
 {
     struct buffer events;
     buffer_init(&events);
-    input_claim(stream->call, task, &stream->claimant, &events);
+    question_claim(stream->call, task, &stream->claimant, &events);
     put(stream, buffer_str(&events));
     buffer_finish(&events);
 }
@@ -98,7 +98,7 @@ void notification_stream_close(struct notification_stream *stream)
     loop_timer_stop(&stream->life);
     list_remove(&stream->node);
     atomic_fetch_sub(&stream->call->worker->gateway->listening, 1);
-    input_release(stream->call->worker, stream->claimant);
+    question_release(stream->call->worker, stream->claimant);
     buffer_finish(&stream->pending);
     MAGIC_CLEAR(stream);
     free(stream);
@@ -142,7 +142,7 @@ void notification_stream_send_status(struct gateway_worker *worker, struct task 
     if (list_is_empty(&worker->streams))
         return;
     buffer_init(&elicitations);
-    input_view(worker->gateway, task, &view, &elicitations);
+    question_view(worker->gateway, task, &view, &elicitations);
     notification_stream_send_view(worker, task, &view);
     buffer_finish(&elicitations);
 }

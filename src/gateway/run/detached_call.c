@@ -27,7 +27,7 @@ static void end_rounds(struct detached_call *detached)
     if (!base->task || !base->rounds.is_conversation)
         return;
     base->rounds.is_between = false;
-    input_end_task(base->worker, base->task);
+    question_end_task(base->worker, base->task);
     task_rounds_forget(base->worker->gateway->task_rounds, str_from(base->id));
 }
 
@@ -40,7 +40,7 @@ void detached_call_end(struct detached_call *detached)
     base->exchange = NULL;
     loop_timer_stop(&base->timer);
     invocation_move(base, INVOCATION_ENDED);
-    input_end_call(base->worker, str_from(base->audience.key), detached->number);
+    question_end_call(base->worker, str_from(base->audience.key), detached->number);
     end_rounds(detached);
     detached_call_unregister(detached);
     detached_task_release(detached);
@@ -221,13 +221,13 @@ struct detached_call *detached_call_create(struct call *call, int64_t patience_m
     invocation_init(base, &detached_class, INVOCATION_RUNNING, call->worker);
     base->snapshot = snapshot_ref(call->snapshot);
     base->source = call->source;
-    input_audience(call, &base->audience);
+    question_audience(call, &base->audience);
     memcpy(base->session, call->session, sizeof base->session);
     headers_from_call(&base->headers, call);
     buffer_append(&base->request_id, call->envelope.id);
     detached->call = call;
     detached->patience_ms = patience_ms;
-    detached->number = input_take_number(call);
+    detached->number = question_take_number(call);
     inbox_key_of_call(call, detached->key);
     detached_call_register(detached);
     call_part_add(call, &detached->part, &detached_call_kind);

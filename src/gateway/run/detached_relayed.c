@@ -4,9 +4,9 @@
 #include "call/client_profile.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
+#include "conversation/question.h"
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
-#include "input/input_request.h"
 #include "relay/relay.h"
 #include "state/quota.h"
 
@@ -48,7 +48,7 @@ static int64_t patience_ms(const struct call *call)
 static bool is_to_be_promoted(const struct call *call)
 {
     return call->is_executed || call->snapshot->config->pseudo.promote == PROMOTE_WAIT ||
-           bridge_call_asks_later(call) || input_is_open_without_task(call);
+           bridge_call_asks_later(call) || question_is_open_without_task(call);
 }
 
 static void set_silence(struct call *call, int64_t limit_ms)
@@ -63,7 +63,7 @@ static void set_silence(struct call *call, int64_t limit_ms)
  * person has its question, and for as long as a call by execute_tool is to wait. */
 static void be_patient(struct call *call, int64_t next_ms)
 {
-    bool is_open = input_is_open_without_task(call);
+    bool is_open = question_is_open_without_task(call);
     if (!call->is_executed)
         set_silence(call, is_open ? 0 : call->snapshot->config->times.execution_timeout_ms);
     repeat_slow(call, is_open && next_ms > LOOK_MS ? LOOK_MS : next_ms);
@@ -73,7 +73,7 @@ static void be_patient(struct call *call, int64_t next_ms)
  */
 static void stay(struct call *call)
 {
-    bool is_open = input_is_open_without_task(call);
+    bool is_open = question_is_open_without_task(call);
     set_silence(call, is_open ? 0 : call->snapshot->config->times.sync_forward_timeout_ms);
     if (is_open)
         repeat_slow(call, LOOK_MS);
@@ -198,9 +198,9 @@ static bool knows_client(struct call *call)
 
 bool detached_call_asks_later(struct call *call, struct str method)
 {
-    enum input_kind kind;
-    return input_is_asked_by(method, &kind) && knows_client(call) && may_be_task(call) &&
-           input_has_tools(call, kind);
+    enum question_kind kind;
+    return question_is_asked_by(method, &kind) && knows_client(call) && may_be_task(call) &&
+           question_has_tools(call, kind);
 }
 
 static void promote_left(struct call *call, struct taken *taken)

@@ -101,7 +101,7 @@ static void deliver_end(struct gateway_worker *worker, const void *message)
     const struct session_end *end = message;
     LIST_FOR_EACH_SAFE (node, next, &worker->detached) {
         struct detached_call *detached = LIST_ENTRY(node, struct detached_call, node);
-        struct input_audience *audience = &detached->base.audience;
+        struct question_audience *audience = &detached->base.audience;
         if (!str_equal(str_from(audience->key), end->key))
             continue;
         if (owner_is_session(audience->owner))

@@ -37,7 +37,7 @@ static bool leave(struct execution *execution, enum invocation_state to)
     if (base->server_task)
         task_aliases_remove(gateway->task_aliases, base->audience.key, base->server_task);
     if (had_begun) {
-        input_end_task(base->worker, base->task);
+        question_end_task(base->worker, base->task);
         task_rounds_forget(gateway->task_rounds, str_from(base->id));
     }
     execution_asks_end(execution);
@@ -129,11 +129,11 @@ static struct execution *hold(const struct call *call, const struct task *task)
 {
     const struct str id = str_slice(task->id, strlen(task->id));
     struct execution *execution = find(call->worker, id);
-    struct input_audience audience;
+    struct question_audience audience;
     struct headers headers;
     if (execution && invocation_is_under_way(&execution->base))
         return execution;
-    input_audience(call, &audience);
+    question_audience(call, &audience);
     headers_init(&headers, true);
     if (!request_headers_take(call->worker->gateway->request_headers, id, str_from(audience.key),
                               task->headers_digest, call->exchange, &headers))
@@ -170,8 +170,8 @@ bool execution_complete_headers(struct execution *execution, const struct task *
 
 void execution_keep_headers(const struct call *call, const struct task *task)
 {
-    struct input_audience audience;
-    input_audience(call, &audience);
+    struct question_audience audience;
+    question_audience(call, &audience);
     request_headers_keep(call->worker->gateway->request_headers,
                          str_slice(task->id, strlen(task->id)), str_from(audience.key),
                          call->exchange);

@@ -12,7 +12,7 @@ static void store(struct execution *execution, enum invocation_state state)
     struct invocation *base = &execution->base;
     base->exchange = NULL;
     if (invocation_has_begun(base)) {
-        input_end_task(base->worker, base->task);
+        question_end_task(base->worker, base->task);
         task_rounds_forget(base->worker->gateway->task_rounds, str_from(base->id));
         execution_asks_end(execution);
     }

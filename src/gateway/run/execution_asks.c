@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "conversation/answer_gate.h"
 #include "execution_internal.h"
-#include "input/answer_gate.h"
 #include "invocation_rounds.h"
 #include "task_rounds.h"
 #include "taskgate/core/clock.h"

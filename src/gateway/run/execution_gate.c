@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conversation/answer_gate.h"
 #include "execution_internal.h"
-#include "input/answer_gate.h"
 #include "invocation_rounds.h"
 #include "task_rounds.h"
 #include "taskgate/core/memory.h"

@@ -2,9 +2,9 @@
  * client of the server's rounds and tasks (SEP-2663) for the client that declared them. */
 #include <stdlib.h>
 
+#include "conversation/answer_gate.h"
+#include "conversation/question.h"
 #include "execution_internal.h"
-#include "input/answer_gate.h"
-#include "input/input_request.h"
 #include "invocation_rounds.h"
 #include "server/own.h"
 #include "task_inputs.h"
@@ -98,13 +98,13 @@ static void go_on_polling(struct execution *execution, struct str task)
     bool is_asking = json_string_equals(json_member(task, "status"), STR("input_required"));
     bool has_changed;
     if (is_asking &&
-        (answer_gate_denies(execution->base.task) || json_count(requests) > INPUTS_PER_ROUND)) {
+        (answer_gate_denies(execution->base.task) || json_count(requests) > QUESTIONS_PER_ROUND)) {
         execution_modern_cancel(execution);
         execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
                        "upstream requires input for which the client cannot be asked");
         return;
     }
-    if (is_asking && json_count(requests) > 0 && input_round_is_well_formed(requests, STR_EMPTY))
+    if (is_asking && json_count(requests) > 0 && question_round_is_well_formed(requests, STR_EMPTY))
         has_changed = task_rounds_put(rounds_of(execution), id, 1, requests, clock_now_ms());
     else
         has_changed = task_rounds_forget(rounds_of(execution), id);

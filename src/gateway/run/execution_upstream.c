@@ -28,7 +28,8 @@ void execution_server_message(void *context, struct str message)
 static int64_t silence_limit_ms(const struct execution *execution)
 {
     return execution_asks_is_open(execution) ||
-                   input_keeps_server_waiting(execution->base.worker->gateway, execution->base.task)
+                   question_keeps_server_waiting(execution->base.worker->gateway,
+                                                 execution->base.task)
                ? 0
                : execution->base.snapshot->config->times.execution_timeout_ms;
 }

@@ -9,7 +9,7 @@
 
 #include "call/headers.h"
 #include "call/server_budget.h"
-#include "input/input_request.h"
+#include "conversation/question.h"
 #include "invocation_table.h"
 #include "outcome.h"
 #include "server/http.h"
@@ -59,10 +59,10 @@ struct invocation {
     struct snapshot *snapshot;
     const struct config_source *source;
     struct headers headers; /* owned copies of what the server gets; never stored, or logged */
-    char session[DIGEST_HEX_BYTES]; /* of the request that brought them */
-    struct input_audience audience; /* the clients that answer the server's questions */
-    struct server_budget budget;    /* for the requests of the server */
-    struct exchange *exchange;      /* the call under way to the server; NULL without */
+    char session[DIGEST_HEX_BYTES];    /* of the request that brought them */
+    struct question_audience audience; /* the clients that answer the server's questions */
+    struct server_budget budget;       /* for the requests of the server */
+    struct exchange *exchange;         /* the call under way to the server; NULL without */
     struct invocation_rounds rounds;
     struct buffer request_id; /* JSON text of the id that the server sees; set once it is sent */
     char *server_task;        /* the server's own task, when the tool requires one */

@@ -2,8 +2,8 @@
 #include "invocation_rounds.h"
 
 #include "call/broadcast.h"
-#include "input/answer_gate.h"
-#include "input/input_request.h"
+#include "conversation/answer_gate.h"
+#include "conversation/question.h"
 #include "task_inputs.h"
 #include "task_rounds.h"
 #include "taskgate/core/clock.h"
@@ -152,7 +152,7 @@ void invocation_rounds_begin(struct invocation *invocation, struct str result,
     struct str requests = json_member(result, "inputRequests");
     struct str state = json_member(result, "requestState");
     invocation->rounds.is_conversation = invocation->rounds.is_between = true;
-    if (!input_round_is_well_formed(requests, state)) {
+    if (!question_round_is_well_formed(requests, state)) {
         give_up(invocation, JSONRPC_UPSTREAM_ERROR,
                 "upstream requires input, and does not say it as the protocol has it, or asks "
                 "more than 100 questions at once");

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "call/call.h"
+#include "conversation/question.h"
 #include "inbox/inbox.h"
-#include "input/input_request.h"
 #include "relay/relay.h"
 #include "server/catalogue.h"
 #include "server_messages.h"
@@ -12,20 +12,20 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
-static bool is_answered_for(const struct call *call, enum input_kind kind)
+static bool is_answered_for(const struct call *call, enum question_kind kind)
 {
-    return kind == INPUT_ELICITATION ? call->facts.server.injected_elicitation
-                                     : call->facts.server.injected_sampling;
+    return kind == QUESTION_ELICITATION ? call->facts.server.injected_elicitation
+                                        : call->facts.server.injected_sampling;
 }
 
 /* A client without a session never said that it can be asked: upstream must not wait for it. */
-static bool is_to_be_declined(const struct call *call, enum input_kind kind)
+static bool is_to_be_declined(const struct call *call, enum question_kind kind)
 {
     struct session_facts facts;
     if (!client_find_without_session(call, &facts))
         return false;
-    return kind == INPUT_ELICITATION ? !facts.client.declares_elicitation
-                                     : !facts.client.declares_sampling;
+    return kind == QUESTION_ELICITATION ? !facts.client.declares_elicitation
+                                        : !facts.client.declares_sampling;
 }
 
 static bool is_get_stream(const struct call *call)
@@ -49,7 +49,7 @@ static void drop(struct call *call, void *object)
     if (!is_get_stream(call) || call->upstream_broke) {
         char key[CLIENT_KEY_BYTES];
         client_key_of_call(call, key);
-        input_end_call(call->worker, str_from(key), asked->number);
+        question_end_call(call->worker, str_from(key), asked->number);
     }
     free(asked);
 }
@@ -61,27 +61,27 @@ static uint64_t number_of(struct call *call)
     struct asked *asked = call_part_find(call, &asked_kind);
     if (!asked) {
         asked = memory_alloc(sizeof *asked);
-        asked->number = input_next_number();
+        asked->number = question_next_number();
         call_part_add(call, &asked->part, &asked_kind);
     }
     return asked->number;
 }
 
-uint64_t input_take_number(struct call *call)
+uint64_t question_take_number(struct call *call)
 {
     struct asked *asked = call_part_find(call, &asked_kind);
     if (!asked)
-        return input_next_number();
+        return question_next_number();
     uint64_t number = asked->number;
     call_part_remove(&asked->part);
     free(asked);
     return number;
 }
 
-bool input_is_open_without_task(const struct call *call)
+bool question_is_open_without_task(const struct call *call)
 {
     const struct asked *asked = call_part_find(call, &asked_kind);
-    return input_is_open_in(call, asked ? asked->number : 0);
+    return question_is_open_in(call, asked ? asked->number : 0);
 }
 
 /* Takes a message about a server's own task that an execution follows. The client knows only the
@@ -90,9 +90,9 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
 {
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), session = str_from(call->session);
-    enum input_kind kind;
+    enum question_kind kind;
     bool is_request = json_member(message, "id").length > 0;
-    if (is_request && !input_is_asked_by(method, &kind))
+    if (is_request && !question_is_asked_by(method, &kind))
         return false;
     if (!call->facts.known && !sessions_get(gateway->sessions, source, session, &call->facts))
         return false;
@@ -101,9 +101,9 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     struct task *task = task_aliases_find(gateway->task_aliases, key, message);
     if (!task)
         return false;
-    struct input_audience audience;
+    struct question_audience audience;
     struct headers headers;
-    input_audience(call, &audience);
+    question_audience(call, &audience);
     headers_init(&headers, false);
     headers_from_call(&headers, call);
     inbox_key_of_task(task, key);
@@ -128,12 +128,12 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
 
 static void take(struct call *call, struct str message, bool is_cancel, bool *taken)
 {
-    struct input_audience audience;
+    struct question_audience audience;
     struct headers headers;
-    input_audience(call, &audience);
+    question_audience(call, &audience);
     headers_init(&headers, false);
     headers_from_call(&headers, call);
-    const struct input_origin origin = {
+    const struct question_origin origin = {
         .worker = call->worker,
         .snapshot = call->snapshot,
         .source = call->source,
@@ -144,9 +144,9 @@ static void take(struct call *call, struct str message, bool is_cancel, bool *ta
         .is_on_stream = is_get_stream(call),
     };
     if (is_cancel) {
-        *taken = input_take_cancel(&origin, message);
+        *taken = question_take_cancel(&origin, message);
     } else {
-        if (input_take(&origin, message))
+        if (question_take(&origin, message))
             relay_wait_for_person(call);
         *taken = true;
     }
@@ -158,7 +158,7 @@ static void take(struct call *call, struct str message, bool is_cancel, bool *ta
 /* A message that waits until the store has read its session. */
 struct late_message {
     struct call *call;
-    enum input_kind kind;
+    enum question_kind kind;
     char *text;
 };
 
@@ -181,7 +181,7 @@ static void on_facts(void *context, const struct store_reply *reply)
 
 /* Whether the session's facts are in memory. false: the message is held back until the store has
  * read them. */
-static bool has_facts(struct call *call, enum input_kind kind, struct str message)
+static bool has_facts(struct call *call, enum question_kind kind, struct str message)
 {
     struct gateway *gateway = call->worker->gateway;
     struct str source = str_from(call->source->id), session = str_from(call->session);
@@ -215,7 +215,7 @@ static void keep_notification(struct call *call, struct str method, struct str m
         inbox_add_notification(gateway, str_from(key), source, method, params);
 }
 
-static bool take_request(struct call *call, enum input_kind kind, struct str message)
+static bool take_request(struct call *call, enum question_kind kind, struct str message)
 {
     bool taken = true;
     call_identify(call);
@@ -227,9 +227,9 @@ static bool take_request(struct call *call, enum input_kind kind, struct str mes
     return taken;
 }
 
-bool input_take_from_stream(struct call *call, struct str message)
+bool question_take_from_stream(struct call *call, struct str message)
 {
-    enum input_kind kind;
+    enum question_kind kind;
     bool taken = false, has_id = json_member(message, "id").length > 0;
     char *text = json_string_text(json_member(message, "method"), NULL);
     struct str method = str_from(text);
@@ -239,10 +239,10 @@ bool input_take_from_stream(struct call *call, struct str message)
     }
     if (taken) {
         /* it was a task's */
-    } else if (has_id && input_is_asked_by(method, &kind)) {
+    } else if (has_id && question_is_asked_by(method, &kind)) {
         taken = take_request(call, kind, message);
     } else if (!has_id && str_equal(method, STR(MCP_CANCELLED)) &&
-               input_table_count(call->worker->gateway->inputs) > 0) {
+               question_table_count(call->worker->gateway->questions) > 0) {
         call_identify(call);
         take(call, message, true, &taken);
     } else if (!has_id) {

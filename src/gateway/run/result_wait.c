@@ -6,7 +6,7 @@
 #include "call/call.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
-#include "input/input_request.h"
+#include "conversation/question.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 
@@ -41,7 +41,7 @@ static void drop(struct call *call, void *object)
     }
     call_memory_give(call, (char *)wait->task_id.bytes);
     task_unref(wait->task);
-    input_release(worker, wait->claimant);
+    question_release(worker, wait->claimant);
     MAGIC_CLEAR(wait);
     call_memory_give(call, wait);
 }
@@ -221,7 +221,7 @@ static void offer(struct result_wait *wait, const struct task *task)
     struct call *call = wait->call;
     struct buffer events;
     buffer_init(&events);
-    input_claim(call, task, &wait->claimant, &events);
+    question_claim(call, task, &wait->claimant, &events);
     if (events.length > 0) {
         deferred_response_open(call);
         http_stream_write(call->exchange, buffer_str(&events));

@@ -11,9 +11,9 @@
 #include "server/http.h"
 #include "taskgate/json/text.h"
 
-static struct input_origin input_of(const struct server_message_origin *origin)
+static struct question_origin question_of(const struct server_message_origin *origin)
 {
-    return (struct input_origin){
+    return (struct question_origin){
         .worker = origin->worker,
         .snapshot = origin->snapshot,
         .source = origin->source,
@@ -47,10 +47,10 @@ static void respond(const struct server_message_origin *origin, struct str id, s
 static void take_request(const struct server_message_origin *origin, struct str method,
                          struct str id, struct str message)
 {
-    enum input_kind kind;
-    if (input_is_asked_by(method, &kind)) {
-        const struct input_origin input = input_of(origin);
-        input_take(&input, message);
+    enum question_kind kind;
+    if (question_is_asked_by(method, &kind)) {
+        const struct question_origin input = question_of(origin);
+        question_take(&input, message);
     } else {
         respond(origin, id, str_equal(method, STR("ping")) ? STR("{}") : STR_EMPTY);
     }
@@ -125,8 +125,8 @@ static void take_notification(const struct server_message_origin *origin, struct
         if (origin->task)
             send_of_task(origin, &progress_kind, message);
     } else if (str_equal(method, STR(MCP_CANCELLED))) {
-        const struct input_origin input = input_of(origin);
-        input_take_cancel(&input, message); /* other requests are answered at once */
+        const struct question_origin input = question_of(origin);
+        question_take_cancel(&input, message); /* other requests are answered at once */
     } else if (str_equal(method, STR("notifications/message"))) {
         take_log(origin, message);
     } else {

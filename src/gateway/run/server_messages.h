@@ -6,7 +6,7 @@
 #pragma once
 
 #include "call/server_budget.h"
-#include "input/input_request.h"
+#include "conversation/question.h"
 
 /* The call that runs; all borrowed. */
 struct server_message_origin {
@@ -17,9 +17,9 @@ struct server_message_origin {
     const char *key;                    /* of the client (inbox/inbox.h), or "" */
     const struct headers *headers; /* that an answer to upstream needs: session and credentials */
     const char *session;           /* digest of the session in them, or "" */
-    const struct input_audience *audience; /* the clients that answer */
+    const struct question_audience *audience; /* the clients that answer */
     uint64_t
-        call; /* a number of input_next_number() that its questions end with; 0: the task does */
+        call; /* a number of question_next_number() that its questions end with; 0: the task does */
     struct server_budget *budget; /* for the requests of the server */
 };
 

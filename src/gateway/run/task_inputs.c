@@ -72,8 +72,8 @@ static const struct broadcast_kind refusal_kind = TASK_BROADCAST_KIND(deliver_re
 
 /* ---- the client's responses ---- */
 
-static void take_answer(struct gateway_worker *worker, const struct input_asked *asked,
-                        const struct input_response *response)
+static void take_answer(struct gateway_worker *worker, const struct question_asked *asked,
+                        const struct question_response *response)
 {
     struct str id = asked->id;
     struct buffer text;
@@ -94,18 +94,18 @@ static void take_answer(struct gateway_worker *worker, const struct input_asked 
 
 static void ask(const struct invocation *base, struct str key, struct str request)
 {
-    const struct input_origin origin = {.worker = base->worker,
-                                        .snapshot = base->snapshot,
-                                        .source = base->source,
-                                        .headers = &base->headers,
-                                        .session = base->session,
-                                        .audience = &base->audience,
-                                        .task = base->task,
-                                        .take_answer = take_answer};
+    const struct question_origin origin = {.worker = base->worker,
+                                           .snapshot = base->snapshot,
+                                           .source = base->source,
+                                           .headers = &base->headers,
+                                           .session = base->session,
+                                           .audience = &base->audience,
+                                           .task = base->task,
+                                           .take_answer = take_answer};
     struct buffer message;
     buffer_init(&message);
     legacy_bridge_write_request(&message, key, request);
-    input_take(&origin, buffer_str(&message));
+    question_take(&origin, buffer_str(&message));
     buffer_finish(&message);
 }
 

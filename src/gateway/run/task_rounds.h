@@ -19,9 +19,9 @@ struct task_rounds;
 struct task_rounds *task_rounds_create(void);
 void task_rounds_destroy(struct task_rounds *rounds); /* NULL is allowed */
 
-/* The requests of one round (JSON object, at least one member, at most INPUTS_PER_ROUND) take the
- * place of earlier ones. Those of a number that is there already keep their keys and answers, and
- * lose what is asked no more. false: they are the same as before. */
+/* The requests of one round (JSON object, at least one member, at most QUESTIONS_PER_ROUND) take
+ * the place of earlier ones. Those of a number that is there already keep their keys and answers,
+ * and lose what is asked no more. false: they are the same as before. */
 bool task_rounds_put(struct task_rounds *rounds, struct str task, int64_t number,
                      struct str requests, int64_t now_ms);
 /* Appends the open requests, a JSON object. false: nothing is asked. */

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "conversation/question.h"
 #include "inbox/inbox.h"
-#include "input/input_request.h"
 #include "repeated_news.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -15,8 +15,8 @@
 static void collect(struct pseudo_questions *inputs, const struct call *call, const char *key,
                     const char *owner)
 {
-    input_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
-                        str_from(owner), &inputs->elicitations, &inputs->samplings);
+    question_write_pending(call->worker->gateway, str_from(key), str_from(call->source->id),
+                           str_from(owner), &inputs->elicitations, &inputs->samplings);
 }
 
 /* Of the call's client, and of the task, each unless it is NULL. */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "answer.h"
+#include "conversation/question.h"
 #include "inbox/inbox.h"
-#include "input/input_request.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -13,13 +13,13 @@
 
 /* ---- listing ---- */
 
-static void answer_list(struct call *call, enum input_kind kind, const char *member,
+static void answer_list(struct call *call, enum question_kind kind, const char *member,
                         struct str words)
 {
     char key[CLIENT_KEY_BYTES];
     struct buffer list = {0}, structured = {0};
     client_key_of_call(call, key);
-    size_t count = input_write_list(call->worker->gateway, str_from(key), kind, &list);
+    size_t count = question_write_list(call->worker->gateway, str_from(key), kind, &list);
     buffer_append_format(&structured, "{\"%s\":", member);
     buffer_append(&structured, buffer_str(&list));
     buffer_append_char(&structured, '}');
@@ -32,12 +32,12 @@ static void answer_list(struct call *call, enum input_kind kind, const char *mem
 
 void pseudo_tool_get_elicitations(struct call *call, struct str arguments)
 {
-    answer_list(call, INPUT_ELICITATION, "elicitations", STR("No pending elicitation requests"));
+    answer_list(call, QUESTION_ELICITATION, "elicitations", STR("No pending elicitation requests"));
 }
 
 void pseudo_tool_get_sampling_requests(struct call *call, struct str arguments)
 {
-    answer_list(call, INPUT_SAMPLING, "sampling_requests", STR("No pending sampling requests"));
+    answer_list(call, QUESTION_SAMPLING, "sampling_requests", STR("No pending sampling requests"));
 }
 
 /* ---- answering ---- */
@@ -88,7 +88,7 @@ static void answer_done(const struct answering *answering)
     buffer_finish(&text);
 }
 
-static void write_failure(struct buffer *text, const struct input_delivery *delivery)
+static void write_failure(struct buffer *text, const struct question_delivery *delivery)
 {
     if (delivery->status > 0)
         buffer_append_format(text, "the server answered HTTP %d", delivery->status);
@@ -100,7 +100,7 @@ static void write_failure(struct buffer *text, const struct input_delivery *deli
 
 /* The seed's words for the two states: pending again, or rejected with the call that asked. */
 static void answer_undelivered(const struct answering *answering,
-                               const struct input_delivery *delivery)
+                               const struct question_delivery *delivery)
 {
     struct buffer text = {0}, structured = {0};
     buffer_append_format(&text, "%s '%.*s': the answer has not been delivered: ", answering->what,
@@ -118,7 +118,7 @@ static void answer_undelivered(const struct answering *answering,
     buffer_finish(&text);
 }
 
-static void on_delivered(void *context, const struct input_delivery *delivery)
+static void on_delivered(void *context, const struct question_delivery *delivery)
 {
     struct answering *answering = context;
     if (answering->call->exchange && delivery->has_arrived)
@@ -128,10 +128,10 @@ static void on_delivered(void *context, const struct input_delivery *delivery)
     answering_end(answering);
 }
 
-static struct input_tool_answer tool_answer(struct answering *answering, char key[])
+static struct question_tool_answer tool_answer(struct answering *answering, char key[])
 {
-    input_find_key(answering->call, buffer_str(&answering->id), key);
-    return (struct input_tool_answer){
+    question_find_key(answering->call, buffer_str(&answering->id), key);
+    return (struct question_tool_answer){
         .worker = answering->call->worker,
         .key = str_from(key),
         .id = buffer_str(&answering->id),
@@ -141,10 +141,10 @@ static struct input_tool_answer tool_answer(struct answering *answering, char ke
 
 /* Nothing was sent. `what` as in struct answering, perhaps with words before it. */
 static void answer_problem(struct answering *answering, const char *what,
-                           enum input_verdict verdict, const struct error *error)
+                           enum question_verdict verdict, const struct error *error)
 {
     struct buffer text = {0};
-    if (verdict == INPUT_NOT_OPEN)
+    if (verdict == QUESTION_NOT_OPEN)
         buffer_append_format(&text, "%s '%.*s' not found or already completed", what,
                              STR_ARGS(buffer_str(&answering->id)));
     else
@@ -164,15 +164,15 @@ static const char *outcome_of(struct str action)
 
 static void respond_to_elicitation(struct call *call, struct str arguments, struct str action)
 {
-    char key[INPUT_KEY_BYTES];
+    char key[QUESTION_KEY_BYTES];
     struct error error = {""};
     struct answering *answering = answering_begin(call, "Elicitation request", outcome_of(action));
     struct str content = json_member(arguments, "content");
     if (json_type(content) == JSON_NULL)
         content = STR_EMPTY;
-    const struct input_tool_answer by = tool_answer(answering, key);
-    enum input_verdict verdict = input_answer_elicitation(&by, action, content, &error);
-    if (verdict != INPUT_ANSWERED)
+    const struct question_tool_answer by = tool_answer(answering, key);
+    enum question_verdict verdict = question_answer_elicitation(&by, action, content, &error);
+    if (verdict != QUESTION_ANSWERED)
         answer_problem(answering, answering->what, verdict, &error);
 }
 
@@ -189,14 +189,14 @@ void pseudo_tool_cancel_elicitation_request(struct call *call, struct str argume
 
 static void respond_to_sampling(struct call *call, struct str result, struct str reason)
 {
-    char key[INPUT_KEY_BYTES];
+    char key[QUESTION_KEY_BYTES];
     const struct error none = {""};
     bool is_answer = result.length > 0;
     struct answering *answering =
         answering_begin(call, "Sampling request", is_answer ? "completed" : "rejected");
-    const struct input_tool_answer by = tool_answer(answering, key);
-    enum input_verdict verdict = input_answer_sampling(&by, result, reason);
-    if (verdict != INPUT_ANSWERED)
+    const struct question_tool_answer by = tool_answer(answering, key);
+    enum question_verdict verdict = question_answer_sampling(&by, result, reason);
+    if (verdict != QUESTION_ANSWERED)
         answer_problem(answering,
                        is_answer ? "Failed to respond: Sampling request" : answering->what, verdict,
                        &none);

@@ -17,7 +17,7 @@ TCase *cursor_tests(void);
 TCase *definition_watch_tests(void);
 TCase *headers_tests(void);
 TCase *inbox_tests(void);
-TCase *input_table_tests(void);
+TCase *question_table_tests(void);
 TCase *inquiry_tests(void);
 TCase *invocation_tests(void);
 TCase *list_cache_tests(void);

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "call/inquiry.h"
+#include "conversation/question_table.h"
 #include "decision/shadow.h"
 #include "gates/rate_limit.h"
-#include "input/input_table.h"
 #include "methods/list_cache.h"
 #include "state/accepted_pairs.h"
 #include "state/quota.h"
@@ -138,12 +138,12 @@ END_TEST
 enum { QUESTIONS = 90 };
 
 struct race {
-    struct input_table *table;
-    struct input_request *inputs[QUESTIONS];
+    struct question_table *table;
+    struct question *inputs[QUESTIONS];
     int closed; /* atomic */
 };
 
-static void look(void *context, struct input_request *input)
+static void look(void *context, struct question *input)
 {
     ++*(size_t *)context;
 }
@@ -152,30 +152,30 @@ static void look(void *context, struct input_request *input)
 static void *close_questions(void *context)
 {
     struct race *race = context;
-    struct input_closing closing = {.state = INPUT_ANSWERED_IN_TASK, .now_ms = 1};
+    struct question_closing closing = {.state = QUESTION_ANSWERED_IN_TASK, .now_ms = 1};
     size_t seen = 0;
     for (int i = 0; i < QUESTIONS; i++) {
-        const struct input_match match = {.id = str_from(race->inputs[i]->id)};
-        if (input_table_close(race->table, STR("key"), &match, &closing))
+        const struct question_match match = {.id = str_from(race->inputs[i]->id)};
+        if (question_table_close(race->table, STR("key"), &match, &closing))
             __atomic_add_fetch(&race->closed, 1, __ATOMIC_RELAXED);
-        input_table_visit(race->table, STR("key"), NULL, look, &seen);
+        question_table_visit(race->table, STR("key"), NULL, look, &seen);
     }
     return NULL;
 }
 
 START_TEST(each_question_is_closed_by_one_thread)
 {
-    struct race race = {.table = input_table_create()};
+    struct race race = {.table = question_table_create()};
     pthread_t threads[THREADS];
     for (int i = 0; i < QUESTIONS; i++) {
-        struct input_request *input = memory_alloc(sizeof *input);
+        struct question *input = memory_alloc(sizeof *input);
         list_init(&input->node);
         random_ulid(input->id);
         snprintf(input->key, sizeof input->key, "key");
         input->source = input->task = "";
         input->upstream_id = input->id;
         input->message = "{}";
-        ck_assert_int_eq(input_table_add(race.table, input), INPUT_ADDED);
+        ck_assert_int_eq(question_table_add(race.table, input), QUESTION_ADDED);
         race.inputs[i] = input;
     }
     for (int i = 0; i < THREADS; i++)
@@ -184,10 +184,10 @@ START_TEST(each_question_is_closed_by_one_thread)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(race.closed, QUESTIONS);
     for (int i = 0; i < QUESTIONS; i++) {
-        input_table_remove(race.table, race.inputs[i]);
+        question_table_remove(race.table, race.inputs[i]);
         free(race.inputs[i]);
     }
-    input_table_destroy(race.table);
+    question_table_destroy(race.table);
 }
 END_TEST
 

@@ -1,0 +1,520 @@
+/* Answers to questions, in each way that they come, until their arrival at the server is known. */
+#include "question.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer_gate.h"
+#include "call/client_profile.h"
+#include "question_internal.h"
+#include "server/http.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/elicitation.h"
+
+/* Upstream answers a response with 202 and no body. */
+#define ARRIVAL_MS 10000
+#define REPLY_BYTES ((size_t)65536)
+
+struct delivery {
+    struct gateway_worker *worker;
+    struct kept_question
+        *kept; /* closed by this answer, and not settled before its arrival is known */
+    struct question_receiver receiver;
+};
+
+static void on_reply(void *context, const struct exchange_reply *reply)
+{
+    struct delivery *delivery = context;
+    struct kept_question *kept = delivery->kept;
+    struct question_delivery told = {.status = reply->status, .result = reply->result};
+    told.has_arrived =
+        reply->result == UPSTREAM_DONE && reply->status >= 200 && reply->status < 300;
+    if (told.has_arrived) {
+        question_settle(delivery->worker, kept);
+    } else {
+        log_warn("An answer has not reached upstream", LOG_TEXT("source", kept->question.source),
+                 LOG_TEXT("question", kept->question.id), LOG_NUMBER("status", reply->status),
+                 LOG_TEXT("detail", reply->detail));
+        told.is_open = question_reopen(delivery->worker, kept);
+    }
+    delivery->receiver.delivered(delivery->receiver.context, &told);
+    free(delivery);
+}
+
+/* The worker ends, and the question with it. */
+static void on_dropped(void *context)
+{
+    struct delivery *delivery = context;
+    delivery->receiver.dropped(delivery->receiver.context);
+    free(delivery);
+}
+
+/* It is taken here, and told later, as the receiver expects. */
+static void on_taken(void *context)
+{
+    struct delivery *delivery = context;
+    delivery->receiver.delivered(delivery->receiver.context,
+                                 &(struct question_delivery){.has_arrived = true});
+    free(delivery);
+}
+
+static void tell_taken(struct gateway_worker *worker, const struct question_receiver *receiver)
+{
+    struct delivery *delivery = memory_alloc(sizeof *delivery);
+    *delivery = (struct delivery){.worker = worker, .receiver = *receiver};
+    loop_post(worker->loop, on_taken, delivery);
+}
+
+static void hand_answer_over(struct gateway_worker *worker, struct kept_question *kept,
+                             const struct question_response *response,
+                             const struct question_receiver *receiver)
+{
+    question_respond(worker, kept, response);
+    question_settle(worker, kept);
+    if (receiver)
+        tell_taken(worker, receiver);
+}
+
+static void send(struct gateway_worker *worker, struct kept_question *kept,
+                 const struct question_response *response, const struct question_receiver *receiver)
+{
+    static const struct exchange_events events = {.reply = on_reply, .dropped = on_dropped};
+    if (!receiver || kept->take_answer) {
+        hand_answer_over(worker, kept, response, receiver);
+        return;
+    }
+    struct delivery *delivery = memory_alloc(sizeof *delivery);
+    *delivery = (struct delivery){worker, kept, *receiver};
+    struct buffer body;
+    buffer_init(&body);
+    question_write_response(&body, str_from(kept->question.upstream_id), response);
+    const struct sending sending = {.source = kept->source,
+                                    .snapshot = kept->snapshot,
+                                    .headers = &kept->headers,
+                                    .body = buffer_str(&body),
+                                    .total_ms = ARRIVAL_MS,
+                                    .most_bytes = REPLY_BYTES};
+    exchange_send(worker, &sending, &events, delivery);
+    buffer_finish(&body);
+}
+
+/* ---- inside an approved call ---- */
+
+/* An answer that is on its way through the gate. */
+struct gated {
+    struct gateway_worker *worker;
+    struct kept_question *kept; /* closed by this answer, and not settled */
+    struct buffer result, error, message;
+    int error_code;
+    struct question_receiver receiver;
+    bool has_receiver; /* that has not been told yet */
+};
+
+static void gated_destroy(struct gated *gated)
+{
+    buffer_finish(&gated->result);
+    buffer_finish(&gated->error);
+    buffer_finish(&gated->message);
+    free(gated);
+}
+
+static void refuse(const struct gated *gated)
+{
+    struct question_response response = {.error_code = -1,
+                                         .error_message = STR("The answer was refused")};
+    if (gated->kept->question.kind == QUESTION_ELICITATION)
+        response.result = STR("{\"action\":\"decline\"}");
+    question_respond(gated->worker, gated->kept, &response);
+}
+
+/* It could not be stored: the client may answer again. */
+static void tell_failed(struct gated *gated)
+{
+    struct question_delivery told = {.result = UPSTREAM_SILENT};
+    told.is_open = question_reopen(gated->worker, gated->kept);
+    gated->receiver.delivered(gated->receiver.context, &told);
+}
+
+static void on_verdict(void *context, enum answer_verdict verdict)
+{
+    struct gated *gated = context;
+    const struct question_response response = {
+        .result = buffer_str(&gated->result),
+        .error = buffer_str(&gated->error),
+        .error_code = gated->error_code,
+        .error_message = buffer_str(&gated->message),
+    };
+    if (verdict == ANSWER_PASSES) {
+        send(gated->worker, gated->kept, &response, gated->has_receiver ? &gated->receiver : NULL);
+    } else if (gated->has_receiver) {
+        tell_failed(gated);
+    } else {
+        if (verdict == ANSWER_REFUSED)
+            refuse(gated);
+        question_settle(gated->worker, gated->kept);
+    }
+    gated_destroy(gated);
+}
+
+static void on_gate_dropped(void *context)
+{
+    struct gated *gated = context;
+    if (gated->has_receiver)
+        gated->receiver.dropped(gated->receiver.context);
+    gated_destroy(gated);
+}
+
+static void write_gated_question(struct buffer *out, const struct question *question)
+{
+    struct str message = str_from(question->message), params = json_member(message, "params");
+    buffer_append_format(out, "{\"%s\":{\"method\":", question->id);
+    buffer_append(out, json_member(message, "method"));
+    if (params.length > 0) {
+        buffer_append_text(out, ",\"params\":");
+        buffer_append(out, params);
+    }
+    buffer_append_text(out, "}}");
+}
+
+static void write_gated_answer(struct buffer *out, const struct gated *gated)
+{
+    buffer_append_format(out, "{\"%s\":", gated->kept->question.id);
+    if (gated->result.length > 0) {
+        buffer_append(out, buffer_str(&gated->result));
+    } else if (gated->error.length > 0) {
+        buffer_append_text(out, "{\"error\":");
+        buffer_append(out, buffer_str(&gated->error));
+        buffer_append_char(out, '}');
+    } else {
+        buffer_append_format(out, "{\"error\":{\"code\":%d,\"message\":", gated->error_code);
+        buffer_append_json_string(out, buffer_str(&gated->message));
+        buffer_append_text(out, "}}");
+    }
+    buffer_append_char(out, '}');
+}
+
+/* While people look at it the client is not kept waiting. */
+static void pass_gate(struct gateway_worker *worker, struct kept_question *kept,
+                      const struct question_response *response,
+                      const struct question_receiver *receiver)
+{
+    struct gated *gated = memory_alloc(sizeof *gated);
+    struct buffer question = {0}, answer = {0};
+    *gated = (struct gated){.worker = worker, .kept = kept, .error_code = response->error_code};
+    buffer_append(&gated->result, response->result);
+    buffer_append(&gated->error, response->error);
+    buffer_append(&gated->message, response->error_message);
+    gated->has_receiver = receiver != NULL;
+    if (receiver)
+        gated->receiver = *receiver;
+    write_gated_question(&question, &kept->question);
+    write_gated_answer(&answer, gated);
+    const struct answer_gate_answers answers = {
+        .task = kept->task, .questions = buffer_str(&question), .answers = buffer_str(&answer)};
+    if (answer_gate_pass(worker, &answers, on_verdict, on_gate_dropped, gated) == ANSWER_WAITS &&
+        receiver) {
+        gated->has_receiver = false;
+        tell_taken(worker, receiver);
+    }
+    buffer_finish(&question);
+    buffer_finish(&answer);
+}
+
+/* Sends the answer that has closed the question. With a receiver it is settled once upstream has
+ * the answer, and open again when the answer has not arrived; without one it is settled at once. */
+static void deliver_answer(struct gateway_worker *worker, struct kept_question *kept,
+                           const struct question_response *response,
+                           const struct question_receiver *receiver)
+{
+    if (!kept->take_answer && answer_gate_applies(kept->task))
+        pass_gate(worker, kept, response, receiver);
+    else
+        send(worker, kept, response, receiver);
+}
+
+/* ---- what is asked ---- */
+
+static void copy_params(void *context, struct question *question)
+{
+    struct buffer *params = context;
+    if (params->length == 0 && question->state == QUESTION_OPEN)
+        buffer_append(params, json_member(str_from(question->message), "params"));
+}
+
+/* Whether `content` answers the form. The check reads a copy, because the question may go
+ * meanwhile. */
+static bool check_content(struct gateway *gateway, struct str key,
+                          const struct question_match *match, struct str content,
+                          struct error *error)
+{
+    struct buffer params;
+    buffer_init(&params);
+    question_table_visit(gateway->questions, key, match, copy_params, &params);
+    struct str asked = buffer_str(&params);
+    bool good = asked.length == 0 || elicitation_is_url(asked) ||
+                elicitation_check_content(json_member(asked, "requestedSchema"), content, error);
+    buffer_finish(&params);
+    return good;
+}
+
+/* ---- an elicitation ---- */
+
+struct elicitation_answer {
+    enum elicitation_action action;
+    struct str content; /* JSON text; empty unless accepted, and then of a form only */
+    enum question_state way;
+    const struct question_receiver *receiver; /* or NULL */
+};
+
+static void write_result(struct buffer *out, const struct elicitation_answer *answer, bool is_url)
+{
+    buffer_append_format(out, "{\"action\":\"%s\"", elicitation_action_name(answer->action));
+    if (answer->action == ELICITATION_ACCEPT && !is_url) {
+        buffer_append_text(out, ",\"content\":");
+        buffer_append(out, answer->content.length > 0 ? answer->content : STR("{}"));
+    }
+    buffer_append_char(out, '}');
+}
+
+static void digest_answer(const struct elicitation_answer *answer, char digest[])
+{
+    struct buffer text;
+    buffer_init(&text);
+    write_result(&text, answer, false);
+    digest_sha256_hex(buffer_str(&text), digest);
+    buffer_finish(&text);
+}
+
+/* A repeated answer, as after a lost connection, is not a second one. */
+static bool is_repeated_answer(const struct elicitation_answer *answer,
+                               const struct question_closing *closing)
+{
+    return closing->was == answer->way && answer->way == QUESTION_ANSWERED_IN_TASK &&
+           strcmp(closing->was_answer, closing->answer) == 0;
+}
+
+static enum question_verdict answer_elicitation(struct gateway_worker *worker, struct str key,
+                                                const struct question_match *match,
+                                                const struct elicitation_answer *answer,
+                                                struct error *error)
+{
+    char digest[DIGEST_HEX_BYTES];
+    struct question_closing closing = {.state = answer->way, .answer = digest};
+    if (answer->action == ELICITATION_ACCEPT &&
+        !check_content(worker->gateway, key, match, answer->content, error))
+        return QUESTION_UNFIT;
+    digest_answer(answer, digest);
+    struct kept_question *kept = question_close(worker->gateway, key, match, &closing);
+    if (!kept && is_repeated_answer(answer, &closing))
+        return QUESTION_ANSWERED;
+    if (!kept) {
+        if (closing.was == QUESTION_OPEN)
+            error_set(error, "there is no such elicitation");
+        else
+            error_set(error, "the elicitation is no longer open: %s",
+                      question_end_name(closing.was));
+        return QUESTION_NOT_OPEN;
+    }
+    struct buffer result;
+    buffer_init(&result);
+    write_result(&result, answer,
+                 elicitation_is_url(json_member(str_from(kept->question.message), "params")));
+    deliver_answer(worker, kept, &(struct question_response){.result = buffer_str(&result)},
+                   answer->receiver);
+    buffer_finish(&result);
+    return QUESTION_ANSWERED;
+}
+
+/* ---- in tasks/get ---- */
+
+bool question_answer_in_task(struct gateway_worker *worker, const struct task *task,
+                             struct str response, struct error *error)
+{
+    char key[QUESTION_KEY_BYTES];
+    struct elicitation_answer answer = {.content = json_member(response, "content"),
+                                        .way = QUESTION_ANSWERED_IN_TASK};
+    if (json_type(response) != JSON_OBJECT)
+        return error_set(error, "elicitation-response must be an object");
+    if (!elicitation_action_parse(json_member(response, "action"), &answer.action))
+        return error_set(error, "elicitation-response.action must be accept, decline or cancel");
+    char *id = json_string_text(json_member(response, "elicitationId"), NULL);
+    if (!id || !id[0]) {
+        free(id);
+        return error_set(error, "elicitation-response.elicitationId must be a string");
+    }
+    const struct question_match match = {
+        .has_kind = true,
+        .kind = QUESTION_ELICITATION,
+        .id = str_from(id),
+        .task = str_from(task->id),
+    };
+    client_key_or_id_of_task(task, key);
+    enum question_verdict verdict =
+        answer_elicitation(worker, str_from(key), &match, &answer, error);
+    free(id);
+    return verdict == QUESTION_ANSWERED;
+}
+
+/* ---- by the tools ---- */
+
+enum question_verdict question_answer_elicitation(const struct question_tool_answer *by,
+                                                  struct str action, struct str content,
+                                                  struct error *error)
+{
+    struct elicitation_answer answer = {
+        .content = content, .way = QUESTION_ANSWERED_BY_TOOL, .receiver = &by->receiver};
+    const struct question_match match = {
+        .has_kind = true, .kind = QUESTION_ELICITATION, .id = by->id};
+    if (!elicitation_action_parse(action, &answer.action)) {
+        error_set(error, "action must be accept, decline or cancel");
+        return QUESTION_UNFIT;
+    }
+    if (by->key.length == 0 || by->id.length == 0)
+        return QUESTION_NOT_OPEN;
+    return answer_elicitation(by->worker, by->key, &match, &answer, error);
+}
+
+enum question_verdict question_answer_sampling(const struct question_tool_answer *by,
+                                               struct str result, struct str reason)
+{
+    const struct question_match match = {.has_kind = true, .kind = QUESTION_SAMPLING, .id = by->id};
+    struct question_closing closing = {.state = QUESTION_ANSWERED_BY_TOOL};
+    if (by->key.length == 0 || by->id.length == 0)
+        return QUESTION_NOT_OPEN;
+    struct kept_question *kept = question_close(by->worker->gateway, by->key, &match, &closing);
+    if (!kept)
+        return QUESTION_NOT_OPEN;
+    const struct question_response response = {
+        .result = result,
+        .error_code = -1, /* the protocol's example of a person who says no */
+        .error_message = reason,
+    };
+    deliver_answer(by->worker, kept, &response, &by->receiver);
+    return QUESTION_ANSWERED;
+}
+
+/* ---- the client's own JSON-RPC response ---- */
+
+struct response_search {
+    const struct call *call;
+    char key[QUESTION_KEY_BYTES];
+    bool is_owned, is_response;
+};
+
+/* It has come in another session of the call's owner. */
+static bool is_of_owner(const struct call *call, const struct kept_question *kept)
+{
+    return strcmp(call->owner, OWNER_ANONYMOUS) != 0 && strcmp(call->owner, kept->owner) == 0 &&
+           strcmp(call->source->id, kept->question.source) == 0;
+}
+
+static bool is_asked_in_session(const struct call *call, const struct question *question)
+{
+    return strcmp(call->session, question->session) == 0 &&
+           strcmp(call->source->id, question->source) == 0;
+}
+
+static void note_question_owner(void *context, struct question *question)
+{
+    struct response_search *search = context;
+    const struct kept_question *kept = question->owner;
+    char own_key[QUESTION_KEY_BYTES];
+    client_key_of_call(search->call, own_key);
+    if (kept->is_in_call)
+        search->is_owned = search->is_response && is_asked_in_session(search->call, question);
+    else if (kept->task)
+        search->is_owned = call_owns(search->call, kept->task);
+    else
+        search->is_owned = strcmp(own_key, question->key) == 0 || is_of_owner(search->call, kept);
+    memcpy(search->key, question->key, sizeof search->key);
+}
+
+void question_find_key(const struct call *call, struct str id, char key[])
+{
+    struct response_search search = {.call = call};
+    question_table_visit_id(call->worker->gateway->questions, id, note_question_owner, &search);
+    if (search.is_owned)
+        memcpy(key, search.key, sizeof search.key);
+    else
+        client_key_of_call(call, key);
+}
+
+/* The question that the response's id names: the server's own id in the client's session, or the
+ * gateway's. */
+static bool find_question(struct call *call, char **our_id, struct response_search *search,
+                          struct question_match *match)
+{
+    struct str id = call->envelope.id;
+    *our_id = NULL;
+    search->call = call;
+    search->is_response = true;
+    if (str_starts_with(id, STR("\"tg:"))) {
+        char *text = json_string_text(id, NULL);
+        *our_id = memory_copy_text(text + 3);
+        (*our_id)[strcspn(*our_id, ".")] = '\0'; /* behind it: which replica has asked */
+        free(text);
+        match->id = str_from(*our_id);
+        question_table_visit_id(call->worker->gateway->questions, match->id, note_question_owner,
+                                search);
+        return search->is_owned;
+    }
+    match->upstream_id = id;
+    match->session = str_from(call->session);
+    client_key_of_call(call, search->key);
+    return search->key[0] && call->session[0];
+}
+
+static void answer_too_late(struct call *call, enum question_state was)
+{
+    struct buffer message, text;
+    buffer_init(&message);
+    buffer_init(&text);
+    buffer_append_format(&text, "The request is no longer open: %s", question_end_name(was));
+    jsonrpc_write_error(&message, STR_EMPTY, JSONRPC_INVALID_PARAMS, buffer_str(&text), NULL);
+    call_answer_status(call, 400, buffer_str(&message));
+    buffer_finish(&text);
+    buffer_finish(&message);
+}
+
+static void respond_for(struct call *call, struct kept_question *kept)
+{
+    const struct question_response response = {
+        .result = call->envelope.result,
+        .error = call->envelope.error,
+    };
+    deliver_answer(call->worker, kept, &response, NULL);
+}
+
+bool question_take_response(struct call *call)
+{
+    struct gateway_worker *worker = call->worker;
+    struct gateway *gateway = worker->gateway;
+    struct response_search search = {0};
+    struct question_match match = {0};
+    struct question_closing closing = {.state = QUESTION_ANSWERED_ON_STREAM};
+    char *our_id;
+    bool is_taken = false;
+    if (question_table_count(gateway->questions) == 0)
+        return false;
+    call_identify(call);
+    if (call_is_stranger(call))
+        return false;
+    if (find_question(call, &our_id, &search, &match)) {
+        struct kept_question *kept =
+            question_close(gateway, str_from(search.key), &match, &closing);
+        if (kept && (our_id || answer_gate_applies(kept->task))) {
+            respond_for(call, kept);
+            call_answer_status(call, 202, STR_EMPTY);
+            is_taken = true;
+        } else if (!kept && closing.was != QUESTION_OPEN) {
+            answer_too_late(call, closing.was);
+            is_taken = true;
+        }
+        if (kept && !is_taken)
+            question_settle(worker, kept); /* the call may be gone */
+    }
+    free(our_id);
+    return is_taken;
+}

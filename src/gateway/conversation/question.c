@@ -1,0 +1,751 @@
+/* A question begins with a request of the server, and ends with what it belongs to. In between it
+ * is in the table, on the loop that took it: closed, perhaps open again, and freed. */
+#include "question.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer_gate.h"
+#include "call/broadcast.h"
+#include "call/client_profile.h"
+#include "inbox/inbox.h"
+#include "question_internal.h"
+#include "replicas/replicas.h"
+#include "server/http.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/elicitation.h"
+
+/* A form is checked and shown on a loop, so it is smaller. A conversation is only passed on. */
+#define ELICITATION_BYTES ((size_t)64 * 1024)
+#define SAMPLING_BYTES ((size_t)1024 * 1024)
+
+static const char *const methods[QUESTION_KIND_COUNT] = {"elicitation/create",
+                                                         "sampling/createMessage", "roots/list"};
+
+static bool find_kind(struct str method, enum question_kind *kind)
+{
+    for (size_t i = 0; i < QUESTION_KIND_COUNT; i++) {
+        if (str_equal(method, str_from(methods[i]))) {
+            *kind = (enum question_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool question_is_asked_by(struct str method, enum question_kind *kind)
+{
+    return find_kind(method, kind) && *kind != QUESTION_ROOTS;
+}
+
+bool question_read_kind(struct str request, enum question_kind *kind)
+{
+    struct str method = json_member(request, "method");
+    for (size_t i = 0; i < QUESTION_KIND_COUNT; i++) {
+        *kind = (enum question_kind)i;
+        if (json_string_equals(method, str_from(methods[i])))
+            return true;
+    }
+    return false;
+}
+
+const char *question_method(enum question_kind kind)
+{
+    return methods[kind];
+}
+
+bool question_round_is_well_formed(struct str requests, struct str state)
+{
+    enum question_kind kind;
+    struct str key, request;
+    bool has_requests = json_type(requests) == JSON_OBJECT, has_state = state.length > 0;
+    if ((requests.length > 0 && !has_requests) || (has_state && json_type(state) != JSON_STRING) ||
+        json_count(requests) > QUESTIONS_PER_ROUND)
+        return false;
+    for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
+        if (!question_read_kind(request, &kind))
+            return false;
+    }
+    return has_state || json_count(requests) > 0;
+}
+
+/* ---- the client that can answer ---- */
+
+bool question_has_tools(const struct call *call, enum question_kind kind)
+{
+    /* A tool that answers, and those of which one shows what is to be answered. */
+    static const struct {
+        enum config_pseudo_tool answers, shows[3];
+    } needed[] = {
+        [QUESTION_ELICITATION] = {PSEUDO_TOOL_RESPOND_TO_ELICITATION,
+                                  {PSEUDO_TOOL_GET_ELICITATIONS, PSEUDO_TOOL_GET_TASK,
+                                   PSEUDO_TOOL_GET_TASK_RESULT}},
+        [QUESTION_SAMPLING] = {PSEUDO_TOOL_RESPOND_TO_SAMPLING,
+                               {PSEUDO_TOOL_GET_SAMPLING_REQUESTS,
+                                PSEUDO_TOOL_GET_SAMPLING_REQUESTS,
+                                PSEUDO_TOOL_GET_SAMPLING_REQUESTS}},
+    };
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
+    bool is_shown = false;
+    for (size_t i = 0; i < 3; i++)
+        is_shown = is_shown || config_pseudo_offers(pseudo, needed[kind].shows[i]);
+    return client_is_shown_tools(call) && is_shown &&
+           config_pseudo_offers(pseudo, needed[kind].answers);
+}
+
+bool question_declares_roots(const struct call *call)
+{
+    return call->is_bridged &&
+           json_type(json_path(buffer_str(&call->bridged), "capabilities", "roots")) == JSON_OBJECT;
+}
+
+void question_audience(const struct call *call, struct question_audience *audience)
+{
+    const struct session_facts *facts = &call->facts;
+    bool can_any = false;
+    client_key_of_call(call, audience->key);
+    memcpy(audience->owner, call->owner, sizeof audience->owner);
+    audience->can[QUESTION_ELICITATION] = facts->client.declares_elicitation;
+    audience->can[QUESTION_SAMPLING] = facts->client.declares_sampling;
+    audience->can[QUESTION_ROOTS] = question_declares_roots(call);
+    for (size_t i = 0; i < QUESTION_ROOTS; i++) {
+        if (!audience->can[i])
+            audience->can[i] = call->session[0] && question_has_tools(call, (enum question_kind)i);
+        can_any = can_any || audience->can[i];
+    }
+    audience->is_closed = facts->known && client_knows_tasks(call) && !can_any;
+}
+
+/* ---- its names ---- */
+
+const char *question_end_name(enum question_state state)
+{
+    static const char *const names[] = {
+        [QUESTION_OPEN] = "",
+        [QUESTION_ANSWERED_ON_STREAM] = "answered by the client's response",
+        [QUESTION_ANSWERED_IN_TASK] = "answered in tasks/get",
+        [QUESTION_ANSWERED_BY_TOOL] = "answered by a tool",
+        [QUESTION_EXPIRED] = "not answered in time",
+        [QUESTION_WITHDRAWN] = "withdrawn by the server",
+        [QUESTION_REJECTED] = "the call has ended",
+    };
+    return names[state];
+}
+
+void question_write_sent_id(const struct question *question, struct buffer *out)
+{
+    const struct kept_question *kept = question->owner;
+    if (question->sent_as_it_came)
+        buffer_append_text(out, question->upstream_id);
+    else
+        replicas_write_question_id(kept->worker->gateway->replicas, question->id, out);
+}
+
+/* ---- offering ---- */
+
+static const struct question_events *events_of(const struct gateway_worker *worker)
+{
+    return worker->gateway->question_events;
+}
+
+static void note_open(void *context, struct question *question)
+{
+    bool *is_open = context;
+    *is_open = *is_open || question->state == QUESTION_OPEN;
+}
+
+static bool is_open_in_task(struct gateway *gateway, const struct task *task)
+{
+    char key[QUESTION_KEY_BYTES];
+    const struct question_match match = {.task = str_from(task->id)};
+    bool is_open = false;
+    client_key_or_id_of_task(task, key);
+    question_table_visit(gateway->questions, str_from(key), &match, note_open, &is_open);
+    return is_open;
+}
+
+static void offer_task(struct gateway_worker *worker, const struct task *task)
+{
+    if (is_open_in_task(worker->gateway, task))
+        events_of(worker)->offer(worker, task);
+}
+
+static void deliver_offer(struct gateway_worker *worker, const void *message)
+{
+    const struct task_broadcast *offer = message;
+    offer_task(worker, offer->task);
+}
+
+static const struct broadcast_kind offer_kind = TASK_BROADCAST_KIND(deliver_offer);
+
+void question_offer(struct gateway *gateway, struct task *task)
+{
+    broadcast_send(gateway, &offer_kind, &(struct task_broadcast){.task = task});
+}
+
+static void deliver_client_offer(struct gateway_worker *worker, const void *message)
+{
+    const struct client_broadcast *offer = message;
+    events_of(worker)->offer_client(worker, offer->key);
+}
+
+static const struct broadcast_kind client_offer_kind = CLIENT_BROADCAST_KIND(deliver_client_offer);
+
+/* The task looks different now, and may have something to ask. */
+static void deliver_question_change(struct gateway_worker *worker, const void *message)
+{
+    const struct task_broadcast *change = message;
+    events_of(worker)->changed(worker, change->task);
+    events_of(worker)->status(worker, change->task);
+    offer_task(worker, change->task);
+}
+
+static const struct broadcast_kind change_kind = TASK_BROADCAST_KIND(deliver_question_change);
+
+/* Clients that see its task are notified on all workers. Nothing happens without a task. */
+static void announce_change(struct gateway *gateway, const struct kept_question *kept)
+{
+    if (kept->task)
+        broadcast_send(gateway, &change_kind, &(struct task_broadcast){.task = kept->task});
+}
+
+/* Its execution alone is notified, on the loop of the question. Nothing happens without a task. */
+static void note_question_change(const struct kept_question *kept)
+{
+    if (kept->task)
+        events_of(kept->worker)->changed(kept->worker, kept->task);
+}
+
+/* ---- withdrawing ---- */
+
+/* A stream shows a request that is closed now. */
+struct withdrawal {
+    struct task *task; /* or NULL */
+    uint64_t claimant; /* the stream's number */
+    struct str message;
+};
+
+static void own_withdrawal(void *message)
+{
+    struct withdrawal *withdrawal = message;
+    if (withdrawal->task)
+        task_ref(withdrawal->task);
+    withdrawal->message = broadcast_copy(withdrawal->message);
+}
+
+static void finish_withdrawal(void *message)
+{
+    struct withdrawal *withdrawal = message;
+    task_unref(withdrawal->task);
+    broadcast_release(withdrawal->message);
+}
+
+static void deliver_withdrawal(struct gateway_worker *worker, const void *message)
+{
+    const struct withdrawal *withdrawal = message;
+    events_of(worker)->send(worker, withdrawal->task, withdrawal->claimant, withdrawal->message);
+}
+
+static const struct broadcast_kind withdrawal_kind = {.bytes = sizeof(struct withdrawal),
+                                                      .own = own_withdrawal,
+                                                      .finish = finish_withdrawal,
+                                                      .deliver = deliver_withdrawal};
+
+/* It is closed, so a stream that has claimed it takes it back: the client may show a form for it.
+ */
+static void withdraw_question(struct gateway_worker *worker, const struct kept_question *kept)
+{
+    const struct question *question = &kept->question;
+    if (question->claimant == 0 || question->state == QUESTION_ANSWERED_ON_STREAM)
+        return;
+    struct buffer id, message, related;
+    buffer_init(&id);
+    buffer_init(&message);
+    buffer_init(&related);
+    question_write_sent_id(question, &id);
+    jsonrpc_write_cancelled(&message, buffer_str(&id), question_end_name(question->state));
+    if (question->task[0])
+        dialect_write_related_message(&related, buffer_str(&message), STR_EMPTY,
+                                      str_from(question->task));
+    else
+        buffer_append(&related, buffer_str(&message));
+    const struct withdrawal withdrawal = {kept->task, question->claimant, buffer_str(&related)};
+    broadcast_send(worker->gateway, &withdrawal_kind, &withdrawal);
+    buffer_finish(&related);
+    buffer_finish(&message);
+    buffer_finish(&id);
+}
+
+/* ---- to clients that know no tasks ---- */
+
+static void add_inbox_event(const struct kept_question *kept, enum inbox_event type,
+                            struct str params)
+{
+    const struct question *question = &kept->question;
+    struct buffer data;
+    if (question->kind == QUESTION_ROOTS)
+        return; /* no tool answers it */
+    buffer_init(&data);
+    buffer_append_format(&data, "{\"requestId\":\"%s\"", question->id);
+    if (params.length > 0) {
+        buffer_append_text(&data, ",\"params\":");
+        buffer_append(&data, params);
+    }
+    buffer_append_char(&data, '}');
+    inbox_add_session_event(kept->worker->gateway, str_from(question->key), type,
+                            str_from(question->source), buffer_str(&data));
+    buffer_finish(&data);
+}
+
+/* A new question: clients that may answer it are notified. On any worker, as the next four. */
+static void announce_question(const struct kept_question *kept)
+{
+    bool is_elicitation = kept->question.kind == QUESTION_ELICITATION;
+    add_inbox_event(kept, is_elicitation ? INBOX_ELICITATION_REQUEST : INBOX_SAMPLING_REQUEST,
+                    json_member(str_from(kept->question.message), "params"));
+    if (!kept->task) {
+        const struct client_broadcast offer = {str_from(kept->question.key)};
+        broadcast_send(kept->worker->gateway, &client_offer_kind, &offer);
+        return;
+    }
+    note_question_change(kept);
+    announce_change(kept->worker->gateway, kept);
+}
+
+/* It has expired: notifies a client without tasks. */
+static void announce_expiry(const struct kept_question *kept)
+{
+    bool is_elicitation = kept->question.kind == QUESTION_ELICITATION;
+    add_inbox_event(kept, is_elicitation ? INBOX_ELICITATION_EXPIRED : INBOX_SAMPLING_EXPIRED,
+                    STR_EMPTY);
+}
+
+/* ---- to the server ---- */
+
+void question_write_response(struct buffer *body, struct str id,
+                             const struct question_response *response)
+{
+    if (response->result.length > 0) {
+        jsonrpc_write_result(body, id, response->result);
+    } else if (response->error.length > 0) {
+        jsonrpc_write_error_text(body, id, response->error);
+    } else {
+        struct buffer error;
+        buffer_init(&error);
+        buffer_append_format(&error, "{\"code\":%d,\"message\":", response->error_code);
+        buffer_append_json_string(&error, response->error_message);
+        buffer_append_char(&error, '}');
+        jsonrpc_write_error_text(body, id, buffer_str(&error));
+        buffer_finish(&error);
+    }
+}
+
+/* To a request that is not kept. */
+static void respond_to(const struct question_origin *origin, struct str id,
+                       const struct question_response *response)
+{
+    struct buffer body;
+    if (origin->take_answer) {
+        const struct question_asked asked = {
+            .asker = origin->worker, .task = origin->task, .call = origin->call, .id = id};
+        origin->take_answer(origin->worker, &asked, response);
+        return;
+    }
+    buffer_init(&body);
+    question_write_response(&body, id, response);
+    const struct sending sending = {.source = origin->source,
+                                    .snapshot = origin->snapshot,
+                                    .headers = origin->headers,
+                                    .body = buffer_str(&body)};
+    exchange_notify(origin->worker, &sending);
+    buffer_finish(&body);
+}
+
+void question_respond(struct gateway_worker *worker, const struct kept_question *kept,
+                      const struct question_response *response)
+{
+    struct str id = str_from(kept->question.upstream_id);
+    if (kept->take_answer) {
+        const struct question_asked asked = {kept->worker, kept->task, kept->question.call,
+                                             kept->question.kind, id};
+        kept->take_answer(worker, &asked, response);
+        return;
+    }
+    const struct question_origin origin = {.worker = worker,
+                                           .snapshot = kept->snapshot,
+                                           .source = kept->source,
+                                           .headers = &kept->headers};
+    respond_to(&origin, id, response);
+}
+
+/* The time that a closed question is remembered, so that a late answer learns that it is late. */
+#define CLOSED_KEPT_MS 60000
+/* A question that is open again stays so for at least this long. */
+#define REOPENED_LEAST_MS 1000
+
+static void on_time(void *context);
+
+/* ---- making ---- */
+
+/* The server may ask the client to run the request as a task, but cannot poll such a task through
+ * the gateway. So the client is asked for the answer itself, which the protocol allows as well. */
+static char *copy_without_task(struct str message)
+{
+    struct str params = json_member(message, "params");
+    struct buffer plain = {0}, whole = {0};
+    if (json_member(params, "task").length == 0)
+        return memory_copy_str(message);
+    json_write_without_member(&plain, params, "task");
+    json_write_with_member(&whole, message, "params", buffer_str(&plain));
+    buffer_finish(&plain);
+    return buffer_take(&whole, NULL);
+}
+
+/* An open question of the worker of the origin, in no table yet. */
+static struct kept_question *kept_question_create(const struct question_origin *origin,
+                                                  enum question_kind kind, struct str message)
+{
+    struct kept_question *kept = memory_alloc(sizeof *kept);
+    MAGIC_SET(kept, KEPT_QUESTION_MAGIC);
+    struct question *question = &kept->question;
+    const char *owner = origin->audience->owner;
+    if (!*owner && origin->task) /* there is no client */
+        owner = origin->task->owner;
+    kept->worker = origin->worker;
+    kept->snapshot = snapshot_ref(origin->snapshot);
+    kept->source = origin->source;
+    kept->task = origin->task ? task_ref(origin->task) : NULL;
+    snprintf(kept->owner, sizeof kept->owner, "%s", owner);
+    kept->take_answer = origin->take_answer;
+    headers_init(&kept->headers, true);
+    if (origin->headers)
+        headers_add_all(&kept->headers, origin->headers);
+    loop_timer_init(&kept->timer, origin->worker->loop, on_time, kept);
+    list_init(&question->node);
+    random_ulid(question->id);
+    question->owner = kept;
+    question->kind = kind;
+    if (origin->task)
+        client_key_or_id_of_task(origin->task, question->key);
+    else
+        memcpy(question->key, origin->audience->key, sizeof question->key);
+    snprintf(question->session, sizeof question->session, "%s", origin->session);
+    question->source = memory_copy_text(origin->source->id);
+    question->task = memory_copy_text(origin->task ? origin->task->id : "");
+    question->upstream_id = memory_copy_str(json_member(message, "id"));
+    question->message = copy_without_task(message);
+    question->call = origin->call;
+    question->is_on_stream = origin->is_on_stream;
+    question->ends_with_session = origin->is_on_stream || owner_is_session(owner);
+    question->asked_ms = clock_now_ms();
+    return kept;
+}
+
+/* ---- freeing ---- */
+
+/* It is in no table, or the worker ends. */
+static void kept_question_destroy(struct kept_question *kept)
+{
+    loop_timer_stop(&kept->timer);
+    headers_finish(&kept->headers);
+    snapshot_unref(kept->snapshot);
+    task_unref(kept->task);
+    free(kept->question.source);
+    free(kept->question.task);
+    free(kept->question.upstream_id);
+    free(kept->question.message);
+    MAGIC_CLEAR(kept);
+    free(kept);
+}
+
+static void forget(struct kept_question *kept)
+{
+    question_table_remove(kept->worker->gateway->questions, &kept->question);
+    kept_question_destroy(kept);
+}
+
+static bool is_of_worker(const void *worker, const struct question *question)
+{
+    const struct kept_question *kept = question->owner;
+    return kept->worker == worker;
+}
+
+void question_drop(struct gateway_worker *worker)
+{
+    struct question *question;
+    while ((question = question_table_take(worker->gateway->questions, is_of_worker, worker)))
+        kept_question_destroy(question->owner);
+}
+
+/* ---- closing ---- */
+
+struct kept_question *question_close(struct gateway *gateway, struct str key,
+                                     const struct question_match *match,
+                                     struct question_closing *closing)
+{
+    closing->now_ms = clock_now_ms();
+    struct question *question = question_table_close(gateway->questions, key, match, closing);
+    return question ? question->owner : NULL;
+}
+
+/* On its own loop. A client that has seen the request, in a task or on a stream, may answer
+ * late. */
+static void on_question_settled(void *context)
+{
+    struct kept_question *kept = kept_question_from(context);
+    kept->is_settled = true;
+    note_question_change(kept);
+    if (kept->task || kept->question.claimant != 0)
+        loop_timer_start(&kept->timer, CLOSED_KEPT_MS);
+    else
+        forget(kept);
+}
+
+void question_settle(struct gateway_worker *worker, struct kept_question *kept)
+{
+    log_info("A question of upstream's is closed", LOG_TEXT("source", kept->question.source),
+             LOG_TEXT("question", kept->question.id),
+             LOG_TEXT("outcome", question_end_name(kept->question.state)));
+    withdraw_question(worker, kept);
+    if (kept->question.state != QUESTION_REJECTED)
+        announce_change(worker->gateway, kept);
+    loop_post(kept->worker->loop, on_question_settled, kept);
+}
+
+/* On its own loop. The wait for an answer continues. */
+static void on_reopened(void *context)
+{
+    struct kept_question *kept = kept_question_from(context);
+    int64_t timeout_ms = kept->snapshot->config->pseudo.elicitation_timeout_ms;
+    int64_t left_ms = kept->question.asked_ms + timeout_ms - clock_now_ms();
+    loop_timer_start(&kept->timer, left_ms > REOPENED_LEAST_MS ? left_ms : REOPENED_LEAST_MS);
+    announce_change(kept->worker->gateway, kept);
+}
+
+bool question_reopen(struct gateway_worker *worker, struct kept_question *kept)
+{
+    /* Posted first: after the reopening another thread may close it, and its loop free it. */
+    loop_post(kept->worker->loop, on_reopened, kept);
+    if (question_table_reopen(worker->gateway->questions, &kept->question))
+        return true;
+    question_settle(worker, kept);
+    return false;
+}
+
+/* ---- its clock ---- */
+
+static void expire(struct kept_question *kept)
+{
+    struct question_closing closing = {.state = QUESTION_EXPIRED};
+    const struct question_match self = {.id = str_from(kept->question.id)};
+    struct str key = str_from(kept->question.key);
+    int64_t timeout_ms = kept->snapshot->config->pseudo.elicitation_timeout_ms;
+    if (question_close(kept->worker->gateway, key, &self, &closing) != kept)
+        return; /* another thread has closed it, and settles it */
+    struct buffer text;
+    static const char *const names[QUESTION_KIND_COUNT] = {"Elicitation", "Sampling", "Roots"};
+    buffer_init(&text);
+    buffer_append_format(&text, "%s request timed out after %lldms", names[kept->question.kind],
+                         (long long)timeout_ms);
+    question_respond(
+        kept->worker, kept,
+        &(struct question_response){.error_code = -32001, .error_message = buffer_str(&text)});
+    buffer_finish(&text);
+    announce_expiry(kept);
+    question_settle(kept->worker, kept);
+}
+
+static void on_time(void *context)
+{
+    struct kept_question *kept = kept_question_from(context);
+    if (kept->is_settled)
+        forget(kept);
+    else
+        expire(kept);
+}
+
+/* ---- where nobody can answer ---- */
+
+/* The server must not hang. An absent person declines. An absent model is an error, and so is a
+ * request for a capability that the client was never said to have. */
+static void decline(const struct question_origin *origin, enum question_kind kind, struct str id)
+{
+    struct question_response response = {.error_code = -32601,
+                                         .error_message = STR("Method not found")};
+    if (kind == QUESTION_ELICITATION && !origin->audience->is_closed)
+        response.result = STR("{\"action\":\"decline\"}");
+    else if (kind == QUESTION_SAMPLING)
+        response.error_message = STR("Method not found: nobody can sample for this client");
+    log_info("A question of upstream's is declined: nobody can answer it",
+             LOG_TEXT("source", origin->source->id), LOG_TEXT("method", methods[kind]));
+    respond_to(origin, id, &response);
+}
+
+/* ---- taking ---- */
+
+static bool take(const struct question_origin *origin, enum question_kind kind, struct str message)
+{
+    struct kept_question *kept = kept_question_create(origin, kind, message);
+    enum question_added added =
+        question_table_add(origin->worker->gateway->questions, &kept->question);
+    switch (added) {
+    case QUESTION_ADDED:
+        log_info("Upstream asks", LOG_TEXT("source", origin->source->id),
+                 LOG_TEXT("method", methods[kind]), LOG_TEXT("question", kept->question.id),
+                 LOG_TEXT("task", kept->question.task));
+        loop_timer_start(&kept->timer, origin->snapshot->config->pseudo.elicitation_timeout_ms);
+        announce_question(kept);
+        return true;
+    case QUESTION_TOO_MANY:
+        question_respond(origin->worker, kept,
+                         &(struct question_response){
+                             .error_code = jsonrpc_error_code(JSONRPC_RATE_LIMITED),
+                             .error_message = STR("Too many requests wait for this client")});
+        break;
+    case QUESTION_REPEATED: /* a stream was opened again: the first still waits */
+        break;
+    }
+    kept_question_destroy(kept);
+    return added == QUESTION_REPEATED;
+}
+
+void question_key_of_call(uint64_t call, char key[])
+{
+    snprintf(key, QUESTION_KEY_BYTES, "call:%llu", (unsigned long long)call);
+}
+
+bool question_ask_in_call(const struct question_origin *origin, enum question_kind kind,
+                          struct str id, struct buffer *own_id)
+{
+    struct buffer message = {0};
+    buffer_append_format(&message, "{\"id\":%.*s}", STR_ARGS(id));
+    struct kept_question *kept = kept_question_create(origin, kind, buffer_str(&message));
+    buffer_finish(&message);
+    kept->is_in_call = true;
+    random_uuid(kept->question.id);
+    question_key_of_call(origin->call, kept->question.key);
+    if (question_table_add(origin->worker->gateway->questions, &kept->question) != QUESTION_ADDED) {
+        kept_question_destroy(kept);
+        return false;
+    }
+    buffer_append_format(own_id, "tg:%s", kept->question.id);
+    return true;
+}
+
+static bool is_well_formed(enum question_kind kind, struct str params, struct error *error)
+{
+    if (kind == QUESTION_ROOTS)
+        return true;
+    return kind == QUESTION_ELICITATION ? elicitation_check_request(params, error)
+                                        : sampling_check_request(params, error);
+}
+
+static void refuse(const struct question_origin *origin, struct str id, struct str why)
+{
+    respond_to(origin, id,
+               &(struct question_response){.error_code = jsonrpc_error_code(JSONRPC_INVALID_PARAMS),
+                                           .error_message = why});
+}
+
+bool question_take(const struct question_origin *origin, struct str message)
+{
+    struct error error = {""};
+    enum question_kind kind = QUESTION_ELICITATION;
+    struct str id = json_member(message, "id");
+    char *method = json_string_text(json_member(message, "method"), NULL);
+    find_kind(str_from(method), &kind);
+    free(method);
+    size_t most = kind == QUESTION_ELICITATION ? ELICITATION_BYTES : SAMPLING_BYTES;
+    bool has_key = origin->task || origin->audience->key[0];
+    if (!origin->audience->can[kind] || !has_key || answer_gate_denies(origin->task))
+        decline(origin, kind, id);
+    else if (message.length > most)
+        refuse(origin, id, STR("The request is larger than the gateway keeps"));
+    else if (!is_well_formed(kind, json_member(message, "params"), &error))
+        refuse(origin, id, str_from(error.message));
+    else
+        return take(origin, kind, message);
+    return false;
+}
+
+/* ---- ends ---- */
+
+/* Closes all that match. */
+static void close_all(struct gateway_worker *worker, struct str key,
+                      const struct question_match *match, enum question_state state)
+{
+    struct kept_question *kept;
+    struct question_closing closing = {.state = state};
+    if (question_table_count(worker->gateway->questions) == 0)
+        return;
+    while ((kept = question_close(worker->gateway, key, match, &closing)))
+        question_settle(worker, kept);
+    question_table_end(worker->gateway->questions, key, match);
+}
+
+bool question_take_cancel(const struct question_origin *origin, struct str message)
+{
+    char key[QUESTION_KEY_BYTES];
+    struct gateway *gateway = origin->worker->gateway;
+    const struct question_match match = {
+        .upstream_id = json_path(message, "params", "requestId"),
+        .session = str_from(origin->session),
+    };
+    struct question_closing closing = {.state = QUESTION_WITHDRAWN};
+    if (match.upstream_id.length == 0 || question_table_count(gateway->questions) == 0)
+        return false;
+    if (origin->task)
+        client_key_or_id_of_task(origin->task, key);
+    else
+        memcpy(key, origin->audience->key, sizeof key);
+    struct kept_question *kept = question_close(gateway, str_from(key), &match, &closing);
+    if (kept)
+        question_settle(origin->worker, kept);
+    else
+        question_table_end(gateway->questions, str_from(key), &match);
+    return kept || closing.was != QUESTION_OPEN;
+}
+
+void question_end_task(struct gateway_worker *worker, const struct task *task)
+{
+    char key[QUESTION_KEY_BYTES];
+    const struct question_match match = {.task = str_from(task->id)};
+    client_key_or_id_of_task(task, key);
+    close_all(worker, str_from(key), &match, QUESTION_REJECTED);
+}
+
+void question_end_call(struct gateway_worker *worker, struct str key, uint64_t call)
+{
+    const struct question_match match = {.call = call};
+    if (call != 0)
+        close_all(worker, key, &match, QUESTION_REJECTED);
+}
+
+/* A call that goes on without its client must not hang. */
+static void cancel(struct gateway_worker *worker, const struct kept_question *kept)
+{
+    struct question_response response = {.error_code = -1,
+                                         .error_message = STR("The client has ended its session")};
+    if (kept->question.kind == QUESTION_ELICITATION)
+        response.result = STR("{\"action\":\"cancel\"}");
+    if (!kept->question.is_on_stream)
+        question_respond(worker, kept, &response);
+}
+
+void question_end_session(struct gateway_worker *worker, struct str key)
+{
+    const struct question_match meant = {.ends_with_session = true};
+    struct question_closing closing = {.state = QUESTION_REJECTED};
+    struct kept_question *kept;
+    if (key.length == 0 || question_table_count(worker->gateway->questions) == 0)
+        return;
+    while ((kept = question_close(worker->gateway, key, &meant, &closing))) {
+        cancel(worker, kept);
+        question_settle(worker, kept);
+    }
+    question_table_end(worker->gateway->questions, key, &meant);
+}

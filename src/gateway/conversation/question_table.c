@@ -1,0 +1,285 @@
+/* Buckets of questions, one for each client. */
+#include "question_table.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "taskgate/core/map.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/elicitation.h"
+
+struct bucket {
+    struct list questions; /* oldest first */
+    size_t open, count, bytes;
+};
+
+struct question_table {
+    pthread_mutex_t lock;
+    struct map *buckets; /* key -> struct bucket */
+    struct map *ids;     /* id -> struct question */
+    size_t bytes;        /* of all texts */
+    atomic_size_t count;
+};
+
+struct question_table *question_table_create(void)
+{
+    struct question_table *table = memory_alloc(sizeof *table);
+    pthread_mutex_init(&table->lock, NULL);
+    table->buckets = map_create();
+    table->ids = map_create();
+    return table;
+}
+
+void question_table_destroy(struct question_table *table)
+{
+    if (!table)
+        return;
+    map_destroy(table->buckets, NULL);
+    map_destroy(table->ids, NULL);
+    pthread_mutex_destroy(&table->lock);
+    free(table);
+}
+
+size_t question_table_count(const struct question_table *table)
+{
+    return atomic_load_explicit(&table->count, memory_order_relaxed);
+}
+
+/* ---- what is meant ---- */
+
+/* The server gives an id to a visit of a URL, and announces its end by that id. */
+static bool has_elicitation_id(const struct question *question, struct str id)
+{
+    struct str params = json_member(str_from(question->message), "params");
+    return question->kind == QUESTION_ELICITATION && elicitation_is_url(params) &&
+           json_string_equals(json_member(params, "elicitationId"), id);
+}
+
+static bool is_matched(const struct question *question, const struct question_match *match)
+{
+    if (!match)
+        return true;
+    if (match->has_kind && question->kind != match->kind)
+        return false;
+    if (match->id.length > 0 && !str_equal(match->id, str_from(question->id)) &&
+        !has_elicitation_id(question, match->id))
+        return false;
+    if (match->upstream_id.length > 0 &&
+        (!str_equal(match->upstream_id, str_from(question->upstream_id)) ||
+         !str_equal(match->session, str_from(question->session))))
+        return false;
+    if (match->task.length > 0 && !str_equal(match->task, str_from(question->task)))
+        return false;
+    if (match->is_on_stream && !question->is_on_stream)
+        return false;
+    if (match->ends_with_session && !question->ends_with_session)
+        return false;
+    return match->call == 0 || match->call == question->call;
+}
+
+static struct question *find(struct bucket *bucket, const struct question_match *match,
+                             bool is_open)
+{
+    if (!bucket)
+        return NULL;
+    LIST_FOR_EACH_SAFE (node, next, &bucket->questions) {
+        struct question *question = LIST_ENTRY(node, struct question, node);
+        if ((question->state == QUESTION_OPEN) == is_open && is_matched(question, match))
+            return question;
+    }
+    return NULL;
+}
+
+/* ---- coming and going ---- */
+
+static bool has_question_room(const struct question_table *table, const struct bucket *bucket,
+                              size_t bytes)
+{
+    if (map_count(table->ids) >= QUESTIONS_MOST || table->bytes + bytes > QUESTION_BYTES_MOST)
+        return false;
+    return !bucket ||
+           (bucket->open < QUESTIONS_PER_KEY && bucket->count < (size_t)4 * QUESTIONS_PER_KEY &&
+            bucket->bytes + bytes <= QUESTION_BYTES_PER_KEY);
+}
+
+static enum question_added add(struct question_table *table, struct question *question)
+{
+    struct str key = str_from(question->key);
+    struct bucket *bucket = map_get(table->buckets, key);
+    const struct question_match same = {.upstream_id = str_from(question->upstream_id),
+                                        .session = str_from(question->session)};
+    if (find(bucket, &same, true))
+        return QUESTION_REPEATED;
+    size_t bytes = strlen(question->message);
+    if (!has_question_room(table, bucket, bytes))
+        return QUESTION_TOO_MANY;
+    if (!bucket) {
+        bucket = memory_alloc(sizeof *bucket);
+        list_init(&bucket->questions);
+        map_put(table->buckets, key, bucket);
+    }
+    list_append(&bucket->questions, &question->node);
+    bucket->open++;
+    bucket->count++;
+    bucket->bytes += bytes;
+    table->bytes += bytes;
+    map_put(table->ids, str_from(question->id), question);
+    atomic_fetch_add(&table->count, 1);
+    return QUESTION_ADDED;
+}
+
+enum question_added question_table_add(struct question_table *table, struct question *question)
+{
+    pthread_mutex_lock(&table->lock);
+    enum question_added added = add(table, question);
+    pthread_mutex_unlock(&table->lock);
+    return added;
+}
+
+static void remove_locked(struct question_table *table, struct question *question)
+{
+    struct str key = str_from(question->key);
+    struct bucket *bucket = map_get(table->buckets, key);
+    size_t bytes = strlen(question->message);
+    list_remove(&question->node);
+    bucket->bytes -= bytes;
+    table->bytes -= bytes;
+    map_remove(table->ids, str_from(question->id));
+    atomic_fetch_sub(&table->count, 1);
+    if (question->state == QUESTION_OPEN)
+        bucket->open--;
+    if (--bucket->count == 0) {
+        map_remove(table->buckets, key);
+        free(bucket);
+    }
+}
+
+void question_table_remove(struct question_table *table, struct question *question)
+{
+    pthread_mutex_lock(&table->lock);
+    remove_locked(table, question);
+    pthread_mutex_unlock(&table->lock);
+}
+
+struct question *question_table_take(struct question_table *table,
+                                     bool (*is_own)(const void *context, const struct question *),
+                                     const void *context)
+{
+    size_t position = 0;
+    void *value;
+    struct question *own = NULL;
+    pthread_mutex_lock(&table->lock);
+    while (!own && map_next(table->ids, &position, NULL, &value)) {
+        if (is_own(context, value))
+            own = value;
+    }
+    if (own)
+        remove_locked(table, own);
+    pthread_mutex_unlock(&table->lock);
+    return own;
+}
+
+/* ---- closing ---- */
+
+struct question *question_table_close(struct question_table *table, struct str key,
+                                      const struct question_match *match,
+                                      struct question_closing *closing)
+{
+    closing->was = QUESTION_OPEN;
+    closing->was_answer[0] = '\0';
+    pthread_mutex_lock(&table->lock);
+    struct bucket *bucket = map_get(table->buckets, key);
+    struct question *question = find(bucket, match, true);
+    struct question *closed = question ? NULL : find(bucket, match, false);
+    if (question) {
+        question->state = closing->state;
+        question->closed_ms = closing->now_ms;
+        if (closing->answer)
+            memcpy(question->answer, closing->answer, DIGEST_HEX_BYTES);
+        bucket->open--;
+    } else if (closed) {
+        closing->was = closed->state;
+        memcpy(closing->was_answer, closed->answer, DIGEST_HEX_BYTES);
+    }
+    pthread_mutex_unlock(&table->lock);
+    return question;
+}
+
+bool question_table_reopen(struct question_table *table, struct question *question)
+{
+    pthread_mutex_lock(&table->lock);
+    bool may_open = !question->has_ended;
+    if (may_open) {
+        struct bucket *bucket = map_get(table->buckets, str_from(question->key));
+        question->state = QUESTION_OPEN;
+        question->answer[0] = '\0';
+        bucket->open++;
+    } else {
+        question->state = QUESTION_REJECTED;
+    }
+    pthread_mutex_unlock(&table->lock);
+    return may_open;
+}
+
+static void end(void *context, struct question *question)
+{
+    question->has_ended = question->state != QUESTION_OPEN;
+}
+
+void question_table_end(struct question_table *table, struct str key,
+                        const struct question_match *match)
+{
+    question_table_visit(table, key, match, end, NULL);
+}
+
+/* ---- looking ---- */
+
+void question_table_visit(struct question_table *table, struct str key,
+                          const struct question_match *match, question_visit visit, void *context)
+{
+    if (question_table_count(table) == 0)
+        return;
+    pthread_mutex_lock(&table->lock);
+    struct bucket *bucket = map_get(table->buckets, key);
+    if (bucket) {
+        LIST_FOR_EACH_SAFE (node, next, &bucket->questions) {
+            struct question *question = LIST_ENTRY(node, struct question, node);
+            if (is_matched(question, match))
+                visit(context, question);
+        }
+    }
+    pthread_mutex_unlock(&table->lock);
+}
+
+void question_table_visit_id(struct question_table *table, struct str id, question_visit visit,
+                             void *context)
+{
+    if (question_table_count(table) == 0)
+        return;
+    pthread_mutex_lock(&table->lock);
+    struct question *question = map_get(table->ids, id);
+    if (question)
+        visit(context, question);
+    pthread_mutex_unlock(&table->lock);
+}
+
+void question_table_visit_all(struct question_table *table, question_visit visit, void *context)
+{
+    size_t position = 0;
+    void *value;
+    if (question_table_count(table) == 0)
+        return;
+    pthread_mutex_lock(&table->lock);
+    while (map_next(table->ids, &position, NULL, &value))
+        visit(context, value);
+    pthread_mutex_unlock(&table->lock);
+}
+
+uint64_t question_next_number(void)
+{
+    static atomic_uint_fast64_t last;
+    return atomic_fetch_add(&last, 1) + 1;
+}

@@ -1,0 +1,133 @@
+/*
+ * The questions of upstream's that wait for an answer, and for a while those that no longer do:
+ * one table for all workers behind one short lock, bounded, found by whom they are for. Any
+ * thread.
+ *
+ * A question's memory belongs to the loop that took it. Exactly one caller closes a question. This
+ * caller may read it until it tells that loop of the closing. All others see a question only from
+ * inside a visit.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "taskgate/core/digest.h"
+#include "taskgate/core/list.h"
+#include "taskgate/core/random.h"
+#include "taskgate/core/str.h"
+
+/* "<source>/session:<digest>", "<source>/<owner>", or the task of an anonymous owner. */
+#define QUESTION_KEY_BYTES 256
+#define QUESTIONS_PER_KEY 100 /* open ones; four times as many are remembered */
+#define QUESTIONS_MOST 10000
+/* Of their texts, until they are forgotten. */
+#define QUESTION_BYTES_PER_KEY ((size_t)4 * 1024 * 1024)
+#define QUESTION_BYTES_MOST ((size_t)128 * 1024 * 1024)
+
+/* The last is asked by modern servers alone, of legacy clients that declare roots: no tool of the
+ * gateway's answers it. */
+enum question_kind { QUESTION_ELICITATION, QUESTION_SAMPLING, QUESTION_ROOTS };
+#define QUESTION_KIND_COUNT 3
+
+enum question_state {
+    QUESTION_OPEN,
+    QUESTION_ANSWERED_ON_STREAM, /* by the client's own JSON-RPC response */
+    QUESTION_ANSWERED_IN_TASK,   /* by elicitation-response in tasks/get */
+    QUESTION_ANSWERED_BY_TOOL,
+    QUESTION_EXPIRED,
+    QUESTION_WITHDRAWN, /* upstream wants no answer any more */
+    QUESTION_REJECTED,  /* the call has ended, or the server or the session has gone */
+};
+
+struct question {
+    struct list node; /* in its bucket */
+    /* Set before it is added, never changed. */
+    char id[RANDOM_UUID_BYTES];
+    enum question_kind kind;
+    char key[QUESTION_KEY_BYTES];
+    char session[DIGEST_HEX_BYTES]; /* upstream's session, or "" */
+    char *source;                   /* id */
+    char *task;                     /* id of the task whose execution asks, or "" */
+    char *upstream_id;              /* JSON text of the request's id */
+    char *message;                  /* the whole request */
+    uint64_t call;                  /* the relayed call that it belongs to; 0: none */
+    bool is_on_stream;              /* it came on the session's own stream */
+    bool ends_with_session;         /* so it does, or in a call that the session owns */
+    int64_t asked_ms;               /* wall clock */
+    void *owner;                    /* the object on the loop that took it */
+    /* Under the lock. */
+    enum question_state state;
+    int64_t closed_ms;
+    bool has_ended;    /* the request has ended, or the server wants no answer any more: it opens no
+                          more */
+    uint64_t claimant; /* the stream that it was sent on; 0: none. Fixed once it is closed */
+    bool sent_as_it_came; /* with upstream's own id, else with ours */
+    char answer[DIGEST_HEX_BYTES];
+};
+
+/* Selects questions. A member that is empty or 0 is not compared. */
+struct question_match {
+    bool has_kind;
+    enum question_kind kind;
+    struct str id;          /* ours, or the elicitationId of a form that is a URL */
+    struct str upstream_id; /* JSON text */
+    struct str session;     /* with upstream_id */
+    struct str task;
+    uint64_t call;
+    bool is_on_stream;
+    bool ends_with_session;
+};
+
+struct question_table;
+
+struct question_table *question_table_create(void);
+/* The table must be empty. NULL is allowed. */
+void question_table_destroy(struct question_table *table);
+/* Of all clients, closed questions included; needs no lock. */
+size_t question_table_count(const struct question_table *table);
+
+enum question_added { QUESTION_ADDED, QUESTION_REPEATED, QUESTION_TOO_MANY };
+/* Repeated: the same request of the same session waits already. */
+enum question_added question_table_add(struct question_table *table, struct question *question);
+void question_table_remove(struct question_table *table, struct question *question);
+
+/* How to close a question. The last two members say what was found when no open one matches. */
+struct question_closing {
+    enum question_state state;
+    const char *answer; /* its digest, or NULL */
+    int64_t now_ms;
+    /* Of the oldest closed one that matches: QUESTION_OPEN when there is none either. */
+    enum question_state was;
+    char was_answer[DIGEST_HEX_BYTES];
+};
+/* Closes the oldest open question of `key` that matches, and returns it: the caller is the one
+ * who closed it. NULL when none is open. */
+struct question *question_table_close(struct question_table *table, struct str key,
+                                      const struct question_match *match,
+                                      struct question_closing *closing);
+
+/* Opens a question again that the caller has closed. False when its request has ended meanwhile:
+ * then it is QUESTION_REJECTED. */
+bool question_table_reopen(struct question_table *table, struct question *question);
+/* The request of upstream's has ended: no closed question of `key` that matches opens again. */
+void question_table_end(struct question_table *table, struct str key,
+                        const struct question_match *match);
+
+/* Calls `visit` under the lock for every question of `key` that matches (NULL: all), oldest
+ * first; it may change what stands under the lock but must be short. */
+typedef void (*question_visit)(void *context, struct question *question);
+void question_table_visit(struct question_table *table, struct str key,
+                          const struct question_match *match, question_visit visit, void *context);
+/* As question_table_visit(), for the one question of this id, of any client. */
+void question_table_visit_id(struct question_table *table, struct str id, question_visit visit,
+                             void *context);
+/* Calls `visit` under the lock for every question there is. */
+void question_table_visit_all(struct question_table *table, question_visit visit, void *context);
+/* Takes out one question that `is_own` accepts; NULL when none is left. */
+struct question *question_table_take(struct question_table *table,
+                                     bool (*is_own)(const void *context, const struct question *),
+                                     const void *context);
+/* A new number, for the calls that questions come in and the streams that claim them. Never 0. */
+uint64_t question_next_number(void);
