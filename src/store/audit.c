@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "audit_rows.h"
+#include "store_internal.h"
 #include "taskgate/approval/votes.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -258,9 +259,7 @@ bool audit_append_definition(struct batch *batch, const struct store_definition 
 
 static bool run_note(struct batch *batch, struct operation *operation)
 {
-    const struct store_audit_note note = {operation->source, operation->owner, operation->session,
-                                          operation->reason};
-    return audit_append_note(batch, &note);
+    return audit_append_note(batch, &operation->audit);
 }
 
 /* ---- reading ---- */
@@ -302,7 +301,7 @@ static bool add_kept(struct page *page, int64_t sequence)
 static bool add_row(void *context, const struct audit_row *row)
 {
     struct page *page = context;
-    page->page->has_more = page->count == page->operation->limit ||
+    page->page->has_more = page->count == page->operation->page.limit ||
                            page->rows.length + page->kept.length >= PAGE_BYTES_MAX;
     if (page->page->has_more)
         return false;
@@ -310,7 +309,7 @@ static bool add_row(void *context, const struct audit_row *row)
         buffer_append_char(&page->rows, ',');
     audit_row_write(row, true, &page->rows);
     page->page->last_sequence = row->sequence;
-    if (page->operation->with_arguments && row->texts[AUDIT_kept_digest].length > 0)
+    if (page->operation->page.with_arguments && row->texts[AUDIT_kept_digest].length > 0)
         page->has_failed = page->has_failed || !add_kept(page, row->sequence);
     return true;
 }
@@ -321,9 +320,9 @@ static bool run_page(struct batch *batch, struct operation *operation)
     struct page page = {.batch = batch, .operation = operation, .page = answer};
     buffer_init(&page.rows);
     buffer_init(&page.kept);
-    answer->last_sequence = operation->sequence;
-    bool is_read =
-        audit_rows_page(batch->database, operation->sequence, operation->limit + 1, add_row, &page);
+    answer->last_sequence = operation->page.from;
+    bool is_read = audit_rows_page(batch->database, operation->page.from, operation->page.limit + 1,
+                                   add_row, &page);
     answer->rows = buffer_take(&page.rows, &answer->rows_length);
     answer->kept = buffer_take(&page.kept, NULL);
     operation->reply.audit_page = answer;
@@ -332,6 +331,36 @@ static bool run_page(struct batch *batch, struct operation *operation)
     return is_read && !page.has_failed && start != ROW_FAILED;
 }
 
-const struct operation_kind operation_audit_list = {"audit list", false, run_list};
-const struct operation_kind operation_audit_page = {"audit page", false, run_page};
-const struct operation_kind operation_audit_note = {"audit note", true, run_note};
+/* ---- the calls ---- */
+
+static const struct operation_kind operation_audit_list = {"audit list", false, run_list, NULL};
+static const struct operation_kind operation_audit_page = {"audit page", false, run_page, NULL};
+static const struct operation_kind operation_audit_note = {"audit note", true, run_note, NULL};
+
+void store_audit_note(struct store *store, const struct store_audit_note *note,
+                      struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_audit_note, call);
+    operation->audit.event = operation_keep_text(operation, note->event);
+    operation->audit.person = operation_keep_text(operation, note->person);
+    operation->audit.via = operation_keep_text(operation, note->via);
+    operation->audit.reason = operation_keep_text(operation, note->reason);
+    store_queue(store, operation);
+}
+
+void store_audit_list(struct store *store, struct str task_id, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_audit_list, call);
+    operation->id = operation_keep(operation, task_id);
+    store_queue(store, operation);
+}
+
+void store_audit_page(struct store *store, int64_t after, size_t limit, bool with_arguments,
+                      struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_audit_page, call);
+    operation->page.from = after;
+    operation->page.limit = limit;
+    operation->page.with_arguments = with_arguments;
+    store_queue(store, operation);
+}

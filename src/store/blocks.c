@@ -6,8 +6,7 @@
 
 #include "audit.h"
 #include "grants.h"
-#include "replica.h"
-#include "row.h"
+#include "store_internal.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -164,15 +163,15 @@ static bool insert(struct batch *batch, struct operation *operation, const struc
     const struct store_block block = {
         .id = id,
         .task_id = (char *)task->id,
-        .scope = operation->workflow,
+        .scope = (char *)operation->block.scope,
         .owner = task->owner,
         .source = task->source,
         .client = task->client_name,
         .principal = task->principal,
-        .reason = operation->reason,
-        .person = operation->actor_name,
+        .reason = (char *)operation->block.reason,
+        .person = (char *)operation->block.person,
         .created_ms = batch->now_ms,
-        .until_ms = batch->now_ms + operation->time_ms,
+        .until_ms = batch->now_ms + operation->block.for_ms,
     };
     const struct audit_actor actor = {"operator", block.person, NULL};
     log_warn("Caller blocked", LOG_TEXT("block", id), LOG_TEXT("scope", block.scope),
@@ -206,13 +205,13 @@ static bool run_list(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
     struct record_list list = {&block_record};
-    bool done =
-        rows_list(batch->database, STATEMENT_BLOCK_PAGE,
-                  VALUES(NUMBER(operation->sequence > 0 ? operation->sequence : INT64_MAX),
-                         NUMBER(operation->in_force_only), NUMBER((int64_t)operation->limit + 1)),
-                  &list);
-    reply->has_more = list.count > operation->limit;
-    size_t shown = reply->has_more ? operation->limit : list.count;
+    bool done = rows_list(
+        batch->database, STATEMENT_BLOCK_PAGE,
+        VALUES(NUMBER(operation->page.from > 0 ? operation->page.from : INT64_MAX),
+               NUMBER(operation->page.in_force_only), NUMBER((int64_t)operation->page.limit + 1)),
+        &list);
+    reply->has_more = list.count > operation->page.limit;
+    size_t shown = reply->has_more ? operation->page.limit : list.count;
     give(operation, &list);
     reply->last_sequence = shown > 0 ? reply->blocks[shown - 1].sequence : 0;
     return done;
@@ -235,13 +234,44 @@ static bool run_lift(struct batch *batch, struct operation *operation)
         reply->status = STORE_CONFLICT;
         return true;
     }
-    if (!end(batch, &reply->blocks[0], operation->actor_name, operation->reason))
+    if (!end(batch, &reply->blocks[0], operation->end.person, operation->end.reason))
         return false;
     operation_clear_reply(operation);
     return load(batch, operation, operation->id);
 }
 
-const struct operation_kind operation_block_create = {"block", true, run_create};
-const struct operation_kind operation_block_list = {"block list", false, run_list};
-const struct operation_kind operation_block_get = {"block get", false, run_get};
-const struct operation_kind operation_block_lift = {"block lift", true, run_lift};
+/* ---- the calls ---- */
+
+static const struct operation_kind operation_block_create = {"block", true, run_create, NULL};
+static const struct operation_kind operation_block_list = {"block list", false, run_list, NULL};
+static const struct operation_kind operation_block_get = {"block get", false, run_get, NULL};
+static const struct operation_kind operation_block_lift = {"block lift", true, run_lift, NULL};
+
+void store_block_create(struct store *store, const struct store_block_wish *wish,
+                        struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_block_create, call);
+    operation->id = operation_keep(operation, wish->task_id);
+    operation->block.scope = store_block_scope_name(wish->scope);
+    operation->block.for_ms = wish->for_ms;
+    operation->block.reason = operation_keep_text(operation, wish->reason);
+    operation->block.person = operation_keep_text(operation, wish->person);
+    store_queue(store, operation);
+}
+
+void store_block_list(struct store *store, bool in_force_only, int64_t before_sequence,
+                      size_t limit, struct store_call call)
+{
+    store_queue_page(store, &operation_block_list, in_force_only, before_sequence, limit, call);
+}
+
+void store_block_get(struct store *store, struct str id, struct store_call call)
+{
+    store_queue_get(store, &operation_block_get, id, call);
+}
+
+void store_block_lift(struct store *store, struct str id, const char *person, const char *reason,
+                      struct store_call call)
+{
+    store_queue_end(store, &operation_block_lift, id, person, reason, call);
+}

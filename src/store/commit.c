@@ -31,7 +31,7 @@ static bool begin(struct store *store, const struct operation *chain, bool may_w
     size_t count = 0;
     for (; chain && count < CREATES_EXPECTED; chain = chain->next) {
         if (chain->kind == &operation_task_create)
-            tasks[count++] = chain->task;
+            tasks[count++] = chain->create.task;
     }
     return store->backend->begin(store->database, may_write) &&
            (count == 0 || !store->backend->expect_inserts ||

@@ -4,7 +4,7 @@
 #include "outbox.h"
 #include "pending.h"
 #include "reminders.h"
-#include "replica.h"
+#include "store_internal.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -35,8 +35,8 @@ static bool check_room(struct batch *batch, int64_t limit, int64_t more, bool *h
 static bool check_limits(struct batch *batch, const struct operation *operation,
                          enum store_status *status)
 {
-    const struct store_limits *limits = &operation->limits;
-    const struct task *task = operation->task;
+    const struct store_limits *limits = &operation->create.limits;
+    const struct task *task = operation->create.task;
     struct limited_counts counts;
     bool has_room;
     if (!check_room(batch, limits->store_bytes, (int64_t)operation_task_bytes(task), &has_room) ||
@@ -78,7 +78,7 @@ static void write_brief(const struct store_redaction *redaction, struct task *ta
 
 static bool run_create(struct batch *batch, struct operation *operation)
 {
-    struct task *task = operation->task;
+    struct task *task = operation->create.task;
     struct error error;
     set_ahead(task, batch->backend->ahead_ms(batch->database));
     if (!task_check(task, &error)) {
@@ -111,4 +111,18 @@ static bool run_create(struct batch *batch, struct operation *operation)
     return true;
 }
 
-const struct operation_kind operation_task_create = {"create", true, run_create};
+static void create_finish(struct operation *operation)
+{
+    task_unref(operation->create.task);
+}
+
+const struct operation_kind operation_task_create = {"create", true, run_create, create_finish};
+
+void store_task_create(struct store *store, struct task *task, const struct store_limits *limits,
+                       struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_create, call);
+    operation->create.task = task;
+    operation->create.limits = *limits;
+    store_queue(store, operation);
+}

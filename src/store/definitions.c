@@ -7,7 +7,7 @@
 
 #include "audit.h"
 #include "difference.h"
-#include "row.h"
+#include "store_internal.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -244,15 +244,19 @@ static bool run_list(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
     struct record_list list = {&definition_list_record};
-    bool is_watched = operation->changed_only || operation->flagged_only;
+    bool is_watched =
+        operation->definition_page.changed_only || operation->definition_page.flagged_only;
     bool done = rows_list(
         batch->database, is_watched ? STATEMENT_DEFINITION_PAGE_WATCHED : STATEMENT_DEFINITION_PAGE,
-        VALUES(NUMBER(operation->sequence), TEXT(operation->source), TEXT(operation->workflow),
-               NUMBER(operation->changed_only), NUMBER(operation->flagged_only),
-               NUMBER((int64_t)operation->limit + 1), TEXT(operation->tool)),
+        VALUES(NUMBER(operation->definition_page.from), TEXT(operation->definition_page.source),
+               TEXT(operation->definition_page.kind),
+               NUMBER(operation->definition_page.changed_only),
+               NUMBER(operation->definition_page.flagged_only),
+               NUMBER((int64_t)operation->definition_page.limit + 1),
+               TEXT(operation->definition_page.name)),
         &list);
-    reply->has_more = list.count > operation->limit;
-    size_t count = reply->has_more ? operation->limit : list.count;
+    reply->has_more = list.count > operation->definition_page.limit;
+    size_t count = reply->has_more ? operation->definition_page.limit : list.count;
     give(operation, &list);
     reply->last_sequence = count > 0 ? reply->definitions[count - 1].sequence : 0;
     return done;
@@ -278,8 +282,8 @@ static bool accept(struct batch *batch, struct operation *operation, struct stor
     id_list_add(&batch->changed, str_from(row->id));
     log_info("Definition accepted", LOG_TEXT("source", row->source), LOG_TEXT("kind", row->kind),
              LOG_TEXT("name", row->name), LOG_TEXT("digest", row->digest),
-             LOG_TEXT("by", operation->actor_name));
-    return update(batch, row) && audit_append_definition(batch, row, operation->actor_name);
+             LOG_TEXT("by", operation->accept.person));
+    return update(batch, row) && audit_append_definition(batch, row, operation->accept.person);
 }
 
 static bool run_accept(struct batch *batch, struct operation *operation)
@@ -287,17 +291,66 @@ static bool run_accept(struct batch *batch, struct operation *operation)
     if (!load(batch, operation) || operation->reply.status != STORE_OK)
         return operation->reply.status == STORE_NOT_FOUND;
     struct store_definition *row = (struct store_definition *)operation->reply.definitions;
-    if (strcmp(row->digest, operation->token_digest) != 0) {
+    if (strcmp(row->digest, operation->accept.digest) != 0) {
         operation->reply.status = STORE_CONFLICT;
         return true;
     }
     return !row->is_changed || accept(batch, operation, row);
 }
 
-const struct operation_kind operation_definitions_see = {"definitions see", true, run_see};
-const struct operation_kind operation_definition_list = {"definition list", false, run_list};
-const struct operation_kind operation_definition_get = {"definition get", false, load};
-const struct operation_kind operation_definition_accept = {"definition accept", true, run_accept};
+/* ---- the calls ---- */
+
+static void definitions_finish(struct operation *operation)
+{
+    record_list_finish(&operation->definitions);
+}
+
+static const struct operation_kind operation_definitions_see = {"definitions see", true, run_see,
+                                                                definitions_finish};
+static const struct operation_kind operation_definition_list = {"definition list", false, run_list,
+                                                                NULL};
+static const struct operation_kind operation_definition_get = {"definition get", false, load, NULL};
+static const struct operation_kind operation_definition_accept = {"definition accept", true,
+                                                                  run_accept, NULL};
+
+void store_definitions_see(struct store *store, struct store_definition *items, size_t count,
+                           struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_definitions_see, call);
+    operation->definitions = (struct record_list){&definition_record, items, count, count};
+    store_queue(store, operation);
+}
+
+void store_definition_list(struct store *store, const struct store_definition_query *query,
+                           struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_definition_list, call);
+    operation->definition_page.source = operation_keep(operation, query->source);
+    operation->definition_page.kind = operation_keep(operation, query->kind);
+    operation->definition_page.name = operation_keep(operation, query->name);
+    operation->definition_page.changed_only = query->changed_only;
+    operation->definition_page.flagged_only = query->flagged_only;
+    operation->definition_page.from = query->after_sequence;
+    operation->definition_page.limit = query->limit;
+    store_queue(store, operation);
+}
+
+void store_definition_get(struct store *store, struct str id, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_definition_get, call);
+    operation->id = operation_keep(operation, id);
+    store_queue(store, operation);
+}
+
+void store_definition_accept(struct store *store, struct str id, struct str digest,
+                             const char *person, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_definition_accept, call);
+    operation->id = operation_keep(operation, id);
+    operation->accept.digest = operation_keep(operation, digest);
+    operation->accept.person = operation_keep_text(operation, person);
+    store_queue(store, operation);
+}
 
 void store_definition_id(struct str source, struct str kind, struct str name,
                          char id[STORE_DEFINITION_ID_BYTES])

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "audit.h"
-#include "row.h"
+#include "store_internal.h"
 #include "task_operations.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -376,14 +376,14 @@ static bool run_list(struct batch *batch, struct operation *operation)
     struct record_list list = {&grant_record};
     if (!end_due(batch))
         return false;
-    bool done =
-        rows_list(batch->database,
-                  operation->in_force_only ? STATEMENT_GRANT_PAGE_ACTIVE : STATEMENT_GRANT_PAGE,
-                  VALUES(NUMBER(operation->sequence > 0 ? operation->sequence : INT64_MAX),
-                         NUMBER((int64_t)operation->limit + 1)),
-                  &list);
+    bool done = rows_list(
+        batch->database,
+        operation->page.in_force_only ? STATEMENT_GRANT_PAGE_ACTIVE : STATEMENT_GRANT_PAGE,
+        VALUES(NUMBER(operation->page.from > 0 ? operation->page.from : INT64_MAX),
+               NUMBER((int64_t)operation->page.limit + 1)),
+        &list);
     struct store_grant *grants = list.items;
-    reply->has_more = list.count > operation->limit;
+    reply->has_more = list.count > operation->page.limit;
     if (reply->has_more)
         record_finish(&grant_record, &grants[--list.count]);
     reply->last_sequence = list.count > 0 ? grants[list.count - 1].sequence : 0;
@@ -419,13 +419,48 @@ static bool run_revoke(struct batch *batch, struct operation *operation)
         reply->status = reply->grant_count == 0 ? STORE_NOT_FOUND : STORE_CONFLICT;
         return true;
     }
-    if (!end(batch, &reply->grants[0], "revoked", operation->actor_name, operation->reason))
+    if (!end(batch, &reply->grants[0], "revoked", operation->end.person, operation->end.reason))
         return false;
     operation_clear_reply(operation);
     return load(batch, operation);
 }
 
-const struct operation_kind operation_grants_configure = {"grants configure", true, run_configure};
-const struct operation_kind operation_grant_list = {"grant list", true, run_list};
-const struct operation_kind operation_grant_get = {"grant get", false, run_get};
-const struct operation_kind operation_grant_revoke = {"grant revoke", true, run_revoke};
+/* ---- the calls ---- */
+
+static void grants_finish(struct operation *operation)
+{
+    if (operation->electorate.release)
+        operation->electorate.release(operation->electorate.context);
+}
+
+static const struct operation_kind operation_grants_configure = {"grants configure", true,
+                                                                 run_configure, grants_finish};
+static const struct operation_kind operation_grant_list = {"grant list", true, run_list, NULL};
+static const struct operation_kind operation_grant_get = {"grant get", false, run_get, NULL};
+static const struct operation_kind operation_grant_revoke = {"grant revoke", true, run_revoke,
+                                                             NULL};
+
+void store_grants_configure(struct store *store, const struct store_electorate *electorate)
+{
+    struct operation *operation =
+        operation_create(&operation_grants_configure, (struct store_call){NULL, NULL, NULL});
+    operation->electorate = *electorate;
+    store_queue(store, operation);
+}
+
+void store_grant_list(struct store *store, bool in_force_only, int64_t before_sequence,
+                      size_t limit, struct store_call call)
+{
+    store_queue_page(store, &operation_grant_list, in_force_only, before_sequence, limit, call);
+}
+
+void store_grant_get(struct store *store, struct str id, struct store_call call)
+{
+    store_queue_get(store, &operation_grant_get, id, call);
+}
+
+void store_grant_revoke(struct store *store, struct str id, const char *person, const char *reason,
+                        struct store_call call)
+{
+    store_queue_end(store, &operation_grant_revoke, id, person, reason, call);
+}

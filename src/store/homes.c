@@ -1,22 +1,12 @@
-/* Settling sessions, and what is lost with their last home. */
+/* Settling sessions and tasks, and what is lost with their last home. */
 #include "taskgate/store/homes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "operation.h"
-#include "replica.h"
 #include "replica_rows.h"
+#include "store_internal.h"
 #include "taskgate/core/memory.h"
-
-void home_destroy(struct store_home *home)
-{
-    if (!home)
-        return;
-    free((char *)home->replica);
-    free((char *)home->address);
-    free(home);
-}
 
 /* Others have failed by themselves, and were told of then. */
 static bool is_lost(const struct task *task)
@@ -79,7 +69,7 @@ static bool find_address(struct batch *batch, const char *id, char **address)
 static bool run_settle_session(struct batch *batch, struct operation *operation)
 {
     const struct replica *self = batch->replica;
-    const struct home_key key = {operation->source, operation->session};
+    const struct home_key key = {operation->pair.source, operation->pair.session};
     struct home_row row = {0};
     enum row_result result =
         replica_rows_home_take(batch->database, &key, self->id, self->epoch, batch->now_ms, &row);
@@ -111,4 +101,92 @@ static bool run_settle_session(struct batch *batch, struct operation *operation)
     return done;
 }
 
-const struct operation_kind operation_session_settle = {"session settle", true, run_settle_session};
+static const struct operation_kind operation_session_settle = {"session settle", true,
+                                                               run_settle_session, NULL};
+
+void store_session_settle(struct store *store, struct str source, struct str digest,
+                          struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_session_settle, call);
+    operation->pair.source = operation_keep(operation, source);
+    operation->pair.session = operation_keep(operation, digest);
+    store_queue(store, operation);
+}
+
+/* ---- tasks, and what becomes of one whose replica is gone ---- */
+
+static bool is_own(const struct replica *self, const char *replica, int64_t epoch)
+{
+    return epoch == self->epoch && strcmp(replica, self->id) == 0;
+}
+
+/* The replica of the task is gone. */
+static bool adopt_task(struct batch *batch, const struct task_home_row *row,
+                       struct operation *operation)
+{
+    const struct replica *self = batch->replica;
+    batch->must_write = !batch->may_write;
+    if (batch->must_write)
+        return false;
+    if (row->state == TASK_EXECUTING) {
+        operation->reply.status = STORE_NOT_FOUND;
+        return replica_end_unknown(batch, operation->id);
+    }
+    const char *heir = operation->heir.replica ? operation->heir.replica : self->id;
+    int64_t epoch = operation->heir.replica ? operation->heir.epoch : self->epoch;
+    struct store_home *home = memory_alloc(sizeof *home);
+    *home = (struct store_home){.replica = memory_copy_text(heir),
+                                .epoch = epoch,
+                                .address = memory_copy_text(""),
+                                .is_here = is_own(self, heir, epoch),
+                                .is_adopted = true};
+    operation->reply.home = home;
+    return replica_rows_keep(batch->database, operation->id, heir, epoch);
+}
+
+static bool settle_task(struct batch *batch, struct operation *operation, struct task_home_row *row)
+{
+    if (task_state_is_terminal(row->state)) {
+        operation->reply.status = STORE_NOT_FOUND;
+        return true;
+    }
+    if (row->is_over)
+        return adopt_task(batch, row, operation);
+    struct store_home *home = memory_alloc(sizeof *home);
+    *home = (struct store_home){.replica = row->replica,
+                                .epoch = row->epoch,
+                                .address = row->address,
+                                .is_here = is_own(batch->replica, row->replica, row->epoch)};
+    row->replica = row->address = NULL;
+    operation->reply.home = home;
+    return true;
+}
+
+static bool run_settle_task(struct batch *batch, struct operation *operation)
+{
+    struct task_home_row row = {.replica = NULL};
+    enum row_result result = replica_rows_task_home(batch->database, operation->id, &row);
+    bool done = result != ROW_FAILED;
+    if (result == ROW_FOUND)
+        done = settle_task(batch, operation, &row);
+    else if (done)
+        operation->reply.status = STORE_NOT_FOUND;
+    free(row.replica);
+    free(row.address);
+    return done;
+}
+
+static const struct operation_kind operation_task_settle = {"task settle", false, run_settle_task,
+                                                            NULL};
+
+void store_task_settle(struct store *store, struct str id, const struct store_heir *heir,
+                       struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_settle, call);
+    operation->id = operation_keep(operation, id);
+    if (heir) {
+        operation->heir.replica = operation_keep_text(operation, heir->replica);
+        operation->heir.epoch = heir->epoch;
+    }
+    store_queue(store, operation);
+}

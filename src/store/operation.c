@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call)
@@ -35,6 +36,15 @@ static void free_records(const struct record *record, const void *items, size_t 
     record_list_finish(&list);
 }
 
+static void free_home(struct store_home *home)
+{
+    if (!home)
+        return;
+    free((char *)home->replica);
+    free((char *)home->address);
+    free(home);
+}
+
 void operation_clear_reply(struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
@@ -56,20 +66,9 @@ void operation_clear_reply(struct operation *operation)
     free_records(&block_record, reply->blocks, reply->block_count);
     free_records(&definition_record, reply->definitions, reply->definition_count);
     free_records(&message_record, reply->messages, reply->message_count);
-    home_destroy((struct store_home *)reply->home);
+    free_home((struct store_home *)reply->home);
     tally_destroy((struct store_tally *)reply->tally);
     *reply = (struct store_reply){.status = STORE_OK};
-}
-
-static void free_change(struct task_change *change)
-{
-    free((char *)change->by);
-    free((char *)change->reason);
-    free((char *)change->status_message);
-    free((char *)change->outcome_text.bytes);
-    free((char *)change->upstream_task);
-    free((char *)change->credentials);
-    free((char *)change->request_digest);
 }
 
 void operation_destroy(struct operation *operation)
@@ -77,33 +76,38 @@ void operation_destroy(struct operation *operation)
     if (!operation)
         return;
     operation_clear_reply(operation);
-    task_unref(operation->task);
-    free_change(&operation->change);
-    free(operation->actor_kind);
-    free(operation->actor_name);
-    vote_destroy(operation->vote);
-    if (operation->electorate.release)
-        operation->electorate.release(operation->electorate.context);
-    free(operation->id);
-    free(operation->owner);
-    free(operation->session);
-    free(operation->source);
-    free(operation->tool);
-    free(operation->workflow);
-    free(operation->principal);
-    if (operation->query && operation->query->release)
-        operation->query->release(operation->query->context);
-    free(operation->query);
-    free(operation->token_digest);
-    free(operation->upstream_task);
-    free(operation->heir);
-    record_destroy(&session_record, operation->session_value);
-    record_destroy(&sign_in_record, operation->sign_in);
-    record_list_finish(&operation->definitions);
-    free(operation->targets);
-    free(operation->reason);
+    if (operation->kind->finish)
+        operation->kind->finish(operation);
+    for (size_t i = 0; i < operation->text_count; i++)
+        free(operation->texts[i]);
     MAGIC_CLEAR(operation);
     free(operation);
+}
+
+const char *operation_keep(struct operation *operation, struct str text)
+{
+    ASSERT_NUMBERS(operation->text_count, <, OPERATION_TEXTS_MOST);
+    return operation->texts[operation->text_count++] = memory_copy_str(text);
+}
+
+const char *operation_keep_text(struct operation *operation, const char *text)
+{
+    return text ? operation_keep(operation, str_from(text)) : NULL;
+}
+
+static void answer(void *context)
+{
+    struct operation *operation = operation_from(context);
+    operation->call.callback(operation->call.context, &operation->reply);
+    operation_destroy(operation);
+}
+
+void operation_answer(struct operation *operation)
+{
+    if (operation->call.callback)
+        loop_post(operation->call.loop, answer, operation);
+    else
+        operation_destroy(operation);
 }
 
 size_t operation_task_bytes(const struct task *task)
@@ -111,19 +115,6 @@ size_t operation_task_bytes(const struct task *task)
     return task->request_length + task->outcome_length + strlen(task->arguments) +
            strlen(task->original_arguments) + strlen(task->meta) + strlen(task->other_params) +
            strlen(task->tool) + strlen(task->progress_token) + strlen(task->mirrored_headers);
-}
-
-void operation_set_change(struct operation *operation, const struct task_change *change)
-{
-    struct task_change *copy = &operation->change;
-    *copy = *change;
-    copy->by = memory_copy_text(change->by);
-    copy->reason = memory_copy_text(change->reason);
-    copy->status_message = memory_copy_text(change->status_message);
-    copy->upstream_task = memory_copy_text(change->upstream_task);
-    copy->credentials = memory_copy_text(change->credentials);
-    copy->request_digest = memory_copy_text(change->request_digest);
-    copy->outcome_text.bytes = memory_copy_str(change->outcome_text);
 }
 
 void batch_add_feed_event(struct batch *batch, struct task *task, const struct task_event *event)
@@ -147,43 +138,4 @@ void batch_drop_events(struct batch *batch, size_t keep)
 {
     while (batch->event_count > keep)
         task_unref(batch->events[--batch->event_count].task);
-}
-
-struct store_vote *vote_copy(const struct store_vote *vote)
-{
-    struct store_vote *copy = memory_alloc(sizeof *copy);
-    *copy = *vote;
-    person_copy(&copy->voter, &vote->voter);
-    copy->reason = memory_copy_text(vote->reason);
-    copy->reaction = memory_copy_text(vote->reaction);
-    copy->typed = memory_copy_text(vote->typed);
-    copy->shown_digest = memory_copy_text(vote->shown_digest);
-    copy->claim = NULL; /* an operation of its own */
-    if (vote->edit) {
-        struct store_edit *edit = memory_alloc(sizeof *edit);
-        *edit = *vote->edit;
-        edit->arguments = memory_copy_text(vote->edit->arguments);
-        edit->request = memory_copy_str(str_slice(vote->edit->request, vote->edit->request_length));
-        copy->edit = edit;
-    }
-    return copy;
-}
-
-void vote_destroy(struct store_vote *vote)
-{
-    if (!vote)
-        return;
-    if (vote->electorate.release)
-        vote->electorate.release(vote->electorate.context);
-    person_finish(&vote->voter);
-    free((char *)vote->reason);
-    free((char *)vote->reaction);
-    free((char *)vote->shown_digest);
-    free((char *)vote->typed);
-    if (vote->edit) {
-        free(vote->edit->arguments);
-        free(vote->edit->request);
-        free((void *)vote->edit);
-    }
-    free(vote);
 }

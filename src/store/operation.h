@@ -1,6 +1,6 @@
 /*
  * An operation: one call on its way to the store's thread and back. It owns copies of all its
- * arguments, and later the reply.
+ * arguments, which its kind says, and later the reply.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 #include "row.h"
 #include "task_rows.h"
 #include "taskgate/core/magic.h"
+#include "taskgate/store/homes.h"
 #include "taskgate/store/store.h"
 
 /* A change of a task by a committed operation; the observers are told. */
@@ -61,6 +62,8 @@ struct batch {
     bool has_notices; /* something was noted for the outbox */
 };
 
+#define OPERATION_TEXTS_MOST 10
+
 struct operation {
     uint32_t magic; /* OPERATION_MAGIC */
     struct operation *next;
@@ -68,32 +71,76 @@ struct operation {
     struct store_call call;
     struct store_reply reply;
     size_t events_end; /* in batch.events: where this operation's end */
-    /* Arguments; which are set depends on the kind. */
-    struct task *task;
-    struct store_limits limits;
-    struct task_change change; /* its texts are owned */
-    char *actor_kind, *actor_name;
-    struct store_vote *vote; /* a copy; it holds the electorate */
-    struct store_electorate electorate;
-    bool in_force_only;
-    bool changed_only, flagged_only;
-    struct record_list definitions;
-    struct store_task_query *query; /* a copy; its texts are views of the fields below */
-    char *id, *owner, *session, *source, *tool, *workflow, *principal;
-    char *token_digest;
-    char *upstream_task;
-    char *heir; /* a replica, or NULL */
-    int64_t heir_epoch;
-    int64_t time_ms;
-    struct store_session *session_value;
-    struct store_sign_in *sign_in;
-    struct store_outbox_target *targets;
-    size_t target_count;
-    int64_t sequence;
-    size_t limit;
-    bool with_arguments;
-    char *reason;
-    const char *event; /* static */
+    /* The texts that the arguments name, by operation_keep(). */
+    char *texts[OPERATION_TEXTS_MOST];
+    size_t text_count;
+    /* The task, grant, block, definition, target, or digest that it is about. */
+    const char *id;
+    /* The further arguments, by the kind. */
+    union {
+        struct {
+            struct task *task; /* one reference */
+            struct store_limits limits;
+        } create;
+        struct {
+            struct task_change to;
+            struct store_actor actor;
+        } change;
+        struct store_vote *vote; /* a copy; it holds the electorate */
+        const char *text;        /* of a task */
+        struct {
+            const char *event; /* static */
+            struct store_actor actor;
+            const char *reason;
+        } note;
+        struct store_task_query query; /* holds its filter */
+        struct {
+            const char *source, *owner, *heir;
+        } ended;
+        struct store_heir heir;        /* its replica is NULL: this one */
+        struct store_session *session; /* a copy */
+        struct {
+            const char *source, *session, *token;
+            int64_t accepted_ms;
+        } pair;                        /* or its session only */
+        struct store_sign_in *sign_in; /* a copy */
+        int64_t keep_ms;               /* of a note */
+        struct store_audit_note audit;
+        struct {
+            int64_t from; /* the sequence behind which it begins */
+            size_t limit;
+            bool in_force_only, with_arguments;
+        } page;
+        struct {
+            struct store_outbox_target *items; /* owned */
+            size_t count;
+        } targets;
+        struct {
+            int64_t sequence, due_ms;
+            const char *text; /* the reference, or the reason */
+        } delivery;
+        struct {
+            const char *target, *seen;
+        } message;
+        struct store_electorate electorate; /* holds it */
+        struct {
+            const char *person, *reason;
+        } end;
+        struct {
+            const char *scope, *person, *reason;
+            int64_t for_ms;
+        } block;
+        struct record_list definitions;
+        struct {
+            const char *source, *kind, *name;
+            bool changed_only, flagged_only;
+            int64_t from;
+            size_t limit;
+        } definition_page;
+        struct {
+            const char *digest, *person;
+        } accept;
+    };
 };
 #define OPERATION_MAGIC 0x53544f02
 
@@ -108,23 +155,13 @@ struct operation_kind {
     /* Fills the reply. false: the database failed, or the operation is not possible at all;
      * whatever it wrote is undone. */
     bool (*run)(struct batch *batch, struct operation *operation);
+    /* Lets go of what the arguments hold beside texts; NULL: nothing. */
+    void (*finish)(struct operation *operation);
 };
 
-extern const struct operation_kind operation_block_create, operation_block_list,
-    operation_block_get, operation_block_lift, operation_task_create, operation_task_get,
-    operation_task_change, operation_task_tally, operation_task_vote, operation_task_set_upstream,
-    operation_task_set_message, operation_task_promise, operation_task_leave, operation_task_note,
-    operation_task_list, operation_task_cancel_session, operation_session_put,
-    operation_session_get, operation_session_delete, operation_pair_put, operation_pair_get,
-    operation_sign_in_put, operation_sign_in_get, operation_sign_in_delete, operation_note_once,
-    operation_audit_list, operation_audit_page, operation_audit_note, operation_outbox_configure,
-    operation_outbox_due, operation_outbox_delivered, operation_outbox_postpone,
-    operation_outbox_give_up, operation_outbox_messages, operation_outbox_messages_of,
-    operation_outbox_see, operation_definitions_see, operation_definition_list,
-    operation_definition_get, operation_definition_accept, operation_grants_configure,
-    operation_grant_list, operation_grant_get, operation_grant_revoke, operation_sweep,
-    operation_probe, operation_session_settle, operation_task_settle, operation_join,
-    operation_heartbeat, operation_catch_up, operation_leave, operation_feed_after;
+/* Those that other files run; the others are queued where they are defined. */
+extern const struct operation_kind operation_task_create, operation_sweep, operation_probe,
+    operation_join, operation_heartbeat, operation_catch_up, operation_leave;
 
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call);
 void operation_destroy(struct operation *operation);
@@ -132,14 +169,14 @@ void operation_destroy(struct operation *operation);
 void operation_clear_reply(struct operation *operation);
 /* The bytes of the task that a client wrote. They may be as many as a body has. */
 size_t operation_task_bytes(const struct task *task);
-void operation_set_change(struct operation *operation, const struct task_change *change);
+/* Copies of the operation's own; NULL stays NULL. */
+const char *operation_keep(struct operation *operation, struct str text);
+const char *operation_keep_text(struct operation *operation, const char *text);
+/* Sends the reply to the loop of the caller. Takes the operation over. */
+void operation_answer(struct operation *operation);
 
 /* Takes a reference of its own. */
+void batch_add_event(struct batch *batch, struct task *task, bool created);
 /* The same for a change that was read in the feed. */
 void batch_add_feed_event(struct batch *batch, struct task *task, const struct task_event *event);
-void batch_add_event(struct batch *batch, struct task *task, bool created);
 void batch_drop_events(struct batch *batch, size_t keep);
-
-struct store_vote *vote_copy(const struct store_vote *vote);
-void home_destroy(struct store_home *home); /* NULL is allowed */
-void vote_destroy(struct store_vote *vote); /* NULL is allowed */

@@ -2,10 +2,11 @@
  * attempt. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "audit.h"
 #include "outbox.h"
-#include "replica.h"
+#include "store_internal.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
@@ -17,8 +18,8 @@ static bool run_configure(struct batch *batch, struct operation *operation)
 {
     batch->sweep_again_ms = batch->now_ms;
     bool done = rows_write(batch->database, STATEMENT_OUTBOX_TARGET_CLEAR, NO_VALUES);
-    for (size_t i = 0; done && i < operation->target_count; i++) {
-        const struct store_outbox_target *target = &operation->targets[i];
+    for (size_t i = 0; done && i < operation->targets.count; i++) {
+        const struct store_outbox_target *target = &operation->targets.items[i];
         done = rows_write(
             batch->database, STATEMENT_OUTBOX_TARGET_INSERT,
             VALUES(TEXT(target->key), NUMBER(target->events), NUMBER(target->with_arguments)));
@@ -85,14 +86,15 @@ static bool add_delivery(void *context, const struct value *row)
 static bool run_due(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
-    struct listing listing = {memory_alloc_array(operation->limit, sizeof *listing.deliveries), 0};
+    struct listing listing = {memory_alloc_array(operation->page.limit, sizeof *listing.deliveries),
+                              0};
     reply->deliveries = listing.deliveries;
     reply->next_due_ms = batch->now_ms + REPLICA_HEARTBEAT_MS;
     if (!replica_holds(batch, LEASE_OUTBOX))
         return true;
     bool done = rows_read(
         batch->database, STATEMENT_OUTBOX_DUE,
-        VALUES(TEXT(operation->id), NUMBER(batch->now_ms), NUMBER((int64_t)operation->limit)),
+        VALUES(TEXT(operation->id), NUMBER(batch->now_ms), NUMBER((int64_t)operation->page.limit)),
         add_delivery, &listing);
     reply->delivery_count = listing.count;
     return done &&
@@ -113,17 +115,18 @@ static bool remove_delivery(struct batch *batch, int64_t sequence)
 static bool run_delivered(struct batch *batch, struct operation *operation)
 {
     /* The reference is kept for the later deliveries of its task to its target. */
-    if (operation->reason &&
+    if (operation->delivery.text &&
         !rows_write(batch->database, STATEMENT_OUTBOX_THREAD_PUT,
-                    VALUES(NUMBER(operation->sequence), TEXT(operation->reason))))
+                    VALUES(NUMBER(operation->delivery.sequence), TEXT(operation->delivery.text))))
         return false;
-    return remove_delivery(batch, operation->sequence);
+    return remove_delivery(batch, operation->delivery.sequence);
 }
 
 static bool run_postpone(struct batch *batch, struct operation *operation)
 {
-    return rows_write(batch->database, STATEMENT_OUTBOX_POSTPONE,
-                      VALUES(NUMBER(operation->sequence), NUMBER(operation->time_ms)));
+    return rows_write(
+        batch->database, STATEMENT_OUTBOX_POSTPONE,
+        VALUES(NUMBER(operation->delivery.sequence), NUMBER(operation->delivery.due_ms)));
 }
 
 /* An anchor that did not arrive is about no task. */
@@ -156,7 +159,7 @@ static bool give_up(struct batch *batch, int64_t sequence, const char *reason)
 
 static bool run_give_up(struct batch *batch, struct operation *operation)
 {
-    return give_up(batch, operation->sequence, operation->reason);
+    return give_up(batch, operation->delivery.sequence, operation->delivery.text);
 }
 
 struct overdue {
@@ -188,8 +191,142 @@ bool outbox_give_up_overdue(struct batch *batch, int64_t age_ms, size_t limit, b
     return done;
 }
 
-const struct operation_kind operation_outbox_configure = {"outbox configure", true, run_configure};
-const struct operation_kind operation_outbox_due = {"outbox due", false, run_due};
-const struct operation_kind operation_outbox_delivered = {"outbox delivered", true, run_delivered};
-const struct operation_kind operation_outbox_postpone = {"outbox postpone", true, run_postpone};
-const struct operation_kind operation_outbox_give_up = {"outbox give up", true, run_give_up};
+/* ---- messages that endpoints keep of tasks, as those who look at them there see them ---- */
+
+#define MOST_OF_TASK 100
+
+static bool give(struct operation *operation, const struct record_list *list, bool done)
+{
+    operation->reply.messages = list->items;
+    operation->reply.message_count = list->count;
+    return done;
+}
+
+/* Of waiting tasks, the newest first. */
+static bool run_messages(struct batch *batch, struct operation *operation)
+{
+    struct record_list list = {&message_record};
+    bool done =
+        rows_list(batch->database, STATEMENT_OUTBOX_MESSAGES,
+                  VALUES(TEXT(operation->id), NUMBER((int64_t)operation->page.limit)), &list);
+    return give(operation, &list, done);
+}
+
+static bool run_messages_of(struct batch *batch, struct operation *operation)
+{
+    struct record_list list = {&message_record};
+    bool done = rows_list(batch->database, STATEMENT_OUTBOX_MESSAGES_OF,
+                          VALUES(TEXT(operation->id), NUMBER(MOST_OF_TASK)), &list);
+    return give(operation, &list, done);
+}
+
+static bool run_see(struct batch *batch, struct operation *operation)
+{
+    return rows_write(batch->database, STATEMENT_OUTBOX_SEE,
+                      VALUES(TEXT(operation->id), TEXT(operation->message.target),
+                             TEXT(operation->message.seen)));
+}
+
+/* ---- the calls ---- */
+
+static void outbox_finish(struct operation *operation)
+{
+    free(operation->targets.items);
+}
+
+static const struct operation_kind operation_outbox_configure = {"outbox configure", true,
+                                                                 run_configure, outbox_finish};
+static const struct operation_kind operation_outbox_due = {"outbox due", false, run_due, NULL};
+static const struct operation_kind operation_outbox_delivered = {"outbox delivered", true,
+                                                                 run_delivered, NULL};
+static const struct operation_kind operation_outbox_postpone = {"outbox postpone", true,
+                                                                run_postpone, NULL};
+static const struct operation_kind operation_outbox_give_up = {"outbox give up", true, run_give_up,
+                                                               NULL};
+static const struct operation_kind operation_outbox_messages = {"outbox messages", false,
+                                                                run_messages, NULL};
+static const struct operation_kind operation_outbox_messages_of = {"outbox messages of a task",
+                                                                   false, run_messages_of, NULL};
+static const struct operation_kind operation_outbox_see = {"outbox see", true, run_see, NULL};
+
+void store_outbox_configure(struct store *store, const struct store_outbox_target *targets,
+                            size_t count, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_configure, call);
+    operation->targets.items = memory_alloc_array(count, sizeof *targets);
+    operation->targets.count = count;
+    if (count > 0)
+        memcpy(operation->targets.items, targets, count * sizeof *targets);
+    store_queue(store, operation);
+}
+
+void store_outbox_due(struct store *store, struct str target, size_t limit, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_due, call);
+    operation->id = operation_keep(operation, target);
+    operation->page.limit = limit;
+    store_queue(store, operation);
+}
+
+static struct operation *create_of_delivery(const struct operation_kind *kind, int64_t sequence,
+                                            struct store_call call)
+{
+    struct operation *operation = operation_create(kind, call);
+    operation->delivery.sequence = sequence;
+    return operation;
+}
+
+void store_outbox_delivered(struct store *store, int64_t sequence, struct store_call call)
+{
+    store_queue(store, create_of_delivery(&operation_outbox_delivered, sequence, call));
+}
+
+void store_outbox_posted(struct store *store, int64_t sequence, const char *reference,
+                         struct store_call call)
+{
+    struct operation *operation = create_of_delivery(&operation_outbox_delivered, sequence, call);
+    operation->delivery.text = operation_keep_text(operation, reference);
+    store_queue(store, operation);
+}
+
+void store_outbox_messages(struct store *store, struct str target, size_t limit,
+                           struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_messages, call);
+    operation->id = operation_keep(operation, target);
+    operation->page.limit = limit;
+    store_queue(store, operation);
+}
+
+void store_outbox_messages_of(struct store *store, struct str task_id, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_messages_of, call);
+    operation->id = operation_keep(operation, task_id);
+    store_queue(store, operation);
+}
+
+void store_outbox_see(struct store *store, struct str target, struct str task_id, struct str seen,
+                      struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_outbox_see, call);
+    operation->id = operation_keep(operation, task_id);
+    operation->message.target = operation_keep(operation, target);
+    operation->message.seen = operation_keep(operation, seen);
+    store_queue(store, operation);
+}
+
+void store_outbox_postpone(struct store *store, int64_t sequence, int64_t due_ms,
+                           struct store_call call)
+{
+    struct operation *operation = create_of_delivery(&operation_outbox_postpone, sequence, call);
+    operation->delivery.due_ms = due_ms;
+    store_queue(store, operation);
+}
+
+void store_outbox_give_up(struct store *store, int64_t sequence, const char *reason,
+                          struct store_call call)
+{
+    struct operation *operation = create_of_delivery(&operation_outbox_give_up, sequence, call);
+    operation->delivery.text = operation_keep_text(operation, reason);
+    store_queue(store, operation);
+}

@@ -1,21 +1,96 @@
-/* The times of a new task. */
+/* Reminders and escalations: the times of a new task, and what is due. */
 #include "reminders.h"
 
+#include <stdlib.h>
+
+#include "audit.h"
+#include "outbox.h"
+#include "task_operations.h"
 #include "taskgate/config/config.h"
 
-static bool note(struct batch *batch, const struct task *task, unsigned event, int64_t after_ms)
+static void remind_no_later_than(struct batch *batch, int64_t at_ms)
+{
+    if (at_ms < batch->sweep_again_ms)
+        batch->sweep_again_ms = at_ms;
+}
+
+/* ---- a new task ---- */
+
+static bool note_time(struct batch *batch, const struct task *task, unsigned event,
+                      int64_t after_ms)
 {
     if (after_ms <= 0 || task->state != TASK_PENDING)
         return true;
     int64_t due_ms = task->created_ms + after_ms;
-    if (due_ms < batch->sweep_again_ms)
-        batch->sweep_again_ms = due_ms;
+    remind_no_later_than(batch, due_ms);
     return rows_write(batch->database, STATEMENT_REMINDER_INSERT,
                       VALUES(TEXT(task->id), NUMBER(event), NUMBER(due_ms)));
 }
 
 bool reminders_note_created(struct batch *batch, const struct task *task)
 {
-    return note(batch, task, NOTIFY_REMINDED, task->remind_after_ms) &&
-           note(batch, task, NOTIFY_ESCALATED, task->escalate_after_ms);
+    return note_time(batch, task, NOTIFY_REMINDED, task->remind_after_ms) &&
+           note_time(batch, task, NOTIFY_ESCALATED, task->escalate_after_ms);
+}
+
+/* ---- what is due ---- */
+
+static const struct {
+    unsigned event;
+    const char *name; /* in the audit trail */
+} kinds[] = {{NOTIFY_REMINDED, "remind"}, {NOTIFY_ESCALATED, "escalate"}};
+#define KIND_COUNT (sizeof kinds / sizeof *kinds)
+
+static bool tell(struct batch *batch, struct task *task, size_t kind)
+{
+    int64_t updated_ms = task->updated_ms;
+    task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
+    bool done = audit_append(batch, task, kinds[kind].name, task_state_name(task->state),
+                             AUDIT_GATEWAY, "");
+    task->updated_ms = updated_ms;
+    return done && outbox_note_waiting(batch, task, kinds[kind].event);
+}
+
+static bool send(struct batch *batch, const char *id, size_t kind)
+{
+    struct task *task = NULL;
+    enum row_result result = task_operations_load(batch, str_from(id), &task);
+    bool done = result != ROW_FAILED;
+    if (result == ROW_FOUND && task->state == TASK_PENDING)
+        done = tell(batch, task, kind);
+    task_unref(task);
+    return rows_write(batch->database, STATEMENT_REMINDER_DELETE,
+                      VALUES(TEXT(id), NUMBER(kinds[kind].event))) &&
+           done;
+}
+
+static bool plan(struct batch *batch, size_t kind)
+{
+    int64_t due_ms = INT64_MAX;
+    bool read = rows_number(batch->database, STATEMENT_REMINDER_NEXT,
+                            VALUES(NUMBER(kinds[kind].event), NUMBER(batch->now_ms)), &due_ms);
+    remind_no_later_than(batch, due_ms);
+    return read;
+}
+
+static bool send_kind(struct batch *batch, size_t limit, size_t kind)
+{
+    struct id_list list = {.count = 0};
+    bool done = rows_ids(
+        batch->database, STATEMENT_REMINDER_DUE,
+        VALUES(NUMBER(kinds[kind].event), NUMBER(batch->now_ms), NUMBER((int64_t)limit)), &list);
+    for (size_t i = 0; done && i < list.count; i++)
+        done = send(batch, list.ids[i], kind);
+    if (list.count == limit)
+        remind_no_later_than(batch, batch->now_ms);
+    free(list.ids);
+    return done && plan(batch, kind);
+}
+
+bool reminders_send(struct batch *batch, size_t limit)
+{
+    bool done = true;
+    for (size_t i = 0; done && i < KIND_COUNT; i++)
+        done = send_kind(batch, limit, i);
+    return done;
 }

@@ -286,7 +286,7 @@ static bool run_leave(struct batch *batch, struct operation *operation)
     return replica_rows_beat(batch->database, self->id, self->epoch, 0) != ROW_FAILED;
 }
 
-const struct operation_kind operation_join = {"join", true, run_join};
-const struct operation_kind operation_heartbeat = {"heartbeat", true, run_heartbeat};
-const struct operation_kind operation_catch_up = {"catch up", false, run_catch_up};
-const struct operation_kind operation_leave = {"leave", true, run_leave};
+const struct operation_kind operation_join = {"join", true, run_join, NULL};
+const struct operation_kind operation_heartbeat = {"heartbeat", true, run_heartbeat, NULL};
+const struct operation_kind operation_catch_up = {"catch up", false, run_catch_up, NULL};
+const struct operation_kind operation_leave = {"leave", true, run_leave, NULL};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
+#include "replica_rows.h"
 #include "store_internal.h"
 #include "taskgate/core/memory.h"
 
@@ -72,10 +73,49 @@ void store_observe_feed(struct store *store, struct loop *loop, store_feed_obser
     pthread_mutex_unlock(&store->lock);
 }
 
+struct asking {
+    struct batch *batch;
+    struct store_reply *reply;
+    size_t limit;
+    bool has_failed;
+};
+
+/* A task that was purged meanwhile has no change to tell. */
+static bool add_task(void *context, const struct feed_change *change)
+{
+    struct asking *asking = context;
+    struct store_reply *reply = asking->reply;
+    struct task *task = NULL;
+    reply->has_more = reply->task_count == asking->limit;
+    if (reply->has_more)
+        return false;
+    enum row_result result = task_rows_get(asking->batch->database, change->task_id, &task);
+    if (result == ROW_FOUND) {
+        reply->sequences[reply->task_count] = change->sequence;
+        reply->tasks[reply->task_count++] = task;
+    }
+    asking->has_failed = result == ROW_FAILED;
+    return !asking->has_failed;
+}
+
+static bool run_after(struct batch *batch, struct operation *operation)
+{
+    struct store_reply *reply = &operation->reply;
+    struct asking asking = {.batch = batch, .reply = reply, .limit = operation->page.limit};
+    reply->tasks = memory_alloc_array(operation->page.limit, sizeof(struct task *));
+    reply->sequences = memory_alloc_array(operation->page.limit, sizeof *reply->sequences);
+    return replica_rows_feed_end(batch->database, &reply->last_sequence) &&
+           replica_rows_feed_read(batch->database, operation->page.from, operation->page.limit + 1,
+                                  add_task, &asking) &&
+           !asking.has_failed;
+}
+
+static const struct operation_kind operation_feed_after = {"read the feed", false, run_after, NULL};
+
 void store_feed_after(struct store *store, int64_t after, size_t limit, struct store_call call)
 {
     struct operation *operation = operation_create(&operation_feed_after, call);
-    operation->sequence = after;
-    operation->limit = limit;
+    operation->page.from = after;
+    operation->page.limit = limit;
     store_queue(store, operation);
 }

@@ -1,10 +1,8 @@
 /* Sessions, and the tokens that upstream accepted in them. */
 #include <stdlib.h>
 
-#include "operation.h"
-#include "replica.h"
 #include "replica_rows.h"
-#include "taskgate/core/memory.h"
+#include "store_internal.h"
 
 /* The bounds of what strangers can leave here: those seen last stay. Nobody has to be known for a
  * session, and one client may open them without end. */
@@ -30,7 +28,7 @@ static bool give_home(struct batch *batch, const struct store_session *session)
 
 static bool run_put(struct batch *batch, struct operation *operation)
 {
-    const struct store_session *session = operation->session_value;
+    const struct store_session *session = operation->session;
     bool looks = batch->replica->sessions_put++ % LOOK_EVERY == 0;
     return rows_insert(batch->database, STATEMENT_SESSION_PUT, &session_record, session) &&
            rows_write(batch->database, STATEMENT_SESSION_DROP_OF_OWNER,
@@ -51,9 +49,10 @@ static bool answer(struct operation *operation, enum row_result result)
 static bool run_get(struct batch *batch, struct operation *operation)
 {
     void *session;
-    enum row_result result = rows_find_new(
-        batch->database, STATEMENT_SESSION_GET,
-        VALUES(TEXT(operation->source), TEXT(operation->session)), &session_record, &session);
+    enum row_result result =
+        rows_find_new(batch->database, STATEMENT_SESSION_GET,
+                      VALUES(TEXT(operation->pair.source), TEXT(operation->pair.session)),
+                      &session_record, &session);
     operation->reply.session = session;
     return answer(operation, result);
 }
@@ -61,7 +60,7 @@ static bool run_get(struct batch *batch, struct operation *operation)
 static bool run_delete(struct batch *batch, struct operation *operation)
 {
     struct database *database = batch->database;
-    const struct value session[] = {TEXT(operation->source), TEXT(operation->session)};
+    const struct value session[] = {TEXT(operation->pair.source), TEXT(operation->pair.session)};
     /* A session that has ended proves nothing about its tokens any more. */
     return rows_write(database, STATEMENT_SESSION_DELETE, session, 2) &&
            rows_write(database, STATEMENT_PAIR_DELETE, session, 2) &&
@@ -72,24 +71,82 @@ static bool run_pair_put(struct batch *batch, struct operation *operation)
 {
     bool looks = batch->replica->pairs_put++ % LOOK_EVERY == 0;
     return rows_write(batch->database, STATEMENT_PAIR_PUT,
-                      VALUES(TEXT(operation->source), TEXT(operation->session),
-                             TEXT(operation->token_digest), NUMBER(operation->time_ms))) &&
+                      VALUES(TEXT(operation->pair.source), TEXT(operation->pair.session),
+                             TEXT(operation->pair.token), NUMBER(operation->pair.accepted_ms))) &&
            rows_write(batch->database, STATEMENT_SESSION_SEEN,
-                      VALUES(TEXT(operation->source), TEXT(operation->session),
-                             NUMBER(operation->time_ms))) &&
+                      VALUES(TEXT(operation->pair.source), TEXT(operation->pair.session),
+                             NUMBER(operation->pair.accepted_ms))) &&
            (!looks ||
             rows_write(batch->database, STATEMENT_PAIR_DROP_OLDEST, VALUES(NUMBER(PAIRS_KEPT))));
 }
 
 static bool run_pair_get(struct batch *batch, struct operation *operation)
 {
-    return answer(operation, rows_exist(batch->database, STATEMENT_PAIR_GET,
-                                        VALUES(TEXT(operation->source), TEXT(operation->session),
-                                               TEXT(operation->token_digest))));
+    return answer(operation,
+                  rows_exist(batch->database, STATEMENT_PAIR_GET,
+                             VALUES(TEXT(operation->pair.source), TEXT(operation->pair.session),
+                                    TEXT(operation->pair.token))));
 }
 
-const struct operation_kind operation_session_put = {"session put", true, run_put};
-const struct operation_kind operation_session_get = {"session get", false, run_get};
-const struct operation_kind operation_session_delete = {"session delete", true, run_delete};
-const struct operation_kind operation_pair_put = {"pair put", true, run_pair_put};
-const struct operation_kind operation_pair_get = {"pair get", false, run_pair_get};
+/* ---- the calls ---- */
+
+static void session_finish(struct operation *operation)
+{
+    record_destroy(&session_record, operation->session);
+}
+
+static const struct operation_kind operation_session_put = {"session put", true, run_put,
+                                                            session_finish};
+static const struct operation_kind operation_session_get = {"session get", false, run_get, NULL};
+static const struct operation_kind operation_session_delete = {"session delete", true, run_delete,
+                                                               NULL};
+static const struct operation_kind operation_pair_put = {"pair put", true, run_pair_put, NULL};
+static const struct operation_kind operation_pair_get = {"pair get", false, run_pair_get, NULL};
+
+static struct operation *create_of_session(const struct operation_kind *kind, struct str source,
+                                           struct str session_digest, struct store_call call)
+{
+    struct operation *operation = operation_create(kind, call);
+    operation->pair.source = operation_keep(operation, source);
+    operation->pair.session = operation_keep(operation, session_digest);
+    return operation;
+}
+
+void store_session_put(struct store *store, const struct store_session *session,
+                       struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_session_put, call);
+    operation->session = record_copy(&session_record, session);
+    store_queue(store, operation);
+}
+
+void store_session_get(struct store *store, struct str source, struct str id_digest,
+                       struct store_call call)
+{
+    store_queue(store, create_of_session(&operation_session_get, source, id_digest, call));
+}
+
+void store_session_delete(struct store *store, struct str source, struct str id_digest,
+                          struct store_call call)
+{
+    store_queue(store, create_of_session(&operation_session_delete, source, id_digest, call));
+}
+
+void store_pair_put(struct store *store, struct str source, struct str session_digest,
+                    struct str token_digest, int64_t accepted_ms, struct store_call call)
+{
+    struct operation *operation =
+        create_of_session(&operation_pair_put, source, session_digest, call);
+    operation->pair.token = operation_keep(operation, token_digest);
+    operation->pair.accepted_ms = accepted_ms;
+    store_queue(store, operation);
+}
+
+void store_pair_get(struct store *store, struct str source, struct str session_digest,
+                    struct str token_digest, struct store_call call)
+{
+    struct operation *operation =
+        create_of_session(&operation_pair_get, source, session_digest, call);
+    operation->pair.token = operation_keep(operation, token_digest);
+    store_queue(store, operation);
+}

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "audit.h"
-#include "taskgate/core/memory.h"
+#include "store_internal.h"
 
 /* Beyond this number the oldest go. Fewer people than this decide at one gateway. */
 #define KEPT 10000
@@ -59,12 +59,12 @@ static bool run_delete(struct batch *batch, struct operation *operation)
 static bool run_note_once(struct batch *batch, struct operation *operation)
 {
     const struct store_sign_in nobodys = {
-        .digest = operation->id,
+        .digest = (char *)operation->id,
         .person = (char *)"",
         .issuer = (char *)"",
         .claims = (char *)"{}",
         .created_ms = batch->now_ms,
-        .until_ms = batch->now_ms + operation->time_ms,
+        .until_ms = batch->now_ms + operation->keep_ms,
     };
     if (!run_get(batch, operation))
         return false;
@@ -73,7 +73,47 @@ static bool run_note_once(struct batch *batch, struct operation *operation)
     return !is_first || put(batch, &nobodys);
 }
 
-const struct operation_kind operation_sign_in_put = {"sign-in put", true, run_put};
-const struct operation_kind operation_sign_in_get = {"sign-in get", false, run_get};
-const struct operation_kind operation_note_once = {"note once", true, run_note_once};
-const struct operation_kind operation_sign_in_delete = {"sign-in delete", true, run_delete};
+/* ---- the calls ---- */
+
+static void sign_in_finish(struct operation *operation)
+{
+    record_destroy(&sign_in_record, operation->sign_in);
+}
+
+static const struct operation_kind operation_sign_in_put = {"sign-in put", true, run_put,
+                                                            sign_in_finish};
+static const struct operation_kind operation_sign_in_get = {"sign-in get", false, run_get, NULL};
+static const struct operation_kind operation_note_once = {"note once", true, run_note_once, NULL};
+static const struct operation_kind operation_sign_in_delete = {"sign-in delete", true, run_delete,
+                                                               NULL};
+
+void store_sign_in_put(struct store *store, const struct store_sign_in *sign_in,
+                       struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_sign_in_put, call);
+    operation->sign_in = record_copy(&sign_in_record, sign_in);
+    store_queue(store, operation);
+}
+
+void store_sign_in_get(struct store *store, struct str digest, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_sign_in_get, call);
+    operation->id = operation_keep(operation, digest);
+    store_queue(store, operation);
+}
+
+void store_sign_in_delete(struct store *store, struct str digest, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_sign_in_delete, call);
+    operation->id = operation_keep(operation, digest);
+    store_queue(store, operation);
+}
+
+void store_note_once(struct store *store, struct str digest, int64_t keep_ms,
+                     struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_note_once, call);
+    operation->id = operation_keep(operation, digest);
+    operation->keep_ms = keep_ms;
+    store_queue(store, operation);
+}

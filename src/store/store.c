@@ -1,4 +1,4 @@
-/* The store's door: opening, closing, and the queue that every call goes into. */
+/* The store's door: opening, closing, observers. */
 #include "taskgate/store/store.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/store/homes.h"
+#include "taskgate/store/blocks.h"
+#include "taskgate/store/definitions.h"
 
 static struct store *allocate(void)
 {
@@ -118,12 +119,6 @@ failed:
     return NULL;
 }
 
-static void refuse(struct operation *operation)
-{
-    operation->reply.status = STORE_FAILED;
-    store_answer(operation);
-}
-
 void store_stop(struct store *store)
 {
     if (!store || store->stopped)
@@ -133,16 +128,7 @@ void store_stop(struct store *store)
     pthread_mutex_unlock(&store->lock);
     eventfd_write(store->wake_fd, 1);
     pthread_join(store->thread, NULL);
-    pthread_mutex_lock(&store->lock);
-    store->stopped = true;
-    struct operation *late = store->first;
-    store->first = NULL;
-    pthread_mutex_unlock(&store->lock);
-    while (late) {
-        struct operation *operation = late;
-        late = operation->next;
-        refuse(operation);
-    }
+    store_refuse_queued(store);
 }
 
 void store_close(struct store *store)
@@ -179,23 +165,47 @@ void store_observe(struct store *store, struct loop *loop, store_observer callba
     pthread_mutex_unlock(&store->lock);
 }
 
-void store_queue(struct store *store, struct operation *operation)
+void store_outbox_observe(struct store *store, struct loop *loop, loop_callback observer,
+                          void *context)
 {
-    struct operation **end = &operation->next;
-    while (*end)
-        end = &(*end)->next;
     pthread_mutex_lock(&store->lock);
-    bool stopped = store->stopped, was_empty = !store->first;
-    if (!stopped) {
-        *store->end = operation;
-        store->end = end;
-    }
+    store->outbox_observer = (struct outbox_observer){loop, observer, context};
     pthread_mutex_unlock(&store->lock);
-    if (was_empty)
-        eventfd_write(store->wake_fd, 1);
-    while (stopped && operation) {
-        struct operation *next = operation->next;
-        refuse(operation);
-        operation = next;
-    }
+}
+
+void store_observe_grants(struct store *store, struct loop *loop, store_grant_observer observer,
+                          void *context)
+{
+    pthread_mutex_lock(&store->lock);
+    store->grant_observer = (struct grant_observer){loop, observer, context};
+    pthread_mutex_unlock(&store->lock);
+}
+
+void store_observe_blocks(struct store *store, struct loop *loop, store_block_observer observer,
+                          void *context)
+{
+    pthread_mutex_lock(&store->lock);
+    store->block_observer = (struct grant_observer){loop, observer, context};
+    pthread_mutex_unlock(&store->lock);
+}
+
+void store_observe_definitions(struct store *store, struct loop *loop,
+                               store_definition_observer observer, void *context)
+{
+    pthread_mutex_lock(&store->lock);
+    store->definition_observer = (struct grant_observer){loop, observer, context};
+    pthread_mutex_unlock(&store->lock);
+}
+
+void store_audit_configure(struct store *store, const struct store_audit_settings *settings)
+{
+    if (settings->key)
+        signature_key_ref(settings->key);
+    pthread_mutex_lock(&store->lock);
+    struct signature_key *before = store->audit.key;
+    store->audit = *settings;
+    pthread_mutex_unlock(&store->lock);
+    signature_key_unref(before);
+    /* Rows that are too old under the new settings go at once. */
+    store_queue(store, operation_create(&operation_sweep, (struct store_call){NULL, NULL, NULL}));
 }

@@ -80,11 +80,20 @@ static inline struct store *store_from(void *context)
     return MAGIC_CAST(struct store, STORE_MAGIC, context);
 }
 
-/* Any thread. Takes the operation over. */
+/* Any thread. Takes the operation over, with those behind it. */
 void store_queue(struct store *store, struct operation *operation);
+/* Operations about what a person gives: `page`, `id`, `end`. */
+void store_queue_page(struct store *store, const struct operation_kind *kind, bool in_force_only,
+                      int64_t before_sequence, size_t limit, struct store_call call);
+void store_queue_get(struct store *store, const struct operation_kind *kind, struct str id,
+                     struct store_call call);
+void store_queue_end(struct store *store, const struct operation_kind *kind, struct str id,
+                     const char *person, const char *reason, struct store_call call);
+/* Up to `limit` operations, of which the caller becomes the owner; NULL: none is queued. */
+struct operation *store_dequeue(struct store *store, unsigned limit, bool *stopping);
+/* The thread has ended: what is queued, and what comes later, is answered STORE_FAILED. */
+void store_refuse_queued(struct store *store);
 /* Runs what is queued and what is due until `stopping` is set and the queue is empty. */
 void *store_thread(void *store);
-/* Sends the reply to the loop of the caller. Takes the operation over. */
-void store_answer(struct operation *operation);
 /* Runs one operation by itself, without answer. For the start. */
 bool store_run_alone(struct store *store, const struct operation_kind *kind, struct error *error);

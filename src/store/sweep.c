@@ -179,5 +179,5 @@ static bool run_probe(struct batch *batch, struct operation *operation)
     return rows_write(batch->database, STATEMENT_PROBE, VALUES(NUMBER(batch->now_ms)));
 }
 
-const struct operation_kind operation_sweep = {"sweep", true, run_sweep};
-const struct operation_kind operation_probe = {"probe", true, run_probe};
+const struct operation_kind operation_sweep = {"sweep", true, run_sweep, NULL};
+const struct operation_kind operation_probe = {"probe", true, run_probe, NULL};

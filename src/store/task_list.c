@@ -1,6 +1,7 @@
 /* Lists of tasks, a page at a time. */
 #include <stdlib.h>
 
+#include "store_internal.h"
 #include "task_operations.h"
 #include "taskgate/core/memory.h"
 
@@ -67,7 +68,7 @@ static bool expire_listed(struct batch *batch, const struct store_task_query *qu
 
 static bool run_list(struct batch *batch, struct operation *operation)
 {
-    const struct store_task_query *query = operation->query;
+    const struct store_task_query *query = &operation->query;
     struct store_reply *reply = &operation->reply;
     struct page page = {.query = query, .reply = reply};
     bool has_more;
@@ -90,4 +91,31 @@ static bool run_list(struct batch *batch, struct operation *operation)
     return true;
 }
 
-const struct operation_kind operation_task_list = {"list", false, run_list};
+static void task_list_finish(struct operation *operation)
+{
+    if (operation->query.release)
+        operation->query.release(operation->query.context);
+}
+
+static const struct operation_kind operation_task_list = {"list", false, run_list,
+                                                          task_list_finish};
+
+static struct str task_list_keep(struct operation *operation, struct str text)
+{
+    return str_slice(operation_keep(operation, text), text.length);
+}
+
+void store_task_list(struct store *store, const struct store_task_query *query,
+                     struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_list, call);
+    struct store_task_query *copy = &operation->query;
+    *copy = *query;
+    copy->owner = task_list_keep(operation, query->owner);
+    copy->session = task_list_keep(operation, query->session);
+    copy->source = task_list_keep(operation, query->source);
+    copy->tool = task_list_keep(operation, query->tool);
+    copy->workflow = task_list_keep(operation, query->workflow);
+    copy->principal = task_list_keep(operation, query->principal);
+    store_queue(store, operation);
+}

@@ -5,7 +5,7 @@
 
 #include "outbox.h"
 #include "pending.h"
-#include "replica.h"
+#include "store_internal.h"
 #include "tally.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -138,6 +138,17 @@ static bool run_get(struct batch *batch, struct operation *operation)
     return done;
 }
 
+static bool run_get_with_tally(struct batch *batch, struct operation *operation)
+{
+    struct store_reply *reply = &operation->reply;
+    enum row_result result = task_operations_load(batch, str_from(operation->id), &reply->task);
+    if (result == ROW_ABSENT)
+        reply->status = STORE_NOT_FOUND;
+    if (result == ROW_FOUND)
+        reply->tally = tally_read(batch, reply->task);
+    return result == ROW_ABSENT || reply->tally;
+}
+
 /* ---- change ---- */
 
 /* The outcome of an execution, which only the worker that has claimed it can say. A refusal to
@@ -156,7 +167,7 @@ static bool refuse_late(struct batch *batch, struct operation *operation)
     struct task *task = operation->reply.task;
     const char *state = task_state_name(task->state);
     char *reason = memory_format("%s, of a claim of replica %s that does not hold the task",
-                                 task_state_name(operation->change.to), batch->replica->id);
+                                 task_state_name(operation->change.to.to), batch->replica->id);
     int64_t updated_ms = task->updated_ms;
     task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
     bool done = audit_append(batch, task, "late_outcome", state, AUDIT_GATEWAY, reason);
@@ -175,7 +186,7 @@ static bool is_decision(enum task_state to)
 static bool run_change(struct batch *batch, struct operation *operation)
 {
     bool done;
-    if (batch->replica->is_held && is_decision(operation->change.to)) {
+    if (batch->replica->is_held && is_decision(operation->change.to.to)) {
         operation->reply.status = STORE_FAILED;
         return true;
     }
@@ -183,18 +194,19 @@ static bool run_change(struct batch *batch, struct operation *operation)
         return done;
     struct task *task = operation->reply.task;
     bool is_late = false;
-    if (is_outcome(task, &operation->change) &&
-        !replica_is_late(batch, task, operation->change.claim, &is_late))
+    if (is_outcome(task, &operation->change.to) &&
+        !replica_is_late(batch, task, operation->change.to.claim, &is_late))
         return false;
     if (is_late)
         return refuse_late(batch, operation);
-    if (!task_can_change(task, &operation->change)) {
+    if (!task_can_change(task, &operation->change.to)) {
         operation->reply.status = STORE_CONFLICT;
         return true;
     }
     struct error error;
-    struct audit_actor actor = {operation->actor_kind, operation->actor_name, NULL};
-    enum row_result result = task_operations_move(batch, task, &operation->change, actor, &error);
+    struct audit_actor actor = {operation->change.actor.kind, operation->change.actor.name, NULL};
+    enum row_result result =
+        task_operations_move(batch, task, &operation->change.to, actor, &error);
     if (result == ROW_ABSENT) { /* the caller's mistake: the change lacks something */
         log_error("A change was not stored", LOG_TEXT("reason", error.message));
         operation->reply.status = STORE_FAILED;
@@ -228,7 +240,7 @@ static char **upstream_task_of(struct task *task)
 
 static bool run_set_upstream(struct batch *batch, struct operation *operation)
 {
-    return set_text(batch, operation, TASK_EXECUTING, upstream_task_of, operation->upstream_task,
+    return set_text(batch, operation, TASK_EXECUTING, upstream_task_of, operation->text,
                     task_rows_set_upstream);
 }
 
@@ -240,7 +252,7 @@ static char **status_message_of(struct task *task)
 /* Why an approved task does not run. */
 static bool run_set_message(struct batch *batch, struct operation *operation)
 {
-    if (!set_text(batch, operation, TASK_APPROVED, status_message_of, operation->reason,
+    if (!set_text(batch, operation, TASK_APPROVED, status_message_of, operation->text,
                   task_rows_set_message))
         return false;
     if (operation->reply.status == STORE_OK)
@@ -256,17 +268,17 @@ static bool run_note(struct batch *batch, struct operation *operation)
     if (!load(batch, operation, &done))
         return done;
     struct task *task = operation->reply.task;
-    const struct audit_actor actor = {operation->actor_kind, operation->actor_name, NULL};
+    const struct audit_actor actor = {operation->note.actor.kind, operation->note.actor.name, NULL};
     if (task->state != TASK_PENDING && task->state != TASK_APPROVED) {
         operation->reply.status = STORE_CONFLICT;
         return true;
     }
-    if (!audit_has(batch, task, operation->event, &has) || has)
+    if (!audit_has(batch, task, operation->note.event, &has) || has)
         return has;
     int64_t updated_ms = task->updated_ms;
     task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
-    done = audit_append(batch, task, operation->event, task_state_name(task->state), actor,
-                        operation->reason);
+    done = audit_append(batch, task, operation->note.event, task_state_name(task->state), actor,
+                        operation->note.reason);
     task->updated_ms = updated_ms;
     return done;
 }
@@ -335,9 +347,10 @@ static bool end_with_session(struct batch *batch, struct operation *operation, c
     enum row_result result = task_operations_load(batch, str_from(id), &task);
     if (result == ROW_FOUND && task->promised) {
         operation->reply.has_promised = true;
-        result = hand_over(batch, task, operation->heir) ? ROW_FOUND : ROW_FAILED;
+        result = hand_over(batch, task, operation->ended.heir) ? ROW_FOUND : ROW_FAILED;
     } else if (result == ROW_FOUND && task_can_move(task->state, TASK_CANCELLED)) {
-        result = cancel(batch, task, operation->owner); /* one that has just expired stays so */
+        /* One that has just expired stays so. */
+        result = cancel(batch, task, operation->ended.owner);
     }
     task_unref(task);
     return result != ROW_FAILED;
@@ -352,33 +365,135 @@ static bool hand_over_ended(void *context, const struct ended_task *task)
 {
     const struct handing *handing = context;
     const struct operation *operation = handing->operation;
-    return tally_hand_over(handing->batch, operation->source, operation->owner, operation->heir,
-                           task);
+    return tally_hand_over(handing->batch, operation->ended.source, operation->ended.owner,
+                           operation->ended.heir, task);
 }
 
 static bool run_cancel_session(struct batch *batch, struct operation *operation)
 {
     struct id_list list = {.count = 0};
-    bool done = rows_ids(batch->database, STATEMENT_TASK_OF_SESSION,
-                         VALUES(TEXT(operation->owner), TEXT(operation->source)), &list);
+    bool done =
+        rows_ids(batch->database, STATEMENT_TASK_OF_SESSION,
+                 VALUES(TEXT(operation->ended.owner), TEXT(operation->ended.source)), &list);
     for (size_t i = 0; done && i < list.count; i++)
         done = end_with_session(batch, operation, list.ids[i]);
     free(list.ids);
     enum row_result ended =
-        done ? task_rows_hand_over_ended(batch->database, operation->owner, operation->source,
-                                         operation->heir, MOST_ENDED, hand_over_ended,
-                                         &(struct handing){batch, operation})
+        done ? task_rows_hand_over_ended(batch->database, operation->ended.owner,
+                                         operation->ended.source, operation->ended.heir, MOST_ENDED,
+                                         hand_over_ended, &(struct handing){batch, operation})
              : ROW_FAILED;
     operation->reply.has_promised |= ended == ROW_FOUND;
     return ended != ROW_FAILED;
 }
 
-const struct operation_kind operation_task_get = {"get", false, run_get};
-const struct operation_kind operation_task_change = {"change", true, run_change};
-const struct operation_kind operation_task_set_upstream = {"set upstream", true, run_set_upstream};
-const struct operation_kind operation_task_set_message = {"set message", true, run_set_message};
-const struct operation_kind operation_task_promise = {"promise", true, run_promise};
-const struct operation_kind operation_task_leave = {"leave", true, run_leave};
-const struct operation_kind operation_task_note = {"note", true, run_note};
-const struct operation_kind operation_task_cancel_session = {"cancel session", true,
-                                                             run_cancel_session};
+/* ---- the calls ---- */
+
+static const struct operation_kind operation_task_get = {"get", false, run_get, NULL};
+static const struct operation_kind operation_task_tally = {"get with tally", false,
+                                                           run_get_with_tally, NULL};
+static const struct operation_kind operation_task_change = {"change", true, run_change, NULL};
+static const struct operation_kind operation_task_set_upstream = {"set upstream", true,
+                                                                  run_set_upstream, NULL};
+static const struct operation_kind operation_task_set_message = {"set message", true,
+                                                                 run_set_message, NULL};
+static const struct operation_kind operation_task_promise = {"promise", true, run_promise, NULL};
+static const struct operation_kind operation_task_leave = {"leave", true, run_leave, NULL};
+static const struct operation_kind operation_task_note = {"note", true, run_note, NULL};
+static const struct operation_kind operation_task_cancel_session = {"cancel session", true,
+                                                                    run_cancel_session, NULL};
+
+static struct operation *create_of_task(const struct operation_kind *kind, struct str id,
+                                        struct store_call call)
+{
+    struct operation *operation = operation_create(kind, call);
+    operation->id = operation_keep(operation, id);
+    return operation;
+}
+
+static struct store_actor keep_actor(struct operation *operation, const struct store_actor *actor)
+{
+    return (struct store_actor){operation_keep_text(operation, actor->kind),
+                                operation_keep_text(operation, actor->name)};
+}
+
+void store_task_get(struct store *store, struct str id, struct store_call call)
+{
+    store_queue(store, create_of_task(&operation_task_get, id, call));
+}
+
+void store_task_get_with_tally(struct store *store, struct str id, struct store_call call)
+{
+    store_queue(store, create_of_task(&operation_task_tally, id, call));
+}
+
+struct operation *task_operations_change(struct str id, const struct task_change *change,
+                                         const struct store_actor *actor, struct store_call call)
+{
+    struct operation *operation = create_of_task(&operation_task_change, id, call);
+    struct task_change *kept = &operation->change.to;
+    *kept = *change;
+    kept->by = operation_keep_text(operation, change->by);
+    kept->reason = operation_keep_text(operation, change->reason);
+    kept->status_message = operation_keep_text(operation, change->status_message);
+    kept->upstream_task = operation_keep_text(operation, change->upstream_task);
+    kept->credentials = operation_keep_text(operation, change->credentials);
+    kept->request_digest = operation_keep_text(operation, change->request_digest);
+    kept->outcome_text.bytes = operation_keep(operation, change->outcome_text);
+    operation->change.actor = keep_actor(operation, actor);
+    return operation;
+}
+
+void store_task_change(struct store *store, struct str id, const struct task_change *change,
+                       const struct store_actor *actor, struct store_call call)
+{
+    store_queue(store, task_operations_change(id, change, actor, call));
+}
+
+void store_task_set_upstream(struct store *store, struct str id, struct str upstream_task,
+                             struct store_call call)
+{
+    struct operation *operation = create_of_task(&operation_task_set_upstream, id, call);
+    operation->text = operation_keep(operation, upstream_task);
+    store_queue(store, operation);
+}
+
+void store_task_set_message(struct store *store, struct str id, struct str message,
+                            struct store_call call)
+{
+    struct operation *operation = create_of_task(&operation_task_set_message, id, call);
+    operation->text = operation_keep(operation, message);
+    store_queue(store, operation);
+}
+
+void store_task_note(struct store *store, struct str id, const char *event,
+                     const struct store_actor *actor, struct str reason, struct store_call call)
+{
+    struct operation *operation = create_of_task(&operation_task_note, id, call);
+    operation->note.event = event;
+    operation->note.actor = keep_actor(operation, actor);
+    operation->note.reason = operation_keep(operation, reason);
+    store_queue(store, operation);
+}
+
+void store_task_promise(struct store *store, struct str id, struct store_call call)
+{
+    store_queue(store, create_of_task(&operation_task_promise, id, call));
+}
+
+void store_task_leave(struct store *store, struct str id, struct store_call call)
+{
+    store_queue(store, create_of_task(&operation_task_leave, id, call));
+}
+
+void store_task_cancel_session(struct store *store, struct str source, struct str session,
+                               struct str heir, struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_cancel_session, call);
+    char *owner = memory_format("session:%.*s", STR_ARGS(session));
+    operation->ended.heir = operation_keep(operation, heir);
+    operation->ended.source = operation_keep(operation, source);
+    operation->ended.owner = operation_keep_text(operation, owner);
+    free(owner);
+    store_queue(store, operation);
+}

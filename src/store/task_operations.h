@@ -18,3 +18,6 @@ bool task_operations_decide_new(struct batch *batch, struct task *task,
 /* Expires some of what is due, so that nobody waits behind it for long. `*has_more`: others may be
  * due. */
 bool task_operations_expire(struct batch *batch, bool *has_more);
+/* A change that is not queued yet, for one that is queued right behind another operation. */
+struct operation *task_operations_change(struct str id, const struct task_change *change,
+                                         const struct store_actor *actor, struct store_call call);

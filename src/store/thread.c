@@ -27,22 +27,7 @@
 #define UPKEEP_SOON_MS 100
 #define UPKEEP_LATER_MS 5000
 
-/* ---- answers and notices ---- */
-
-static void answer(void *context)
-{
-    struct operation *operation = operation_from(context);
-    operation->call.callback(operation->call.context, &operation->reply);
-    operation_destroy(operation);
-}
-
-void store_answer(struct operation *operation)
-{
-    if (operation->call.callback)
-        loop_post(operation->call.loop, answer, operation);
-    else
-        operation_destroy(operation);
-}
+/* ---- notices ---- */
 
 struct notice {
     const struct observer *observer; /* it lives as long as the store */
@@ -137,7 +122,7 @@ static void publish(struct store *store, struct operation *chain, const struct b
         chain = operation->next;
         while (told < operation->events_end)
             post_event(store, &batch->events[told++]);
-        store_answer(operation);
+        operation_answer(operation);
     }
 }
 
@@ -425,17 +410,7 @@ static struct operation *take(struct store *store, int64_t until_ms, bool *stopp
     pthread_mutex_unlock(&store->lock);
     if (must_wait)
         wait(store, until_ms);
-    pthread_mutex_lock(&store->lock);
-    struct operation *chain = store->first, **end = &chain;
-    for (unsigned count = 0; *end && count < BATCH_LIMIT; count++)
-        end = &(*end)->next;
-    store->first = *end;
-    if (!store->first)
-        store->end = &store->first;
-    *end = NULL;
-    *stopping = store->stopping;
-    pthread_mutex_unlock(&store->lock);
-    return chain;
+    return store_dequeue(store, BATCH_LIMIT, stopping);
 }
 
 void *store_thread(void *context)

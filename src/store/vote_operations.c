@@ -5,7 +5,7 @@
 #include "grants.h"
 #include "outbox.h"
 #include "pending.h"
-#include "replica.h"
+#include "store_internal.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -197,4 +197,56 @@ static bool run_vote(struct batch *batch, struct operation *operation)
     return done;
 }
 
-const struct operation_kind operation_task_vote = {"vote", true, run_vote};
+/* ---- the call ---- */
+
+static struct store_vote *vote_copy(const struct store_vote *vote)
+{
+    struct store_vote *copy = memory_alloc(sizeof *copy);
+    *copy = *vote;
+    person_copy(&copy->voter, &vote->voter);
+    copy->reason = memory_copy_text(vote->reason);
+    copy->reaction = memory_copy_text(vote->reaction);
+    copy->typed = memory_copy_text(vote->typed);
+    copy->shown_digest = memory_copy_text(vote->shown_digest);
+    copy->claim = NULL; /* an operation of its own */
+    if (vote->edit) {
+        struct store_edit *edit = memory_alloc(sizeof *edit);
+        *edit = *vote->edit;
+        edit->arguments = memory_copy_text(vote->edit->arguments);
+        edit->request = memory_copy_str(str_slice(vote->edit->request, vote->edit->request_length));
+        copy->edit = edit;
+    }
+    return copy;
+}
+
+static void vote_finish(struct operation *operation)
+{
+    struct store_vote *vote = operation->vote;
+    if (vote->electorate.release)
+        vote->electorate.release(vote->electorate.context);
+    person_finish(&vote->voter);
+    free((char *)vote->reason);
+    free((char *)vote->reaction);
+    free((char *)vote->shown_digest);
+    free((char *)vote->typed);
+    if (vote->edit) {
+        free(vote->edit->arguments);
+        free(vote->edit->request);
+        free((void *)vote->edit);
+    }
+    free(vote);
+}
+
+static const struct operation_kind operation_task_vote = {"vote", true, run_vote, vote_finish};
+
+void store_task_vote(struct store *store, struct str id, const struct store_vote *vote,
+                     struct store_call call)
+{
+    struct operation *operation = operation_create(&operation_task_vote, call);
+    operation->id = operation_keep(operation, id);
+    operation->vote = vote_copy(vote);
+    if (vote->claim)
+        operation->next = task_operations_change(id, &vote->claim->change, &vote->claim->actor,
+                                                 vote->claim->call);
+    store_queue(store, operation);
+}
