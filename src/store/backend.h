@@ -31,6 +31,28 @@ enum backend_upkeep {
     BACKEND_UPKEEP_NOW,   /* before the next transaction */
 };
 
+/* What a backend knows without asking the database. */
+enum backend_fact {
+    /* How far the database's clock is ahead of this process's: deadlines are by the database's. */
+    LOOK_AHEAD_MS,
+    /* A number that grows with each row that is written. */
+    LOOK_WRITTEN,
+    /* The others are 1 or 0, and are said once. Whether another process has committed something
+     * since. It may miss one: the feed does not. */
+    LOOK_HINT,
+    /* Whether a commit, of which it was not known, was done after all. This process's view of its
+     * rows may then differ from the database. */
+    LOOK_LATE_COMMIT,
+    /* Whether what this process had committed was missing when it connected anew. */
+    LOOK_LOSS,
+};
+
+enum backend_mark {
+    MARK_SET,
+    MARK_FORGET,
+    MARK_RETURN, /* what was done since is undone */
+};
+
 enum commit_result {
     COMMIT_DONE,
     COMMIT_NOTHING, /* nothing was committed, and nothing of it can show up later */
@@ -65,10 +87,8 @@ struct store_backend {
     /* With an error, unless it is done. */
     enum commit_result (*commit)(struct database *database, struct error *error);
     void (*rollback)(struct database *database); /* also where no transaction is open */
-    /* A point in the transaction, to come back to; then one of the two. */
-    bool (*mark)(struct database *database);
-    bool (*forget_mark)(struct database *database);
-    bool (*return_to_mark)(struct database *database);
+    /* A point in the transaction: MARK_SET, then one of the other two. */
+    bool (*mark)(struct database *database, enum backend_mark what);
     /* Whether only what was done since the mark has failed, so that the transaction can go on. */
     bool (*can_go_on)(const struct database *database);
     /* "what: the database's own words". Returns false. */
@@ -76,10 +96,7 @@ struct store_backend {
     /* Whether it is still the database that was opened. If not, nobody may be told of anything that
      * it commits. */
     bool (*is_in_place)(const struct database *database, struct error *error);
-    /* How far the database's clock is ahead of this process's: deadlines are by the database's. */
-    int64_t (*ahead_ms)(const struct database *database);
-    /* A number that grows with each row that is written. */
-    int64_t (*written)(const struct database *database);
+    int64_t (*look)(struct database *database, enum backend_fact fact);
     /* The bytes that limits.store_bytes counts, with those that this transaction has written. */
     bool (*used_bytes)(struct database *database, int64_t *bytes);
     /* Statements of statements.h, as row.h has them. A write may be queued: that it has failed is
@@ -103,11 +120,4 @@ struct store_backend {
     void (*upkeep)(struct database *database);
     /* A descriptor to wait for beside the queue, readable when there may be a hint; -1: none. */
     int (*wake_fd)(const struct database *database);
-    /* Whether another process has committed something since. It may miss one: the feed does not. */
-    bool (*take_hint)(struct database *database);
-    /* Whether a commit, of which it was not known, was done after all; tells it once. This
-     * process's view of its rows may then differ from the database. */
-    bool (*take_late_commit)(struct database *database);
-    /* Whether what this process had committed was missing when it connected anew; tells it once. */
-    bool (*take_loss)(struct database *database);
 };

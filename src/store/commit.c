@@ -52,12 +52,12 @@ static bool undo(struct store *store, struct operation *operation, struct batch 
     batch->limited = before->limited;
     batch->knows_chain = false;
     batch->replica->has_blocks = true; /* maybe: what it has ended is in force again */
-    return store->backend->return_to_mark(store->database);
+    return store->backend->mark(store->database, MARK_RETURN);
 }
 
 static void set_clock(const struct store *store, struct batch *batch)
 {
-    batch->now_ms = clock_now_ms() + store->backend->ahead_ms(store->database);
+    batch->now_ms = clock_now_ms() + store->backend->look(store->database, LOOK_AHEAD_MS);
 }
 
 /* A failing operation must not undo the others, so each has a mark. */
@@ -65,13 +65,13 @@ static bool run_operation(struct store *store, struct operation *operation, stru
 {
     const struct batch_mark before = {batch->event_count, batch->changed.count, batch->anchor_count,
                                       batch->limited};
-    if (!store->backend->mark(store->database))
+    if (!store->backend->mark(store->database, MARK_SET))
         return false;
     set_clock(store, batch);
     if (operation->kind != &operation_task_create)
         batch->used_bytes_most = 0; /* it may write as much as it likes */
     if (operation->kind->run(batch, operation)) {
-        if (!store->backend->forget_mark(store->database))
+        if (!store->backend->mark(store->database, MARK_FORGET))
             return false;
     } else if (batch->must_write || !store->backend->can_go_on(store->database) ||
                !undo(store, operation, batch, &before)) {

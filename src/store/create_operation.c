@@ -80,7 +80,7 @@ static bool run_create(struct batch *batch, struct operation *operation)
 {
     struct task *task = operation->create.task;
     struct error error;
-    set_ahead(task, batch->backend->ahead_ms(batch->database));
+    set_ahead(task, batch->backend->look(batch->database, LOOK_AHEAD_MS));
     if (!task_check(task, &error)) {
         log_error("A task was not stored", LOG_TEXT("reason", error.message));
         operation->reply.status = STORE_FAILED;

@@ -226,7 +226,7 @@ bool replica_catch_up(struct batch *batch)
         return false;
     bool may_be_purged =
         batch->now_ms - batch->seen.at_ms >= REPLICA_FEED_RETENTION_MS - REPLICA_SILENCE_MS;
-    if (batch->backend->take_loss(batch->database))
+    if (batch->backend->look(batch->database, LOOK_LOSS))
         return lose(batch);
     bool has_read = reading.place.sequence > batch->seen.sequence;
     if (!reading.is_there && !(may_be_purged && has_read))

@@ -146,7 +146,7 @@ static void note_health(struct store *store, bool done, bool wrote, const struct
 static int64_t monotonic_of(const struct store *store, int64_t wall_ms)
 {
     return clock_monotonic_ms() + wall_ms - clock_now_ms() -
-           store->backend->ahead_ms(store->database);
+           store->backend->look(store->database, LOOK_AHEAD_MS);
 }
 
 static void sweep_no_later_than(struct store *store, int64_t at_ms)
@@ -244,7 +244,7 @@ static void plan_catch_up(struct store *store)
     store->catch_up_at_ms = now_ms + (has_hints ? REPLICA_CATCH_UP_SLOW_MS : REPLICA_CATCH_UP_MS);
     if (store->replica.told.count > 0)
         catch_up_no_later_than(store, now_ms + FEED_SOON_MS);
-    if (store->backend->take_hint(store->database)) /* it came meanwhile */
+    if (store->backend->look(store->database, LOOK_HINT)) /* it came meanwhile */
         catch_up_no_later_than(store, hinted_look_ms(store));
 }
 
@@ -272,9 +272,9 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
                           .seen = store->replica.seen,
                           .address = address,
                           .sweep_again_ms = INT64_MAX};
-    int64_t written_before = store->backend->written(store->database);
+    int64_t written_before = store->backend->look(store->database, LOOK_WRITTEN);
     bool done = commit_batch(store, chain, &batch, rest, error);
-    bool wrote = store->backend->written(store->database) != written_before;
+    bool wrote = store->backend->look(store->database, LOOK_WRITTEN) != written_before;
     note_health(store, done, wrote, error);
     if (done) {
         atomic_store(&store->pending_count, batch.pending_total);
@@ -365,7 +365,7 @@ static int64_t next_wake_ms(const struct store *store)
 static void take_part(struct store *store, int64_t now_ms)
 {
     struct error error;
-    if (store->backend->take_late_commit(store->database))
+    if (store->backend->look(store->database, LOOK_LATE_COMMIT))
         store->replica.epoch = 0;
     if (store->replica.epoch == 0 && atomic_load(&store->healthy) &&
         !store_run_alone(store, &operation_join, &error))
@@ -398,7 +398,7 @@ static void wait(struct store *store, int64_t until_ms)
     poll(look, 2, left_ms <= 0 ? 0 : left_ms < INT_MAX ? (int)left_ms : INT_MAX);
     if (look[0].revents != 0)
         eventfd_read(store->wake_fd, &count);
-    if (look[1].revents != 0 && store->backend->take_hint(store->database))
+    if (look[1].revents != 0 && store->backend->look(store->database, LOOK_HINT))
         catch_up_no_later_than(store, hinted_look_ms(store));
 }
 

@@ -16,13 +16,13 @@ const LIMITS = {
   includes: 23,
   calls: 4,
   statements: 3,
-  pointers: 31,
+  pointers: 26,
   lines: 140000, // what is added meanwhile has some room
   gateway: 44600,
   files: 1000,
-  users: 122,
-  statics: 263,
-  assertions: 63,
+  users: 114,
+  statics: 248,
+  assertions: 64,
 };
 const measured = measure();
 

@@ -280,17 +280,12 @@ static void rollback(struct database *database)
     database->is_open_transaction = false;
 }
 
-static bool mark(struct database *database)
+static bool set_mark(struct database *database)
 {
     database->operation++;
     database->counted_at_mark = database->counted;
     owed_mark(&database->owed);
     return connection_queue(database, STATEMENT_SAVEPOINT, SENT_WRITE);
-}
-
-static bool forget_mark(struct database *database)
-{
-    return connection_queue(database, STATEMENT_RELEASE, SENT_WRITE);
 }
 
 static bool return_to_mark(struct database *database)
@@ -303,6 +298,19 @@ static bool return_to_mark(struct database *database)
     known_forget(&database->known);
     return connection_queue(database, STATEMENT_ROLLBACK_TO, SENT_WRITE) &&
            connection_queue(database, STATEMENT_RELEASE, SENT_WRITE) && connection_settle(database);
+}
+
+static bool mark(struct database *database, enum backend_mark what)
+{
+    switch (what) {
+    case MARK_SET:
+        return set_mark(database);
+    case MARK_FORGET:
+        return connection_queue(database, STATEMENT_RELEASE, SENT_WRITE);
+    case MARK_RETURN:
+        break;
+    }
+    return return_to_mark(database);
 }
 
 /* Values that do not fit are one operation's fault, unless the statement was that of an earlier
@@ -329,16 +337,6 @@ static bool describe(const struct database *database, const char *what, struct e
 static bool is_in_place(const struct database *database, struct error *error)
 {
     return database->handle != NULL || error_set(error, "%s", database->error.message);
-}
-
-static int64_t ahead_ms(const struct database *database)
-{
-    return database->ahead_ms;
-}
-
-static int64_t written(const struct database *database)
-{
-    return database->written;
 }
 
 /* Of the tables that nobody counts the size is measured now and then. */
@@ -599,26 +597,30 @@ static int wake_fd(const struct database *database)
     return database->handle ? PQsocket(database->handle) : -1;
 }
 
-static bool take_hint(struct database *database)
+/* What it says, once. */
+static bool take(bool *fact)
 {
-    connection_listen(database);
-    bool is_told = database->is_told;
-    database->is_told = false;
-    return is_told;
+    bool is_so = *fact;
+    *fact = false;
+    return is_so;
 }
 
-static bool take_late_commit(struct database *database)
+static int64_t look(struct database *database, enum backend_fact fact)
 {
-    bool is_late = database->is_late;
-    database->is_late = false;
-    return is_late;
-}
-
-static bool take_loss(struct database *database)
-{
-    bool lost = database->has_lost;
-    database->has_lost = false;
-    return lost;
+    switch (fact) {
+    case LOOK_AHEAD_MS:
+        return database->ahead_ms;
+    case LOOK_WRITTEN:
+        return database->written;
+    case LOOK_HINT:
+        connection_listen(database);
+        return take(&database->is_told);
+    case LOOK_LATE_COMMIT:
+        return take(&database->is_late);
+    case LOOK_LOSS:
+        break;
+    }
+    return take(&database->has_lost);
 }
 
 const struct store_backend store_postgres = {
@@ -634,13 +636,10 @@ const struct store_backend store_postgres = {
     .commit = commit,
     .rollback = rollback,
     .mark = mark,
-    .forget_mark = forget_mark,
-    .return_to_mark = return_to_mark,
     .can_go_on = can_go_on,
     .describe = describe,
     .is_in_place = is_in_place,
-    .ahead_ms = ahead_ms,
-    .written = written,
+    .look = look,
     .used_bytes = used_bytes,
     .write = write_row,
     .change = change,
@@ -651,7 +650,4 @@ const struct store_backend store_postgres = {
     .wants_upkeep = wants_upkeep,
     .upkeep = upkeep,
     .wake_fd = wake_fd,
-    .take_hint = take_hint,
-    .take_late_commit = take_late_commit,
-    .take_loss = take_loss,
 };

@@ -95,19 +95,11 @@ static enum commit_result commit(struct database *database, struct error *error)
     return COMMIT_UNSURE;
 }
 
-static bool mark(struct database *database)
+static bool mark(struct database *database, enum backend_mark what)
 {
-    return database_simple(database, STATEMENT_SAVEPOINT);
-}
-
-static bool forget_mark(struct database *database)
-{
-    return database_simple(database, STATEMENT_RELEASE);
-}
-
-static bool return_to_mark(struct database *database)
-{
-    return database_simple(database, STATEMENT_ROLLBACK_TO) &&
+    if (what == MARK_SET)
+        return database_simple(database, STATEMENT_SAVEPOINT);
+    return (what == MARK_FORGET || database_simple(database, STATEMENT_ROLLBACK_TO)) &&
            database_simple(database, STATEMENT_RELEASE);
 }
 
@@ -119,16 +111,10 @@ static bool can_go_on(const struct database *database)
             code == SQLITE_TOOBIG || code == SQLITE_CONSTRAINT);
 }
 
-/* It has no clock of its own. */
-static int64_t ahead_ms(const struct database *database)
+/* It has no clock of its own, and no other process. */
+static int64_t look(struct database *database, enum backend_fact fact)
 {
-    (void)database;
-    return 0;
-}
-
-static int64_t written(const struct database *database)
-{
-    return sqlite3_total_changes64(database->handle);
+    return fact == LOOK_WRITTEN ? sqlite3_total_changes64(database->handle) : 0;
 }
 
 /* ---- statements ---- */
@@ -261,12 +247,6 @@ static int wake_fd(const struct database *database)
     return -1;
 }
 
-static bool has_none(struct database *database)
-{
-    (void)database;
-    return false;
-}
-
 const struct store_backend store_sqlite = {
     .name = "sqlite",
     .is_shared = false, /* the lock on the file */
@@ -279,13 +259,10 @@ const struct store_backend store_sqlite = {
     .commit = commit,
     .rollback = rollback,
     .mark = mark,
-    .forget_mark = forget_mark,
-    .return_to_mark = return_to_mark,
     .can_go_on = can_go_on,
     .describe = database_error,
     .is_in_place = database_is_in_place,
-    .ahead_ms = ahead_ms,
-    .written = written,
+    .look = look,
     .used_bytes = database_used_bytes,
     .write = write_row,
     .change = change,
@@ -294,7 +271,4 @@ const struct store_backend store_sqlite = {
     .wants_upkeep = wants_upkeep,
     .upkeep = database_checkpoint,
     .wake_fd = wake_fd,
-    .take_hint = has_none,
-    .take_late_commit = has_none,
-    .take_loss = has_none,
 };

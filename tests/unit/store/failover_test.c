@@ -24,10 +24,9 @@ int flock(int fd, int operation)
 static atomic_int_fast64_t ahead;
 static atomic_bool is_down;
 
-static int64_t ahead_ms(const struct database *database)
+static int64_t look(struct database *database, enum backend_fact fact)
 {
-    (void)database;
-    return atomic_load(&ahead);
+    return fact == LOOK_AHEAD_MS ? atomic_load(&ahead) : store_sqlite.look(database, fact);
 }
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held: no transaction begins */
@@ -67,7 +66,7 @@ static void set_up(void)
 {
     shared = store_sqlite;
     shared.is_shared = true;
-    shared.ahead_ms = ahead_ms;
+    shared.look = look;
     shared.begin = begin;
     shared.commit = commit;
     atomic_store(&ahead, 0);

@@ -22,14 +22,14 @@ int flock(int fd, int operation)
 
 static atomic_int_fast64_t ahead;
 
-static int64_t ahead_ms(const struct database *database)
-{
-    (void)database;
-    return atomic_load(&ahead);
-}
-
 static struct store_backend shared;
 static struct scratch scratch;
+
+static int64_t look(struct database *database, enum backend_fact fact)
+{
+    return fact == LOOK_AHEAD_MS ? atomic_load(&ahead) : scratch.backend->look(database, fact);
+}
+
 static struct bench one, two;
 
 static struct bench join_with(const struct store_backend *backend, const char *id)
@@ -53,7 +53,7 @@ static void set_up(void)
     scratch_init(&scratch);
     shared = *scratch.backend;
     shared.is_shared = true;
-    shared.ahead_ms = ahead_ms;
+    shared.look = look;
     one = join_as("one");
     two = join_as("two");
 }
@@ -137,10 +137,9 @@ static enum commit_result lossy_commit(struct database *database, struct error *
     return COMMIT_UNSURE;
 }
 
-static bool take_late(struct database *database)
+static int64_t lossy_look(struct database *database, enum backend_fact fact)
 {
-    (void)database;
-    return atomic_exchange(&is_late, false);
+    return fact == LOOK_LATE_COMMIT ? atomic_exchange(&is_late, false) : look(database, fact);
 }
 
 static void rejoin_lossy(void)
@@ -149,7 +148,7 @@ static void rejoin_lossy(void)
     lossy.open = open_lossy;
     lossy.change = lossy_change;
     lossy.commit = lossy_commit;
-    lossy.take_late_commit = take_late;
+    lossy.look = lossy_look;
     atomic_store(&loses_next, false);
     bench_close(&one);
     one = join_with(&lossy, "one");
