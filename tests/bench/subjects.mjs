@@ -46,7 +46,7 @@ const accepts = (port) =>
     socket.on('error', () => resolve(false));
   });
 
-async function listening(port, child, deadline = 10_000) {
+async function listening(port, child, deadline = 60_000) {
   for (const end = performance.now() + deadline; performance.now() < end; await pause(1)) {
     if (child.exitCode !== null) break;
     if (await accepts(port)) return;
