@@ -21,9 +21,11 @@ function good(...words) {
 
 test('deploy/Dockerfile makes the image of scripts/image', { skip }, (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'taskgate-dockerfile-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
   const buildah = (...words) => good('buildah', '--root', path.join(folder, 'storage'), '--runroot', path.join(folder, 'run'), '--storage-driver', 'vfs', ...words);
-  t.after(() => buildah('umount', '--all'));
+  t.after(() => {
+    buildah('umount', '--all'); // which makes a folder again that is gone
+    rmSync(folder, { recursive: true, force: true });
+  });
 
   good('debootstrap', '--variant=minbase', 'bookworm', path.join(folder, 'debian'), 'http://deb.debian.org/debian');
   const base = buildah('from', 'scratch');

@@ -18,7 +18,7 @@ const missing = ['dpkg-buildpackage', 'dh', 'lintian', 'hardening-check', 'opens
 const skip = missing ? `${missing} is not here: apt-get install debhelper devscripts lintian openssl` : false;
 const skipRoots = skip || (process.getuid() !== 0 ? 'only root makes small systems' : !has('debootstrap') && 'debootstrap is not here: apt-get install debootstrap');
 
-let folder, deb;
+let folder, packages, deb;
 
 function run(command, ...words) {
   const { status, stdout, stderr, error } = spawnSync(command, words, { encoding: 'utf8', timeout: 3_600_000, maxBuffer: 256 << 20, cwd: folder });
@@ -33,14 +33,17 @@ function good(command, ...words) {
 before(() => {
   if (skip) return;
   folder = mkdtempSync(path.join(tmpdir(), 'taskgate-package-'));
-  good(path.join(root, 'scripts/package'), '--out', folder);
-  deb = path.join(folder, readdirSync(folder).find((name) => /^taskgate_.*\.deb$/.test(name)));
+  // From a clone whose path has a blank, and from another working directory.
+  good('git', 'clone', '--quiet', root, 'a clone');
+  good('a clone/scripts/package', '--out', 'the packages');
+  packages = path.join(folder, 'the packages');
+  deb = path.join(packages, readdirSync(packages).find((name) => /^taskgate_.*\.deb$/.test(name)));
 });
 after(() => folder && rmSync(folder, { recursive: true, force: true }));
 
 test('lintian finds neither errors nor warnings', { skip }, () => {
-  const changes = readdirSync(folder).find((name) => name.endsWith('.changes'));
-  assert.equal(good('lintian', '--allow-root', '--fail-on', 'error,warning', changes).trim(), '');
+  const changes = readdirSync(packages).find((name) => name.endsWith('.changes'));
+  assert.equal(good('lintian', '--allow-root', '--fail-on', 'error,warning', path.join(packages, changes)).trim(), '');
 });
 
 test('the program is hardened, and carries its own libh2o', { skip }, () => {
@@ -51,12 +54,13 @@ test('the program is hardened, and carries its own libh2o', { skip }, () => {
   const machine = good('uname', '-m').trim();
   if (machine === 'x86_64') assert.ok(good('objdump', '-d', program).split('endbr64').length > 1000);
   assert.doesNotMatch(good('readelf', '-d', program), /libh2o/);
+  assert.ok(good('ldd', program).trim().split('\n').length <= 13, 'libpq and libcurl are loaded when they are needed');
   for (const file of ['usr/share/man/man5/taskgate.yaml.5.gz', 'usr/share/bash-completion/completions/taskgate', 'lib/systemd/system/taskgate.service', 'usr/lib/sysusers.d/taskgate.conf', 'usr/share/doc/taskgate/copyright']) assert.ok(existsSync(path.join(folder, 'content', file)), file);
 });
 
 test('libh2o inside is hardened like the program', { skip }, () => {
   const place = path.join(folder, 'debug');
-  good('dpkg-deb', '--extract', path.join(folder, readdirSync(folder).find((name) => name.startsWith('taskgate-dbgsym_'))), place);
+  good('dpkg-deb', '--extract', path.join(packages, readdirSync(packages).find((name) => name.startsWith('taskgate-dbgsym_'))), place);
   const debug = good('find', place, '-name', '*.debug').trim();
   const units = [...good('readelf', '--debug-dump=info', '--dwarf-depth=1', debug).matchAll(/DW_AT_producer.*: (GNU .*)\n.*\n.*DW_AT_name.*: (.*)/g)].filter(([, , name]) => name.includes('/h2o-'));
   assert.ok(units.length > 40, String(units.length));
@@ -94,6 +98,11 @@ test('the bill of materials is valid, and names each library that is linked or l
   good('venv/bin/pip', 'install', '--quiet', 'cyclonedx-python-lib[json-validation]');
   const validate = 'import sys\nfrom cyclonedx.validation.json import JsonStrictValidator\nfrom cyclonedx.schema import SchemaVersion\nsys.exit(JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(sys.argv[1]).read()))';
   good('venv/bin/python', '-c', validate, file);
+});
+
+test('the image is made from there, too', { skip }, () => {
+  const [made] = good('a clone/scripts/image', '--package', `the packages/${path.basename(deb)}`, '--out', 'the image').trim().split('\n').slice(-1);
+  assert.match(good('tar', '-tf', path.resolve(folder, made)), /^\.\/manifest\.json$/m);
 });
 
 for (const release of ['bookworm', 'trixie']) {
