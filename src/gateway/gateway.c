@@ -8,6 +8,7 @@
 #include "call/broadcast.h"
 #include "call/call.h"
 #include "call/request_headers.h"
+#include "client/legacy_stream.h"
 #include "conversation/answer_gate.h"
 #include "conversation/question.h"
 #include "decision/decision_log.h"
@@ -19,7 +20,6 @@
 #include "methods/list_cache.h"
 #include "methods/listen.h"
 #include "methods/rewritten_lists.h"
-#include "relay/notification_stream.h"
 #include "relay/relay.h"
 #include "replica_news.h"
 #include "replicas/carry.h"
@@ -63,7 +63,7 @@ static void on_server_changed(void *context, struct str source, enum catalog_cha
 static void on_input_offered(struct gateway_worker *worker, const struct task *task)
 {
     result_wait_offer(worker, task);
-    notification_stream_offer(worker, task);
+    legacy_streams_offer(worker, task);
 }
 
 /* A stream numbered by `claimant` is one that waits for a task's result, or a GET stream. */
@@ -71,12 +71,12 @@ static void send_to_claimant(struct gateway_worker *worker, const struct task *t
                              uint64_t claimant, struct str message)
 {
     if (!task || !result_wait_send(worker, task, claimant, message))
-        notification_stream_send(worker, claimant, message);
+        legacy_streams_send(worker, claimant, message);
 }
 
 static void on_input_status(struct gateway_worker *worker, struct task *task)
 {
-    notification_stream_send_status(worker, task);
+    legacy_streams_send_status(worker, task);
     replica_news_send_asks(worker, task);
 }
 
@@ -84,7 +84,7 @@ static const struct question_events question_events = {
     .changed = execution_input_changed,
     .status = on_input_status,
     .offer = on_input_offered,
-    .offer_client = notification_stream_offer_client,
+    .offer_client = legacy_streams_offer_client,
     .send = send_to_claimant,
 };
 
@@ -148,7 +148,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->promoted_in = quota_create();
     gateway->ended_sessions = quota_create();
     gateway->listens = quota_create();
-    gateway->bridged_streams = quota_create();
+    gateway->fed_streams = quota_create();
     gateway->unknown_listens = quota_create();
     gateway->legacy_sessions = quota_create();
     gateway->task_places = task_places_create();
@@ -156,6 +156,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->question_events = &question_events;
     gateway->task_asks = on_task_asks;
     gateway->task_lost = on_task_lost;
+    gateway->task_message = legacy_streams_send_owner;
     gateway->news = replica_news_take;
     gateway->shadow = shadow_create();
     gateway->inbox_table = inbox_table_create();
@@ -184,7 +185,7 @@ void gateway_destroy(struct gateway *gateway)
     task_places_destroy(gateway->task_places);
     quota_destroy(gateway->legacy_sessions);
     quota_destroy(gateway->unknown_listens);
-    quota_destroy(gateway->bridged_streams);
+    quota_destroy(gateway->fed_streams);
     quota_destroy(gateway->listens);
     quota_destroy(gateway->promoted);
     quota_destroy(gateway->promoted_in);
@@ -219,7 +220,7 @@ static void on_task(void *context, struct task *task, bool created)
     if (worker == worker->gateway->workers[0])
         inbox_note_task(worker->gateway, task, created);
     if (!created)
-        notification_stream_send_status(worker, task);
+        legacy_streams_send_status(worker, task);
     result_wait_note_task(worker, task);
     execution_note_task(worker, task);
     detached_call_note_task(worker, task);
@@ -323,7 +324,7 @@ void gateway_worker_destroy(struct gateway_worker *worker)
 
 static void deliver_list_changed(struct gateway_worker *worker, const void *none)
 {
-    notification_stream_send_list_changed(worker);
+    legacy_streams_send_list_changed(worker);
     listen_tell_of_tools(worker);
     replica_news_send_tools(worker);
 }
@@ -382,7 +383,7 @@ static void deliver_shut_down(struct gateway_worker *worker, const void *none)
 {
     listen_end_all(worker); /* before all that is held is refused */
     result_wait_end_all(worker);
-    notification_stream_end_all(worker);
+    legacy_streams_end_all(worker);
     relay_end_opening(worker);
     carry_end_all(worker);
     bridge_down_shut_down(worker);

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "call/broadcast.h"
+#include "client/legacy_stream.h"
 #include "conversation/question.h"
 #include "methods/cancelled.h"
 #include "methods/listen.h"
-#include "relay/notification_stream.h"
 #include "run/task_rounds.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/dialect.h"
@@ -59,7 +59,7 @@ void replica_news_send_asks(struct gateway_worker *worker, const struct task *ta
 static void tell_of_tools(void *context)
 {
     struct gateway_worker *worker = gateway_worker_from(context);
-    notification_stream_send_list_changed(worker);
+    legacy_streams_send_list_changed(worker);
     listen_tell_of_tools(worker);
 }
 
@@ -90,7 +90,7 @@ static void on_told_task(void *context, const struct store_reply *reply)
         const struct dialect_view view = {.is_asking = told->news.is_asking,
                                           .changed_ms = told->news.changed_ms,
                                           .pending_elicitations = told->news.questions};
-        notification_stream_send_view(told->worker, reply->task, &view);
+        legacy_streams_send_view(told->worker, reply->task, &view);
     }
     told_destroy(told);
 }

@@ -9,10 +9,10 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 73,
-  eras: 971,
-  words: 97,
+  eras: 914,
+  words: 93,
   reach: 28,
-  write: 4,
+  write: 2,
   includes: 23,
   calls: 4,
   statements: 3,
@@ -20,8 +20,8 @@ const LIMITS = {
   lines: 140000, // what is added meanwhile has some room
   gateway: 44600,
   files: 1000,
-  users: 114,
-  statics: 248,
+  users: 113,
+  statics: 243,
   assertions: 64,
 };
 const measured = measure();

@@ -63,7 +63,7 @@ struct gateway {
     struct quota *promoted_in; /* the same by client_key_of_session(); and these sessions, */
     struct quota *ended_sessions;    /* if their client has ended them meanwhile */
     struct quota *listens;           /* streams of subscriptions/listen, by owner */
-    struct quota *bridged_streams;   /* by source and session (relay/bridged_stream.c) */
+    struct quota *fed_streams;       /* by source and session (client/legacy_stream.c) */
     struct quota *unknown_listens;   /* of these those of clients that are not known, by address */
     struct quota *legacy_sessions;   /* by owner or address, of all workers (server/sessions.c) */
     struct task_places *task_places; /* state/task_places.h */
@@ -83,6 +83,8 @@ struct gateway {
     void (*task_lost)(struct gateway *gateway, struct task *task);
     /* The questions of a modern task's server have changed. On each worker; never NULL. */
     void (*task_asks)(struct gateway_worker *worker, const struct task *task);
+    /* A message about a task, for the open streams of its owner. On each worker; never NULL. */
+    void (*task_message)(struct gateway_worker *worker, struct task *task, struct str message);
     /* Another replica has told something. On each worker; never NULL. */
     void (*news)(struct gateway_worker *worker, const struct news *news);
     struct gateway_worker **workers;
@@ -122,9 +124,9 @@ struct gateway_worker {
     struct list legacy_sessions;   /* struct legacy_session.node: for modern clients */
     struct list bridge_legs;       /* struct leg.node: bridged calls whose client waits */
     struct list conversations;     /* struct conversation.node: bridged calls at their server */
-    struct list streams;           /* struct notification_stream.node: open GET streams */
+    struct list streams;           /* struct legacy_stream.node: open GET streams */
     struct list listens;           /* struct listening.node: each subscriptions/listen */
-    struct list handovers;         /* struct bridged_handover.node (relay/bridged_stream.h) */
+    struct list handovers;         /* struct subscription.handed_over (client/legacy_stream.c) */
     struct list news;              /* news on its way to other replicas (replicas/news.c) */
     size_t news_count;
     struct list pulses; /* struct pulse.node: replicas at which requests wait (replicas/pulse.c) */

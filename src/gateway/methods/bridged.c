@@ -4,9 +4,9 @@
 #include "call/call.h"
 #include "call/session_store.h"
 #include "cancelled.h"
+#include "client/legacy_stream.h"
 #include "conversation/question.h"
 #include "initialize.h"
-#include "relay/bridged_stream.h"
 #include "server/credential_check.h"
 #include "session_end.h"
 #include "state/bridged_sessions.h"
@@ -187,7 +187,7 @@ static void end_session(struct call *call)
     }
     log_info("A bridged session ends", LOG_TEXT("source", call->source->id));
     session_end_forget(call);
-    bridged_stream_end_session(call);
+    legacy_stream_end_session(call);
     cancelled_notify_all(call);
     call_answer_status(call, 200, STR_EMPTY);
 }
@@ -197,7 +197,7 @@ static void open_stream(struct call *call)
     if (atomic_load(&call->worker->gateway->shutting_down))
         call_answer_status(call, 503, STR_EMPTY);
     else
-        bridged_stream_open(call);
+        legacy_stream_open(call);
 }
 
 /* After a restart the server is asked again whether it accepts the client. */

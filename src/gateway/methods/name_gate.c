@@ -4,6 +4,7 @@
  * is the gateway's own. */
 #include "name_gate.h"
 #include "bridge_down/bridge_down.h"
+#include "client/legacy_stream.h"
 #include "doc_resources.h"
 #include "methods.h"
 #include "relay/relay.h"
@@ -204,7 +205,8 @@ static void judge(struct call *call)
     if (may_know_no_resources(call))
         options.replace_error = say_not_found;
     skill_contents_check(call, &options);
-    bridge_down_start(call, &options);
+    if (!legacy_stream_takes(call))
+        bridge_down_start(call, &options);
 }
 
 /* ---- resources: some are the gateway's own ---- */
@@ -301,7 +303,7 @@ static void unsubscribe(struct call *call)
     const struct relay_options options = {.take_message = methods_taker(call)};
     if (is_own(call))
         answer_own(call);
-    else
+    else if (!legacy_stream_takes(call))
         bridge_down_start(call, &options);
 }
 

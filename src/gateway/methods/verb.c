@@ -1,6 +1,7 @@
 /* Requests that are no message: GET opens the client's notification stream, DELETE ends its
  * session. Only the legacy era has them. */
 #include "bridged.h"
+#include "client/legacy_stream.h"
 #include "conversation/question.h"
 #include "methods.h"
 #include "relay/relay.h"
@@ -17,8 +18,9 @@ static void note_stream(struct call *call, int status, const struct headers *hea
 
 static void open_stream(struct call *call)
 {
-    struct relay_options options = {
-        .open_stream = true, .take_message = question_take_from_stream, .head = note_stream};
+    struct relay_options options = {.stream = &legacy_stream_of_relay,
+                                    .take_message = question_take_from_stream,
+                                    .head = note_stream};
     if (http_header(call->exchange, "last-event-id").length > 0) {
         options.rewrite = lists_rewrite_resumed;
         options.replace_result = skill_contents_refuse_late;

@@ -7,14 +7,12 @@
 
 #include "auth/token_exchange.h"
 #include "bridge/bridge_call.h"
-#include "bridged_subscribe.h"
 #include "call/call.h"
 #include "call/call_counters.h"
 #include "call/call_span.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
 #include "call/upstream_span.h"
-#include "notification_stream.h"
 #include "server/http.h"
 #include "server/server_refusal.h"
 #include "state/server_status.h"
@@ -63,7 +61,7 @@ struct relay {
     struct buffer kept; /* bytes that have not gone down: all so far, or a part of an event */
     struct reply_event_check reply;
     struct sse_splitter splitter;
-    struct notification_stream *stream; /* the client's open GET stream */
+    void *stream; /* of options.stream; NULL before it is open */
     int64_t started_ms;
     int64_t received;          /* bytes of the body so far */
     bool inside_event;         /* a long event is passing in pieces */
@@ -135,7 +133,8 @@ static void relay_destroy(struct relay *relay)
 {
     if (relay->options.slow)
         loop_timer_stop(&relay->slow);
-    notification_stream_close(relay->stream);
+    if (relay->stream)
+        relay->options.stream->close(relay->stream);
     buffer_finish(&relay->behind);
     buffer_finish(&relay->glimpse);
     reply_event_check_finish(&relay->reply);
@@ -184,7 +183,7 @@ void relay_end_opening(struct gateway_worker *worker)
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
         const struct relay *relay = relay_find(call);
-        if (relay && relay->options.open_stream && relay->mode == RELAY_WAITING)
+        if (relay && relay->options.stream && relay->mode == RELAY_WAITING)
             call_answer_status(call, 503, STR_EMPTY);
     }
 }
@@ -557,7 +556,7 @@ static bool relay_is_of_request(const struct relay *relay)
 /* Whether the response is a stream that has no end of its own, instead of an answer. */
 static bool relay_lasts(const struct relay *relay)
 {
-    return relay->options.open_stream || relay->options.outlives;
+    return relay->options.stream || relay->options.outlives;
 }
 
 /* Whether a body of so many bytes is longer than an answer may be, which is counted. */
@@ -721,7 +720,8 @@ static void relay_take_events(struct relay *relay, struct str bytes)
         relay_send_down(relay, buffer_str(&relay->behind));
         buffer_clear(&relay->behind);
         keep_glimpse(relay, str_slice(bytes.bytes, whole));
-        notification_stream_flush(relay->stream);
+        if (relay->stream)
+            relay->options.stream->flush(relay->stream);
         bytes = str_slice(bytes.bytes + whole, bytes.length - whole);
     }
     if (bytes.length == 0)
@@ -785,8 +785,8 @@ static void start_stream(struct relay *relay)
     http_stream_flush(call->exchange); /* the client sees a stream open before its first event */
     if (relay_lasts(relay))
         token_clock_start(call, may_write_error);
-    if (relay->options.open_stream && relay->status == 200)
-        relay->stream = notification_stream_open(call, &relay->inside_event);
+    if (relay->options.stream && relay->status == 200)
+        relay->stream = relay->options.stream->open(call, &relay->inside_event);
 }
 
 static int64_t announced_length(const struct http_header *items, size_t count)
@@ -1056,7 +1056,7 @@ static void on_end(void *context, enum upstream_result result, const char *detai
         log_warn("Upstream failed", LOG_STR("source", source), LOG_TEXT("detail", detail));
         if (relay->mode == RELAY_WAITING)
             relay_note_unreachable(call);
-        else if (relay->options.open_stream)
+        else if (relay->options.stream)
             relay_ask_if_reachable(call);
         if (relay->mode == RELAY_WAITING || relay->mode == RELAY_WHOLE)
             relay_fail(relay, relay_failure_of(result));
@@ -1201,18 +1201,6 @@ static bool can_be_asked(struct call *call)
     return !is_of_tasks && !is_legacy_alone && is_plain(method);
 }
 
-/* They are a part of what the session's streams listen to. */
-static bool is_of_subscriptions(struct call *call)
-{
-    if (str_equal(call->envelope.method, STR("resources/subscribe")))
-        bridged_subscribe(call);
-    else if (str_equal(call->envelope.method, STR("resources/unsubscribe")))
-        bridged_unsubscribe(call);
-    else
-        return false;
-    return true;
-}
-
 static void relay_bridged_start(struct call *call, const struct relay_options *options)
 {
     const struct bridge_call_options bridged = {.silence_ms = options->silence_ms,
@@ -1223,7 +1211,7 @@ static void relay_bridged_start(struct call *call, const struct relay_options *o
                                                 .left = options->left,
                                                 .forbidden = options->forbidden,
                                                 .asks_later = options->asks_later};
-    if (is_of_subscriptions(call) || !can_be_asked(call))
+    if (!can_be_asked(call))
         return;
     struct bridged_relay *relay = memory_alloc(sizeof *relay);
     relay->options = *options;

@@ -23,13 +23,22 @@ struct relay_reply {
     struct str list, next_cursor; /* of the result, where options.list names a list */
 };
 
+/* The client's stream of notifications, into which its opener writes between the server's events.
+ */
+struct relay_stream {
+    /* The response has begun. `inside_event` says whether a long event is passing in pieces. */
+    void *(*open)(struct call *call, const bool *inside_event);
+    void (*flush)(void *stream); /* an event is complete */
+    void (*close)(void *stream);
+};
+
 struct relay_options {
     int64_t silence_ms; /* 0: none */
     const char *url;    /* NULL: the source's */
     /* The message that goes up in place of the client's, with its id; borrowed until the relay
      * ends. NULL: the client's goes up. */
     const struct envelope *message;
-    bool open_stream; /* an SSE reply is the client's notification stream */
+    const struct relay_stream *stream; /* of an SSE reply; NULL: it is no stream of notifications */
     /* Sees the response's status and headers before anything goes down. May be NULL. */
     void (*head)(struct call *call, int status, const struct headers *headers);
     /* The response is an HTTP error of 4xx. True: the call is taken over, and the response dropped.

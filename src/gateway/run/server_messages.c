@@ -5,7 +5,6 @@
 
 #include "call/broadcast.h"
 #include "inbox/inbox.h"
-#include "relay/notification_stream.h"
 #include "result_wait.h"
 #include "server/catalogue.h"
 #include "server/http.h"
@@ -69,7 +68,7 @@ static void deliver_progress(struct gateway_worker *worker, const void *broadcas
         buffer_init(&rewritten);
         dialect_rewrite_progress(&rewritten, message, str_from(task->progress_token),
                                  str_from(task->id));
-        notification_stream_send_owner(worker, task, buffer_str(&rewritten));
+        worker->gateway->task_message(worker, task, buffer_str(&rewritten));
         buffer_finish(&rewritten);
     }
 }
@@ -81,7 +80,7 @@ static void deliver_log(struct gateway_worker *worker, const void *broadcast)
 {
     const struct task_broadcast *log = broadcast;
     if (!result_wait_pass_message(worker, log->task, log->text))
-        notification_stream_send_owner(worker, log->task, log->text);
+        worker->gateway->task_message(worker, log->task, log->text);
 }
 
 static const struct broadcast_kind log_kind = TASK_BROADCAST_KIND(deliver_log);
@@ -89,7 +88,7 @@ static const struct broadcast_kind log_kind = TASK_BROADCAST_KIND(deliver_log);
 static void deliver_notification(struct gateway_worker *worker, const void *broadcast)
 {
     const struct task_broadcast *notification = broadcast;
-    notification_stream_send_owner(worker, notification->task, notification->text);
+    worker->gateway->task_message(worker, notification->task, notification->text);
 }
 
 static const struct broadcast_kind notification_kind = TASK_BROADCAST_KIND(deliver_notification);

@@ -1,0 +1,803 @@
+/* GET streams of legacy clients. */
+#include "legacy_stream.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call/broadcast.h"
+#include "call/client_profile.h"
+#include "call/deferred_response.h"
+#include "call/headers.h"
+#include "call/session_store.h"
+#include "call/token_clock.h"
+#include "conversation/question.h"
+#include "relay/relay.h"
+#include "server/listen.h"
+#include "state/bridged_sessions.h"
+#include "state/quota.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/sse.h"
+
+/* How many bytes may wait for a client that does not read. */
+#define WAITING_BYTES ((size_t)256 * 1024)
+#define PAUSE_MS 500
+#define PAUSE_MOST_MS 60000
+
+struct legacy_stream {
+    uint32_t magic; /* LEGACY_STREAM_MAGIC */
+    struct list node;
+    struct loop_timer life;
+    struct call *call;
+    const bool *inside_event; /* the relay's; NULL: a listener feeds the stream */
+    struct buffer pending;    /* whole events, which wait until the server's own is complete */
+    uint64_t claimant;        /* its number once it carries questions */
+
+    /* ---- of one that a listener feeds ---- */
+    struct call_part part;
+    struct listener *listener; /* has opened */
+    struct listener *next;     /* takes its place when it has */
+    struct loop_timer retry;
+    int64_t pause_ms;
+    uint64_t number; /* of the streams of all workers the newest has the highest */
+    bool is_silent;  /* a newer one of its session speaks */
+    bool is_lost;    /* the server's messages since then */
+};
+#define LEGACY_STREAM_MAGIC 0x47574c02
+
+static inline struct legacy_stream *legacy_stream_from(void *context)
+{
+    return MAGIC_CAST(struct legacy_stream, LEGACY_STREAM_MAGIC, context);
+}
+
+static void legacy_stream_end(struct legacy_stream *stream)
+{
+    struct call *call = stream->call;
+    struct http_exchange *exchange = call->exchange;
+    http_on_gone(exchange, NULL, NULL);
+    call_ended(call); /* closes the stream, too */
+    http_stream_end(exchange);
+}
+
+/* ---- messages, between the server's events ---- */
+
+static void flush_pending(struct legacy_stream *stream)
+{
+    if (stream->pending.length == 0)
+        return;
+    http_stream_write(stream->call->exchange, buffer_str(&stream->pending));
+    buffer_clear(&stream->pending);
+}
+
+static void put_events(struct legacy_stream *stream, struct str events)
+{
+    buffer_append(&stream->pending, events);
+    if (!stream->inside_event || !*stream->inside_event)
+        flush_pending(stream);
+}
+
+/* NULL: all questions to this client. */
+static void offer_questions(struct legacy_stream *stream, const struct task *task)
+{
+    OWNED_BUFFER(events);
+    question_claim(stream->call, task, &stream->claimant, &events);
+    put_events(stream, buffer_str(&events));
+}
+
+static void notify_events(struct legacy_stream *stream, struct str events)
+{
+    size_t backlog = http_stream_backlog(stream->call->exchange) + stream->pending.length;
+    if (backlog > WAITING_BYTES)
+        return; /* a notification is a courtesy; the task itself can be asked for */
+    put_events(stream, events);
+}
+
+static void notify_message(struct legacy_stream *stream, struct str message)
+{
+    OWNED_BUFFER(event);
+    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+    notify_events(stream, buffer_str(&event));
+}
+
+static void show_stream_life(void *context)
+{
+    struct legacy_stream *stream = legacy_stream_from(context);
+    loop_timer_start(&stream->life, SIGN_OF_LIFE_MS);
+    notify_events(stream, STR(":ping\n\n"));
+}
+
+/* ---- its life ---- */
+
+static struct legacy_stream *legacy_stream_create(struct call *call)
+{
+    struct legacy_stream *stream = memory_alloc(sizeof *stream);
+    MAGIC_SET(stream, LEGACY_STREAM_MAGIC);
+    stream->call = call;
+    loop_timer_init(&stream->life, call->worker->loop, show_stream_life, stream);
+    return stream;
+}
+
+/* The response has begun. */
+static void legacy_stream_begin(struct legacy_stream *stream)
+{
+    struct gateway_worker *worker = stream->call->worker;
+    loop_timer_start(&stream->life, SIGN_OF_LIFE_MS);
+    list_append(&worker->streams, &stream->node);
+    atomic_fetch_add(&worker->gateway->listening, 1);
+    offer_questions(stream, NULL);
+}
+
+static void legacy_stream_close(struct legacy_stream *stream)
+{
+    struct gateway_worker *worker = stream->call->worker;
+    loop_timer_stop(&stream->life);
+    list_remove(&stream->node);
+    atomic_fetch_sub(&worker->gateway->listening, 1);
+    question_release(worker, stream->claimant);
+    buffer_finish(&stream->pending);
+    MAGIC_CLEAR(stream);
+    free(stream);
+}
+
+/* ---- the server's own stream passes ---- */
+
+static void *open_beside_relay(struct call *call, const bool *inside_event)
+{
+    struct legacy_stream *stream = legacy_stream_create(call);
+    stream->inside_event = inside_event;
+    legacy_stream_begin(stream);
+    return stream;
+}
+
+static void flush_beside_relay(void *stream)
+{
+    flush_pending(legacy_stream_from(stream));
+}
+
+static void close_beside_relay(void *stream)
+{
+    legacy_stream_close(legacy_stream_from(stream));
+}
+
+const struct relay_stream legacy_stream_of_relay = {open_beside_relay, flush_beside_relay,
+                                                    close_beside_relay};
+
+/* ---- the number of a session's streams that a listener feeds ---- */
+
+static void write_session_key(const struct call *call, struct buffer *key)
+{
+    buffer_append_format(key, "%s/%s", call->source->id, call->session);
+}
+
+/* The connections bound it. */
+static void count_stream(const struct call *call)
+{
+    OWNED_BUFFER(key);
+    write_session_key(call, &key);
+    quota_take(call->worker->gateway->fed_streams, buffer_str(&key), INT64_MAX, INT64_MAX);
+}
+
+static void uncount_stream(const struct call *call)
+{
+    OWNED_BUFFER(key);
+    write_session_key(call, &key);
+    quota_give_back(call->worker->gateway->fed_streams, buffer_str(&key));
+}
+
+static bool has_open_stream(const struct call *call)
+{
+    OWNED_BUFFER(key);
+    write_session_key(call, &key);
+    return quota_has(call->worker->gateway->fed_streams, buffer_str(&key));
+}
+
+/* ---- messages for the streams of one session, at whatever worker ---- */
+
+struct session_broadcast {
+    struct str source, session, message; /* the message may be empty */
+    uint64_t number;
+};
+
+static void own_session_broadcast(void *message)
+{
+    struct session_broadcast *broadcast = message;
+    broadcast->source = broadcast_copy(broadcast->source);
+    broadcast->session = broadcast_copy(broadcast->session);
+    broadcast->message = broadcast_copy(broadcast->message);
+}
+
+static void finish_session_broadcast(void *message)
+{
+    struct session_broadcast *broadcast = message;
+    broadcast_release(broadcast->source);
+    broadcast_release(broadcast->session);
+    broadcast_release(broadcast->message);
+}
+
+#define SESSION_BROADCAST_KIND(deliver_function)                                                   \
+    {                                                                                              \
+        .bytes = sizeof(struct session_broadcast), .own = own_session_broadcast,                   \
+        .finish = finish_session_broadcast, .deliver = (deliver_function)                          \
+    }
+
+static void for_fed_streams(struct gateway_worker *worker,
+                            const struct session_broadcast *broadcast,
+                            void (*act)(struct legacy_stream *stream,
+                                        const struct session_broadcast *broadcast))
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
+        const struct call *call = stream->call;
+        if (!stream->inside_event && str_equal(broadcast->source, str_from(call->source->id)) &&
+            str_equal(broadcast->session, str_from(call->session)))
+            act(stream, broadcast);
+    }
+}
+
+static void send_to_session(const struct call *call, const struct broadcast_kind *kind,
+                            struct str message, uint64_t number)
+{
+    broadcast_send(call->worker->gateway, kind,
+                   &(struct session_broadcast){.source = str_from(call->source->id),
+                                               .session = str_from(call->session),
+                                               .message = message,
+                                               .number = number});
+}
+
+/* ---- listening ---- */
+
+static void listen_anew(struct legacy_stream *stream);
+
+static void on_retry(void *context)
+{
+    listen_anew(legacy_stream_from(context));
+}
+
+static void listen_later(struct legacy_stream *stream)
+{
+    loop_timer_start(&stream->retry, stream->pause_ms);
+    stream->pause_ms = stream->pause_ms * 2 < PAUSE_MOST_MS ? stream->pause_ms * 2 : PAUSE_MOST_MS;
+}
+
+/* Changes while no listener was open are unknown. */
+static void notify_of_gap(struct legacy_stream *stream, struct str honoured)
+{
+    static const struct {
+        const char *member, *message;
+    } lists[] = {
+        {"toolsListChanged",
+         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"},
+        {"promptsListChanged",
+         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/prompts/list_changed\"}"},
+        {"resourcesListChanged",
+         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/list_changed\"}"},
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        if (json_type(json_member(honoured, lists[i].member)) == JSON_TRUE)
+            notify_message(stream, str_from(lists[i].message));
+    }
+}
+
+static void report_cover(const struct call *call, struct str honoured);
+
+static void on_stream_listener_opened(void *context, struct str honoured)
+{
+    struct legacy_stream *stream = legacy_stream_from(context);
+    listener_stop(stream->listener);
+    stream->listener = stream->next;
+    stream->next = NULL;
+    report_cover(stream->call, honoured);
+    stream->pause_ms = PAUSE_MS;
+    if (stream->is_lost)
+        notify_of_gap(stream, honoured);
+    stream->is_lost = false;
+}
+
+static void on_stream_news(void *context, struct str method, struct str message)
+{
+    (void)method;
+    notify_message(legacy_stream_from(context), message);
+}
+
+/* A server that serves nothing ends the listener at once. It is asked again only when the session
+ * wants something else. */
+static void on_stream_listener_ended(void *context, const struct listener *listener)
+{
+    struct legacy_stream *stream = legacy_stream_from(context);
+    bool was_new = listener == stream->next;
+    if (was_new)
+        stream->next = NULL;
+    else
+        stream->listener = NULL;
+    if (listener_is_empty(listener))
+        return;
+    stream->is_lost = stream->is_lost || !was_new;
+    log_info("A bridged stream listens anew", LOG_TEXT("source", stream->call->source->id),
+             LOG_NUMBER("in_ms", stream->pause_ms));
+    listen_later(stream);
+}
+
+static void write_filter(const struct call *call, struct buffer *filter)
+{
+    OWNED_BUFFER(said);
+    bridged_sessions_get(call->worker->gateway->bridged_sessions, str_from(call->source->id),
+                         str_from(call->session), &said);
+    struct str uris = json_member(buffer_str(&said), "uris");
+    buffer_append_text(filter, "{\"toolsListChanged\":true,\"promptsListChanged\":true,"
+                               "\"resourcesListChanged\":true");
+    if (json_count(uris) > 0) {
+        buffer_append_text(filter, ",\"resourceSubscriptions\":");
+        buffer_append(filter, uris);
+    }
+    buffer_append_char(filter, '}');
+}
+
+static void listen_anew(struct legacy_stream *stream)
+{
+    static const struct listener_events events = {.opened = on_stream_listener_opened,
+                                                  .message = on_stream_news,
+                                                  .ended = on_stream_listener_ended};
+    OWNED_BUFFER(filter);
+    loop_timer_stop(&stream->retry);
+    listener_stop(stream->next);
+    write_filter(stream->call, &filter);
+    server_listen(stream->call, buffer_str(&filter), &events, stream, &stream->next);
+}
+
+/* ---- which of the session's streams speaks ---- */
+
+/* A message goes out on one stream of a session, and never on all of them (2025-11-25, "Multiple
+ * Connections"): the newest has it. The others stay open, so that a client which holds two does
+ * not begin them anew in turn, and one of them goes on when the newest has gone. */
+static void fall_silent(struct legacy_stream *stream, const struct session_broadcast *broadcast)
+{
+    if (stream->number >= broadcast->number)
+        return;
+    stream->is_silent = true;
+    loop_timer_stop(&stream->retry);
+    listener_stop(stream->listener);
+    listener_stop(stream->next);
+    stream->listener = stream->next = NULL;
+}
+
+static void deliver_silence(struct gateway_worker *worker, const void *message)
+{
+    for_fed_streams(worker, message, fall_silent);
+}
+
+static void speak(struct legacy_stream *stream)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_silence);
+    static atomic_ullong numbers;
+    stream->number = atomic_fetch_add(&numbers, 1) + 1;
+    stream->is_silent = false;
+    send_to_session(stream->call, &kind, STR_EMPTY, stream->number);
+    listen_anew(stream);
+}
+
+/* Of several that were silent each is newer than the one before it: the last one speaks. */
+static void speak_again(struct legacy_stream *stream, const struct session_broadcast *broadcast)
+{
+    (void)broadcast;
+    if (!stream->is_silent)
+        return;
+    stream->is_lost = true;
+    speak(stream);
+}
+
+static void deliver_speech(struct gateway_worker *worker, const void *message)
+{
+    for_fed_streams(worker, message, speak_again);
+}
+
+static void let_others_speak(const struct call *call)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_speech);
+    send_to_session(call, &kind, STR_EMPTY, 0);
+}
+
+/* ---- the stream of a session ---- */
+
+static void drop_fed_stream(struct call *call, void *object)
+{
+    struct legacy_stream *stream = legacy_stream_from(object);
+    uncount_stream(call);
+    if (!stream->is_silent)
+        let_others_speak(call);
+    loop_timer_stop(&stream->retry);
+    listener_stop(stream->listener);
+    listener_stop(stream->next);
+    legacy_stream_close(stream);
+}
+
+static const struct call_part_kind fed_stream_kind =
+    CALL_PART_KIND(struct legacy_stream, drop_fed_stream);
+
+void legacy_stream_open(struct call *call)
+{
+    struct legacy_stream *stream = legacy_stream_create(call);
+    stream->pause_ms = PAUSE_MS;
+    loop_timer_init(&stream->retry, call->worker->loop, on_retry, stream);
+    call_part_add(call, &stream->part, &fed_stream_kind);
+    count_stream(call);
+    http_stream_start(call->exchange, 200, headers_of_stream, HEADERS_OF_STREAM, -1);
+    http_stream_flush(call->exchange);
+    token_clock_start(call, NULL);
+    legacy_stream_begin(stream);
+    speak(stream);
+}
+
+static void end_fed_stream(struct legacy_stream *stream, const struct session_broadcast *broadcast)
+{
+    (void)broadcast;
+    legacy_stream_end(stream);
+}
+
+static void deliver_session_end(struct gateway_worker *worker, const void *message)
+{
+    for_fed_streams(worker, message, end_fed_stream);
+}
+
+void legacy_stream_end_session(const struct call *call)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_session_end);
+    send_to_session(call, &kind, STR_EMPTY, 0);
+}
+
+/* ---- subscriptions of a session: changing what its streams listen to ---- */
+
+#define ANSWER_MS 10000
+/* So long the news of the resource are passed on, unless a stream of the session listens itself
+ * before. */
+#define HAND_OVER_MS 5000
+/* And so long from then on: what the server said before may be under way. */
+#define COVERED_MS 100
+
+/* The listener that asks whether the server serves the resource. It outlives the call. */
+struct subscription {
+    uint32_t magic; /* SUBSCRIPTION_MAGIC */
+    struct list
+        handed_over; /* in worker.handovers, until a stream listens to the resource itself */
+    struct call_part part;
+    struct call *call; /* NULL once it is answered, or has gone */
+    struct gateway *gateway;
+    struct listener *listener;
+    struct loop_timer timer; /* the end of the wait for the server, or of the handing over */
+    char *source, *uri;
+    char session[DIGEST_HEX_BYTES];
+};
+#define SUBSCRIPTION_MAGIC 0x47575314
+
+static inline struct subscription *subscription_from(void *context)
+{
+    return MAGIC_CAST(struct subscription, SUBSCRIPTION_MAGIC, context);
+}
+
+static void subscription_destroy(struct subscription *subscription)
+{
+    listener_stop(subscription->listener);
+    loop_timer_stop(&subscription->timer);
+    list_remove(&subscription->handed_over);
+    free(subscription->source);
+    free(subscription->uri);
+    MAGIC_CLEAR(subscription);
+    free(subscription);
+}
+
+static void drop_subscription(struct call *call, void *object)
+{
+    (void)call;
+    subscription_destroy(subscription_from(object));
+}
+
+static const struct call_part_kind subscription_kind =
+    CALL_PART_KIND(struct subscription, drop_subscription);
+
+/* The call goes on to its answer by itself. */
+static struct call *let_call_go(struct subscription *subscription)
+{
+    struct call *call = subscription->call;
+    call_part_remove(&subscription->part);
+    subscription->call = NULL;
+    return call;
+}
+
+static void on_subscription_timer(void *context)
+{
+    struct subscription *subscription = subscription_from(context);
+    struct call *call = subscription->call ? let_call_go(subscription) : NULL;
+    subscription_destroy(subscription);
+    if (call)
+        call_answer_error(call, JSONRPC_UPSTREAM_TIMEOUT, STR_EMPTY, NULL);
+}
+
+/* ---- what the session's streams listen to from now on ---- */
+
+static void renew(struct legacy_stream *stream, const struct session_broadcast *broadcast)
+{
+    (void)broadcast;
+    if (!stream->is_silent)
+        listen_anew(stream);
+}
+
+static void deliver_renewal(struct gateway_worker *worker, const void *message)
+{
+    for_fed_streams(worker, message, renew);
+}
+
+static void change_subscriptions(struct call *call, bool is_wanted)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_renewal);
+    if (!bridged_sessions_subscribe(call->worker->gateway->bridged_sessions,
+                                    str_from(call->source->id), str_from(call->session),
+                                    call->envelope.uri.text, is_wanted)) {
+        call_answer_error(call, JSONRPC_RATE_LIMITED, STR("The session has too many subscriptions"),
+                          NULL);
+        return;
+    }
+    send_to_session(call, &kind, STR_EMPTY, 0);
+    session_store_put_and_answer(call);
+}
+
+static void refuse_subscription(struct call *call)
+{
+    call_answer_error(call, JSONRPC_INVALID_PARAMS,
+                      STR("The server does not tell of changes of this resource"), NULL);
+}
+
+static bool covers(struct str honoured, const char *uri)
+{
+    struct str uris = json_member(honoured, "resourceSubscriptions"), one;
+    for (size_t position = 0; json_next_element(uris, &position, &one);) {
+        if (json_string_equals(one, str_from(uri)))
+            return true;
+    }
+    return false;
+}
+
+static void deliver_cover(struct gateway_worker *worker, const void *message)
+{
+    const struct session_broadcast *broadcast = message;
+    LIST_FOR_EACH_SAFE (node, next, &worker->handovers) {
+        struct subscription *subscription = LIST_ENTRY(node, struct subscription, handed_over);
+        if (str_equal(broadcast->source, str_from(subscription->source)) &&
+            str_equal(broadcast->session, str_from(subscription->session)) &&
+            covers(broadcast->message, subscription->uri))
+            loop_timer_start(&subscription->timer, COVERED_MS);
+    }
+}
+
+static void report_cover(const struct call *call, struct str honoured)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_cover);
+    if (json_count(json_member(honoured, "resourceSubscriptions")) > 0)
+        send_to_session(call, &kind, honoured, 0);
+}
+
+/* ---- asking the server ---- */
+
+/* Without a stream nobody is to be notified. One that is opened later listens by itself. */
+static void hand_subscription_over(struct subscription *subscription, const struct call *call)
+{
+    bool is_needed = has_open_stream(call);
+    if (is_needed)
+        list_append(&call->worker->handovers, &subscription->handed_over);
+    loop_timer_start(&subscription->timer, is_needed ? HAND_OVER_MS : 0);
+}
+
+static void on_subscription_opened(void *context, struct str honoured)
+{
+    struct subscription *subscription = subscription_from(context);
+    struct call *call = let_call_go(subscription);
+    (void)honoured;
+    if (listener_covers(subscription->listener, str_from(subscription->uri))) {
+        hand_subscription_over(subscription, call);
+        change_subscriptions(call, true);
+    } else {
+        loop_timer_start(&subscription->timer, 0);
+        refuse_subscription(call);
+    }
+}
+
+/* The session may have unsubscribed meanwhile. */
+static bool is_subscribed(const struct subscription *subscription)
+{
+    OWNED_BUFFER(said);
+    struct str uri;
+    bool is_subscribed = false;
+    bridged_sessions_get(subscription->gateway->bridged_sessions, str_from(subscription->source),
+                         str_from(subscription->session), &said);
+    struct str uris = json_member(buffer_str(&said), "uris");
+    for (size_t position = 0; !is_subscribed && json_next_element(uris, &position, &uri);)
+        is_subscribed = json_string_equals(uri, str_from(subscription->uri));
+    return is_subscribed;
+}
+
+/* Also where the stream listens to the resource itself by now: it may have begun to after this
+ * message was sent. A change that is notified twice does no harm. */
+static void pass_on(struct legacy_stream *stream, const struct session_broadcast *broadcast)
+{
+    if (!stream->is_silent)
+        notify_message(stream, broadcast->message);
+}
+
+static void deliver_subscribed_news(struct gateway_worker *worker, const void *message)
+{
+    for_fed_streams(worker, message, pass_on);
+}
+
+static void on_subscription_news(void *context, struct str method, struct str message)
+{
+    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_subscribed_news);
+    const struct subscription *subscription = subscription_from(context);
+    struct str uri = str_from(subscription->uri);
+    if (!json_string_equals(method, STR("notifications/resources/updated")) ||
+        !json_string_equals(json_path(message, "params", "uri"), uri) ||
+        !is_subscribed(subscription))
+        return;
+    broadcast_send(subscription->gateway, &kind,
+                   &(struct session_broadcast){.source = str_from(subscription->source),
+                                               .session = str_from(subscription->session),
+                                               .message = message});
+}
+
+static void on_subscription_ended(void *context, const struct listener *listener)
+{
+    struct subscription *subscription = subscription_from(context);
+    struct call *call = subscription->call ? let_call_go(subscription) : NULL;
+    (void)listener;
+    subscription->listener = NULL;
+    subscription_destroy(subscription);
+    if (call)
+        refuse_subscription(call);
+}
+
+static void on_subscription_dropped(void *context)
+{
+    struct subscription *subscription = subscription_from(context);
+    subscription->listener = NULL;
+    subscription_destroy(subscription);
+}
+
+static void subscribe_session(struct call *call)
+{
+    static const struct listener_events events = {.opened = on_subscription_opened,
+                                                  .message = on_subscription_news,
+                                                  .ended = on_subscription_ended,
+                                                  .dropped = on_subscription_dropped};
+    struct subscription *subscription = memory_alloc(sizeof *subscription);
+    OWNED_BUFFER(filter);
+    MAGIC_SET(subscription, SUBSCRIPTION_MAGIC);
+    list_init(&subscription->handed_over);
+    subscription->call = call;
+    subscription->gateway = call->worker->gateway;
+    subscription->source = memory_copy_text(call->source->id);
+    subscription->uri = memory_copy_str(call->envelope.uri.text);
+    memcpy(subscription->session, call->session, sizeof subscription->session);
+    loop_timer_init(&subscription->timer, call->worker->loop, on_subscription_timer, subscription);
+    loop_timer_start(&subscription->timer, ANSWER_MS);
+    call_part_add(call, &subscription->part, &subscription_kind);
+    buffer_append_text(&filter, "{\"resourceSubscriptions\":[");
+    buffer_append_json_string(&filter, call->envelope.uri.text);
+    buffer_append_text(&filter, "]}");
+    server_listen(call, buffer_str(&filter), &events, subscription, &subscription->listener);
+}
+
+bool legacy_stream_takes(struct call *call)
+{
+    struct str method = call->envelope.method;
+    if (call->bridged.length == 0)
+        return false; /* the session is the server's */
+    if (str_equal(method, STR("resources/subscribe")))
+        subscribe_session(call);
+    else if (str_equal(method, STR("resources/unsubscribe")))
+        change_subscriptions(call, false);
+    else
+        return false;
+    return true;
+}
+
+/* ---- what the gateway itself has to say ---- */
+
+/* Whether the stream is the owner's. Anonymous clients cannot be told apart, so only the id
+ * protects their tasks. */
+static bool is_owners(const struct legacy_stream *stream, const struct task *task)
+{
+    return strcmp(task->owner, OWNER_ANONYMOUS) != 0 && call_owns(stream->call, task);
+}
+
+void legacy_streams_send_view(struct gateway_worker *worker, struct task *task,
+                              const struct dialect_view *shared)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
+        struct call *call = stream->call;
+        if (!call->facts.server.has_task_status || !is_owners(stream, task))
+            continue;
+        struct dialect_view view = *shared;
+        OWNED_BUFFER(data);
+        OWNED_BUFFER(events);
+        view.pending = client_pending_look(call);
+        dialect_write_status_event(&data, task, &view, clock_now_ms());
+        sse_write_event(&events, STR("task_status"), STR_EMPTY, buffer_str(&data));
+        buffer_clear(&data);
+        dialect_write_status_notification(&data, task, &view);
+        sse_write_event(&events, STR_EMPTY, STR_EMPTY, buffer_str(&data));
+        notify_events(stream, buffer_str(&events));
+    }
+}
+
+void legacy_streams_send_status(struct gateway_worker *worker, struct task *task)
+{
+    struct dialect_view view = {.is_asking = false};
+    OWNED_BUFFER(elicitations);
+    if (list_is_empty(&worker->streams))
+        return;
+    question_view(worker->gateway, task, &view, &elicitations);
+    legacy_streams_send_view(worker, task, &view);
+}
+
+void legacy_streams_offer(struct gateway_worker *worker, const struct task *task)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
+        const struct call *call = stream->call;
+        if (client_knows_tasks(call) || !is_owners(stream, task) ||
+            strcmp(call->session, task->session) != 0)
+            continue;
+        offer_questions(stream, task);
+    }
+}
+
+void legacy_streams_offer_client(struct gateway_worker *worker, struct str key)
+{
+    char own_key[CLIENT_KEY_BYTES];
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
+        client_key_of_call(stream->call, own_key);
+        if (str_equal(str_from(own_key), key))
+            offer_questions(stream, NULL);
+    }
+}
+
+void legacy_streams_send(struct gateway_worker *worker, uint64_t claimant, struct str message)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
+        if (stream->claimant != claimant)
+            continue;
+        OWNED_BUFFER(event);
+        sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+        put_events(stream, buffer_str(&event));
+        return;
+    }
+}
+
+void legacy_streams_send_owner(struct gateway_worker *worker, struct task *task, struct str message)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
+        if (is_owners(stream, task))
+            notify_message(stream, message);
+    }
+}
+
+void legacy_streams_send_list_changed(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        notify_message(LIST_ENTRY(node, struct legacy_stream, node),
+                       STR("{\"jsonrpc\":\"2.0\",\"method\":\"" MCP_TOOLS_CHANGED "\"}"));
+    }
+}
+
+void legacy_streams_end_all(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
+        legacy_stream_end(LIST_ENTRY(node, struct legacy_stream, node));
+    }
+}
