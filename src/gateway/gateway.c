@@ -4,7 +4,6 @@
 #include "auth/token_check.h"
 #include "auth/token_exchange.h"
 #include "bridge_down/bridge_down.h"
-#include "bridge_down/handles.h"
 #include "call/broadcast.h"
 #include "call/call.h"
 #include "call/request_headers.h"
@@ -138,7 +137,6 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     catalog_set_watch(gateway->catalog, gateway->definitions);
     server_status_observe(gateway->catalog, &(struct server_observer){on_server_changed, gateway});
     gateway->eras = source_eras_create();
-    gateway->bridge_handles = bridge_handles_create();
     gateway->list_cache = list_cache_create();
     gateway->rewritten_lists = rewritten_lists_create();
     gateway->rate_limit = rate_limit_create();
@@ -200,7 +198,6 @@ void gateway_destroy(struct gateway *gateway)
     blocks_end();
     bridged_sessions_destroy(gateway->bridged_sessions);
     accepted_pairs_destroy(gateway->accepted_pairs);
-    bridge_handles_destroy(gateway->bridge_handles);
     source_eras_destroy(gateway->eras);
     sessions_destroy(gateway->sessions);
     free(gateway->workers);

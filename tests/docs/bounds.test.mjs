@@ -87,7 +87,6 @@ const MAPS = {
   'src/upstream/curl_client.c pools': { all: 'max_idle_pools in src/upstream/curl_client.c' },
   'src/upstream/http1_client.c hosts': { all: 'HTTP1_MOST_HOSTS in src/upstream/http1_internal.h' },
   'src/upstream/http1_client.c used': { all: 'passing' },
-  'src/gateway/bridge_down/handles.c rounds': { each: 'limits.share_percent', all: 'SESSION_POOL_MOST in src/gateway/server/sessions.h' },
   'src/gateway/decision/log_aggregate.c kinds': { all: 'LOG_AGGREGATE_FIELDS_MAX in src/gateway/decision/log_aggregate.c' },
   'src/gateway/decision/log_aggregate.c fresh': { all: 'passing' },
   'src/admin/inbox.c stacks': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },

@@ -9,7 +9,7 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 73,
-  eras: 914,
+  eras: 858,
   words: 93,
   reach: 28,
   write: 2,
@@ -22,7 +22,7 @@ const LIMITS = {
   files: 1000,
   users: 113,
   statics: 243,
-  assertions: 64,
+  assertions: 66,
 };
 const measured = measure();
 

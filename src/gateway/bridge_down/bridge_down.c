@@ -4,7 +4,6 @@
 #include "call/extensions.h"
 #include "call/request_state.h"
 #include "conversation.h"
-#include "handles.h"
 #include "leg.h"
 #include "server/sessions.h"
 #include "taskgate/mcp/legacy_server.h"
@@ -29,7 +28,7 @@ static void refuse_state(struct call *call, const char *why)
 
 static bool is_handle(const struct request_state *state)
 {
-    return str_starts_with(str_from(state->id), STR(BRIDGE_HANDLE_PREFIX));
+    return str_starts_with(str_from(state->id), STR(CONVERSATION_HANDLE_PREFIX));
 }
 
 bool bridge_down_goes_on(const struct call *call)
@@ -42,9 +41,8 @@ bool bridge_down_goes_on(const struct call *call)
 void bridge_down_refuse_to_go_on(struct call *call)
 {
     struct request_state state;
-    struct bridge_handles *handles = call->worker->gateway->bridge_handles;
     if (request_state_open(call, &state) &&
-        bridge_handles_claim(handles, str_from(state.id), state.round) == BRIDGE_CLAIMED)
+        conversation_claim(call->worker->gateway, state.id, state.round) == CONVERSATION_CLAIMED)
         conversation_abandon(call->worker, state.id);
     refuse_state(call, LOST);
 }
@@ -58,16 +56,15 @@ static void go_on(struct call *call, const struct relay_options *options)
         refuse_state(call, REQUEST_STATE_REFUSAL);
         return;
     }
-    switch (bridge_handles_claim(call->worker->gateway->bridge_handles, str_from(state.id),
-                                 state.round)) {
-    case BRIDGE_CLAIMED:
+    switch (conversation_claim(call->worker->gateway, state.id, state.round)) {
+    case CONVERSATION_CLAIMED:
         leg_begin(call, options, &callbacks);
         conversation_answer(call, state.id, call->envelope.input_responses);
         break;
-    case BRIDGE_ANSWERED:
+    case CONVERSATION_ANSWERED:
         refuse_state(call, REQUEST_STATE_REFUSAL);
         break;
-    case BRIDGE_LOST:
+    case CONVERSATION_LOST:
         refuse_state(call, LOST);
         break;
     }

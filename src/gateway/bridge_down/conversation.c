@@ -17,8 +17,7 @@ void conversation_end(struct conversation *conversation)
     list_remove(&conversation->node);
     conversation_questions_finish(conversation);
     if (conversation->handle[0])
-        bridge_handles_forget(conversation->worker->gateway->bridge_handles,
-                              str_from(conversation->handle));
+        question_table_remove(conversation->worker->gateway->questions, &conversation->asked);
     LIST_FOR_EACH_SAFE (node, next, &conversation->held) {
         struct held_message *held = LIST_ENTRY(node, struct held_message, node);
         list_remove(&held->node);

@@ -10,6 +10,17 @@
 
 /* Sends the call of this leg, on the session that the call has, which is taken off it. */
 void conversation_begin(struct call *call);
+/* A handle names a conversation in the sealed `requestState`. It is known to this process alone,
+ * and to all its workers. */
+#define CONVERSATION_HANDLE_PREFIX "up_"
+enum conversation_claim {
+    CONVERSATION_CLAIMED,  /* the answer may go up: nobody else can claim the round any more */
+    CONVERSATION_ANSWERED, /* the round has been answered */
+    CONVERSATION_LOST,     /* there is no such call, or no more */
+};
+/* The client answers a round, once. On any worker. */
+enum conversation_claim conversation_claim(struct gateway *gateway, const char *handle,
+                                           int64_t round);
 /* Gives the answers of a claimed round (JSON object, or empty) to the server, on whatever worker
  * the call is; what follows goes to the call's leg. */
 void conversation_answer(struct call *call, const char *handle, struct str answers);

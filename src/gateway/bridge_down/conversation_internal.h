@@ -2,7 +2,7 @@
 #pragma once
 
 #include "conversation.h"
-#include "handles.h"
+#include "conversation/question_table.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/mcp/legacy_server.h"
 
@@ -13,7 +13,7 @@
 #define CONVERSATION_MOST_ROUNDS 50
 
 /* A request of the server's that waits for the client's answer. */
-struct question {
+struct server_question {
     struct list node;
     char key[32];          /* "r<round>.<number>" */
     struct buffer id;      /* the server's, JSON text */
@@ -46,6 +46,7 @@ struct conversation {
     char leg[RANDOM_UUID_BYTES]; /* "" while the client has no request open */
     char handle[TASK_ID_BYTES];  /* "" before the first round */
     int64_t round;
+    struct question asked; /* the round, in the table of questions with the first one */
     struct list questions;
     size_t question_count, numbered;
     struct list held;

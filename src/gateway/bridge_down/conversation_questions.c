@@ -13,7 +13,8 @@
 
 #define GATHER_MS 50
 
-static void question_destroy(struct conversation *conversation, struct question *question)
+static void server_question_destroy(struct conversation *conversation,
+                                    struct server_question *question)
 {
     list_remove(&question->node);
     conversation->question_count--;
@@ -27,13 +28,31 @@ static void refuse(struct conversation *conversation, struct str id, const char 
     legacy_session_respond(conversation->session, id, "error", str_from(error));
 }
 
+/* ---- nobody answers ---- */
+
+static void refuse_all(struct conversation *conversation)
+{
+    LIST_FOR_EACH_SAFE (node, next, &conversation->questions) {
+        struct server_question *question = LIST_ENTRY(node, struct server_question, node);
+        bool is_elicitation =
+            question->kind == LEGACY_QUESTION_FORM || question->kind == LEGACY_QUESTION_URL;
+        if (is_elicitation)
+            legacy_session_respond(conversation->session, buffer_str(&question->id), "result",
+                                   STR("{\"action\":\"cancel\"}"));
+        else
+            refuse(conversation, buffer_str(&question->id),
+                   "{\"code\":-32603,\"message\":\"The client has not answered\"}");
+        server_question_destroy(conversation, question);
+    }
+}
+
 /* ---- asking ---- */
 
 static void write_requests(struct conversation *conversation, struct buffer *out)
 {
     char before = '{';
     LIST_FOR_EACH_SAFE (node, next, &conversation->questions) {
-        struct question *question = LIST_ENTRY(node, struct question, node);
+        struct server_question *question = LIST_ENTRY(node, struct server_question, node);
         question->is_asked = true;
         buffer_append_format(out, "%c\"%s\":", before, question->key);
         buffer_append(out, buffer_str(&question->request));
@@ -42,21 +61,65 @@ static void write_requests(struct conversation *conversation, struct buffer *out
     buffer_append_char(out, '}');
 }
 
+/* The key of its rounds, whose state the client gets. */
 static void make_handle(struct conversation *conversation)
 {
     char uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
-    snprintf(conversation->handle, sizeof conversation->handle, BRIDGE_HANDLE_PREFIX "%s", uuid);
+    snprintf(conversation->handle, sizeof conversation->handle, CONVERSATION_HANDLE_PREFIX "%s",
+             uuid);
+    conversation->asked = (struct question){.kind = QUESTION_ROUND,
+                                            .source = "",
+                                            .task = "",
+                                            .upstream_id = "",
+                                            .message = "",
+                                            .call = 1};
+    random_uuid(conversation->asked.id);
+    snprintf(conversation->asked.key, sizeof conversation->asked.key, "%s", conversation->handle);
+    list_init(&conversation->asked.node);
+}
+
+/* The client may answer the next round once. false: too many questions are open. */
+static bool open_round(struct conversation *conversation)
+{
+    struct question_table *table = conversation->worker->gateway->questions;
+    if (conversation->handle[0])
+        return question_table_reopen(table, &conversation->asked);
+    make_handle(conversation);
+    if (question_table_add(table, &conversation->asked) == QUESTION_ADDED)
+        return true;
+    conversation->handle[0] = '\0';
+    return false;
+}
+
+static void note_known(void *context, struct question *round)
+{
+    *(bool *)context = true;
+}
+
+enum conversation_claim conversation_claim(struct gateway *gateway, const char *handle,
+                                           int64_t round)
+{
+    const struct question_match match = {.call = (uint64_t)round};
+    struct question_closing closing = {.state = QUESTION_ANSWERED_IN_TASK};
+    bool is_known = false;
+    if (question_table_close(gateway->questions, str_from(handle), &match, &closing))
+        return CONVERSATION_CLAIMED;
+    question_table_visit(gateway->questions, str_from(handle), NULL, note_known, &is_known);
+    return is_known ? CONVERSATION_ANSWERED : CONVERSATION_LOST;
 }
 
 /* From now on the client has no request open. The server may be silent meanwhile. */
 void conversation_ask(struct conversation *conversation)
 {
-    struct leg_event event = {.kind = LEG_ASK, .number = ++conversation->round};
+    struct leg_event event = {.kind = LEG_ASK};
     struct buffer requests;
     loop_timer_stop(&conversation->gather);
-    if (!conversation->handle[0])
-        make_handle(conversation);
+    if (!open_round(conversation)) {
+        refuse_all(conversation);
+        return;
+    }
+    event.number = ++conversation->round;
     buffer_init(&requests);
     write_requests(conversation, &requests);
     memcpy(event.leg, conversation->leg, sizeof event.leg);
@@ -64,8 +127,6 @@ void conversation_ask(struct conversation *conversation)
     event.text = buffer_str(&requests);
     conversation->leg[0] = '\0';
     conversation->numbered = 0;
-    bridge_handles_open(conversation->worker->gateway->bridge_handles,
-                        str_from(conversation->handle), conversation->round);
     loop_timer_start(&conversation->patience,
                      conversation->snapshot->config->pseudo.elicitation_timeout_ms);
     exchange_set_silence(conversation->exchange, 0);
@@ -86,7 +147,7 @@ static void on_gathered(void *context)
 static void add_question(struct conversation *conversation, struct str message,
                          enum legacy_question kind)
 {
-    struct question *question = memory_alloc(sizeof *question);
+    struct server_question *question = memory_alloc(sizeof *question);
     snprintf(question->key, sizeof question->key, "r%" PRId64 ".%zu", conversation->round + 1,
              ++conversation->numbered);
     question->kind = kind;
@@ -121,9 +182,9 @@ void conversation_take_request(struct conversation *conversation, struct str mes
 void conversation_drop_question(struct conversation *conversation, struct str request_id)
 {
     LIST_FOR_EACH_SAFE (node, next, &conversation->questions) {
-        struct question *question = LIST_ENTRY(node, struct question, node);
+        struct server_question *question = LIST_ENTRY(node, struct server_question, node);
         if (str_equal(buffer_str(&question->id), request_id))
-            question_destroy(conversation, question);
+            server_question_destroy(conversation, question);
     }
 }
 
@@ -133,35 +194,17 @@ bool conversation_take_answers(struct conversation *conversation, struct str ans
 {
     bool is_complete = true;
     LIST_FOR_EACH_SAFE (node, next, &conversation->questions) {
-        struct question *question = LIST_ENTRY(node, struct question, node);
+        struct server_question *question = LIST_ENTRY(node, struct server_question, node);
         struct str answer = json_member(answers, question->key);
         if (question->is_asked && json_type(answer) == JSON_OBJECT) {
             legacy_session_respond(conversation->session, buffer_str(&question->id), "result",
                                    answer);
-            question_destroy(conversation, question);
+            server_question_destroy(conversation, question);
         } else {
             is_complete = false;
         }
     }
     return is_complete;
-}
-
-/* ---- nobody answers ---- */
-
-static void refuse_all(struct conversation *conversation)
-{
-    LIST_FOR_EACH_SAFE (node, next, &conversation->questions) {
-        struct question *question = LIST_ENTRY(node, struct question, node);
-        bool is_elicitation =
-            question->kind == LEGACY_QUESTION_FORM || question->kind == LEGACY_QUESTION_URL;
-        if (is_elicitation)
-            legacy_session_respond(conversation->session, buffer_str(&question->id), "result",
-                                   STR("{\"action\":\"cancel\"}"));
-        else
-            refuse(conversation, buffer_str(&question->id),
-                   "{\"code\":-32603,\"message\":\"The client has not answered\"}");
-        question_destroy(conversation, question);
-    }
 }
 
 static void on_patience(void *context)
@@ -187,6 +230,6 @@ void conversation_questions_finish(struct conversation *conversation)
     loop_timer_stop(&conversation->gather);
     loop_timer_stop(&conversation->patience);
     LIST_FOR_EACH_SAFE (node, next, &conversation->questions) {
-        question_destroy(conversation, LIST_ENTRY(node, struct question, node));
+        server_question_destroy(conversation, LIST_ENTRY(node, struct server_question, node));
     }
 }

@@ -16,7 +16,6 @@
 #include "taskgate/upstream/upstream.h"
 
 struct accepted_pairs;
-struct bridge_handles;
 struct bridged_sessions;
 struct catalog;
 struct detached_callbacks;
@@ -52,9 +51,8 @@ struct gateway {
     struct accepted_pairs *accepted_pairs;     /* state/accepted_pairs.h */
     struct bridged_sessions *bridged_sessions; /* state/bridged_sessions.h */
     struct catalog *catalog;
-    struct definition_watch *definitions;  /* state/definition_watch.h */
-    struct source_eras *eras;              /* state/source_eras.h */
-    struct bridge_handles *bridge_handles; /* bridge_down/handles.h */
+    struct definition_watch *definitions; /* state/definition_watch.h */
+    struct source_eras *eras;             /* state/source_eras.h */
     struct list_cache *list_cache;
     struct rewritten_lists *rewritten_lists; /* methods/rewritten_lists.h */
     struct rate_limit *rate_limit, *principal_rate_limit;

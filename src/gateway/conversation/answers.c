@@ -421,6 +421,8 @@ static void note_question_owner(void *context, struct question *question)
     struct response_search *search = context;
     const struct kept_question *kept = question->owner;
     char own_key[QUESTION_KEY_BYTES];
+    if (!kept) /* a round, which has no request of this id */
+        return;
     client_key_of_call(search->call, own_key);
     if (kept->is_in_call)
         search->is_owned = search->is_response && is_asked_in_session(search->call, question);

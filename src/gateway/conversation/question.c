@@ -471,7 +471,7 @@ static void forget(struct kept_question *kept)
 static bool is_of_worker(const void *worker, const struct question *question)
 {
     const struct kept_question *kept = question->owner;
-    return kept->worker == worker;
+    return kept && kept->worker == worker;
 }
 
 void question_drop(struct gateway_worker *worker)

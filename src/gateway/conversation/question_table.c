@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -151,6 +152,7 @@ static void remove_locked(struct question_table *table, struct question *questio
     atomic_fetch_sub(&table->count, 1);
     if (question->state == QUESTION_OPEN)
         bucket->open--;
+    ASSERT_NUMBERS(bucket->open, <, bucket->count);
     if (--bucket->count == 0) {
         map_remove(table->buckets, key);
         free(bucket);
@@ -211,11 +213,13 @@ struct question *question_table_close(struct question_table *table, struct str k
 bool question_table_reopen(struct question_table *table, struct question *question)
 {
     pthread_mutex_lock(&table->lock);
+    ASSERT(question->state != QUESTION_OPEN);
     bool may_open = !question->has_ended;
     if (may_open) {
         struct bucket *bucket = map_get(table->buckets, str_from(question->key));
         question->state = QUESTION_OPEN;
         question->answer[0] = '\0';
+        question->call += question->kind == QUESTION_ROUND;
         bucket->open++;
     } else {
         question->state = QUESTION_REJECTED;

@@ -26,10 +26,11 @@
 #define QUESTION_BYTES_PER_KEY ((size_t)4 * 1024 * 1024)
 #define QUESTION_BYTES_MOST ((size_t)128 * 1024 * 1024)
 
-/* The last is asked by modern servers alone, of legacy clients that declare roots: no tool of the
- * gateway's answers it. */
-enum question_kind { QUESTION_ELICITATION, QUESTION_SAMPLING, QUESTION_ROOTS };
-#define QUESTION_KIND_COUNT 3
+/* Roots are asked by modern servers alone, of legacy clients that declare them: no tool of the
+ * gateway's answers it. A round is all that a call at a legacy server asks its modern client at
+ * once, which answers by a request that names the call (bridge_down/conversation.h). */
+enum question_kind { QUESTION_ELICITATION, QUESTION_SAMPLING, QUESTION_ROOTS, QUESTION_ROUND };
+#define QUESTION_KIND_COUNT 3 /* rounds are no requests */
 
 enum question_state {
     QUESTION_OPEN,
@@ -52,11 +53,11 @@ struct question {
     char *task;                     /* id of the task whose execution asks, or "" */
     char *upstream_id;              /* JSON text of the request's id */
     char *message;                  /* the whole request */
-    uint64_t call;                  /* the relayed call that it belongs to; 0: none */
+    uint64_t call;                  /* the relayed call that it belongs to, or a round's number */
     bool is_on_stream;              /* it came on the session's own stream */
     bool ends_with_session;         /* so it does, or in a call that the session owns */
     int64_t asked_ms;               /* wall clock */
-    void *owner;                    /* the object on the loop that took it */
+    void *owner;                    /* the object on the loop that took it; NULL: a round's */
     /* Under the lock. */
     enum question_state state;
     int64_t closed_ms;
@@ -109,7 +110,7 @@ struct question *question_table_close(struct question_table *table, struct str k
                                       struct question_closing *closing);
 
 /* Opens a question again that the caller has closed. False when its request has ended meanwhile:
- * then it is QUESTION_REJECTED. */
+ * then it is QUESTION_REJECTED. A round is opened as the next one: its number is counted up. */
 bool question_table_reopen(struct question_table *table, struct question *question);
 /* The request of upstream's has ended: no closed question of `key` that matches opens again. */
 void question_table_end(struct question_table *table, struct str key,

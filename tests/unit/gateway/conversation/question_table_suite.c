@@ -151,6 +151,26 @@ START_TEST(a_question_opens_again_unless_what_asked_has_ended)
 }
 END_TEST
 
+START_TEST(a_round_is_claimed_once_and_opens_again_as_the_next)
+{
+    struct question_table *table = question_table_create();
+    struct question *round = make("up_1", "", "");
+    struct question_closing closing = {.state = QUESTION_ANSWERED_IN_TASK, .now_ms = 1};
+    const struct question_match first = {.call = 1}, second = {.call = 2};
+    round->kind = QUESTION_ROUND;
+    round->call = 1;
+    ck_assert_int_eq(question_table_add(table, round), QUESTION_ADDED);
+    ck_assert_ptr_null(question_table_close(table, STR("up_1"), &second, &closing));
+    ck_assert_ptr_eq(question_table_close(table, STR("up_1"), &first, &closing), round);
+    ck_assert_ptr_null(question_table_close(table, STR("up_1"), &first, &closing));
+    ck_assert(question_table_reopen(table, round));
+    ck_assert_ptr_null(question_table_close(table, STR("up_1"), &first, &closing));
+    ck_assert_ptr_eq(question_table_close(table, STR("up_1"), &second, &closing), round);
+    drop(table, round);
+    question_table_destroy(table);
+}
+END_TEST
+
 START_TEST(the_same_request_waits_once)
 {
     struct question_table *table = question_table_create();
@@ -227,6 +247,7 @@ TCase *question_table_tests(void)
     tcase_add_test(cases, a_form_that_is_a_url_has_an_id_of_its_own);
     tcase_add_test(cases, one_alone_closes_a_question_and_the_others_are_told_how);
     tcase_add_test(cases, a_question_opens_again_unless_what_asked_has_ended);
+    tcase_add_test(cases, a_round_is_claimed_once_and_opens_again_as_the_next);
     tcase_add_test(cases, the_same_request_waits_once);
     tcase_add_test(cases, a_client_can_be_asked_only_so_much);
     tcase_add_test(cases, the_requests_of_one_call_are_taken_out_together);
