@@ -78,7 +78,8 @@ static bool is_creation(const char *event)
 }
 
 /* The arguments without what operators must not see. */
-static void make_kept(const struct batch *batch, const struct task *task, struct made_texts *made)
+static void audit_make_kept(const struct batch *batch, const struct task *task,
+                            struct made_texts *made)
 {
     struct str arguments = str_from(task->arguments);
     if (batch->redaction->write)
@@ -103,7 +104,8 @@ static bool find_end(struct batch *batch, struct store_chain *end)
     return batch->knows_chain;
 }
 
-static bool insert(struct batch *batch, const struct audit_row *row, const struct store_chain *end)
+static bool audit_insert(struct batch *batch, const struct audit_row *row,
+                         const struct store_chain *end)
 {
     struct audit_row whole = *row;
     char hash[DIGEST_HEX_BYTES];
@@ -137,7 +139,7 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
     if (is_vote)
         write_votes(&made.votes, task);
     if (keeps)
-        make_kept(batch, task, &made);
+        audit_make_kept(batch, task, &made);
     struct audit_row row = {.sequence = end.sequence + 1, .at_ms = task->updated_ms};
     struct str *texts = row.texts;
     texts[AUDIT_actor_name] = str_from(actor.name);
@@ -161,7 +163,8 @@ bool audit_append(struct batch *batch, const struct task *task, const char *even
     texts[AUDIT_via] = str_from(actor.via);
     texts[AUDIT_votes] = buffer_str(&made.votes);
     texts[AUDIT_workflow] = str_from(task->workflow);
-    bool done = insert(batch, &row, &end) && (!keeps || keep_arguments(batch, row.sequence, &made));
+    bool done =
+        audit_insert(batch, &row, &end) && (!keeps || keep_arguments(batch, row.sequence, &made));
     buffer_finish(&made.decision);
     buffer_finish(&made.votes);
     buffer_finish(&made.kept);
@@ -189,7 +192,7 @@ bool audit_append_note(struct batch *batch, const struct store_audit_note *note)
     texts[AUDIT_event] = str_from(note->event);
     texts[AUDIT_reason] = str_from(note->reason);
     texts[AUDIT_via] = str_from(note->via);
-    return insert(batch, &row, &end);
+    return audit_insert(batch, &row, &end);
 }
 
 bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *entry)
@@ -214,7 +217,7 @@ bool audit_append_grant(struct batch *batch, const struct audit_grant_entry *ent
     texts[AUDIT_task_id] = str_from(grant->task_id);
     texts[AUDIT_tool] = recorded_name(str_from(grant->tool), tool);
     texts[AUDIT_workflow] = str_from(grant->workflow);
-    return insert(batch, &row, &end);
+    return audit_insert(batch, &row, &end);
 }
 
 bool audit_append_block(struct batch *batch, const struct store_block *block, const char *event,
@@ -235,7 +238,7 @@ bool audit_append_block(struct batch *batch, const struct store_block *block, co
     texts[AUDIT_reason] = str_from(reason);
     texts[AUDIT_source] = str_from(block->source);
     texts[AUDIT_task_id] = str_from(block->task_id);
-    return insert(batch, &row, &end);
+    return audit_insert(batch, &row, &end);
 }
 
 bool audit_append_definition(struct batch *batch, const struct store_definition *definition,
@@ -254,17 +257,17 @@ bool audit_append_definition(struct batch *batch, const struct store_definition 
     texts[AUDIT_reason] = str_from(definition->kind);
     texts[AUDIT_source] = str_from(definition->source);
     texts[AUDIT_tool] = recorded_name(str_from(definition->name), tool);
-    return insert(batch, &row, &end);
+    return audit_insert(batch, &row, &end);
 }
 
-static bool run_note(struct batch *batch, struct operation *operation)
+static bool run_audit_note(struct batch *batch, struct operation *operation)
 {
     return audit_append_note(batch, &operation->audit);
 }
 
 /* ---- reading ---- */
 
-static bool run_list(struct batch *batch, struct operation *operation)
+static bool run_audit_list(struct batch *batch, struct operation *operation)
 {
     struct record_list list = {&entry_record};
     bool done =
@@ -333,9 +336,11 @@ static bool run_page(struct batch *batch, struct operation *operation)
 
 /* ---- the calls ---- */
 
-static const struct operation_kind operation_audit_list = {"audit list", false, run_list, NULL};
+static const struct operation_kind operation_audit_list = {"audit list", false, run_audit_list,
+                                                           NULL};
 static const struct operation_kind operation_audit_page = {"audit page", false, run_page, NULL};
-static const struct operation_kind operation_audit_note = {"audit note", true, run_note, NULL};
+static const struct operation_kind operation_audit_note = {"audit note", true, run_audit_note,
+                                                           NULL};
 
 void store_audit_note(struct store *store, const struct store_audit_note *note,
                       struct store_call call)

@@ -13,7 +13,7 @@
 /* ---- anchors ---- */
 
 /* For the operators' endpoints, with the members that the log has. */
-static bool note(struct batch *batch, const struct store_anchor *anchor)
+static bool audit_keep_note(struct batch *batch, const struct store_anchor *anchor)
 {
     struct buffer text;
     buffer_init(&text);
@@ -32,7 +32,7 @@ static bool put_anchor(struct batch *batch, const struct store_chain *place, boo
     if (!rows_write(batch->database, STATEMENT_ANCHOR_PUT,
                     VALUES(NUMBER(place->sequence), TEXT(place->hash), NUMBER(anchor.at_ms),
                            TEXT(anchor.signature), NUMBER(is_start))) ||
-        !note(batch, &anchor))
+        !audit_keep_note(batch, &anchor))
         return false;
     size_t count = batch->anchor_count;
     if (count < sizeof batch->anchors / sizeof *batch->anchors) {
@@ -82,7 +82,7 @@ struct old {
 
 /* A row that lies further ahead than rows are kept was written with a clock that was ahead. It is
  * no younger than the next one with a time of its own. */
-static bool look(void *context, const struct audit_row *row)
+static bool audit_keep_look(void *context, const struct audit_row *row)
 {
     struct old *old = context;
     struct str hash = row->texts[AUDIT_hash];
@@ -115,7 +115,7 @@ bool audit_purge(struct batch *batch)
     store_chain_init(&old.seen);
     if (batch->audit->keep_ms == 0)
         return true;
-    if (!audit_rows_page(batch->database, 0, PURGE_LIMIT, look, &old))
+    if (!audit_rows_page(batch->database, 0, PURGE_LIMIT, audit_keep_look, &old))
         return false;
     if (old.last.sequence > 0 && old.ahead > 0)
         log_warn("Audit entries that were written with a clock that was ahead go with those around "

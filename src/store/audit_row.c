@@ -21,7 +21,7 @@ bool audit_row_is_number(int column)
     return columns[column].kind == KIND_TIME || columns[column].kind == KIND_NUMBER;
 }
 
-static void write_value(const struct audit_row *row, int column, struct buffer *out)
+static void audit_row_write_value(const struct audit_row *row, int column, struct buffer *out)
 {
     char time[CLOCK_TEXT_BYTES];
     switch (columns[column].kind) {
@@ -53,7 +53,7 @@ void audit_row_write(const struct audit_row *row, bool with_hash, struct buffer 
             continue;
         buffer_append_char(out, separator);
         buffer_append_text(out, columns[i].key);
-        write_value(row, i, out);
+        audit_row_write_value(row, i, out);
         separator = ',';
     }
     buffer_append_char(out, '}');

@@ -7,7 +7,7 @@
 
 /* ---- the chain ---- */
 
-static void read_place(struct store_chain *place, const struct value *row)
+static void audit_rows_read_place(struct store_chain *place, const struct value *row)
 {
     store_chain_init(place);
     if (row[1].text.length != sizeof place->hash - 1)
@@ -20,16 +20,17 @@ struct ending {
     struct store_chain *end;
 };
 
-static bool take_end(void *context, const struct value *row)
+static bool audit_rows_take_end(void *context, const struct value *row)
 {
-    read_place(((const struct ending *)context)->end, row);
+    audit_rows_read_place(((const struct ending *)context)->end, row);
     return false;
 }
 
 bool audit_rows_end(struct database *database, struct store_chain *end)
 {
     store_chain_init(end);
-    return rows_read(database, STATEMENT_AUDIT_END, NO_VALUES, take_end, &(struct ending){end});
+    return rows_read(database, STATEMENT_AUDIT_END, NO_VALUES, audit_rows_take_end,
+                     &(struct ending){end});
 }
 
 /* ---- rows ---- */
@@ -49,7 +50,7 @@ struct visiting {
     void *context;
 };
 
-static bool visit_row(void *context, const struct value *values)
+static bool audit_rows_visit_row(void *context, const struct value *values)
 {
     const struct visiting *visiting = context;
     struct audit_row row = {.sequence = values[AUDIT_sequence].number,
@@ -63,7 +64,7 @@ bool audit_rows_page(struct database *database, int64_t after, size_t limit, aud
                      void *context)
 {
     return rows_read(database, STATEMENT_AUDIT_PAGE, VALUES(NUMBER(after), NUMBER((int64_t)limit)),
-                     visit_row, &(struct visiting){visit, context});
+                     audit_rows_visit_row, &(struct visiting){visit, context});
 }
 
 /* ---- what is kept ---- */
@@ -94,7 +95,7 @@ static bool take_anchor(void *context, const struct value *row)
     struct anchoring *anchoring = context;
     struct store_anchor *anchor = anchoring->anchor;
     *anchor = (struct store_anchor){.at_ms = row[2].number};
-    read_place(&anchor->place, row);
+    audit_rows_read_place(&anchor->place, row);
     anchor->place.sequence = row[0].number;
     if (row[3].text.length == sizeof anchor->signature - 1)
         memcpy(anchor->signature, row[3].text.bytes, row[3].text.length);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "site_internal.h"
+#include "maintenance_internal.h"
 #include "taskgate/core/memory.h"
 
 /* The database would create the file with the process's mask. */

@@ -23,8 +23,8 @@ static bool find_active(struct batch *batch, struct record_list *list)
     return true;
 }
 
-static bool note(struct batch *batch, const struct store_block *block, const char *event,
-                 struct audit_actor actor, const char *reason)
+static bool blocks_note(struct batch *batch, const struct store_block *block, const char *event,
+                        struct audit_actor actor, const char *reason)
 {
     id_list_add(&batch->changed, str_from(block->id));
     char *text = memory_format("%s: %s%s%s", block->id, block->scope, *reason ? "; " : "", reason);
@@ -35,7 +35,7 @@ static bool note(struct batch *batch, const struct store_block *block, const cha
 
 /* ---- its tasks ---- */
 
-static struct task_change change_of(const struct task *task, const struct store_block *block)
+static struct task_change blocks_change_of(const struct task *task, const struct store_block *block)
 {
     if (task->state == TASK_PENDING)
         return (struct task_change){
@@ -44,7 +44,7 @@ static struct task_change change_of(const struct task *task, const struct store_
                                 .status_message = "Cancelled: its caller is blocked"};
 }
 
-static bool stop(struct batch *batch, const char *id, const struct store_block *block)
+static bool blocks_stop(struct batch *batch, const char *id, const struct store_block *block)
 {
     struct task *task = NULL;
     struct error error;
@@ -53,7 +53,7 @@ static bool stop(struct batch *batch, const char *id, const struct store_block *
     bool is_open =
         result == ROW_FOUND && (task->state == TASK_PENDING || task->state == TASK_APPROVED);
     if (is_open) { /* one that has just expired stays expired */
-        const struct task_change change = change_of(task, block);
+        const struct task_change change = blocks_change_of(task, block);
         result = task_operations_move(batch, task, &change, actor, &error);
     }
     task_unref(task);
@@ -68,7 +68,7 @@ static bool stop_all(struct batch *batch, const struct store_block *block)
         VALUES(TEXT(block->scope), TEXT(block->owner), TEXT(block->source), TEXT(block->client)),
         &list);
     for (size_t i = 0; done && i < list.count; i++)
-        done = stop(batch, list.ids[i], block);
+        done = blocks_stop(batch, list.ids[i], block);
     free(list.ids);
     return done;
 }
@@ -88,7 +88,7 @@ bool blocks_apply(struct batch *batch, struct task *task, bool *is_blocked)
         const struct store_block *block = &blocks[i];
         if (block->until_ms <= batch->now_ms || !store_block_fits(block, &caller))
             continue;
-        const struct task_change change = change_of(task, block);
+        const struct task_change change = blocks_change_of(task, block);
         done = task_operations_decide_new(batch, task, &change,
                                           (struct audit_actor){"operator", block->person, NULL});
         *is_blocked = true;
@@ -99,8 +99,8 @@ bool blocks_apply(struct batch *batch, struct task *task, bool *is_blocked)
 
 /* ---- ending ---- */
 
-static bool end(struct batch *batch, const struct store_block *block, const char *person,
-                const char *reason)
+static bool block_end(struct batch *batch, const struct store_block *block, const char *person,
+                      const char *reason)
 {
     const struct audit_actor actor =
         person ? (struct audit_actor){"operator", person, NULL} : AUDIT_GATEWAY;
@@ -108,10 +108,11 @@ static bool end(struct batch *batch, const struct store_block *block, const char
              LOG_TEXT("by", person ? person : ""));
     return rows_write(batch->database, STATEMENT_BLOCK_END,
                       VALUES(TEXT(block->id), NUMBER(batch->now_ms), TEXT(person))) &&
-           note(batch, block, person ? "unblock" : "block_expired", actor, reason ? reason : "");
+           blocks_note(batch, block, person ? "unblock" : "block_expired", actor,
+                       reason ? reason : "");
 }
 
-static bool sweep(struct batch *batch, int64_t *next_ms, size_t *left)
+static bool block_sweep(struct batch *batch, int64_t *next_ms, size_t *left)
 {
     struct record_list list = {&block_record};
     bool done = find_active(batch, &list);
@@ -121,7 +122,7 @@ static bool sweep(struct batch *batch, int64_t *next_ms, size_t *left)
     for (size_t i = 0; done && i < list.count; i++) {
         int64_t until_ms = blocks[i].until_ms;
         if (until_ms <= batch->now_ms) {
-            done = end(batch, &blocks[i], NULL, NULL);
+            done = block_end(batch, &blocks[i], NULL, NULL);
             --*left;
         } else if (until_ms < *next_ms) {
             *next_ms = until_ms;
@@ -134,28 +135,28 @@ static bool sweep(struct batch *batch, int64_t *next_ms, size_t *left)
 bool blocks_sweep(struct batch *batch, int64_t *next_ms)
 {
     size_t left;
-    return sweep(batch, next_ms, &left);
+    return block_sweep(batch, next_ms, &left);
 }
 
 /* ---- operations ---- */
 
-static void give(struct operation *operation, const struct record_list *list)
+static void blocks_give(struct operation *operation, const struct record_list *list)
 {
     operation->reply.blocks = list->items;
     operation->reply.block_count = list->count;
 }
 
-static bool load(struct batch *batch, struct operation *operation, const char *id)
+static bool blocks_load(struct batch *batch, struct operation *operation, const char *id)
 {
     struct record_list list = {&block_record};
     bool done = rows_list(batch->database, STATEMENT_BLOCK_GET, VALUES(TEXT(id)), &list);
-    give(operation, &list);
+    blocks_give(operation, &list);
     if (list.count == 0)
         operation->reply.status = STORE_NOT_FOUND;
     return done;
 }
 
-static bool insert(struct batch *batch, struct operation *operation, const struct task *task)
+static bool blocks_insert(struct batch *batch, struct operation *operation, const struct task *task)
 {
     char id[STORE_BLOCK_ID_BYTES], uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
@@ -178,16 +179,16 @@ static bool insert(struct batch *batch, struct operation *operation, const struc
              LOG_TEXT("task", task->id), LOG_TEXT("by", block.person));
     batch->replica->has_blocks = true;
     return rows_insert(batch->database, STATEMENT_BLOCK_INSERT, &block_record, &block) &&
-           note(batch, &block, "block", actor, block.reason) && stop_all(batch, &block) &&
-           grants_end_blocked(batch, &block) && load(batch, operation, id);
+           blocks_note(batch, &block, "block", actor, block.reason) && stop_all(batch, &block) &&
+           grants_end_blocked(batch, &block) && blocks_load(batch, operation, id);
 }
 
-static bool run_create(struct batch *batch, struct operation *operation)
+static bool run_blocks_create(struct batch *batch, struct operation *operation)
 {
     struct task *task = NULL;
     int64_t next_ms;
     size_t count;
-    if (!sweep(batch, &next_ms, &count))
+    if (!block_sweep(batch, &next_ms, &count))
         return false;
     enum row_result result = task_operations_load(batch, str_from(operation->id), &task);
     bool done = result != ROW_FAILED;
@@ -196,12 +197,12 @@ static bool run_create(struct batch *batch, struct operation *operation)
     else if (count >= STORE_BLOCKS_MOST)
         operation->reply.status = STORE_LIMIT_TOTAL;
     else
-        done = insert(batch, operation, task);
+        done = blocks_insert(batch, operation, task);
     task_unref(task);
     return done;
 }
 
-static bool run_list(struct batch *batch, struct operation *operation)
+static bool run_blocks_list(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
     struct record_list list = {&block_record};
@@ -212,21 +213,21 @@ static bool run_list(struct batch *batch, struct operation *operation)
         &list);
     reply->has_more = list.count > operation->page.limit;
     size_t shown = reply->has_more ? operation->page.limit : list.count;
-    give(operation, &list);
+    blocks_give(operation, &list);
     reply->last_sequence = shown > 0 ? reply->blocks[shown - 1].sequence : 0;
     return done;
 }
 
-static bool run_get(struct batch *batch, struct operation *operation)
+static bool run_blocks_get(struct batch *batch, struct operation *operation)
 {
-    return load(batch, operation, operation->id);
+    return blocks_load(batch, operation, operation->id);
 }
 
 static bool run_lift(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
     int64_t next_ms;
-    if (!blocks_sweep(batch, &next_ms) || !load(batch, operation, operation->id))
+    if (!blocks_sweep(batch, &next_ms) || !blocks_load(batch, operation, operation->id))
         return false;
     if (reply->block_count == 0)
         return true;
@@ -234,17 +235,19 @@ static bool run_lift(struct batch *batch, struct operation *operation)
         reply->status = STORE_CONFLICT;
         return true;
     }
-    if (!end(batch, &reply->blocks[0], operation->end.person, operation->end.reason))
+    if (!block_end(batch, &reply->blocks[0], operation->end.person, operation->end.reason))
         return false;
     operation_clear_reply(operation);
-    return load(batch, operation, operation->id);
+    return blocks_load(batch, operation, operation->id);
 }
 
 /* ---- the calls ---- */
 
-static const struct operation_kind operation_block_create = {"block", true, run_create, NULL};
-static const struct operation_kind operation_block_list = {"block list", false, run_list, NULL};
-static const struct operation_kind operation_block_get = {"block get", false, run_get, NULL};
+static const struct operation_kind operation_block_create = {"block", true, run_blocks_create,
+                                                             NULL};
+static const struct operation_kind operation_block_list = {"block list", false, run_blocks_list,
+                                                           NULL};
+static const struct operation_kind operation_block_get = {"block get", false, run_blocks_get, NULL};
 static const struct operation_kind operation_block_lift = {"block lift", true, run_lift, NULL};
 
 void store_block_create(struct store *store, const struct store_block_wish *wish,

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "audit_rows.h"
+#include "maintenance_internal.h"
 #include "operation.h"
 #include "pending.h"
 #include "replica_rows.h"
-#include "site_internal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
@@ -60,7 +60,7 @@ struct paging {
     bool goes_on;
 };
 
-static bool visit_page(void *context, const struct value *row)
+static bool copy_visit_page(void *context, const struct value *row)
 {
     struct paging *paging = context;
     paging->last = row[0].number;
@@ -77,7 +77,7 @@ static bool read_pages(struct database *database, const char *sql, row_visitor *
     do {
         paging.count = 0;
         is_read = rows_read_text(database, sql, VALUES(NUMBER(paging.last), NUMBER(PAGE_ROWS)),
-                                 visit_page, &paging);
+                                 copy_visit_page, &paging);
     } while (is_read && paging.goes_on && paging.count == PAGE_ROWS);
     return is_read;
 }
@@ -132,7 +132,7 @@ static bool look_for_rows(struct copying *copying)
 
 /* ---- tasks ---- */
 
-static bool add_id(void *context, struct task *task, int64_t sequence)
+static bool copy_add_id(void *context, struct task *task, int64_t sequence)
 {
     (void)sequence;
     id_list_add(context, str_from(task->id));
@@ -140,7 +140,7 @@ static bool add_id(void *context, struct task *task, int64_t sequence)
     return true;
 }
 
-static bool write_task(struct copying *copying, struct task *task)
+static bool copy_write_task(struct copying *copying, struct task *task)
 {
     struct batch batch = {.backend = copying->to_backend, .database = copying->to};
     struct database *to = copying->to;
@@ -160,7 +160,7 @@ static bool copy_task(struct copying *copying, const char *id)
     struct task *task = NULL;
     bool done = task_rows_get(copying->from, str_from(id), &task) == ROW_FOUND;
     if (done)
-        copying->is_good = write_task(copying, task);
+        copying->is_good = copy_write_task(copying, task);
     if (done && task->state == TASK_EXECUTING)
         id_list_add(&copying->executing, str_from(id));
     task_unref(task);
@@ -171,7 +171,7 @@ static bool copy_task(struct copying *copying, const char *id)
 static bool copy_tasks(struct copying *copying)
 {
     struct id_list list = {.count = 0};
-    bool done = task_rows_list(copying->from, &all_tasks, INT32_MAX, add_id, &list);
+    bool done = task_rows_list(copying->from, &all_tasks, INT32_MAX, copy_add_id, &list);
     for (size_t i = list.count; done && i > 0; i--)
         done = copy_task(copying, list.ids[i - 1]);
     free(list.ids);
@@ -230,7 +230,7 @@ static bool copy_reminders(struct copying *copying)
 
 /* ---- what ran ---- */
 
-static bool give_home(struct copying *copying, const struct task *task)
+static bool copy_give_home(struct copying *copying, const struct task *task)
 {
     const struct home_key key = {task->source, task->session};
     struct home_row home = {.replica = NULL};
@@ -252,7 +252,7 @@ static bool give_homes(struct copying *copying)
         done =
             task_rows_get(copying->from, str_from(copying->executing.ids[i]), &task) == ROW_FOUND;
         if (done)
-            done = copying->is_good = give_home(copying, task);
+            done = copying->is_good = copy_give_home(copying, task);
         task_unref(task);
     }
     return done;
@@ -274,7 +274,7 @@ static bool copy_all(struct copying *copying)
 
 /* ---- both ends ---- */
 
-static enum store_work run(struct copying *copying, struct error *error)
+static enum store_work copy_run(struct copying *copying, struct error *error)
 {
     bool done = copying->from_backend->begin(copying->from, false) &&
                 copying->to_backend->begin(copying->to, true) && look_for_rows(copying);
@@ -306,7 +306,7 @@ static enum store_work copy_open(const struct store_backend *from_backend, struc
                               .is_good = true};
     copying.to = site_open(to, &work, error);
     if (copying.to) {
-        work = run(&copying, error);
+        work = copy_run(&copying, error);
         copying.to_backend->rollback(copying.to);
     }
     free(copying.executing.ids);

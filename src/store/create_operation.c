@@ -9,7 +9,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 
-static enum store_status refuse(enum store_status status, const char *limit)
+static enum store_status create_refuse(enum store_status status, const char *limit)
 {
     metrics_count(METRIC_LIMITS_REACHED, str_from(limit));
     return status;
@@ -44,13 +44,13 @@ static bool check_limits(struct batch *batch, const struct operation *operation,
         return false;
     *status = STORE_OK;
     if (counts.of_owner >= limits->pending_per_principal)
-        *status = refuse(STORE_LIMIT_PRINCIPAL, "pending_per_principal");
+        *status = create_refuse(STORE_LIMIT_PRINCIPAL, "pending_per_principal");
     else if ((int64_t)task->request_length > limits->pending_bytes_per_principal - counts.bytes)
-        *status = refuse(STORE_LIMIT_PRINCIPAL_BYTES, "pending_bytes_per_principal");
+        *status = create_refuse(STORE_LIMIT_PRINCIPAL_BYTES, "pending_bytes_per_principal");
     else if (counts.of_all >= limits->pending_total)
-        *status = refuse(STORE_LIMIT_TOTAL, "pending_total");
+        *status = create_refuse(STORE_LIMIT_TOTAL, "pending_total");
     else if (!has_room)
-        *status = refuse(STORE_LIMIT_BYTES, "store_bytes");
+        *status = create_refuse(STORE_LIMIT_BYTES, "store_bytes");
     return true;
 }
 
@@ -76,7 +76,7 @@ static void write_brief(const struct store_redaction *redaction, struct task *ta
     buffer_finish(&brief);
 }
 
-static bool run_create(struct batch *batch, struct operation *operation)
+static bool run_create_create(struct batch *batch, struct operation *operation)
 {
     struct task *task = operation->create.task;
     struct error error;
@@ -116,7 +116,8 @@ static void create_finish(struct operation *operation)
     task_unref(operation->create.task);
 }
 
-const struct operation_kind operation_task_create = {"create", true, run_create, create_finish};
+const struct operation_kind operation_task_create = {"create", true, run_create_create,
+                                                     create_finish};
 
 void store_task_create(struct store *store, struct task *task, const struct store_limits *limits,
                        struct store_call call)

@@ -6,15 +6,129 @@
 #include <string.h>
 
 #include "audit.h"
-#include "difference.h"
 #include "store_internal.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
 /* Lines that one call writes; the others are summed up. */
 #define MOST_LINES 20
+
+/* ---- the lines that one text has alone ---- */
+
+#define AROUND 40 /* bytes that are shown beside what changed */
+
+struct difference {
+    struct buffer *out;
+    struct map *before, *after; /* line -> any pointer */
+    struct str rest_before, rest_after;
+};
+
+/* The next line of `rest` that `others` lacks; empty: there is none. */
+static struct str next_alone(struct str *rest, struct map *others)
+{
+    struct str line;
+    while (rest->length > 0) {
+        str_cut(*rest, '\n', &line, rest);
+        if (line.length > 0 && !map_get(others, line))
+            return line;
+    }
+    return STR_EMPTY;
+}
+
+static void difference_fill(struct map *map, struct str text)
+{
+    struct str line;
+    while (text.length > 0) {
+        str_cut(text, '\n', &line, &text);
+        if (line.length > 0)
+            map_put(map, line, map);
+    }
+}
+
+static bool begins_character(char c)
+{
+    return ((unsigned char)c & 0xC0) != 0x80;
+}
+
+static size_t common_start(struct str a, struct str b)
+{
+    size_t i = 0;
+    while (i < a.length && i < b.length && a.bytes[i] == b.bytes[i])
+        i++;
+    return i;
+}
+
+static size_t common_end(struct str a, struct str b, size_t start)
+{
+    size_t i = 0;
+    while (i < a.length - start && i < b.length - start &&
+           a.bytes[a.length - 1 - i] == b.bytes[b.length - 1 - i])
+        i++;
+    return i;
+}
+
+static void difference_append_line(struct buffer *out, char sign, struct str line, size_t start,
+                                   size_t end)
+{
+    size_t from = start > AROUND ? start - AROUND : 0;
+    size_t to = end > AROUND ? line.length - end + AROUND : line.length;
+    while (from > 0 && !begins_character(line.bytes[from]))
+        from--;
+    while (to < line.length && !begins_character(line.bytes[to]))
+        to++;
+    buffer_append_char(out, sign);
+    buffer_append_text(out, from > 0 ? "…" : "");
+    buffer_append(out, str_slice(line.bytes + from, to - from));
+    buffer_append_text(out, to < line.length ? "…" : "");
+    buffer_append_char(out, '\n');
+}
+
+/* The line that went beside the one that came. */
+static bool append_pair(struct difference *difference)
+{
+    struct str gone = next_alone(&difference->rest_before, difference->after);
+    struct str come = next_alone(&difference->rest_after, difference->before);
+    size_t start = 0, end = 0;
+    if (gone.length > 0 && come.length > 0) {
+        start = common_start(gone, come);
+        end = common_end(gone, come, start);
+    }
+    if (gone.length > 0)
+        difference_append_line(difference->out, '-', gone, start, end);
+    if (come.length > 0)
+        difference_append_line(difference->out, '+', come, start, end);
+    return gone.length > 0 || come.length > 0;
+}
+
+/* The difference of two texts for people: the lines that went ("-") and those that came ("+"). Of a
+ * long line only what changed is written, with some of what is around it. Linear. Writes at most
+ * `most` bytes. */
+static void difference_write(struct buffer *out, struct str before, struct str after, size_t most)
+{
+    size_t begin = out->length;
+    struct difference difference = {
+        .out = out,
+        .before = map_create(),
+        .after = map_create(),
+        .rest_before = before,
+        .rest_after = after,
+    };
+    difference_fill(difference.before, before);
+    difference_fill(difference.after, after);
+    while (out->length - begin <= most && append_pair(&difference))
+        ;
+    if (out->length - begin > most) {
+        static const char more[] = "…";
+        struct str written = str_slice(out->bytes + begin, out->length - begin);
+        out->length = begin + str_utf8_cut(written, most - (sizeof more - 1)).length;
+        buffer_append_text(out, more);
+    }
+    map_destroy(difference.before, NULL);
+    map_destroy(difference.after, NULL);
+}
 
 /* ---- digests in a text ---- */
 
@@ -33,7 +147,7 @@ static void add_digest(char **digests, const char *digest)
     free(all);
 }
 
-static void set_text(char **text, struct str value)
+static void definitions_set_text(char **text, struct str value)
 {
     free(*text);
     *text = memory_copy_str(value);
@@ -103,7 +217,7 @@ static void write_difference(struct store_definition *row)
                      STORE_DEFINITION_DIFFERENCE_BYTES);
     if (text.length == 0)
         buffer_append_text(&text, "(the change is not in the part of the texts that is kept)");
-    set_text(&row->difference, buffer_str(&text));
+    definitions_set_text(&row->difference, buffer_str(&text));
     buffer_finish(&text);
 }
 
@@ -114,22 +228,23 @@ static void take_present(struct sight *sight, struct store_definition *row,
     bool is_same = strcmp(row->digest, item->digest) == 0;
     unsigned fresh = is_same ? item->flags & ~row->flags : item->flags;
     row->flags = item->flags;
-    set_text(&row->digest, str_from(item->digest));
-    set_text(&row->text, str_utf8_cut(str_from(item->text), STORE_DEFINITION_TEXT_BYTES));
+    definitions_set_text(&row->digest, str_from(item->digest));
+    definitions_set_text(&row->text,
+                         str_utf8_cut(str_from(item->text), STORE_DEFINITION_TEXT_BYTES));
     row->is_changed = !has_digest(row->accepted, row->digest);
     if (row->is_changed) {
         write_difference(row);
         tell_change(sight, row);
     } else {
-        set_text(&row->difference, STR_EMPTY);
-        set_text(&row->accepted_text, str_from(row->text));
+        definitions_set_text(&row->difference, STR_EMPTY);
+        definitions_set_text(&row->accepted_text, str_from(row->text));
     }
     tell_flags(sight, row, fresh);
 }
 
 /* Accepted, if there is room for it. */
-static bool insert(struct sight *sight, struct store_definition *row,
-                   const struct store_definition *item, const char *id)
+static bool definitions_insert(struct sight *sight, struct store_definition *row,
+                               const struct store_definition *item, const char *id)
 {
     struct database *database = sight->batch->database;
     if (sight->kept < 0 && !rows_number(database, STATEMENT_DEFINITION_COUNT,
@@ -168,30 +283,32 @@ static bool update(struct batch *batch, const struct store_definition *row)
                              TEXT(row->accepted_text)));
 }
 
-static bool get(struct batch *batch, const char *id, struct record_list *list)
+static bool definitions_get(struct batch *batch, const char *id, struct record_list *list)
 {
     return rows_list(batch->database, STATEMENT_DEFINITION_GET, VALUES(TEXT(id)), list);
 }
 
-static bool is_news(const struct store_definition *row, const struct store_definition *item)
+static bool definitions_is_news(const struct store_definition *row,
+                                const struct store_definition *item)
 {
     return strcmp(row->digest, item->digest) != 0 || row->flags != item->flags;
 }
 
 /* The row behind it is appended to the reply. */
-static bool see(struct sight *sight, const struct store_definition *item, struct record_list *reply)
+static bool definitions_see(struct sight *sight, const struct store_definition *item,
+                            struct record_list *reply)
 {
     struct batch *batch = sight->batch;
     char id[STORE_DEFINITION_ID_BYTES];
     size_t before = reply->count;
     bool is_told = false, done;
     store_definition_id(str_from(item->source), str_from(item->kind), str_from(item->name), id);
-    if (!get(batch, id, reply))
+    if (!definitions_get(batch, id, reply))
         return false;
     struct store_definition *found = (struct store_definition *)reply->items + before;
     if (reply->count == before) {
-        done = insert(sight, record_list_add(reply), item, id);
-    } else if (is_news(found, item)) {
+        done = definitions_insert(sight, record_list_add(reply), item, id);
+    } else if (definitions_is_news(found, item)) {
         take_present(sight, found, item);
         found->at_ms = batch->now_ms;
         done = update(batch, found);
@@ -215,22 +332,22 @@ static void drop_texts(struct record_list *list)
     }
 }
 
-static void give(struct operation *operation, const struct record_list *list)
+static void definitions_give(struct operation *operation, const struct record_list *list)
 {
     operation->reply.definitions = list->items;
     operation->reply.definition_count = list->count;
 }
 
-static bool run_see(struct batch *batch, struct operation *operation)
+static bool run_definitions_see(struct batch *batch, struct operation *operation)
 {
     struct sight sight = {.batch = batch, .kept = -1};
     struct record_list list = {&definition_record};
     const struct store_definition *items = operation->definitions.items;
     bool done = true;
     for (size_t i = 0; done && i < operation->definitions.count; i++)
-        done = see(&sight, &items[i], &list);
+        done = definitions_see(&sight, &items[i], &list);
     drop_texts(&list);
-    give(operation, &list);
+    definitions_give(operation, &list);
     if (sight.lines > MOST_LINES)
         log_warn("Definitions changed or flagged beyond those named",
                  LOG_TEXT("source", items[0].source),
@@ -240,7 +357,7 @@ static bool run_see(struct batch *batch, struct operation *operation)
 
 /* ---- the others ---- */
 
-static bool run_list(struct batch *batch, struct operation *operation)
+static bool run_definitions_list(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
     struct record_list list = {&definition_list_record};
@@ -257,26 +374,27 @@ static bool run_list(struct batch *batch, struct operation *operation)
         &list);
     reply->has_more = list.count > operation->definition_page.limit;
     size_t count = reply->has_more ? operation->definition_page.limit : list.count;
-    give(operation, &list);
+    definitions_give(operation, &list);
     reply->last_sequence = count > 0 ? reply->definitions[count - 1].sequence : 0;
     return done;
 }
 
-static bool load(struct batch *batch, struct operation *operation)
+static bool definitions_load(struct batch *batch, struct operation *operation)
 {
     struct record_list list = {&definition_record};
-    bool done = get(batch, operation->id, &list);
-    give(operation, &list);
+    bool done = definitions_get(batch, operation->id, &list);
+    definitions_give(operation, &list);
     if (list.count == 0)
         operation->reply.status = STORE_NOT_FOUND;
     return done;
 }
 
-static bool accept(struct batch *batch, struct operation *operation, struct store_definition *row)
+static bool definition_accept(struct batch *batch, struct operation *operation,
+                              struct store_definition *row)
 {
     add_digest(&row->accepted, row->digest);
-    set_text(&row->accepted_text, str_from(row->text));
-    set_text(&row->difference, STR_EMPTY);
+    definitions_set_text(&row->accepted_text, str_from(row->text));
+    definitions_set_text(&row->difference, STR_EMPTY);
     row->is_changed = false;
     row->at_ms = batch->now_ms;
     id_list_add(&batch->changed, str_from(row->id));
@@ -288,14 +406,14 @@ static bool accept(struct batch *batch, struct operation *operation, struct stor
 
 static bool run_accept(struct batch *batch, struct operation *operation)
 {
-    if (!load(batch, operation) || operation->reply.status != STORE_OK)
+    if (!definitions_load(batch, operation) || operation->reply.status != STORE_OK)
         return operation->reply.status == STORE_NOT_FOUND;
     struct store_definition *row = (struct store_definition *)operation->reply.definitions;
     if (strcmp(row->digest, operation->accept.digest) != 0) {
         operation->reply.status = STORE_CONFLICT;
         return true;
     }
-    return !row->is_changed || accept(batch, operation, row);
+    return !row->is_changed || definition_accept(batch, operation, row);
 }
 
 /* ---- the calls ---- */
@@ -305,11 +423,12 @@ static void definitions_finish(struct operation *operation)
     record_list_finish(&operation->definitions);
 }
 
-static const struct operation_kind operation_definitions_see = {"definitions see", true, run_see,
-                                                                definitions_finish};
-static const struct operation_kind operation_definition_list = {"definition list", false, run_list,
-                                                                NULL};
-static const struct operation_kind operation_definition_get = {"definition get", false, load, NULL};
+static const struct operation_kind operation_definitions_see = {
+    "definitions see", true, run_definitions_see, definitions_finish};
+static const struct operation_kind operation_definition_list = {"definition list", false,
+                                                                run_definitions_list, NULL};
+static const struct operation_kind operation_definition_get = {"definition get", false,
+                                                               definitions_load, NULL};
 static const struct operation_kind operation_definition_accept = {"definition accept", true,
                                                                   run_accept, NULL};
 

@@ -24,14 +24,14 @@
 
 /* ---- telling ---- */
 
-static void note_change(struct batch *batch, const char *id)
+static void grants_note_change(struct batch *batch, const char *id)
 {
     size_t count = batch->changed.count;
     if (count == 0 || strcmp(batch->changed.ids[count - 1], id) != 0)
         id_list_add(&batch->changed, str_from(id));
 }
 
-static bool measure(struct batch *batch)
+static bool grants_measure(struct batch *batch)
 {
     int64_t count;
     if (!rows_number(batch->database, STATEMENT_GRANT_COUNT, NO_VALUES, &count))
@@ -86,19 +86,19 @@ static bool record_end(struct batch *batch, const struct store_grant *grant, con
     return done;
 }
 
-static bool end(struct batch *batch, const struct store_grant *grant, const char *cause,
-                const char *person, const char *reason)
+static bool grants_end(struct batch *batch, const struct store_grant *grant, const char *cause,
+                       const char *person, const char *reason)
 {
-    note_change(batch, grant->id);
+    grants_note_change(batch, grant->id);
     return rows_write(batch->database, STATEMENT_GRANT_END,
                       VALUES(TEXT(grant->id), NUMBER(batch->now_ms), TEXT(cause), TEXT(person),
                              TEXT(reason))) &&
-           record_end(batch, grant, cause, person, reason) && measure(batch);
+           record_end(batch, grant, cause, person, reason) && grants_measure(batch);
 }
 
 static bool end_by_itself(struct batch *batch, const struct store_grant *grant, const char *cause)
 {
-    return end(batch, grant, cause, NULL, NULL);
+    return grants_end(batch, grant, cause, NULL, NULL);
 }
 
 /* A grant has no name of a client: its principal begins with it. One too many may end. */
@@ -121,7 +121,7 @@ bool grants_end_blocked(struct batch *batch, const struct store_block *block)
     const struct store_grant *grants = list.items;
     for (size_t i = 0; done && i < list.count; i++)
         done = !is_of_blocked(&grants[i], block) ||
-               end(batch, &grants[i], "blocked", block->person, block->reason);
+               grants_end(batch, &grants[i], "blocked", block->person, block->reason);
     record_list_finish(&list);
     return done;
 }
@@ -165,7 +165,7 @@ bool grants_fit(const struct task *task)
            !str_starts_with(str_from(task->owner), STR("anonymous"));
 }
 
-static bool covers(const struct store_grant *grant, const struct task *task)
+static bool grants_covers(const struct store_grant *grant, const struct task *task)
 {
     return grants_fit(task) && strcmp(grant->workflow, task->workflow) == 0 &&
            strcmp(grant->definition_digest, task->definition_digest) == 0 &&
@@ -192,7 +192,7 @@ static bool use(struct batch *batch, struct task *task, struct store_grant *gran
     if (rows_change(batch->database, STATEMENT_GRANT_USE, VALUES(TEXT(grant->id))) != ROW_FOUND)
         return false; /* it was read in this very transaction */
     grant->used++;
-    note_change(batch, grant->id);
+    grants_note_change(batch, grant->id);
     char *text =
         memory_format("%s: call %" PRId64 " of %" PRId64, grant->id, grant->used, grant->calls);
     const struct audit_actor actor = {"gateway", "taskgate"};
@@ -215,7 +215,7 @@ bool grants_apply(struct batch *batch, struct task *task, bool *is_granted)
         const char *cause = cause_of_end(batch, &grants[i], task);
         if (cause)
             done = end_by_itself(batch, &grants[i], cause);
-        else if (covers(&grants[i], task))
+        else if (grants_covers(&grants[i], task))
             *is_granted = done = use(batch, task, &grants[i]);
     }
     record_list_finish(&list);
@@ -258,8 +258,8 @@ static char *shown_arguments(const struct batch *batch, const struct task *task)
     return buffer_take(&text, NULL);
 }
 
-static bool insert(struct batch *batch, struct task *task, struct store_grant *grant,
-                   const char *person)
+static bool grants_insert(struct batch *batch, struct task *task, struct store_grant *grant,
+                          const char *person)
 {
     const struct audit_actor actor = {"operator", person};
     char until[CLOCK_TEXT_BYTES];
@@ -270,12 +270,12 @@ static bool insert(struct batch *batch, struct task *task, struct store_grant *g
         rows_insert(batch->database, STATEMENT_GRANT_INSERT, &grant_record, grant) &&
         keep_facts(batch, task, grant, 0) &&
         audit_append(batch, task, "grant_given", task_state_name(task->state), actor, text) &&
-        measure(batch);
+        grants_measure(batch);
     log_info("Grant given", LOG_TEXT("grant", grant->id), LOG_TEXT("task", task->id),
              LOG_TEXT("by", person), LOG_TEXT("tool", task->tool),
              LOG_NUMBER("calls", grant->calls));
     free(text);
-    note_change(batch, grant->id);
+    grants_note_change(batch, grant->id);
     return done;
 }
 
@@ -309,7 +309,7 @@ bool grants_give(struct batch *batch, struct task *task, const struct ballot *ba
         .created_ms = batch->now_ms,
         .until_ms = batch->now_ms + wish.for_ms,
     };
-    bool done = insert(batch, task, &grant, vote->voter.name);
+    bool done = grants_insert(batch, task, &grant, vote->voter.name);
     free(grant.arguments);
     free(grant.votes);
     return done;
@@ -331,7 +331,7 @@ static bool end_due(struct batch *batch)
 
 bool grants_sweep(struct batch *batch)
 {
-    return end_due(batch) && measure(batch);
+    return end_due(batch) && grants_measure(batch);
 }
 
 bool grants_next_end(struct batch *batch, int64_t *at_ms)
@@ -353,7 +353,7 @@ static const char *cause_by_configuration(const struct store_electorate *elector
 }
 
 /* The configuration counts from now on, also if the database fails. */
-static bool run_configure(struct batch *batch, struct operation *operation)
+static bool run_grants_configure(struct batch *batch, struct operation *operation)
 {
     struct store_electorate before = *batch->electorate;
     struct record_list list = {&grant_record};
@@ -366,11 +366,11 @@ static bool run_configure(struct batch *batch, struct operation *operation)
         done = !cause || end_by_itself(batch, &grants[i], cause);
     }
     record_list_finish(&list);
-    return done && measure(batch);
+    return done && grants_measure(batch);
 }
 
 /* A grant that is over by time and was not swept yet has ended, too. */
-static bool run_list(struct batch *batch, struct operation *operation)
+static bool run_grants_list(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
     struct record_list list = {&grant_record};
@@ -393,7 +393,7 @@ static bool run_list(struct batch *batch, struct operation *operation)
 }
 
 /* Reads the grant into the reply. */
-static bool load(struct batch *batch, struct operation *operation)
+static bool grants_load(struct batch *batch, struct operation *operation)
 {
     struct record_list list = {&grant_record};
     bool done = rows_list(batch->database, STATEMENT_GRANT_GET, VALUES(TEXT(operation->id)), &list);
@@ -402,9 +402,9 @@ static bool load(struct batch *batch, struct operation *operation)
     return done;
 }
 
-static bool run_get(struct batch *batch, struct operation *operation)
+static bool run_grants_get(struct batch *batch, struct operation *operation)
 {
-    bool done = load(batch, operation);
+    bool done = grants_load(batch, operation);
     if (operation->reply.grant_count == 0)
         operation->reply.status = STORE_NOT_FOUND;
     return done;
@@ -413,16 +413,17 @@ static bool run_get(struct batch *batch, struct operation *operation)
 static bool run_revoke(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
-    if (!end_due(batch) || !load(batch, operation))
+    if (!end_due(batch) || !grants_load(batch, operation))
         return false;
     if (reply->grant_count == 0 || reply->grants[0].ended_ms > 0) {
         reply->status = reply->grant_count == 0 ? STORE_NOT_FOUND : STORE_CONFLICT;
         return true;
     }
-    if (!end(batch, &reply->grants[0], "revoked", operation->end.person, operation->end.reason))
+    if (!grants_end(batch, &reply->grants[0], "revoked", operation->end.person,
+                    operation->end.reason))
         return false;
     operation_clear_reply(operation);
-    return load(batch, operation);
+    return grants_load(batch, operation);
 }
 
 /* ---- the calls ---- */
@@ -433,10 +434,11 @@ static void grants_finish(struct operation *operation)
         operation->electorate.release(operation->electorate.context);
 }
 
-static const struct operation_kind operation_grants_configure = {"grants configure", true,
-                                                                 run_configure, grants_finish};
-static const struct operation_kind operation_grant_list = {"grant list", true, run_list, NULL};
-static const struct operation_kind operation_grant_get = {"grant get", false, run_get, NULL};
+static const struct operation_kind operation_grants_configure = {
+    "grants configure", true, run_grants_configure, grants_finish};
+static const struct operation_kind operation_grant_list = {"grant list", true, run_grants_list,
+                                                           NULL};
+static const struct operation_kind operation_grant_get = {"grant get", false, run_grants_get, NULL};
 static const struct operation_kind operation_grant_revoke = {"grant revoke", true, run_revoke,
                                                              NULL};
 

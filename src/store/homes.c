@@ -48,7 +48,7 @@ struct looking {
     char *address;
 };
 
-static bool look(void *context, const struct replica_row *row)
+static bool homes_look(void *context, const struct replica_row *row)
 {
     struct looking *looking = context;
     if (!str_equal(row->id, str_from(looking->id)))
@@ -61,7 +61,7 @@ static bool look(void *context, const struct replica_row *row)
 static bool find_address(struct batch *batch, const char *id, char **address)
 {
     struct looking looking = {.id = id};
-    bool done = replica_rows_list(batch->database, look, &looking);
+    bool done = replica_rows_list(batch->database, homes_look, &looking);
     *address = looking.address ? looking.address : memory_copy_text("");
     return done;
 }
@@ -115,7 +115,7 @@ void store_session_settle(struct store *store, struct str source, struct str dig
 
 /* ---- tasks, and what becomes of one whose replica is gone ---- */
 
-static bool is_own(const struct replica *self, const char *replica, int64_t epoch)
+static bool homes_is_own(const struct replica *self, const char *replica, int64_t epoch)
 {
     return epoch == self->epoch && strcmp(replica, self->id) == 0;
 }
@@ -138,7 +138,7 @@ static bool adopt_task(struct batch *batch, const struct task_home_row *row,
     *home = (struct store_home){.replica = memory_copy_text(heir),
                                 .epoch = epoch,
                                 .address = memory_copy_text(""),
-                                .is_here = is_own(self, heir, epoch),
+                                .is_here = homes_is_own(self, heir, epoch),
                                 .is_adopted = true};
     operation->reply.home = home;
     return replica_rows_keep(batch->database, operation->id, heir, epoch);
@@ -156,7 +156,7 @@ static bool settle_task(struct batch *batch, struct operation *operation, struct
     *home = (struct store_home){.replica = row->replica,
                                 .epoch = row->epoch,
                                 .address = row->address,
-                                .is_here = is_own(batch->replica, row->replica, row->epoch)};
+                                .is_here = homes_is_own(batch->replica, row->replica, row->epoch)};
     row->replica = row->address = NULL;
     operation->reply.home = home;
     return true;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "maintenance_internal.h"
 #include "replica_rows.h"
-#include "site_internal.h"
 #include "taskgate/store/store.h"
 
 bool store_is_in_use(const struct error *error)
@@ -56,8 +56,8 @@ char *store_migration(const struct store_site *site, const char *grant_to, struc
     return has_roles(site, error) ? site->backend->statements(site->place, grant_to, error) : NULL;
 }
 
-static bool accept(const struct store_backend *backend, struct database *database, bool *was_held,
-                   struct error *error)
+static bool maintenance_accept(const struct store_backend *backend, struct database *database,
+                               bool *was_held, struct error *error)
 {
     if (!backend->begin(database, true) || !replica_rows_is_held(database, was_held) ||
         !rows_write(database, STATEMENT_HOLD_DELETE, NO_VALUES))
@@ -72,7 +72,7 @@ enum store_work store_accept_timeline(const struct store_site *site, bool *was_h
     struct database *database = site_open(site, &work, error);
     if (!database)
         return work;
-    bool done = accept(site->backend, database, was_held, error);
+    bool done = maintenance_accept(site->backend, database, was_held, error);
     if (!done)
         site->backend->rollback(database);
     site->backend->close(database);

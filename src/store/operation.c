@@ -95,7 +95,7 @@ const char *operation_keep_text(struct operation *operation, const char *text)
     return text ? operation_keep(operation, str_from(text)) : NULL;
 }
 
-static void answer(void *context)
+static void operation_deliver(void *context)
 {
     struct operation *operation = operation_from(context);
     operation->call.callback(operation->call.context, &operation->reply);
@@ -105,7 +105,7 @@ static void answer(void *context)
 void operation_answer(struct operation *operation)
 {
     if (operation->call.callback)
-        loop_post(operation->call.loop, answer, operation);
+        loop_post(operation->call.loop, operation_deliver, operation);
     else
         operation_destroy(operation);
 }

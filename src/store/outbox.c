@@ -55,7 +55,7 @@ static bool find_wanted(struct batch *batch, enum whom whom, unsigned events, en
 }
 
 /* And a delivery for each of them, with the first of the events that the target wants. */
-static bool insert(struct batch *batch, enum whom whom, const struct notice *notice)
+static bool outbox_insert(struct batch *batch, enum whom whom, const struct notice *notice)
 {
     const struct task *task = notice->task;
     batch->has_notices = true;
@@ -73,25 +73,26 @@ static bool insert(struct batch *batch, enum whom whom, const struct notice *not
                       VALUES(NUMBER(notice->events), TEXT(task->id), NUMBER(batch->now_ms)));
 }
 
-static bool note(struct batch *batch, enum whom whom, const struct task *task, unsigned events)
+static bool outbox_note(struct batch *batch, enum whom whom, const struct task *task,
+                        unsigned events)
 {
     enum wanted wanted;
     if (!find_wanted(batch, whom, events, &wanted))
         return false;
     return wanted == NOTHING_WANTED ||
-           insert(batch, whom,
-                  &(struct notice){
-                      .task = task,
-                      .events = events,
-                      .arguments = wanted == WITH_ARGUMENTS ? task->arguments : "",
-                      .anchor = "",
-                      .is_emergency = was_emergency(task),
-                  });
+           outbox_insert(batch, whom,
+                         &(struct notice){
+                             .task = task,
+                             .events = events,
+                             .arguments = wanted == WITH_ARGUMENTS ? task->arguments : "",
+                             .anchor = "",
+                             .is_emergency = was_emergency(task),
+                         });
 }
 
 bool outbox_note_created(struct batch *batch, const struct task *task)
 {
-    return note(batch, WANTING, task, NOTIFY_CREATED);
+    return outbox_note(batch, WANTING, task, NOTIFY_CREATED);
 }
 
 bool outbox_note_moved(struct batch *batch, const struct task *task, enum task_state from)
@@ -104,22 +105,22 @@ bool outbox_note_moved(struct batch *batch, const struct task *task, enum task_s
         events |= NOTIFY_EXPIRED;
     if (task_state_is_terminal(task->state))
         events |= NOTIFY_ENDED;
-    return note(batch, WANTING, task, events);
+    return outbox_note(batch, WANTING, task, events);
 }
 
 bool outbox_note_voted(struct batch *batch, const struct task *task)
 {
-    return note(batch, WANTING, task, NOTIFY_VOTED);
+    return outbox_note(batch, WANTING, task, NOTIFY_VOTED);
 }
 
 bool outbox_note_emergency(struct batch *batch, const struct task *task)
 {
-    return note(batch, OTHERS, task, NOTIFY_DECIDED);
+    return outbox_note(batch, OTHERS, task, NOTIFY_DECIDED);
 }
 
 bool outbox_note_waiting(struct batch *batch, const struct task *task, unsigned event)
 {
-    return note(batch, WANTING, task, event);
+    return outbox_note(batch, WANTING, task, event);
 }
 
 bool outbox_note_anchor(struct batch *batch, const char *anchor)
@@ -132,13 +133,13 @@ bool outbox_note_anchor(struct batch *batch, const char *anchor)
     /* Anchors wait for each other, as notices of one task do. */
     struct task *nothing = task_create(TASK_PENDING);
     snprintf(nothing->id, sizeof nothing->id, "audit");
-    bool done = insert(batch, WANTING,
-                       &(struct notice){
-                           .task = nothing,
-                           .events = NOTIFY_ANCHORED,
-                           .arguments = "",
-                           .anchor = anchor,
-                       });
+    bool done = outbox_insert(batch, WANTING,
+                              &(struct notice){
+                                  .task = nothing,
+                                  .events = NOTIFY_ANCHORED,
+                                  .arguments = "",
+                                  .anchor = anchor,
+                              });
     task_unref(nothing);
     return done;
 }

@@ -14,7 +14,7 @@
 #define REFERENCE_COLUMN 28
 
 /* From now on these; deliveries to others go with STRAY_DELIVERIES_PURGE. */
-static bool run_configure(struct batch *batch, struct operation *operation)
+static bool run_outbox_configure(struct batch *batch, struct operation *operation)
 {
     batch->sweep_again_ms = batch->now_ms;
     bool done = rows_write(batch->database, STATEMENT_OUTBOX_TARGET_CLEAR, NO_VALUES);
@@ -141,7 +141,7 @@ static bool note_given_up(struct batch *batch, const struct store_delivery *deli
     return audit_append(batch, task, "notification_given_up", state, AUDIT_GATEWAY, reason);
 }
 
-static bool give_up(struct batch *batch, int64_t sequence, const char *reason)
+static bool outbox_give_up(struct batch *batch, int64_t sequence, const char *reason)
 {
     struct store_delivery delivery = {.task = NULL};
     struct listing listing = {&delivery, 0};
@@ -159,7 +159,7 @@ static bool give_up(struct batch *batch, int64_t sequence, const char *reason)
 
 static bool run_give_up(struct batch *batch, struct operation *operation)
 {
-    return give_up(batch, operation->delivery.sequence, operation->delivery.text);
+    return outbox_give_up(batch, operation->delivery.sequence, operation->delivery.text);
 }
 
 struct overdue {
@@ -182,8 +182,8 @@ bool outbox_give_up_overdue(struct batch *batch, int64_t age_ms, size_t limit, b
                           VALUES(NUMBER(batch->now_ms - age_ms), NUMBER((int64_t)limit)),
                           add_sequence, &overdue);
     while (done && given_up < overdue.count)
-        done =
-            give_up(batch, overdue.sequences[given_up++], "its endpoint did not take it in time");
+        done = outbox_give_up(batch, overdue.sequences[given_up++],
+                              "its endpoint did not take it in time");
     free(overdue.sequences);
     *has_more = *has_more || overdue.count == limit;
     if (done && overdue.count > 0)
@@ -195,7 +195,7 @@ bool outbox_give_up_overdue(struct batch *batch, int64_t age_ms, size_t limit, b
 
 #define MOST_OF_TASK 100
 
-static bool give(struct operation *operation, const struct record_list *list, bool done)
+static bool outbox_give(struct operation *operation, const struct record_list *list, bool done)
 {
     operation->reply.messages = list->items;
     operation->reply.message_count = list->count;
@@ -209,7 +209,7 @@ static bool run_messages(struct batch *batch, struct operation *operation)
     bool done =
         rows_list(batch->database, STATEMENT_OUTBOX_MESSAGES,
                   VALUES(TEXT(operation->id), NUMBER((int64_t)operation->page.limit)), &list);
-    return give(operation, &list, done);
+    return outbox_give(operation, &list, done);
 }
 
 static bool run_messages_of(struct batch *batch, struct operation *operation)
@@ -217,10 +217,10 @@ static bool run_messages_of(struct batch *batch, struct operation *operation)
     struct record_list list = {&message_record};
     bool done = rows_list(batch->database, STATEMENT_OUTBOX_MESSAGES_OF,
                           VALUES(TEXT(operation->id), NUMBER(MOST_OF_TASK)), &list);
-    return give(operation, &list, done);
+    return outbox_give(operation, &list, done);
 }
 
-static bool run_see(struct batch *batch, struct operation *operation)
+static bool run_outbox_see(struct batch *batch, struct operation *operation)
 {
     return rows_write(batch->database, STATEMENT_OUTBOX_SEE,
                       VALUES(TEXT(operation->id), TEXT(operation->message.target),
@@ -234,8 +234,8 @@ static void outbox_finish(struct operation *operation)
     free(operation->targets.items);
 }
 
-static const struct operation_kind operation_outbox_configure = {"outbox configure", true,
-                                                                 run_configure, outbox_finish};
+static const struct operation_kind operation_outbox_configure = {
+    "outbox configure", true, run_outbox_configure, outbox_finish};
 static const struct operation_kind operation_outbox_due = {"outbox due", false, run_due, NULL};
 static const struct operation_kind operation_outbox_delivered = {"outbox delivered", true,
                                                                  run_delivered, NULL};
@@ -247,7 +247,8 @@ static const struct operation_kind operation_outbox_messages = {"outbox messages
                                                                 run_messages, NULL};
 static const struct operation_kind operation_outbox_messages_of = {"outbox messages of a task",
                                                                    false, run_messages_of, NULL};
-static const struct operation_kind operation_outbox_see = {"outbox see", true, run_see, NULL};
+static const struct operation_kind operation_outbox_see = {"outbox see", true, run_outbox_see,
+                                                           NULL};
 
 void store_outbox_configure(struct store *store, const struct store_outbox_target *targets,
                             size_t count, struct store_call call)

@@ -8,7 +8,8 @@ static bool is_limited(const struct task *task, enum task_state state)
     return state == TASK_PENDING || state == TASK_APPROVED || runs_undecided;
 }
 
-static bool add(struct batch *batch, const struct task *task, int64_t limited, int64_t pending)
+static bool pending_add(struct batch *batch, const struct task *task, int64_t limited,
+                        int64_t pending)
 {
     if (limited == 0 && pending == 0)
         return true;
@@ -21,18 +22,18 @@ static bool add(struct batch *batch, const struct task *task, int64_t limited, i
 
 bool pending_note_created(struct batch *batch, const struct task *task)
 {
-    return add(batch, task, is_limited(task, task->state), task->state == TASK_PENDING);
+    return pending_add(batch, task, is_limited(task, task->state), task->state == TASK_PENDING);
 }
 
 bool pending_note_left(struct batch *batch, const struct task *task)
 {
-    return add(batch, task, -is_limited(task, task->state), -(task->state == TASK_PENDING));
+    return pending_add(batch, task, -is_limited(task, task->state), -(task->state == TASK_PENDING));
 }
 
 bool pending_note_moved(struct batch *batch, const struct task *task, enum task_state from)
 {
-    return add(batch, task, is_limited(task, task->state) - is_limited(task, from),
-               (task->state == TASK_PENDING) - (from == TASK_PENDING));
+    return pending_add(batch, task, is_limited(task, task->state) - is_limited(task, from),
+                       (task->state == TASK_PENDING) - (from == TASK_PENDING));
 }
 
 bool pending_note_edited(struct batch *batch, const struct task *task, size_t bytes_before)

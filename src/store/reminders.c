@@ -41,7 +41,7 @@ static const struct {
 } kinds[] = {{NOTIFY_REMINDED, "remind"}, {NOTIFY_ESCALATED, "escalate"}};
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 
-static bool tell(struct batch *batch, struct task *task, size_t kind)
+static bool reminders_tell(struct batch *batch, struct task *task, size_t kind)
 {
     int64_t updated_ms = task->updated_ms;
     task->updated_ms = batch->now_ms; /* the time of the entry, not of the task */
@@ -51,20 +51,20 @@ static bool tell(struct batch *batch, struct task *task, size_t kind)
     return done && outbox_note_waiting(batch, task, kinds[kind].event);
 }
 
-static bool send(struct batch *batch, const char *id, size_t kind)
+static bool reminder_send(struct batch *batch, const char *id, size_t kind)
 {
     struct task *task = NULL;
     enum row_result result = task_operations_load(batch, str_from(id), &task);
     bool done = result != ROW_FAILED;
     if (result == ROW_FOUND && task->state == TASK_PENDING)
-        done = tell(batch, task, kind);
+        done = reminders_tell(batch, task, kind);
     task_unref(task);
     return rows_write(batch->database, STATEMENT_REMINDER_DELETE,
                       VALUES(TEXT(id), NUMBER(kinds[kind].event))) &&
            done;
 }
 
-static bool plan(struct batch *batch, size_t kind)
+static bool reminders_plan(struct batch *batch, size_t kind)
 {
     int64_t due_ms = INT64_MAX;
     bool read = rows_number(batch->database, STATEMENT_REMINDER_NEXT,
@@ -80,11 +80,11 @@ static bool send_kind(struct batch *batch, size_t limit, size_t kind)
         batch->database, STATEMENT_REMINDER_DUE,
         VALUES(NUMBER(kinds[kind].event), NUMBER(batch->now_ms), NUMBER((int64_t)limit)), &list);
     for (size_t i = 0; done && i < list.count; i++)
-        done = send(batch, list.ids[i], kind);
+        done = reminder_send(batch, list.ids[i], kind);
     if (list.count == limit)
         remind_no_later_than(batch, batch->now_ms);
     free(list.ids);
-    return done && plan(batch, kind);
+    return done && reminders_plan(batch, kind);
 }
 
 bool reminders_send(struct batch *batch, size_t limit)

@@ -113,7 +113,7 @@ struct reading {
     size_t count;
 };
 
-static bool is_same(const struct feed_place *place, const struct feed_change *change)
+static bool replica_is_same(const struct feed_place *place, const struct feed_change *change)
 {
     return place->sequence == change->sequence &&
            (!*place->task_id || str_equal(change->task_id, str_from(place->task_id)));
@@ -156,7 +156,7 @@ static bool add_change(void *context, const struct feed_change *change)
     struct task *task = NULL;
     reading->count++;
     if (change->sequence <= reading->place.sequence) {
-        reading->is_there = is_same(&reading->place, change);
+        reading->is_there = replica_is_same(&reading->place, change);
         return reading->is_there;
     }
     reading->place.sequence = change->sequence;
@@ -190,7 +190,7 @@ static bool add_change(void *context, const struct feed_change *change)
 
 /* Changes are missing of which nobody was notified: rows that are kept in memory are to be read
  * anew. */
-static void tell_of_gap(struct batch *batch)
+static void replica_tell_of_gap(struct batch *batch)
 {
     batch->replica->has_blocks = true;
     id_list_add(&batch->changed, STR(STORE_BLOCK_ID_PREFIX));
@@ -199,7 +199,7 @@ static void tell_of_gap(struct batch *batch)
 
 /* A change that was read before is not there: the database is another one, such as a standby that
  * lacked the last commits when it took over. */
-static bool lose(struct batch *batch)
+static bool replica_lose(struct batch *batch)
 {
     struct replica *self = batch->replica;
     log_error("The database lacks changes that were committed before, as after a failover that has "
@@ -209,7 +209,7 @@ static bool lose(struct batch *batch)
     self->has_lost = self->is_held = true;
     batch->told_read = self->told.count; /* the feed does not have them any more */
     batch->seen = (struct feed_place){.at_ms = batch->now_ms};
-    tell_of_gap(batch);
+    replica_tell_of_gap(batch);
     return replica_rows_feed_end(batch->database, &batch->seen.sequence);
 }
 
@@ -227,12 +227,12 @@ bool replica_catch_up(struct batch *batch)
     bool may_be_purged =
         batch->now_ms - batch->seen.at_ms >= REPLICA_FEED_RETENTION_MS - REPLICA_SILENCE_MS;
     if (batch->backend->look(batch->database, LOOK_LOSS))
-        return lose(batch);
+        return replica_lose(batch);
     bool has_read = reading.place.sequence > batch->seen.sequence;
     if (!reading.is_there && !(may_be_purged && has_read))
-        return lose(batch);
+        return replica_lose(batch);
     if (!reading.is_there)
-        tell_of_gap(batch);
+        replica_tell_of_gap(batch);
     if (reading.count >= FEED_LIMIT)
         batch->replica->has_blocks = true; /* maybe: there is more to read */
     batch->seen = reading.place;

@@ -279,7 +279,7 @@ static bool run_catch_up(struct batch *batch, struct operation *operation)
     return true;
 }
 
-static bool run_leave(struct batch *batch, struct operation *operation)
+static bool run_replica_leave(struct batch *batch, struct operation *operation)
 {
     (void)operation;
     const struct replica *self = batch->replica;
@@ -289,4 +289,4 @@ static bool run_leave(struct batch *batch, struct operation *operation)
 const struct operation_kind operation_join = {"join", true, run_join, NULL};
 const struct operation_kind operation_heartbeat = {"heartbeat", true, run_heartbeat, NULL};
 const struct operation_kind operation_catch_up = {"catch up", false, run_catch_up, NULL};
-const struct operation_kind operation_leave = {"leave", true, run_leave, NULL};
+const struct operation_kind operation_leave = {"leave", true, run_replica_leave, NULL};

@@ -81,7 +81,7 @@ struct asking {
 };
 
 /* A task that was purged meanwhile has no change to tell. */
-static bool add_task(void *context, const struct feed_change *change)
+static bool replicas_add_task(void *context, const struct feed_change *change)
 {
     struct asking *asking = context;
     struct store_reply *reply = asking->reply;
@@ -106,7 +106,7 @@ static bool run_after(struct batch *batch, struct operation *operation)
     reply->sequences = memory_alloc_array(operation->page.limit, sizeof *reply->sequences);
     return replica_rows_feed_end(batch->database, &reply->last_sequence) &&
            replica_rows_feed_read(batch->database, operation->page.from, operation->page.limit + 1,
-                                  add_task, &asking) &&
+                                  replicas_add_task, &asking) &&
            !asking.has_failed;
 }
 

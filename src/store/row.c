@@ -327,7 +327,7 @@ bool rows_list(struct database *database, enum statement which, const struct val
     return rows_read(database, which, values, count, add_record, &(struct listing){list});
 }
 
-static bool add_id(void *context, const struct value *row)
+static bool row_add_id(void *context, const struct value *row)
 {
     id_list_add(context, row->text);
     return true;
@@ -336,7 +336,7 @@ static bool add_id(void *context, const struct value *row)
 bool rows_ids(struct database *database, enum statement which, const struct value *values,
               size_t count, struct id_list *list)
 {
-    return rows_read(database, which, values, count, add_id, list);
+    return rows_read(database, which, values, count, row_add_id, list);
 }
 
 struct finding {

@@ -13,7 +13,7 @@
 #define LOOK_EVERY 64
 
 /* A session lives where it was opened: whoever finds it in the store finds its home. */
-static bool give_home(struct batch *batch, const struct store_session *session)
+static bool session_give_home(struct batch *batch, const struct store_session *session)
 {
     const struct replica *self = batch->replica;
     const struct home_key key = {session->source, session->id_digest};
@@ -26,7 +26,7 @@ static bool give_home(struct batch *batch, const struct store_session *session)
     return done;
 }
 
-static bool run_put(struct batch *batch, struct operation *operation)
+static bool run_session_put(struct batch *batch, struct operation *operation)
 {
     const struct store_session *session = operation->session;
     bool looks = batch->replica->sessions_put++ % LOOK_EVERY == 0;
@@ -35,18 +35,18 @@ static bool run_put(struct batch *batch, struct operation *operation)
                       VALUES(TEXT(session->owner), NUMBER(KEPT_OF_OWNER))) &&
            (!looks ||
             rows_write(batch->database, STATEMENT_SESSION_DROP_OLDEST, VALUES(NUMBER(KEPT)))) &&
-           give_home(batch, session);
+           session_give_home(batch, session);
 }
 
 /* Answers for a row that may be there. */
-static bool answer(struct operation *operation, enum row_result result)
+static bool session_answer(struct operation *operation, enum row_result result)
 {
     if (result == ROW_ABSENT)
         operation->reply.status = STORE_NOT_FOUND;
     return result != ROW_FAILED;
 }
 
-static bool run_get(struct batch *batch, struct operation *operation)
+static bool run_session_get(struct batch *batch, struct operation *operation)
 {
     void *session;
     enum row_result result =
@@ -54,10 +54,10 @@ static bool run_get(struct batch *batch, struct operation *operation)
                       VALUES(TEXT(operation->pair.source), TEXT(operation->pair.session)),
                       &session_record, &session);
     operation->reply.session = session;
-    return answer(operation, result);
+    return session_answer(operation, result);
 }
 
-static bool run_delete(struct batch *batch, struct operation *operation)
+static bool run_session_delete(struct batch *batch, struct operation *operation)
 {
     struct database *database = batch->database;
     const struct value session[] = {TEXT(operation->pair.source), TEXT(operation->pair.session)};
@@ -82,10 +82,10 @@ static bool run_pair_put(struct batch *batch, struct operation *operation)
 
 static bool run_pair_get(struct batch *batch, struct operation *operation)
 {
-    return answer(operation,
-                  rows_exist(batch->database, STATEMENT_PAIR_GET,
-                             VALUES(TEXT(operation->pair.source), TEXT(operation->pair.session),
-                                    TEXT(operation->pair.token))));
+    return session_answer(
+        operation, rows_exist(batch->database, STATEMENT_PAIR_GET,
+                              VALUES(TEXT(operation->pair.source), TEXT(operation->pair.session),
+                                     TEXT(operation->pair.token))));
 }
 
 /* ---- the calls ---- */
@@ -95,11 +95,12 @@ static void session_finish(struct operation *operation)
     record_destroy(&session_record, operation->session);
 }
 
-static const struct operation_kind operation_session_put = {"session put", true, run_put,
+static const struct operation_kind operation_session_put = {"session put", true, run_session_put,
                                                             session_finish};
-static const struct operation_kind operation_session_get = {"session get", false, run_get, NULL};
-static const struct operation_kind operation_session_delete = {"session delete", true, run_delete,
-                                                               NULL};
+static const struct operation_kind operation_session_get = {"session get", false, run_session_get,
+                                                            NULL};
+static const struct operation_kind operation_session_delete = {"session delete", true,
+                                                               run_session_delete, NULL};
 static const struct operation_kind operation_pair_put = {"pair put", true, run_pair_put, NULL};
 static const struct operation_kind operation_pair_get = {"pair get", false, run_pair_get, NULL};
 

@@ -9,22 +9,22 @@
 /* Only the provider of admin.oidc leads to a session. */
 #define VIA_PROVIDER "oidc"
 
-static bool put(struct batch *batch, const struct store_sign_in *sign_in)
+static bool sign_in_put(struct batch *batch, const struct store_sign_in *sign_in)
 {
     return rows_insert(batch->database, STATEMENT_SIGN_IN_PUT, &sign_in_record, sign_in) &&
            rows_write(batch->database, STATEMENT_SIGN_IN_DROP_OLDEST, VALUES(NUMBER(KEPT)));
 }
 
-static bool run_put(struct batch *batch, struct operation *operation)
+static bool run_sign_in_put(struct batch *batch, struct operation *operation)
 {
     const struct store_sign_in *sign_in = operation->sign_in;
-    return put(batch, sign_in) &&
+    return sign_in_put(batch, sign_in) &&
            audit_append_note(batch, &(struct store_audit_note){.event = "sign_in",
                                                                .person = sign_in->person,
                                                                .via = VIA_PROVIDER});
 }
 
-static bool run_get(struct batch *batch, struct operation *operation)
+static bool run_sign_in_get(struct batch *batch, struct operation *operation)
 {
     void *sign_in;
     enum row_result result = rows_find_new(batch->database, STATEMENT_SIGN_IN_GET,
@@ -43,10 +43,10 @@ static bool note_end(struct batch *batch, const char *person)
         &(struct store_audit_note){.event = "sign_out", .person = person, .via = VIA_PROVIDER});
 }
 
-static bool run_delete(struct batch *batch, struct operation *operation)
+static bool run_sign_in_delete(struct batch *batch, struct operation *operation)
 {
     const struct store_sign_in *ended = NULL;
-    if (!run_get(batch, operation))
+    if (!run_sign_in_get(batch, operation))
         return false;
     if (operation->reply.status == STORE_OK)
         ended = operation->reply.sign_in;
@@ -66,11 +66,11 @@ static bool run_note_once(struct batch *batch, struct operation *operation)
         .created_ms = batch->now_ms,
         .until_ms = batch->now_ms + operation->keep_ms,
     };
-    if (!run_get(batch, operation))
+    if (!run_sign_in_get(batch, operation))
         return false;
     bool is_first = operation->reply.status == STORE_NOT_FOUND;
     operation->reply.status = is_first ? STORE_OK : STORE_CONFLICT;
-    return !is_first || put(batch, &nobodys);
+    return !is_first || sign_in_put(batch, &nobodys);
 }
 
 /* ---- the calls ---- */
@@ -80,12 +80,13 @@ static void sign_in_finish(struct operation *operation)
     record_destroy(&sign_in_record, operation->sign_in);
 }
 
-static const struct operation_kind operation_sign_in_put = {"sign-in put", true, run_put,
+static const struct operation_kind operation_sign_in_put = {"sign-in put", true, run_sign_in_put,
                                                             sign_in_finish};
-static const struct operation_kind operation_sign_in_get = {"sign-in get", false, run_get, NULL};
+static const struct operation_kind operation_sign_in_get = {"sign-in get", false, run_sign_in_get,
+                                                            NULL};
 static const struct operation_kind operation_note_once = {"note once", true, run_note_once, NULL};
-static const struct operation_kind operation_sign_in_delete = {"sign-in delete", true, run_delete,
-                                                               NULL};
+static const struct operation_kind operation_sign_in_delete = {"sign-in delete", true,
+                                                               run_sign_in_delete, NULL};
 
 void store_sign_in_put(struct store *store, const struct store_sign_in *sign_in,
                        struct store_call call)

@@ -56,7 +56,7 @@ static void write_new(const struct dialect *dialect, const struct record *record
 }
 
 /* What is between the braces. */
-static void write_name(const struct dialect *dialect, struct str name, struct buffer *out)
+static void statement_write_name(const struct dialect *dialect, struct str name, struct buffer *out)
 {
     const char *dot = memchr(name.bytes, '.', name.length);
     const struct record *record =
@@ -81,7 +81,7 @@ static void expand(const struct dialect *dialect, const char *text, struct buffe
             plain++;
         } else if (text[plain] == '{') {
             size_t length = strcspn(text + plain, "}");
-            write_name(dialect, str_slice(text + plain + 1, length - 1), out);
+            statement_write_name(dialect, str_slice(text + plain + 1, length - 1), out);
             plain += length + 1;
         }
     }

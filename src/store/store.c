@@ -46,7 +46,7 @@ static void forget_observers(struct store *store)
     store->definition_observer = (struct grant_observer){.callback = NULL};
 }
 
-static void release(struct store *store)
+static void store_release(struct store *store)
 {
     forget_observers(store);
     replica_finish(&store->replica);
@@ -71,7 +71,7 @@ static bool open_wake_fd(struct store *store, struct error *error)
 }
 
 /* Signals belong to the thread that opens the store. */
-static bool start_thread(struct store *store, struct error *error)
+static bool store_start_thread(struct store *store, struct error *error)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -105,7 +105,7 @@ struct store *store_open(const struct store_backend *backend, const char *place,
     atomic_store(&store->healthy, is_reached);
     if (backend->is_shared)
         store->heartbeat_at_ms = store->catch_up_at_ms = 0;
-    if (!start_thread(store, error))
+    if (!store_start_thread(store, error))
         goto opened;
     log_info(is_reached ? "Store opened" : "Store will be opened", LOG_TEXT("path", store->place),
              LOG_NUMBER("pending", store_pending_count(store)));
@@ -115,7 +115,7 @@ opened:
     error_prefix(error, store->place);
     backend->close(store->database);
 failed:
-    release(store);
+    store_release(store);
     return NULL;
 }
 
@@ -142,7 +142,7 @@ void store_close(struct store *store)
     if (store->backend->is_shared && store->replica.epoch > 0)
         store_run_alone(store, &operation_leave, &error);
     store->backend->close(store->database);
-    release(store);
+    store_release(store);
 }
 
 bool store_is_healthy(const struct store *store)

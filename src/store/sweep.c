@@ -50,7 +50,7 @@ static const struct {
     {.which = STATEMENT_STRAY_MESSAGES_PURGE, .limit = 256, .is_of_target = true},
 };
 
-static bool expire(struct batch *batch, const char *id)
+static bool sweep_expire(struct batch *batch, const char *id)
 {
     struct task *task = NULL;
     enum row_result result = task_operations_load(batch, str_from(id), &task);
@@ -66,7 +66,7 @@ bool task_operations_expire(struct batch *batch, bool *has_more)
                          VALUES(NUMBER(batch->now_ms), NUMBER(EXPIRE_LIMIT)), &list);
     size_t expired = 0;
     while (done && expired < list.count && clock_monotonic_ms() - begun_ms <= EXPIRE_MOST_MS)
-        done = expire(batch, list.ids[expired++]);
+        done = sweep_expire(batch, list.ids[expired++]);
     *has_more = list.count == EXPIRE_LIMIT || expired < list.count;
     free(list.ids);
     return done;
@@ -77,7 +77,7 @@ struct measuring {
     int64_t now_ms;
 };
 
-static bool measure(void *context, const struct value *row)
+static bool sweep_measure(void *context, const struct value *row)
 {
     const struct measuring *measuring = context;
     const struct str workflow = row[0].text;
@@ -101,8 +101,8 @@ static bool measure_waits(struct batch *batch, bool is_backlog)
     *measured_ms = batch->now_ms;
     metrics_reset(METRIC_TASKS_OLDEST_PENDING);
     metrics_reset(METRIC_TASKS_TIME_USED);
-    return rows_read(batch->database, STATEMENT_TASK_WAITS, VALUES(NUMBER(batch->now_ms)), measure,
-                     &(struct measuring){batch->now_ms});
+    return rows_read(batch->database, STATEMENT_TASK_WAITS, VALUES(NUMBER(batch->now_ms)),
+                     sweep_measure, &(struct measuring){batch->now_ms});
 }
 
 /* Told once they are all gone. */

@@ -28,8 +28,8 @@ struct key {
 };
 
 /* To a day of `other`, and to that of the owner in the key, `times` times. */
-static bool add(struct batch *batch, const struct key *key, const char *other, int times,
-                int64_t at_ms, const struct store_tally_counts *counts)
+static bool tally_add(struct batch *batch, const struct key *key, const char *other, int times,
+                      int64_t at_ms, const struct store_tally_counts *counts)
 {
     return rows_write(batch->database, STATEMENT_TALLY_ADD,
                       VALUES(TEXT(key->source), STRING(key->tool), TEXT(key->owner),
@@ -47,7 +47,7 @@ bool tally_note_moved(struct batch *batch, const struct task *task, enum task_st
     if (counts.approved + counts.rejected + counts.expired + counts.failed == 0)
         return true;
     const struct key key = {task->source, recorded_name(str_from(task->tool), name), task->owner};
-    return add(batch, &key, "", 1, task->updated_ms, &counts);
+    return tally_add(batch, &key, "", 1, task->updated_ms, &counts);
 }
 
 bool tally_hand_over(struct batch *batch, const char *source, const char *owner, const char *heir,
@@ -58,9 +58,10 @@ bool tally_hand_over(struct batch *batch, const char *source, const char *owner,
     char name[RECORDED_NAME_BYTES];
     const struct key key = {source, recorded_name(task->tool, name), owner};
     count_end(&end, task->state);
-    return (task->approved_ms == 0 || add(batch, &key, heir, -1, task->approved_ms, &approval)) &&
+    return (task->approved_ms == 0 ||
+            tally_add(batch, &key, heir, -1, task->approved_ms, &approval)) &&
            (end.rejected + end.expired + end.failed == 0 ||
-            add(batch, &key, heir, -1, task->ended_ms, &end));
+            tally_add(batch, &key, heir, -1, task->ended_ms, &end));
 }
 
 /* The others: without what the task itself was counted for. */
@@ -100,7 +101,7 @@ struct reading {
     struct store_tally *tally;
 };
 
-static bool take_last(void *context, const struct value *row)
+static bool tally_take_last(void *context, const struct value *row)
 {
     struct store_tally *tally = ((const struct reading *)context)->tally;
     tally->has_last = true;
@@ -127,15 +128,15 @@ struct store_tally *tally_read(struct batch *batch, const struct task *task)
     const struct key all = {task->source, tool, ""}, owner = {task->source, tool, task->owner};
     int64_t since_ms = day_of(batch->now_ms) - (STORE_TALLY_DAYS - 1) * DAY_MS;
     struct reading reading = {tally};
-    bool done =
-        read_counts(batch, &all, since_ms, &tally->all) &&
-        read_counts(batch, &owner, since_ms, &tally->owner) &&
-        rows_read(batch->database, STATEMENT_TALLY_LAST,
-                  VALUES(TEXT(task->source), STRING(tool), TEXT(task->id)), take_last, &reading) &&
-        rows_read(batch->database, STATEMENT_TALLY_SAME,
-                  VALUES(TEXT(task->arguments_digest), TEXT(task->source), STRING(tool),
-                         NUMBER(since_ms), TEXT(task->id), NUMBER(STORE_TALLY_SAME_MOST)),
-                  take_same, &reading);
+    bool done = read_counts(batch, &all, since_ms, &tally->all) &&
+                read_counts(batch, &owner, since_ms, &tally->owner) &&
+                rows_read(batch->database, STATEMENT_TALLY_LAST,
+                          VALUES(TEXT(task->source), STRING(tool), TEXT(task->id)), tally_take_last,
+                          &reading) &&
+                rows_read(batch->database, STATEMENT_TALLY_SAME,
+                          VALUES(TEXT(task->arguments_digest), TEXT(task->source), STRING(tool),
+                                 NUMBER(since_ms), TEXT(task->id), NUMBER(STORE_TALLY_SAME_MOST)),
+                          take_same, &reading);
     take_own(&tally->all, task, since_ms);
     take_own(&tally->owner, task, since_ms);
     if (done)

@@ -16,7 +16,7 @@ struct page {
 };
 
 /* Takes the task onto the page, if it is listed. false: the page is full. */
-static bool look(void *context, struct task *task, int64_t sequence)
+static bool task_list_look(void *context, struct task *task, int64_t sequence)
 {
     struct page *page = context;
     const struct store_task_query *query = page->query;
@@ -66,7 +66,7 @@ static bool expire_listed(struct batch *batch, const struct store_task_query *qu
     return done;
 }
 
-static bool run_list(struct batch *batch, struct operation *operation)
+static bool run_task_list_list(struct batch *batch, struct operation *operation)
 {
     const struct store_task_query *query = &operation->query;
     struct store_reply *reply = &operation->reply;
@@ -81,10 +81,10 @@ static bool run_list(struct batch *batch, struct operation *operation)
     if (query->is_of_waiting)
         return rows_number(batch->database, STATEMENT_TASK_WAITING_COUNT,
                            VALUES(NUMBER(batch->now_ms)), &reply->waiting) &&
-               task_rows_list_waiting(batch->database, query, look, &page);
+               task_rows_list_waiting(batch->database, query, task_list_look, &page);
     /* One more: has_more. */
     size_t limit = query->accepts ? MOST_ROWS : query->limit + 1;
-    if (!task_rows_list(batch->database, query, limit, look, &page) ||
+    if (!task_rows_list(batch->database, query, limit, task_list_look, &page) ||
         !expire_listed(batch, query, reply))
         return false;
     reply->has_more = reply->has_more || (query->accepts && page.looked_at == MOST_ROWS);
@@ -97,7 +97,7 @@ static void task_list_finish(struct operation *operation)
         operation->query.release(operation->query.context);
 }
 
-static const struct operation_kind operation_task_list = {"list", false, run_list,
+static const struct operation_kind operation_task_list = {"list", false, run_task_list_list,
                                                           task_list_finish};
 
 static struct str task_list_keep(struct operation *operation, struct str text)

@@ -121,7 +121,7 @@ enum row_result task_operations_load(struct batch *batch, struct str id, struct 
 /* Reads the task that the operation is about, into the reply. false: there is nothing to change,
  * and
  * `*done` is what the operation returns. */
-static bool load(struct batch *batch, struct operation *operation, bool *done)
+static bool task_operations_load_named(struct batch *batch, struct operation *operation, bool *done)
 {
     enum row_result result =
         task_operations_load(batch, str_from(operation->id), &operation->reply.task);
@@ -131,10 +131,10 @@ static bool load(struct batch *batch, struct operation *operation, bool *done)
     return result == ROW_FOUND;
 }
 
-static bool run_get(struct batch *batch, struct operation *operation)
+static bool run_task_operations_get(struct batch *batch, struct operation *operation)
 {
     bool done;
-    load(batch, operation, &done);
+    task_operations_load_named(batch, operation, &done);
     return done;
 }
 
@@ -190,7 +190,7 @@ static bool run_change(struct batch *batch, struct operation *operation)
         operation->reply.status = STORE_FAILED;
         return true;
     }
-    if (!load(batch, operation, &done))
+    if (!task_operations_load_named(batch, operation, &done))
         return done;
     struct task *task = operation->reply.task;
     bool is_late = false;
@@ -217,12 +217,13 @@ static bool run_change(struct batch *batch, struct operation *operation)
 
 /* ---- one text of a task that is in `state` ---- */
 
-static bool set_text(struct batch *batch, struct operation *operation, enum task_state state,
-                     char **(*field)(struct task *task), const char *text,
-                     bool (*write)(struct database *database, const struct task *task))
+static bool
+task_operations_set_text(struct batch *batch, struct operation *operation, enum task_state state,
+                         char **(*field)(struct task *task), const char *text,
+                         bool (*write)(struct database *database, const struct task *task))
 {
     bool done;
-    if (!load(batch, operation, &done))
+    if (!task_operations_load_named(batch, operation, &done))
         return done;
     struct task *task = operation->reply.task;
     if (task->state != state) {
@@ -240,8 +241,8 @@ static char **upstream_task_of(struct task *task)
 
 static bool run_set_upstream(struct batch *batch, struct operation *operation)
 {
-    return set_text(batch, operation, TASK_EXECUTING, upstream_task_of, operation->text,
-                    task_rows_set_upstream);
+    return task_operations_set_text(batch, operation, TASK_EXECUTING, upstream_task_of,
+                                    operation->text, task_rows_set_upstream);
 }
 
 static char **status_message_of(struct task *task)
@@ -252,8 +253,8 @@ static char **status_message_of(struct task *task)
 /* Why an approved task does not run. */
 static bool run_set_message(struct batch *batch, struct operation *operation)
 {
-    if (!set_text(batch, operation, TASK_APPROVED, status_message_of, operation->text,
-                  task_rows_set_message))
+    if (!task_operations_set_text(batch, operation, TASK_APPROVED, status_message_of,
+                                  operation->text, task_rows_set_message))
         return false;
     if (operation->reply.status == STORE_OK)
         batch_add_event(batch, operation->reply.task, false);
@@ -262,10 +263,10 @@ static bool run_set_message(struct batch *batch, struct operation *operation)
 
 /* ---- what moves it nowhere ---- */
 
-static bool run_note(struct batch *batch, struct operation *operation)
+static bool run_task_operations_note(struct batch *batch, struct operation *operation)
 {
     bool done, has;
-    if (!load(batch, operation, &done))
+    if (!task_operations_load_named(batch, operation, &done))
         return done;
     struct task *task = operation->reply.task;
     const struct audit_actor actor = {operation->note.actor.kind, operation->note.actor.name, NULL};
@@ -288,7 +289,7 @@ static bool run_note(struct batch *batch, struct operation *operation)
 static bool run_promise(struct batch *batch, struct operation *operation)
 {
     bool done;
-    if (!load(batch, operation, &done))
+    if (!task_operations_load_named(batch, operation, &done))
         return done;
     struct task *task = operation->reply.task;
     if (task->promised)
@@ -297,10 +298,10 @@ static bool run_promise(struct batch *batch, struct operation *operation)
     return task_rows_set_reach(batch->database, task);
 }
 
-static bool run_leave(struct batch *batch, struct operation *operation)
+static bool run_task_operations_leave(struct batch *batch, struct operation *operation)
 {
     bool done;
-    if (!load(batch, operation, &done))
+    if (!task_operations_load_named(batch, operation, &done))
         return done;
     struct task *task = operation->reply.task;
     if (task->state != TASK_PENDING)
@@ -316,7 +317,7 @@ static bool run_leave(struct batch *batch, struct operation *operation)
 #define MOST_ENDED 1000 /* that one session hands over */
 
 /* Its limits count for the heir, too. */
-static bool hand_over(struct batch *batch, struct task *task, const char *heir)
+static bool task_operations_hand_over(struct batch *batch, struct task *task, const char *heir)
 {
     const struct ended_task counted = {
         .tool = str_from(task->tool),
@@ -332,7 +333,8 @@ static bool hand_over(struct batch *batch, struct task *task, const char *heir)
     return pending_note_created(batch, task) && task_rows_set_reach(batch->database, task);
 }
 
-static enum row_result cancel(struct batch *batch, struct task *task, const char *owner)
+static enum row_result task_operations_cancel(struct batch *batch, struct task *task,
+                                              const char *owner)
 {
     const struct audit_actor actor = {"client", owner, NULL};
     const struct task_change change = {.to = TASK_CANCELLED,
@@ -347,10 +349,11 @@ static bool end_with_session(struct batch *batch, struct operation *operation, c
     enum row_result result = task_operations_load(batch, str_from(id), &task);
     if (result == ROW_FOUND && task->promised) {
         operation->reply.has_promised = true;
-        result = hand_over(batch, task, operation->ended.heir) ? ROW_FOUND : ROW_FAILED;
+        result =
+            task_operations_hand_over(batch, task, operation->ended.heir) ? ROW_FOUND : ROW_FAILED;
     } else if (result == ROW_FOUND && task_can_move(task->state, TASK_CANCELLED)) {
         /* One that has just expired stays so. */
-        result = cancel(batch, task, operation->ended.owner);
+        result = task_operations_cancel(batch, task, operation->ended.owner);
     }
     task_unref(task);
     return result != ROW_FAILED;
@@ -389,7 +392,8 @@ static bool run_cancel_session(struct batch *batch, struct operation *operation)
 
 /* ---- the calls ---- */
 
-static const struct operation_kind operation_task_get = {"get", false, run_get, NULL};
+static const struct operation_kind operation_task_get = {"get", false, run_task_operations_get,
+                                                         NULL};
 static const struct operation_kind operation_task_tally = {"get with tally", false,
                                                            run_get_with_tally, NULL};
 static const struct operation_kind operation_task_change = {"change", true, run_change, NULL};
@@ -398,8 +402,10 @@ static const struct operation_kind operation_task_set_upstream = {"set upstream"
 static const struct operation_kind operation_task_set_message = {"set message", true,
                                                                  run_set_message, NULL};
 static const struct operation_kind operation_task_promise = {"promise", true, run_promise, NULL};
-static const struct operation_kind operation_task_leave = {"leave", true, run_leave, NULL};
-static const struct operation_kind operation_task_note = {"note", true, run_note, NULL};
+static const struct operation_kind operation_task_leave = {"leave", true, run_task_operations_leave,
+                                                           NULL};
+static const struct operation_kind operation_task_note = {"note", true, run_task_operations_note,
+                                                          NULL};
 static const struct operation_kind operation_task_cancel_session = {"cancel session", true,
                                                                     run_cancel_session, NULL};
 

@@ -53,7 +53,7 @@ static struct task *read_waiting(const struct value *row)
 }
 
 /* A damaged row cannot be judged, so it counts as absent. */
-static enum row_result check_row(struct task **task)
+static enum row_result task_rows_check_row(struct task **task)
 {
     struct error error;
     if (task_check(*task, &error))
@@ -90,7 +90,7 @@ enum row_result task_rows_get(struct database *database, struct str id, struct t
     if (!getting.task)
         return ROW_ABSENT;
     *task = getting.task;
-    return check_row(task);
+    return task_rows_check_row(task);
 }
 
 struct listing {
@@ -116,7 +116,7 @@ bool task_rows_list_waiting(struct database *database, const struct store_task_q
 
 /* ---- writing ---- */
 
-static struct value outcome_of(const struct task *task)
+static struct value task_rows_outcome_of(const struct task *task)
 {
     if (task->outcome == TASK_OUTCOME_NONE)
         return NOTHING;
@@ -129,7 +129,7 @@ static struct value body_of(const struct task *task)
 }
 
 /* About what a row takes. */
-static int64_t bytes_of(const struct task *task)
+static int64_t task_rows_bytes_of(const struct task *task)
 {
     size_t bytes = ROW_BYTES + task->request_length + strlen(task->arguments) + strlen(task->meta) +
                    strlen(task->other_params) + strlen(task->shown) + strlen(task->terms) +
@@ -141,7 +141,7 @@ bool task_rows_insert(struct database *database, const struct task *task,
                       const struct keeper *keeper)
 {
     struct value values[VALUES_MAX] = {TIME(task_next_deadline_ms(task)), TIME(task_purge_ms(task)),
-                                       NUMBER(bytes_of(task))};
+                                       NUMBER(task_rows_bytes_of(task))};
     struct value *bulk = values + 3 + record_write(&task_record, task, values + 3);
     bulk[ARGUMENTS] = TEXT(task->arguments);
     bulk[META] = TEXT(task->meta);
@@ -149,7 +149,7 @@ bool task_rows_insert(struct database *database, const struct task *task,
     bulk[ORIGINAL_ARGUMENTS] = TEXT(task->original_arguments);
     bulk[SHOWN] = TEXT(task->shown);
     bulk[BODY] = body_of(task);
-    bulk[OUTCOME] = outcome_of(task);
+    bulk[OUTCOME] = task_rows_outcome_of(task);
     bulk[HEADERS] = TEXT(task->mirrored_headers);
     bulk[BULK_COUNT] = TEXT(keeper ? keeper->replica : "");
     bulk[BULK_COUNT + 1] = NUMBER(keeper ? keeper->epoch : 0);
@@ -170,9 +170,9 @@ enum row_result task_rows_move(struct database *database, const struct task *tas
                TEXT(task->refused_credentials), NUMBER(task->started_ms)));
     if (result != ROW_FOUND || !with_outcome)
         return result;
-    return rows_write(
-               database, STATEMENT_TASK_SET_OUTCOME,
-               VALUES(TEXT(task->id), outcome_of(task), NUMBER((int64_t)task->outcome_length)))
+    return rows_write(database, STATEMENT_TASK_SET_OUTCOME,
+                      VALUES(TEXT(task->id), task_rows_outcome_of(task),
+                             NUMBER((int64_t)task->outcome_length)))
                ? ROW_FOUND
                : ROW_FAILED;
 }
@@ -305,7 +305,7 @@ struct query {
     size_t count;
 };
 
-static void append(struct query *query, const char *sql)
+static void task_rows_append(struct query *query, const char *sql)
 {
     buffer_append_text(&query->sql, sql);
 }
@@ -356,8 +356,8 @@ static void append_cursor(struct query *query)
 
 static void append_order(struct query *query)
 {
-    append(query,
-           is_by_deadline(query) ? " ORDER BY {decide by}, sequence" : " ORDER BY sequence DESC");
+    task_rows_append(query, is_by_deadline(query) ? " ORDER BY {decide by}, sequence"
+                                                  : " ORDER BY sequence DESC");
     append_value(query, " LIMIT ", NUMBER((int64_t)query->limit), "");
 }
 
@@ -366,7 +366,7 @@ static void append_order(struct query *query)
 static void append_page(struct query *query, unsigned state, const char *holder, struct str value)
 {
     const struct store_task_query *of = query->of;
-    append(query, "SELECT * FROM (SELECT sequence FROM {task} WHERE ");
+    task_rows_append(query, "SELECT * FROM (SELECT sequence FROM {task} WHERE ");
     if (value.length > 0)
         append_value(query, holder, STRING(value), " AND ");
     buffer_append_format(&query->sql, "state = %u", state);
@@ -376,11 +376,11 @@ static void append_page(struct query *query, unsigned state, const char *holder,
     append_text(query, " AND workflow = ", of->workflow);
     append_text(query, " AND principal = ", of->principal);
     if (of->without_promoted)
-        append(query, " AND promoted = 0");
+        task_rows_append(query, " AND promoted = 0");
     if (of->owner.length > 0 || of->session.length > 0)
-        append(query, " AND action <> '" TASK_ACTION_ANSWER "'");
+        task_rows_append(query, " AND action <> '" TASK_ACTION_ANSWER "'");
     append_order(query);
-    append(query, ") AS page");
+    task_rows_append(query, ") AS page");
 }
 
 /* The indexes have both orders within each state. Among several states a database would sort all
@@ -391,7 +391,7 @@ static void append_page_of_each_state(struct query *query, const char *holder, s
     for (unsigned state = 0; state < TASK_STATE_COUNT; state++) {
         if (query->of->states != 0 && !(query->of->states & (1u << state)))
             continue;
-        append(query, joint);
+        task_rows_append(query, joint);
         append_page(query, state, holder, value);
         joint = " UNION ALL ";
     }
@@ -403,7 +403,7 @@ static void append_pages(struct query *query)
     if (by_owner)
         append_page_of_each_state(query, "owner = ", query->of->owner);
     if (by_owner && by_session)
-        append(query, " UNION ALL ");
+        task_rows_append(query, " UNION ALL ");
     if (by_session)
         append_page_of_each_state(query, "session <> '' AND session = ", query->of->session);
     if (!by_owner && !by_session)
@@ -414,7 +414,7 @@ static void append_bounded(struct query *query, const char *column)
 {
     const size_t most_bytes = query->of->most_argument_bytes;
     if (most_bytes == 0) {
-        append(query, ", ''");
+        task_rows_append(query, ", ''");
         return;
     }
     buffer_append_format(&query->sql, ", CASE WHEN {octets of}%s{octets end} <= ", column);
@@ -428,13 +428,13 @@ static void build(struct query *query)
 {
     static const char *const columns[] = {"arguments", "meta", "other_params",
                                           "original_arguments"};
-    append(query, "SELECT sequence, {task.*}");
+    task_rows_append(query, "SELECT sequence, {task.*}");
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         append_bounded(query, columns[i]);
-    append(query, query->of->most_argument_bytes > 0 ? ", shown" : ", ''");
-    append(query, " FROM {task and request} WHERE sequence IN (");
+    task_rows_append(query, query->of->most_argument_bytes > 0 ? ", shown" : ", ''");
+    task_rows_append(query, " FROM {task and request} WHERE sequence IN (");
     append_pages(query);
-    append(query, ")");
+    task_rows_append(query, ")");
     append_order(query);
     buffer_append_char(&query->sql, '\0');
 }

@@ -19,7 +19,7 @@ struct reading {
     bool is_stopped;
 };
 
-static bool visit_row(void *context, const struct audit_row *row)
+static bool trail_visit_row(void *context, const struct audit_row *row)
 {
     struct reading *reading = context;
     reading->last = row->sequence;
@@ -39,7 +39,7 @@ static bool take_first(void *context, const struct value *row)
 }
 
 /* No transaction: a slow reader of the output must not hold up the database. Rows do not change. */
-static bool read_rows(struct database *database, struct reading *reading)
+static bool trail_read_rows(struct database *database, struct reading *reading)
 {
     if (!rows_read(database, STATEMENT_AUDIT_SINCE, VALUES(NUMBER(reading->since_ms)), take_first,
                    reading))
@@ -48,7 +48,7 @@ static bool read_rows(struct database *database, struct reading *reading)
         return true;
     do {
         reading->seen = 0;
-        if (!audit_rows_page(database, reading->last, PAGE_ROWS, visit_row, reading))
+        if (!audit_rows_page(database, reading->last, PAGE_ROWS, trail_visit_row, reading))
             return false;
     } while (reading->seen == PAGE_ROWS && !reading->is_stopped);
     return true;
@@ -61,7 +61,7 @@ bool store_trail_read(const struct store_site *site, int64_t since_ms, store_tra
         .since_ms = since_ms, .last = INT64_MAX, .visitor = visitor, .context = context};
     struct database *database = reader_open(site, error);
     buffer_init(&reading.text);
-    bool is_read = database && read_rows(database, &reading);
+    bool is_read = database && trail_read_rows(database, &reading);
     buffer_finish(&reading.text);
     return reader_close(site, database, is_read, error);
 }
@@ -86,7 +86,7 @@ static bool check_place(struct walk *walk)
 }
 
 /* Begins behind the rows that `keep` has removed. */
-static bool begin(struct walk *walk)
+static bool trail_begin(struct walk *walk)
 {
     struct store_trail_report *report = walk->report;
     store_chain_init(&report->end);
@@ -98,7 +98,7 @@ static bool begin(struct walk *walk)
     return result != ROW_FAILED;
 }
 
-static bool check_row(void *context, const struct audit_row *row)
+static bool trail_check_row(void *context, const struct audit_row *row)
 {
     struct walk *walk = context;
     struct store_trail_report *report = walk->report;
@@ -120,7 +120,7 @@ static bool walk_rows(struct walk *walk)
     bool is_read = true;
     do {
         walk->seen = 0;
-        is_read = audit_rows_page(walk->database, after, PAGE_ROWS, check_row, walk);
+        is_read = audit_rows_page(walk->database, after, PAGE_ROWS, trail_check_row, walk);
         after = walk->report->end.sequence;
     } while (is_read && walk->report->is_good && walk->seen == PAGE_ROWS);
     return is_read;
@@ -153,7 +153,7 @@ static bool walk_kept(struct walk *walk)
     return is_read;
 }
 
-static bool take_last(void *context, const struct value *row)
+static bool trail_take_last(void *context, const struct value *row)
 {
     ((struct walk *)context)->last = row[0].number;
     return false;
@@ -166,7 +166,7 @@ static bool check_end(struct walk *walk)
     struct store_trail_report *report = walk->report;
     struct store_anchor anchor;
     walk->last = 0;
-    if (!rows_read(walk->database, STATEMENT_AUDIT_LAST_GIVEN, NO_VALUES, take_last, walk))
+    if (!rows_read(walk->database, STATEMENT_AUDIT_LAST_GIVEN, NO_VALUES, trail_take_last, walk))
         return false;
     enum row_result result = audit_rows_anchor_last(walk->database, &anchor);
     if (result == ROW_FOUND && anchor.place.sequence > walk->last)
@@ -183,7 +183,7 @@ static bool walk_all(struct walk *walk)
 {
     struct store_trail_report *report = walk->report;
     /* One moment for all that is read. */
-    bool is_read = walk->backend->begin(walk->database, false) && begin(walk) &&
+    bool is_read = walk->backend->begin(walk->database, false) && trail_begin(walk) &&
                    (!report->is_good || walk_rows(walk));
     if (is_read && report->is_good)
         is_read = walk_kept(walk);

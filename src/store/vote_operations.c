@@ -55,7 +55,7 @@ static bool keep_votes(struct batch *batch, struct task *task, const struct ball
     return task_rows_set_votes(batch->database, task);
 }
 
-static bool decide(struct batch *batch, struct task *task, const struct store_vote *vote)
+static bool vote_decide(struct batch *batch, struct task *task, const struct store_vote *vote)
 {
     struct error error;
     struct task_change change = {
@@ -72,7 +72,7 @@ static bool decide(struct batch *batch, struct task *task, const struct store_vo
 }
 
 /* The votes have changed, and the task goes on waiting. */
-static bool note(struct batch *batch, struct task *task, const struct store_vote *vote)
+static bool vote_note_waiting(struct batch *batch, struct task *task, const struct store_vote *vote)
 {
     const struct audit_actor actor = {"operator", vote->voter.name, vote->voter.via};
     const char *event = vote->withdraws ? "withdraw" : "vote";
@@ -157,10 +157,10 @@ static bool cast(struct batch *batch, struct task *task, struct ballot *ballot,
     if (!keep_votes(batch, task, ballot))
         return false;
     if (!is_decided)
-        return note(batch, task, vote);
+        return vote_note_waiting(batch, task, vote);
     if (vote->edit && !edit(batch, task, vote))
         return false;
-    return decide(batch, task, vote) &&
+    return vote_decide(batch, task, vote) &&
            (task->state != TASK_APPROVED || grants_give(batch, task, ballot, vote));
 }
 

@@ -13,15 +13,15 @@ const LIMITS = {
   words: 93,
   reach: 28,
   write: 2,
-  includes: 23,
-  calls: 4,
+  includes: 20,
+  calls: 3,
   statements: 3,
   pointers: 26,
   lines: 140000, // what is added meanwhile has some room
   gateway: 44600,
   files: 1000,
-  users: 113,
-  statics: 243,
+  users: 107,
+  statics: 178,
   assertions: 66,
 };
 const measured = measure();

@@ -61,6 +61,7 @@ const WITHOUT_CIRCLES = [
   'policy/cedar',
   'task',
   'store',
+  'store/postgres',
   'store/sqlite',
   'mcp',
   'upstream',

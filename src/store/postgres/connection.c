@@ -1,8 +1,6 @@
 /* Sending, waiting, results. */
 #include "connection.h"
 
-#include <arpa/inet.h>
-#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -197,7 +195,8 @@ static void name_missing_right(struct database *database)
     error_suffix(&database->error, hint);
 }
 
-static void check(struct database *database, const struct sent *sent, const PGresult *result)
+static void connection_check(struct database *database, const struct sent *sent,
+                             const PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);
     bool is_good = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
@@ -227,7 +226,7 @@ static void check(struct database *database, const struct sent *sent, const PGre
 }
 
 /* The result of the oldest that was sent. NULL: it has none, or the connection is lost. */
-static PGresult *take_result(struct database *database)
+static PGresult *connection_take_result(struct database *database)
 {
     const struct sent sent = database->sent[database->sent_first];
     PGresult *result = connection_next(database);
@@ -240,7 +239,7 @@ static PGresult *take_result(struct database *database)
     database->sent_count--;
     if (PQresultStatus(result) == PGRES_PIPELINE_SYNC)
         return result;
-    check(database, &sent, result);
+    connection_check(database, &sent, result);
     /* Each result ends with a NULL. */
     PQclear(connection_next(database));
     if (database->handle && PQstatus(database->handle) == CONNECTION_BAD)
@@ -258,7 +257,7 @@ static bool settle(struct database *database, PGresult **rows)
     expect(database, SENT_SYNC, STATEMENT_ALL);
     while (database->handle && database->sent_count > 0) {
         bool is_read = database->sent[database->sent_first].kind == SENT_READ;
-        PGresult *result = take_result(database);
+        PGresult *result = connection_take_result(database);
         if (is_read && rows) {
             PQclear(*rows);
             *rows = result;
@@ -290,8 +289,8 @@ static bool is_storable(struct str text)
     return (text.length == 0 || memchr(text.bytes, '\0', text.length) == NULL) && str_is_utf8(text);
 }
 
-static bool fill(struct database *database, struct arguments *arguments, const struct value *values,
-                 size_t count)
+static bool connection_fill(struct database *database, struct arguments *arguments,
+                            const struct value *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct value *value = &values[i];
@@ -314,7 +313,7 @@ static bool fill(struct database *database, struct arguments *arguments, const s
     return true;
 }
 
-static bool prepare(struct database *database, unsigned which, const char *name)
+static bool connection_prepare(struct database *database, unsigned which, const char *name)
 {
     if (database->prepared[which])
         return true;
@@ -335,10 +334,11 @@ static bool submit(struct database *database, unsigned which, const struct value
 {
     struct arguments arguments;
     char name[16];
-    if (!database->handle || database->has_failed || !fill(database, &arguments, values, count))
+    if (!database->handle || database->has_failed ||
+        !connection_fill(database, &arguments, values, count))
         return false;
     snprintf(name, sizeof name, "s%d", (int)which);
-    if (!prepare(database, which, name))
+    if (!connection_prepare(database, which, name))
         return false;
     if (!PQsendQueryPrepared(database->handle, name, (int)count, arguments.values,
                              arguments.lengths, arguments.formats, 1))
@@ -375,7 +375,7 @@ bool connection_ask(struct database *database, unsigned which, const struct valu
 }
 
 /* Clears the rows of a statement that has failed. */
-static PGresult *read_rows(struct database *database)
+static PGresult *connection_read_rows(struct database *database)
 {
     PGresult *rows = NULL;
     if (settle(database, &rows))
@@ -387,14 +387,16 @@ static PGresult *read_rows(struct database *database)
 PGresult *connection_read(struct database *database, unsigned which, const struct value *values,
                           size_t count)
 {
-    return submit(database, which, values, count, SENT_READ) ? read_rows(database) : NULL;
+    return submit(database, which, values, count, SENT_READ) ? connection_read_rows(database)
+                                                             : NULL;
 }
 
 PGresult *connection_read_text(struct database *database, const char *sql,
                                const struct value *values, size_t count)
 {
     struct arguments arguments;
-    if (!database->handle || database->has_failed || !fill(database, &arguments, values, count))
+    if (!database->handle || database->has_failed ||
+        !connection_fill(database, &arguments, values, count))
         return NULL;
     if (!PQsendQueryParams(database->handle, sql, (int)count, NULL, arguments.values,
                            arguments.lengths, arguments.formats, 1)) {
@@ -402,7 +404,7 @@ PGresult *connection_read_text(struct database *database, const char *sql,
         return NULL;
     }
     expect(database, SENT_READ, STATEMENT_ALL);
-    return read_rows(database);
+    return connection_read_rows(database);
 }
 
 enum row_result connection_change(struct database *database, unsigned which,
@@ -436,81 +438,6 @@ bool connection_script(struct database *database, const char *sql)
         PQclear(result);
     }
     return database->handle && PQenterPipelineMode(database->handle) && done;
-}
-
-/* ---- rows that came ---- */
-
-int64_t row_number(const PGresult *rows, int row, int column)
-{
-    const char *bytes = PQgetvalue(rows, row, column);
-    uint64_t eight;
-    uint32_t four;
-    if (PQgetisnull(rows, row, column))
-        return INT64_MAX;
-    switch (PQgetlength(rows, row, column)) {
-    case sizeof eight:
-        memcpy(&eight, bytes, sizeof eight);
-        return (int64_t)be64toh(eight);
-    case sizeof four:
-        memcpy(&four, bytes, sizeof four);
-        return (int32_t)ntohl(four);
-    default:
-        return *bytes; /* a boolean */
-    }
-}
-
-/* The types of what statements select that is not text: pg_type.dat. */
-static bool is_number(Oid type)
-{
-    enum { BOOLEAN = 16, BIGINT = 20, INTEGER = 23 };
-    return type == BIGINT || type == INTEGER || type == BOOLEAN;
-}
-
-struct value row_value(const PGresult *rows, int row, int column)
-{
-    if (PQgetisnull(rows, row, column))
-        return NOTHING;
-    if (is_number(PQftype(rows, column)))
-        return NUMBER(row_number(rows, row, column));
-    return STRING(row_bytes(rows, row, column));
-}
-
-struct str row_bytes(const PGresult *rows, int row, int column)
-{
-    return str_slice(PQgetvalue(rows, row, column), (size_t)PQgetlength(rows, row, column));
-}
-
-char *row_text(const PGresult *rows, int row, int column)
-{
-    return memory_copy_str(row_bytes(rows, row, column));
-}
-
-void row_copy(char *field, size_t size, const PGresult *rows, int row, int column)
-{
-    snprintf(field, size, "%.*s", STR_ARGS(row_bytes(rows, row, column)));
-}
-
-bool rows_take_number(PGresult *rows, int64_t *number)
-{
-    bool is_there = rows && PQntuples(rows) > 0;
-    *number = is_there ? row_number(rows, 0, 0) : INT64_MAX;
-    PQclear(rows);
-    return is_there;
-}
-
-bool rows_take_ids(PGresult *rows, struct id_list *list)
-{
-    for (int i = 0; rows && i < PQntuples(rows); i++)
-        id_list_add(list, row_bytes(rows, i, 0));
-    PQclear(rows);
-    return rows != NULL;
-}
-
-enum row_result rows_any(const PGresult *rows)
-{
-    if (!rows)
-        return ROW_FAILED;
-    return PQntuples(rows) > 0 ? ROW_FOUND : ROW_ABSENT;
 }
 
 /* ---- notifications ---- */

@@ -10,8 +10,9 @@
 
 #include "backend.h"
 #include "known.h"
-#include "owed.h"
 #include "statement.h"
+#include "task_rows.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/str.h"
@@ -32,21 +33,26 @@ extern const struct dialect postgres_dialect;
 
 /* A command that was sent and is not answered yet. */
 struct sent {
-    enum sent_kind {
-        SENT_PREPARE,
-        SENT_WRITE,
-        SENT_READ,
-        SENT_LOOK, /* first of a transaction: the clock, and values of struct known */
-        SENT_OWNER,
-        SENT_TOTALS,
-        SENT_END,
-        SENT_GRANTS,
-        SENT_TARGETS,
-        SENT_COMMIT,
-        SENT_SYNC,
-    } kind;
+    enum sent_kind kind;
     unsigned which;
     unsigned operation;
+};
+
+/*
+ * The rows that a transaction writes once, right before its commit, so that many operations cost
+ * few statements: the tasks counted of each owner, and the changes added to the feed. An operation
+ * that is undone takes back its counts; it has added nothing to the feed.
+ */
+struct owed {
+    struct owed_owner {
+        char *owner;
+        struct limited_change change, at_mark; /* of what limits count of him */
+    } * owners;
+    size_t owner_count, owner_capacity;
+    struct buffer feed_ids, feed_created; /* lists with commas */
+    size_t feed_count;
+    char *feed_replica; /* of all of them */
+    int64_t feed_at_ms;
 };
 
 struct database {
@@ -91,6 +97,13 @@ struct database {
 };
 #define DATABASE_MAGIC 0x53544405
 
+/* How connecting has ended. */
+enum opened {
+    OPENED,
+    OPENED_LATER,   /* the database cannot be reached now; it is worth trying again */
+    OPENED_REFUSED, /* nobody can use it so: the password, the database, its version … */
+};
+
 /* ---- statements ---- */
 
 /* Queues the beginning of a transaction, and asks for its answer at once: a server that gives none
@@ -119,22 +132,6 @@ enum row_result connection_change(struct database *database, unsigned which,
 bool connection_settle(struct database *database);
 /* Runs scripts of several statements, outside of the pipeline. */
 bool connection_script(struct database *database, const char *sql);
-
-/* ---- rows that came ---- */
-
-struct value row_value(const PGresult *rows, int row, int column);
-int64_t row_number(const PGresult *rows, int row, int column); /* INT64_MAX where it is NULL */
-/* A view; empty where it is NULL. */
-struct str row_bytes(const PGresult *rows, int row, int column);
-/* The caller frees. */
-char *row_text(const PGresult *rows, int row, int column);
-void row_copy(char *field, size_t size, const PGresult *rows, int row, int column);
-/* Clears the rows. The number in the first column of the first one; false: there is none. */
-bool rows_take_number(PGresult *rows, int64_t *number);
-/* Clears the rows, too. false: `rows` is NULL. */
-bool rows_take_ids(PGresult *rows, struct id_list *list);
-/* ROW_FAILED where there is no result. */
-enum row_result rows_any(const PGresult *rows);
 
 /* ---- the connection itself ---- */
 

@@ -1,10 +1,9 @@
-/* Totals, and what a transaction forgets. */
+/* What a transaction knows, and forgets. */
 #include "known.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "rows.h"
 #include "taskgate/core/memory.h"
 
 void known_forget(struct known *known)
@@ -26,7 +25,7 @@ const struct known_owner *known_find_owner(const struct known *known, struct str
     return NULL;
 }
 
-static void add_owner(struct known *known, struct str owner, int64_t tasks, int64_t bytes)
+static void known_add_owner(struct known *known, struct str owner, int64_t tasks, int64_t bytes)
 {
     if (known_find_owner(known, owner))
         return;
@@ -50,7 +49,7 @@ bool known_has_id(const struct known *known, struct str id)
 
 static void take_owner(struct known *known, const PGresult *rows)
 {
-    add_owner(known, row_bytes(rows, 0, 0), row_number(rows, 0, 1), row_number(rows, 0, 2));
+    known_add_owner(known, row_bytes(rows, 0, 0), row_number(rows, 0, 1), row_number(rows, 0, 2));
     struct str ids = row_bytes(rows, 0, 3);
     while (ids.length > 0) {
         const char *comma = memchr(ids.bytes, ',', ids.length);
@@ -88,7 +87,7 @@ static void take_targets(struct known *known, const PGresult *rows)
     known->has_targets = true;
 }
 
-static void take_end(struct known *known, const PGresult *rows, int column)
+static void known_take_end(struct known *known, const PGresult *rows, int column)
 {
     store_chain_init(&known->end);
     known->has_end = true;
@@ -118,16 +117,16 @@ static void take_look(struct known *known, const PGresult *rows)
     known->has_grants = row_number(rows, 0, LOOK_GRANTS) != 0;
     take_target_list(known, row_bytes(rows, 0, LOOK_TARGETS));
     if (!PQgetisnull(rows, 0, LOOK_END))
-        take_end(known, rows, LOOK_END);
+        known_take_end(known, rows, LOOK_END);
 }
 
-void known_take(struct known *known, int kind, const PGresult *rows)
+void known_take(struct known *known, enum sent_kind kind, const PGresult *rows)
 {
     bool has_row = rows_any(rows) == ROW_FOUND;
     if (kind == SENT_TARGETS)
         take_targets(known, rows);
     else if (kind == SENT_END)
-        take_end(known, rows, 0);
+        known_take_end(known, rows, 0);
     else if (kind == SENT_LOOK && has_row)
         take_look(known, rows);
     else if (kind == SENT_OWNER && has_row)
@@ -136,26 +135,4 @@ void known_take(struct known *known, int kind, const PGresult *rows)
         known->has_looked_for_grants = true, known->has_grants = row_number(rows, 0, 0) != 0;
     else if (kind == SENT_TOTALS && has_row)
         take_totals(known, rows, 0);
-}
-
-bool known_ask(struct database *database, unsigned which, int kind, const bool *is_known)
-{
-    return *is_known || (connection_queue(database, which, (enum sent_kind)kind) &&
-                         connection_settle(database) && *is_known);
-}
-
-/* ---- totals ---- */
-
-bool totals_know(struct database *database)
-{
-    return known_ask(database, STATEMENT_TOTALS_GET, SENT_TOTALS, &database->known.has_totals);
-}
-
-bool totals_give_back(struct database *database, PGresult *rows)
-{
-    int64_t bytes;
-    if (!rows_take_number(rows, &bytes))
-        return false;
-    database->counted.bytes -= bytes;
-    return true;
 }

@@ -6,9 +6,23 @@
 
 #include <stdint.h>
 
-#include "backend.h"
+#include "rows.h"
 #include "taskgate/store/chain.h"
-#include "taskgate/store/postgres_library.h"
+
+/* A command that was sent: what becomes of its result. */
+enum sent_kind {
+    SENT_PREPARE,
+    SENT_WRITE,
+    SENT_READ,
+    SENT_LOOK, /* first of a transaction: the clock, and values of struct known */
+    SENT_OWNER,
+    SENT_TOTALS,
+    SENT_END,
+    SENT_GRANTS,
+    SENT_TARGETS,
+    SENT_COMMIT,
+    SENT_SYNC,
+};
 
 /* Tasks that limits count, of all owners, and the bytes of tasks and of the trail. */
 struct totals {
@@ -37,5 +51,5 @@ void known_forget(struct known *known);
 /* NULL: not known. */
 const struct known_owner *known_find_owner(const struct known *known, struct str owner);
 bool known_has_id(const struct known *known, struct str id);
-/* Takes what is in the rows of a statement that was sent for it; `kind` is its enum sent_kind. */
-void known_take(struct known *known, int kind, const PGresult *rows);
+/* Takes what is in the rows of a statement that was sent for it. */
+void known_take(struct known *known, enum sent_kind kind, const PGresult *rows);

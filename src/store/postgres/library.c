@@ -13,7 +13,7 @@ struct postgres_library postgres_library;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct error fault; /* empty: it is loaded */
 
-static void load(void)
+static void library_load_libpq(void)
 {
     static const struct library_function functions[] = {
 #define POSTGRES_FUNCTION(name) {"PQ" #name, &postgres_library.name},
@@ -25,6 +25,6 @@ static void load(void)
 
 bool postgres_library_load(struct error *error)
 {
-    pthread_once(&once, load);
+    pthread_once(&once, library_load_libpq);
     return fault.message[0] == '\0' || error_set(error, "%s", fault.message);
 }

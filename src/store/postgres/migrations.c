@@ -371,7 +371,7 @@ static bool apply(struct database *database, int64_t from)
     return true;
 }
 
-static enum opened refuse(struct database *database)
+static enum opened migrations_refuse(struct database *database)
 {
     database->has_failed = true;
     return OPENED_REFUSED;
@@ -383,7 +383,7 @@ static enum opened refuse_newer(struct database *database, int64_t version)
               "%s has schema version %d, which taskgate of schema version %d cannot use; run "
               "the newer taskgate that wrote it",
               database->place->title, (int)version, postgres_migration_count);
-    return refuse(database);
+    return migrations_refuse(database);
 }
 
 /* ---- the same as text ---- */
@@ -483,5 +483,5 @@ enum opened postgres_check_schema(struct database *database)
                   "%s has schema version %d, and this taskgate reads version %d; taskgate store "
                   "migrate brings it up",
                   database->place->title, (int)version, postgres_migration_count);
-    return refuse(database);
+    return migrations_refuse(database);
 }

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "opening.h"
+#include "connection.h"
 #include "taskgate/core/buffer.h"
 
 extern const int postgres_migration_count; /* the version of this program's schema */

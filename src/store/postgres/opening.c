@@ -8,7 +8,6 @@
 
 #include "migrations.h"
 #include "place.h"
-#include "pooler.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 
@@ -51,7 +50,7 @@ static const char about[] =
 /* ---- connecting ---- */
 
 /* The URL has the last word in what it says; the name is checked later. */
-static PGconn *start(const struct place *place)
+static PGconn *opening_start(const struct place *place)
 {
     const char *const keywords[] = {"connect_timeout",
                                     "tcp_user_timeout",
@@ -126,7 +125,7 @@ static enum opened judge_failure(const struct database *database)
 }
 
 /* The server's notices. */
-static void note(void *context, const PGresult *result)
+static void opening_note(void *context, const PGresult *result)
 {
     (void)context;
     log_debug("PostgreSQL says",
@@ -135,42 +134,120 @@ static void note(void *context, const PGresult *result)
 
 /* ---- checking ---- */
 
-static enum opened refuse(struct database *database, const char *why)
+static enum opened opening_refuse(struct database *database, const char *why)
 {
     error_set(&database->error, "%s %s", database->place->title, why);
     database->has_failed = true;
     return OPENED_REFUSED;
 }
 
-static enum opened look_at(struct database *database, const PGresult *rows)
+static enum opened opening_look_at(struct database *database, const PGresult *rows)
 {
     database->backend_id = (int)row_number(rows, 0, 1);
     row_copy(database->role, sizeof database->role, rows, 0, 4);
     if (PQserverVersion(database->handle) < OLDEST_SERVER)
-        return refuse(database, "is a PostgreSQL before version 15; taskgate needs 15 or later");
+        return opening_refuse(database,
+                              "is a PostgreSQL before version 15; taskgate needs 15 or later");
     if (row_number(rows, 0, 0) != 0 && !database->is_reader)
-        return refuse(database,
-                      "is a standby, where nothing can be written; name the primary in "
-                      "the store's URL, or all hosts and target_session_attrs=read-write");
+        return opening_refuse(database,
+                              "is a standby, where nothing can be written; name the primary in "
+                              "the store's URL, or all hosts and target_session_attrs=read-write");
     if (!str_equal(row_bytes(rows, 0, 2), STR("UTF8")))
-        return refuse(database, "does not keep its texts in UTF-8; create the database with "
-                                "ENCODING 'UTF8'");
+        return opening_refuse(database,
+                              "does not keep its texts in UTF-8; create the database with "
+                              "ENCODING 'UTF8'");
     if (PQgetisnull(rows, 0, 3))
-        return refuse(database, "has no schema for the tables; set the role's search_path");
+        return opening_refuse(database, "has no schema for the tables; set the role's search_path");
     return OPENED;
 }
 
-static bool ask(struct database *database, const char *sql, PGresult **rows)
+/* A second connection for a moment: who shares a server process with us? */
+#define POOLER_PATIENCE_MS 3000
+#define POOLER_ROUNDS 4
+
+/* Runs `sql` on a blocking connection within the time; the number that it gives, or -1. */
+static int64_t ask_number(PGconn *handle, const char *sql, int64_t until_ms)
+{
+    int64_t number = -1;
+    PGresult *result;
+    if (!PQsendQueryParams(handle, sql, 0, NULL, NULL, NULL, NULL, 0))
+        return -1;
+    while (PQisBusy(handle)) {
+        struct pollfd look = {.fd = PQsocket(handle), .events = POLLIN};
+        int64_t left_ms = until_ms - clock_monotonic_ms();
+        if (left_ms <= 0 || poll(&look, 1, (int)left_ms) < 0 || !PQconsumeInput(handle))
+            return -1;
+    }
+    while ((result = PQgetResult(handle))) {
+        if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1)
+            number = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+        else if (PQresultStatus(result) == PGRES_COMMAND_OK)
+            number = 0;
+        PQclear(result);
+    }
+    return number;
+}
+
+static PGconn *connect_second(const struct place *place)
+{
+    const char *const keywords[] = {"fallback_application_name", "dbname", "connect_timeout", NULL};
+    const char *const values[] = {"taskgate", place->url, "3", NULL};
+    return PQconnectdbParams(keywords, values, 1);
+}
+
+/* While the second is in a transaction, it holds its server process. Two sessions that have the
+ * same one, or one that changes its own, do not have a process each. */
+static bool pooler_is_shared(struct database *database, PGconn *second, int64_t until_ms)
+{
+    bool is_shared = false;
+    for (int i = 0; i < POOLER_ROUNDS && !is_shared; i++) {
+        int64_t other;
+        if (ask_number(second, "BEGIN", until_ms) < 0)
+            return false;
+        other = ask_number(second, "SELECT pg_backend_pid()", until_ms);
+        int64_t own = -1;
+        rows_take_number(connection_read_text(database, "SELECT pg_backend_pid()", NO_VALUES),
+                         &own);
+        is_shared = other == own || own != database->backend_id;
+        if (ask_number(second, "COMMIT", until_ms) < 0)
+            return is_shared;
+    }
+    return is_shared;
+}
+
+/* Refuses a pooler that gives each transaction another server process, as PgBouncer does in
+ * transaction mode: settings, prepared statements and notifications would be somebody else's. */
+static enum opened pooler_check(struct database *database)
+{
+    /* A pooler makes up the number by which a session is cancelled. */
+    if (PQbackendPID(database->handle) == database->backend_id)
+        return OPENED;
+    PGconn *second = connect_second(database->place);
+    bool found = PQstatus(second) == CONNECTION_OK &&
+                 pooler_is_shared(database, second, clock_monotonic_ms() + POOLER_PATIENCE_MS);
+    PQfinish(second);
+    if (!found)
+        return database->handle ? OPENED : OPENED_LATER;
+    error_set(&database->error,
+              "%s is behind a pooler in transaction mode, where a session is not one server "
+              "process; let the pooler use session mode (PgBouncer: pool_mode = session), or name "
+              "the server itself in the store's URL",
+              database->place->title);
+    database->has_failed = true;
+    return OPENED_REFUSED;
+}
+
+static bool opening_ask(struct database *database, const char *sql, PGresult **rows)
 {
     *rows = connection_read_text(database, sql, NO_VALUES);
     return *rows != NULL;
 }
 
 /* Runs a statement whose rows nobody reads. */
-static bool run(struct database *database, const char *sql)
+static bool opening_run(struct database *database, const char *sql)
 {
     PGresult *rows;
-    bool done = ask(database, sql, &rows);
+    bool done = opening_ask(database, sql, &rows);
     PQclear(rows);
     return done;
 }
@@ -178,12 +255,12 @@ static bool run(struct database *database, const char *sql)
 /* After it the feed is read from where it was read to. */
 static enum opened set_up_writer(struct database *database)
 {
-    if (!run(database, settings))
+    if (!opening_run(database, settings))
         return OPENED_LATER;
     database->timeout_ms = LONG_TIMEOUT_MS;
     enum opened opened = postgres_migrate(database);
     database->timeout_ms = ANSWER_TIMEOUT_MS;
-    if (opened == OPENED && !run(database, "LISTEN taskgate_feed"))
+    if (opened == OPENED && !opening_run(database, "LISTEN taskgate_feed"))
         return OPENED_LATER;
     return opened;
 }
@@ -191,7 +268,7 @@ static enum opened set_up_writer(struct database *database)
 static enum opened set_up_reader(struct database *database)
 {
     database->timeout_ms = LONG_TIMEOUT_MS;
-    if (!run(database, reader_settings))
+    if (!opening_run(database, reader_settings))
         return OPENED_LATER;
     return database->is_before_schema ? OPENED : postgres_check_schema(database);
 }
@@ -200,10 +277,10 @@ static enum opened set_up(struct database *database)
 {
     PGresult *rows;
     PQsetnonblocking(database->handle, 1);
-    PQsetNoticeReceiver(database->handle, note, NULL);
-    if (!PQenterPipelineMode(database->handle) || !ask(database, about, &rows))
+    PQsetNoticeReceiver(database->handle, opening_note, NULL);
+    if (!PQenterPipelineMode(database->handle) || !opening_ask(database, about, &rows))
         return OPENED_LATER;
-    enum opened opened = look_at(database, rows);
+    enum opened opened = opening_look_at(database, rows);
     PQclear(rows);
     /* Before the settings, which somebody else's session could get. */
     if (opened == OPENED)
@@ -221,7 +298,7 @@ enum opened opening_connect(struct database *database, int64_t patience_ms)
     database->code[0] = '\0';
     database->is_silent = false;
     database->timeout_ms = ANSWER_TIMEOUT_MS;
-    database->handle = start(database->place);
+    database->handle = opening_start(database->place);
     if (connect_within(database, patience_ms))
         opened = set_up(database);
     else

@@ -21,12 +21,12 @@ static const char *option(const PQconninfoOption *options, const char *keyword)
 
 /* Of hosts and ports, and lists of them. A password with an unescaped "@" or "/" would stand in
  * one of the two. */
-static bool is_plain(const char *host, const char *port)
+static bool place_is_plain(const char *host, const char *port)
 {
     return strchr(host, '@') == NULL && strspn(port, "0123456789,") == strlen(port);
 }
 
-static char *title_of(const PQconninfoOption *options)
+static char *place_title_of(const PQconninfoOption *options)
 {
     const char *host = option(options, "host"), *port = option(options, "port");
     if (!*host)
@@ -44,7 +44,7 @@ struct place *place_create(const char *url, struct error *error)
     bool is_url =
         str_starts_with(whole, STR("postgres://")) || str_starts_with(whole, STR("postgresql://"));
     PQconninfoOption *options = is_url ? PQconninfoParse(url, NULL) : NULL;
-    if (!options || !is_plain(option(options, "host"), option(options, "port"))) {
+    if (!options || !place_is_plain(option(options, "host"), option(options, "port"))) {
         error_set(error, "the store's URL is not of the form "
                          "postgres://USER:PASSWORD@HOST:PORT/DATABASE?KEY=VALUE; write special "
                          "characters of the password as %%XX");
@@ -52,7 +52,7 @@ struct place *place_create(const char *url, struct error *error)
     }
     place = memory_alloc(sizeof *place);
     place->url = memory_copy_text(url);
-    place->title = title_of(options);
+    place->title = place_title_of(options);
     place->password = memory_copy_text(option(options, "password"));
     place->program = memory_copy_text(option(options, "application_name"));
 

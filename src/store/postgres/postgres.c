@@ -10,8 +10,6 @@
 #include "migrations.h"
 #include "opening.h"
 #include "place.h"
-#include "rights.h"
-#include "rows.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -23,9 +21,129 @@
 #define UNSURE_PATIENCE_MS 10000
 #define MEASURE_INTERVAL_MS 1000
 
+/* ---- what a transaction writes once, with its end ---- */
+
+static void owed_init(struct owed *owed)
+{
+    *owed = (struct owed){.feed_count = 0};
+    buffer_init(&owed->feed_ids);
+    buffer_init(&owed->feed_created);
+}
+
+/* Forgets everything, as a new transaction does. */
+static void owed_finish(struct owed *owed)
+{
+    for (size_t i = 0; i < owed->owner_count; i++)
+        free(owed->owners[i].owner);
+    free(owed->owners);
+    buffer_finish(&owed->feed_ids);
+    buffer_finish(&owed->feed_created);
+    free(owed->feed_replica);
+    owed_init(owed);
+}
+
+static struct owed_owner *owed_find(const struct owed *owed, struct str owner)
+{
+    for (size_t i = 0; i < owed->owner_count; i++) {
+        if (str_equal(str_from(owed->owners[i].owner), owner))
+            return &owed->owners[i];
+    }
+    return NULL;
+}
+
+static struct limited_change owed_of(const struct owed *owed, struct str owner)
+{
+    const struct owed_owner *found = owed_find(owed, owner);
+    return found ? found->change : (struct limited_change){0, 0, 0};
+}
+
+static void owed_add(struct owed *owed, struct str owner, const struct limited_change *change)
+{
+    struct owed_owner *found = owed_find(owed, owner);
+    if (found) {
+        found->change.tasks += change->tasks;
+        found->change.bytes += change->bytes;
+        return;
+    }
+    if (owed->owner_count == owed->owner_capacity) {
+        owed->owner_capacity = owed->owner_capacity ? 2 * owed->owner_capacity : 16;
+        owed->owners = memory_grow_array(owed->owners, owed->owner_capacity, sizeof *owed->owners);
+    }
+    owed->owners[owed->owner_count++] =
+        (struct owed_owner){.owner = memory_copy_str(owner), .change = *change};
+}
+
+/* Counts that are added after the mark can be taken back. */
+static void owed_mark(struct owed *owed)
+{
+    for (size_t i = 0; i < owed->owner_count; i++)
+        owed->owners[i].at_mark = owed->owners[i].change;
+}
+
+static void owed_return_to_mark(struct owed *owed)
+{
+    for (size_t i = 0; i < owed->owner_count; i++)
+        owed->owners[i].change = owed->owners[i].at_mark;
+}
+
+static bool write_owners(struct database *database)
+{
+    const struct owed *owed = &database->owed;
+    for (size_t i = 0; i < owed->owner_count; i++) {
+        const struct owed_owner *owner = &owed->owners[i];
+        const struct limited_change *change = &owner->change;
+        if ((change->tasks != 0 || change->bytes != 0) &&
+            !connection_write(
+                database, STATEMENT_LIMITED_ADD,
+                VALUES(TEXT(owner->owner), NUMBER(change->tasks), NUMBER(change->bytes))))
+            return false;
+    }
+    return true;
+}
+
+/* The values of a FEED_ADD: id, replica, created, at_ms. All of a transaction are of one replica.
+ */
+static void owed_add_change(struct owed *owed, const struct value *values)
+{
+    if (owed->feed_count++ > 0) {
+        buffer_append_char(&owed->feed_ids, ',');
+        buffer_append_char(&owed->feed_created, ',');
+    } else {
+        owed->feed_replica = memory_copy_str(values[1].text);
+        owed->feed_at_ms = values[3].number;
+    }
+    buffer_append(&owed->feed_ids, values[0].text);
+    buffer_append_char(&owed->feed_created, values[2].number ? '1' : '0');
+}
+
+static bool write_feed(struct database *database)
+{
+    const struct owed *owed = &database->owed;
+    struct str ids = buffer_str(&owed->feed_ids), created = buffer_str(&owed->feed_created);
+    if (owed->feed_count == 0)
+        return true;
+    if (owed->feed_count == 1)
+        return connection_write(database, STATEMENT_FEED_ADD,
+                                VALUES(STRING(ids), TEXT(owed->feed_replica),
+                                       NUMBER(*created.bytes == '1'), NUMBER(owed->feed_at_ms)));
+    return connection_write(
+        database, STATEMENT_FEED_ADD_ALL,
+        VALUES(STRING(ids), TEXT(owed->feed_replica), STRING(created), NUMBER(owed->feed_at_ms)));
+}
+
+static bool owed_is_any(const struct owed *owed)
+{
+    return owed->owner_count > 0 || owed->feed_count > 0;
+}
+
+static bool owed_write(struct database *database)
+{
+    return write_owners(database) && write_feed(database);
+}
+
 /* ---- opening ---- */
 
-static char *title_of(const char *url)
+static char *postgres_title_of(const char *url)
 {
     struct error error;
     struct place *place = place_create(url, &error);
@@ -48,7 +166,7 @@ static void close_connection(struct database *database)
 }
 
 /* Not connected. NULL: the URL is none. */
-static struct database *create(const char *url, struct error *error)
+static struct database *postgres_create(const char *url, struct error *error)
 {
     struct place *place = place_create(url, error);
     if (!place)
@@ -66,7 +184,7 @@ static struct database *create(const char *url, struct error *error)
 
 static struct database *open_url(const char *url, struct error *error)
 {
-    struct database *database = create(url, error);
+    struct database *database = postgres_create(url, error);
     if (!database)
         return NULL;
     enum opened opened = opening_connect(database, FIRST_PATIENCE_MS);
@@ -83,7 +201,7 @@ static struct database *open_url(const char *url, struct error *error)
 
 static struct database *open_to_read(const char *url, bool is_before_schema, struct error *error)
 {
-    struct database *database = create(url, error);
+    struct database *database = postgres_create(url, error);
     if (!database)
         return NULL;
     database->is_reader = true;
@@ -95,12 +213,66 @@ static struct database *open_to_read(const char *url, bool is_before_schema, str
     return NULL;
 }
 
-static struct database *open_reader(const char *url, struct error *error)
+static struct database *postgres_open_reader(const char *url, struct error *error)
 {
     return open_to_read(url, false, error);
 }
 
-/* ---- the schema and its rights ---- */
+/* ---- the schema, and the rights of a role that owns no table ---- */
+
+#define DML "SELECT, INSERT, UPDATE, DELETE"
+
+/* The names as they are written in a statement, and whether the role may name the tables at all.
+ * Fails where there is no such role. */
+static const char about_role[] = "SELECT quote_ident($1::text), quote_ident(current_schema()),"
+                                 " has_schema_privilege($1::text::name, current_schema(), 'USAGE')";
+
+/* Rows of identity columns, triggers and notifications need no right of their own. */
+static bool rights_write(struct database *database, const char *role, struct buffer *sql)
+{
+    PGresult *rows = connection_read_text(database, about_role, VALUES(TEXT(role)));
+    if (!rows)
+        return false;
+    struct str name = row_bytes(rows, 0, 0), schema = row_bytes(rows, 0, 1);
+    if (row_number(rows, 0, 2) == 0)
+        buffer_append_format(sql, "GRANT USAGE ON SCHEMA %.*s TO %.*s;\n", STR_ARGS(schema),
+                             STR_ARGS(name));
+    buffer_append_text(sql, "GRANT " DML " ON ");
+    migrations_write_tables(schema, sql);
+    buffer_append_format(sql, " TO %.*s;\n", STR_ARGS(name));
+    buffer_append_format(
+        sql, "ALTER DEFAULT PRIVILEGES IN SCHEMA %.*s GRANT " DML " ON TABLES TO %.*s;\n",
+        STR_ARGS(schema), STR_ARGS(name));
+    PQclear(rows);
+    return true;
+}
+
+static bool rights_write_head(struct database *database, struct buffer *sql)
+{
+    PGresult *rows =
+        connection_read_text(database, "SELECT quote_ident(current_schema())", NO_VALUES);
+    if (!rows)
+        return false;
+    buffer_append_format(sql, "BEGIN;\nSET LOCAL search_path TO %.*s;\n",
+                         STR_ARGS(row_bytes(rows, 0, 0)));
+    PQclear(rows);
+    return true;
+}
+
+static bool rights_grant(struct database *database, const char *role)
+{
+    struct buffer sql;
+    buffer_init(&sql);
+    bool done = rights_write(database, role, &sql);
+    if (done) {
+        buffer_append_char(&sql, '\0');
+        done = connection_script(database, buffer_str(&sql).bytes);
+        if (!done && connection_lacks_right(database))
+            error_suffix(&database->error, "run it with the role that owns the tables");
+    }
+    buffer_finish(&sql);
+    return done;
+}
 
 static bool grant(struct database *database, const char *role, struct error *error)
 {
@@ -205,7 +377,7 @@ static unsigned beginning(const struct database *database, bool writes)
     return database->is_reader ? STATEMENT_BEGIN_MOMENT : STATEMENT_BEGIN_READ;
 }
 
-static bool begin(struct database *database, bool writes)
+static bool postgres_begin(struct database *database, bool writes)
 {
     bool is_committed = false;
     connection_listen(database); /* an ended connection is seen here, not in the transaction */
@@ -241,7 +413,7 @@ static bool close_writing(struct database *database)
                                    NUMBER(counted.bytes), NUMBER(database->tells)));
 }
 
-static enum commit_result commit(struct database *database, struct error *error)
+static enum commit_result postgres_commit(struct database *database, struct error *error)
 {
     bool wrote = database->written != database->written_before || owed_is_any(&database->owed);
     bool is_committed = false;
@@ -268,7 +440,7 @@ static enum commit_result commit(struct database *database, struct error *error)
     return is_committed ? COMMIT_DONE : COMMIT_NOTHING;
 }
 
-static void rollback(struct database *database)
+static void postgres_rollback(struct database *database)
 {
     if (!database->handle || !database->is_open_transaction)
         return;
@@ -300,7 +472,7 @@ static bool return_to_mark(struct database *database)
            connection_queue(database, STATEMENT_RELEASE, SENT_WRITE) && connection_settle(database);
 }
 
-static bool mark(struct database *database, enum backend_mark what)
+static bool postgres_mark(struct database *database, enum backend_mark what)
 {
     switch (what) {
     case MARK_SET:
@@ -315,7 +487,7 @@ static bool mark(struct database *database, enum backend_mark what)
 
 /* Values that do not fit are one operation's fault, unless the statement was that of an earlier
  * one, which was taken for done. */
-static bool can_go_on(const struct database *database)
+static bool postgres_can_go_on(const struct database *database)
 {
     static const char *const classes[] = {"22", "23", "54"};
     if (!database->handle || !database->has_failed)
@@ -329,7 +501,8 @@ static bool can_go_on(const struct database *database)
 
 /* ---- the database as a whole ---- */
 
-static bool describe(const struct database *database, const char *what, struct error *error)
+static bool postgres_describe(const struct database *database, const char *what,
+                              struct error *error)
 {
     return error_set(error, "%s: %s", what, database->error.message);
 }
@@ -337,6 +510,20 @@ static bool describe(const struct database *database, const char *what, struct e
 static bool is_in_place(const struct database *database, struct error *error)
 {
     return database->handle != NULL || error_set(error, "%s", database->error.message);
+}
+
+/* Asks for something that is not known yet, and waits. */
+static bool known_ask(struct database *database, unsigned which, enum sent_kind kind,
+                      const bool *is_known)
+{
+    return *is_known ||
+           (connection_queue(database, which, kind) && connection_settle(database) && *is_known);
+}
+
+/* Makes the totals of this transaction known. */
+static bool totals_know(struct database *database)
+{
+    return known_ask(database, STATEMENT_TOTALS_GET, SENT_TOTALS, &database->known.has_totals);
 }
 
 /* Of the tables that nobody counts the size is measured now and then. */
@@ -377,7 +564,8 @@ static bool insert_audit(struct database *database, const struct value *given, s
 }
 
 /* The values of a whole task, up to the replica and the epoch that it lives with. */
-static bool insert_task(struct database *database, const struct value *values, size_t count)
+static bool postgres_insert_task(struct database *database, const struct value *values,
+                                 size_t count)
 {
     const struct str id = values[3].text;
     const bool is_kept = values[count - 2].text.length > 0;
@@ -403,8 +591,8 @@ static bool add_limited(struct database *database, const struct value *values)
     return true;
 }
 
-static bool write_row(struct database *database, enum statement which, const struct value *values,
-                      size_t count)
+static bool postgres_write_row(struct database *database, enum statement which,
+                               const struct value *values, size_t count)
 {
     switch (which) {
     case STATEMENT_FEED_ADD:
@@ -412,7 +600,7 @@ static bool write_row(struct database *database, enum statement which, const str
         owed_add_change(&database->owed, values);
         return true;
     case STATEMENT_TASK_INSERT:
-        return insert_task(database, values, count);
+        return postgres_insert_task(database, values, count);
     case STATEMENT_LIMITED_ADD:
         return add_limited(database, values);
     case STATEMENT_TASK_SET_OUTCOME:
@@ -438,8 +626,8 @@ static bool write_row(struct database *database, enum statement which, const str
     return connection_write(database, which, values, count);
 }
 
-static bool change(struct database *database, enum statement which, const struct value *values,
-                   size_t count, int64_t *changed)
+static bool postgres_change(struct database *database, enum statement which,
+                            const struct value *values, size_t count, int64_t *changed)
 {
     *changed = 0;
     return connection_change(database, which, values, count, changed) != ROW_FAILED;
@@ -453,7 +641,7 @@ static bool ask_of_owner(struct database *database, struct str owner, struct str
                           SENT_OWNER);
 }
 
-static bool is_asked(const struct task *const *tasks, size_t count, const char *owner)
+static bool postgres_is_asked(const struct task *const *tasks, size_t count, const char *owner)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(tasks[i]->owner, owner) == 0)
@@ -474,7 +662,7 @@ static bool expect_inserts(struct database *database, const struct task *const *
         buffer_append_text(&ids, tasks[i]->id);
     }
     for (size_t i = 0; done && i < count; i++) {
-        if (!is_asked(tasks, i, tasks[i]->owner))
+        if (!postgres_is_asked(tasks, i, tasks[i]->owner))
             done = ask_of_owner(database, str_from(tasks[i]->owner),
                                 i == 0 ? buffer_str(&ids) : STR_EMPTY);
     }
@@ -542,7 +730,7 @@ static bool read_known(struct database *database, enum statement which, const st
 }
 
 /* Clears the rows. */
-static bool visit_rows(PGresult *rows, row_visitor *visit, void *context)
+static bool postgres_visit_rows(PGresult *rows, row_visitor *visit, void *context)
 {
     struct value row[VALUES_MAX];
     bool is_read = rows != NULL, goes_on = is_read;
@@ -555,8 +743,9 @@ static bool visit_rows(PGresult *rows, row_visitor *visit, void *context)
     return is_read;
 }
 
-static bool read_rows(struct database *database, enum statement which, const struct value *values,
-                      size_t count, row_visitor *visit, void *context)
+static bool postgres_read_rows(struct database *database, enum statement which,
+                               const struct value *values, size_t count, row_visitor *visit,
+                               void *context)
 {
     bool is_done = false, is_good = read_known(database, which, values, visit, context, &is_done);
     if (is_done || !is_good)
@@ -564,24 +753,25 @@ static bool read_rows(struct database *database, enum statement which, const str
     if (which == STATEMENT_REPLICA_JOIN || which == STATEMENT_HOME_TAKE ||
         which == STATEMENT_TASK_HAND_OVER_ENDED)
         database->written++;
-    return visit_rows(connection_read(database, which, values, count), visit, context);
+    return postgres_visit_rows(connection_read(database, which, values, count), visit, context);
 }
 
-static bool read_text(struct database *database, const char *text, const struct value *values,
-                      size_t count, row_visitor *visit, void *context)
+static bool postgres_read_text(struct database *database, const char *text,
+                               const struct value *values, size_t count, row_visitor *visit,
+                               void *context)
 {
     struct buffer sql;
     buffer_init(&sql);
     statement_write_text(&postgres_dialect, text, &sql);
-    bool is_read =
-        visit_rows(connection_read_text(database, sql.bytes, values, count), visit, context);
+    bool is_read = postgres_visit_rows(connection_read_text(database, sql.bytes, values, count),
+                                       visit, context);
     buffer_finish(&sql);
     return is_read;
 }
 
 /* ---- other processes ---- */
 
-static enum backend_upkeep wants_upkeep(const struct database *database)
+static enum backend_upkeep postgres_wants_upkeep(const struct database *database)
 {
     (void)database;
     return BACKEND_UPKEEP_NONE; /* autovacuum does it */
@@ -592,20 +782,20 @@ static void upkeep(struct database *database)
     (void)database;
 }
 
-static int wake_fd(const struct database *database)
+static int postgres_wake_fd(const struct database *database)
 {
     return database->handle ? PQsocket(database->handle) : -1;
 }
 
 /* What it says, once. */
-static bool take(bool *fact)
+static bool postgres_take(bool *fact)
 {
     bool is_so = *fact;
     *fact = false;
     return is_so;
 }
 
-static int64_t look(struct database *database, enum backend_fact fact)
+static int64_t postgres_look(struct database *database, enum backend_fact fact)
 {
     switch (fact) {
     case LOOK_AHEAD_MS:
@@ -614,40 +804,40 @@ static int64_t look(struct database *database, enum backend_fact fact)
         return database->written;
     case LOOK_HINT:
         connection_listen(database);
-        return take(&database->is_told);
+        return postgres_take(&database->is_told);
     case LOOK_LATE_COMMIT:
-        return take(&database->is_late);
+        return postgres_take(&database->is_late);
     case LOOK_LOSS:
         break;
     }
-    return take(&database->has_lost);
+    return postgres_take(&database->has_lost);
 }
 
 const struct store_backend store_postgres = {
     .name = "postgres",
     .is_shared = true,
-    .title = title_of,
+    .title = postgres_title_of,
     .open = open_url,
-    .open_reader = open_reader,
+    .open_reader = postgres_open_reader,
     .grant = grant,
     .statements = statements,
     .close = close_connection,
-    .begin = begin,
-    .commit = commit,
-    .rollback = rollback,
-    .mark = mark,
-    .can_go_on = can_go_on,
-    .describe = describe,
+    .begin = postgres_begin,
+    .commit = postgres_commit,
+    .rollback = postgres_rollback,
+    .mark = postgres_mark,
+    .can_go_on = postgres_can_go_on,
+    .describe = postgres_describe,
     .is_in_place = is_in_place,
-    .look = look,
+    .look = postgres_look,
     .used_bytes = used_bytes,
-    .write = write_row,
-    .change = change,
-    .read = read_rows,
-    .read_text = read_text,
+    .write = postgres_write_row,
+    .change = postgres_change,
+    .read = postgres_read_rows,
+    .read_text = postgres_read_text,
     .compares_rows = true,
     .expect_inserts = expect_inserts,
-    .wants_upkeep = wants_upkeep,
+    .wants_upkeep = postgres_wants_upkeep,
     .upkeep = upkeep,
-    .wake_fd = wake_fd,
+    .wake_fd = postgres_wake_fd,
 };

@@ -204,7 +204,7 @@ bool database_simple(struct database *database, unsigned which)
     return database_run(database_statement(database, which));
 }
 
-static bool read_number(struct database *database, unsigned which, int64_t *number)
+static bool database_read_number(struct database *database, unsigned which, int64_t *number)
 {
     sqlite3_stmt *row = database_statement(database, which);
     bool read = row && sqlite3_step(row) == SQLITE_ROW;
@@ -217,9 +217,9 @@ static bool read_number(struct database *database, unsigned which, int64_t *numb
 bool database_used_bytes(struct database *database, int64_t *bytes)
 {
     int64_t pages = 0, free_pages = 0, page_bytes = 0;
-    bool read = read_number(database, STATEMENT_PAGE_COUNT, &pages) &&
-                read_number(database, STATEMENT_FREE_PAGE_COUNT, &free_pages) &&
-                read_number(database, STATEMENT_PAGE_SIZE, &page_bytes);
+    bool read = database_read_number(database, STATEMENT_PAGE_COUNT, &pages) &&
+                database_read_number(database, STATEMENT_FREE_PAGE_COUNT, &free_pages) &&
+                database_read_number(database, STATEMENT_PAGE_SIZE, &page_bytes);
     *bytes = (pages - free_pages) * page_bytes;
     return read;
 }

@@ -51,7 +51,7 @@ static bool refuse_second(const struct stat *status, const char *path, struct er
                      path, with_id);
 }
 
-static bool prepare(int fd, const char *path, struct error *error)
+static bool files_prepare(int fd, const char *path, struct error *error)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
@@ -73,7 +73,7 @@ int files_open(const char *path, struct error *error)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, PRIVATE_MODE);
     if (fd < 0) {
         error_set(error, "cannot open the database %s: %s; see store.path", path, strerror(errno));
-    } else if (!prepare(fd, path, error)) {
+    } else if (!files_prepare(fd, path, error)) {
         close(fd);
         fd = -1;
     }

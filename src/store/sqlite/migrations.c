@@ -409,8 +409,8 @@ const int migration_count = sizeof migration_scripts / sizeof *migration_scripts
 _Static_assert(sizeof migration_scripts / sizeof *migration_scripts == MIGRATIONS_SCHEMA_VERSION,
                "write what the new migration leaves behind into schema.c, too");
 
-static bool read_number(struct database *database, const char *sql, int64_t *number,
-                        struct error *error)
+static bool migrations_read_number(struct database *database, const char *sql, int64_t *number,
+                                   struct error *error)
 {
     sqlite3_stmt *statement = NULL;
     bool read = sqlite3_prepare_v2(database->handle, sql, -1, &statement, NULL) == SQLITE_OK &&
@@ -427,8 +427,8 @@ static bool read_number(struct database *database, const char *sql, int64_t *num
 static bool check_ours(struct database *database, bool *is_new, struct error *error)
 {
     int64_t application, tables;
-    if (!read_number(database, "PRAGMA application_id", &application, error) ||
-        !read_number(database, "SELECT count(*) FROM sqlite_schema", &tables, error))
+    if (!migrations_read_number(database, "PRAGMA application_id", &application, error) ||
+        !migrations_read_number(database, "SELECT count(*) FROM sqlite_schema", &tables, error))
         return false;
     *is_new = tables == 0;
     if (application == MIGRATIONS_APPLICATION_ID || (application == 0 && *is_new))
@@ -439,7 +439,7 @@ static bool check_ours(struct database *database, bool *is_new, struct error *er
                      database->path);
 }
 
-static bool run(struct database *database, const char *sql)
+static bool migrations_run(struct database *database, const char *sql)
 {
     return sqlite3_exec(database->handle, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
@@ -448,12 +448,12 @@ static bool run(struct database *database, const char *sql)
 static bool run_scripts(struct database *database, bool is_new, int *version)
 {
     if (is_new && *version == 0) {
-        if (!run(database, migration_schema))
+        if (!migrations_run(database, migration_schema))
             return false;
         *version = migration_count;
     }
     for (; *version < migration_count; ++*version) {
-        if (!run(database, migration_scripts[*version]))
+        if (!migrations_run(database, migration_scripts[*version]))
             return false;
     }
     return true;
@@ -465,8 +465,8 @@ static bool migrate(struct database *database, bool is_new, int version, struct 
     char marks[96];
     snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
              MIGRATIONS_APPLICATION_ID, migration_count);
-    if (run(database, "BEGIN IMMEDIATE") && run_scripts(database, is_new, &version) &&
-        run(database, marks))
+    if (migrations_run(database, "BEGIN IMMEDIATE") && run_scripts(database, is_new, &version) &&
+        migrations_run(database, marks))
         return true;
     char *what =
         version < migration_count
@@ -474,7 +474,7 @@ static bool migrate(struct database *database, bool is_new, int version, struct 
             : memory_format("cannot write the schema of version %d", version);
     database_error(database, what, error);
     free(what);
-    run(database, "ROLLBACK");
+    migrations_run(database, "ROLLBACK");
     return false;
 }
 
@@ -483,7 +483,7 @@ bool migrations_apply(struct database *database, struct error *error)
     int64_t version;
     bool is_new;
     if (!check_ours(database, &is_new, error) ||
-        !read_number(database, "PRAGMA user_version", &version, error))
+        !migrations_read_number(database, "PRAGMA user_version", &version, error))
         return false;
     if (version > migration_count || version < 0)
         return error_set(error,

@@ -54,7 +54,7 @@ static int open_database(const char *path, sqlite3 **handle)
     return code;
 }
 
-static bool read_number(sqlite3 *handle, const char *sql, int *number)
+static bool read_only_read_number(sqlite3 *handle, const char *sql, int *number)
 {
     sqlite3_stmt *statement = NULL;
     bool read = sqlite3_prepare_v2(handle, sql, -1, &statement, NULL) == SQLITE_OK &&
@@ -68,8 +68,8 @@ static bool read_number(sqlite3 *handle, const char *sql, int *number)
 static bool check_version(sqlite3 *handle, const char *path, struct error *error)
 {
     int application, version;
-    if (!read_number(handle, "PRAGMA application_id", &application) ||
-        !read_number(handle, "PRAGMA user_version", &version))
+    if (!read_only_read_number(handle, "PRAGMA application_id", &application) ||
+        !read_only_read_number(handle, "PRAGMA user_version", &version))
         return read_only_fail(handle, path, error);
     if (application != MIGRATIONS_APPLICATION_ID)
         return error_set(error, "%s is no task store", path);

@@ -1,13 +1,15 @@
 /* SQLite as a backend of the store: one file, one process. */
 #include "taskgate/store/sqlite.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "backup.h"
+#include "backend.h"
+#include "database.h"
 #include "migrations.h"
 #include "read_only.h"
-#include "rows.h"
 #include "sealing.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
@@ -17,12 +19,12 @@
 #define UPKEEP_SOON_PAGES 256
 #define UPKEEP_NOW_PAGES 8192
 
-static bool prepare(struct database *database, struct error *error)
+static bool sqlite_prepare(struct database *database, struct error *error)
 {
     return migrations_apply(database, error) && sealing_run(database, error);
 }
 
-static char *title_of(const char *place)
+static char *sqlite_title_of(const char *place)
 {
     return memory_copy_text(place);
 }
@@ -31,7 +33,7 @@ static struct database *open_file(const char *place, struct error *error)
 {
     struct database *database = memory_alloc(sizeof *database);
     database->backend = &store_sqlite;
-    if (database_open(database, place, prepare, error))
+    if (database_open(database, place, sqlite_prepare, error))
         return database;
     free(database);
     return NULL;
@@ -45,7 +47,7 @@ static void close_file(struct database *database)
     free(database);
 }
 
-static struct database *open_reader(const char *place, struct error *error)
+static struct database *sqlite_open_reader(const char *place, struct error *error)
 {
     struct database *database = memory_alloc(sizeof *database);
     *database = (struct database){.backend = &store_sqlite,
@@ -58,15 +60,23 @@ static struct database *open_reader(const char *place, struct error *error)
     return NULL;
 }
 
-static bool begin(struct database *database, bool writes)
+static bool sqlite_begin(struct database *database, bool writes)
 {
     return database_simple(database, writes ? STATEMENT_BEGIN_WRITE : STATEMENT_BEGIN);
 }
 
-static void rollback(struct database *database)
+static void sqlite_rollback(struct database *database)
 {
     if (!sqlite3_get_autocommit(database->handle))
         database_simple(database, STATEMENT_ROLLBACK);
+}
+
+/* Binds the number to the statement's only value, and runs it. */
+static bool run_sqlite_with(struct database *database, unsigned which, int64_t number)
+{
+    sqlite3_stmt *statement = database_statement(database, which);
+    sqlite3_bind_int64(statement, 1, number);
+    return database_run(statement);
 }
 
 /* A sync that fails leaves the whole transaction in the log, with its commit mark. SQLite does not
@@ -74,15 +84,15 @@ static void rollback(struct database *database)
  * its place in the log, and what is left behind that one follows nothing any more. */
 static bool overwrite_log(struct database *database)
 {
-    rollback(database);
+    sqlite_rollback(database);
     bool done = database_simple(database, STATEMENT_BEGIN_WRITE) &&
-                rows_run_with(database, STATEMENT_PROBE, clock_now_ms()) &&
+                run_sqlite_with(database, STATEMENT_PROBE, clock_now_ms()) &&
                 database_simple(database, STATEMENT_COMMIT);
-    rollback(database);
+    sqlite_rollback(database);
     return done;
 }
 
-static enum commit_result commit(struct database *database, struct error *error)
+static enum commit_result sqlite_commit(struct database *database, struct error *error)
 {
     if (database_simple(database, STATEMENT_COMMIT))
         return COMMIT_DONE;
@@ -95,7 +105,7 @@ static enum commit_result commit(struct database *database, struct error *error)
     return COMMIT_UNSURE;
 }
 
-static bool mark(struct database *database, enum backend_mark what)
+static bool sqlite_mark(struct database *database, enum backend_mark what)
 {
     if (what == MARK_SET)
         return database_simple(database, STATEMENT_SAVEPOINT);
@@ -103,7 +113,7 @@ static bool mark(struct database *database, enum backend_mark what)
            database_simple(database, STATEMENT_RELEASE);
 }
 
-static bool can_go_on(const struct database *database)
+static bool sqlite_can_go_on(const struct database *database)
 {
     int code = sqlite3_errcode(database->handle) & 0xff;
     return !sqlite3_get_autocommit(database->handle) &&
@@ -112,7 +122,7 @@ static bool can_go_on(const struct database *database)
 }
 
 /* It has no clock of its own, and no other process. */
-static int64_t look(struct database *database, enum backend_fact fact)
+static int64_t sqlite_look(struct database *database, enum backend_fact fact)
 {
     return fact == LOOK_WRITTEN ? sqlite3_total_changes64(database->handle) : 0;
 }
@@ -120,7 +130,7 @@ static int64_t look(struct database *database, enum backend_fact fact)
 /* ---- statements ---- */
 
 /* Values that the statement does not have are those of another database. */
-static sqlite3_stmt *bind(sqlite3_stmt *statement, const struct value *values, size_t count)
+static sqlite3_stmt *sqlite_bind(sqlite3_stmt *statement, const struct value *values, size_t count)
 {
     int most = sqlite3_bind_parameter_count(statement);
     for (int i = 0; i < (int)count && i < most; i++) {
@@ -143,40 +153,42 @@ static sqlite3_stmt *bind(sqlite3_stmt *statement, const struct value *values, s
     return statement;
 }
 
-static bool run(struct database *database, unsigned which, const struct value *values, size_t count)
+static bool sqlite_run(struct database *database, unsigned which, const struct value *values,
+                       size_t count)
 {
-    return database_run(bind(database_statement(database, which), values, count));
+    return database_run(sqlite_bind(database_statement(database, which), values, count));
 }
 
 /* The values of a whole task: two times, its bytes, its columns, and its bulk. */
-static bool insert_task(struct database *database, const struct value *values)
+static bool sqlite_insert_task(struct database *database, const struct value *values)
 {
     struct value row[VALUES_MAX] = {values[0], values[1]};
     const size_t count = task_record.count;
     const struct value *bulk = values + 3 + count, *keeper = bulk + 8;
     memcpy(row + 2, values + 3, count * sizeof *row);
-    if (!run(database, STATEMENT_TASK_INSERT, row, 2 + count))
+    if (!sqlite_run(database, STATEMENT_TASK_INSERT, row, 2 + count))
         return false;
     const struct value sequence = NUMBER(sqlite3_last_insert_rowid(database->handle));
-    return run(database, STATEMENT_REQUEST_INSERT,
+    return sqlite_run(
+               database, STATEMENT_REQUEST_INSERT,
                VALUES(sequence, bulk[0], bulk[1], bulk[2], bulk[3], bulk[4], bulk[5], bulk[7])) &&
            (bulk[6].kind == VALUE_NOTHING ||
-            run(database, STATEMENT_OUTCOME_INSERT, VALUES(sequence, bulk[6]))) &&
+            sqlite_run(database, STATEMENT_OUTCOME_INSERT, VALUES(sequence, bulk[6]))) &&
            (keeper[0].text.length == 0 ||
-            run(database, STATEMENT_CLAIM_KEEP, VALUES(values[3], keeper[0], keeper[1])));
+            sqlite_run(database, STATEMENT_CLAIM_KEEP, VALUES(values[3], keeper[0], keeper[1])));
 }
 
-static bool write_row(struct database *database, enum statement which, const struct value *values,
-                      size_t count)
+static bool sqlite_write_row(struct database *database, enum statement which,
+                             const struct value *values, size_t count)
 {
-    return which == STATEMENT_TASK_INSERT ? insert_task(database, values)
-                                          : run(database, which, values, count);
+    return which == STATEMENT_TASK_INSERT ? sqlite_insert_task(database, values)
+                                          : sqlite_run(database, which, values, count);
 }
 
-static bool change(struct database *database, enum statement which, const struct value *values,
-                   size_t count, int64_t *changed)
+static bool sqlite_change(struct database *database, enum statement which,
+                          const struct value *values, size_t count, int64_t *changed)
 {
-    bool done = run(database, which, values, count);
+    bool done = sqlite_run(database, which, values, count);
     *changed = done ? sqlite3_changes64(database->handle) : 0;
     return done;
 }
@@ -194,7 +206,7 @@ static struct value value_at(sqlite3_stmt *row, int column)
 }
 
 /* `statement`: bound, or NULL. */
-static bool visit_rows(sqlite3_stmt *statement, row_visitor *visit, void *context)
+static bool sqlite_visit_rows(sqlite3_stmt *statement, row_visitor *visit, void *context)
 {
     struct value row[VALUES_MAX];
     int code = SQLITE_ERROR, columns = statement ? sqlite3_column_count(statement) : 0;
@@ -207,17 +219,19 @@ static bool visit_rows(sqlite3_stmt *statement, row_visitor *visit, void *contex
     return !goes_on || code == SQLITE_DONE;
 }
 
-static bool read_rows(struct database *database, enum statement which, const struct value *values,
-                      size_t count, row_visitor *visit, void *context)
+static bool sqlite_read_rows(struct database *database, enum statement which,
+                             const struct value *values, size_t count, row_visitor *visit,
+                             void *context)
 {
-    sqlite3_stmt *statement = bind(database_statement(database, which), values, count);
-    bool is_read = visit_rows(statement, visit, context);
+    sqlite3_stmt *statement = sqlite_bind(database_statement(database, which), values, count);
+    bool is_read = sqlite_visit_rows(statement, visit, context);
     database_release(statement);
     return is_read;
 }
 
-static bool read_text(struct database *database, const char *text, const struct value *values,
-                      size_t count, row_visitor *visit, void *context)
+static bool sqlite_read_text(struct database *database, const char *text,
+                             const struct value *values, size_t count, row_visitor *visit,
+                             void *context)
 {
     sqlite3_stmt *statement = NULL;
     struct buffer sql;
@@ -225,14 +239,14 @@ static bool read_text(struct database *database, const char *text, const struct 
     statement_write_text(&sqlite_dialect, text, &sql);
     sqlite3_prepare_v2(database->handle, sql.bytes, (int)sql.length, &statement, NULL);
     buffer_finish(&sql);
-    bool is_read = visit_rows(bind(statement, values, count), visit, context);
+    bool is_read = sqlite_visit_rows(sqlite_bind(statement, values, count), visit, context);
     sqlite3_finalize(statement);
     return is_read;
 }
 
 /* ---- the file ---- */
 
-static enum backend_upkeep wants_upkeep(const struct database *database)
+static enum backend_upkeep sqlite_wants_upkeep(const struct database *database)
 {
     if (database->wal_pages == 0)
         return BACKEND_UPKEEP_NONE;
@@ -241,7 +255,91 @@ static enum backend_upkeep wants_upkeep(const struct database *database)
     return database->wal_pages >= UPKEEP_SOON_PAGES ? BACKEND_UPKEEP_SOON : BACKEND_UPKEEP_LATER;
 }
 
-static int wake_fd(const struct database *database)
+/* ---- a copy, made by another process while the gateway writes ---- */
+
+#define MOST_COPIES 5
+
+/* In one step, under one transaction: what the gateway writes meanwhile is not in it. */
+static bool copy_whole(sqlite3 *from, sqlite3 *to, struct error *error)
+{
+    sqlite3_backup *backup = sqlite3_backup_init(to, "main", from, "main");
+    int code = backup ? sqlite3_backup_step(backup, -1) : sqlite3_errcode(to);
+    if (backup)
+        sqlite3_backup_finish(backup);
+    return code == SQLITE_DONE ||
+           error_set(error, "the copy cannot be written: %s", sqlite3_errstr(code));
+}
+
+static bool is_whole(sqlite3 *handle, struct error *error)
+{
+    sqlite3_stmt *statement = NULL;
+    bool good =
+        sqlite3_prepare_v2(handle, "PRAGMA quick_check", -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW &&
+        strcmp((const char *)sqlite3_column_text(statement, 0), "ok") == 0;
+    sqlite3_finalize(statement);
+    return good || error_set(error, "the copy is damaged; look at the disk");
+}
+
+/* The copy is a database of its own: one file, without a log beside it. */
+static bool write_copy(sqlite3 *from, const char *target, struct error *error)
+{
+    sqlite3 *to = NULL;
+    int code = sqlite3_open_v2(target, &to, SQLITE_OPEN_READWRITE, NULL);
+    bool good = code == SQLITE_OK
+                    ? copy_whole(from, to, error)
+                    : error_set(error, "%s cannot be opened: %s", target, sqlite3_errstr(code));
+    good = good &&
+           (sqlite3_exec(to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL) == SQLITE_OK ||
+            error_set(error, "the copy cannot be closed: %s", sqlite3_errmsg(to))) &&
+           is_whole(to, error);
+    sqlite3_close(to);
+    return good;
+}
+
+/* `opened`: the file as it was then. */
+static bool copy_once(const char *path, const char *target, struct read_only_file *opened,
+                      struct error *error)
+{
+    sqlite3 *from;
+    bool good = read_only_open(path, &from, error);
+    read_only_look(path, opened);
+    good = good && write_copy(from, target, error);
+    sqlite3_close(from);
+    return good;
+}
+
+/* Nobody is asked while a file without a log is read (read_only.c), so a gateway that starts may
+ * write into it meanwhile. */
+static bool is_as_before(const char *path, const struct read_only_file *before)
+{
+    struct read_only_file now;
+    read_only_look(path, &now);
+    return !before->is_quiet ||
+           (now.is_quiet && now.inode == before->inode && now.size == before->size &&
+            now.changed.tv_sec == before->changed.tv_sec &&
+            now.changed.tv_nsec == before->changed.tv_nsec);
+}
+
+/* By SQLite itself, page by page. `target` is there and empty. A copy that has failed is left
+ * behind. */
+static bool sqlite_backup(const char *path, const char *target, struct error *error)
+{
+    for (int i = 0; i < MOST_COPIES; i++) {
+        struct read_only_file before, opened;
+        read_only_look(path, &before);
+        bool good = copy_once(path, target, &opened, error);
+        if (opened.is_quiet == before.is_quiet && is_as_before(path, &before))
+            return good;
+        if (truncate(target, 0) != 0)
+            return error_set(error, "%s cannot be written: %s", target, strerror(errno));
+    }
+    return error_set(error, "%s is changed again and again while it is read", path);
+}
+
+/* ---- what other processes do ---- */
+
+static int sqlite_wake_fd(const struct database *database)
 {
     (void)database;
     return -1;
@@ -250,25 +348,25 @@ static int wake_fd(const struct database *database)
 const struct store_backend store_sqlite = {
     .name = "sqlite",
     .is_shared = false, /* the lock on the file */
-    .title = title_of,
+    .title = sqlite_title_of,
     .open = open_file,
-    .open_reader = open_reader,
+    .open_reader = sqlite_open_reader,
     .close = close_file,
     .backup = sqlite_backup,
-    .begin = begin,
-    .commit = commit,
-    .rollback = rollback,
-    .mark = mark,
-    .can_go_on = can_go_on,
+    .begin = sqlite_begin,
+    .commit = sqlite_commit,
+    .rollback = sqlite_rollback,
+    .mark = sqlite_mark,
+    .can_go_on = sqlite_can_go_on,
     .describe = database_error,
     .is_in_place = database_is_in_place,
-    .look = look,
+    .look = sqlite_look,
     .used_bytes = database_used_bytes,
-    .write = write_row,
-    .change = change,
-    .read = read_rows,
-    .read_text = read_text,
-    .wants_upkeep = wants_upkeep,
+    .write = sqlite_write_row,
+    .change = sqlite_change,
+    .read = sqlite_read_rows,
+    .read_text = sqlite_read_text,
+    .wants_upkeep = sqlite_wants_upkeep,
     .upkeep = database_checkpoint,
-    .wake_fd = wake_fd,
+    .wake_fd = sqlite_wake_fd,
 };
