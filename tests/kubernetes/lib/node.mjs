@@ -150,7 +150,8 @@ state = "/run/containerd"
   async startNames() {
     const hosts = path.join(this.folder, 'names');
     writeFileSync(hosts, '');
-    const names = this.run('dnsmasq', ['--keep-in-foreground', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--local=/local/', '--local=/svc/', `--addn-hosts=${hosts}`, '--user=root', '--pid-file=', `--listen-address=${this.inside}`, '--bind-interfaces'], [this.programs.nsenter, `--net=/proc/${this.pid}/ns/net`]);
+    // Without a change of its rights, which would take the signal of its parent's death from it.
+    const names = this.run('dnsmasq', ['--no-daemon', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--local=/local/', '--local=/svc/', `--addn-hosts=${hosts}`, `--listen-address=${this.inside}`, '--bind-interfaces'], [this.programs.nsenter, `--net=/proc/${this.pid}/ns/net`]);
     let before = '';
     const tick = async () => {
       const { status, body } = await this.ask('GET', '/apis/discovery.k8s.io/v1/endpointslices').catch(() => ({}));
