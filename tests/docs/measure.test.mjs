@@ -9,7 +9,7 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 73,
-  eras: 858,
+  eras: 844,
   words: 93,
   reach: 28,
   write: 2,
@@ -20,8 +20,8 @@ const LIMITS = {
   lines: 140000, // what is added meanwhile has some room
   gateway: 44600,
   files: 1000,
-  users: 107,
-  statics: 178,
+  users: 106,
+  statics: 174,
   assertions: 66,
 };
 const measured = measure();

@@ -55,6 +55,7 @@ test("a modern client before a legacy server: the call and the session's `initia
   await client.result('tools/call', { name: 'read', arguments: ARGUMENTS }, { meta: { traceparent: TRACEPARENT } });
   const server = await inTrace(collector, SERVER, 'tools/call read');
   assert.equal(server.attributes['mcp.protocol.version'], '2026-07-28');
+  assert.deepEqual([server.attributes['thoughtgate.decision'], server.attributes['thoughtgate.rule']], ['forward', 'default']);
   for (const [method, name] of [['initialize', 'initialize'], ['tools/call', 'tools/call read']]) {
     const up = await inTrace(collector, CLIENT, name);
     assert.equal(up.parentId, server.spanId, name);

@@ -15,7 +15,7 @@
 MCP_TREATMENT_ROW(RELAY, relay_plainly_handle, relay_plainly_handle) /* as it is */
 MCP_TREATMENT_ROW(INITIALIZE, initialize_handle, unknown_method_handle)
 MCP_TREATMENT_ROW(TOOLS_LIST, tools_list_handle, tools_list_handle)
-MCP_TREATMENT_ROW(TOOLS_CALL, tools_call_handle, modern_call_handle)
+MCP_TREATMENT_ROW(TOOLS_CALL, tools_call_handle, tools_call_handle)
 MCP_TREATMENT_ROW(RESOURCES_LIST, resources_list_handle, resources_list_handle) /* filtered by `expose` on uri */
 MCP_TREATMENT_ROW(RESOURCES_TEMPLATES_LIST, resources_templates_list_handle, resources_templates_list_handle) /* relayed: templates name no resource */
 MCP_TREATMENT_ROW(PROMPTS_LIST, prompts_list_handle, prompts_list_handle) /* filtered by `expose` on name */

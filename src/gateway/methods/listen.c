@@ -316,12 +316,12 @@ void listen_handle(struct call *call)
     const char *wrong = json_type(filter) == JSON_OBJECT ? mcp_subscription_read(filter, &wanted)
                                                          : "params.notifications must be an object";
     if (wrong)
-        modern_refuse_params(call, wrong);
+        methods_refuse_params(call, wrong);
     else if (wanted.task_ids.length > 0 &&
              !dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities))
         call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &needs_tasks);
     else if (!deferred_response_may_stream(call))
-        modern_refuse_params(call, "the Accept header must name text/event-stream");
+        methods_refuse_params(call, "the Accept header must name text/event-stream");
     else if (!listening_takes_place(call, address))
         refuse_for_place(call);
     else

@@ -21,9 +21,9 @@ void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, s
 
 /* ---- of modern requests ---- */
 /* Answers -32602 with HTTP 400, as for a request that is malformed. */
-void modern_refuse_params(struct call *call, const char *why);
+void methods_refuse_params(struct call *call, const char *why);
 /* Whether requestState and inputResponses have the right types. False when the call is answered. */
-bool modern_has_good_rounds(struct call *call);
+bool methods_have_good_rounds(struct call *call);
 
 /* For relay_options.take_message: takes requests of the server's out of the stream, in an era in
  * which there are some. */
@@ -31,7 +31,3 @@ bool (*methods_taker(const struct call *call))(struct call *call, struct str mes
 
 /* Answers -32601. */
 void methods_refuse_unknown(struct call *call);
-
-/* Puts the call to every gate, as if the client had called the tool plainly. For execute_tool,
- * once it has replaced the body. */
-void tools_call_execute(struct call *call, int64_t patience_ms);

@@ -123,7 +123,7 @@ static void handle_own(struct call *call)
 {
     bool is_update = call->method->treatment == MCP_TASKS_UPDATE;
     if (is_update && json_type(call->envelope.input_responses) != JSON_OBJECT) {
-        modern_refuse_params(call, "params.inputResponses must be an object");
+        methods_refuse_params(call, "params.inputResponses must be an object");
         return;
     }
     call_identify(call);

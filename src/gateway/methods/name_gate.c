@@ -283,7 +283,7 @@ static bool has_good_params(struct call *call, bool by_uri, bool by_name)
 void name_gate_handle(struct call *call)
 {
     bool by_uri = call->method->treatment == MCP_GATED_URI;
-    if (!has_good_params(call, by_uri, !by_uri) || !modern_has_good_rounds(call))
+    if (!has_good_params(call, by_uri, !by_uri) || !methods_have_good_rounds(call))
         return;
     if (by_uri)
         call_with_facts(call, judge_resource);

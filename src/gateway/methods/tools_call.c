@@ -1,192 +1,199 @@
-/* `tools/call`: the gates in their order, then the call goes up, or becomes a task, or is
+/* `tools/call`: its gates in their order. Then the call is forwarded, or becomes a task, or is
  * refused (seed 002 F-004, F-005; reference §2.1). */
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "block_check.h"
+#include "bridge_down/bridge_down.h"
 #include "call/client_profile.h"
-#include "conversation/question.h"
+#include "call/request_headers.h"
+#include "call/request_state.h"
+#include "decision/agent_reason.h"
 #include "decision/decision_log.h"
 #include "decision/policy_check.h"
+#include "inbox/inbox.h"
 #include "methods.h"
-#include "pseudo_tool_call.h"
 #include "relay/relay.h"
 #include "run/detached_call.h"
 #include "run/task_create.h"
 #include "server/catalogue.h"
+#include "server/credential_check.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/gateway/blocks.h"
-#include "tool_judgement.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/dialect_modern.h"
+#include "taskgate/mcp/parameter_headers.h"
+#include "taskgate/policy/gate.h"
+#include "taskgate/policy/policy.h"
 #include "tools/answer.h"
 #include "tools/plain.h"
+#include "tools/tools.h"
 
-/* As if nobody had made the same call before. */
+/* G(name, whom). TASK: of a client that may send `task`, in a session; ROUND: of one that sends the
+ * call again with what it was asked. A gate that waits says so. */
+#define CALL_GATES(G)                                                                              \
+    G(form, ALL)         /* name and arguments have the right types */                             \
+    G(round_form, ROUND) /* and so has what an earlier round left */                               \
+    G(parameters, ROUND) /* the headers say what the arguments say */                              \
+    G(blocked, ALL)      /* waits for the client's name, if anybody is blocked */                  \
+    G(silent, TASK)      /* a notification: answered */                                            \
+    G(plain, ALL)        /* the hot path: forwarded by its rule for everybody */                   \
+    G(facts, ALL)        /* waits for the store */                                                 \
+    G(own_tool, ALL)     /* a call of the gateway's own tools: answered */                         \
+    G(list, ALL)         /* waits for what the server says of the tool */                          \
+    G(visible, ALL)                                                                                \
+    G(rules, ALL)                                                                                  \
+    G(task_field, TASK)                                                                            \
+    G(arguments, ALL)       /* without the agent's reason, and read by all in one way */           \
+    G(earlier_round, ROUND) /* it goes on with its task, or at its server */                       \
+    G(policy, ALL)                                                                                 \
+    G(route, ALL) /* answers each call */
+
+enum call_gate {
+#define CALL_GATE_NUMBER(name, whom) CALL_GATE_##name,
+    CALL_GATES(CALL_GATE_NUMBER)
+#undef CALL_GATE_NUMBER
+        CALL_GATE_COUNT
+};
+
+/* The call as it is decided, with all that is known of it. */
+struct tool_judgement {
+    struct policy_request request;
+    struct policy_decision decision; /* of the rules; then of the policies */
+    bool is_hidden;                  /* `expose` does not show the tool: no rule counts */
+    struct catalog_tool tool;
+    struct policy_facts facts;
+};
+
+/* A call at its gates. `judgement` is filled in at the gate `list`, behind which no gate waits. */
+struct tool_call {
+    struct call *call;
+    struct tool_judgement judgement;
+    bool goes_on; /* with a call that is open at its server */
+    struct policy_caller caller;
+    enum policy_route route;
+};
+
+static void pass_from(struct call *call, enum call_gate from);
+
+/* ---- what several gates do ---- */
+
+/* Answers with the error of a gate. */
+static void refuse_by_gate(struct call *call, enum jsonrpc_error error, enum policy_gate gate)
+{
+    struct jsonrpc_error_data data = {.tool = call_tool(call),
+                                      .gate = str_from(policy_gate_name(gate))};
+    call_answer_error(call, error, STR_EMPTY, &data);
+}
+
+static void count_action(enum config_action action)
+{
+    static _Thread_local struct {
+        struct metrics_handle decisions, matches;
+    } counters[CONFIG_ACTION_COUNT];
+    struct str name = str_from(config_action_name(action));
+    metrics_add_by(&counters[action].decisions, METRIC_DECISIONS, 1,
+                   METRIC_LABELS(policy_gate_label(POLICY_GATE_GOVERNANCE), name));
+    metrics_add_by(&counters[action].matches, METRIC_RULE_MATCHES, 1, METRIC_LABELS(name));
+}
+
+/* The record of the decision. */
+static void record_judgement(struct call *call, const struct tool_judgement *judgement,
+                             bool becomes_task)
+{
+    const struct decision_log_entry entry = {
+        .snapshot = call->snapshot,
+        .request = &judgement->request,
+        .decision = judgement->is_hidden ? NULL : &judgement->decision,
+        .facts = &judgement->facts,
+        .identity = call->identity,
+        .becomes_task = becomes_task,
+        .span = call->span,
+    };
+    decision_log_write(call->worker, &entry);
+}
+
+/* Fills in what is known of the tool and of who asks, and what the rules of `snapshot` say. */
+static void begin_judgement(struct call *call, const struct snapshot *snapshot,
+                            struct tool_judgement *judgement)
+{
+    judgement->request.verified = call_verified(call);
+    call_find_tool(call, judgement->request.name, &judgement->tool);
+    judgement->request.definition = judgement->tool.definition;
+    judgement->facts = (struct policy_facts){
+        .principal = {str_from(call->owner), str_from(call->facts.client.name),
+                      str_from(call->facts.client.version)},
+        .hints = judgement->tool.hints,
+        .now_ms = clock_now_ms(),
+    };
+    if (!call->facts.server.has_tasks || call->is_bridged)
+        judgement->tool.has_own = false; /* its word about tasks means nothing then */
+    judgement->is_hidden =
+        !policy_is_visible(snapshot->policy, judgement->request.source, judgement->request.name);
+    if (!judgement->is_hidden)
+        policy_decide(snapshot->policy, &judgement->request, &judgement->decision);
+}
+
+/* ---- forwarding ---- */
+
+static enum config_action action_now(struct call *call, const struct snapshot *now)
+{
+    struct tool_judgement judgement = {
+        .request = {config_source_find(now->config, str_from(call->source->id)),
+                    call->envelope.name.text, call->envelope.arguments.raw}};
+    if (!judgement.request.source)
+        return ACTION_DENY;
+    begin_judgement(call, now, &judgement);
+    if (judgement.is_hidden)
+        return ACTION_DENY;
+    policy_check(now, &judgement.request, &judgement.facts, &judgement.decision);
+    return judgement.decision.action;
+}
+
+/* Whether the rules have changed, and do not forward the call any more. Then it is answered. */
+static bool is_forbidden_now(struct call *call)
+{
+    struct snapshot *now = snapshot_current();
+    bool is_forbidden =
+        now->number != call->snapshot->number && action_now(call, now) != ACTION_FORWARD;
+    snapshot_unref(now);
+    if (is_forbidden)
+        refuse_by_gate(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
+    return is_forbidden;
+}
+
+/* As if nobody had made the same call before. A client that sends its call again with what it was
+ * asked is promised no task: when it closes the stream, it has cancelled the call. */
 static void forward_anew(struct call *call)
 {
     const struct config *config = call->snapshot->config;
     bool is_kept_from_it =
         config->pseudo.mode == PSEUDO_NEVER || config->pseudo.promote == PROMOTE_NEVER;
-    bool may_be_promoted =
-        call->envelope.kind == ENVELOPE_REQUEST && (call->is_executed || !is_kept_from_it);
+    bool may_be_promoted = call->dialect->has_sessions && call->envelope.kind == ENVELOPE_REQUEST &&
+                           (call->is_executed || !is_kept_from_it);
     struct relay_options options = {
         .silence_ms = call->is_executed ? 0 : config->times.sync_forward_timeout_ms,
         .answer_result = call->is_executed ? pseudo_answer_result : NULL,
         .slow_ms = may_be_promoted ? detached_call_first_look_ms(call) : 0,
         .slow = detached_call_of_slow,
         .left = may_be_promoted ? detached_call_of_left : NULL,
-        .forbidden = tool_judgement_forbids,
+        .forbidden = is_forbidden_now,
         .asks_later = detached_call_asks_later,
-        .take_message = question_take_from_stream,
+        .take_message = methods_taker(call),
     };
     if (call->is_executed && !call->is_bridged)
         detached_call_run(call, call->patience_ms);
     else
-        relay_start(call, &options);
+        bridge_down_start(call, &options);
 }
 
 static void forward(struct call *call, const struct policy_decision *decision)
 {
-    if (!plain_call_rejoins(call, decision, forward_anew))
+    if (!call->dialect->has_sessions || !plain_call_rejoins(call, decision, forward_anew))
         forward_anew(call);
-}
-
-/* A client that cannot do as the error says can still have the tool called for it. */
-static void refuse_task(struct call *call, enum jsonrpc_error error, const char *which,
-                        struct jsonrpc_error_data *data)
-{
-    struct buffer alternative;
-    buffer_init(&alternative);
-    pseudo_tools_write_alternative(call, &alternative);
-    data->alternative = buffer_str(&alternative);
-    metrics_count(METRIC_TASK_VALIDATION_ERRORS, str_from(which));
-    call_answer_error(call, error, STR_EMPTY, data);
-    buffer_finish(&alternative);
-}
-
-static void refuse_task_required(struct call *call, const struct policy_decision *decision)
-{
-    bool needs_approval = decision->action != ACTION_FORWARD;
-    struct jsonrpc_error_data data = {
-        .tool = call_tool(call),
-        .reason = str_from(needs_approval ? DIALECT_REASON_REQUIRED : DIALECT_REASON_FORCED),
-        .hint = str_from(DIALECT_HINT_REQUIRED),
-    };
-    refuse_task(call, JSONRPC_TASK_REQUIRED, "required", &data);
-}
-
-static void refuse_task_forbidden(struct call *call)
-{
-    struct jsonrpc_error_data data = {
-        .tool = call_tool(call),
-        .reason = str_from(DIALECT_REASON_FORBIDDEN),
-    };
-    refuse_task(call, JSONRPC_TASK_FORBIDDEN, "forbidden", &data);
-}
-
-/* Gates 1 and 2 come before any look at the task field, then its form. False when the call is
- * answered. */
-static bool passes_rules(struct call *call, struct tool_judgement *judgement)
-{
-    struct str task = call->envelope.task.raw;
-    int64_t ttl_ms;
-    if (!tool_judgement_passes_gates(call, judgement))
-        return false;
-    if (task.length > 0 && dialect_read_ttl(task, 1, INT64_MAX, &ttl_ms) == DIALECT_TTL_INVALID) {
-        call_answer_error(call, JSONRPC_INVALID_PARAMS,
-                          STR("params.task must be an object, and its ttl a positive integer of "
-                              "milliseconds"),
-                          NULL);
-        return false;
-    }
-    return tool_judgement_passes_arguments(call, judgement);
-}
-
-static void become_task(struct call *call, const struct tool_judgement *judgement, bool accelerated,
-                        bool is_plain)
-{
-    if (!tool_judgement_is_shown_whole(call))
-        return;
-    tool_judgement_record(call, judgement, true);
-    if (is_plain)
-        plain_call_become_task(call, &judgement->decision, &judgement->tool, accelerated);
-    else
-        task_create_from_call(call, &judgement->decision, &judgement->tool, accelerated);
-}
-
-static void answer_route(struct call *call, const struct tool_judgement *judgement,
-                         enum policy_route route)
-{
-    const struct policy_decision *decision = &judgement->decision;
-    switch (route) {
-    case ROUTE_FORWARD:
-        tool_judgement_record(call, judgement, false);
-        forward(call, decision);
-        break;
-    case ROUTE_DENIED:
-        tool_judgement_refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
-        break;
-    case ROUTE_REJECTED:
-        tool_judgement_record(call, judgement, false);
-        tool_judgement_refuse(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
-        break;
-    case ROUTE_APPROVAL:
-        become_task(call, judgement, false, false);
-        break;
-    case ROUTE_ACCELERATED:
-        become_task(call, judgement, true, false);
-        break;
-    case ROUTE_HELD:
-        become_task(call, judgement, false, true);
-        break;
-    case ROUTE_HELD_ACCELERATED:
-        become_task(call, judgement, true, true);
-        break;
-    case ROUTE_TASK_REQUIRED:
-        refuse_task_required(call, decision);
-        break;
-    case ROUTE_TASK_FORBIDDEN:
-        refuse_task_forbidden(call);
-        break;
-    case ROUTE_LACKS_EXTENSION: /* of the modern era */
-    case POLICY_ROUTE_COUNT:
-        abort();
-    }
-}
-
-/* A client that knows tasks is told that the task field is missing before any policy is asked (seed
- * 002 F-004, F-005). */
-static void judge_upstreams(struct call *call)
-{
-    struct tool_judgement judgement = {
-        .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
-    const struct policy_decision *decision = &judgement.decision;
-    const struct catalog_tool *tool = &judgement.tool;
-    bool upstream_tasks = call->facts.server.has_tasks;
-    tool_judgement_begin(call, call->snapshot, &judgement);
-    if (tool_judgement_waits_for_list(call, &judgement, judge_upstreams))
-        return;
-    const struct policy_caller caller = {.has_task = call->envelope.task.raw.length > 0,
-                                         .knows_tasks = client_knows_tasks(call),
-                                         .is_executed = call->is_executed};
-    if (!passes_rules(call, &judgement))
-        return;
-    enum policy_annotation announced =
-        policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
-    if (policy_asks_policies(&caller, decision))
-        policy_check(call->snapshot, &judgement.request, &judgement.facts, &judgement.decision);
-    if (decision->by_policies && !caller.has_task) /* the client knows of no announcement */
-        announced = policy_annotate(decision, upstream_tasks, tool->has_own, tool->own);
-    answer_route(call, &judgement,
-                 policy_outcome(&caller, decision, announced, tool->has_own, tool->own));
-}
-
-void tools_call_execute(struct call *call, int64_t patience_ms)
-{
-    call->is_executed = true;
-    call->patience_ms = patience_ms;
-    judge_upstreams(call);
 }
 
 /* The call goes up by its rule alone. The client was not looked at. */
@@ -202,22 +209,140 @@ static void forward_plainly(struct call *call, const struct policy_request *requ
     forward(call, decision);
 }
 
-/* The gateway's own tools are no server's, so no rule is for them. */
-static void judge(struct call *call)
+/* ---- the form of the call ---- */
+
+static enum gate_verdict call_gate_form(struct tool_call *tool)
 {
-    const struct pseudo_tool *own = pseudo_tool_called(call);
-    if (!own)
-        judge_upstreams(call);
-    else if (call->envelope.task.raw.length > 0)
-        refuse_task_forbidden(call);
+    struct call *call = tool->call;
+    struct str arguments = call->envelope.arguments.raw;
+    if (!call->envelope.name.text.bytes)
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.name must be a string"), NULL);
+    else if (arguments.length > 0 && json_type(arguments) != JSON_OBJECT)
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.arguments must be an object"),
+                          NULL);
     else
-        pseudo_tool_run(call, own);
+        return GATE_PASSED;
+    return GATE_ANSWERED;
 }
+
+static enum gate_verdict call_gate_round_form(struct tool_call *tool)
+{
+    return methods_have_good_rounds(tool->call) ? GATE_PASSED : GATE_ANSWERED;
+}
+
+static struct mirrored_header find_parameter(void *request, struct str name)
+{
+    const struct http_exchange *exchange = request;
+    const size_t prefix = sizeof PARAMETER_HEADER_PREFIX - 1;
+    struct mirrored_header found = {.count = 0};
+    size_t count = http_header_count(exchange);
+    for (size_t i = 0; i < count; i++) {
+        struct http_header header = http_header_at(exchange, i);
+        if (header.known == HTTP_NAME_MCP_PARAM &&
+            str_equal_ignore_case(
+                str_slice(header.name.bytes + prefix, header.name.length - prefix), name))
+            mirrored_header_add(&found, header.value);
+    }
+    return found;
+}
+
+static void refuse_parameter(struct call *call, struct str name, enum mirrored_verdict verdict)
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_format(&text, "Mcp-Param-%.*s %s", STR_ARGS(name),
+                         mirrored_verdict_text(verdict));
+    struct jsonrpc_error_data data = {.tool = call_tool(call), .details = buffer_str(&text)};
+    metrics_count(METRIC_HEADER_MISMATCHES, STR("Mcp-Param"));
+    log_warn("Request refused: a header does not say what the body says",
+             LOG_TEXT("source", call->source->id), LOG_STR("header", name),
+             LOG_TEXT("reason", mirrored_verdict_text(verdict)));
+    call_answer_error(call, JSONRPC_HEADER_MISMATCH, STR_EMPTY, &data);
+    buffer_finish(&text);
+}
+
+static enum gate_verdict call_gate_parameters(struct tool_call *tool)
+{
+    struct call *call = tool->call;
+    struct catalog *catalog = call->worker->gateway->catalog;
+    struct str name = STR_EMPTY;
+    if (!catalog_has_parameters())
+        return GATE_PASSED;
+    call_identify(call);
+    struct known_tool *held = catalog_hold_parameters(
+        catalog, str_from(call->source->id), str_from(call->owner), call->envelope.name.text);
+    if (!held)
+        return GATE_PASSED;
+    enum mirrored_verdict verdict =
+        parameter_headers_check(catalog_parameters(held), call->envelope.arguments.raw,
+                                find_parameter, call->exchange, &name);
+    if (verdict != MIRRORED_SAME)
+        refuse_parameter(call, name, verdict);
+    catalog_release_parameters(catalog, held);
+    return verdict == MIRRORED_SAME ? GATE_PASSED : GATE_ANSWERED;
+}
+
+/* ---- blocked callers ---- */
+
+static void refuse_blocked(struct call *call, struct str reason)
+{
+    struct buffer shown;
+    buffer_init(&shown);
+    dialect_append_reason(&shown, reason);
+    const struct jsonrpc_error_data data = {.tool = call_tool(call), .reason = buffer_str(&shown)};
+    log_info("A call of a blocked caller was refused", LOG_STR("tool", call_tool(call)),
+             LOG_TEXT("source", call->source->id));
+    if (call->envelope.kind == ENVELOPE_NOTIFICATION)
+        call_answer(call, STR_EMPTY);
+    else
+        call_answer_error(call, JSONRPC_CALLER_BLOCKED, STR_EMPTY, &data);
+    buffer_finish(&shown);
+}
+
+/* True: the call is answered. */
+static bool is_blocked(struct call *call)
+{
+    const struct store_block_caller caller = {str_from(call->owner), str_from(call->source->id),
+                                              str_from(call->facts.client.name)};
+    struct buffer reason;
+    buffer_init(&reason);
+    enum blocks_verdict verdict = blocks_judge(&caller, &reason);
+    /* The name of the client is not known, and may be that of a block. */
+    if (verdict == BLOCKS_FREE && call->facts_failed)
+        verdict = BLOCKS_UNKNOWN;
+    if (verdict == BLOCKS_BLOCKED)
+        refuse_blocked(call, buffer_str(&reason));
+    else if (verdict == BLOCKS_UNKNOWN)
+        call_answer_error(call, JSONRPC_UNAVAILABLE,
+                          STR("it is not known yet whether the caller is blocked"), NULL);
+    buffer_finish(&reason);
+    return verdict != BLOCKS_FREE;
+}
+
+static void check_block(struct call *call)
+{
+    if (!is_blocked(call))
+        pass_from(call, CALL_GATE_blocked + 1);
+}
+
+static enum gate_verdict call_gate_blocked(struct tool_call *tool)
+{
+    if (!blocks_any())
+        return GATE_PASSED;
+    call_identify(tool->call);
+    call_with_facts(tool->call, check_block);
+    return GATE_WAITS;
+}
+
+/* ---- a call that no client is looked at for ---- */
 
 /* A call without an id has nobody to answer. It goes up only if no gate stands against it;
  * otherwise it is dropped, and the log says so. */
-static void judge_silent(struct call *call)
+static enum gate_verdict call_gate_silent(struct tool_call *tool)
 {
+    struct call *call = tool->call;
+    if (call->envelope.kind != ENVELOPE_NOTIFICATION)
+        return GATE_PASSED;
     struct str name = call->envelope.name.text;
     struct policy_request request = {call->source, name, call->envelope.arguments.raw,
                                      call_verified(call)};
@@ -228,10 +353,27 @@ static void judge_silent(struct call *call)
         !policy_requires_tasks(&decision) && call->envelope.task.raw.length == 0 &&
         !pseudo_tool_called(call)) {
         forward_plainly(call, &request, &decision);
-        return;
+        return GATE_ANSWERED;
     }
     log_warn("A tools/call without id was dropped", LOG_STR("tool", name));
     call_answer(call, STR_EMPTY);
+    return GATE_ANSWERED;
+}
+
+/* Whether its rule alone forwards the call: the tool is shown, nobody must be asked, and it need
+ * not be called as a task. */
+static bool is_forwarded_by_rule(const struct call *call, struct policy_request *request,
+                                 struct policy_decision *decision)
+{
+    const struct policy *policy = call->snapshot->policy;
+    *request = (struct policy_request){call->source, call->envelope.name.text,
+                                       call->envelope.arguments.raw, call_verified(call)};
+    if (call->source->pins[DEFINITION_TOOL] == PIN_APPROVE ||
+        !policy_is_visible(policy, call->source, request->name))
+        return false;
+    policy_decide(policy, request, decision);
+    return decision->action == ACTION_FORWARD && !decision->force_required &&
+           !policy_requires_tasks(decision);
 }
 
 /* Whether upstream says, or may say when it is asked, that it runs the tool as a task only. */
@@ -246,46 +388,532 @@ static bool may_need_task(struct call *call, struct str name)
            (tool.word != CATALOG_TOLD && tools_fetch_is_due(call));
 }
 
-/* The hot path: such a call is forwarded for every client and every session, so neither is looked
- * up. True when the call is on its way. */
-static bool goes_straight_up(struct call *call)
+/* Whether the server has such tools, so that it counts which one is called. */
+static bool has_own_tasks(const struct call *call)
 {
+    struct mcp_capabilities last;
+    return call->is_bridged_down &&
+           catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id),
+                                &last) &&
+           last.tasks;
+}
+
+/* Whether the call itself says how it is to be answered. */
+static bool asks_for_more(const struct call *call)
+{
+    return call->dialect->has_sessions ? call->envelope.task.raw.length > 0
+                                       : request_state_is_ours(call) || has_own_tasks(call);
+}
+
+/* Such a call is forwarded for every client and every session, so neither is looked up. */
+static enum gate_verdict call_gate_plain(struct tool_call *tool)
+{
+    struct call *call = tool->call;
     struct policy_request request;
     struct policy_decision decision;
-    if (call->envelope.task.raw.length > 0 || !tool_judgement_is_plain(call, &request, &decision))
-        return false;
-    if (pseudo_tool_called(call) || may_need_task(call, request.name))
-        return false;
-    tool_judgement_count(ACTION_FORWARD);
+    if (asks_for_more(call) || !is_forwarded_by_rule(call, &request, &decision) ||
+        pseudo_tool_called(call) ||
+        (call->dialect->has_sessions && may_need_task(call, request.name)))
+        return GATE_PASSED;
+    count_action(ACTION_FORWARD);
     forward_plainly(call, &request, &decision);
+    return GATE_ANSWERED;
+}
+
+/* ---- whose call it is, and whether the gateway's own tool is called ---- */
+
+static void go_on_with_facts(struct call *call)
+{
+    pass_from(call, CALL_GATE_facts + 1);
+}
+
+static enum gate_verdict call_gate_facts(struct tool_call *tool)
+{
+    call_identify(tool->call);
+    call_with_facts(tool->call, go_on_with_facts);
+    return GATE_WAITS;
+}
+
+/* A client that cannot do as the error says can still have the tool called for it. */
+static void refuse_task(struct call *call, enum jsonrpc_error error, const char *which,
+                        struct jsonrpc_error_data *data)
+{
+    struct buffer alternative;
+    buffer_init(&alternative);
+    pseudo_tools_write_alternative(call, &alternative);
+    data->alternative = buffer_str(&alternative);
+    metrics_count(METRIC_TASK_VALIDATION_ERRORS, str_from(which));
+    call_answer_error(call, error, STR_EMPTY, data);
+    buffer_finish(&alternative);
+}
+
+static void refuse_task_forbidden(struct call *call)
+{
+    struct jsonrpc_error_data data = {
+        .tool = call_tool(call),
+        .reason = str_from(DIALECT_REASON_FORBIDDEN),
+    };
+    refuse_task(call, JSONRPC_TASK_FORBIDDEN, "forbidden", &data);
+}
+
+/* execute_tool: any tool of a server, called with a patience of the caller's own. */
+
+/* Puts the call to the gates of a server's tool, as if the client had called it plainly. */
+static void execute_call(struct call *call, int64_t patience_ms)
+{
+    call->is_executed = true;
+    call->patience_ms = patience_ms;
+    pass_from(call, CALL_GATE_list);
+}
+
+#define MOST_PATIENCE_MS INT64_C(900000)
+
+/* Names of tools stand in `why` as in tools/tool_names.h. */
+static void fail_execution(struct call *call, struct str what, const char *why)
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_format(&text, "Failed to execute tool: '%.*s' ", STR_ARGS(what));
+    pseudo_tools_write_text(call, why, &text);
+    pseudo_answer_text(call, buffer_str(&text), true);
+    buffer_finish(&text);
+}
+
+/* Writes the plain call that the client would have sent: with its own id, and with its own _meta,
+ * which holds the progress token. */
+static void write_plain_call(struct buffer *body, const struct call *call, struct str arguments)
+{
+    const struct envelope *envelope = &call->envelope;
+    struct str args = json_member(arguments, "args");
+    buffer_append_format(body,
+                         "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"method\":\"tools/call\","
+                         "\"params\":{\"name\":%.*s",
+                         STR_ARGS(envelope->id), STR_ARGS(json_member(arguments, "tool")));
+    if (json_type(args) == JSON_OBJECT)
+        buffer_append_format(body, ",\"arguments\":%.*s", STR_ARGS(args));
+    if (envelope->meta.raw.length > 0)
+        buffer_append_format(body, ",\"_meta\":%.*s", STR_ARGS(envelope->meta.raw));
+    buffer_append_text(body, "}}");
+}
+
+/* A client that hears of progress waits for longer than one that does not, unless it has a limit of
+ * its own. */
+static int64_t asked_patience_ms(const struct call *call, struct str arguments)
+{
+    const struct config_pseudo *pseudo = &call->snapshot->config->pseudo;
+    bool hears = call->envelope.progress_token.length > 0;
+    bool is_bounded = !hears || client_own_wait_ms(call) > 0;
+    int64_t wait_ms = client_wait_ms(call, hears), usual_ms = pseudo->execute_timeout_ms;
+    if (is_bounded && wait_ms < usual_ms)
+        usual_ms = wait_ms;
+    return pseudo_argument_number(arguments, "timeout_ms", MOST_PATIENCE_MS, usual_ms);
+}
+
+/* The arguments have become the call itself. */
+static void execute_tool(struct call *call, struct str arguments)
+{
+    struct error error = {""};
+    struct buffer body = {0}, tool = {0};
+    int64_t wait_ms = asked_patience_ms(call, arguments);
+    pseudo_argument_text(arguments, "tool", &tool);
+    write_plain_call(&body, call, arguments);
+    if (call_replace_body(call, &body, &error) != ENVELOPE_OK)
+        fail_execution(call, buffer_str(&tool), "cannot be called with these arguments");
+    else if (pseudo_tool_called(call))
+        fail_execution(call, buffer_str(&tool), "is no server's tool: call it by itself");
+    else
+        execute_call(call, wait_ms);
+    buffer_finish(&tool);
+}
+
+static void pseudo_tool_execute_tool(struct call *call, struct str arguments)
+{
+    struct buffer server = {0};
+    pseudo_argument_text(arguments, "server", &server);
+    if (!str_equal(buffer_str(&server), str_from(call->source->id)))
+        fail_execution(call, buffer_str(&server),
+                       "is no server that can be reached here[[; see {list_servers}]]");
+    else
+        execute_tool(call, arguments);
+    buffer_finish(&server);
+}
+
+static void (*const own_tools[PSEUDO_TOOL_COUNT])(struct call *call, struct str arguments) = {
+#define TOOL(symbol, title, effect, handler, description, ...) [PSEUDO_TOOL_##symbol] = (handler),
+#include "tools/tools_table.h"
+#undef TOOL
+};
+
+/* Upstream knows this client. */
+static void run_own_tool(struct call *call)
+{
+    const struct pseudo_tool *tool = pseudo_tool_called(call);
+    struct str arguments = call->envelope.arguments.raw;
+    char key[CLIENT_KEY_BYTES];
+    struct buffer problem, text;
+    buffer_init(&problem);
+    buffer_init(&text);
+    inbox_key_of_call(call, key);
+    if (!call->is_away)
+        inbox_touch(call->worker->gateway, str_from(key));
+    if (!tool) {
+        pseudo_answer_text(call, STR("This tool is now the server's own: list the tools again"),
+                           true); /* its list has come meanwhile */
+    } else if (pseudo_check_arguments(arguments, tool->parameters, &problem)) {
+        own_tools[tool->id](call, arguments);
+    } else {
+        buffer_append_format(&text, "Invalid arguments for %.*s: %.*s",
+                             STR_ARGS(call->envelope.name.text), STR_ARGS(buffer_str(&problem)));
+        pseudo_answer_text(call, buffer_str(&text), true);
+    }
+    buffer_finish(&text);
+    buffer_finish(&problem);
+}
+
+static void pseudo_tool_run(struct call *call, const struct pseudo_tool *tool)
+{
+    metrics_count(METRIC_PSEUDO_CALLS, str_from(config_pseudo_tool_name(tool->id)));
+    if (tool->id == PSEUDO_TOOL_EXECUTE_TOOL)
+        credential_check_then(call, run_own_tool);
+    else
+        credential_check_owner_then(call, run_own_tool);
+}
+
+/* The gateway's own tools are no server's, so no rule is for them. A client without sessions is
+ * served those that it is shown; any other tool of such a name is the server's. */
+static enum gate_verdict call_gate_own_tool(struct tool_call *tool)
+{
+    struct call *call = tool->call;
+    const struct pseudo_tool *own = pseudo_tool_called(call);
+    bool has_sessions = call->dialect->has_sessions;
+    if (!own || (!has_sessions && !client_is_shown_tools(call)))
+        return GATE_PASSED;
+    if (has_sessions && call->envelope.task.raw.length > 0)
+        refuse_task_forbidden(call);
+    else
+        pseudo_tool_run(call, own);
+    return GATE_ANSWERED;
+}
+
+/* ---- the tool, and the rules ---- */
+
+static void go_on_with_list(struct call *call)
+{
+    pass_from(call, CALL_GATE_list);
+}
+
+/* The owner was not told of the tool yet, or it may have changed, and what upstream says of it to
+ * this owner counts: that it runs as a task only, and what policies are to know. */
+static enum gate_verdict call_gate_list(struct tool_call *tool)
+{
+    struct call *call = tool->call;
+    struct tool_judgement *judgement = &tool->judgement;
+    *judgement = (struct tool_judgement){
+        .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
+    begin_judgement(call, call->snapshot, judgement);
+    bool is_told = judgement->tool.word == CATALOG_TOLD && judgement->tool.is_current;
+    bool waits = !is_told && !judgement->is_hidden && judgement->decision.action != ACTION_DENY &&
+                 tools_fetch_then(call, go_on_with_list);
+    return waits ? GATE_WAITS : GATE_PASSED;
+}
+
+static enum gate_verdict call_gate_visible(struct tool_call *tool)
+{
+    if (!tool->judgement.is_hidden)
+        return GATE_PASSED;
+    metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
+    record_judgement(tool->call, &tool->judgement, false);
+    refuse_by_gate(tool->call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
+    return GATE_ANSWERED;
+}
+
+static enum gate_verdict call_gate_rules(struct tool_call *tool)
+{
+    count_action(tool->judgement.decision.action);
+    if (tool->judgement.decision.action != ACTION_DENY)
+        return GATE_PASSED;
+    record_judgement(tool->call, &tool->judgement, false);
+    refuse_by_gate(tool->call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
+    return GATE_ANSWERED;
+}
+
+static enum gate_verdict call_gate_task_field(struct tool_call *tool)
+{
+    struct str task = tool->call->envelope.task.raw;
+    int64_t ttl_ms;
+    if (task.length == 0 || dialect_read_ttl(task, 1, INT64_MAX, &ttl_ms) != DIALECT_TTL_INVALID)
+        return GATE_PASSED;
+    call_answer_error(tool->call, JSONRPC_INVALID_PARAMS,
+                      STR("params.task must be an object, and its ttl a positive integer of "
+                          "milliseconds"),
+                      NULL);
+    return GATE_ANSWERED;
+}
+
+/* ---- the arguments ---- */
+
+/* The bytes of the call are others afterwards. */
+static bool take_without_reason(struct call *call, struct tool_judgement *judgement,
+                                struct buffer *body, struct buffer *reason)
+{
+    struct error error = {""};
+    free(call->agent_reason);
+    call->agent_reason = buffer_take(reason, NULL);
+    if (call_replace_body(call, body, &error) != ENVELOPE_OK) {
+        call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, NULL);
+        return false;
+    }
+    judgement->request.name = call->envelope.name.text;
+    judgement->request.arguments = call->envelope.arguments.raw;
     return true;
 }
 
-/* The caller is not blocked. */
-static void handle(struct call *call)
+static bool passes_reason(struct call *call, struct tool_judgement *judgement)
 {
-    if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
-        judge_silent(call);
-    } else if (!goes_straight_up(call)) {
-        call_identify(call);
-        call_with_facts(call, judge);
+    struct error error = {""};
+    struct buffer body, reason;
+    const struct agent_reason_call asked = {
+        .catalog = call->worker->gateway->catalog,
+        .source = call->source->id,
+        .owner = call->owner,
+        .tool = &judgement->tool,
+        .decision = &judgement->decision,
+        .envelope = &call->envelope,
+    };
+    buffer_init(&body);
+    buffer_init(&reason);
+    enum agent_reason verdict = agent_reason_take(&asked, &body, &reason, &error);
+    bool passes = verdict == AGENT_REASON_NONE;
+    if (verdict == AGENT_REASON_TAKEN)
+        passes = take_without_reason(call, judgement, &body, &reason);
+    else if (verdict == AGENT_REASON_REFUSED)
+        call_answer_error(call, JSONRPC_REASON_REQUIRED, str_from(error.message), NULL);
+    buffer_finish(&reason);
+    buffer_finish(&body);
+    return passes;
+}
+
+/* Takes the agent's reason out of the call, so that judgement and call have the arguments of the
+ * server alone; then looks for arguments that two readers could see differently. */
+static enum gate_verdict call_gate_arguments(struct tool_call *tool)
+{
+    struct error error = {""};
+    if (!passes_reason(tool->call, &tool->judgement))
+        return GATE_ANSWERED;
+    if (!policy_refuses_arguments(&tool->judgement.request, &tool->judgement.decision, &error))
+        return GATE_PASSED;
+    error_prefix(&error, "params.arguments");
+    call_answer_error(tool->call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
+    return GATE_ANSWERED;
+}
+
+/* ---- the earlier round ---- */
+
+/* The call was held before. Its rule may be another one now, but what was begun is not begun anew:
+ * its task says how it goes on. */
+static enum gate_verdict call_gate_earlier_round(struct tool_call *tool)
+{
+    struct call *call = tool->call;
+    struct request_state state;
+    tool->goes_on = bridge_down_goes_on(call);
+    if (tool->goes_on || !request_state_is_ours(call))
+        return GATE_PASSED;
+    if (request_state_open(call, &state))
+        plain_call_go_on(call, &state);
+    else
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR(REQUEST_STATE_REFUSAL), NULL);
+    return GATE_ANSWERED;
+}
+
+/* ---- the policies ---- */
+
+/* A client that knows tasks is told that the task field is missing before any policy is asked (seed
+ * 002 F-004, F-005). */
+static enum gate_verdict call_gate_policy(struct tool_call *tool)
+{
+    const struct call *call = tool->call;
+    struct tool_judgement *judgement = &tool->judgement;
+    struct policy_decision *decision = &judgement->decision;
+    const struct catalog_tool *known = &judgement->tool;
+    bool upstream_tasks = call->facts.server.has_tasks, has_sessions = call->dialect->has_sessions;
+    tool->caller =
+        (struct policy_caller){.is_modern = !has_sessions,
+                               .has_task = has_sessions && call->envelope.task.raw.length > 0,
+                               .knows_tasks = client_knows_tasks(call),
+                               .is_executed = call->is_executed};
+    enum policy_annotation announced =
+        policy_annotate(decision, upstream_tasks, known->has_own, known->own);
+    if (policy_asks_policies(&tool->caller, decision))
+        policy_check(call->snapshot, &judgement->request, &judgement->facts, decision);
+    if (decision->by_policies && !tool->caller.has_task) /* the client knows of no announcement */
+        announced = policy_annotate(decision, upstream_tasks, known->has_own, known->own);
+    tool->route = policy_outcome(&tool->caller, decision, announced, known->has_own, known->own);
+    return GATE_PASSED;
+}
+
+/* ---- the route ---- */
+
+static void refuse_task_required(struct call *call, const struct policy_decision *decision)
+{
+    bool needs_approval = decision->action != ACTION_FORWARD;
+    struct jsonrpc_error_data data = {
+        .tool = call_tool(call),
+        .reason = str_from(needs_approval ? DIALECT_REASON_REQUIRED : DIALECT_REASON_FORCED),
+        .hint = str_from(DIALECT_HINT_REQUIRED),
+    };
+    refuse_task(call, JSONRPC_TASK_REQUIRED, "required", &data);
+}
+
+static void refuse_without_tasks(struct call *call)
+{
+    struct jsonrpc_error_data data = {.tool = call_tool(call),
+                                      .required_capabilities = MODERN_REQUIRES_TASKS};
+    metrics_count(METRIC_TASK_VALIDATION_ERRORS, STR("required"));
+    call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &data);
+}
+
+/* A longer one is not repeated in the answer. */
+#define MOST_KEY_BYTES 64
+
+/* Approvers are shown params. They would never see a member beside it. */
+static void refuse_unknown_member(struct call *call)
+{
+    struct buffer key, details;
+    buffer_init(&key);
+    buffer_init(&details);
+    json_decode_string(call->envelope.unknown_member, &key);
+    buffer_append_text(&details, "a call that becomes a task has no members beside jsonrpc, id, "
+                                 "method and params");
+    if (key.length <= MOST_KEY_BYTES)
+        buffer_append_format(&details, "; this one has \"%.*s\"", STR_ARGS(buffer_str(&key)));
+    struct jsonrpc_error_data data = {.tool = call_tool(call), .details = buffer_str(&details)};
+    call_answer_error(call, JSONRPC_INVALID_REQUEST, STR_EMPTY, &data);
+    buffer_finish(&details);
+    buffer_finish(&key);
+}
+
+/* Whether the message has nothing that approvers are not shown. False when the call is answered. */
+static bool is_shown_whole(struct call *call)
+{
+    const struct jsonrpc_error_data too_long = {
+        .tool = call_tool(call),
+        .details = STR("the headers of a call that becomes a task have 16 KiB at most")};
+    if (call->envelope.unknown_member.length > 0)
+        refuse_unknown_member(call);
+    else if (!request_headers_fit(call->exchange))
+        call_answer_error(call, JSONRPC_INVALID_REQUEST, STR_EMPTY, &too_long);
+    else
+        return true;
+    return false;
+}
+
+static void become_task(struct call *call, const struct tool_judgement *judgement, bool accelerated,
+                        bool is_plain)
+{
+    if (!is_shown_whole(call))
+        return;
+    record_judgement(call, judgement, true);
+    if (is_plain)
+        plain_call_become_task(call, &judgement->decision, &judgement->tool, accelerated);
+    else
+        task_create_from_call(call, &judgement->decision, &judgement->tool, accelerated);
+}
+
+/* A legacy server runs the tool as a task of its own only (SEP-1686), which its modern client could
+ * not follow: the gateway does, in a task that nobody has to approve. */
+static bool is_run_as_task(const struct tool_call *tool)
+{
+    const struct catalog_tool *known = &tool->judgement.tool;
+    return tool->call->is_bridged_down && tool->route == ROUTE_FORWARD && !tool->goes_on &&
+           known->has_own && known->own == ANNOTATION_REQUIRED;
+}
+
+/* Each round of a conversation with the server is a whole call, which is judged anew. */
+static bool may_go_on(const struct tool_call *tool)
+{
+    return !tool->goes_on || tool->route == ROUTE_FORWARD || tool->route == ROUTE_LACKS_EXTENSION;
+}
+
+static void answer_route(struct tool_call *tool)
+{
+    struct call *call = tool->call;
+    const struct tool_judgement *judgement = &tool->judgement;
+    switch (tool->route) {
+    case ROUTE_FORWARD:
+        record_judgement(call, judgement, false);
+        forward(call, &judgement->decision);
+        break;
+    case ROUTE_DENIED:
+        refuse_by_gate(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
+        break;
+    case ROUTE_REJECTED:
+        record_judgement(call, judgement, false);
+        refuse_by_gate(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
+        break;
+    case ROUTE_APPROVAL:
+        become_task(call, judgement, false, false);
+        break;
+    case ROUTE_ACCELERATED:
+        become_task(call, judgement, true, false);
+        break;
+    case ROUTE_HELD:
+        become_task(call, judgement, false, true);
+        break;
+    case ROUTE_HELD_ACCELERATED:
+        become_task(call, judgement, true, true);
+        break;
+    case ROUTE_TASK_REQUIRED:
+        refuse_task_required(call, &judgement->decision);
+        break;
+    case ROUTE_TASK_FORBIDDEN:
+        refuse_task_forbidden(call);
+        break;
+    case ROUTE_LACKS_EXTENSION: /* it waits for no human, and is answered at once */
+        refuse_without_tasks(call);
+        break;
+    case POLICY_ROUTE_COUNT:
+        abort();
     }
 }
 
-static void check_and_handle(struct call *call)
+static enum gate_verdict call_gate_route(struct tool_call *tool)
 {
-    if (!block_check_refused(call))
-        handle(call);
+    if (is_run_as_task(tool))
+        tool->route = tool->caller.knows_tasks ? ROUTE_ACCELERATED : ROUTE_HELD_ACCELERATED;
+    if (may_go_on(tool)) {
+        answer_route(tool);
+    } else {
+        record_judgement(tool->call, &tool->judgement, false);
+        bridge_down_refuse_to_go_on(tool->call);
+    }
+    return GATE_ANSWERED;
+}
+
+/* ---- the way through the gates ---- */
+
+#define IS_FOR_ALL(call) true
+#define IS_FOR_TASK(call) ((call)->dialect->has_sessions)
+#define IS_FOR_ROUND(call) (!(call)->dialect->has_sessions)
+
+static void pass_from(struct call *call, enum call_gate from)
+{
+    struct tool_call tool;
+    tool.call = call;
+    tool.goes_on = false;
+    switch (from) {
+#define PASS(name, whom)                                                                           \
+    case CALL_GATE_##name:                                                                         \
+        if (IS_FOR_##whom(call) && call_gate_##name(&tool) != GATE_PASSED)                         \
+            return; /* the call may be gone */                                                     \
+        __attribute__((fallthrough));
+        CALL_GATES(PASS)
+#undef PASS
+    case CALL_GATE_COUNT:
+        assert(!"the route answers each call");
+    }
 }
 
 void tools_call_handle(struct call *call)
 {
-    if (!tool_judgement_is_well_formed(call))
-        return;
-    if (!blocks_any()) {
-        handle(call);
-    } else {
-        call_identify(call);
-        call_with_facts(call, check_and_handle);
-    }
+    pass_from(call, CALL_GATE_form);
 }
