@@ -1,21 +1,22 @@
 /* The operators' side, from its listener to its end. */
-#include "internal.h"
-
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "taskgate/core/clock.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/grants.h"
+#include "taskgate/store/replicas.h"
 
 #include "events.h"
 #include "feed.h"
-#include "grant_events.h"
+#include "grant_json.h"
+#include "internal.h"
 #include "known_senders.h"
 #include "provider.h"
 #include "refusals.h"
 #include "results.h"
-#include "session_watch.h"
 #include "slack_votes.h"
 #include "voter.h"
 
@@ -50,6 +51,123 @@ static int most_connections(const struct admin_options *options)
     bool is_less = options->most_connections > 0 && options->most_connections < MAX_CONNECTIONS;
     return is_less ? (int)options->most_connections : MAX_CONNECTIONS;
 }
+
+/* ---- events of grants ---- */
+
+/* `event: grant` on open event streams: a grant was given or used, or it has ended. Changes of
+ * grants, for those who follow them. The store says which grant has changed. It is read then, if
+ * anybody follows, and told as it is. Such an event has no number: a reader that comes back asks
+ * for the list of grants, which has them all. */
+
+static void grant_events_tell(void *context, const struct store_reply *reply)
+{
+    struct admin *admin = admin_from(context);
+    struct buffer event;
+    if (reply->status != STORE_OK || admin->closed)
+        return;
+    struct snapshot *snapshot = snapshot_current();
+    buffer_init(&event);
+    buffer_append_text(&event, "event: grant\ndata: ");
+    grant_json_write(&event, &reply->grants[0], snapshot->config);
+    buffer_append_text(&event, "\n\n");
+    events_send(admin, buffer_str(&event));
+    buffer_finish(&event);
+    snapshot_unref(snapshot);
+}
+
+static void grant_events_on_change(void *context, struct str id)
+{
+    struct admin *admin = admin_from(context);
+    if (!list_is_empty(&admin->streams) && !admin->closed)
+        store_grant_get(admin->store, id,
+                        (struct store_call){admin->loop, grant_events_tell, admin});
+}
+
+/* Before the loops run; until the store closes. */
+static void grant_events_observe(struct admin *admin)
+{
+    store_observe_grants(admin->store, admin->loop, grant_events_on_change, admin);
+}
+
+/* ---- sessions that end at another replica ---- */
+
+/* Sessions of operators that end at another replica. Their next request here finds none; but a
+ * stream or a wait that is open asks no more. So those of sessions are looked up every 5 s while
+ * replicas share the store. On the admin's loop. A timer, and a question to the store for each
+ * session that has something open. */
+
+#define LOOK_EVERY_MS 5000
+
+struct session_watch {
+    uint32_t magic; /* SESSION_WATCH_MAGIC while it lives */
+    struct admin *admin;
+    struct loop_timer timer;
+};
+#define SESSION_WATCH_MAGIC 0x5e55a3c7
+
+static struct session_watch *session_watch_from(void *context)
+{
+    return MAGIC_CAST(struct session_watch, SESSION_WATCH_MAGIC, context);
+}
+
+/* One question. The admin lives until the store has answered all. */
+struct look {
+    struct admin *admin;
+    char sha256[65]; /* of the cookie */
+};
+
+static void session_watch_on_row(void *context, const struct store_reply *reply)
+{
+    struct look *look = context;
+    if (reply->status == STORE_NOT_FOUND && !look->admin->closed) {
+        events_end_of(look->admin, look->sha256);
+        results_end_of(look->admin, look->sha256);
+    }
+    free(look);
+}
+
+static void session_watch_look_up(struct admin *admin, const char *sha256)
+{
+    struct look *look = memory_alloc(sizeof *look);
+    look->admin = admin;
+    snprintf(look->sha256, sizeof look->sha256, "%s", sha256);
+    store_sign_in_get(admin->store, str_from(look->sha256),
+                      (struct store_call){admin->loop, session_watch_on_row, look});
+}
+
+static void session_watch_look_at_all(void *context)
+{
+    struct session_watch *watch = session_watch_from(context);
+    struct admin *admin = watch->admin;
+    if (!admin->closed) {
+        events_visit_sessions(admin, session_watch_look_up);
+        results_visit_sessions(admin, session_watch_look_up);
+    }
+    loop_timer_start(&watch->timer, LOOK_EVERY_MS);
+}
+
+static struct session_watch *session_watch_create(struct admin *admin)
+{
+    struct session_watch *watch = memory_alloc(sizeof *watch);
+    MAGIC_SET(watch, SESSION_WATCH_MAGIC);
+    watch->admin = admin;
+    loop_timer_init(&watch->timer, admin->loop, session_watch_look_at_all, watch);
+    if (store_is_shared(admin->store))
+        loop_timer_start(&watch->timer, LOOK_EVERY_MS);
+    return watch;
+}
+
+/* NULL is allowed */
+static void session_watch_destroy(struct session_watch *watch)
+{
+    if (!watch)
+        return;
+    loop_timer_stop(&watch->timer);
+    MAGIC_CLEAR(watch);
+    free(watch);
+}
+
+/* ---- the server ---- */
 
 struct admin *admin_create(struct loop *loop, const struct admin_options *options,
                            struct error *error)

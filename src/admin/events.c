@@ -1,8 +1,7 @@
 /*
  * The live stream of changes: `event: task`, `id: n`, data a task; or `event: row`, data a row of
- * the inbox. A client that comes back with
- * Last-Event-ID gets the missed changes of tasks that are still kept. grant_events.c has the other
- * events, which have no number.
+ * the inbox. A client that comes back with Last-Event-ID gets the missed changes of tasks that are
+ * still kept. admin.c has the other events, which have no number.
  */
 #include "events.h"
 

@@ -2,21 +2,25 @@
  * GET /api/v1/inbox: the calls that wait, those that are alike in one row. The store's thread hands
  * each of them, without its long texts, to inbox_look(); the page is made from what was kept here.
  */
-#include "internal.h"
-
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
+#include "taskgate/core/error.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/notify/brief.h"
+#include "taskgate/task/task.h"
 
-#include "inbox_query.h"
+#include "internal.h"
 #include "pending_reply.h"
+#include "query.h"
 #include "reply.h"
 #include "row_json.h"
 #include "search.h"
@@ -29,6 +33,172 @@ struct entry {
     int64_t until;      /* that of `first` by expiry */
     struct row_stack stack;
 };
+
+/* ---- the query ---- */
+
+/* The query of the inbox: which calls, in what order, and the page. Query parameters of GET
+ * /api/v1/inbox, one row each. */
+
+enum inbox_order { INBOX_BY_EXPIRY, INBOX_BY_AGE, INBOX_BY_RISK, INBOX_ORDER_COUNT };
+
+/* A row in an order: its key there, and the id of its call. */
+struct inbox_place {
+    enum inbox_order order;
+    int64_t key;
+    char id[TASK_ID_BYTES]; /* "": in front of all */
+};
+
+/* The texts point into `decoded`; an empty one asks for nothing. */
+struct inbox_query {
+    struct str source, tool, workflow, principal, risk, text, stack;
+    bool is_mine;
+    enum inbox_order order;
+    uint64_t limit;
+    struct inbox_place behind;
+    struct buffer decoded;
+};
+
+/* The cursor of the page behind that row: opaque to clients. */
+#define INBOX_CURSOR_BYTES (TASK_ID_BYTES + 20)
+
+#define LIMIT_MAX 200
+
+static const struct {
+    const char *name;
+    char prefix; /* of cursors */
+} orders[INBOX_ORDER_COUNT] = {
+    [INBOX_BY_EXPIRY] = {"expiry", 'e'},
+    [INBOX_BY_AGE] = {"age", 'a'},
+    [INBOX_BY_RISK] = {"risk", 'r'},
+};
+
+static bool parse_order(struct inbox_query *query, struct str value, struct error *error)
+{
+    for (enum inbox_order order = 0; order < INBOX_ORDER_COUNT; order++) {
+        if (!str_equal(value, str_from(orders[order].name)))
+            continue;
+        query->order = order;
+        return true;
+    }
+    return error_set(error, "sort must be expiry, age or risk");
+}
+
+static bool parse_risk(struct inbox_query *query, struct str value, struct error *error)
+{
+    query->risk = value;
+    return str_equal(value, STR("low")) || str_equal(value, STR("medium")) ||
+           str_equal(value, STR("high")) || error_set(error, "risk must be low, medium or high");
+}
+
+static bool inbox_query_parse_mine(struct inbox_query *query, struct str value, struct error *error)
+{
+    query->is_mine = str_equal(value, STR("true"));
+    return query->is_mine || str_equal(value, STR("false")) ||
+           error_set(error, "mine must be true or false");
+}
+
+static bool inbox_query_parse_limit(struct inbox_query *query, struct str value,
+                                    struct error *error)
+{
+    return query_read_limit(value, LIMIT_MAX, &query->limit, error);
+}
+
+static void inbox_cursor(const struct inbox_place *place, char cursor[INBOX_CURSOR_BYTES])
+{
+    snprintf(cursor, INBOX_CURSOR_BYTES, "%c%" PRIx64 ".%s", orders[place->order].prefix,
+             (uint64_t)place->key, place->id);
+}
+
+/* Its order is compared with `sort` when all parameters are read. */
+static bool inbox_query_parse_cursor(struct inbox_query *query, struct str value,
+                                     struct error *error)
+{
+    struct inbox_place *place = &query->behind;
+    char canonical[INBOX_CURSOR_BYTES];
+    struct str key, id;
+    int64_t number = 0;
+    bool is_good = value.length > 0 && str_cut(value, '.', &key, &id) && key.length > 1 &&
+                   id.length > 0 && id.length < sizeof place->id &&
+                   query_read_hex(str_slice(key.bytes + 1, key.length - 1), &number);
+    while (is_good && place->order < INBOX_ORDER_COUNT &&
+           orders[place->order].prefix != *value.bytes)
+        place->order++;
+    if (is_good && place->order < INBOX_ORDER_COUNT) {
+        place->key = number;
+        snprintf(place->id, sizeof place->id, "%.*s", STR_ARGS(id));
+        inbox_cursor(place, canonical);
+        if (str_equal(value, str_from(canonical)))
+            return true;
+    }
+    return error_set(error, "cursor does not come from the inbox");
+}
+
+/* A text is taken as it is. */
+static const struct {
+    const char *name;
+    size_t text; /* its place, without `parse` */
+    bool (*parse)(struct inbox_query *query, struct str value, struct error *error);
+} parameters[] = {
+    {"source", offsetof(struct inbox_query, source), NULL},
+    {"tool", offsetof(struct inbox_query, tool), NULL},
+    {"workflow", offsetof(struct inbox_query, workflow), NULL},
+    {"principal", offsetof(struct inbox_query, principal), NULL},
+    {"q", offsetof(struct inbox_query, text), NULL},
+    {"stack", offsetof(struct inbox_query, stack), NULL},
+    {"risk", 0, parse_risk},
+    {"mine", 0, inbox_query_parse_mine},
+    {"sort", 0, parse_order},
+    {"limit", 0, inbox_query_parse_limit},
+    {"cursor", 0, inbox_query_parse_cursor},
+};
+
+struct reading {
+    struct inbox_query *query;
+};
+
+static bool inbox_query_parse_parameter(void *context, struct str name, struct str raw,
+                                        struct error *error)
+{
+    const struct reading *reading = context;
+    struct inbox_query *query = reading->query;
+    size_t start = query->decoded.length;
+    if (!query_decode(&query->decoded, raw))
+        return error_set(error, "the query is not well encoded");
+    struct str value = str_slice(query->decoded.bytes + start, query->decoded.length - start);
+    for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
+        if (!str_equal(name, str_from(parameters[i].name)))
+            continue;
+        if (parameters[i].parse)
+            return parameters[i].parse(query, value, error);
+        *(struct str *)(void *)((char *)query + parameters[i].text) = value;
+        return true;
+    }
+    return error_set(error,
+                     "\"%.*s\" is not a parameter of the inbox; there are source, tool, workflow, "
+                     "principal, risk, q, mine, stack, sort, limit and cursor",
+                     STR_ARGS(name));
+}
+
+/* Reads "tool=delete&sort=age". false with `error` for what is unknown or ill-formed. Always call
+ * inbox_query_finish() afterwards. */
+static bool inbox_query_parse(struct inbox_query *query, struct str text, struct error *error)
+{
+    *query = (struct inbox_query){.limit = LIMIT_MAX};
+    buffer_init(&query->decoded);
+    /* Decoding only shortens: reserved once, the buffer never moves under the values. */
+    buffer_reserve(&query->decoded, text.length);
+    if (!query_each(text, inbox_query_parse_parameter, &(struct reading){query}, error))
+        return false;
+    return !*query->behind.id || query->behind.order == query->order ||
+           error_set(error, "cursor comes from another order; repeat its sort");
+}
+
+static void inbox_query_finish(struct inbox_query *query)
+{
+    buffer_finish(&query->decoded);
+}
+
+/* ---- the calls ---- */
 
 struct inbox {
     uint32_t magic; /* INBOX_LIST_MAGIC */

@@ -5,16 +5,21 @@
  * All addresses that a browser is sent to are those of the configuration and of the provider's
  * metadata; nothing of a request becomes one.
  */
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/state_seal.h"
 #include "taskgate/json/members.h"
 
-#include "attempts.h"
 #include "cookies.h"
 #include "internal.h"
 #include "provider.h"
@@ -24,6 +29,76 @@
 #include "sessions.h"
 
 #define CALLBACK_PATH "/login/callback"
+
+/* ---- attempts ---- */
+
+/*
+ * Sign-ins that have begun: what the provider's answer must fit, until it comes.
+ *
+ * The gateway keeps nothing of them, because anybody may begin one. The `state` that goes to the
+ * provider and back is a sealed text, so that any replica with the same state key can read it, also
+ * after a restart. It is bound to the cookie of the browser in which the sign-in has begun, and is
+ * good for ten minutes. That it is used once is for the provider to say, which takes each code once
+ * (RFC 6749 §4.1.2). Any thread.
+ *
+ * The sealed text is the end of the attempt's life, the nonce and the verifier.
+ */
+
+#define ATTEMPT_LIFE_MS 600000
+
+struct attempt {
+    char nonce[COOKIE_VALUE_BYTES];
+    char verifier[COOKIE_VALUE_BYTES]; /* RFC 7636: 64 unreserved characters */
+};
+
+#define PREFIX STR("sign_in_")
+#define VALUE_LENGTH ((size_t)COOKIE_VALUE_BYTES - 1)
+
+/* A new one for the browser with this cookie. Appends its state. */
+static void attempt_begin(struct attempt *attempt, const struct state_keys *keys, struct str cookie,
+                          struct buffer *state)
+{
+    struct buffer text;
+    cookie_make_value(attempt->nonce);
+    cookie_make_value(attempt->verifier);
+    buffer_init(&text);
+    buffer_append_format(&text, "%s%s%" PRId64, attempt->nonce, attempt->verifier,
+                         clock_now_ms() + ATTEMPT_LIFE_MS);
+    if (!state_seal(keys, PREFIX, cookie, buffer_str(&text), state))
+        memory_exhausted(); /* nothing else can be missing */
+    explicit_bzero(text.bytes, text.length);
+    buffer_finish(&text);
+}
+
+static bool attempts_read_text(struct attempt *attempt, struct str text)
+{
+    uint64_t until_ms;
+    if (text.length <= 2 * VALUE_LENGTH ||
+        !str_to_u64(str_slice(text.bytes + 2 * VALUE_LENGTH, text.length - 2 * VALUE_LENGTH),
+                    &until_ms) ||
+        until_ms <= (uint64_t)clock_now_ms())
+        return false;
+    memcpy(attempt->nonce, text.bytes, VALUE_LENGTH);
+    memcpy(attempt->verifier, text.bytes + VALUE_LENGTH, VALUE_LENGTH);
+    attempt->nonce[VALUE_LENGTH] = attempt->verifier[VALUE_LENGTH] = '\0';
+    return true;
+}
+
+/* false: it is none of the gateway's, has begun in another browser, or is over. */
+static bool attempt_read(struct attempt *attempt, const struct state_keys *keys, struct str cookie,
+                         struct str state)
+{
+    struct buffer text;
+    buffer_init(&text);
+    bool is_good = state_unseal(keys, PREFIX, cookie, state, &text) &&
+                   attempts_read_text(attempt, buffer_str(&text));
+    if (text.length > 0)
+        explicit_bzero(text.bytes, text.length);
+    buffer_finish(&text);
+    return is_good;
+}
+
+/* ---- a sign-in ---- */
 
 /* A browser on its way; it may leave at any time. */
 struct step {

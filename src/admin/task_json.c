@@ -3,17 +3,20 @@
 
 #include <inttypes.h>
 
+#include "taskgate/config/config.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/gateway/gateway.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
+#include "taskgate/notify/brief.h"
 #include "taskgate/notify/redact.h"
 #include "taskgate/notify/shown.h"
+#include "taskgate/store/tally.h"
+#include "taskgate/task/task.h"
 #include "taskgate/telemetry/task_trace.h"
 #include "taskgate/telemetry/trace_context.h"
 
-#include "history_json.h"
-#include "shown_json.h"
 #include "task_filter.h"
 #include "vote_json.h"
 
@@ -151,6 +154,82 @@ static void add_execution(struct buffer *out, const struct task *task)
     json_add_text_or_null(out, "traceId", trace_id);
     buffer_append_char(out, '}');
 }
+
+/* ---- history ---- */
+
+/* The outcomes of the other calls of a task's tool, as a member of it. */
+
+static void add_counts(struct buffer *out, const struct store_tally_counts *counts)
+{
+    buffer_append_format(out,
+                         "\"approved\":%" PRId64 ",\"rejected\":%" PRId64 ",\"expired\":%" PRId64
+                         ",\"failed\":%" PRId64,
+                         counts->approved, counts->rejected, counts->expired, counts->failed);
+}
+
+static void add_last(struct buffer *out, const struct store_tally *tally)
+{
+    if (!tally->has_last) {
+        buffer_append_text(out, "null");
+        return;
+    }
+    buffer_append_format(out, "{\"outcome\":\"%s\"", task_state_name(tally->state));
+    json_add_time(out, "at", tally->decided_ms);
+    json_add_text(out, "person", tally->person);
+    json_add_text_or_null(out, "reason", tally->reason);
+    buffer_append_char(out, '}');
+}
+
+/* NULL: the person may not see the calls of others. */
+static void history_json_add(struct buffer *out, const struct store_tally *tally)
+{
+    json_add_key(out, "history");
+    if (!tally) {
+        buffer_append_text(out, "null");
+        return;
+    }
+    buffer_append_format(out, "{\"days\":%d,", STORE_TALLY_DAYS);
+    add_counts(out, &tally->all);
+    buffer_append_text(out, ",\"caller\":{");
+    add_counts(out, &tally->owner);
+    buffer_append_text(out, "},\"last\":");
+    add_last(out, tally);
+    buffer_append_text(out, ",\"same\":");
+    if (tally->same_approved > 0) {
+        buffer_append_format(out, "{\"approved\":%" PRId64, tally->same_approved);
+        json_add_time(out, "at", tally->same_ms);
+        buffer_append_text(out, "}}");
+    } else {
+        buffer_append_text(out, "null}");
+    }
+}
+
+/* ---- the words of the rule and of the server ---- */
+
+/* The members of an operators' task that tell of its rule and its tool (contract "Approvals by
+ * several"). */
+
+/* `arguments`: the task's, as operators see them. */
+static void shown_json_add(struct buffer *out, const struct task *task, const struct config *config,
+                           struct str arguments)
+{
+    /* In the order in which they are written; without a value: what stands for it. */
+    static const char *const keys[] = {"ruleDescription", "highlight",      "toolDescription",
+                                       "toolAnnotations", "toolDifference", "listed"};
+    enum { COUNT = sizeof keys / sizeof *keys, HIGHLIGHT = 1 };
+    struct str values[COUNT] = {STR_EMPTY};
+    json_members(str_from(task->shown), keys, COUNT, values);
+    brief_add_facts(out, task, config, arguments);
+    for (size_t i = 0; i < COUNT; i++) {
+        json_add_key(out, keys[i]);
+        if (values[i].length > 0)
+            buffer_append(out, values[i]);
+        else
+            buffer_append_text(out, i == HIGHLIGHT ? "[]" : "null");
+    }
+}
+
+/* ---- the task ---- */
 
 void task_json_write(struct buffer *out, const struct task *task, const struct task_view *view)
 {

@@ -5,7 +5,6 @@
  *     delivery.c  one delivery: sent, judged, settled in the store
  *     channel.c   what each type of endpoint is sent, and what its answer means
  *     recipients.c  who is told of what
- *     mail.c      a mail: its header and text
  *     smtp.c      mails on their way, each on a thread of its own
  *     message.c   the bytes of a webhook, its signature, the time of the next attempt
  */

@@ -2,8 +2,7 @@
  * Shared by the files of the room. Each calls only those below it:
  *
  *     slack.c     the accounts of a configuration; presses
- *     poll.c      rounds: which messages are looked at, and when
- *     change.c    what the reactions to one message come to
+ *     poll.c      rounds: which messages are looked at, and when; what their reactions come to
  *     account.c   one token: its calls to Slack, their pace, what it is of
  */
 #pragma once
@@ -115,12 +114,6 @@ void account_ask(struct slack_account *account, const char *method, struct str q
 void account_ask_origin(struct slack_account *account, slack_answered answered);
 /* Posts at once a JSON body that answers a press; `body` is taken over. */
 void account_post(struct slack_account *account, const char *method, struct buffer *body);
-
-/* ---- change.c ---- */
-/* Tells the decider what `marks` has more, and less, than was seen of the message; then it is seen.
- * `marks` stays the caller's. */
-void change_settle(struct slack_account *account, const struct slack_message *message,
-                   const struct ballot_names *marks);
 
 /* ---- poll.c ---- */
 void poll_start(struct slack_account *account);
