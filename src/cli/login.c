@@ -1,20 +1,477 @@
 /* taskgate login and logout: a token of the issuer of one's own, kept between commands. */
-#include "login.h"
-
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "taskgate/cli/cli.h"
 #include "taskgate/config/config.h"
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/digest.h"
+#include "taskgate/core/error.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/random.h"
+#include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
 
 #include "admin_client.h"
+#include "issuer_client.h"
 #include "options.h"
 #include "saved_token.h"
 #include "tasks.h"
 #include "terminal.h"
+
+/* ---- the port that the browser is sent back to ---- */
+
+/* A port of this machine that a browser is sent back to, once. An HTTP server for one answer:
+ * blocking sockets, one connection after the other. */
+
+struct loopback {
+    int listener;
+    char address[64]; /* "http://127.0.0.1:PORT/callback" */
+};
+
+struct loopback_wanted {
+    const char *state, *issuer;
+    bool must_name_issuer;
+};
+
+#define WAIT_MS INT64_C(300000)
+#define CONNECTION_S 5 /* a browser that has connected sends its request */
+#define REQUEST_MAX_BYTES ((size_t)16 * 1024)
+
+static bool loopback_open(struct loopback *loopback, struct error *error)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t length = sizeof address;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    loopback->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (loopback->listener < 0 ||
+        bind(loopback->listener, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(loopback->listener, 8) != 0 ||
+        getsockname(loopback->listener, (struct sockaddr *)&address, &length) != 0) {
+        error_set(error, "no port of this machine can be listened on: %s", strerror(errno));
+        if (loopback->listener >= 0)
+            close(loopback->listener);
+        return false;
+    }
+    snprintf(loopback->address, sizeof loopback->address, "http://127.0.0.1:%u/callback",
+             (unsigned)ntohs(address.sin_port));
+    return true;
+}
+
+static void loopback_close(struct loopback *loopback)
+{
+    close(loopback->listener);
+}
+
+/* ---- one request ---- */
+
+static bool loopback_read_request(int connection, struct buffer *request)
+{
+    char bytes[4096];
+    ssize_t count;
+    while (request->length < REQUEST_MAX_BYTES &&
+           (count = recv(connection, bytes, sizeof bytes, 0)) > 0) {
+        buffer_append(request, str_slice(bytes, (size_t)count));
+        if (memmem(request->bytes, request->length, "\r\n\r\n", 4))
+            return true;
+    }
+    return false;
+}
+
+static void send_page(int connection, const char *status, const char *text)
+{
+    struct buffer response;
+    buffer_init(&response);
+    buffer_append_format(&response,
+                         "HTTP/1.1 %s\r\nContent-Type: text/html; charset=utf-8\r\n"
+                         "Content-Security-Policy: default-src 'none'\r\n"
+                         "Referrer-Policy: no-referrer\r\nCache-Control: no-store\r\n"
+                         "Connection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                         status, strlen(text), text);
+    for (size_t sent = 0; sent < response.length;) {
+        ssize_t count =
+            send(connection, response.bytes + sent, response.length - sent, MSG_NOSIGNAL);
+        if (count <= 0)
+            break;
+        sent += (size_t)count;
+    }
+    buffer_finish(&response);
+}
+
+static int loopback_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The decoded parameter, which the caller frees; "" when it is not there. */
+static char *loopback_read_parameter(struct str query, const char *name)
+{
+    struct buffer value;
+    buffer_init(&value);
+    while (query.length > 0) {
+        struct str parameter, key, raw;
+        str_cut(query, '&', &parameter, &query);
+        str_cut(parameter, '=', &key, &raw);
+        if (!str_equal(key, str_from(name)))
+            continue;
+        buffer_clear(&value);
+        for (size_t i = 0; i < raw.length; i++) {
+            char c = raw.bytes[i];
+            if (c == '+')
+                c = ' ';
+            if (c == '%' && i + 2 < raw.length && loopback_hex_digit(raw.bytes[i + 1]) >= 0 &&
+                loopback_hex_digit(raw.bytes[i + 2]) >= 0) {
+                c = (char)(loopback_hex_digit(raw.bytes[i + 1]) * 16 +
+                           loopback_hex_digit(raw.bytes[i + 2]));
+                i += 2;
+            }
+            buffer_append_char(&value, c);
+        }
+    }
+    buffer_append_char(&value, '\0');
+    return buffer_take(&value, NULL);
+}
+
+/* The query of "GET /callback?… HTTP/1.1"; false for anything else. */
+static bool loopback_read_target(struct str request, struct str *query)
+{
+    struct str line, method, target, path, version;
+    str_cut(request, '\r', &line, &request);
+    return str_cut(line, ' ', &method, &line) && str_equal(method, STR("GET")) &&
+           str_cut(line, ' ', &target, &version) && str_cut(target, '?', &path, query) &&
+           str_equal(path, STR("/callback"));
+}
+
+static bool has_issuer(struct str query, const struct loopback_wanted *wanted)
+{
+    char *issuer = loopback_read_parameter(query, "iss");
+    bool fits = *issuer ? strcmp(issuer, wanted->issuer) == 0 : !wanted->must_name_issuer;
+    free(issuer);
+    return fits;
+}
+
+/* Whether the request is the one that is waited for; then the code, or NULL with `error`. */
+static bool loopback_take_request(int connection, const struct loopback_wanted *wanted, char **code,
+                                  struct error *error)
+{
+    struct buffer request;
+    struct str query;
+    buffer_init(&request);
+    bool is_ours = loopback_read_request(connection, &request) &&
+                   loopback_read_target(buffer_str(&request), &query);
+    char *state = is_ours ? loopback_read_parameter(query, "state") : NULL;
+    is_ours = is_ours && str_equal_constant_time(str_from(state), str_from(wanted->state));
+    *code = is_ours ? loopback_read_parameter(query, "code") : NULL;
+    if (!is_ours) {
+        send_page(connection, "404 Not Found", "There is nothing here.\n");
+    } else if (!**code || !has_issuer(query, wanted)) {
+        error_set(error, **code ? "the answer comes from another issuer"
+                                : "the issuer has refused the sign-in");
+        send_page(connection, "400 Bad Request", "<p>You are not signed in. See the terminal.\n");
+        free(*code);
+        *code = NULL;
+    } else {
+        send_page(connection, "200 OK",
+                  "<p>You may close this window and return to the terminal.\n");
+    }
+    free(state);
+    buffer_finish(&request);
+    return is_ours;
+}
+
+/* Waits up to five minutes for the answer with this state, and answers the browser. Other requests
+ * are answered 404 and passed over. The code, which the caller frees; NULL with `error`. */
+static char *loopback_wait(struct loopback *loopback, const struct loopback_wanted *wanted,
+                           struct error *error)
+{
+    const struct timeval patience = {.tv_sec = CONNECTION_S};
+    int64_t until_ms = clock_monotonic_ms() + WAIT_MS, left_ms;
+    bool is_done = false;
+    char *code = NULL;
+    while (!is_done && (left_ms = until_ms - clock_monotonic_ms()) > 0) {
+        struct pollfd waiting = {.fd = loopback->listener, .events = POLLIN};
+        if (poll(&waiting, 1, (int)left_ms) <= 0)
+            continue;
+        int connection = accept4(loopback->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (connection < 0)
+            continue;
+        setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        is_done = loopback_take_request(connection, wanted, &code, error);
+        close(connection);
+    }
+    if (!is_done)
+        error_set(error, "nobody has signed in within five minutes");
+    return code;
+}
+
+/* ---- with a browser ---- */
+
+/* The loopback redirect of RFC 8252, with PKCE, state and `iss`. The token is the gateway's to
+ * verify. */
+
+#define SECRET_BYTES 65
+
+static void make_secret(char text[SECRET_BYTES])
+{
+    unsigned char bytes[(SECRET_BYTES - 1) / 2];
+    random_bytes(bytes, sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static char *login_browser_write_address(const struct issuer_client *client, const char *redirect,
+                                         const char *state, const char *verifier)
+{
+    char challenge[DIGEST_BASE64URL_BYTES];
+    struct buffer query;
+    buffer_init(&query);
+    digest_sha256_base64url(str_from(verifier), challenge);
+    issuer_client_add(&query, "response_type", "code");
+    issuer_client_add(&query, "client_id", client->client_id);
+    issuer_client_add(&query, "redirect_uri", redirect);
+    issuer_client_add(&query, "scope", client->scope);
+    issuer_client_add(&query, "state", state);
+    issuer_client_add(&query, "code_challenge", challenge);
+    issuer_client_add(&query, "code_challenge_method", "S256");
+    char *address =
+        memory_format("%s%c%.*s", client->authorization,
+                      strchr(client->authorization, '?') ? '&' : '?', STR_ARGS(buffer_str(&query)));
+    buffer_finish(&query);
+    return address;
+}
+
+/* The tokens and secrets of the gateway's are no business of a browser. */
+static void forget_variables(void)
+{
+    static const char *const ours[] = {"TASKGATE_", "THOUGHTGATE_"};
+    for (char **entry = environ; *entry;) {
+        size_t i = 0;
+        while (i < sizeof ours / sizeof *ours && strncmp(*entry, ours[i], strlen(ours[i])) != 0)
+            i++;
+        char *name = memory_copy_str(str_slice(*entry, strcspn(*entry, "=")));
+        bool is_gone = i < sizeof ours / sizeof *ours && unsetenv(name) == 0;
+        free(name);
+        entry = is_gone ? environ : entry + 1;
+    }
+}
+
+/* $BROWSER, else what the desktop has; without either the address that is printed must do. */
+static void open_browser(const char *address)
+{
+    const char *browser = getenv("BROWSER");
+    bool has_desktop = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
+    if (!browser || !*browser)
+        browser = has_desktop ? "xdg-open" : NULL;
+    pid_t child = browser ? fork() : -1;
+    if (child == 0) {
+        if (fork() != 0) /* its own parent waits for nothing */
+            _exit(0);
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        forget_variables();
+        execlp(browser, browser, address, (char *)NULL);
+        _exit(127);
+    }
+    if (child > 0)
+        waitpid(child, NULL, 0);
+}
+
+static char *login_browser_redeem(const struct issuer_client *client, const char *code,
+                                  const char *redirect, const char *verifier, struct error *error)
+{
+    struct buffer form, body;
+    char *token = NULL;
+    buffer_init(&form);
+    buffer_init(&body);
+    issuer_client_add(&form, "grant_type", "authorization_code");
+    issuer_client_add(&form, "code", code);
+    issuer_client_add(&form, "redirect_uri", redirect);
+    issuer_client_add(&form, "code_verifier", verifier);
+    long status = issuer_client_post(client, client->token, &form, &body, error);
+    if (status == 200)
+        token = issuer_client_member(&body, "id_token");
+    if (status == 200 && !token)
+        error_set(error, "the issuer has given no ID token; is openid among the scopes?");
+    else if (status != 0 && status != 200)
+        error_set(error, "the issuer has refused the code with HTTP %ld", status);
+    if (body.length > 0)
+        explicit_bzero(body.bytes, body.length);
+    buffer_finish(&form);
+    buffer_finish(&body);
+    return token;
+}
+
+/* Has a browser of this machine sign in and come back to a port of it (RFC 8252 §7.3). The same. */
+static char *login_by_browser(const struct issuer_client *client, struct error *error)
+{
+    char state[SECRET_BYTES], verifier[SECRET_BYTES], *token = NULL;
+    struct loopback loopback;
+    if (!client->authorization) {
+        error_set(error, "%s has no authorization endpoint", client->issuer);
+        return NULL;
+    }
+    if (!loopback_open(&loopback, error))
+        return NULL;
+    make_secret(state);
+    make_secret(verifier);
+    char *address = login_browser_write_address(client, loopback.address, state, verifier);
+    fprintf(stderr, "Open %s\n", address);
+    open_browser(address);
+    const struct loopback_wanted wanted = {state, client->issuer, client->names_itself};
+    char *code = loopback_wait(&loopback, &wanted, error);
+    if (code)
+        token = login_browser_redeem(client, code, loopback.address, verifier, error);
+    loopback_close(&loopback);
+    free(code);
+    free(address);
+    return token;
+}
+
+/* ---- with a code ---- */
+
+/* RFC 8628: asks again and again, as fast as the issuer allows. */
+
+#define INTERVAL_S 5   /* when the issuer names none */
+#define SLOWER_S 5     /* added at each "slow_down" */
+#define LONGEST_S 1800 /* the limit, even if the issuer allows more */
+#define GRANT "urn:ietf:params:oauth:grant-type:device_code"
+
+struct device {
+    char *code;
+    int64_t interval_s, until_ms;
+};
+
+static int64_t login_device_read_seconds(const struct buffer *body, const char *name,
+                                         int64_t otherwise)
+{
+    struct str value = json_member(buffer_str(body), name);
+    uint64_t seconds;
+    bool is_number = json_type(value) == JSON_NUMBER && str_to_u64(value, &seconds);
+    return is_number && seconds > 0 && seconds <= LONGEST_S ? (int64_t)seconds : otherwise;
+}
+
+/* To stderr, so that stdout stays free for scripts. */
+static bool login_device_show(const struct buffer *body, struct error *error)
+{
+    char *address = issuer_client_member(body, "verification_uri");
+    char *complete = issuer_client_member(body, "verification_uri_complete");
+    char *code = issuer_client_member(body, "user_code");
+    bool can_be_shown = address && code;
+    if (can_be_shown) {
+        struct buffer text;
+        buffer_init(&text);
+        buffer_append_text(&text, "Open ");
+        visible_append(&text, str_from(complete ? complete : address));
+        buffer_append_text(&text, " in any browser, and enter the code ");
+        visible_append(&text, str_from(code));
+        fprintf(stderr, "%.*s\n", STR_ARGS(buffer_str(&text)));
+        buffer_finish(&text);
+    } else {
+        error_set(error, "the issuer has given no code to enter");
+    }
+    free(code);
+    free(complete);
+    free(address);
+    return can_be_shown;
+}
+
+static bool login_device_begin(const struct issuer_client *client, struct device *device,
+                               struct error *error)
+{
+    struct buffer form, body;
+    buffer_init(&form);
+    buffer_init(&body);
+    issuer_client_add(&form, "scope", client->scope);
+    long status = issuer_client_post(client, client->device_authorization, &form, &body, error);
+    device->code = status == 200 ? issuer_client_member(&body, "device_code") : NULL;
+    device->interval_s = login_device_read_seconds(&body, "interval", INTERVAL_S);
+    device->until_ms =
+        clock_monotonic_ms() + 1000 * login_device_read_seconds(&body, "expires_in", LONGEST_S);
+    bool begun = status != 0 &&
+                 (device->code ? login_device_show(&body, error)
+                               : error_set(error, "the issuer refused with HTTP %ld", status));
+    buffer_finish(&form);
+    buffer_finish(&body);
+    return begun;
+}
+
+static void wait_seconds(int64_t seconds)
+{
+    struct timespec left = {.tv_sec = seconds};
+    while (nanosleep(&left, &left) != 0) {
+    }
+}
+
+/* Whether it is to be asked again after this answer. */
+static bool goes_on(struct device *device, const struct buffer *body, struct error *error)
+{
+    char *code = issuer_client_member(body, "error");
+    bool is_slower = code && strcmp(code, "slow_down") == 0;
+    bool again = is_slower || (code && strcmp(code, "authorization_pending") == 0);
+    if (is_slower)
+        device->interval_s += SLOWER_S;
+    if (!again && code && strcmp(code, "access_denied") == 0)
+        error_set(error, "the sign-in was refused");
+    else if (!again && code && strcmp(code, "expired_token") == 0)
+        error_set(error, "nobody has entered the code in time");
+    else if (!again)
+        error_set(error, "the issuer has refused the sign-in");
+    free(code);
+    return again;
+}
+
+static char *poll_once(const struct issuer_client *client, struct device *device, bool *again,
+                       struct error *error)
+{
+    struct buffer form, body;
+    char *token = NULL;
+    buffer_init(&form);
+    buffer_init(&body);
+    issuer_client_add(&form, "grant_type", GRANT);
+    issuer_client_add(&form, "device_code", device->code);
+    long status = issuer_client_post(client, client->token, &form, &body, error);
+    if (status == 200)
+        token = issuer_client_member(&body, "id_token");
+    if (status == 200 && !token)
+        error_set(error, "the issuer has given no ID token; is openid among the scopes?");
+    *again = status != 0 && status != 200 && goes_on(device, &body, error);
+    explicit_bzero(body.bytes, body.length);
+    buffer_finish(&form);
+    buffer_finish(&body);
+    return token;
+}
+
+/* Has the person sign in elsewhere with a code that is printed (RFC 8628). Returns the ID token,
+ * which the caller frees; NULL with `error`. */
+static char *login_by_device(const struct issuer_client *client, struct error *error)
+{
+    struct device device = {0};
+    char *token = NULL;
+    bool again = login_device_begin(client, &device, error);
+    while (again && !token) {
+        if (clock_monotonic_ms() > device.until_ms) {
+            error_set(error, "nobody has entered the code in time");
+            break;
+        }
+        wait_seconds(device.interval_s);
+        token = poll_once(client, &device, &again, error);
+    }
+    free(device.code);
+    return token;
+}
 
 /* ---- which issuer ---- */
 

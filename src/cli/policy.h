@@ -1,4 +1,4 @@
-/* The subcommands of `taskgate policy`: one file each, with a row in the table of policy.c. Also
+/* The subcommands of `taskgate policy`: each has a row in the table of policy.c. Also
  * their shared functions. */
 #pragma once
 
@@ -7,9 +7,6 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/policy/cedar.h"
 
-/* argv[0] is the subcommand's own name. Each returns an exit code. */
-int cli_policy_authorize(int argc, char **argv);
-int cli_policy_parse(int argc, char **argv);
 int cli_policy_simulate(int argc, char **argv);
 int cli_policy_test(int argc, char **argv);
 

@@ -4,24 +4,499 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "taskgate/cli/cli.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
+#include "taskgate/mcp/sse.h"
 
 #include "admin_client.h"
+#include "colour.h"
 #include "options.h"
 #include "subcommands.h"
 #include "tasks_confirm.h"
-#include "tasks_list.h"
-#include "tasks_next.h"
 #include "tasks_pages.h"
 #include "terminal.h"
+
+/* ---- tasks list ---- */
+
+/* taskgate tasks list. Lists of tasks, for people and for programs. */
+
+/* As they stand on the command line; NULL where one is not given. */
+struct tasks_filters {
+    const char *state, *source, *tool, *cursor, *limit;
+    bool json;
+};
+
+#define LIMIT_DEFAULT 20
+#define LIMIT_MAX 100
+/* Every state but pending. */
+#define OTHER_STATES "approved,executing,completed,failed,cancelled,rejected,expired"
+/* All that wait are read, or else the most urgent one may be on a later page. */
+#define WAITING_MAX 100000
+
+/* The query of the filters, with this state; for a page of the endpoint with `limit` and `cursor`.
+ * The caller frees. */
+static char *build_query(struct admin_client *client, const struct tasks_filters *filters,
+                         const char *state, bool is_page)
+{
+    const struct {
+        const char *name, *value;
+    } parts[] = {
+        {"state", state},
+        {"source", filters->source},
+        {"tool", filters->tool},
+        {"limit", is_page ? filters->limit : NULL},
+        {"cursor", is_page ? filters->cursor : NULL},
+    };
+    struct buffer query;
+    buffer_init(&query);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!parts[i].value)
+            continue;
+        char *value = admin_client_encode(client, parts[i].value);
+        buffer_append_format(&query, "%s%s=%s", query.length > 0 ? "&" : "", parts[i].name, value);
+        free(value);
+    }
+    return query.length > 0 ? buffer_take(&query, NULL) : memory_copy_text("");
+}
+
+static int tasks_list_print_page(struct admin_client *client, const struct tasks_filters *filters)
+{
+    struct buffer body, text;
+    char *query = build_query(client, filters, filters->state, true);
+    char *path = memory_format("/api/v1/tasks%s%s", *query ? "?" : "", query);
+    struct admin_request request = {.method = "GET", .path = path};
+    buffer_init(&body);
+    buffer_init(&text);
+    int code = admin_client_send(client, &request, &body);
+    if (code == CLI_DONE) {
+        visible_append_json(&text, buffer_str(&body));
+        buffer_append_char(&text, '\n');
+        code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
+    }
+    buffer_finish(&text);
+    buffer_finish(&body);
+    free(path);
+    free(query);
+    return code;
+}
+
+static int tasks_list_read_state(struct tasks_pages *pages, struct admin_client *client,
+                                 const struct tasks_filters *filters, const char *state,
+                                 size_t limit)
+{
+    char *query = build_query(client, filters, state, false);
+    int code = tasks_pages_read(pages, client, query, limit);
+    free(query);
+    return code;
+}
+
+/* Up to `limit` tasks to show. Without a filter by state those that wait come first, all of them.
+ */
+static int tasks_list_read_tasks(struct tasks_pages *pages, struct admin_client *client,
+                                 const struct tasks_filters *filters, size_t limit)
+{
+    int code;
+    if (filters->cursor) {
+        pages->cursor = memory_copy_text(filters->cursor);
+        return tasks_list_read_state(pages, client, filters,
+                                     filters->state ? filters->state : OTHER_STATES, limit);
+    }
+    if (filters->state && strcmp(filters->state, "pending") != 0)
+        code = tasks_list_read_state(pages, client, filters, filters->state, limit);
+    else
+        code = tasks_list_read_state(pages, client, filters, "pending", WAITING_MAX);
+    if (code == CLI_DONE && !filters->state && pages->count < limit)
+        code = tasks_list_read_state(pages, client, filters, OTHER_STATES, limit - pages->count);
+    tasks_pages_sort(pages);
+    return code;
+}
+
+static int print_table(const struct tasks_pages *pages, size_t limit)
+{
+    struct buffer text;
+    size_t shown = pages->count < limit ? pages->count : limit;
+    const struct tasks_table table = {pages->tasks, shown, clock_now_ms(), isatty(STDOUT_FILENO)};
+    buffer_init(&text);
+    if (shown > 0)
+        tasks_append_table(&text, &table);
+    else
+        buffer_append(&text, STR("No tasks.\n"));
+    if (pages->count > shown)
+        buffer_append_format(&text, "\n%zu more wait: --limit %d\n", pages->count - shown,
+                             LIMIT_MAX);
+    else if (pages->cursor)
+        buffer_append_format(&text, "\nThere are older ones: --cursor %s\n", pages->cursor);
+    bool written = terminal_write(&text);
+    buffer_finish(&text);
+    return written ? CLI_DONE : CLI_FAILURE;
+}
+
+static bool read_limit(const char *text, size_t *limit)
+{
+    uint64_t number = LIMIT_DEFAULT;
+    bool good =
+        !text || (str_to_u64(str_from(text), &number) && number >= 1 && number <= LIMIT_MAX);
+    if (!good)
+        options_complain("--limit must be a number from 1 to %d", LIMIT_MAX);
+    *limit = (size_t)number;
+    return good;
+}
+
+/* Prints tasks. For people those that wait stand first, the most urgent one before the others, and
+ * then the newest of the rest; as JSON, or from a cursor on, they are as the endpoint gives them.
+ * Returns an exit code. */
+static int tasks_print_list(struct admin_client *client, const struct tasks_filters *filters)
+{
+    struct tasks_pages pages = {0};
+    size_t limit;
+    if (filters->json)
+        return tasks_list_print_page(client, filters);
+    if (!read_limit(filters->limit, &limit))
+        return CLI_USAGE;
+    int code = tasks_list_read_tasks(&pages, client, filters, limit);
+    if (code == CLI_DONE)
+        code = print_table(&pages, limit);
+    tasks_pages_finish(&pages);
+    return code;
+}
+
+/* ---- tasks next ---- */
+
+/* taskgate tasks next: the waiting calls one after the other, decided by single keys. The queue
+ * of waiting calls, walked by one person. */
+
+#define QUEUE_MAX 10000
+#define CONTROL_C 3
+#define CONTROL_D 4
+
+struct walk {
+    struct admin_client *client;
+    struct map *skipped; /* ids, to any pointer */
+    bool is_over;
+};
+
+static const char keys[] = "[a]pprove  [r]eject  [s]kip  [q]uit   (A, R: with a reason) ";
+
+/* ---- keys ---- */
+
+/* One byte, or EOF. */
+static int read_byte(void)
+{
+    unsigned char byte;
+    return read(STDIN_FILENO, &byte, 1) == 1 ? byte : EOF;
+}
+
+/* A key at once, where there is a terminal. Keys that were pressed before the question are dropped:
+ * they were meant for another task. Ctrl-C comes as a key, so that the terminal is set back. */
+static int tasks_next_read_key(void)
+{
+    struct termios before, during;
+    int key;
+    if (tcgetattr(STDIN_FILENO, &before) != 0) {
+        do
+            key = read_byte();
+        while (key == '\n');
+        return key;
+    }
+    during = before;
+    during.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
+    during.c_cc[VMIN] = 1;
+    during.c_cc[VTIME] = 0;
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &during);
+    key = read_byte();
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+    return key == CONTROL_C || key == CONTROL_D ? EOF : key;
+}
+
+static void tasks_next_say(const char *text)
+{
+    fputs(text, stdout);
+    fflush(stdout);
+}
+
+/* ---- decisions ---- */
+
+/* false when the endpoint is gone, or refuses the token. A decision that is refused otherwise was
+ * told on stderr, and the queue is read again. */
+static bool tasks_next_decide(struct walk *walk, struct str task, const char *verb,
+                              bool asks_reason)
+{
+    struct buffer reason, decision, body, text, id;
+    buffer_init(&id);
+    json_decode_string(json_member(task, "id"), &id);
+    buffer_init(&reason);
+    buffer_init(&decision);
+    buffer_init(&body);
+    buffer_init(&text);
+    if (asks_reason) {
+        tasks_next_say("reason: ");
+        tasks_read_line(&reason);
+    }
+    buffer_append_char(&decision, '{');
+    if (reason.length > 0) {
+        json_add_key(&decision, "reason");
+        buffer_append_json_string(&decision, buffer_str(&reason));
+    }
+    tasks_add_digest(&decision, task);
+    if (strcmp(verb, "approve") == 0 && !tasks_add_typed(&decision, task)) {
+        buffer_finish(&decision);
+        buffer_finish(&reason);
+        buffer_finish(&id);
+        return true;
+    }
+    buffer_append_char(&decision, '}');
+    char *path = memory_format("/api/v1/tasks/%.*s/%s", STR_ARGS(buffer_str(&id)), verb);
+    struct admin_request request = {.method = "POST", .path = path, .body = buffer_str(&decision)};
+    int code = admin_client_send(walk->client, &request, &body);
+    if (code == CLI_DONE) {
+        tasks_append_change(&text, buffer_str(&body));
+        terminal_write(&text);
+    }
+    free(path);
+    buffer_finish(&id);
+    buffer_finish(&text);
+    buffer_finish(&body);
+    buffer_finish(&decision);
+    buffer_finish(&reason);
+    long status = admin_client_status(walk->client);
+    return code == CLI_DONE || (status != 0 && status != 401);
+}
+
+/* ---- one task ---- */
+
+static void tasks_next_show(struct str task, size_t waiting)
+{
+    struct buffer text;
+    int64_t deadline = tasks_time(task, "decideBy");
+    buffer_init(&text);
+    buffer_append_format(&text, "\n%s", colour_bold());
+    tasks_append_member(&text, task, "tool");
+    buffer_append_format(&text, "%s   %zu %s", colour_end(), waiting,
+                         waiting == 1 ? "waits" : "wait");
+    if (deadline) {
+        buffer_append(&text, STR(", "));
+        tasks_append_span(&text, deadline - clock_now_ms());
+        buffer_append(&text, STR(" left"));
+    }
+    buffer_append(&text, STR("\n\n"));
+    tasks_append_details(&text, task);
+    buffer_append_char(&text, '\n');
+    terminal_write(&text);
+    buffer_finish(&text);
+}
+
+/* The action of a key. */
+static const struct choice {
+    const char *verb; /* NULL: none */
+    char key;
+    bool asks_reason, skips, leaves;
+} choices[] = {
+    {"approve", 'a', false, false, false}, {"approve", 'A', true, false, false},
+    {"reject", 'r', false, false, false},  {"reject", 'R', true, false, false},
+    {NULL, 's', false, true, false},       {NULL, 'q', false, false, true},
+};
+
+static const struct choice *tasks_next_ask(void)
+{
+    for (;;) {
+        tasks_next_say(keys);
+        int key = tasks_next_read_key();
+        putchar('\n');
+        for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+            if (choices[i].key == key)
+                return &choices[i];
+        }
+        if (key == EOF)
+            return NULL;
+    }
+}
+
+static bool tasks_next_handle(struct walk *walk, struct str task, size_t waiting)
+{
+    struct buffer id;
+    bool goes_on = true;
+    buffer_init(&id);
+    json_decode_string(json_member(task, "id"), &id);
+    tasks_next_show(task, waiting);
+    const struct choice *choice = tasks_next_ask();
+    if (!choice || choice->leaves)
+        walk->is_over = true;
+    else if (choice->skips)
+        map_put(walk->skipped, buffer_str(&id), walk);
+    else
+        goes_on = tasks_next_decide(walk, task, choice->verb, choice->asks_reason);
+    buffer_finish(&id);
+    return goes_on;
+}
+
+/* ---- the queue ---- */
+
+/* Leaves out what was skipped. */
+static void drop_skipped(struct tasks_pages *pages, const struct map *skipped)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < pages->count; i++) {
+        struct buffer id;
+        buffer_init(&id);
+        json_decode_string(json_member(pages->tasks[i], "id"), &id);
+        if (!map_get(skipped, buffer_str(&id)))
+            pages->tasks[kept++] = pages->tasks[i];
+        buffer_finish(&id);
+    }
+    pages->count = kept;
+}
+
+/* The queue is read again for each task: others decide, too, and new calls come. */
+static int tasks_next_step(struct walk *walk)
+{
+    struct tasks_pages pages = {0};
+    int code = tasks_pages_read(&pages, walk->client, "state=pending&mine=true", QUEUE_MAX);
+    if (code == CLI_DONE) {
+        tasks_pages_sort(&pages);
+        drop_skipped(&pages, walk->skipped);
+        if (pages.count == 0) {
+            tasks_next_say(map_count(walk->skipped) > 0 ? "Nothing else waits.\n"
+                                                        : "Nothing waits.\n");
+            walk->is_over = true;
+        } else if (!tasks_next_handle(walk, pages.tasks[0], pages.count)) {
+            code = CLI_REFUSED;
+        }
+    }
+    tasks_pages_finish(&pages);
+    return code;
+}
+
+/* Shows the most urgent task and waits for a key, until nothing waits that was not skipped, or the
+ * person leaves. Keys come from standard input, a terminal or not. Returns an exit code. */
+static int tasks_next(struct admin_client *client)
+{
+    struct walk walk = {client, map_create(), false};
+    int code = CLI_DONE;
+    while (code == CLI_DONE && !walk.is_over)
+        code = tasks_next_step(&walk);
+    map_destroy(walk.skipped, NULL);
+    return code;
+}
+
+/* ---- tasks watch ---- */
+
+/* taskgate tasks watch: the event stream, resumed where it broke. */
+
+#define RETRY_FIRST_MS 500
+#define RETRY_MAX_MS 15000
+
+struct watch {
+    struct sse_splitter splitter;
+    struct buffer waiting; /* the beginning of an event */
+    char *last_id;         /* or NULL */
+    bool json;
+    bool was_open;      /* bytes have come since the last connect */
+    bool output_failed; /* the reader of our output has left */
+};
+
+static void print_event(struct watch *watch, struct str raw)
+{
+    struct sse_event event;
+    struct error ignored;
+    struct buffer text;
+    sse_event_read(&event, raw);
+    buffer_init(&text);
+    if (event.id.bytes) {
+        free(watch->last_id);
+        watch->last_id = memory_copy_str(event.id);
+    }
+    struct str task = buffer_str(&event.data);
+    if (str_equal(event.name, STR("task")) && json_check(task, &ignored)) {
+        if (watch->json) {
+            visible_append_json(&text, task);
+            buffer_append_char(&text, '\n');
+        } else {
+            tasks_append_event(&text, task, clock_now_ms());
+        }
+        watch->output_failed = !terminal_write(&text);
+    }
+    buffer_finish(&text);
+    sse_event_finish(&event);
+}
+
+static bool tasks_watch_receive(void *context, struct str bytes)
+{
+    struct watch *watch = context;
+    watch->was_open = true;
+    while (bytes.length > 0 && !watch->output_failed) {
+        size_t end = 0;
+        struct sse_splitter splitter = watch->splitter;
+        if (sse_splitter_feed(&splitter, bytes, &end) == 0) {
+            watch->splitter = splitter;
+            buffer_append(&watch->waiting, bytes);
+            break;
+        }
+        sse_splitter_feed(&watch->splitter, str_slice(bytes.bytes, end), NULL);
+        buffer_append(&watch->waiting, str_slice(bytes.bytes, end));
+        print_event(watch, buffer_str(&watch->waiting));
+        buffer_clear(&watch->waiting);
+        bytes = str_slice(bytes.bytes + end, bytes.length - end);
+    }
+    return !watch->output_failed;
+}
+
+static void tasks_watch_pause_ms(long ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* Prints changes as they come, until it is interrupted or refused. Returns an exit code. */
+static int tasks_watch(struct admin_client *client, bool json)
+{
+    struct watch watch = {.json = json};
+    struct buffer body;
+    int code;
+    bool has_been_open = false;
+    long retry_ms = RETRY_FIRST_MS;
+    buffer_init(&body);
+    buffer_init(&watch.waiting);
+    for (;;) {
+        sse_splitter_init(&watch.splitter);
+        buffer_clear(&watch.waiting);
+        watch.was_open = false;
+        struct admin_request request = {.method = "GET",
+                                        .path = "/api/v1/events",
+                                        .last_event_id = watch.last_id,
+                                        .received = tasks_watch_receive,
+                                        .context = &watch};
+        code = admin_client_send(client, &request, &body);
+        has_been_open |= watch.was_open;
+        /* A server that answered before may come back. A refusal, or a server that never
+         * answered, is final. */
+        bool is_refused = code != CLI_DONE && admin_client_status(client) != 0;
+        if (watch.output_failed || !has_been_open || is_refused)
+            break;
+        if (code == CLI_DONE)
+            fputs("taskgate: the connection was lost; trying again\n", stderr);
+        retry_ms = watch.was_open ? RETRY_FIRST_MS : 2 * retry_ms;
+        tasks_watch_pause_ms(retry_ms > RETRY_MAX_MS ? RETRY_MAX_MS : retry_ms);
+    }
+    free(watch.last_id);
+    buffer_finish(&watch.waiting);
+    buffer_finish(&body);
+    return watch.output_failed ? CLI_FAILURE : code;
+}
+
+/* ---- options ---- */
 
 #define ARGUMENTS_MAX_BYTES ((size_t)4 * 1024 * 1024) /* as the endpoint takes at most */
 

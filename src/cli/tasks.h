@@ -45,7 +45,3 @@ int tasks_result(struct admin_client *client, const char *id, int64_t wait_ms, b
 /* Adds the first text of a completed task's result, at most 1 KiB of it. Returns an exit code. */
 int tasks_append_outcome(struct buffer *out, struct admin_client *client, const char *id,
                          struct str task);
-
-/* ---- tasks_watch.c ---- */
-/* Prints changes as they come, until it is interrupted or refused. Returns an exit code. */
-int tasks_watch(struct admin_client *client, bool json);
