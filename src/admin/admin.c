@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/admin/admin.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"

@@ -113,7 +113,8 @@ static void find_by_token(const struct request *request, struct str token,
     const struct config *config = request->snapshot->config;
     char sha256[65];
     digest_sha256_hex(token, sha256);
-    struct operator_identity *who = operator_of_token(request->admin, config, sha256);
+    struct operator_identity *who =
+        operator_of_token(request->admin->extra_token_sha256, config, sha256);
     if (who) {
         authentication_accept(request, callback, context, who);
     } else if (config->oidc.is_on && memchr(token.bytes, '.', token.length)) {

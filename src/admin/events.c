@@ -99,7 +99,7 @@ static void events_write_event(struct stream *stream, const struct feed_event *e
 /* Whether the reader may still read: the person, by the same credentials, on this connection. */
 static bool events_renew(struct stream *stream, const struct config *config)
 {
-    struct operator_identity *now = operator_renew(stream->admin, stream->who);
+    struct operator_identity *now = operator_renew(stream->admin->extra_token_sha256, stream->who);
     operator_unref(stream->who);
     stream->who = now;
     return now && rights_of(now, ROUTE_events_open) == RIGHT_ALL &&

@@ -4,14 +4,22 @@
  */
 #pragma once
 
-#include "taskgate/admin/admin.h"
+#include "taskgate/config/config.h"
+#include "taskgate/core/error.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
+#include "taskgate/gateway/gateway.h"
 #include "taskgate/gateway/snapshot.h"
+#include "taskgate/http/server.h"
+#include "taskgate/loop/loop.h"
+#include "taskgate/store/store.h"
 
+#include "operator.h"
 #include "rights.h"
 
 #define KNOWN_SENDERS 256
+
+struct admin_traffic;
 
 /* Everything in it belongs to its loop's thread. */
 struct admin {

@@ -6,10 +6,9 @@
 
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/gateway/snapshot.h"
 #include "taskgate/json/members.h"
 #include "taskgate/tls/server.h"
-
-#include "internal.h"
 
 /* Of the credentials that are in `shown`, which is taken over; NULL: they are nobody's. */
 static struct operator_identity *operator_create(const struct config *config, const char *name,
@@ -37,7 +36,7 @@ static struct operator_identity *create_by(const struct config *config, const ch
 
 /* Goes on after a match, so that the time does not tell which token it was. A token of the file has
  * the rights that the file gives it, also if it is the extra one as well. */
-struct operator_identity *operator_of_token(const struct admin *admin, const struct config *config,
+struct operator_identity *operator_of_token(const char *extra_sha256, const struct config *config,
                                             const char *sha256)
 {
     const struct config_token *found = NULL;
@@ -47,7 +46,7 @@ struct operator_identity *operator_of_token(const struct admin *admin, const str
         if (str_equal_constant_time(digest, str_from(config->tokens[i].sha256)))
             found = &config->tokens[i];
     }
-    bool is_extra = str_equal_constant_time(digest, str_from(admin->extra_token_sha256));
+    bool is_extra = str_equal_constant_time(digest, str_from(extra_sha256));
     if (found)
         who = create_by(config, found->name, OPERATOR_VIA_TOKEN, found->name);
     else if (is_extra)
@@ -145,7 +144,7 @@ static struct operator_identity *renew_identity(const struct config *config,
     return now;
 }
 
-struct operator_identity *operator_renew(const struct admin *admin,
+struct operator_identity *operator_renew(const char *extra_sha256,
                                          const struct operator_identity *who)
 {
     struct snapshot *snapshot = snapshot_current();
@@ -156,7 +155,7 @@ struct operator_identity *operator_renew(const struct admin *admin,
     else if (config && who->identity)
         now = renew_identity(config, who);
     else if (config)
-        now = operator_of_token(admin, config, who->sha256);
+        now = operator_of_token(extra_sha256, config, who->sha256);
     if (now &&
         (clock_now_ms() >= now->until_ms || strcmp(now->person.name, who->person.name) != 0)) {
         operator_unref(now);

@@ -11,8 +11,6 @@
 #include "taskgate/identity/identity.h"
 #include "taskgate/task/task.h"
 
-struct admin;
-
 enum operator_via {
     OPERATOR_VIA_TOKEN,
     OPERATOR_VIA_OIDC,
@@ -36,9 +34,9 @@ struct operator_identity {
     int references;
 };
 
-/* The holder of the token with this digest. All configured tokens and the extra one are compared,
- * in constant time. NULL for an unknown token. */
-struct operator_identity *operator_of_token(const struct admin *admin, const struct config *config,
+/* The holder of the token with this digest. All configured tokens and the extra one, by its digest,
+ * are compared, in constant time. NULL for an unknown token. */
+struct operator_identity *operator_of_token(const char *extra_sha256, const struct config *config,
                                             const char *sha256);
 /* The operator of a token of the issuer of admin.oidc; takes a reference of its own. `roles` may be
  * 0. NULL when the issuer is not the one of the configuration. */
@@ -59,7 +57,7 @@ bool operator_owns(const struct operator_identity *who, const struct task *task)
 /* The same person by the same credentials, under the configuration in force: their roles and groups
  * as they are now. NULL when the credentials are no longer good, or are somebody else's. One
  * reference, the caller's. Long streams and waits ask again. */
-struct operator_identity *operator_renew(const struct admin *admin,
+struct operator_identity *operator_renew(const char *extra_sha256,
                                          const struct operator_identity *who);
 /* `delay_ms`, or less if the credentials end before; 0 when they have. */
 int64_t operator_delay_ms(const struct operator_identity *who, int64_t delay_ms);

@@ -102,7 +102,7 @@ static void results_answer_ended(struct wait *wait, const struct task *task)
 static bool results_renew(struct wait *wait)
 {
     struct snapshot *snapshot = snapshot_current();
-    struct operator_identity *now = operator_renew(wait->admin, wait->who);
+    struct operator_identity *now = operator_renew(wait->admin->extra_token_sha256, wait->who);
     bool may_see = now && snapshot &&
                    client_certificate_suffices(wait->exchange, snapshot->config) &&
                    rights_of(now, ROUTE_results_get) >= (wait->is_own ? RIGHT_OWN : RIGHT_ALL);

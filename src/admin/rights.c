@@ -1,6 +1,8 @@
 /* From roles to rights: one table for all routes. */
 #include "rights.h"
 
+#include "operator.h"
+
 /* In the order of the table's columns. */
 static const struct {
     enum config_role role;

@@ -1,7 +1,7 @@
 /* The rights of each role on each route: routes_table.h, in C. Any thread. */
 #pragma once
 
-#include "operator.h"
+struct operator_identity;
 
 /* With which calls something may be done; more is larger. */
 enum right { RIGHT_NONE, RIGHT_OWN, RIGHT_ALL };

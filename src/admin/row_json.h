@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "task_json.h"
+#include "task_view.h"
 
 /* Calls that are one row. */
 struct row_stack {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "query.h"
-#include "task_json.h"
+#include "task_view.h"
 
 /* Bytes of task_filter_digest(), with its NUL. */
 #define TASK_FILTER_DIGEST_BYTES DIGEST_HEX_BYTES

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "task_json.h"
+#include "task_view.h"
 
 /* `votes`, `missing` and `you` alone, for a row. */
 void vote_json_add_row(struct buffer *out, const struct task *task, const struct task_view *view);

@@ -10,8 +10,8 @@
 #include "listing.h"
 #include "options.h"
 #include "subcommands.h"
-#include "tasks.h"
 #include "tasks_pages.h"
+#include "tasks_show.h"
 
 /* ---- as text ---- */
 

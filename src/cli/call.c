@@ -10,7 +10,8 @@
 
 #include "admin_client.h"
 #include "options.h"
-#include "tasks.h"
+#include "tasks_result.h"
+#include "tasks_show.h"
 #include "terminal.h"
 
 struct arguments {

@@ -12,7 +12,7 @@
 #include "listing.h"
 #include "options.h"
 #include "subcommands.h"
-#include "tasks.h"
+#include "tasks_show.h"
 
 /* The definitions that are asked for; NULL: any. */
 struct wanted {

@@ -11,7 +11,7 @@
 #include "listing.h"
 #include "options.h"
 #include "subcommands.h"
-#include "tasks.h"
+#include "tasks_show.h"
 
 /* ---- as text ---- */
 

@@ -5,7 +5,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
 
-#include "tasks.h"
+#include "tasks_show.h"
 #include "terminal.h"
 
 int listing_print(struct str answer, bool json, listing_append append)

@@ -26,7 +26,7 @@
 #include "issuer_client.h"
 #include "options.h"
 #include "saved_token.h"
-#include "tasks.h"
+#include "tasks_show.h"
 #include "terminal.h"
 
 /* ---- the port that the browser is sent back to ---- */

@@ -1,6 +1,8 @@
 /* taskgate tasks: list, next, show, result, approve, reject, cancel, watch, over the admin
  * endpoint. */
-#include "tasks.h"
+#include "tasks_result.h"
+#include "tasks_show.h"
+#include "tasks_table.h"
 
 #include <ctype.h>
 #include <errno.h>

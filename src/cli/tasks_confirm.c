@@ -13,7 +13,7 @@
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
-#include "tasks.h"
+#include "tasks_show.h"
 #include "terminal.h"
 
 #define LINE_MAX_BYTES 2000

@@ -1,5 +1,6 @@
 /* Prints a task's result, or the reason why there is none. */
-#include "tasks.h"
+#include "tasks_result.h"
+#include "tasks_show.h"
 
 #include <inttypes.h>
 #include <stdio.h>

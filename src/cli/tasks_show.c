@@ -1,7 +1,7 @@
 /* Tasks for people: a page of details, a line per change. */
 #include <string.h>
 
-#include "tasks.h"
+#include "tasks_show.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,8 @@
 /* Tasks as a table. */
 #include <stdint.h>
 
-#include "tasks.h"
+#include "tasks_show.h"
+#include "tasks_table.h"
 
 #include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"

@@ -6,7 +6,7 @@
 #include "admin_client.h"
 #include "listing.h"
 #include "options.h"
-#include "tasks.h"
+#include "tasks_show.h"
 
 /* "groups:  dba, it"; nothing for an empty list. */
 static void whoami_append_list(struct buffer *out, const char *label, struct str list)

@@ -6,7 +6,6 @@
 #include "taskgate/config/config.h"
 #include "taskgate/config/definitions.h"
 #include "taskgate/config/glob.h"
-#include "taskgate/config/memory_limit.h"
 #include "taskgate/core/memory.h"
 
 /* The words of definitions. */
@@ -145,7 +144,7 @@ void config_set_memory_limit(struct config *config, int64_t bytes)
     config_holder_of(config)->memory_bytes = bytes;
 }
 
-int64_t memory_limit_of(const struct config *config)
+int64_t config_memory_limit(const struct config *config)
 {
     return config_holder_of((struct config *)config)->memory_bytes;
 }

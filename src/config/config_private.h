@@ -27,6 +27,7 @@ void config_add_failed_file(struct config_problems *problems, const char *path,
                             const struct config_file *file);
 /* `bytes` as memory_limit_of(). */
 void config_set_memory_limit(struct config *config, int64_t bytes);
+int64_t config_memory_limit(const struct config *config);
 /* Compiles the data for lookups; called once, after validation. */
 void config_compile(struct config *config);
 

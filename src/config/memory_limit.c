@@ -215,6 +215,11 @@ static int64_t cost(const struct config *config, enum memory_limit_key key)
     return 0;
 }
 
+int64_t memory_limit_of(const struct config *config)
+{
+    return config_memory_limit(config);
+}
+
 int64_t memory_limit_worst(const struct config *config)
 {
     return memory_limit_add(cost(config, MEMORY_LIMIT_BODIES),

@@ -5,9 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "taskgate/core/log.h"
-#include "taskgate/core/magic.h"
-
 #define LINE_BYTES 1024
 
 /* The line that is written. It needs no lock and no memory, which the failure may have found
@@ -74,11 +71,4 @@ _Noreturn void assert_numbers_failed(const char *file, int line, const char *fun
                                      const char *condition, long long a, long long b)
 {
     assert_stop(file, line, function, condition, (const long long[]){a, b});
-}
-
-_Noreturn void magic_mismatch(const char *type, uint32_t wanted, uint32_t found)
-{
-    log_error("A pointer does not lead to the expected kind of object, stopping",
-              LOG_TEXT("type", type), LOG_NUMBER("magic", found), LOG_NUMBER("expected", wanted));
-    abort();
 }

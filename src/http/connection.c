@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "http_internal.h"
+#include "server_internal.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"

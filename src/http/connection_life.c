@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "http_internal.h"
+#include "server_internal.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "http_internal.h"
+#include "server_internal.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 

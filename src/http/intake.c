@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http_internal.h"
+#include "server_internal.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "http_internal.h"
+#include "server_internal.h"
 
 #define LINGER_MS 2000
 #define READS_PER_ROUND 16

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "http_internal.h"
+#include "server_internal.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 

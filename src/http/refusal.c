@@ -3,7 +3,7 @@
  * framing that cannot be read, never become an exchange. h2o answers them with a line of text
  * through its fallback path. A filter there puts the owner's JSON in place of the line.
  */
-#include "http_internal.h"
+#include "server_internal.h"
 #include "taskgate/core/owned.h"
 
 struct refusal_stream {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "http_internal.h"
+#include "server_internal.h"
 #include "taskgate/core/log.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "http_internal.h"
+#include "server_internal.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "taskgate/core/str.h"
-#include "taskgate/identity/token.h"
 
 /* The member of that name, else what stands at it as a path with dots. Empty when there is none:
  * names with dots in them are common ("https://example.com/groups"). */
@@ -17,8 +16,3 @@ char *claim_text(struct str value);
 /* A NumericDate (RFC 7519 §2) as milliseconds, cut to the year 9999 and to 0; false, with `ms`
  * untouched, when it is no number. */
 bool claim_time(struct str value, int64_t *ms);
-
-/* Whether the claims of a signed token are what the rules ask. `until_ms` is the end of the token:
- * `exp`, or the end of the leeway for a token that came after it. */
-enum token_error claims_judge(struct str claims, const struct token_rules *rules, int64_t now_ms,
-                              int64_t *until_ms);

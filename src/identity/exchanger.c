@@ -14,6 +14,7 @@
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/identity/oauth.h"
+#include "taskgate/identity/token.h"
 #include "taskgate/json/text.h"
 
 #define MAX_UNDER_WAY 100

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "jose.h"
-#include "keys.h"
+#include "key_set_internal.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"

@@ -12,6 +12,8 @@
 #include "unescape.h"
 #include "walk.h"
 
+_Static_assert(ENVELOPE_MAX_DEPTH == SCANNER_MAX_DEPTH, "both are the bound of one reader");
+
 #define META_SCALARS 4
 #define META_MEMBERS 8
 

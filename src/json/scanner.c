@@ -7,7 +7,6 @@
 #include "scanner.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
-#include "taskgate/json/envelope.h"
 #include "taskgate/json/fold.h"
 #include "unescape.h"
 
@@ -472,7 +471,7 @@ static const char *scan_word(struct scanner *scanner, const char *at, struct str
 
 static bool enter(struct scanner *scanner, const char *at)
 {
-    if (scanner->depth == ENVELOPE_MAX_DEPTH) {
+    if (scanner->depth == SCANNER_MAX_DEPTH) {
         unreadable(scanner, at, "nested too deep");
         return false;
     }

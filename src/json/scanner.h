@@ -16,6 +16,9 @@
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
 
+/* Of lists and objects in each other: ENVELOPE_MAX_DEPTH for callers. */
+#define SCANNER_MAX_DEPTH 128
+
 /*
  * The keys of the objects that a scan stands in, and the search for two equal ones.
  *

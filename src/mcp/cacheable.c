@@ -6,8 +6,7 @@
 #include "exact_integer.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/dialect_modern.h"
-#include "taskgate/mcp/era.h"
+#include "taskgate/mcp/version.h"
 
 static int64_t ttl_of(struct str value, int64_t most_ms)
 {

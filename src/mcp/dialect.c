@@ -1,95 +1,177 @@
-/* The two tables of what the eras say differently. */
-#include "taskgate/mcp/dialect.h"
+/* statusMessage: the description of a task for clients that read only this text. */
+#include <inttypes.h>
+#include <string.h>
 
 #include "taskgate/core/owned.h"
+#include "taskgate/core/visible.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/cacheable.h"
-#include "taskgate/mcp/dialect_modern.h"
+#include "taskgate/mcp/dialect.h"
+#include "taskgate/policy/gate.h"
 
-/* ---- legacy ---- */
-
-/* Its clients read errors only there. */
-static struct dialect_error legacy_error(enum jsonrpc_error error)
+/* The task needed an approval and got none: its decide-by clock ran out. */
+static bool dialect_is_undecided(const struct task *task)
 {
-    return (struct dialect_error){error, 200};
+    return task->decided_ms == 0 && !task->accelerated;
 }
 
-static void write_legacy_list(struct buffer *out, struct str result, int64_t most_ms)
+static const char *decider_of(const struct task *task)
 {
-    (void)most_ms; /* the era knows no such thing */
-    buffer_append(out, result);
+    return *task->decided_by ? task->decided_by : "an operator";
 }
 
-const struct dialect dialect_legacy = {
-    .era = MCP_ERA_LEGACY,
-    .has_sessions = true,
-    .server_may_ask = true,
-    .offers_all_tools = true,
-    .announces_tasks = true,
-    .error = legacy_error,
-    .write_result = jsonrpc_write_result,
-    .write_own_result = jsonrpc_write_result,
-    .write_list = write_legacy_list,
-    .write_create_result = dialect_write_create_result,
-};
-
-/* ---- modern ---- */
-
-static struct dialect_error modern_error(enum jsonrpc_error error)
+/* "Rejected by: NAME". */
+static void dialect_append_rejection(struct buffer *out, const struct task *task)
 {
-    static const struct dialect_error others[JSONRPC_ERROR_COUNT] = {
-#define MODERN_ERROR_ROW(symbol, stands_in, status)                                                \
-    [JSONRPC_##symbol] = {JSONRPC_##stands_in, status},
-#include "taskgate/mcp/error_table.h"
-#undef MODERN_ERROR_ROW
-    };
-    return others[error].status ? others[error] : (struct dialect_error){error, 200};
+    buffer_append_format(out, "Rejected by: %s", decider_of(task));
 }
 
-/* Each result names its type; one that has none is complete. */
-static void write_modern_result(struct buffer *out, struct str id, struct str result)
+/* "Timeout after 600s". */
+static void dialect_append_timeout(struct buffer *out, const struct task *task)
 {
-    OWNED_BUFFER(typed);
-    if (json_member(result, "resultType").length > 0)
-        buffer_append(&typed, result);
+    int64_t waited_ms = task->decide_by_ms - task->created_ms;
+    buffer_append_format(out, "Timeout after %" PRId64 "s", (waited_ms + 999) / 1000);
+}
+
+static void append_reason(struct buffer *out, const struct task *task)
+{
+    if (*task->reason)
+        buffer_append_format(out, ": %s", task->reason);
+}
+
+static void status_text_append_failure(struct buffer *out, const struct task *task)
+{
+    struct str outcome = str_slice(task->outcome_text, task->outcome_length);
+    if (task->failure == TASK_FAILURE_OUTCOME_UNKNOWN)
+        buffer_append_text(out, "outcome unknown: the gateway stopped during the call, which "
+                                "may have run");
+    else if (task->outcome != TASK_OUTCOME_ERROR ||
+             !json_decode_string(json_member(outcome, "message"), out))
+        buffer_append_text(out, "Failed");
+}
+
+static void append_expiry(struct buffer *out, const struct task *task)
+{
+    if (dialect_is_undecided(task))
+        dialect_append_timeout(out, task);
     else
-        json_write_with_member(&typed, result, "resultType", STR("\"complete\""));
-    jsonrpc_write_result(out, id, buffer_str(&typed));
+        buffer_append_text(out,
+                           task->accelerated ? "Not run in time" : "Approved, but not run in time");
 }
 
-#define SERVER_INFO "io.modelcontextprotocol/serverInfo"
-
-/* Each result should say which server made it (basic, "Per-response metadata"). One that has been
- * made of a server's keeps what that server says. */
-static void write_modern_own_result(struct buffer *out, struct str id, struct str result)
+/* The message for a task that was stored without one. A completed task needs none. */
+static void append_default(struct buffer *out, const struct task *task)
 {
-    struct str meta = json_member(result, "_meta");
-    OWNED_BUFFER(marked);
-    OWNED_BUFFER(whole);
-    json_write_with_member(&marked, meta, SERVER_INFO,
-                           STR("{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}"));
-    if (json_member(meta, SERVER_INFO).length > 0)
-        buffer_append(&whole, result);
+    switch (task->state) {
+    case TASK_PENDING:
+        buffer_append_text(out, "Awaiting approval");
+        break;
+    case TASK_APPROVED:
+        buffer_append_text(out, task->accelerated ? "Waiting to run" : "Approved, waiting to run");
+        break;
+    case TASK_EXECUTING:
+        buffer_append_text(out, "Running");
+        break;
+    case TASK_COMPLETED:
+        break;
+    case TASK_FAILED:
+        status_text_append_failure(out, task);
+        break;
+    case TASK_CANCELLED:
+        buffer_append_text(out, "Cancelled");
+        append_reason(out, task);
+        break;
+    case TASK_REJECTED:
+        buffer_append_format(out, "Rejected by %s", decider_of(task));
+        append_reason(out, task);
+        break;
+    case TASK_EXPIRED:
+        append_expiry(out, task);
+        break;
+    }
+}
+
+/* While pending the text is the seed's, literally. */
+void dialect_status_message(const struct task *task, struct buffer *out)
+{
+    struct buffer text;
+    buffer_init(&text);
+    if (*task->status_message && task->state != TASK_PENDING)
+        buffer_append_text(&text, task->status_message);
     else
-        json_write_with_member(&whole, result, "_meta", buffer_str(&marked));
-    write_modern_result(out, id, buffer_str(&whole));
+        append_default(&text, task);
+    if (*task->original_digest) { /* the agent must know what was run, whoever decided */
+        struct buffer whole;
+        buffer_init(&whole);
+        buffer_append_format(&whole, "An approver has changed the arguments of this call.%s",
+                             text.length > 0 ? " " : "");
+        buffer_append(&whole, buffer_str(&text));
+        buffer_finish(&text);
+        text = whole;
+    }
+    OWNED_BUFFER(shown);
+    visible_append_lines(&shown, buffer_str(&text));
+    buffer_append(out, mcp_text_cut(buffer_str(&shown)));
+    buffer_finish(&text);
 }
 
-/* Its shape tells the model nothing. */
-static void write_modern_create_result(struct buffer *out, const struct task *task,
-                                       const struct dialect_view *view, struct str immediate)
+/* The error of a task that was rejected, cancelled, not decided or not run, or whose outcome
+ * nobody knows. */
+
+enum jsonrpc_error dialect_error_of(const struct task *task)
 {
-    dialect_modern_write_create_result(out, task, view);
+    switch (task->state) {
+    case TASK_REJECTED:
+        return JSONRPC_APPROVAL_REJECTED;
+    case TASK_EXPIRED:
+        return dialect_is_undecided(task) ? JSONRPC_APPROVAL_TIMEOUT : JSONRPC_TASK_EXPIRED;
+    case TASK_CANCELLED:
+        return JSONRPC_TASK_CANCELLED;
+    default:
+        return task->failure == TASK_FAILURE_OUTCOME_UNKNOWN ? JSONRPC_OUTCOME_UNKNOWN
+                                                             : JSONRPC_INTERNAL;
+    }
 }
 
-const struct dialect dialect_modern = {
-    .era = MCP_ERA_MODERN,
-    .error = modern_error,
-    .write_result = write_modern_result,
-    .write_own_result = write_modern_own_result,
-    .write_list = mcp_cacheable_write,
-    .write_create_result = write_modern_create_result,
-};
+void dialect_append_reason(struct buffer *out, struct str reason)
+{
+    OWNED_BUFFER(folded);
+    for (size_t i = 0; i < reason.length; i++) {
+        bool is_blank = reason.bytes[i] != '\0' && strchr(" \t\n\v\f\r", reason.bytes[i]);
+        if (!is_blank)
+            buffer_append_char(&folded, reason.bytes[i]);
+        else if (folded.length > 0 && folded.bytes[folded.length - 1] != ' ')
+            buffer_append_char(&folded, ' ');
+    }
+    while (folded.length > 0 && folded.bytes[folded.length - 1] == ' ')
+        folded.length--;
+    visible_append(out, mcp_text_cut(buffer_str(&folded)));
+}
+
+void dialect_write_own_error(struct buffer *out, const struct task *task)
+{
+    enum jsonrpc_error error = dialect_error_of(task);
+    struct buffer reason;
+    OWNED_BUFFER(message);
+    buffer_init(&reason);
+    dialect_append_reason(&reason, str_from(task->reason));
+    if (error == JSONRPC_APPROVAL_REJECTED)
+        dialect_append_rejection(&message, task);
+    else if (error == JSONRPC_APPROVAL_TIMEOUT)
+        dialect_append_timeout(&message, task);
+    else if (error == JSONRPC_INTERNAL)
+        dialect_status_message(task, &message);
+    if (error == JSONRPC_APPROVAL_REJECTED && reason.length > 0)
+        buffer_append_format(&message, ": %.*s", STR_ARGS(buffer_str(&reason)));
+    const bool is_approval = error == JSONRPC_APPROVAL_REJECTED ||
+                             error == JSONRPC_APPROVAL_TIMEOUT || error == JSONRPC_TASK_EXPIRED;
+    jsonrpc_write_error_object(
+        out, error, buffer_str(&message),
+        &(struct jsonrpc_error_data){
+            .tool = str_from(task->tool),
+            .reason = buffer_str(&reason),
+            .gate = str_from(is_approval ? policy_gate_name(POLICY_GATE_APPROVAL) : NULL)});
+    buffer_finish(&reason);
+}
 
 void dialect_write_error(const struct dialect *dialect, struct buffer *out, struct str id,
                          enum jsonrpc_error error, struct str message,

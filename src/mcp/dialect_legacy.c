@@ -2,7 +2,6 @@
 #include <inttypes.h>
 
 #include "related_task.h"
-#include "status_text.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/owned.h"
@@ -294,3 +293,30 @@ enum dialect_ttl dialect_read_ttl(struct str task, int64_t default_ms, int64_t m
     *ttl_ms = (int64_t)asked;
     return DIALECT_TTL_OK;
 }
+
+/* ---- the table of the era ---- */
+
+/* Its clients read errors only there. */
+static struct dialect_error legacy_error(enum jsonrpc_error error)
+{
+    return (struct dialect_error){error, 200};
+}
+
+static void write_legacy_list(struct buffer *out, struct str result, int64_t most_ms)
+{
+    (void)most_ms; /* the era knows no such thing */
+    buffer_append(out, result);
+}
+
+const struct dialect dialect_legacy = {
+    .era = MCP_ERA_LEGACY,
+    .has_sessions = true,
+    .server_may_ask = true,
+    .offers_all_tools = true,
+    .announces_tasks = true,
+    .error = legacy_error,
+    .write_result = jsonrpc_write_result,
+    .write_own_result = jsonrpc_write_result,
+    .write_list = write_legacy_list,
+    .write_create_result = dialect_write_create_result,
+};

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 
 #include "related_task.h"
-#include "status_text.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/cacheable.h"
 
 #define POLL_MS 1000
 /* A person who has not decided within a minute is not waiting at the screen. */
@@ -245,3 +245,61 @@ bool dialect_modern_declares_requests(struct str client_capabilities, struct str
     }
     return true;
 }
+
+/* ---- the table of the era ---- */
+
+static struct dialect_error modern_error(enum jsonrpc_error error)
+{
+    static const struct dialect_error others[JSONRPC_ERROR_COUNT] = {
+#define MODERN_ERROR_ROW(symbol, stands_in, status)                                                \
+    [JSONRPC_##symbol] = {JSONRPC_##stands_in, status},
+#include "taskgate/mcp/error_table.h"
+#undef MODERN_ERROR_ROW
+    };
+    return others[error].status ? others[error] : (struct dialect_error){error, 200};
+}
+
+/* Each result names its type; one that has none is complete. */
+static void write_modern_result(struct buffer *out, struct str id, struct str result)
+{
+    OWNED_BUFFER(typed);
+    if (json_member(result, "resultType").length > 0)
+        buffer_append(&typed, result);
+    else
+        json_write_with_member(&typed, result, "resultType", STR("\"complete\""));
+    jsonrpc_write_result(out, id, buffer_str(&typed));
+}
+
+#define SERVER_INFO "io.modelcontextprotocol/serverInfo"
+
+/* Each result should say which server made it (basic, "Per-response metadata"). One that has been
+ * made of a server's keeps what that server says. */
+static void write_modern_own_result(struct buffer *out, struct str id, struct str result)
+{
+    struct str meta = json_member(result, "_meta");
+    OWNED_BUFFER(marked);
+    OWNED_BUFFER(whole);
+    json_write_with_member(&marked, meta, SERVER_INFO,
+                           STR("{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}"));
+    if (json_member(meta, SERVER_INFO).length > 0)
+        buffer_append(&whole, result);
+    else
+        json_write_with_member(&whole, result, "_meta", buffer_str(&marked));
+    write_modern_result(out, id, buffer_str(&whole));
+}
+
+/* Its shape tells the model nothing. */
+static void write_modern_create_result(struct buffer *out, const struct task *task,
+                                       const struct dialect_view *view, struct str immediate)
+{
+    dialect_modern_write_create_result(out, task, view);
+}
+
+const struct dialect dialect_modern = {
+    .era = MCP_ERA_MODERN,
+    .error = modern_error,
+    .write_result = write_modern_result,
+    .write_own_result = write_modern_own_result,
+    .write_list = mcp_cacheable_write,
+    .write_create_result = write_modern_create_result,
+};

@@ -3,11 +3,9 @@
 
 #include <string.h>
 
-#include "status_text.h"
 #include "taskgate/core/markdown.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
-#include "taskgate/mcp/method.h"
 
 struct error_row {
     const char *symbol;

@@ -5,8 +5,7 @@
 
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/dialect_modern.h"
-#include "taskgate/mcp/era.h"
+#include "taskgate/mcp/version.h"
 
 #define RESERVED STR("io.modelcontextprotocol/")
 #define URLS_REQUIRED STR("-32042")

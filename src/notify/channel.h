@@ -11,22 +11,15 @@
 #include "taskgate/config/config.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/notify/channel_key.h"
-#include "taskgate/notify/slack_posted.h"
 #include "taskgate/store/store.h"
 
-struct channel_letter {
-    char *url;           /* the address of a post; NULL for a mail */
-    char *authorization; /* of its header, or NULL */
-    struct buffer body;
-    char votes_on[SLACK_VOTES_BYTES]; /* of a message of Slack's: see slack_posted.h */
-};
+#include "letter.h"
 
 /* False, with nothing to finish, when this endpoint is not told of it. */
 bool channel_write(struct channel_letter *letter, const struct store_delivery *delivery,
                    const struct config_notify *notify, const struct config *config);
 void channel_letter_finish(struct channel_letter *letter);
 
-#define CHANNEL_PROBLEM_BYTES 64
 /* Of an answer to the letter with a status of success. False with a word in `problem` when its body
  * says that nothing was done. `reference` is what store_outbox_posted() keeps, which the caller
  * frees, or NULL. */

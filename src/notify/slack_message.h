@@ -4,7 +4,10 @@
  */
 #pragma once
 
-#include "channel.h"
+#include "taskgate/config/config.h"
+#include "taskgate/store/store.h"
+
+#include "letter.h"
 
 /* The first letter of a task posts a message; the later ones, which have its reference, change it;
  * or, where people are called again, answer it. */

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "taskgate/policy/cedar.h"
-#include "taskgate/policy/policy.h"
+#include "taskgate/policy/judgement.h"
 
 /* How deep lists and objects of arguments may nest; deeper ones are rejected. */
 #define ENGINE_MAX_ARGUMENT_DEPTH 64

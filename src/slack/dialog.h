@@ -5,11 +5,6 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/slack/press.h"
 
-#define DIALOG_CALLBACK "taskgate_reason"
-/* Of an input, and of its block. */
-#define DIALOG_REASON "reason"
-#define DIALOG_TYPED "typed"
-
 /* The body of views.open for a pressed button. */
 void dialog_write(struct buffer *out, const struct slack_press *press,
                   const struct slack_asked *asked);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialog.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"

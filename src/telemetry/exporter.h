@@ -16,8 +16,6 @@ struct exporter;
 struct exporter *exporter_create(const struct config_telemetry *telemetry, struct error *error);
 /* Sends what waits until that moment (monotonic), then ends. NULL is allowed. */
 void exporter_destroy(struct exporter *exporter, int64_t until_ms);
-/* Takes over an ended span. Any thread; never waits for the network. */
-void exporter_take(struct span *span);
 
 /* When a batch that the collector has not taken is sent again. */
 

@@ -3,16 +3,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "exporter.h"
 #include "span_internal.h"
 #include "taskgate/core/clock.h"
-#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
 #include "taskgate/telemetry/span.h"
-#include "taskgate/telemetry/task_trace.h"
-#include "taskgate/telemetry/telemetry.h"
-#include "taskgate/upstream/upstream.h"
 
 /* The samplers of OpenTelemetry's environment variables. */
 
@@ -71,8 +66,7 @@ static void make_id(unsigned char *id, size_t count)
     } while (!sum);
 }
 
-/* A new id. */
-static void span_id_make(unsigned char id[SPAN_ID_BYTES])
+void span_id_make(unsigned char id[SPAN_ID_BYTES])
 {
     make_id(id, SPAN_ID_BYTES);
 }
@@ -202,18 +196,6 @@ struct str span_state(const struct span *span)
     return span ? str_from(span->state) : STR_EMPTY;
 }
 
-void span_destroy(struct span *span)
-{
-    if (!span)
-        return;
-    for (size_t i = 0; i < ATTRIBUTE_COUNT; i++)
-        free(span->values[i].text);
-    free(span->state);
-    free(span->name);
-    free(span->message);
-    free(span);
-}
-
 void span_drop(struct span *span)
 {
     span_destroy(span);
@@ -231,77 +213,4 @@ void span_end(struct span *span)
     if (!span->has_end)
         span->end_ns = span->start_ns + (uint64_t)(clock_monotonic_us() - span->started_us) * 1000;
     exporter_take(span);
-}
-
-/* "<traceparent of the create> <id of the wait's span> <tracestate>" */
-
-#define WAIT_AT (TRACEPARENT_LENGTH + 1)
-#define HEX_BYTES ((size_t)2 * SPAN_ID_BYTES)
-#define STATE_AT (WAIT_AT + HEX_BYTES + 1)
-#define SPAN_ID_AT (TRACEPARENT_LENGTH - 3 - HEX_BYTES)
-
-void task_trace_write(struct buffer *out, const struct span *create)
-{
-    char text[TRACEPARENT_BYTES], hex[HEX_BYTES];
-    unsigned char wait_id[SPAN_ID_BYTES];
-    if (!span_is_sampled(create))
-        return;
-    trace_context_write(span_context(create), text);
-    span_id_make(wait_id);
-    trace_write_hex(wait_id, SPAN_ID_BYTES, hex);
-    buffer_append_text(out, text);
-    buffer_append_char(out, ' ');
-    buffer_append(out, str_slice(hex, sizeof hex));
-    buffer_append_char(out, ' ');
-    buffer_append(out, span_state(create));
-}
-
-bool task_trace_read(struct task_trace *trace, struct str text)
-{
-    char wait[TRACEPARENT_BYTES];
-    if (text.length < STATE_AT || text.length - STATE_AT > TRACESTATE_MOST_BYTES ||
-        !trace_context_parse(&trace->create, str_slice(text.bytes, TRACEPARENT_LENGTH)))
-        return false;
-    /* The two are in one trace. */
-    trace_context_write(&trace->create, wait);
-    memcpy(wait + SPAN_ID_AT, text.bytes + WAIT_AT, HEX_BYTES);
-    if (!trace_context_parse(&trace->wait, str_slice(wait, TRACEPARENT_LENGTH)))
-        return false;
-    memcpy(trace->state, text.bytes + STATE_AT, text.length - STATE_AT);
-    trace->state[text.length - STATE_AT] = '\0';
-    return true;
-}
-
-/* Switching telemetry on and off. */
-
-/* Of the process. */
-static struct {
-    struct exporter *exporter;
-    struct config *config; /* the settings in force */
-} telemetry;
-
-bool telemetry_start(const struct config *config, struct error *error)
-{
-    const struct config_telemetry *settings = &config->telemetry;
-    if (!settings->is_on)
-        return true;
-    if (!upstream_prepare(settings->url, error))
-        return false;
-    telemetry.exporter = exporter_create(settings, error);
-    if (!telemetry.exporter)
-        return false;
-    telemetry.config = config_ref((struct config *)config);
-    sampler_configure(settings->sampler, settings->sample_rate);
-    telemetry_is_on = true;
-    log_info("Traces are exported", LOG_TEXT("endpoint", settings->origin));
-    return true;
-}
-
-void telemetry_stop(int64_t until_ms)
-{
-    telemetry_is_on = false;
-    exporter_destroy(telemetry.exporter, until_ms);
-    config_unref(telemetry.config);
-    telemetry.exporter = NULL;
-    telemetry.config = NULL;
 }

@@ -29,6 +29,11 @@ struct span {
 };
 
 void span_destroy(struct span *span);
+/* A new id. */
+void span_id_make(unsigned char id[SPAN_ID_BYTES]);
+
+/* The exporter (exporter.h) takes over an ended span. Any thread; never waits for the network. */
+void exporter_take(struct span *span);
 
 /* The traces that are kept: decided at their head. */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "curl_internal.h"
+#include "curl_client.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "upstream_internal.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "http1_client.h"
-#include "http1_internal.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "curl_client.h"
-#include "http1_client.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/upstream/curl_library.h"
+
+#include "upstream_internal.h"
 
 struct upstream_client {
     struct loop *loop;

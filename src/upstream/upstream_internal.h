@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "taskgate/core/str.h"
 #include "taskgate/http/server.h"
 #include "taskgate/upstream/upstream.h"
 
@@ -45,3 +46,43 @@ struct upstream_call {
 bool request_header_is_valid(const struct http_header *header);
 /* The connection's own, or what makes a reply unreadable to us: not the caller's. */
 bool request_header_is_left_out(const struct http_header *header);
+
+/* ---- http1_client.c, http1_call.c: plain http, on the loop's own sockets ---- */
+
+/* The parts of a plain http URL. */
+struct http1_url {
+    struct str authority; /* as it stands in the URL: what connections are kept under */
+    struct str host;      /* a name or an address, without brackets */
+    struct str host_line; /* for the Host header: without the port that is the default */
+    struct str target;    /* path and query; empty stands for "/" */
+    uint16_t port;
+};
+
+/* A view of `text`. false: not http, or with anything out of the ordinary in it (user names,
+ * escapes in the host, a fragment, …). */
+bool http1_url_read(struct http1_url *url, const char *text);
+
+struct http1_client;
+
+struct http1_client *http1_client_create(struct loop *loop, size_t max_idle_connections);
+void http1_client_destroy(struct http1_client *client);
+/* As http1_url_read(); what it gives is good until the next such call. */
+bool http1_client_read_url(struct http1_client *client, struct http1_url *url, const char *text);
+/* `url` is request->url, read. */
+struct upstream_call *http1_call_start(struct http1_client *client, const struct http1_url *url,
+                                       const struct upstream_request *request,
+                                       const struct upstream_callbacks *callbacks, void *context);
+/* One that fails from the loop, with this `detail`. */
+struct upstream_call *http1_call_refuse(struct http1_client *client, const char *detail,
+                                        const struct upstream_callbacks *callbacks, void *context);
+
+/* ---- curl_client.c, curl_call.c: what the other does not take ---- */
+
+struct curl_client;
+
+struct curl_client *curl_client_create(struct loop *loop, long max_idle_connections,
+                                       struct error *error);
+void curl_client_destroy(struct curl_client *client);
+struct upstream_call *curl_call_start(struct curl_client *client,
+                                      const struct upstream_request *request,
+                                      const struct upstream_callbacks *callbacks, void *context);

@@ -85,7 +85,7 @@ const MAPS = {
   'src/store/definitions.c after': { all: 'passing' },
   'src/slack/slack.c told': { all: 'MOST_TOLD in src/slack/slack.c' },
   'src/upstream/curl_client.c pools': { all: 'max_idle_pools in src/upstream/curl_client.c' },
-  'src/upstream/http1_client.c hosts': { all: 'HTTP1_MOST_HOSTS in src/upstream/http1_internal.h' },
+  'src/upstream/http1_client.c hosts': { all: 'HTTP1_MOST_HOSTS in src/upstream/http1_client.h' },
   'src/upstream/http1_client.c used': { all: 'passing' },
   'src/gateway/decision/log_aggregate.c kinds': { all: 'LOG_AGGREGATE_FIELDS_MAX in src/gateway/decision/log_aggregate.c' },
   'src/gateway/decision/log_aggregate.c fresh': { all: 'passing' },

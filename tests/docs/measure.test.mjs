@@ -13,16 +13,16 @@ const LIMITS = {
   words: 93,
   reach: 28,
   write: 2,
-  includes: 20,
-  calls: 3,
+  includes: 5,
+  calls: 2,
   statements: 3,
   pointers: 26,
   lines: 140000, // what is added meanwhile has some room
   gateway: 44600,
-  files: 1000,
-  users: 106,
+  files: 919,
+  users: 76,
   statics: 174,
-  assertions: 66,
+  assertions: 67,
 };
 const measured = measure();
 

@@ -11,8 +11,9 @@
 
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
-#include "taskgate/gateway/gateway.h"
 #include "taskgate/task/task.h"
+
+struct gateway_worker;
 
 struct control_call {
     const char *name;     /* of the person: the task's owner is control_owner() of it */

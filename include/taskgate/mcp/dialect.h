@@ -98,6 +98,8 @@ void dialect_write_get_result(struct buffer *out, const struct task *task,
                               const struct dialect_view *view);
 /* The row in the table of errors of a task that ended without the server's word. */
 enum jsonrpc_error dialect_error_of(const struct task *task);
+/* The error object of a task that ended without the server's word: one for both eras. */
+void dialect_write_own_error(struct buffer *out, const struct task *task);
 /* A person's reason as an agent is given it: white space folded to single blanks, at most 1 KB. */
 void dialect_append_reason(struct buffer *out, struct str reason);
 /* The answer of tasks/result for a terminal task (asserted): upstream's result with related-task

@@ -14,7 +14,6 @@
 #include "taskgate/core/str.h"
 #include "taskgate/mcp/dialect.h"
 
-#define MODERN_TASKS_EXTENSION "io.modelcontextprotocol/tasks"
 /* The whole result of tasks/update and tasks/cancel. */
 #define MODERN_ACKNOWLEDGEMENT STR("{\"resultType\":\"complete\"}")
 /* The data of -32021 for a request that does not declare the extension. */

@@ -11,13 +11,7 @@
 #include "taskgate/json/envelope.h"
 #include "taskgate/mcp/jsonrpc.h"
 #include "taskgate/mcp/mirrored_header.h"
-
-/* Bits: a source may serve both. */
-enum mcp_era { MCP_ERA_LEGACY = 1, MCP_ERA_MODERN = 2 };
-
-/* The modern revision that the gateway speaks, and the last legacy one. */
-#define MCP_VERSION_MODERN "2026-07-28"
-#define MCP_VERSION_LEGACY "2025-11-25"
+#include "taskgate/mcp/version.h"
 
 enum mcp_claim {
     MCP_CLAIM_LEGACY,

@@ -17,6 +17,14 @@ enum jsonrpc_error {
     JSONRPC_ERROR_COUNT
 };
 
+/* The one length limit for texts that the gateway writes for people. */
+#define MCP_TEXT_MAX_BYTES 1024
+/* The first MCP_TEXT_MAX_BYTES of `text`, cut before a UTF-8 character that would not fit. */
+struct str mcp_text_cut(struct str text);
+
+/* Either side sends it when it wants no answer to a request any more. */
+#define MCP_CANCELLED "notifications/cancelled"
+
 int jsonrpc_error_code(enum jsonrpc_error error);
 const char *jsonrpc_error_type(enum jsonrpc_error error);
 const char *jsonrpc_error_message(enum jsonrpc_error error);

@@ -8,11 +8,10 @@
 #include <stddef.h>
 
 #include "taskgate/core/str.h"
-#include "taskgate/mcp/era.h"
 #include "taskgate/mcp/extension.h"
+#include "taskgate/mcp/jsonrpc.h"
+#include "taskgate/mcp/version.h"
 
-/* Either side sends it when it wants no answer to a request any more. */
-#define MCP_CANCELLED "notifications/cancelled"
 /* A server sends it when its list of tools has changed. */
 #define MCP_TOOLS_CHANGED "notifications/tools/list_changed"
 

@@ -13,6 +13,7 @@
 
 #include "taskgate/config/config.h"
 #include "taskgate/core/str.h"
+#include "taskgate/policy/judgement.h"
 
 /* `taskSupport`: what a tool is announced as, in both spellings of the protocol. */
 enum policy_annotation { ANNOTATION_FORBIDDEN, ANNOTATION_OPTIONAL, ANNOTATION_REQUIRED };
@@ -31,62 +32,6 @@ void policy_destroy(struct policy *policy);
 size_t policy_count(const struct policy *policy);
 struct cedar_policies;
 const struct cedar_policies *policy_cedar(const struct policy *policy);
-struct cedar_policy;
-/* Its name for people: its @id, else "policy0" … by place. */
-struct str policy_name_of(const struct cedar_policy *policy);
-
-/* A caller whose token was verified, in the words of the issuer. Borrowed. */
-struct policy_verified {
-    struct str issuer, subject;
-    struct config_strings groups, scopes;
-};
-
-/* The caller. */
-struct policy_principal {
-    /* "auth:<hex>", "sub:<hex>", "session:<hex>", "admin:<name>", "anonymous" or
-     * "anonymous:shared" */
-    struct str owner;
-    struct str client_name, client_version; /* as the client calls itself; nobody vouches for it */
-};
-
-/* Upstream's word on a tool; bits 1 << enum policy_hint. */
-enum policy_hint { HINT_READ_ONLY, HINT_DESTRUCTIVE, HINT_IDEMPOTENT, HINT_OPEN_WORLD, HINT_COUNT };
-struct policy_hints {
-    unsigned given, truth;
-};
-/* "readOnlyHint" … */
-const char *policy_hint_name(enum policy_hint hint);
-
-/* Facts that Cedar policies may ask about beyond name and arguments. */
-struct policy_facts {
-    struct policy_principal principal;
-    struct policy_hints hints;
-    int64_t now_ms; /* wall clock, read once for the whole request */
-};
-
-/* The request that is judged. */
-struct policy_request {
-    const struct config_source *source;
-    struct str name;      /* tool or prompt name, or resource URI */
-    struct str arguments; /* JSON text that json_check() has accepted; empty counts as {} */
-    const struct policy_verified *verified; /* the caller; NULL: no token was verified */
-    const char *definition; /* digest of the tool as the caller knows it; NULL or "": not known */
-    bool is_no_tool;        /* but a prompt or a resource */
-};
-
-struct policy_decision {
-    enum config_action action;
-    bool by_policies;                       /* Cedar policies made it of ACTION_POLICY */
-    const struct config_rule *rule;         /* NULL: the default action */
-    size_t rule_index;                      /* meaning only with a rule */
-    const struct config_workflow *workflow; /* for ACTION_APPROVE and ACTION_POLICY; else NULL */
-    bool force_required;                    /* the name is in force_required */
-    enum config_execution execution;
-    /* The tool is not the one that was accepted, and its source asks for approval then: what would
-     * be forwarded waits for the rule's own workflow, or for `default`. */
-    bool is_changed;
-};
-
 /* First matching rule of the source wins, else the default action. A rule with `principals` matches
  * the calls of verified callers alone. Costs no walk over all
  * rules: names are looked up in an index by literal prefix. Allocates nothing. */
@@ -116,11 +61,6 @@ void policy_consult(const struct policy *policy, const struct policy_request *re
                     const struct policy_facts *facts, struct policy_trace *trace,
                     struct policy_decision *decision);
 
-/* Facts that a rehearsal of a call may lack; bits. */
-enum policy_unknown {
-    UNKNOWN_ARGUMENTS = 1,
-    UNKNOWN_CALLER = 2, /* the caller, the time, and upstream's word of the tool then */
-};
 /* As policy_consult(), but nothing is counted and nothing logged: it tells what would
  * be. 0 when it is decided; else what the decision hangs on of `unknown`, and `decision` is
  * still ACTION_POLICY. `request` and `facts` may lack the unknown. */
@@ -203,30 +143,6 @@ enum policy_route policy_outcome(const struct policy_caller *caller,
                                  const struct policy_decision *decision,
                                  enum policy_annotation announced, bool has_own,
                                  enum policy_annotation own);
-
-/* Why policies decided as they did, for people; the texts live as long as the policy. */
-enum policy_finding_kind {
-    FINDING_PERMIT, /* it applied, and nothing forbade */
-    FINDING_FORBID,
-    FINDING_ERROR, /* it could not be evaluated */
-};
-struct policy_finding {
-    enum policy_finding_kind kind;
-    const char *action; /* that was asked about: "Forward", "Approve" or "tools/call" */
-    const struct cedar_policy *cedar;
-    struct str policy; /* policy_name_of() */
-    bool is_forbid;
-    const char *file;
-    unsigned line, column;
-    char *error; /* of FINDING_ERROR: a sentence without any value of the request; else NULL */
-};
-struct policy_trace {
-    struct policy_finding *items;
-    size_t count;
-    const char *failure; /* why none could be asked, or NULL */
-};
-/* Zeroed before the first use. */
-void policy_trace_finish(struct policy_trace *trace);
 
 /* Whether a method beyond the closed table is allowed by `methods.allow`. */
 bool policy_allows_method(const struct policy *policy, struct str method);

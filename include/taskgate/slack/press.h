@@ -12,6 +12,11 @@
 /* How far from now the time of a signature may be. */
 #define SLACK_PRESS_WINDOW_MS INT64_C(300000)
 
+/* Of the dialog: its own name, and those of its inputs and their blocks. */
+#define DIALOG_CALLBACK "taskgate_reason"
+#define DIALOG_REASON "reason"
+#define DIALOG_TYPED "typed"
+
 /* Whether Slack has signed these bytes with the app's secret, no more than five minutes ago. Of the
  * headers X-Slack-Request-Timestamp and X-Slack-Signature; in constant time. */
 bool slack_press_is_signed(struct str secret, struct str timestamp, struct str signature,

@@ -7,7 +7,8 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/visible.h"
 
-#include "tasks.h"
+#include "tasks_show.h"
+#include "tasks_table.h"
 #include "terminal.h"
 
 static void expect_text(struct buffer *actual, const char *wanted)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "curl_internal.h"
+#include "curl_client.h"
 #include "scene.h"
 #include "suite.h"
 #include "taskgate/core/clock.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "http1_internal.h"
+#include "http1_client.h"
 #include "scene.h"
 #include "suite.h"
 #include "taskgate/core/map.h"
