@@ -8,6 +8,7 @@
 #include "call/call.h"
 #include "call/request_headers.h"
 #include "client/legacy_stream.h"
+#include "client/listen.h"
 #include "conversation/answer_gate.h"
 #include "conversation/question.h"
 #include "decision/decision_log.h"
@@ -17,7 +18,6 @@
 #include "inbox/inbox.h"
 #include "inbox/inbox_events.h"
 #include "methods/list_cache.h"
-#include "methods/listen.h"
 #include "methods/rewritten_lists.h"
 #include "relay/relay.h"
 #include "replica_news.h"
@@ -90,7 +90,7 @@ static const struct question_events question_events = {
 /* Of a client with tasks that listens, or of one without that holds the call. */
 static void on_task_asks(struct gateway_worker *worker, const struct task *task)
 {
-    listen_note_requests(worker, task);
+    listens_note_requests(worker, task);
     plain_call_note_requests(worker, task);
     replica_news_send_asks(worker, task);
 }
@@ -221,7 +221,7 @@ static void on_task(void *context, struct task *task, bool created)
     result_wait_note_task(worker, task);
     execution_note_task(worker, task);
     detached_call_note_task(worker, task);
-    listen_note_task(worker, task);
+    listens_note_task(worker, task);
 }
 
 static void on_sweep(void *context)
@@ -322,7 +322,7 @@ void gateway_worker_destroy(struct gateway_worker *worker)
 static void deliver_list_changed(struct gateway_worker *worker, const void *none)
 {
     legacy_streams_send_list_changed(worker);
-    listen_tell_of_tools(worker);
+    listens_send_list_changed(worker);
     replica_news_send_tools(worker);
 }
 
@@ -378,7 +378,7 @@ bool gateway_upstream_reachable(const struct gateway *gateway)
 
 static void deliver_shut_down(struct gateway_worker *worker, const void *none)
 {
-    listen_end_all(worker); /* before all that is held is refused */
+    listens_end_all(worker); /* before all that is held is refused */
     result_wait_end_all(worker);
     legacy_streams_end_all(worker);
     relay_end_opening(worker);

@@ -6,9 +6,9 @@
 
 #include "call/broadcast.h"
 #include "client/legacy_stream.h"
+#include "client/listen.h"
 #include "conversation/question.h"
 #include "methods/cancelled.h"
-#include "methods/listen.h"
 #include "run/task_rounds.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/dialect.h"
@@ -60,7 +60,7 @@ static void tell_of_tools(void *context)
 {
     struct gateway_worker *worker = gateway_worker_from(context);
     legacy_streams_send_list_changed(worker);
-    listen_tell_of_tools(worker);
+    listens_send_list_changed(worker);
 }
 
 static void take_tools(struct gateway_worker *worker, const struct news *news)
@@ -97,7 +97,7 @@ static void on_told_task(void *context, const struct store_reply *reply)
 
 static void take_asks(struct gateway_worker *worker, const struct news *news)
 {
-    listen_note_news(worker, news);
+    listens_note_news(worker, news);
     if (list_is_empty(&worker->streams) || atomic_load(&worker->gateway->shutting_down))
         return;
     struct told_task *told = memory_alloc(sizeof *told);

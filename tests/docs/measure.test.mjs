@@ -9,8 +9,8 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 73,
-  eras: 844,
-  words: 93,
+  eras: 843,
+  words: 88,
   reach: 28,
   write: 2,
   includes: 5,
@@ -21,7 +21,7 @@ const LIMITS = {
   gateway: 44600,
   files: 919,
   users: 76,
-  statics: 174,
+  statics: 168,
   assertions: 67,
 };
 const measured = measure();

@@ -1,8 +1,8 @@
 /* `tasks/get`, `tasks/update` and `tasks/cancel` of the tasks extension (SEP-2663): ids that begin
  * with tg_ are answered here, all others go to the server. */
 #include "bridge_down/bridge_down.h"
+#include "client/own_task.h"
 #include "methods.h"
-#include "own_task.h"
 #include "relay/relay.h"
 #include "run/execution.h"
 #include "run/task_inputs.h"

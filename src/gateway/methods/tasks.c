@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "call/client_profile.h"
+#include "client/own_task.h"
 #include "conversation/question.h"
 #include "methods.h"
-#include "own_task.h"
 #include "relay/relay.h"
 #include "run/execution.h"
 #include "run/result_wait.h"
