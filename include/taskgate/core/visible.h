@@ -2,7 +2,7 @@
  * Text of agents, servers and people as it is shown: the one rule of command line, log, messages
  * and statusMessage. A character that has no glyph of its own, or that changes how its
  * neighbours are read, stands as \uXXXX (two of them beyond U+FFFF); a byte that is no UTF-8 as
- * \ufffd. src/admin/page/json.js is the same rule for the page. Any thread; linear.
+ * \ufffd. src/admin/page/text.js is the same rule for the page. Any thread; linear.
  */
 #pragma once
 

@@ -1,8 +1,10 @@
+// The gateway: who is signed in, the operators' API, and the live stream of changes.
+import { readJson } from './text.js';
+
 // The operators' API: requests with the token, or else with the cookie of a session, and the live
 // stream of changes.
-import { readJson } from './json.js';
 
-const KEY = 'taskgate-token';
+const TOKEN_KEY = 'taskgate-token';
 
 /** A failure, described for a person. `status` is 0 when there was no answer. */
 export class ApiError extends Error {
@@ -15,9 +17,9 @@ export class ApiError extends Error {
 }
 
 export const token = {
-  get: () => sessionStorage.getItem(KEY),
-  set: (value) => sessionStorage.setItem(KEY, value),
-  clear: () => sessionStorage.removeItem(KEY),
+  get: () => sessionStorage.getItem(TOKEN_KEY),
+  set: (value) => sessionStorage.setItem(TOKEN_KEY, value),
+  clear: () => sessionStorage.removeItem(TOKEN_KEY),
 };
 
 async function request(path, options = {}) {
@@ -192,7 +194,7 @@ const SILENCE_MS = 40_000;
  * `task` with the row of each task, `grant` when a grant has changed. EventSource cannot send the token, so
  * this reads the stream itself.
  */
-export async function follow(signal, { opened, task, grant }) {
+async function follow(signal, { opened, task, grant }) {
   const own = new AbortController();
   signal.addEventListener('abort', () => own.abort());
   let watchdog;
@@ -225,4 +227,127 @@ function readBlock(block, { task, grant }) {
   const [event] = of('event');
   if (event === 'row') task(rowOf(readJson(of('data').join('\n'))));
   else if (event === 'grant') grant();
+}
+
+// The part of the address behind #: token=… signs in, task=… leads to a task.
+
+const TASK_KEY = 'taskgate-task';
+
+const parts = () => new URLSearchParams(location.hash.slice(1));
+
+function put(hash) {
+  const text = hash.toString();
+  history.replaceState(null, '', location.pathname + location.search + (text ? `#${text}` : ''));
+}
+
+/**
+ * Takes #token=… out of the address bar, so that it is neither bookmarked nor shown. A link must not make somebody who
+ * is signed in another person unseen.
+ */
+export function takeToken(isSignedIn) {
+  const hash = parts();
+  const value = hash.get('token');
+  if (!value) return false;
+  hash.delete('token');
+  put(hash);
+  if (value === token.get()) return false;
+  if ((isSignedIn || token.get()) && !confirm('This link signs in with another token. Go on with that one?')) return false;
+  token.set(value);
+  return true;
+}
+
+/** The task that the address leads to, or null. */
+export const linkedTask = () => parts().get('task');
+
+export const linkOf = (id) => `${location.origin}${location.pathname}#${new URLSearchParams({ task: id })}`;
+
+/** Shows in the address which task is open; null: none. */
+export function showTask(id) {
+  const hash = parts();
+  if (id) hash.set('task', id);
+  else hash.delete('task');
+  put(hash);
+}
+
+/* Neither the provider nor the gateway gets to see what stands behind #, so the tab keeps it during
+ * the sign-in. */
+export function keepTask() {
+  const id = linkedTask();
+  if (id) sessionStorage.setItem(TASK_KEY, id);
+}
+
+export function restoreTask() {
+  const id = sessionStorage.getItem(TASK_KEY);
+  sessionStorage.removeItem(TASK_KEY);
+  if (id && !linkedTask()) showTask(id);
+}
+
+// Staying connected: the lists once, then every change, and the lists again after a gap.
+
+const RETRY_MIN_MS = 500;
+const RETRY_MAX_MS = 15_000;
+
+const pause = (ms, signal) =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()));
+  });
+
+/* The stream is opened first and its events held back until the lists are here: so nothing
+ * that happens in between is missed, and nothing old overwrites something new. */
+async function followOnce(signal, { question, inboxQuestion, loaded, changed, grantChanged }) {
+  let early = [];
+  let failure = null;
+  const own = new AbortController();
+  signal.addEventListener('abort', () => own.abort());
+  const load = async () => {
+    const asked = inboxQuestion();
+    const [who, pending, decided] = await Promise.all([whoami(), inboxPage(asked), decidedTasks(20, question())]);
+    if (own.signal.aborted) return undefined;
+    if (JSON.stringify(inboxQuestion()) !== JSON.stringify(asked)) return load(); // somebody has typed meanwhile
+    loaded(who, pending, decided);
+    for (const task of early) changed(task, false);
+    early = null;
+  };
+  const opened = () =>
+    load().catch((error) => {
+      failure = error;
+      own.abort();
+    });
+  try {
+    await follow(own.signal, { opened, task: (task) => (early ? early.push(task) : changed(task, true)), grant: grantChanged });
+  } catch (error) {
+    throw failure ?? error;
+  }
+}
+
+/**
+ * Runs until `signal` aborts or the gateway refuses: `loaded(who, pending, decided)` with each
+ * connection, `changed(task, isNews)`, `grantChanged()`, `link(state, text)` with connecting, live
+ * or lost, and `refused(error)` at the end. `question()` gives the filter of the decided ones, and
+ * `inboxQuestion()` that of those that wait.
+ */
+export async function stayConnected(signal, host) {
+  let delay = RETRY_MIN_MS;
+  host.link('connecting', 'Connecting…');
+  const loaded = (...lists) => {
+    host.loaded(...lists);
+    delay = RETRY_MIN_MS;
+  };
+  const changed = (task, isNews) => host.changed(task, isNews);
+  while (!signal.aborted) {
+    try {
+      await followOnce(signal, { question: host.question, inboxQuestion: host.inboxQuestion, loaded, changed, grantChanged: host.grantChanged });
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
+        host.refused(error);
+        return;
+      }
+    }
+    if (signal.aborted) return;
+    host.link('lost', 'Connection lost');
+    await pause(delay * (0.75 + Math.random() / 2), signal);
+    delay = Math.min(delay * 2, RETRY_MAX_MS);
+  }
 }

@@ -1,22 +1,322 @@
 // The calls that wait: the most urgent first, alike ones as a stack, as many as are looked at. Of a stack the gateway says
 // how many calls it has, and which one runs out first; the others are known once somebody opens it.
-import { filter } from './filter.js';
-import { Known } from './known.js';
-import { Presence, hold, letGo } from './presence.js';
-import { Stack } from './stack.js';
-import { bySoonest } from './votes.js';
+import { inboxPage } from './api.js';
+import { hold, letGo, Stack } from './row.js';
+import { bySoonest, filter } from './task.js';
+import { putText } from './text.js';
+
+const byId = (id) => document.getElementById(id);
+
+// Whether somebody is at the list of calls: by the focus, the pointer, or a finger that has just left. Nothing in it moves meanwhile.
+
+const TOUCH_REST_MS = 10_000;
+const hasHover = matchMedia('(hover: hover)');
+
+class Presence {
+  /** `left()` is called when somebody may have left the list. */
+  constructor(list, left) {
+    this.list = list;
+    this.left = left;
+    this.touched = -TOUCH_REST_MS;
+    list.addEventListener('pointerleave', () => this.leaveSoon());
+    list.addEventListener('focusout', (event) => event.relatedTarget !== byId('arrange') && this.leaveSoon());
+    list.addEventListener('pointerdown', (event) => event.pointerType !== 'mouse' && this.touch(), true);
+    list.addEventListener('touchmove', () => this.touch(), { passive: true });
+    byId('decide').addEventListener('close', () => this.leaveSoon());
+  }
+
+  get isThere() {
+    if (this.list.childElementCount === 0) return false;
+    return byId('decide').open || this.list.contains(document.activeElement) || (hasHover.matches && this.list.matches(':hover')) || performance.now() - this.touched < TOUCH_REST_MS;
+  }
+
+  touch() {
+    this.touched = performance.now();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.left(), TOUCH_REST_MS + 1);
+  }
+
+  leaveSoon() {
+    setTimeout(() => this.left());
+  }
+}
+
+// Counts of stacks that events have made unsure: one timer for all of them, and one request to the gateway at a time.
+
+const REST_MS = 200;
+const REST_AFTER_FAILURE_MS = 2000;
+const STACK_PAGE = 200;
+
+class Recount {
+  constructor(known) {
+    this.known = known;
+    this.tasks = new Map(); // key of a stack -> one of its calls
+    this.stirred = new Map(); // id -> a call as an event has said it while questions are under way
+    this.asking = 0; // questions that are under way
+    this.changes = 0; // events
+  }
+
+  /** The stack of this call is counted anew, soon. */
+  add(task) {
+    this.tasks.set(task.stack, task);
+    this.plan();
+  }
+
+  /** An answer that is on its way may not know of this event. */
+  stir(task) {
+    this.changes += 1;
+    if (this.asking > 0) this.stirred.set(task.id, task);
+  }
+
+  /** While `ask` waits for answers of the inbox, and takes them. The stacks that events stir meanwhile are counted anew. */
+  async during(ask) {
+    this.asking += 1;
+    try {
+      return await ask();
+    } finally {
+      this.asking -= 1;
+      if (this.asking === 0) this.takeStirred();
+    }
+  }
+
+  /** The first page of all for `take`, of after the last event if these leave time for it; not once the question is another. */
+  firstPage(take) {
+    return this.during(async () => {
+      const { question } = this.known;
+      let page;
+      for (let tries = 0, before; before !== this.changes && tries < 3 && this.known.question === question; tries += 1) {
+        before = this.changes;
+        page = await inboxPage(filter.inboxParameters());
+      }
+      if (this.known.question === question) take(page);
+    });
+  }
+
+  takeStirred() {
+    for (const task of this.stirred.values()) this.tasks.set(task.stack, task);
+    this.stirred.clear();
+    this.plan();
+  }
+
+  clear() {
+    this.tasks.clear();
+    this.stirred.clear();
+  }
+
+  plan(restMs = REST_MS) {
+    if (this.tasks.size > 0 && !this.isRunning) this.timer ??= setTimeout(() => this.run(), restMs);
+  }
+
+  async run() {
+    this.timer = undefined;
+    this.isRunning = true;
+    const tasks = [...this.tasks.values()];
+    this.tasks.clear();
+    let restMs;
+    try {
+      await this.during(() => this.count(tasks));
+    } catch (error) {
+      if (error.status === 401 || error.status === 403) return;
+      for (const task of tasks) this.tasks.set(task.stack, task);
+      restMs = REST_AFTER_FAILURE_MS;
+    } finally {
+      this.isRunning = false;
+      this.plan(restMs);
+    }
+  }
+
+  /* One stack is asked for by itself, several by the first page of all. The answer to an older question is not used. */
+  async count(tasks) {
+    const { question } = this.known;
+    const alone = tasks.length > 1 ? await this.together(tasks, question) : tasks;
+    for (const task of alone) {
+      if (this.known.question !== question) return;
+      await this.alone(task, question);
+    }
+  }
+
+  /* Returns those that this page does not say enough of: open stacks, and ones in the list that are behind it. */
+  async together(tasks, question) {
+    const { known } = this;
+    const page = await inboxPage(filter.inboxParameters());
+    if (known.question !== question) return [];
+    const firsts = new Map(page.rows.map((row) => [row.stack, row]));
+    const isAlone = ({ stack }) => known.isOpen(stack) || (!firsts.has(stack) && page.nextCursor !== null && known.counts.has(stack));
+    for (const task of tasks) {
+      const first = firsts.get(task.stack);
+      if (!isAlone(task)) known.take(task.stack, first ? [first] : [], first?.count ?? 0, first?.count > 1);
+    }
+    [known.waiting, known.matching] = [page.waiting, page.matching];
+    known.show();
+    return tasks.filter(isAlone);
+  }
+
+  async alone(task, question) {
+    const page = await this.known.pageOf(task, { limit: this.known.isOpen(task.stack) ? STACK_PAGE : 1 });
+    if (this.known.question === question) this.known.takePage(task.stack, page);
+  }
+}
+
+// What the page knows of the calls that wait: rows, and what the gateway has counted.
+
+const MOST_ENDED = 10_000;
+
+/** What is wrong with the list as a whole; a row and a stack have the same for themselves. */
+export const WHOLE = { setProblem: (text) => putText(document.getElementById('pending-problem'), text) };
+
+class Known {
+  /** `rowOf(task)` gives the row of a task; `isOpen(key)` says whether all calls of a stack are looked at; `show()` is called once an answer was taken; `failed(error, place)`. */
+  constructor({ rowOf, isOpen, show, failed }) {
+    Object.assign(this, { rowOf, isOpen, show, failed });
+    this.recount = new Recount(this);
+    this.clear();
+  }
+
+  clear() {
+    this.recount.clear();
+    this.rows = new Map(); // id -> row of a call that waits and is known
+    this.adopt({ rows: [], waiting: 0, matching: 0, nextCursor: null });
+    this.narrow(); // an answer that is on its way is to somebody who has gone
+  }
+
+  /** The search or a filter has changed. */
+  narrow() {
+    this.question = Symbol(); // another one each time
+    this.found.clear();
+    WHOLE.setProblem('');
+  }
+
+  /** Takes what a page of the gateway says of all calls. */
+  adopt({ rows, waiting, matching, nextCursor }) {
+    WHOLE.setProblem('');
+    this.counts = new Map(); // key of a stack -> its calls
+    this.ended = new Set(); // ids of calls that an answer of before may still have
+    this.found = new Set(rows.map(({ id }) => id)); // by the gateway, for the search as it is now
+    for (const { stack, count } of rows) this.counts.set(stack, count);
+    [this.waiting, this.matching, this.cursor] = [waiting, matching, nextCursor]; // all calls, those that the filter leaves, the next page
+  }
+
+  /** The first page of what the search and the filters want. The answer to an older question is not used. */
+  firstPage(taken) {
+    return this.attempt(WHOLE, () => this.recount.firstPage((page) => {
+      const { ended } = this;
+      this.adopt(page);
+      this.ended = ended;
+      this.rows = new Map(this.answered(page.rows).map((row) => [row.id, row]));
+      taken();
+    }));
+  }
+
+  /** The page behind those that are known. */
+  nextPage(limit, taken) {
+    const { question } = this;
+    return this.attempt(WHOLE, () => this.recount.during(async () => {
+      const page = await inboxPage({ ...filter.inboxParameters(), cursor: this.cursor, limit });
+      if (this.question !== question) return;
+      for (const { stack, count } of page.rows) this.counts.set(stack, Math.max(count, this.counts.get(stack) ?? 0));
+      this.know(this.answered(page.rows));
+      [this.waiting, this.matching, this.cursor] = [page.waiting, page.matching, page.nextCursor];
+      taken();
+    }));
+  }
+
+  /** What is shown stays when there is no answer, and `place` says so. */
+  async attempt(place, ask) {
+    const { question } = this;
+    try {
+      await ask();
+      if (this.question === question) place.setProblem('');
+    } catch (error) {
+      if (this.question === question) this.failed(error, place);
+    }
+  }
+
+  /* The rows of an answer. What events have said since its question is newer. */
+  answered(given) {
+    return given.filter(({ id }) => !this.ended.has(id)).map((task) => {
+      const newer = this.recount.stirred.get(task.id);
+      return (newer && this.rows.get(task.id)) ?? this.rowOf(newer ?? task);
+    });
+  }
+
+  /** Whether a call that is known here is asked for. */
+  accepts(task) {
+    return filter.accepts(task, this.found.has(task.id));
+  }
+
+  /* ---- counts ---- */
+
+  /** Those of a stack that are known, and asked for. */
+  of(key) {
+    return [...this.rows.values()].filter((row) => row.task.stack === key && this.accepts(row.task)).sort((a, b) => bySoonest(a.task, b.task));
+  }
+
+  /** Whether it is: a call that is not known may be a new one, or one of a stack whose other calls were not asked for. */
+  isNewcomer(task) {
+    return (this.counts.get(task.stack) ?? 0) <= this.of(task.stack).length && filter.accepts(task);
+  }
+
+  /** A call more or less. */
+  changeCount(task, change) {
+    const count = Math.max(0, (this.counts.get(task.stack) ?? 0) + change);
+    this.setCount(task.stack, count);
+    this.waiting = Math.max(0, this.waiting + change);
+    this.matching = Math.max(0, this.matching + change);
+    if (change < 0 && count > 0 && this.of(task.stack).length === 0) this.recount.add(task);
+  }
+
+  setCount(key, count) {
+    if (count === 0) this.counts.delete(key);
+    else this.counts.set(key, count);
+  }
+
+  /** A page of the calls of a stack, as far as the search wants them. `task`: one of them. */
+  pageOf({ stack, source, tool, workflow }, more) {
+    return inboxPage({ stack, source, tool, workflow, ...filter.inboxParameters(), ...more });
+  }
+
+  /** The answer about one stack. */
+  takePage(key, { rows, waiting, matching, nextCursor }, isMore = false) {
+    this.matching = filter.isOn ? this.matching + matching - (this.counts.get(key) ?? 0) : waiting;
+    this.waiting = waiting;
+    this.take(key, rows, matching, nextCursor !== null, isMore);
+    this.show();
+  }
+
+  /** The calls of a stack that an answer has: the first ones, or all. */
+  take(key, given, count, hasMore, isMore = false) {
+    const rows = this.answered(given);
+    const [first] = rows;
+    const present = new Set(rows.map(({ id }) => id));
+    this.setCount(key, count);
+    for (const { id, task } of isMore ? [] : this.of(key)) if (!present.has(id) && (!hasMore || !first || Date.parse(task.decideBy) < Date.parse(first.task.decideBy))) this.rows.delete(id);
+    this.know(rows);
+  }
+
+  know(rows) {
+    for (const row of rows) {
+      this.rows.set(row.id, row);
+      this.found.add(row.id);
+    }
+  }
+
+  /** Whether this is known to have ended; it is from now on. */
+  hasEnded(id) {
+    const hasEnded = this.ended.has(id);
+    this.ended.add(id);
+    if (this.ended.size > MOST_ENDED) this.ended.delete(this.ended.values().next().value);
+    return hasEnded;
+  }
+}
 
 // So many calls are shown whole: there is room for them, and nothing to look for.
 const FEW = 5;
 // More lines than that only make a page slow.
 const WINDOW = 400;
-const STACK_PAGE = 200;
 // So many rows are asked for first, to be there soon, and the others of a page after them.
 const FIRST_ROWS = 50;
 const PAGE_ROWS = 200;
 const REFRESH_MS = 30; // events are shown together
-
-const byId = (id) => document.getElementById(id);
 
 export class Inbox {
   /** `rowOf(task)` gives the row of a task; `settled(row)` takes one that waits no more; `arranged()` hears of a new order, or of a call that came or went. */

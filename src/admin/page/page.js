@@ -1,25 +1,110 @@
 // The operators' page: who is signed in, which calls wait, what became of the others.
-import { keepTask, linkedTask, restoreTask, showTask, takeToken } from './address.js';
-import { blocks } from './block.js';
-import { everyCall, hasSignIn, inboxPage, signOut, taskById, token, whoami } from './api.js';
-import { stayConnected } from './connection.js';
-import { Decisions } from './decisions.js';
-import { Definitions } from './definitions.js';
-import { dialogEnds } from './dialog.js';
-import { filter } from './filter.js';
-import { Grants } from './grants.js';
-import { History } from './history.js';
-import { Inbox } from './inbox.js';
-import { listenToKeys } from './keyboard.js';
-import { WHOLE } from './known.js';
-import { announce, notify, showWaiting, stopNotifying } from './notice.js';
+import { everyCall, hasSignIn, inboxPage, keepTask, linkedTask, restoreTask, showTask, signOut, stayConnected, takeToken, taskById, token, whoami } from './api.js';
+import { Decisions, dialogEnds, Selection } from './decisions.js';
+import { blocks } from './detail.js';
+import { Inbox, WHOLE } from './inbox.js';
+import { Definitions, Grants, History, Trail } from './lists.js';
 import { Row } from './row.js';
-import { Selection } from './selection.js';
-import { putText, timeText, visibleText } from './text.js';
-import { Trail } from './trail.js';
-import { outcomeOf } from './votes.js';
+import { filter, outcomeOf } from './task.js';
+import { askerText, putText, shortened, timeText, visibleText } from './text.js';
 
 const byId = (id) => document.getElementById(id);
+
+// Single keys, for those who go through many calls. Off while something is typed or a dialog is open.
+
+const KEYS_KEY = 'taskgate-keys';
+
+const isTyping = (element) => element.closest('textarea, select, input:not([type="checkbox"])') !== null;
+const isPressed = (element) => element.closest('button, a, summary, input') !== null;
+
+const areKeysOn = () => localStorage.getItem(KEYS_KEY) !== 'off';
+
+/**
+ * Listens. `actions` has a function for each of: move(step), open, close, decide(verb), select,
+ * search, arrange, of which every one finds out for itself what is current; isDropped() says whether no key counts now.
+ */
+function listenToKeys(actions) {
+  const keys = {
+    j: () => actions.move(1),
+    k: () => actions.move(-1),
+    Enter: () => actions.open(),
+    Escape: () => actions.close(),
+    a: () => actions.decide('approve'),
+    r: () => actions.decide('reject'),
+    x: () => actions.select(),
+    '.': () => actions.arrange(),
+    '/': () => actions.search(),
+    '?': () => byId('help').showModal(),
+  };
+  addEventListener('keydown', (event) => {
+    const { key, target } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
+    if (!(key in keys) || byId('board').hidden || document.querySelector('dialog[open]')) return;
+    if (key !== 'Escape' && (isTyping(target) || !(areKeysOn() || key === 'Enter'))) return;
+    if (key === 'Enter' && isPressed(target)) return;
+    if (actions.isDropped()) return event.preventDefault();
+    if (keys[key]() !== false) event.preventDefault();
+  });
+}
+
+byId('help-open').addEventListener('click', () => byId('help').showModal());
+byId('help-close').addEventListener('click', () => byId('help').close());
+byId('keys-on').checked = areKeysOn();
+byId('keys-on').addEventListener('change', () => (byId('keys-on').checked ? localStorage.removeItem(KEYS_KEY) : localStorage.setItem(KEYS_KEY, 'off')));
+
+// The page's signs outside itself: the tab's title and icon, and notifications of the browser.
+
+const NOTIFY_KEY = 'taskgate-notify';
+const MOST_COUNTED = 9;
+
+/** The number of waiting calls, in the title and on the icon. */
+function showWaiting(count) {
+  document.title = count > 0 ? `(${count}) taskgate` : 'taskgate';
+  const name = count === 0 ? 'icon.svg' : `icon-${count > MOST_COUNTED ? 'many' : count}.svg`;
+  const icon = document.querySelector('link[rel="icon"]');
+  if (icon.getAttribute('href') !== name) icon.setAttribute('href', name);
+}
+
+/** Says something to a screen reader. */
+function announce(text) {
+  byId('announcer').textContent = visibleText(text);
+}
+
+const canNotify = () => 'Notification' in window && isSecureContext;
+const isNotifying = () => canNotify() && Notification.permission === 'granted' && localStorage.getItem(NOTIFY_KEY) === 'on';
+
+function showButton() {
+  const button = byId('notify');
+  button.hidden = !canNotify();
+  button.setAttribute('aria-pressed', String(isNotifying()));
+  button.textContent = isNotifying() ? 'Notifications on' : 'Notify me';
+}
+
+byId('notify').addEventListener('click', async () => {
+  if (isNotifying()) localStorage.removeItem(NOTIFY_KEY);
+  else if ((await Notification.requestPermission()) === 'granted') localStorage.setItem(NOTIFY_KEY, 'on');
+  else announce('The browser does not allow notifications of this page.');
+  showButton();
+});
+showButton();
+
+/** Forgets the wish, as signing out does. */
+function stopNotifying() {
+  localStorage.removeItem(NOTIFY_KEY);
+  showButton();
+}
+
+/** Tells somebody who asked for it, and who looks elsewhere, of a new call. Arguments stay on the page. */
+function notify(task, open) {
+  if (!isNotifying() || document.visibilityState === 'visible') return;
+  const note = new Notification(`${shortened(visibleText(task.tool), 80)} waits for a decision`, { body: `Asked by ${askerText(task)}`, tag: task.id, icon: 'icon.svg' });
+  note.onclick = () => {
+    window.focus();
+    open();
+    note.close();
+  };
+}
+
 const rows = new Map(); // task id -> Row
 let connection = null; // AbortController of what runs while signed in
 let current = null; // the row or stack that the keys mean

@@ -226,7 +226,7 @@ START_TEST(the_page_is_static)
         {"/page.css", "text/css"},
         {"/page.js", "text/javascript"},
         {"/api.js", "text/javascript"},
-        {"/json.js", "text/javascript"},
+        {"/text.js", "text/javascript"},
         {"/row.js", "text/javascript"},
         {"/icon-many.svg", "image/svg+xml"},
         {"/icon.svg", "image/svg+xml"},
