@@ -315,7 +315,6 @@ void gateway_worker_destroy(struct gateway_worker *worker)
     map_destroy(worker->answers, NULL);
     upstream_client_destroy(worker->client);
     MAGIC_CLEAR(worker);
-    buffer_finish(&worker->reachable_source);
     free(worker);
 }
 

@@ -8,7 +8,7 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
-  bridged: 73,
+  bridged: 72,
   eras: 843,
   words: 88,
   reach: 28,
@@ -21,8 +21,8 @@ const LIMITS = {
   gateway: 44600,
   files: 919,
   users: 76,
-  statics: 168,
-  assertions: 67,
+  statics: 166,
+  assertions: 69,
 };
 const measured = measure();
 

@@ -51,15 +51,16 @@ void bridge_call_set_silence(struct call *call, int64_t silence_ms)
         exchange_set_silence(bridge->exchange, silence_ms);
 }
 
-struct exchange *bridge_call_take(struct call *call, struct buffer *required)
+struct exchange *bridge_call_exchange(const struct call *call)
+{
+    return bridge_call_of(call)->exchange;
+}
+
+void bridge_call_take_required(struct call *call, struct buffer *required)
 {
     struct bridge_call *bridge = bridge_call_of(call);
-    struct exchange *exchange = bridge->exchange;
-    bridge->exchange = NULL;
-    *required = bridge->required;
-    buffer_init(&bridge->required);
+    buffer_append(required, buffer_str(&bridge->required));
     bridge_call_finish(bridge);
-    return exchange;
 }
 
 /* ---- the answer ---- */

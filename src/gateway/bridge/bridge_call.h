@@ -46,6 +46,9 @@ void bridge_call_repeat_slow(struct call *call, int64_t in_ms);
 /* Another limit of silence, in later rounds too; 0: none. A limit that holds already does not begin
  * anew. */
 void bridge_call_set_silence(struct call *call, int64_t silence_ms);
-/* Takes the server's side off a call that is under way: NULL where the server requires input, and
- * has said so in `required`. The caller answers the call, whose response stays deferred. */
-struct exchange *bridge_call_take(struct call *call, struct buffer *required);
+/* Of a call that is under way: what the server sends is received from it, or NULL where the server
+ * requires input. exchange_read_messages() ends the bridge; its call stays deferred, and is
+ * answered by the one that takes over. */
+struct exchange *bridge_call_exchange(const struct call *call);
+/* Takes what the server requires, and ends the bridge as well. */
+void bridge_call_take_required(struct call *call, struct buffer *required);

@@ -117,10 +117,18 @@ static void on_server_message(void *context, struct str message)
 
 /* ---- sending ---- */
 
+static void on_call_released(void *context)
+{
+    struct bridge_call *bridge = bridge_call_from(context);
+    bridge->exchange = NULL;
+    bridge_call_finish(bridge);
+}
+
 void bridge_call_send(struct bridge_call *bridge, struct str more)
 {
     const struct exchange_events events = {.reply = bridge->replied,
-                                           .server_message = on_server_message};
+                                           .server_message = on_server_message,
+                                           .released = on_call_released};
     struct call *call = bridge->call;
     struct headers headers;
     struct buffer body = {0}, id = {0};

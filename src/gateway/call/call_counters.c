@@ -28,6 +28,8 @@ static _Thread_local struct tool_counters {
 static _Thread_local struct source_counters {
     struct subject subject;
     int status;
+    char text[STR_U64_BYTES]; /* of the status, */
+    struct str word;          /* which is this part of it */
     struct metrics_handle requests, duration;
 } of_sources[SLOTS];
 
@@ -118,12 +120,11 @@ void call_counters_answered(const struct mcp_method *method, const struct counte
 
 void call_counters_upstream(struct str source, int status, int64_t elapsed_ms)
 {
-    char text[STR_U64_BYTES];
-    struct str word = str_from_u64((uint64_t)status, text);
     struct source_counters *counters =
         &of_sources[(place_of(NULL, source) + (size_t)status) % SLOTS];
     if (source.length > TEXT_BYTES) {
-        metrics_count(METRIC_UPSTREAM_REQUESTS, source, word);
+        char text[STR_U64_BYTES];
+        metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from_u64((uint64_t)status, text));
         metrics_observe(METRIC_UPSTREAM_DURATION, (double)elapsed_ms, METRIC_LABELS(source));
         return;
     }
@@ -131,8 +132,10 @@ void call_counters_upstream(struct str source, int status, int64_t elapsed_ms)
         memset(counters, 0, sizeof *counters);
         set_subject(&counters->subject, NULL, source);
         counters->status = status;
+        counters->word = str_from_u64((uint64_t)status, counters->text);
     }
-    metrics_add_by(&counters->requests, METRIC_UPSTREAM_REQUESTS, 1, METRIC_LABELS(source, word));
+    metrics_add_by(&counters->requests, METRIC_UPSTREAM_REQUESTS, 1,
+                   METRIC_LABELS(source, counters->word));
     metrics_observe_by(&counters->duration, METRIC_UPSTREAM_DURATION, (double)elapsed_ms,
                        METRIC_LABELS(source));
 }

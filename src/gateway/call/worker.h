@@ -105,15 +105,16 @@ struct gateway_worker {
     struct gateway *gateway;
     struct loop *loop;
     struct upstream_client *client;
-    struct buffer reachable_source; /* the source whose server answered lately, and the end of that
-                                       knowledge */
-    int64_t reachable_until_ms;     /* monotonic */
+    /* The source whose server answered lately, which is only compared, and the end of that
+     * knowledge. */
+    const struct config_source *reachable_source;
+    int64_t reachable_until_ms; /* monotonic */
     struct metrics_handle active_requests;
     struct token_worker *tokens;       /* auth/token_check.h */
     struct token_exchanges *exchanges; /* auth/token_exchange.h; NULL until the first */
     struct list calls;                 /* struct call.node, every one that is not yet answered */
-    struct list exchanges_reading; /* struct exchange.node: the gateway's own requests under way */
-    struct loop_timer fetch_timer; /* the next try to fetch tools (server/catalogue.c) */
+    struct list exchanges_reading;     /* struct exchange.node: those that read messages */
+    struct loop_timer fetch_timer;     /* the next try to fetch tools (server/catalogue.c) */
     struct log_aggregate *aggregate; /* calls that rules alone have decided; NULL until the first */
     struct loop_timer log_aggregate_timer; /* when what it has summed up is said; with `tally` */
     struct loop_timer sweep_timer; /* of the first worker: what has been idle too long goes */

@@ -5,17 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "auth/token_exchange.h"
 #include "bridge/bridge_call.h"
 #include "call/call.h"
-#include "call/call_counters.h"
 #include "call/call_span.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
 #include "call/upstream_span.h"
 #include "server/http.h"
 #include "server/server_refusal.h"
-#include "state/server_status.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
@@ -23,14 +20,11 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/legacy_bridge.h"
-#include "taskgate/mcp/reply_check.h"
 #include "taskgate/mcp/sse.h"
-
-/* An event longer than this passes in pieces instead of being held until it is whole. */
-#define EVENT_BYTES_KEPT ((size_t)1024 * 1024)
 
 /* A reply whose id comes after more bytes than this goes down before its id is known. If it turns
  * out to be no response to the request, the client's is cut off. */
@@ -38,9 +32,6 @@
 
 /* A kept reply gets at most so much room by its announced length, which may be a lie. */
 #define WHOLE_RESERVED INT64_C(1048576)
-
-/* Bytes kept of either end of the last event that went down, to see whether it was the answer. */
-#define GLIMPSE_BYTES 256
 
 enum relay_mode {
     RELAY_WAITING, /* waits for the head */
@@ -50,28 +41,21 @@ enum relay_mode {
     RELAY_WHOLE,   /* held until the end, then rewritten */
 };
 
+/* In the allocation of its exchange. */
 struct relay {
     uint32_t magic; /* RELAY_MAGIC */
     struct call_part part;
     struct call *call;
     struct relay_options options;
-    struct upstream_call *upstream;
+    struct exchange *exchange; /* ends with the relay, unless another receives from it */
     enum relay_mode mode;
     int status;
-    struct buffer kept; /* bytes that have not gone down: all so far, or a part of an event */
-    struct reply_event_check reply;
-    struct sse_splitter splitter;
-    void *stream; /* of options.stream; NULL before it is open */
-    int64_t started_ms;
-    int64_t received;          /* bytes of the body so far */
-    bool inside_event;         /* a long event is passing in pieces */
-    struct buffer behind;      /* whole events that go down behind it */
-    struct buffer glimpse;     /* first and last bytes of what went down last */
-    int64_t content_length;    /* of the response; -1 when it is not announced */
-    bool is_encoded;           /* the body has an encoding, so it cannot be read */
-    bool is_looked_at;         /* the reply must be the request's: `reply` tells */
-    struct loop_timer slow;    /* only with options.slow */
-    struct relay_trace *trace; /* NULL without telemetry */
+    struct buffer kept;     /* bytes that have not gone down */
+    void *stream;           /* of options.stream; NULL before it is open */
+    int64_t content_length; /* of the response; -1 when it is not announced */
+    bool inside_event;      /* a long event is passing in parts */
+    struct buffer behind;   /* whole events that go down after it */
+    struct loop_timer slow; /* only with options.slow */
 };
 #define RELAY_MAGIC 0x4757420a
 
@@ -80,77 +64,25 @@ static inline struct relay *relay_from(void *context)
     return MAGIC_CAST(struct relay, RELAY_MAGIC, context);
 }
 
-/* ---- the span of a relayed request, for calls that have one ---- */
-
-struct relay_trace {
-    struct span *span;
-    char traceparent[TRACEPARENT_BYTES];
-    struct buffer body; /* the body that names the span; else empty */
-};
-
-/* Names a new span in the headers, which borrow from it. Returns the body that goes up: that of the
- * message, or the relay's copy that names the span where the client has named its own. */
-static SPAN_COLD struct str relay_span_begin(struct relay *relay, const struct envelope *message,
-                                             struct headers *headers)
-{
-    const struct call *call = relay->call;
-    const struct upstream_trace of_call = {.parent = call_span_parent(call)};
-    struct relay_trace *trace = memory_alloc(sizeof *trace);
-    relay->trace = trace;
-    trace->span = upstream_span_start(&of_call, call->source, call->envelope.method,
-                                      call->envelope.name.text);
-    upstream_span_set_headers(trace->span, headers, trace->traceparent);
-    bool is_named = upstream_span_write_body(trace->span, message, &trace->body);
-    return is_named ? buffer_str(&trace->body) : message->body;
-}
-
-/* Another ends it: NULL without one. */
-static SPAN_COLD struct span *relay_span_take(struct relay *relay)
-{
-    struct span *span = relay->trace->span;
-    buffer_finish(&relay->trace->body);
-    free(relay->trace);
-    relay->trace = NULL;
-    return span;
-}
-
-static SPAN_COLD void relay_span_end(struct relay *relay, enum upstream_result result)
-{
-    if (relay->status >= 400)
-        call_span_fail_status(relay->call, relay->status);
-    upstream_span_end(relay_span_take(relay), result, relay->status);
-}
-
-/* The request to the server goes with the relay. */
-static SPAN_COLD void relay_span_give_up(struct relay *relay)
-{
-    upstream_span_give_up(relay_span_take(relay));
-}
-
 /* ---- the relay of a call ---- */
 
-static void relay_destroy(struct relay *relay)
+static void relay_finish_members(struct relay *relay)
 {
     if (relay->options.slow)
         loop_timer_stop(&relay->slow);
     if (relay->stream)
         relay->options.stream->close(relay->stream);
     buffer_finish(&relay->behind);
-    buffer_finish(&relay->glimpse);
-    reply_event_check_finish(&relay->reply);
     buffer_finish(&relay->kept);
-    if (relay->trace)
-        relay_span_give_up(relay);
     MAGIC_CLEAR(relay);
-    free(relay);
 }
 
 static void drop(struct call *call, void *object)
 {
     struct relay *relay = object;
-    if (relay->upstream)
-        upstream_call_cancel(relay->upstream);
-    relay_destroy(relay);
+    struct exchange *exchange = relay->exchange;
+    relay_finish_members(relay);
+    exchange_abandon(exchange);
 }
 
 static void tell_left(struct call *call, void *object)
@@ -196,7 +128,7 @@ static void on_slow(void *context)
 
 int64_t relay_age_ms(const struct call *call)
 {
-    return loop_now_ms(call->worker->loop) - relay_of(call)->started_ms;
+    return exchange_age_ms(relay_of(call)->exchange);
 }
 
 void relay_repeat_slow(struct call *call, int64_t in_ms)
@@ -215,17 +147,15 @@ static struct call *relay_finish(struct relay *relay)
 
 static void on_drained(void *context)
 {
-    struct relay *relay = relay_from(context);
-    upstream_call_resume(relay->upstream);
+    exchange_resume(relay_from(context)->exchange);
 }
 
 static void relay_send_down(struct relay *relay, struct str bytes)
 {
     if (bytes.length == 0)
         return;
-    bool is_behind = !http_stream_write(relay->call->exchange, bytes);
-    if (is_behind && relay->upstream) /* upstream is NULL when the response has ended */
-        upstream_call_pause(relay->upstream);
+    if (!http_stream_write(relay->call->exchange, bytes))
+        exchange_pause(relay->exchange);
 }
 
 /* ---- rewriting one response ---- */
@@ -303,78 +233,20 @@ bool relay_rewrite(struct call *call, const struct relay_options *options, struc
     return true;
 }
 
-/* ---- what went down last ---- */
+/* ---- another takes over what the server sends ---- */
 
-static void keep_glimpse(struct relay *relay, struct str bytes)
+struct exchange *relay_exchange(const struct call *call)
 {
-    size_t head = bytes.length < GLIMPSE_BYTES ? bytes.length : GLIMPSE_BYTES;
-    size_t tail = bytes.length - head < GLIMPSE_BYTES ? bytes.length - head : GLIMPSE_BYTES;
-    buffer_clear(&relay->glimpse);
-    buffer_append(&relay->glimpse, str_slice(bytes.bytes, head));
-    buffer_append(&relay->glimpse, str_slice(bytes.bytes + bytes.length - tail, tail));
+    return relay_of(call)->exchange;
 }
 
-/* Whether the last event that went down was the answer to this call. The id of a message is near
- * its beginning or its end, so nothing is parsed on the way down. false when in doubt: clients
- * ignore a second answer, but wait for a missing one. */
-static bool relay_is_answered(const struct relay *relay)
+static void relay_on_released(void *context)
 {
-    struct str id = relay->call->envelope.id;
-    struct str glimpse = buffer_str(&relay->glimpse);
-    if (glimpse.length == 0 || id.length == 0)
-        return false; /* a GET stream answers nothing */
-    const char *at = glimpse.bytes, *end = at + glimpse.length;
-    while ((at = memmem(at, (size_t)(end - at), "\"id\":", 5)) != NULL) {
-        at += 5;
-        while (at < end && *at == ' ')
-            at++;
-        if ((size_t)(end - at) > id.length && memcmp(at, id.bytes, id.length) == 0 &&
-            strchr(",} \r\n", at[id.length]))
-            return memmem(glimpse.bytes, glimpse.length, "\"method\":", 9) == NULL;
-    }
-    return false;
-}
-
-/* The `id` of the last event that went down, or an earlier one's. The server then repeats events,
- * which does no harm. */
-static void relay_find_last_id(const struct relay *relay, struct buffer *id)
-{
-    struct str rest = buffer_str(&relay->glimpse), line;
-    while (rest.length > 0) {
-        str_cut(rest, '\n', &line, &rest);
-        if (!str_starts_with(line, STR("id:")))
-            continue;
-        buffer_clear(id);
-        buffer_append(id, str_trim(str_slice(line.bytes + 3, line.length - 3)));
-    }
-}
-
-bool relay_detach(struct call *call, struct exchange_begun *taken)
-{
-    struct relay *relay = relay_of(call);
-    bool is_waiting = relay->mode == RELAY_WAITING;
-    bool is_between_events = relay->mode == RELAY_EVENTS && !relay->is_encoded &&
-                             !relay->inside_event && !relay_is_answered(relay);
-    if (!(is_waiting || is_between_events) || !upstream_call_has_sent(relay->upstream))
-        return false;
-    *taken = (struct exchange_begun){
-        .upstream = relay->upstream,
-        .status = relay->status,
-        .is_stream = relay->mode == RELAY_EVENTS,
-        .received = relay->kept,
-        .splitter = relay->splitter,
-        .started_ms = relay->started_ms,
-        .span = relay->trace ? relay_span_take(relay) : NULL,
-    };
-    relay_find_last_id(relay, &taken->last_id);
-    if (taken->is_stream)
-        http_on_drained(call->exchange, NULL, NULL);
-    upstream_call_resume(relay->upstream);
-    buffer_init(&relay->kept);
-    relay->upstream = NULL;
+    struct relay *relay = relay_from(context);
+    if (relay->mode == RELAY_EVENTS)
+        http_on_drained(relay->call->exchange, NULL, NULL);
     call_part_remove(&relay->part);
-    relay_destroy(relay);
-    return true;
+    relay_finish_members(relay);
 }
 
 /* ---- the answer when the server's response does not come, or breaks off ---- */
@@ -432,7 +304,7 @@ static void relay_fail(struct relay *relay, enum relay_failure failure)
 static void relay_fail_in_stream(struct relay *relay, enum relay_failure failure)
 {
     bool events = relay->mode == RELAY_EVENTS && !relay->inside_event;
-    bool answered = events && relay_is_answered(relay);
+    bool answered = events && exchange_is_answered(relay->exchange);
     struct call *call = relay_finish(relay);
     struct http_exchange *exchange = call->exchange;
     call->upstream_broke = true;
@@ -488,10 +360,10 @@ void relay_end_with(struct call *call, struct str message)
 void relay_set_silence(struct call *call, int64_t silence_ms)
 {
     struct relay *relay = relay_find(call);
-    if (!relay || !relay->upstream || relay->options.silence_ms == silence_ms)
+    if (!relay || relay->options.silence_ms == silence_ms)
         return;
     relay->options.silence_ms = silence_ms;
-    upstream_call_set_silence(relay->upstream, silence_ms);
+    exchange_set_silence(relay->exchange, silence_ms);
 }
 
 void relay_wait_for_person(struct call *call)
@@ -505,26 +377,6 @@ void relay_wait_for_person(struct call *call)
 }
 
 /* ---- whether the server can be reached ---- */
-
-/* Noted once a second at most, because every response says the same. */
-static void relay_note_reachable(struct call *call)
-{
-    struct gateway_worker *worker = call->worker;
-    int64_t now_ms = loop_now_ms(worker->loop);
-    if (worker->reachable_until_ms > now_ms &&
-        str_equal(buffer_str(&worker->reachable_source), str_from(call->source->id)))
-        return;
-    server_status_note(worker->gateway->catalog, str_from(call->source->id), true);
-    worker->reachable_until_ms = now_ms + 1000;
-    buffer_clear(&worker->reachable_source);
-    buffer_append_text(&worker->reachable_source, call->source->id);
-}
-
-static void relay_note_unreachable(struct call *call)
-{
-    call->worker->reachable_until_ms = 0;
-    server_status_note(call->worker->gateway->catalog, str_from(call->source->id), false);
-}
 
 /* An idle client learns of a dead server only from its GET stream. A stream may break off for less,
  * so the server is asked whether it is there. */
@@ -545,102 +397,34 @@ static void relay_ask_if_reachable(const struct call *call)
     headers_finish(&headers);
 }
 
-/* ---- whether the reply is the response to the request ---- */
-
-static bool relay_is_of_request(const struct relay *relay)
-{
-    const struct envelope *envelope = &relay->call->envelope;
-    return envelope->kind == ENVELOPE_REQUEST && envelope->id.length > 0;
-}
+/* ---- what the reply may be ---- */
 
 /* Whether the response is a stream that has no end of its own, instead of an answer. */
-static bool relay_lasts(const struct relay *relay)
+static bool relay_lasts(const struct relay_options *options)
 {
-    return relay->options.stream || relay->options.outlives;
+    return options->stream || options->outlives;
 }
 
-/* Whether a body of so many bytes is longer than an answer may be, which is counted. */
-static bool relay_reply_is_too_large(const struct relay *relay, int64_t bytes)
+/* Bytes that are held of a reply that is read. */
+static size_t relay_most_held(const struct call *call, const struct relay_options *options)
 {
-    int64_t most = relay->call->snapshot->config->limits.reply_bytes;
-    if (most == 0 || bytes <= most || relay_lasts(relay) || relay->options.url)
-        return false;
-    log_warn("Upstream answered with more bytes than limits.reply_bytes",
-             LOG_TEXT("source", relay->call->source->id));
-    metrics_count(METRIC_LIMITS_REACHED, STR("reply_bytes"));
-    return true;
+    size_t most = (size_t)call->snapshot->config->limits.result_bytes;
+    return options->most_bytes > most ? options->most_bytes : most;
 }
 
-/* That are held of a reply that is read. */
-static size_t relay_most_held(const struct relay *relay)
+/* The rest does not go down, and its connection is not used again: the next reply on it may be
+ * another request's, too. */
+static void break_off(struct relay *relay)
 {
-    size_t most = (size_t)relay->call->snapshot->config->limits.result_bytes;
-    return relay->options.most_bytes > most ? relay->options.most_bytes : most;
-}
-
-/* The client would follow it past the gateway. Metadata (options.url) is no message. */
-static bool is_redirect(const struct relay *relay)
-{
-    return relay->status >= 300 && relay->status < 400 && !relay->options.url;
-}
-
-/* An encoded reply cannot be read, so nobody knows whose it is. An HTTP error that does not say
- * that it is JSON-RPC goes down as it is. */
-static bool is_unreadable(const struct relay *relay, const struct headers *headers)
-{
-    struct str type = headers_known(headers, HTTP_NAME_CONTENT_TYPE);
-    bool is_message = relay->status < 400 || type.length == 0 ||
-                      headers_name_event_stream(headers) ||
-                      memmem(type.bytes, type.length, "json", 4) != NULL;
-    return relay->is_encoded && relay_is_of_request(relay) && is_message;
-}
-
-/* The head has come. false: the reply must not be passed on. */
-static bool relay_reply_begin(struct relay *relay, const struct headers *headers)
-{
-    struct str source = str_from(relay->call->source->id);
-    relay->is_looked_at = relay_is_of_request(relay) && !relay->is_encoded;
-    if (relay->is_looked_at)
-        reply_event_check_init(&relay->reply, relay->call->envelope.id);
-    if (!is_redirect(relay))
-        return !is_unreadable(relay, headers);
-    log_warn("Upstream redirects, which is not followed", LOG_STR("source", source),
-             LOG_STR("location", headers_find(headers, "location")));
-    return false;
-}
-
-/* Ends the call and its connection, on which the next reply may be another request's, too. */
-static void relay_reply_fail(struct relay *relay, enum reply_verdict verdict)
-{
-    log_warn(verdict == REPLY_FOREIGN ? "Upstream answered with the id of another request"
-                                      : "Upstream answered with no JSON-RPC response",
-             LOG_TEXT("source", relay->call->source->id), LOG_NUMBER("status", relay->status));
     if (relay->mode == RELAY_LOOKING || relay->mode == RELAY_WHOLE)
         relay_fail(relay, RELAY_UNREADABLE);
     else
         relay_fail_in_stream(relay, RELAY_UNREADABLE);
 }
 
-/* HTTP errors that are no JSON-RPC go down as they are. Their connection is not kept. */
-static bool relay_reply_is_refused(const struct relay *relay, enum reply_verdict verdict)
+static void relay_on_unreadable(void *context)
 {
-    return verdict == REPLY_FOREIGN || (verdict == REPLY_NONE && relay->status < 400);
-}
-
-/* The reply has ended. false: it was none, and the call is answered. */
-static bool relay_reply_end(struct relay *relay)
-{
-    if (!relay->is_looked_at || relay->mode == RELAY_WAITING)
-        return true;
-    enum reply_verdict verdict;
-    if (relay->mode == RELAY_EVENTS)
-        verdict = reply_event_check_end(&relay->reply) ? REPLY_OURS : REPLY_FOREIGN;
-    else
-        verdict = reply_check_end(&relay->reply.message);
-    if (!relay_reply_is_refused(relay, verdict))
-        return true;
-    relay_reply_fail(relay, verdict);
-    return false;
+    break_off(relay_from(context));
 }
 
 /* ---- an event stream: whole events, with messages taken out or rewritten ---- */
@@ -650,7 +434,7 @@ static bool rewrite_data(struct relay *relay, struct str data, struct buffer *me
 {
     if (!relay_rewrites(&relay->options) || data.length == 0)
         return false;
-    bool is_too_large = data.length > relay_most_held(relay);
+    bool is_too_large = data.length > relay_most_held(relay->call, &relay->options);
     if (is_too_large)
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
     if (!is_too_large && relay_rewrite(relay->call, &relay->options, data, message))
@@ -703,36 +487,27 @@ static void send_events(struct relay *relay, struct str events)
     }
 }
 
-/* Only whole events go down, so that an error event can always follow. An event that is too long to
- * be held passes in pieces. */
-static void relay_take_events(struct relay *relay, struct str bytes)
+/* Messages that are read are not passed in parts. */
+static bool relay_on_part(void *context, struct str bytes)
 {
-    size_t whole = sse_splitter_feed(&relay->splitter, bytes, NULL);
-    if (whole > 0) {
-        if (relay->kept.length > 0) {
-            buffer_append(&relay->kept, str_slice(bytes.bytes, whole));
-            send_events(relay, buffer_str(&relay->kept));
-            buffer_clear(&relay->kept);
-        } else {
-            send_events(relay, str_slice(bytes.bytes, whole));
-        }
-        relay->inside_event = false;
-        relay_send_down(relay, buffer_str(&relay->behind));
-        buffer_clear(&relay->behind);
-        keep_glimpse(relay, str_slice(bytes.bytes, whole));
-        if (relay->stream)
-            relay->options.stream->flush(relay->stream);
-        bytes = str_slice(bytes.bytes + whole, bytes.length - whole);
-    }
-    if (bytes.length == 0)
+    struct relay *relay = relay_from(context);
+    if (relay_rewrites(&relay->options) || relay_may_take(&relay->options, bytes))
+        return false;
+    relay_send_down(relay, bytes);
+    relay->inside_event = true;
+    return true;
+}
+
+static void relay_take_events(struct relay *relay, struct str events, bool is_whole)
+{
+    send_events(relay, events);
+    if (!is_whole)
         return;
-    buffer_append(&relay->kept, bytes);
-    if (relay->kept.length > EVENT_BYTES_KEPT && !relay_rewrites(&relay->options) &&
-        !relay_may_take(&relay->options, buffer_str(&relay->kept))) {
-        relay_send_down(relay, buffer_str(&relay->kept));
-        buffer_clear(&relay->kept);
-        relay->inside_event = true;
-    }
+    relay->inside_event = false;
+    relay_send_down(relay, buffer_str(&relay->behind));
+    buffer_clear(&relay->behind);
+    if (relay->stream)
+        relay->options.stream->flush(relay->stream);
 }
 
 void relay_pass(struct call *call, struct str message)
@@ -757,20 +532,13 @@ void relay_show_life(struct call *call)
         relay_send_down(relay, STR(":ping\n\n"));
 }
 
-/* The response has ended, and with it an event without an empty line. */
-static void relay_end_events(struct relay *relay)
-{
-    if (relay->kept.length > 0)
-        send_events(relay, buffer_str(&relay->kept));
-}
-
 /* ---- the response comes down ---- */
 
 /* A detached call's stream has whole events alone. */
 static bool may_write_error(const struct call *call)
 {
     const struct relay *relay = relay_find(call);
-    return !relay || (!relay->inside_event && !relay_is_answered(relay));
+    return !relay || (!relay->inside_event && !exchange_is_answered(relay->exchange));
 }
 
 /* With the head that was prepared. */
@@ -783,21 +551,10 @@ static void start_stream(struct relay *relay)
     if (relay->mode != RELAY_EVENTS)
         return;
     http_stream_flush(call->exchange); /* the client sees a stream open before its first event */
-    if (relay_lasts(relay))
+    if (relay_lasts(&relay->options))
         token_clock_start(call, may_write_error);
     if (relay->options.stream && relay->status == 200)
         relay->stream = relay->options.stream->open(call, &relay->inside_event);
-}
-
-static int64_t announced_length(const struct http_header *items, size_t count)
-{
-    uint64_t length;
-    for (size_t i = 0; i < count; i++) {
-        if (http_name_of(&items[i]) == HTTP_NAME_CONTENT_LENGTH &&
-            str_to_u64(items[i].value, &length) && length <= INT64_MAX)
-            return (int64_t)length;
-    }
-    return -1;
 }
 
 /* Whether options.failed answers in place of a 5xx, which else goes down as it is. */
@@ -828,67 +585,50 @@ static void let_down(struct relay *relay)
     buffer_clear(&relay->kept);
 }
 
-/* Sessions are not of a modern client's world. */
-static void take_headers(const struct call *call, struct headers *headers,
-                         const struct http_header *items, size_t count)
+static enum relay_mode relay_mode_of(const struct relay *relay, const struct exchange_head *head)
 {
-    headers_from_response(headers, items, count);
-    if (!call->dialect->has_sessions)
-        headers_drop(headers, HTTP_NAME_OF_SESSION);
-    if (headers_name_event_stream(headers))
-        headers_let_stream_pass(headers);
+    bool reads = relay_rewrites(&relay->options) && head->status >= 200 && head->status < 300;
+    bool may_outlive = relay->options.outlives && !head->is_encoded;
+    if (head->is_stream)
+        return RELAY_EVENTS;
+    if (reads || may_outlive)
+        return RELAY_WHOLE;
+    return head->is_checked ? RELAY_LOOKING : RELAY_BYTES;
 }
 
-static void on_head(void *context, int status, const struct http_header *items, size_t count)
+static void on_head(void *context, const struct exchange_head *head)
 {
     struct relay *relay = relay_from(context);
     struct call *call = relay->call;
+    int status = head->status;
     relay->status = status;
-    relay->content_length = announced_length(items, count);
-    relay_note_reachable(call);
-    if (status == 401)
-        token_exchange_note_refused(call->worker, call->snapshot, call->source,
-                                    str_from(call->upstream_authorization));
+    relay->content_length = head->length;
     if (!call->dialect->has_sessions && (status == 400 || status == 404 || status == 405))
         source_eras_doubt(call->worker->gateway->eras, call->source,
                           loop_now_ms(call->worker->loop));
     if (is_stood_in_for(relay) || is_taken_over(relay))
         return;
-    struct http_header room[HEADERS_ROOM];
-    struct headers headers;
-    headers_init_in(&headers, room, HEADERS_ROOM);
-    take_headers(call, &headers, items, count);
+    if (!call->dialect->has_sessions) /* sessions are not of a modern client's world */
+        headers_drop(head->headers, HTTP_NAME_OF_SESSION);
+    if (head->is_stream)
+        headers_let_stream_pass(head->headers);
     if (relay->options.head)
-        relay->options.head(call, status, &headers);
-    relay->is_encoded = headers_known(&headers, HTTP_NAME_CONTENT_ENCODING).length > 0;
-    bool reads = relay_rewrites(&relay->options) && status >= 200 && status < 300;
-    bool is_stream = headers_name_event_stream(&headers);
-    bool is_good = relay_reply_begin(relay, &headers) && !(reads && relay->is_encoded);
-    http_prepare(call->exchange, status, headers.items, headers.count);
-    headers_finish(&headers);
-    bool may_outlive = relay->options.outlives && !relay->is_encoded;
-    if (!is_good || relay_reply_is_too_large(relay, relay->content_length)) {
+        relay->options.head(call, status, head->headers);
+    http_prepare(call->exchange, status, head->headers->items, head->headers->count);
+    if (head->is_refused) {
         relay_fail(relay, RELAY_UNREADABLE);
-    } else if ((reads || may_outlive) && !is_stream) {
-        relay->mode = RELAY_WHOLE;
-    } else if (relay->is_looked_at && !is_stream) {
-        relay->mode = RELAY_LOOKING;
-    } else {
-        relay->mode = is_stream ? RELAY_EVENTS : RELAY_BYTES;
-        start_stream(relay);
+        return;
     }
-}
-
-static void count_too_large(void)
-{
-    metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
+    relay->mode = relay_mode_of(relay, head);
+    if (relay->mode == RELAY_EVENTS || relay->mode == RELAY_BYTES)
+        start_stream(relay);
 }
 
 static void take_whole(struct relay *relay, struct str bytes)
 {
-    size_t most = relay_most_held(relay);
+    size_t most = relay_most_held(relay->call, &relay->options);
     if (bytes.length > most || relay->kept.length > most - bytes.length) {
-        count_too_large();
+        metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
         relay_fail(relay, RELAY_UNREADABLE);
     } else {
         int64_t room = relay->content_length;
@@ -898,28 +638,11 @@ static void take_whole(struct relay *relay, struct str bytes)
     }
 }
 
-static void take_events(struct relay *relay, struct str bytes)
-{
-    size_t most = relay_most_held(relay);
-    bool is_anothers = false;
-    if (relay->is_looked_at)
-        bytes.length = reply_event_check_feed(&relay->reply, bytes, &is_anothers);
-    if (relay->reply.is_answered && !is_anothers)
-        upstream_call_prove(relay->upstream);
-    relay_take_events(relay, bytes);
-    if (is_anothers) {
-        relay_reply_fail(relay, REPLY_FOREIGN);
-    } else if (relay->kept.length > most) {
-        count_too_large();
-        relay_fail_in_stream(relay, RELAY_UNREADABLE);
-    }
-}
-
 /* A message that is whole already goes down with its end. */
 static void look_at(struct relay *relay, struct str bytes)
 {
     size_t so_far = relay->kept.length + bytes.length;
-    bool is_known = relay->reply.message.verdict != REPLY_UNKNOWN;
+    bool is_known = exchange_is_known(relay->exchange);
     bool is_whole = relay->content_length >= 0 && so_far == (size_t)relay->content_length;
     if ((!is_known || is_whole) && so_far <= LOOKING_BYTES) {
         buffer_append(&relay->kept, bytes);
@@ -929,34 +652,11 @@ static void look_at(struct relay *relay, struct str bytes)
     }
 }
 
-/* Nothing has gone down, or the rest does not. */
-static void break_off(struct relay *relay)
-{
-    if (relay->mode == RELAY_LOOKING || relay->mode == RELAY_WHOLE)
-        relay_fail(relay, RELAY_UNREADABLE);
-    else
-        relay_fail_in_stream(relay, RELAY_UNREADABLE);
-}
-
-static void on_body(void *context, struct str bytes)
+static void relay_on_bytes(void *context, struct str bytes, bool is_whole)
 {
     struct relay *relay = relay_from(context);
-    relay->received += (int64_t)bytes.length;
-    if (relay_reply_is_too_large(relay, relay->received)) {
-        break_off(relay);
-        return;
-    }
-    if (relay->mode == RELAY_EVENTS) {
-        take_events(relay, bytes);
-        return;
-    }
-    struct reply_check *reply = &relay->reply.message;
-    enum reply_verdict verdict =
-        relay->is_looked_at ? reply_check_feed(reply, bytes) : REPLY_UNKNOWN;
-    if (reply_check_is_answer(reply))
-        upstream_call_prove(relay->upstream);
-    if (relay_reply_is_refused(relay, verdict))
-        relay_reply_fail(relay, verdict);
+    if (relay->mode == RELAY_EVENTS)
+        relay_take_events(relay, bytes, is_whole);
     else if (relay->mode == RELAY_WHOLE)
         take_whole(relay, bytes);
     else if (relay->mode == RELAY_LOOKING)
@@ -1022,7 +722,6 @@ static void answer_whole(struct relay *relay)
 
 static void end_stream(struct relay *relay)
 {
-    relay_end_events(relay);
     if (relay->mode == RELAY_EVENTS && is_outlived(relay, STR_EMPTY, true))
         return;
     struct call *call = relay_finish(relay);
@@ -1032,18 +731,16 @@ static void end_stream(struct relay *relay)
     http_stream_end(exchange);
 }
 
-static void on_end(void *context, enum upstream_result result, const char *detail)
+static void on_end(void *context, enum upstream_result result, bool is_response, const char *detail)
 {
     struct relay *relay = relay_from(context);
     struct call *call = relay->call;
-    struct str source = str_from(call->source->id);
-    call_counters_upstream(source, relay->status,
-                           loop_now_ms(call->worker->loop) - relay->started_ms);
-    relay->upstream = NULL; /* gone when this returns */
-    if (relay->trace)
-        relay_span_end(relay, result);
-    if (result == UPSTREAM_DONE && !relay_reply_end(relay))
+    if (call->span && relay->status >= 400)
+        call_span_fail_status(call, relay->status);
+    if (!is_response) {
+        break_off(relay);
         return;
+    }
     if (relay->mode == RELAY_LOOKING && result != UPSTREAM_DONE)
         let_down(relay);
     if (result == UPSTREAM_DONE && relay->mode == RELAY_WHOLE) {
@@ -1053,10 +750,9 @@ static void on_end(void *context, enum upstream_result result, const char *detai
     } else if (result == UPSTREAM_DONE && relay->mode != RELAY_WAITING) {
         end_stream(relay);
     } else {
-        log_warn("Upstream failed", LOG_STR("source", source), LOG_TEXT("detail", detail));
-        if (relay->mode == RELAY_WAITING)
-            relay_note_unreachable(call);
-        else if (relay->options.stream)
+        log_warn("Upstream failed", LOG_TEXT("source", call->source->id),
+                 LOG_TEXT("detail", detail));
+        if (relay->mode != RELAY_WAITING && relay->options.stream)
             relay_ask_if_reachable(call);
         if (relay->mode == RELAY_WAITING || relay->mode == RELAY_WHOLE)
             relay_fail(relay, relay_failure_of(result));
@@ -1221,47 +917,72 @@ static void relay_bridged_start(struct call *call, const struct relay_options *o
 
 /* ---- the beginning ---- */
 
+/* Names a new span in the headers, which borrow from it and from `traceparent`, and in the body,
+ * where the client has named its own: then `body` gets a copy. */
+static SPAN_COLD void relay_begin_span(const struct call *call, const struct envelope *message,
+                                       struct headers *headers, char traceparent[TRACEPARENT_BYTES],
+                                       struct buffer *body, struct sending *sending)
+{
+    const struct upstream_trace of_call = {.parent = call_span_parent(call)};
+    sending->span = upstream_span_start(&of_call, call->source, call->envelope.method,
+                                        call->envelope.name.text);
+    upstream_span_set_headers(sending->span, headers, traceparent);
+    if (upstream_span_write_body(sending->span, message, body)) {
+        sending->body = buffer_str(body);
+        sending->body_lasts = false;
+    }
+}
+
 void relay_start(struct call *call, const struct relay_options *options)
 {
-    static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    static const struct exchange_events events = {.head = on_head,
+                                                  .bytes = relay_on_bytes,
+                                                  .part = relay_on_part,
+                                                  .unreadable = relay_on_unreadable,
+                                                  .end = on_end,
+                                                  .released = relay_on_released};
     if (call->is_bridged) {
         relay_bridged_start(call, options);
         return;
     }
-    struct relay *relay = memory_alloc(sizeof *relay);
-    MAGIC_SET(relay, RELAY_MAGIC);
+    const struct envelope *message = options->message ? options->message : &call->envelope;
+    bool is_limited = !relay_lasts(options) && !options->url;
     struct str method = http_method(call->exchange);
     struct http_header room[HEADERS_ROOM];
+    char traceparent[TRACEPARENT_BYTES];
     struct headers headers;
-    relay->call = call;
-    relay->options = *options;
-    relay->started_ms = loop_now_ms(call->worker->loop);
+    OWNED_BUFFER(body);
     headers_init_in(&headers, room, HEADERS_ROOM);
-    buffer_init(&relay->glimpse);
-    buffer_init(&relay->kept);
-    sse_splitter_init(&relay->splitter);
     headers_from_call(&headers, call);
-    call_part_add(call, &relay->part, &relay_kind);
-    const struct envelope *message = options->message ? options->message : &call->envelope;
-    struct str body = call->span ? relay_span_begin(relay, message, &headers) : message->body;
-    struct upstream_request request = {
+    struct sending sending = {
+        .source = call->source,
+        .snapshot = call->snapshot,
+        .url = options->url,
+        .headers = &headers,
         .method = str_equal(method, STR("GET"))      ? "GET"
                   : str_equal(method, STR("DELETE")) ? "DELETE"
                                                      : "POST",
-        .url = options->url ? options->url : call->source->url,
-        .tls = call->source->tls,
-        .headers = headers.items,
-        .header_count = headers.count,
-        .body = body,
-        .owner = headers_connection_owner(&headers, call->source),
-        .needs_proof = relay_is_of_request(relay),
-        .connect_timeout_ms = call->snapshot->config->times.connect_timeout_ms,
-        .silence_timeout_ms = options->silence_ms,
+        .body = message->body,
+        .body_lasts = true,
+        .id = call->envelope.kind == ENVELOPE_REQUEST ? call->envelope.id : STR_EMPTY,
+        .silence_ms = options->silence_ms,
+        .most_bytes = relay_most_held(call, options),
+        .reply_bytes = is_limited ? call->snapshot->config->limits.reply_bytes : 0,
+        .authorization = str_from(call->upstream_authorization),
+        .own_bytes = sizeof(struct relay),
     };
+    if (call->span)
+        relay_begin_span(call, message, &headers, traceparent, &body, &sending);
+    struct exchange *exchange = exchange_send(call->worker, &sending, &events, NULL);
+    headers_finish(&headers);
+    struct relay *relay = exchange_own(exchange);
+    MAGIC_SET(relay, RELAY_MAGIC);
+    relay->call = call;
+    relay->options = *options;
+    relay->exchange = exchange;
+    call_part_add(call, &relay->part, &relay_kind);
     if (options->slow)
         loop_timer_init(&relay->slow, call->worker->loop, on_slow, relay);
     if (options->slow_ms > 0)
         loop_timer_start(&relay->slow, options->slow_ms);
-    relay->upstream = upstream_call_start(call->worker->client, &request, &callbacks, relay);
-    headers_finish(&headers);
 }

@@ -65,7 +65,7 @@ struct relay_options {
     int64_t slow_ms;
     void (*slow)(struct call *call);
     /* The client has gone before its response was complete. The server's side is dropped unless
-     * this takes it (relay_detach). NULL: it is dropped. */
+     * this takes it (relay_exchange). NULL: it is dropped. */
     void (*left)(struct call *call);
     /* Answers in the server's place. false: the ordinary error is answered, or the 5xx goes down.
      */
@@ -90,10 +90,10 @@ struct relay_options {
 /* Sends the client's own bytes, or options.message. The call is answered by the relay, or by
  * `failed`. */
 void relay_start(struct call *call, const struct relay_options *options);
-/* Takes the server's side off a call. The caller answers the call, on the client's stream if that
- * has begun. The options' callbacks are not called any more. false: the request has not all gone
- * out, or a part of a message has gone down; nothing was changed. */
-bool relay_detach(struct call *call, struct exchange_begun *taken);
+/* What the server sends is received from it. Another may take that over, and then answers the call,
+ * on the client's stream if that has begun: exchange_read_messages() ends the relay, and calls none
+ * of its options. */
+struct exchange *relay_exchange(const struct call *call);
 /* How long ago it was started. */
 int64_t relay_age_ms(const struct call *call);
 /* Calls options.slow() once more. */

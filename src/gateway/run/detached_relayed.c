@@ -9,6 +9,7 @@
 #include "inbox/inbox.h"
 #include "relay/relay.h"
 #include "state/quota.h"
+#include "taskgate/core/owned.h"
 
 /* The first look reads the call's session. It is needed when the client leaves, and before the
  * limit of silence of those who cannot wait as long. Later ones see that a question is answered. */
@@ -79,57 +80,58 @@ static void stay(struct call *call)
         repeat_slow(call, LOOK_MS);
 }
 
-/* The server's side, taken off the call: one of the two. */
-struct taken {
-    struct exchange_begun begun;
-    struct exchange *bridged;
-    struct buffer required; /* of a bridged call without one: detached_rounds_require() */
-};
+/* NULL: the server requires input of a bridged call. */
+static struct exchange *exchange_of(const struct call *call)
+{
+    return call->is_bridged ? bridge_call_exchange(call) : relay_exchange(call);
+}
 
-/* Reserves room for a task and takes the server's side. false: there is no room, or the server's
- * side cannot be taken now; nothing was changed. */
-static bool take(struct call *call, struct taken *taken)
+/* Reserves room for a task. false: there is no room, or what the server sends cannot be taken over
+ * now; nothing was changed. */
+static bool reserve_task(const struct call *call)
 {
     char key[CLIENT_KEY_BYTES];
+    const struct exchange *exchange = exchange_of(call);
     if (!detached_task_reserve(call, key))
         return false;
-    taken->bridged = call->is_bridged ? bridge_call_take(call, &taken->required) : NULL;
-    if (call->is_bridged || relay_detach(call, &taken->begun))
+    if (!exchange || exchange_may_read_messages(exchange))
         return true;
     quota_give_back(call->worker->gateway->promoted, str_from(key));
     return false;
 }
 
-/* The server's messages go to the detached call from now on. */
-static void adopt(struct detached_call *detached, struct call *call, struct taken *taken)
+static void keep_rounds(struct detached_call *detached, struct call *call)
 {
-    struct sending sending = detached_call_sending(detached);
     struct catalog_tool tool;
-    if (!call->is_bridged) {
-        detached->base.exchange =
-            exchange_adopt(call->worker, &taken->begun, &sending, &detached_call_events, detached);
-        return;
-    }
     call_find_tool(call, call_tool(call), &tool);
     detached->is_bridged = true;
     detached->wraps_output = tool.wraps_output;
     detached_rounds_keep(detached, call);
-    if (!taken->bridged) {
-        detached_rounds_require(detached, buffer_str(&taken->required));
-        buffer_finish(&taken->required);
+}
+
+/* What the server sends goes to the detached call from now on. */
+static void take_exchange_over(struct detached_call *detached, struct call *call)
+{
+    struct exchange *exchange = exchange_of(call);
+    const struct sending sending = detached_call_sending(detached);
+    if (call->is_bridged)
+        keep_rounds(detached, call);
+    if (exchange) {
+        detached->base.exchange = exchange;
+        exchange_read_messages(exchange, &sending, &detached_call_events, detached);
         return;
     }
-    detached->base.exchange = taken->bridged;
-    exchange_hand_over(taken->bridged, &detached_call_events, detached);
-    exchange_set_silence(taken->bridged, 0);
+    OWNED_BUFFER(required);
+    bridge_call_take_required(call, &required);
+    detached_rounds_require(detached, buffer_str(&required));
 }
 
 /* ---- it is slow ---- */
 
 /* A bridged call has deferred its response already. */
-static void defer(struct call *call, const struct taken *taken)
+static void defer(struct call *call, const struct detached_call *detached)
 {
-    if (!call->is_bridged && taken->begun.is_stream)
+    if (!call->is_bridged && exchange_is_stream(detached->base.exchange))
         deferred_response_take_stream(call, DETACHED_CALL_WAITS_FOR);
     else if (!call->is_bridged)
         deferred_response_begin(call, DETACHED_CALL_WAITS_FOR, STR_EMPTY);
@@ -138,7 +140,6 @@ static void defer(struct call *call, const struct taken *taken)
 
 static void promote(struct call *call)
 {
-    struct taken taken;
     if (call->is_bridged && !is_under_way(call)) {
         repeat_slow(call, DETACHED_CALL_AGAIN_MS); /* its client is asked */
         return;
@@ -157,14 +158,14 @@ static void promote(struct call *call)
         be_patient(call, left_ms > 0 ? left_ms : patience_ms(call));
         return;
     }
-    if (!take(call, &taken)) {
+    if (!reserve_task(call)) {
         repeat_slow(call, DETACHED_CALL_AGAIN_MS);
         return;
     }
     struct detached_call *detached = detached_call_create(call, patience_ms(call));
     detached->is_executed = call->is_executed;
-    defer(call, &taken);
-    adopt(detached, call, &taken);
+    take_exchange_over(detached, call);
+    defer(call, detached);
     detached_task_create(detached, call);
 }
 
@@ -203,12 +204,12 @@ bool detached_call_asks_later(struct call *call, struct str method)
            question_has_tools(call, kind);
 }
 
-static void promote_left(struct call *call, struct taken *taken)
+static void promote_left(struct call *call)
 {
     struct detached_call *detached = detached_call_create(call, 0);
     call_part_remove(&detached->part);
     detached->call = NULL;
-    adopt(detached, call, taken);
+    take_exchange_over(detached, call);
     if (detached_task_create(detached, call))
         detached_task_remember(detached);
     else
@@ -218,10 +219,9 @@ static void promote_left(struct call *call, struct taken *taken)
 void detached_call_of_left(struct call *call)
 {
     char key[CLIENT_KEY_BYTES];
-    struct taken taken;
     if (!knows_client(call) || !is_under_way(call) || !may_be_task(call))
         return;
     inbox_key_of_call(call, key);
-    if (key[0] && take(call, &taken))
-        promote_left(call, &taken);
+    if (key[0] && reserve_task(call))
+        promote_left(call);
 }

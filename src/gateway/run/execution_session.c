@@ -32,12 +32,11 @@ static void on_patience(void *context)
     send_after_stream(execution_from(context));
 }
 
-static void on_stream_head(void *context, int status, const struct headers *headers)
+static void on_stream_head(void *context, const struct exchange_head *head)
 {
     struct execution *execution = execution_from(context);
     const struct invocation *base = &execution->base;
-    (void)headers;
-    catalog_note_stream(base->worker->gateway->catalog, base->source, status,
+    catalog_note_stream(base->worker->gateway->catalog, base->source, head->status,
                         loop_now_ms(base->worker->loop));
     send_after_stream(execution);
 }

@@ -1,12 +1,15 @@
-/* Requests of the gateway's own. */
+/* Requests to servers, and what returns: bytes, or messages. */
 #include "http.h"
 
-#include <stdio.h>
+#include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "auth/token_exchange.h"
+#include "call/call_counters.h"
 #include "call/call_span.h"
 #include "state/server_status.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
@@ -23,40 +26,67 @@
 #define RETRY_MOST_MS 60000
 #define MOST_FAILURES 3
 
-struct exchange {
-    uint32_t magic;   /* EXCHANGE_MAGIC */
-    struct list node; /* in worker.exchanges_reading */
-    struct gateway_worker *worker;
-    struct snapshot *snapshot;
-    const struct config_source *source;
-    struct exchange_events events;
-    void *context;
-    struct upstream_call *upstream;
+/* An event longer than this passes in parts instead of being held until it is whole. */
+#define EVENT_BYTES_KEPT ((size_t)1024 * 1024)
+
+/* Bytes kept of either end of the events that were passed on last, to see whether the answer is
+ * among them. */
+#define GLIMPSE_BYTES 256
+
+/* What an exchange has beside bytes once it reads messages. */
+struct reading {
     struct headers request_headers, headers;
-    struct buffer body; /* of the request */
     struct buffer id;
-    struct buffer received;
     struct buffer message; /* the answer, once it is there */
-    struct sse_splitter splitter;
     struct loop_timer deadline;
-    size_t most_bytes;
-    int64_t started_ms;
     int64_t silence_ms;
-    int status;
-    bool is_stream, is_encoded, too_large;
-    bool is_anothers;         /* a message on the stream has another request's id */
-    bool is_foreign;          /* the whole reply is another request's */
-    struct reply_check reply; /* of a JSON body */
+    bool too_large;
+    bool is_anothers; /* a message on the stream has another request's id */
+    bool is_foreign;  /* the whole reply is another request's */
 
     /* An event stream that ended before the answer is resumed after its last event. */
     struct buffer last_id;
     struct loop_timer again;
-    int64_t retry_ms;  /* the server's `retry` */
-    int64_t heard_ms;  /* monotonic: when its last byte came */
-    int failures;      /* tries in a row to resume that failed */
-    bool is_resumed;   /* the resumed stream is under way, */
-    bool is_refused;   /* and the server has refused it */
+    int64_t retry_ms; /* the server's `retry` */
+    int64_t heard_ms; /* monotonic: when its last byte came */
+    int failures;     /* tries in a row to resume that failed */
+    bool is_resumed;  /* the resumed stream is under way, */
+    bool is_refused;  /* and the server has refused it */
+};
+
+struct exchange {
+    uint32_t magic; /* EXCHANGE_MAGIC */
+    int status;     /* 0: the response has not begun */
+    struct gateway_worker *worker;
+    struct snapshot *snapshot; /* messages: a reference */
+    const struct config_source *source;
+    struct exchange_events events;
+    void *context;
+    struct upstream_call *upstream; /* NULL: the response has ended */
+    struct buffer body;             /* of the request, if it is ours */
+    struct str id;
+    int64_t started_ms;
+    size_t most_bytes;
     struct span *span; /* NULL: it belongs to no trace */
+    bool is_stream, is_encoded;
+    struct reply_event_check reply; /* of a JSON body its `message` only */
+    struct sse_splitter splitter;
+    struct buffer received; /* bytes: of an event that is not whole; messages: of the reply */
+
+    /* Bytes. */
+    bool is_elsewhere;    /* at another URL than the source's */
+    bool is_checked;      /* `reply` says whose it is */
+    bool is_passing;      /* the receiver has bytes of an event stream at hand */
+    bool is_inside_event; /* a long event passes in parts */
+    struct str authorization;
+    struct buffer glimpse; /* first and last bytes of what was passed on last */
+    int64_t reply_bytes;
+    int64_t passed; /* bytes of the body so far */
+
+    struct reading *reading; /* NULL: bytes */
+    struct list node;        /* in worker.exchanges_reading, with `reading` */
+
+    alignas(max_align_t) unsigned char own[]; /* exchange_own() */
 };
 #define EXCHANGE_MAGIC 0x47575209
 
@@ -65,47 +95,43 @@ static inline struct exchange *exchange_from(void *context)
     return MAGIC_CAST(struct exchange, EXCHANGE_MAGIC, context);
 }
 
-static void exchange_destroy(struct exchange *exchange)
+void *exchange_own(struct exchange *exchange)
 {
+    return exchange->own;
+}
+
+static void finish_reading(struct exchange *exchange)
+{
+    struct reading *reading = exchange->reading;
     list_remove(&exchange->node);
-    loop_timer_stop(&exchange->deadline);
-    loop_timer_stop(&exchange->again);
-    buffer_finish(&exchange->last_id);
-    headers_finish(&exchange->request_headers);
-    headers_finish(&exchange->headers);
-    buffer_finish(&exchange->body);
-    reply_check_finish(&exchange->reply);
-    buffer_finish(&exchange->id);
-    buffer_finish(&exchange->received);
-    buffer_finish(&exchange->message);
+    loop_timer_stop(&reading->deadline);
+    loop_timer_stop(&reading->again);
+    headers_finish(&reading->request_headers);
+    headers_finish(&reading->headers);
+    buffer_finish(&reading->last_id);
+    buffer_finish(&reading->id);
+    buffer_finish(&reading->message);
     snapshot_unref(exchange->snapshot);
-    upstream_span_give_up(exchange->span);
-    MAGIC_CLEAR(exchange);
-    free(exchange);
+    free(reading);
 }
 
 void exchange_abandon(struct exchange *exchange)
 {
     if (!exchange)
         return;
+    ASSERT(!exchange->is_passing);
     if (exchange->upstream)
         upstream_call_cancel(exchange->upstream);
-    exchange_destroy(exchange);
-}
-
-void exchange_hand_over(struct exchange *exchange, const struct exchange_events *events,
-                        void *context)
-{
-    exchange->events = *events;
-    exchange->context = context;
-}
-
-void exchange_set_silence(struct exchange *exchange, int64_t silence_ms)
-{
-    exchange->silence_ms = silence_ms;
-    exchange->heard_ms = clock_monotonic_ms();
-    if (exchange->upstream)
-        upstream_call_set_silence(exchange->upstream, silence_ms);
+    if (exchange->reading)
+        finish_reading(exchange);
+    reply_event_check_finish(&exchange->reply);
+    buffer_finish(&exchange->body);
+    buffer_finish(&exchange->received);
+    buffer_finish(&exchange->glimpse);
+    if (exchange->span)
+        upstream_span_give_up(exchange->span);
+    MAGIC_CLEAR(exchange);
+    free(exchange);
 }
 
 void exchange_abandon_all(struct gateway_worker *worker)
@@ -118,6 +144,325 @@ void exchange_abandon_all(struct gateway_worker *worker)
     }
 }
 
+void exchange_set_silence(struct exchange *exchange, int64_t silence_ms)
+{
+    if (exchange->reading) {
+        exchange->reading->silence_ms = silence_ms;
+        exchange->reading->heard_ms = clock_monotonic_ms();
+    }
+    if (exchange->upstream)
+        upstream_call_set_silence(exchange->upstream, silence_ms);
+}
+
+void exchange_pause(struct exchange *exchange)
+{
+    if (exchange->upstream)
+        upstream_call_pause(exchange->upstream);
+}
+
+void exchange_resume(struct exchange *exchange)
+{
+    if (exchange->upstream)
+        upstream_call_resume(exchange->upstream);
+}
+
+bool exchange_is_stream(const struct exchange *exchange)
+{
+    return exchange->is_stream;
+}
+
+bool exchange_is_known(const struct exchange *exchange)
+{
+    return !exchange->is_checked || exchange->reply.message.verdict != REPLY_UNKNOWN;
+}
+
+int64_t exchange_age_ms(const struct exchange *exchange)
+{
+    return loop_now_ms(exchange->worker->loop) - exchange->started_ms;
+}
+
+/* The response has ended, or nothing more of it is wanted. */
+static void exchange_count_end(const struct exchange *exchange)
+{
+    call_counters_upstream(str_from(exchange->source->id), exchange->status,
+                           exchange_age_ms(exchange));
+}
+
+static SPAN_COLD void end_span(struct exchange *exchange, enum upstream_result result)
+{
+    upstream_span_end(exchange->span, result, exchange->status);
+    exchange->span = NULL;
+}
+
+static void forget_token(const struct exchange *exchange, struct str authorization)
+{
+    token_exchange_note_refused(exchange->worker, exchange->snapshot, exchange->source,
+                                authorization);
+}
+
+/* ---- bytes: whether the server can be reached ---- */
+
+/* Noted once a second at most, because every response says the same. */
+static void note_reachable(const struct exchange *exchange)
+{
+    struct gateway_worker *worker = exchange->worker;
+    int64_t now_ms = loop_now_ms(worker->loop);
+    if (worker->reachable_until_ms > now_ms && worker->reachable_source == exchange->source)
+        return;
+    server_status_note(worker->gateway->catalog, str_from(exchange->source->id), true);
+    worker->reachable_until_ms = now_ms + 1000;
+    worker->reachable_source = exchange->source;
+}
+
+static void note_unreachable(const struct exchange *exchange)
+{
+    exchange->worker->reachable_until_ms = 0;
+    server_status_note(exchange->worker->gateway->catalog, str_from(exchange->source->id), false);
+}
+
+/* ---- bytes: what was passed on last ---- */
+
+static void keep_glimpse(struct exchange *exchange, struct str bytes)
+{
+    size_t head = bytes.length < GLIMPSE_BYTES ? bytes.length : GLIMPSE_BYTES;
+    size_t tail = bytes.length - head < GLIMPSE_BYTES ? bytes.length - head : GLIMPSE_BYTES;
+    buffer_clear(&exchange->glimpse);
+    buffer_append(&exchange->glimpse, str_slice(bytes.bytes, head));
+    buffer_append(&exchange->glimpse, str_slice(bytes.bytes + bytes.length - tail, tail));
+}
+
+/* The id of a message is near its beginning or its end, so nothing is parsed on the way. */
+bool exchange_is_answered(const struct exchange *exchange)
+{
+    struct str id = exchange->id;
+    struct str glimpse = buffer_str(&exchange->glimpse);
+    if (glimpse.length == 0 || id.length == 0)
+        return false; /* a GET stream answers nothing */
+    const char *at = glimpse.bytes, *end = at + glimpse.length;
+    while ((at = memmem(at, (size_t)(end - at), "\"id\":", 5)) != NULL) {
+        at += 5;
+        while (at < end && *at == ' ')
+            at++;
+        if ((size_t)(end - at) > id.length && memcmp(at, id.bytes, id.length) == 0 &&
+            strchr(",} \r\n", at[id.length]))
+            return memmem(glimpse.bytes, glimpse.length, "\"method\":", 9) == NULL;
+    }
+    return false;
+}
+
+/* The `id` of the last event that was passed on, or an earlier one's. The server then repeats
+ * events, which does no harm. */
+static void find_last_id(struct exchange *exchange)
+{
+    struct str rest = buffer_str(&exchange->glimpse), line;
+    while (rest.length > 0) {
+        str_cut(rest, '\n', &line, &rest);
+        if (!str_starts_with(line, STR("id:")))
+            continue;
+        buffer_clear(&exchange->reading->last_id);
+        buffer_append(&exchange->reading->last_id,
+                      str_trim(str_slice(line.bytes + 3, line.length - 3)));
+    }
+}
+
+/* ---- bytes: whether the reply is the response to the request ---- */
+
+static bool is_too_long(const struct exchange *exchange, int64_t bytes)
+{
+    if (exchange->reply_bytes == 0 || bytes <= exchange->reply_bytes)
+        return false;
+    log_warn("Upstream answered with more bytes than limits.reply_bytes",
+             LOG_TEXT("source", exchange->source->id));
+    metrics_count(METRIC_LIMITS_REACHED, STR("reply_bytes"));
+    return true;
+}
+
+/* The client would follow it past the gateway. */
+static bool is_redirect(const struct exchange *exchange, const struct headers *headers)
+{
+    if (exchange->status < 300 || exchange->status >= 400 || exchange->is_elsewhere)
+        return false;
+    log_warn("Upstream redirects, which is not followed", LOG_TEXT("source", exchange->source->id),
+             LOG_STR("location", headers_find(headers, "location")));
+    return true;
+}
+
+/* An encoded reply cannot be read, so nobody knows whose it is. An HTTP error that does not say
+ * that it is JSON-RPC is passed on as it is. */
+static bool exchange_is_unreadable(const struct exchange *exchange, const struct headers *headers)
+{
+    if (!exchange->is_encoded || exchange->id.length == 0)
+        return false;
+    struct str type = headers_known(headers, HTTP_NAME_CONTENT_TYPE);
+    return exchange->status < 400 || type.length == 0 || exchange->is_stream ||
+           memmem(type.bytes, type.length, "json", 4) != NULL;
+}
+
+/* HTTP errors that are no JSON-RPC are passed on as they are. Their connection is not kept. */
+static bool is_no_response(const struct exchange *exchange, enum reply_verdict verdict)
+{
+    if (verdict != REPLY_FOREIGN && (verdict != REPLY_NONE || exchange->status >= 400))
+        return false;
+    log_warn(verdict == REPLY_FOREIGN ? "Upstream answered with the id of another request"
+                                      : "Upstream answered with no JSON-RPC response",
+             LOG_TEXT("source", exchange->source->id), LOG_NUMBER("status", exchange->status));
+    return true;
+}
+
+/* ---- bytes: the reply is passed on ---- */
+
+static int64_t announced_length(const struct http_header *items, size_t count)
+{
+    uint64_t length;
+    for (size_t i = 0; i < count; i++) {
+        if (http_name_of(&items[i]) == HTTP_NAME_CONTENT_LENGTH &&
+            str_to_u64(items[i].value, &length) && length <= INT64_MAX)
+            return (int64_t)length;
+    }
+    return -1;
+}
+
+static void pass_head(struct exchange *exchange, const struct http_header *items, size_t count)
+{
+    struct http_header room[HEADERS_ROOM];
+    struct headers headers;
+    headers_init_in(&headers, room, HEADERS_ROOM);
+    headers_from_response(&headers, items, count);
+    note_reachable(exchange);
+    if (exchange->status == 401)
+        forget_token(exchange, exchange->authorization);
+    exchange->is_stream = headers_name_event_stream(&headers);
+    exchange->is_encoded = headers_known(&headers, HTTP_NAME_CONTENT_ENCODING).length > 0;
+    exchange->is_checked = exchange->id.length > 0 && !exchange->is_encoded;
+    if (exchange->is_checked)
+        reply_event_check_init(&exchange->reply, exchange->id);
+    struct exchange_head head = {
+        .status = exchange->status,
+        .headers = &headers,
+        .length = announced_length(items, count),
+        .is_stream = exchange->is_stream,
+        .is_encoded = exchange->is_encoded,
+        .is_checked = exchange->is_checked,
+    };
+    head.is_refused = is_redirect(exchange, &headers) ||
+                      exchange_is_unreadable(exchange, &headers) ||
+                      is_too_long(exchange, head.length);
+    exchange->events.head(exchange->context, &head);
+    headers_finish(&headers);
+}
+
+static void exchange_pass(struct exchange *exchange, struct str bytes, bool is_whole)
+{
+    exchange->is_passing = true;
+    exchange->events.bytes(exchange->context, bytes, is_whole);
+    exchange->is_passing = false;
+}
+
+static void keep_part(struct exchange *exchange, struct str bytes)
+{
+    if (bytes.length == 0)
+        return;
+    buffer_append(&exchange->received, bytes);
+    if (exchange->received.length <= EVENT_BYTES_KEPT)
+        return;
+    exchange->is_passing = true;
+    if (exchange->events.part(exchange->context, buffer_str(&exchange->received))) {
+        buffer_clear(&exchange->received);
+        exchange->is_inside_event = true;
+    }
+    exchange->is_passing = false;
+}
+
+/* Only whole events are passed on, so that an error event can always follow. An event that is too
+ * long to be held passes in parts. */
+static void pass_whole_events(struct exchange *exchange, struct str bytes)
+{
+    size_t whole = sse_splitter_feed(&exchange->splitter, bytes, NULL);
+    if (whole > 0) {
+        struct str events = str_slice(bytes.bytes, whole);
+        if (exchange->received.length > 0) {
+            buffer_append(&exchange->received, events);
+            exchange_pass(exchange, buffer_str(&exchange->received), true);
+            buffer_clear(&exchange->received);
+        } else {
+            exchange_pass(exchange, events, true);
+        }
+        exchange->is_inside_event = false;
+        keep_glimpse(exchange, events);
+    }
+    keep_part(exchange, str_slice(bytes.bytes + whole, bytes.length - whole));
+}
+
+static void pass_events(struct exchange *exchange, struct str bytes)
+{
+    bool is_anothers = false;
+    if (exchange->is_checked)
+        bytes.length = reply_event_check_feed(&exchange->reply, bytes, &is_anothers);
+    if (exchange->reply.is_answered && !is_anothers)
+        upstream_call_prove(exchange->upstream);
+    pass_whole_events(exchange, bytes);
+    if (is_anothers) {
+        is_no_response(exchange, REPLY_FOREIGN);
+        exchange->events.unreadable(exchange->context);
+    } else if (exchange->received.length > exchange->most_bytes) {
+        metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
+        exchange->events.unreadable(exchange->context);
+    }
+}
+
+static void pass_body(struct exchange *exchange, struct str bytes)
+{
+    struct reply_check *check = &exchange->reply.message;
+    enum reply_verdict verdict = REPLY_UNKNOWN;
+    exchange->passed += (int64_t)bytes.length;
+    if (is_too_long(exchange, exchange->passed)) {
+        exchange->events.unreadable(exchange->context);
+        return;
+    }
+    if (exchange->is_stream) {
+        pass_events(exchange, bytes);
+        return;
+    }
+    if (exchange->is_checked)
+        verdict = reply_check_feed(check, bytes);
+    if (reply_check_is_answer(check))
+        upstream_call_prove(exchange->upstream);
+    if (is_no_response(exchange, verdict))
+        exchange->events.unreadable(exchange->context);
+    else
+        exchange->events.bytes(exchange->context, bytes, false);
+}
+
+/* Whether the reply, which has ended, may be the response. */
+static bool ends_as_response(struct exchange *exchange)
+{
+    enum reply_verdict verdict;
+    if (!exchange->is_checked)
+        return true;
+    if (exchange->is_stream)
+        verdict = reply_event_check_end(&exchange->reply) ? REPLY_OURS : REPLY_FOREIGN;
+    else
+        verdict = reply_check_end(&exchange->reply.message);
+    return !is_no_response(exchange, verdict);
+}
+
+static void pass_end(struct exchange *exchange, enum upstream_result result, const char *detail)
+{
+    exchange_count_end(exchange);
+    if (exchange->span)
+        end_span(exchange, result);
+    bool is_response = result != UPSTREAM_DONE || ends_as_response(exchange);
+    if (result != UPSTREAM_DONE && exchange->status == 0)
+        note_unreachable(exchange);
+    /* An event without an empty line. */
+    if (result == UPSTREAM_DONE && is_response && exchange->is_stream &&
+        exchange->received.length > 0)
+        exchange_pass(exchange, buffer_str(&exchange->received), false);
+    exchange->events.end(exchange->context, result, is_response, detail);
+}
+
+/* ---- messages ---- */
+
 bool exchange_reply_forgets_session(const struct exchange_reply *reply,
                                     const struct headers *request)
 {
@@ -129,32 +474,29 @@ bool exchange_reply_forgets_session(const struct exchange_reply *reply,
 /* Tells the caller and ends. */
 static void conclude(struct exchange *exchange, enum upstream_result result, const char *detail)
 {
-    struct str source = str_from(exchange->source->id);
+    struct reading *reading = exchange->reading;
     struct exchange_reply reply = {
         .result = result,
         /* The status of another's reply says nothing about this request. */
-        .status = exchange->is_foreign && exchange->status >= 300 ? 0 : exchange->status,
-        .headers = &exchange->headers,
-        .message = buffer_str(&exchange->message),
+        .status = reading->is_foreign && exchange->status >= 300 ? 0 : exchange->status,
+        .headers = &reading->headers,
+        .message = buffer_str(&reading->message),
         .body = exchange->is_stream ? STR_EMPTY : buffer_str(&exchange->received),
-        .too_large = exchange->too_large,
+        .too_large = reading->too_large,
         .detail = detail,
     };
     bool has_answer = reply.message.length > 0;
     bool succeeded = reply.status >= 200 && reply.status < 300;
     reply.unreadable =
-        exchange->is_encoded || exchange->is_foreign ||
+        exchange->is_encoded || reading->is_foreign ||
         (result == UPSTREAM_DONE && succeeded && !has_answer && exchange->id.length > 0);
-    char status[16];
-    snprintf(status, sizeof status, "%d", exchange->status);
-    metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from(status));
-    metrics_observe(METRIC_UPSTREAM_DURATION, (double)(clock_monotonic_ms() - exchange->started_ms),
-                    METRIC_LABELS(source));
+    exchange_count_end(exchange);
     /* A response that broke off does not show that the server can be reached now. */
     if (result == UPSTREAM_DONE || reply.status == 0)
-        server_status_note(exchange->worker->gateway->catalog, source, result == UPSTREAM_DONE);
-    upstream_span_end(exchange->span, result, exchange->status);
-    exchange->span = NULL;
+        server_status_note(exchange->worker->gateway->catalog, str_from(exchange->source->id),
+                           result == UPSTREAM_DONE);
+    if (exchange->span)
+        end_span(exchange, result);
     exchange->events.reply(exchange->context, &reply);
     exchange_abandon(exchange);
 }
@@ -171,34 +513,36 @@ static bool is_answer(const struct exchange *exchange, struct str message)
     if (!is_response(message))
         return false;
     if (id.length > 0 && json_type(id) != JSON_NULL)
-        return reply_id_is(buffer_str(&exchange->id), id);
+        return reply_id_is(exchange->id, id);
     return json_member(message, "error").length > 0;
 }
 
-static void take_message(struct exchange *exchange, struct str message)
+static void exchange_take_message(struct exchange *exchange, struct str message)
 {
-    if (exchange->message.length > 0 || !json_check(message, NULL) ||
+    struct reading *reading = exchange->reading;
+    if (reading->message.length > 0 || !json_check(message, NULL) ||
         json_type(message) != JSON_OBJECT)
         return;
     if (is_answer(exchange, message))
-        buffer_append(&exchange->message, message);
+        buffer_append(&reading->message, message);
     else if (json_member(message, "method").length == 0)
-        exchange->is_anothers |= exchange->id.length > 0 && is_response(message);
+        reading->is_anothers |= exchange->id.length > 0 && is_response(message);
     else if (exchange->events.server_message)
         exchange->events.server_message(exchange->context, message);
 }
 
 static void note_place(struct exchange *exchange, const struct sse_event *event)
 {
+    struct reading *reading = exchange->reading;
     if (event->id.bytes) {
-        buffer_clear(&exchange->last_id);
-        buffer_append(&exchange->last_id, event->id);
+        buffer_clear(&reading->last_id);
+        buffer_append(&reading->last_id, event->id);
     }
     if (event->retry_ms >= 0)
-        exchange->retry_ms = event->retry_ms;
+        reading->retry_ms = event->retry_ms;
 }
 
-static void take_events(struct exchange *exchange)
+static void exchange_take_events(struct exchange *exchange)
 {
     struct str rest = buffer_str(&exchange->received);
     size_t length;
@@ -207,26 +551,31 @@ static void take_events(struct exchange *exchange)
         sse_event_read(&event, str_slice(rest.bytes, length));
         note_place(exchange, &event);
         if (event.has_data)
-            take_message(exchange, buffer_str(&event.data));
+            exchange_take_message(exchange, buffer_str(&event.data));
         sse_event_finish(&event);
         rest = str_slice(rest.bytes + length, rest.length - length);
     }
     buffer_drop(&exchange->received, exchange->received.length - rest.length);
 }
 
-static void on_head(void *context, int status, const struct http_header *items, size_t count)
+static void exchange_read_head(struct exchange *exchange, const struct http_header *items,
+                               size_t count)
 {
-    struct exchange *exchange = exchange_from(context);
-    exchange->status = status;
-    headers_from_response(&exchange->headers, items, count);
-    exchange->is_stream = headers_name_event_stream(&exchange->headers);
-    exchange->is_encoded = headers_find(&exchange->headers, "content-encoding").length > 0;
-    if (status == 401)
-        token_exchange_note_refused(
-            exchange->worker, exchange->snapshot, exchange->source,
-            headers_known(&exchange->request_headers, HTTP_NAME_AUTHORIZATION));
+    struct reading *reading = exchange->reading;
+    headers_from_response(&reading->headers, items, count);
+    exchange->is_stream = headers_name_event_stream(&reading->headers);
+    exchange->is_encoded = headers_find(&reading->headers, "content-encoding").length > 0;
+    if (exchange->status == 401)
+        forget_token(exchange, headers_known(&reading->request_headers, HTTP_NAME_AUTHORIZATION));
+    const struct exchange_head head = {
+        .status = exchange->status,
+        .headers = &reading->headers,
+        .length = -1,
+        .is_stream = exchange->is_stream,
+        .is_encoded = exchange->is_encoded,
+    };
     if (exchange->events.head)
-        exchange->events.head(exchange->context, status, &exchange->headers);
+        exchange->events.head(exchange->context, &head);
 }
 
 /* Closes the connection with the call: the next reply on it may be another request's, too. */
@@ -235,84 +584,87 @@ static void conclude_for_another_id(struct exchange *exchange)
     log_warn("Upstream answered with the id of another request",
              LOG_TEXT("source", exchange->source->id));
     buffer_clear(&exchange->received);
-    exchange->is_foreign = true;
+    exchange->reading->is_foreign = true;
     conclude(exchange, UPSTREAM_DONE, "the reply has the id of another request");
 }
 
-static void look_at(struct exchange *exchange, struct str bytes)
+static void exchange_look_at(struct exchange *exchange, struct str bytes)
 {
-    enum reply_verdict verdict = reply_check_feed(&exchange->reply, bytes);
-    if (reply_check_is_answer(&exchange->reply))
+    enum reply_verdict verdict = reply_check_feed(&exchange->reply.message, bytes);
+    if (reply_check_is_answer(&exchange->reply.message))
         upstream_call_prove(exchange->upstream);
     if (verdict == REPLY_FOREIGN)
         conclude_for_another_id(exchange);
 }
 
-static void on_body(void *context, struct str bytes)
+static void exchange_read_body(struct exchange *exchange, struct str bytes)
 {
-    struct exchange *exchange = exchange_from(context);
-    exchange->heard_ms = clock_monotonic_ms();
-    if (exchange->is_refused)
+    struct reading *reading = exchange->reading;
+    reading->heard_ms = clock_monotonic_ms();
+    if (reading->is_refused)
         return;
     if (exchange->received.length + bytes.length > exchange->most_bytes) {
-        exchange->too_large = true;
+        reading->too_large = true;
         conclude(exchange, UPSTREAM_DONE, "reply too large");
         return;
     }
     buffer_append(&exchange->received, bytes);
     if (!exchange->is_stream) {
         if (exchange->id.length > 0 && !exchange->is_encoded)
-            look_at(exchange, bytes);
+            exchange_look_at(exchange, bytes);
         return;
     }
     size_t whole = sse_splitter_feed(&exchange->splitter, bytes, NULL);
     if (whole > 0)
-        take_events(exchange);
-    if (exchange->message.length > 0)
+        exchange_take_events(exchange);
+    if (reading->message.length > 0)
         conclude(exchange, UPSTREAM_DONE, "");
-    else if (exchange->is_anothers)
+    else if (reading->is_anothers)
         conclude_for_another_id(exchange);
 }
 
 /* Whether a stream that ended before the answer may be resumed. */
 static bool can_resume(const struct exchange *exchange, enum upstream_result result)
 {
-    return exchange->is_stream && exchange->id.length > 0 && exchange->message.length == 0 &&
-           exchange->last_id.length > 0 && exchange->failures < MOST_FAILURES &&
+    const struct reading *reading = exchange->reading;
+    return exchange->is_stream && exchange->id.length > 0 && reading->message.length == 0 &&
+           reading->last_id.length > 0 && reading->failures < MOST_FAILURES &&
            result != UPSTREAM_SILENT;
 }
 
 /* A limit of 0 is for a server that waits for a person. */
 static bool is_silent(const struct exchange *exchange)
 {
-    return exchange->silence_ms > 0 &&
-           clock_monotonic_ms() - exchange->heard_ms >= exchange->silence_ms;
+    const struct reading *reading = exchange->reading;
+    return reading->silence_ms > 0 &&
+           clock_monotonic_ms() - reading->heard_ms >= reading->silence_ms;
 }
 
 static void wait_to_resume(struct exchange *exchange)
 {
-    int64_t in_ms = exchange->retry_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : exchange->retry_ms;
+    struct reading *reading = exchange->reading;
+    int64_t in_ms = reading->retry_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : reading->retry_ms;
     buffer_clear(&exchange->received);
     sse_splitter_init(&exchange->splitter);
-    loop_timer_start(&exchange->again, in_ms < RETRY_MOST_MS ? in_ms : RETRY_MOST_MS);
+    loop_timer_start(&reading->again, in_ms < RETRY_MOST_MS ? in_ms : RETRY_MOST_MS);
 }
 
-static void on_end(void *context, enum upstream_result result, const char *detail)
+static void exchange_read_end(struct exchange *exchange, enum upstream_result result,
+                              const char *detail)
 {
-    struct exchange *exchange = exchange_from(context);
-    exchange->upstream = NULL;
-    if (exchange->is_stream && !exchange->is_refused)
-        take_events(exchange);
+    struct reading *reading = exchange->reading;
+    if (exchange->is_stream && !reading->is_refused)
+        exchange_take_events(exchange);
     else if (!exchange->is_stream && result == UPSTREAM_DONE)
-        take_message(exchange, buffer_str(&exchange->received));
-    if (exchange->is_resumed && result == UPSTREAM_CONNECT_FAILED)
+        exchange_take_message(exchange, buffer_str(&exchange->received));
+    if (reading->is_resumed && result == UPSTREAM_CONNECT_FAILED)
         server_status_note(exchange->worker->gateway->catalog, str_from(exchange->source->id),
                            false);
     if (can_resume(exchange, result) && !is_silent(exchange))
         wait_to_resume(exchange);
     else if (can_resume(exchange, result))
         conclude(exchange, UPSTREAM_SILENT, "nothing came on its stream");
-    else if (exchange->is_resumed && exchange->message.length == 0 && result != UPSTREAM_SILENT)
+    else if (reading->is_resumed && reading->message.length == 0 && result != UPSTREAM_SILENT)
         conclude(exchange, UPSTREAM_GONE, "upstream does not give the rest of its stream");
     else
         conclude(exchange, result, detail);
@@ -323,7 +675,37 @@ static void on_deadline(void *context)
     conclude(exchange_from(context), UPSTREAM_SILENT, "time limit");
 }
 
-static const struct upstream_callbacks upstream_callbacks = {on_head, on_body, on_end};
+/* ---- what upstream calls ---- */
+
+static void exchange_on_head(void *context, int status, const struct http_header *items,
+                             size_t count)
+{
+    struct exchange *exchange = exchange_from(context);
+    exchange->status = status;
+    if (exchange->reading)
+        exchange_read_head(exchange, items, count);
+    else
+        pass_head(exchange, items, count);
+}
+
+static void exchange_on_body(void *context, struct str bytes)
+{
+    struct exchange *exchange = exchange_from(context);
+    if (exchange->reading)
+        exchange_read_body(exchange, bytes);
+    else
+        pass_body(exchange, bytes);
+}
+
+static void exchange_on_end(void *context, enum upstream_result result, const char *detail)
+{
+    struct exchange *exchange = exchange_from(context);
+    exchange->upstream = NULL; /* gone when this returns */
+    if (exchange->reading)
+        exchange_read_end(exchange, result, detail);
+    else
+        pass_end(exchange, result, detail);
+}
 
 /* ---- resuming a stream ---- */
 
@@ -332,44 +714,47 @@ static void on_resumed_head(void *context, int status, const struct http_header 
                             size_t count)
 {
     struct exchange *exchange = exchange_from(context);
+    struct reading *reading = exchange->reading;
     struct headers headers;
     headers_init(&headers, false);
     headers_from_response(&headers, items, count);
-    exchange->is_refused = status != 200 || !headers_name_event_stream(&headers) ||
-                           headers_find(&headers, "content-encoding").length > 0;
-    if (!exchange->is_refused)
-        exchange->failures = 0;
+    reading->is_refused = status != 200 || !headers_name_event_stream(&headers) ||
+                          headers_find(&headers, "content-encoding").length > 0;
+    if (!reading->is_refused)
+        reading->failures = 0;
     else if (status != 429 && status < 500)
-        exchange->failures = MOST_FAILURES;
+        reading->failures = MOST_FAILURES;
     headers_finish(&headers);
 }
 
 static void open_resumed(void *context)
 {
-    static const struct upstream_callbacks callbacks = {on_resumed_head, on_body, on_end};
+    static const struct upstream_callbacks callbacks = {on_resumed_head, exchange_on_body,
+                                                        exchange_on_end};
     struct exchange *exchange = exchange_from(context);
+    struct reading *reading = exchange->reading;
     struct headers headers;
     headers_init(&headers, false);
-    for (size_t i = 0; i < exchange->request_headers.count; i++) {
-        const struct http_header *item = &exchange->request_headers.items[i];
+    for (size_t i = 0; i < reading->request_headers.count; i++) {
+        const struct http_header *item = &reading->request_headers.items[i];
         if (!str_equal_ignore_case(item->name, STR("content-type")))
             headers_add(&headers, item->name, item->value);
     }
     headers_set(&headers, STR("accept"), STR("text/event-stream"));
-    headers_set(&headers, STR("last-event-id"), buffer_str(&exchange->last_id));
+    headers_set(&headers, STR("last-event-id"), buffer_str(&reading->last_id));
     struct upstream_request request = {
         .method = "GET",
         .url = exchange->source->url,
         .tls = exchange->source->tls,
         .headers = headers.items,
         .header_count = headers.count,
-        .owner = headers_connection_owner(&exchange->request_headers, exchange->source),
+        .owner = headers_connection_owner(&reading->request_headers, exchange->source),
         .connect_timeout_ms = exchange->snapshot->config->times.connect_timeout_ms,
-        .silence_timeout_ms = exchange->silence_ms,
+        .silence_timeout_ms = reading->silence_ms,
     };
-    exchange->is_refused = false;
-    exchange->is_resumed = true;
-    exchange->failures++; /* unless it opens */
+    reading->is_refused = false;
+    reading->is_resumed = true;
+    reading->failures++; /* unless it opens */
     exchange->upstream =
         upstream_call_start(exchange->worker->client, &request, &callbacks, exchange);
     headers_finish(&headers);
@@ -377,79 +762,111 @@ static void open_resumed(void *context)
 
 /* ---- beginning ---- */
 
-static struct exchange *create(struct gateway_worker *worker, const struct sending *sending,
-                               const struct exchange_events *events, void *context)
+static void exchange_begin_reading(struct exchange *exchange, const struct sending *sending)
 {
-    struct exchange *exchange = memory_alloc(sizeof *exchange);
-    MAGIC_SET(exchange, EXCHANGE_MAGIC);
-    exchange->worker = worker;
+    struct reading *reading = exchange->reading = memory_alloc(sizeof *reading);
+    struct gateway_worker *worker = exchange->worker;
     list_append(&worker->exchanges_reading, &exchange->node);
     exchange->snapshot = snapshot_ref(sending->snapshot);
     exchange->source = sending->source;
-    exchange->events = *events;
-    exchange->context = context;
     exchange->most_bytes = sending->most_bytes;
-    exchange->started_ms = clock_monotonic_ms();
-    headers_init(&exchange->request_headers, true);
-    headers_init(&exchange->headers, true);
-    buffer_append(&exchange->id, sending->id);
-    reply_check_init(&exchange->reply, buffer_str(&exchange->id));
-    sse_splitter_init(&exchange->splitter);
-    exchange->silence_ms = sending->silence_ms;
-    exchange->retry_ms = RETRY_MS;
-    exchange->heard_ms = exchange->started_ms;
-    headers_add_all(&exchange->request_headers, sending->headers);
-    loop_timer_init(&exchange->again, worker->loop, open_resumed, exchange);
-    loop_timer_init(&exchange->deadline, worker->loop, on_deadline, exchange);
+    headers_init(&reading->request_headers, true);
+    headers_init(&reading->headers, true);
+    headers_add_all(&reading->request_headers, sending->headers);
+    buffer_append(&reading->id, sending->id);
+    exchange->id = buffer_str(&reading->id);
+    reply_event_check_finish(&exchange->reply);
+    reply_event_check_init(&exchange->reply, exchange->id);
+    reading->silence_ms = sending->silence_ms;
+    reading->retry_ms = RETRY_MS;
+    reading->heard_ms = clock_monotonic_ms();
+    loop_timer_init(&reading->again, worker->loop, open_resumed, exchange);
+    loop_timer_init(&reading->deadline, worker->loop, on_deadline, exchange);
     if (sending->total_ms > 0)
-        loop_timer_start(&exchange->deadline, sending->total_ms);
-    return exchange;
+        loop_timer_start(&reading->deadline, sending->total_ms);
+}
+
+/* Adds to its headers what a request of the gateway's own needs. */
+static void complete_headers(struct exchange *exchange, const struct sending *sending)
+{
+    struct headers *headers = &exchange->reading->request_headers;
+    if (sending->trace.parent.context)
+        exchange->span =
+            upstream_span_start_own(&sending->trace, exchange->source, sending->body, headers);
+    headers_set(headers, STR("content-type"), STR("application/json"));
+    headers_set(headers, STR("accept"), STR("application/json, text/event-stream"));
 }
 
 struct exchange *exchange_send(struct gateway_worker *worker, const struct sending *sending,
                                const struct exchange_events *events, void *context)
 {
-    struct exchange *exchange = create(worker, sending, events, context);
-    buffer_append(&exchange->body, sending->body);
-    if (sending->trace.parent.context)
-        exchange->span = upstream_span_start_own(&sending->trace, exchange->source, sending->body,
-                                                 &exchange->request_headers);
-    headers_set(&exchange->request_headers, STR("content-type"), STR("application/json"));
-    headers_set(&exchange->request_headers, STR("accept"),
-                STR("application/json, text/event-stream"));
+    static const struct upstream_callbacks callbacks = {exchange_on_head, exchange_on_body,
+                                                        exchange_on_end};
+    struct exchange *exchange = memory_alloc(sizeof *exchange + sending->own_bytes);
+    const struct headers *headers = sending->headers;
+    MAGIC_SET(exchange, EXCHANGE_MAGIC);
+    exchange->worker = worker;
+    exchange->events = *events;
+    exchange->context = sending->own_bytes > 0 ? exchange->own : context;
+    exchange->started_ms = loop_now_ms(worker->loop);
+    exchange->span = sending->span;
+    sse_splitter_init(&exchange->splitter);
+    if (events->bytes) {
+        exchange->snapshot = sending->snapshot;
+        exchange->source = sending->source;
+        exchange->id = sending->id;
+        exchange->most_bytes = sending->most_bytes;
+        exchange->reply_bytes = sending->reply_bytes;
+        exchange->authorization = sending->authorization;
+        exchange->is_elsewhere = sending->url != NULL;
+    } else {
+        exchange_begin_reading(exchange, sending);
+        complete_headers(exchange, sending);
+        headers = &exchange->reading->request_headers;
+    }
+    if (!sending->body_lasts)
+        buffer_append(&exchange->body, sending->body);
     struct upstream_request request = {
         .method = sending->method ? sending->method : "POST",
-        .url = exchange->source->url,
-        .tls = exchange->source->tls,
-        .headers = exchange->request_headers.items,
-        .header_count = exchange->request_headers.count,
-        .body = buffer_str(&exchange->body),
-        .owner = headers_connection_owner(&exchange->request_headers, exchange->source),
+        .url = sending->url ? sending->url : sending->source->url,
+        .tls = sending->source->tls,
+        .headers = headers->items,
+        .header_count = headers->count,
+        .body = sending->body_lasts ? sending->body : buffer_str(&exchange->body),
+        .owner = headers_connection_owner(headers, sending->source),
         .needs_proof = exchange->id.length > 0,
-        .connect_timeout_ms = exchange->snapshot->config->times.connect_timeout_ms,
+        .connect_timeout_ms = sending->snapshot->config->times.connect_timeout_ms,
         .silence_timeout_ms = sending->silence_ms,
     };
-    exchange->upstream =
-        upstream_call_start(worker->client, &request, &upstream_callbacks, exchange);
+    exchange->upstream = upstream_call_start(worker->client, &request, &callbacks, exchange);
     return exchange;
 }
 
-struct exchange *exchange_adopt(struct gateway_worker *worker, struct exchange_begun *taken,
-                                const struct sending *sending, const struct exchange_events *events,
-                                void *context)
+/* ---- from bytes to messages ---- */
+
+bool exchange_may_read_messages(const struct exchange *exchange)
 {
-    struct exchange *exchange = create(worker, sending, events, context);
-    exchange->status = taken->status;
-    exchange->is_stream = taken->is_stream;
-    exchange->received = taken->received;
-    exchange->splitter = taken->splitter;
-    exchange->last_id = taken->last_id;
-    exchange->started_ms = taken->started_ms;
-    exchange->upstream = taken->upstream;
-    exchange->span = taken->span;
-    upstream_call_hand_over(exchange->upstream, &upstream_callbacks, exchange);
-    upstream_call_set_silence(exchange->upstream, sending->silence_ms);
-    return exchange;
+    bool is_between = exchange->is_stream && !exchange->is_encoded && !exchange->is_passing &&
+                      !exchange->is_inside_event && !exchange_is_answered(exchange);
+    return exchange->reading ||
+           ((exchange->status == 0 || is_between) && upstream_call_has_sent(exchange->upstream));
+}
+
+void exchange_read_messages(struct exchange *exchange, const struct sending *sending,
+                            const struct exchange_events *events, void *context)
+{
+    void (*released)(void *) = exchange->events.released;
+    void *former = exchange->context;
+    ASSERT(exchange_may_read_messages(exchange));
+    exchange->events = *events;
+    exchange->context = context;
+    released(former);
+    if (!exchange->reading) {
+        exchange_begin_reading(exchange, sending);
+        find_last_id(exchange);
+        upstream_call_resume(exchange->upstream);
+    }
+    exchange_set_silence(exchange, sending->silence_ms);
 }
 
 /* ---- requests of the gateway's own for a call, and messages whose answer nobody waits for ---- */

@@ -1,28 +1,62 @@
 /*
- * A JSON-RPC request of the gateway's own to a server, and its whole answer: pings, lists,
- * executions. The answer comes as JSON, or on an SSE stream with other messages before it.
+ * An exchange: one request at a server, and what returns. It has one of two modes, by the events
+ * that its receiver gives:
+ *
+ * - Bytes: a client's request, which is forwarded. The reply comes as it is, in runs. Those of an
+ *   event stream end between two events. That the reply is the request's is checked on the way.
+ * - Messages: a request of the gateway's own (pings, lists, executions), and one that the gateway
+ *   has taken over from a client. The reply comes whole, with the server's messages before it, and
+ *   a stream that ends early is resumed.
+ *
+ * exchange_read_messages() leads from the first to the second, and none back. All on the worker's
+ * loop; no event comes from inside a function of this header. Times are in milliseconds.
  */
 #pragma once
 
 #include "call/call.h"
 #include "call/headers.h"
 #include "call/upstream_span.h"
-#include "taskgate/mcp/sse.h"
 #include "taskgate/upstream/upstream.h"
 
 struct exchange;
 
+/* What is sent. Borrowed until exchange_send() returns, unless said otherwise. */
 struct sending {
     const struct config_source *source; /* of `snapshot` */
-    struct snapshot *snapshot;          /* a reference is taken */
-    const struct headers *headers;      /* beside content-type and accept; copied */
-    const char *method;                 /* NULL: "POST" */
-    struct str body;                    /* copied */
-    struct str id;                      /* JSON text of the body's id; empty: a notification */
-    int64_t silence_ms;
-    int64_t total_ms; /* 0: no limit but silence */
+    struct snapshot *snapshot;          /* messages: a reference is taken; bytes: outlives it */
+    const char *url; /* NULL: the source's. The reply of another URL is no message. */
+    /* Bytes: all that go up. Messages: beside content-type and accept. */
+    const struct headers *headers;
+    const char *method; /* NULL: "POST" */
+    struct str body;    /* copied, unless it */
+    bool body_lasts;    /* is there until upstream_call_has_sent() it, or the exchange ends */
+    /* JSON text of the body's id; empty: no reply is expected. In bytes mode it lives as long as
+     * the exchange has that mode. */
+    struct str id;
+    int64_t silence_ms; /* 0: no limit */
+    int64_t total_ms;   /* messages: 0: no limit but silence */
+    /* Bytes that are held. Messages: of the reply; bytes: of an event that is not passed on in
+     * parts. */
     size_t most_bytes;
-    struct upstream_trace trace; /* all zeros: it has no span */
+    int64_t reply_bytes;         /* bytes: of the whole reply; 0: no limit */
+    struct upstream_trace trace; /* messages; all zeros: it has no span */
+    struct span *span;           /* bytes: taken; NULL: it has none */
+    /* Bytes: a token that is forgotten where the server refuses it. It lives as long as `id`. */
+    struct str authorization;
+    size_t own_bytes; /* of exchange_own() */
+};
+
+/* The response has begun. Lives until the event returns. */
+struct exchange_head {
+    int status;
+    /* In bytes mode views, which the receiver may change. */
+    struct headers *headers;
+    int64_t length; /* of the body, as announced; -1: it is not */
+    bool is_stream; /* of events */
+    bool is_encoded;
+    bool is_checked; /* the reply must be the request's */
+    /* Bytes: it must not be passed on: a redirect, too long, or not to be read. This is logged. */
+    bool is_refused;
 };
 
 struct exchange_reply {
@@ -42,43 +76,69 @@ struct exchange_reply {
 bool exchange_reply_forgets_session(const struct exchange_reply *reply,
                                     const struct headers *request);
 
+/* The mode is bytes if `bytes` is there. Each of the others may be NULL where its mode is not the
+ * exchange's; those marked may be NULL always. */
 struct exchange_events {
-    void (*reply)(void *context,
-                  const struct exchange_reply *reply); /* once; the exchange is freed then */
-    /* The response has begun. May be NULL. */
-    void (*head)(void *context, int status, const struct headers *headers);
+    void (*head)(void *context, const struct exchange_head *head); /* messages: may be NULL */
+
+    /* Bytes. The receiver ends the exchange by exchange_abandon(), at the latest in `end` or
+     * `unreadable`; in each event but `bytes` and `part` of an event stream, it may. */
+
+    /* The next of the reply. `is_whole`: an event stream is now between two events. */
+    void (*bytes)(void *context, struct str bytes, bool is_whole);
+    /* An event is too long to be held. true: its bytes so far have been passed on. */
+    bool (*part)(void *context, struct str bytes);
+    /* What comes is no response to the request, or too long a one, which is logged. */
+    void (*unreadable)(void *context);
+    /* The response has ended, or there is none. `is_response`: as far as could be checked. */
+    void (*end)(void *context, enum upstream_result result, bool is_response, const char *detail);
+
+    /* Messages. */
+
+    void (*reply)(void *context, const struct exchange_reply *reply); /* once; frees the exchange */
     /* A request or notification of the server's before the answer. May be NULL. */
     void (*server_message)(void *context, struct str message);
     /* Called in place of `reply` by exchange_abandon_all(): frees `context`. May be NULL. */
     void (*dropped)(void *context);
+
+    /* Another receives what comes from now on: frees what belongs to this receiver, but for the
+     * exchange. Needed where exchange_read_messages() may be called later. */
+    void (*released)(void *context);
 };
 
+/* `context` is exchange_own() where sending.own_bytes is set. Ends itself after `reply`. */
 struct exchange *exchange_send(struct gateway_worker *worker, const struct sending *sending,
                                const struct exchange_events *events, void *context);
-/* A request that others have sent, whose answer a call of the gateway's own takes. */
-struct exchange_begun {
-    struct upstream_call *upstream;
-    int status;                   /* 0: there is no response yet */
-    bool is_stream;               /* an event stream has begun, and has been passed on so far; */
-    struct buffer received;       /* but for these bytes; the taker's */
-    struct sse_splitter splitter; /* that has seen them */
-    struct buffer last_id;        /* of what went down last, if that had one; the taker's */
-    int64_t started_ms;
-    struct span *span; /* the taker's; NULL without telemetry */
-};
-/* Takes over a request that a relay has sent. No body is sent. The silence limit is the sending's
- * from now on. */
-struct exchange *exchange_adopt(struct gateway_worker *worker, struct exchange_begun *taken,
-                                const struct sending *sending, const struct exchange_events *events,
-                                void *context);
-/* Another has taken the request over: what comes from now on is told to it. */
-void exchange_hand_over(struct exchange *exchange, const struct exchange_events *events,
-                        void *context);
-void exchange_abandon(struct exchange *exchange); /* without a reply; NULL is allowed */
+/* Memory of the receiver's, zeros at first, which ends with the exchange. */
+void *exchange_own(struct exchange *exchange);
+void exchange_abandon(struct exchange *exchange); /* no event follows; NULL is allowed */
+/* Ends every exchange of the worker that reads messages: the process ends. */
+void exchange_abandon_all(struct gateway_worker *worker);
+
+/* Whether exchange_read_messages() is allowed now: the request has gone out whole, and the response
+ * has not begun, or is an event stream between two events, of which none is the answer. */
+bool exchange_may_read_messages(const struct exchange *exchange);
+/* From now on messages are read, and go to another receiver. Of `sending`, what an exchange of
+ * messages needs beside a body; of an exchange that reads messages already, the limit of silence.
+ */
+void exchange_read_messages(struct exchange *exchange, const struct sending *sending,
+                            const struct exchange_events *events, void *context);
+
+/* Whether an event stream has begun. */
+bool exchange_is_stream(const struct exchange *exchange);
+/* Bytes: whether the reply is known to be the request's, or is not checked. */
+bool exchange_is_known(const struct exchange *exchange);
+/* Bytes: whether the last event that was passed on was the answer. false when in doubt: clients
+ * ignore a second answer, but wait for a missing one. */
+bool exchange_is_answered(const struct exchange *exchange);
+/* Since it was sent. */
+int64_t exchange_age_ms(const struct exchange *exchange);
+/* Back-pressure of bytes. Nothing happens once the response has ended. */
+void exchange_pause(struct exchange *exchange);
+void exchange_resume(struct exchange *exchange);
 /* Another silence limit from now on; 0: none. */
 void exchange_set_silence(struct exchange *exchange, int64_t silence_ms);
-/* Cancels every exchange of the worker: the process ends. */
-void exchange_abandon_all(struct gateway_worker *worker);
+
 /* Sends a message whose answer nobody waits for. */
 void exchange_notify(struct gateway_worker *worker, const struct sending *sending);
 

@@ -190,12 +190,12 @@ static void on_patience(void *context)
     tell_stream(legacy_session_from(context));
 }
 
-static void on_stream_head(void *context, int status, const struct headers *headers)
+static void on_stream_head(void *context, const struct exchange_head *head)
 {
     struct legacy_session *session = legacy_session_from(context);
-    bool is_open = status == 200 && headers_name_event_stream(headers);
+    bool is_open = head->status == 200 && head->is_stream;
     session->stream_state = is_open ? LEGACY_STREAM_OPEN : LEGACY_STREAM_REFUSED;
-    catalog_note_stream(session->worker->gateway->catalog, session->source, status,
+    catalog_note_stream(session->worker->gateway->catalog, session->source, head->status,
                         loop_now_ms(session->worker->loop));
     tell_stream(session);
 }
