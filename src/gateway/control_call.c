@@ -7,47 +7,42 @@
 #include <string.h>
 
 #include "call/upstream_span.h"
-#include "decision/agent_reason.h"
-#include "decision/decision_log.h"
-#include "decision/policy_check.h"
 #include "decision/task_binding.h"
+#include "methods/tools_call.h"
 #include "run/execution.h"
 #include "server/bridge_request.h"
-#include "server/catalogue.h"
 #include "state/source_eras.h"
-#include "taskgate/core/clock.h"
-#include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/random.h"
 #include "taskgate/gateway/blocks.h"
 #include "taskgate/json/text.h"
-#include "taskgate/policy/gate.h"
 
 #define RESUME_PAGE 100
 
 /* A call on its way; gone when it is answered. */
 struct control {
-    struct gateway_worker *worker;
-    struct snapshot *snapshot;
-    const struct config_source *source;
-    char *owner, *maker;        /* the task's */
-    struct buffer body, reason; /* `reason`: the agent's, NUL-terminated; empty without */
-    struct envelope envelope;
+    struct tools_call_control base; /* first; its span ends with the answer */
+    char *maker;                    /* the task's */
     control_callback callback;
     void *context;
-    struct span *span; /* until the answer; NULL without telemetry */
 };
+
+static struct control *control_of(struct tools_call_control *base)
+{
+    return (struct control *)base;
+}
 
 static void finish(struct control *control)
 {
-    span_end(control->span);
-    envelope_finish(&control->envelope);
-    buffer_finish(&control->body);
-    buffer_finish(&control->reason);
-    free(control->owner);
+    span_end(control->base.span);
+    envelope_finish(&control->base.envelope);
+    buffer_finish(&control->base.body);
+    buffer_finish(&control->base.reason);
+    free(control->base.owner);
     free(control->maker);
-    snapshot_unref(control->snapshot);
+    snapshot_unref(control->base.snapshot);
+    MAGIC_CLEAR(&control->base);
     free(control);
 }
 
@@ -62,8 +57,8 @@ static void refuse(struct control *control, enum control_status status, int code
                    const char *message)
 {
     const struct control_reply reply = {.status = status, .code = code, .message = message};
-    if (control->span)
-        fail_span(control->span, code, message);
+    if (control->base.span)
+        fail_span(control->base.span, code, message);
     control->callback(control->context, &reply);
     finish(control);
 }
@@ -79,12 +74,12 @@ static void refuse_as(struct control *control, enum control_status status, enum 
 /* The only source, or the one that is named. */
 static bool choose_source(struct control *control, struct str wanted)
 {
-    const struct config *config = control->snapshot->config;
+    const struct config *config = control->base.snapshot->config;
     if (wanted.length > 0)
-        control->source = config_source_find(config, wanted);
+        control->base.source = config_source_find(config, wanted);
     else if (config->source_count == 1)
-        control->source = &config->sources[0];
-    return control->source != NULL;
+        control->base.source = &config->sources[0];
+    return control->base.source != NULL;
 }
 
 static void write_body(struct buffer *body, const struct control_call *call)
@@ -109,16 +104,18 @@ static void write_body(struct buffer *body, const struct control_call *call)
 static bool read_body(struct control *control, const struct control_call *call, struct error *error)
 {
     int64_t ttl_ms;
-    write_body(&control->body, call);
+    write_body(&control->base.body, call);
     if (json_type(call->tool) != JSON_STRING)
         return error_set(error, "tool must be a string");
     if (call->arguments.length > 0 && json_type(call->arguments) != JSON_OBJECT)
         return error_set(error, "arguments must be an object");
-    if (control->body.length > (size_t)control->snapshot->config->limits.body_bytes)
+    if (control->base.body.length > (size_t)control->base.snapshot->config->limits.body_bytes)
         return error_set(error, "the call is larger than limits.body_bytes");
-    if (envelope_read(&control->envelope, buffer_str(&control->body), error) != ENVELOPE_OK)
+    if (envelope_read(&control->base.envelope, buffer_str(&control->base.body), error) !=
+        ENVELOPE_OK)
         return false;
-    if (dialect_read_ttl(control->envelope.task.raw, 1, INT64_MAX, &ttl_ms) == DIALECT_TTL_INVALID)
+    if (dialect_read_ttl(control->base.envelope.task.raw, 1, INT64_MAX, &ttl_ms) ==
+        DIALECT_TTL_INVALID)
         return error_set(error, "ttl must be a positive integer of milliseconds");
     return true;
 }
@@ -164,175 +161,66 @@ static void on_stored(void *context, const struct store_reply *reply)
 SPAN_COLD static struct span *begin_span(const struct control *control)
 {
     const struct span_parent nobody = {0};
-    struct str tool = control->envelope.name.text;
+    struct str tool = control->base.envelope.name.text;
     struct buffer name = {0};
-    span_name_write(&name, control->envelope.method, tool);
+    span_name_write(&name, control->base.envelope.method, tool);
     struct span *span = span_start(SPAN_INTERNAL, buffer_str(&name), &nobody);
     buffer_finish(&name);
-    span_set_text(span, ATTRIBUTE_METHOD, control->envelope.method);
+    span_set_text(span, ATTRIBUTE_METHOD, control->base.envelope.method);
     span_set_text(span, ATTRIBUTE_TOOL, tool);
-    span_set_text(span, ATTRIBUTE_SOURCE, str_from(control->source->id));
+    span_set_text(span, ATTRIBUTE_SOURCE, str_from(control->base.source->id));
     return span;
 }
 
-static void create(struct control *control, const struct policy_decision *decision,
-                   const struct catalog_tool *tool)
+/* A call that may be forwarded runs as a task at once: there is nobody on a connection to whom
+ * upstream's answer could be streamed. */
+static void create(struct tools_call_control *base, const struct policy_decision *decision,
+                   const struct catalog_tool *tool, bool accelerated)
 {
-    struct gateway *gateway = control->worker->gateway;
-    const struct config_limits *limits = &control->snapshot->config->limits;
+    struct control *control = control_of(base);
+    struct gateway *gateway = control->base.worker->gateway;
+    const struct config_limits *limits = &control->base.snapshot->config->limits;
     struct store_limits pending = {limits->pending_per_principal, limits->pending_total,
                                    limits->store_bytes, limits->pending_bytes_per_principal};
     const struct task_origin origin = {
-        .snapshot = control->snapshot,
-        .source = control->source,
-        .envelope = &control->envelope,
-        .catalog = control->worker->gateway->catalog,
+        .snapshot = control->base.snapshot,
+        .source = control->base.source,
+        .envelope = &control->base.envelope,
+        .catalog = control->base.worker->gateway->catalog,
         .told_owner = "", /* CATALOG_GATEWAY */
-        .owner = control->owner,
+        .owner = control->base.owner,
         .session = "",
-        .principal = control->owner,
+        .principal = control->base.owner,
         .maker = control->maker,
-        .agent_reason = control->reason.bytes,
-        .span = control->span,
+        .agent_reason = control->base.reason.bytes,
+        .span = control->base.span,
     };
-    struct task *task =
-        task_binding_create(&origin, decision, tool, decision->action == ACTION_FORWARD);
-    if (source_eras_is_modern_alone(gateway->eras, control->source))
-        bridge_request_keep_own(gateway->catalog, control->source, &control->envelope, task);
+    struct task *task = task_binding_create(&origin, decision, tool, accelerated);
+    if (source_eras_is_modern_alone(gateway->eras, control->base.source))
+        bridge_request_keep_own(gateway->catalog, control->base.source, &control->base.envelope,
+                                task);
     store_task_create(gateway->store, task, &pending,
-                      (struct store_call){control->worker->loop, on_stored, control});
+                      (struct store_call){control->base.worker->loop, on_stored, control});
 }
 
-static void record(const struct control *control, const struct policy_request *request,
-                   const struct policy_facts *facts, const struct policy_decision *decision)
-{
-    const struct decision_log_entry entry = {
-        .snapshot = control->snapshot,
-        .request = request,
-        .decision = decision,
-        .facts = facts,
-        .span = control->span,
-        .becomes_task = decision && decision->action != ACTION_DENY,
-    };
-    decision_log_write(control->worker, &entry);
-}
+/* ---- the gates ---- */
 
-/* The caller's reason is for people, and no part of the call. False when the call is refused. */
-static bool passes_reason(struct control *control, struct policy_request *request,
-                          const struct policy_decision *decision, const struct catalog_tool *tool)
+static void refuse_at_gate(struct tools_call_control *base, enum jsonrpc_error error,
+                           const char *message)
 {
-    struct error error = {""};
-    struct buffer body;
-    const struct agent_reason_call asked = {
-        .catalog = control->worker->gateway->catalog,
-        .source = control->source->id,
-        .owner = "", /* CATALOG_GATEWAY */
-        .tool = tool,
-        .decision = decision,
-        .envelope = &control->envelope,
-    };
-    buffer_init(&body);
-    enum agent_reason verdict = agent_reason_take(&asked, &body, &control->reason, &error);
-    bool is_good = verdict == AGENT_REASON_NONE;
-    if (verdict == AGENT_REASON_TAKEN) {
-        buffer_append_char(&control->reason, '\0');
-        envelope_finish(&control->envelope);
-        buffer_finish(&control->body);
-        control->body = body;
-        is_good =
-            envelope_read(&control->envelope, buffer_str(&control->body), &error) == ENVELOPE_OK;
-        request->name = control->envelope.name.text;
-        request->arguments = control->envelope.arguments.raw;
-    }
-    if (!is_good)
-        refuse(control, CONTROL_INVALID, jsonrpc_error_code(JSONRPC_REASON_REQUIRED),
-               error.message);
-    return is_good;
-}
-
-/* The gates of methods/tools_call.c in their order. A call that may be forwarded runs as a task at
- * once: there is nobody on a connection to whom upstream's answer could be streamed. */
-static void judge(struct control *control)
-{
-    const struct policy *policy = control->snapshot->policy;
-    struct catalog *catalog = control->worker->gateway->catalog;
-    struct str source = str_from(control->source->id), tool_name = control->envelope.name.text;
-    struct policy_request request = {control->source, tool_name, control->envelope.arguments.raw};
-    struct policy_facts facts = {.principal.owner = str_from(control->owner),
-                                 .now_ms = clock_now_ms()};
-    struct policy_decision decision;
-    struct catalog_tool tool;
-    struct error error = {""};
-    catalog_find_tool(catalog, source, CATALOG_GATEWAY, tool_name, &tool);
-    facts.hints = tool.hints;
-    request.definition = tool.definition;
-    if (!control->source->enabled || !policy_is_visible(policy, control->source, tool_name)) {
-        metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
-        record(control, &request, &facts, NULL);
-        refuse_as(control, CONTROL_DENIED, JSONRPC_NOT_EXPOSED);
-        return;
-    }
-    policy_decide(policy, &request, &decision);
-    struct str action = str_from(config_action_name(decision.action));
-    metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_GOVERNANCE), action);
-    metrics_count(METRIC_RULE_MATCHES, action);
-    if (!passes_reason(control, &request, &decision, &tool))
-        return;
-    if (policy_refuses_arguments(&request, &decision, &error)) {
-        error_prefix(&error, "arguments");
-        refuse(control, CONTROL_INVALID, jsonrpc_error_code(JSONRPC_INVALID_PARAMS), error.message);
-        return;
-    }
-    policy_check(control->snapshot, &request, &facts, &decision);
-    record(control, &request, &facts, &decision);
-    if (decision.action == ACTION_DENY) {
-        refuse_as(control, CONTROL_DENIED,
-                  decision.by_policies ? JSONRPC_POLICY_DENIED : JSONRPC_RULE_DENIED);
-        return;
-    }
-    struct mcp_capabilities upstream = {0};
-    catalog_capabilities(catalog, source, &upstream);
-    if (!upstream.tasks ||
-        source_eras_is_modern_alone(control->worker->gateway->eras, control->source))
-        tool.has_own = false; /* its word about tasks means nothing then */
-    create(control, &decision, &tool);
-}
-
-/* ---- what the gateway's own session is told of the tool ---- */
-
-static bool must_look(const struct control *control)
-{
-    struct catalog *catalog = control->worker->gateway->catalog;
-    const struct policy *policy = control->snapshot->policy;
-    struct str source = str_from(control->source->id), name = control->envelope.name.text;
-    const struct policy_request request = {control->source, name, STR_EMPTY};
-    struct policy_decision decision;
-    struct catalog_tool tool;
-    catalog_find_tool(catalog, source, CATALOG_GATEWAY, name, &tool);
-    policy_decide(policy, &request, &decision);
-    return (tool.word != CATALOG_TOLD || !tool.is_current) &&
-           policy_is_visible(policy, control->source, name) && decision.action != ACTION_DENY &&
-           catalog_look_is_due(catalog, source, CATALOG_GATEWAY, clock_monotonic_ms());
-}
-
-static void on_looked(void *context)
-{
-    struct control *control = context;
-    struct gateway *gateway = control->worker->gateway;
-    catalog_looked(gateway->catalog, str_from(control->source->id), CATALOG_GATEWAY,
-                   clock_monotonic_ms());
-    if (atomic_load(&gateway->shutting_down))
-        refuse(control, CONTROL_UNAVAILABLE, jsonrpc_error_code(JSONRPC_UNAVAILABLE),
-               "the gateway is shutting down");
+    bool is_unavailable = error == JSONRPC_UNAVAILABLE;
+    if (!message)
+        refuse_as(control_of(base), CONTROL_DENIED, error);
     else
-        judge(control);
+        refuse(control_of(base), is_unavailable ? CONTROL_UNAVAILABLE : CONTROL_INVALID,
+               jsonrpc_error_code(error), message);
 }
 
 /* An operator's calls have no client. */
 static bool is_blocked(struct control *control)
 {
-    const struct store_block_caller caller = {str_from(control->owner),
-                                              str_from(control->source->id), STR_EMPTY};
+    const struct store_block_caller caller = {str_from(control->base.owner),
+                                              str_from(control->base.source->id), STR_EMPTY};
     struct buffer reason;
     if (!blocks_any())
         return false;
@@ -346,17 +234,13 @@ static bool is_blocked(struct control *control)
     return verdict != BLOCKS_FREE;
 }
 
-static void look_and_judge(struct control *control)
+static void put_to_gates(struct control *control)
 {
     if (is_blocked(control))
         return;
     if (telemetry_is_on)
-        control->span = begin_span(control);
-    if (control->source->enabled && must_look(control))
-        tools_fetch_for_gateway(control->worker, control->snapshot, control->source, on_looked,
-                                control);
-    else
-        judge(control);
+        control->base.span = begin_span(control);
+    tools_call_control(&control->base);
 }
 
 void control_call(struct gateway_worker *worker, const struct control_call *call,
@@ -364,11 +248,14 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
 {
     struct error error = {""};
     struct control *control = memory_alloc(sizeof *control);
-    control->worker = worker;
-    control->snapshot = snapshot_current();
+    control->base.worker = worker;
+    control->base.snapshot = snapshot_current();
+    MAGIC_SET(&control->base, TOOLS_CALL_CONTROL_MAGIC);
+    control->base.refuse = refuse_at_gate;
+    control->base.pass = create;
     control->callback = callback;
     control->context = context;
-    control->owner = control_owner(call->name);
+    control->base.owner = control_owner(call->name);
     control->maker = memory_copy_text(call->maker);
     if (atomic_load(&worker->gateway->shutting_down))
         refuse(control, CONTROL_UNAVAILABLE, jsonrpc_error_code(JSONRPC_UNAVAILABLE),
@@ -380,7 +267,7 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
     else if (!read_body(control, call, &error))
         refuse(control, CONTROL_INVALID, 0, error.message);
     else
-        look_and_judge(control);
+        put_to_gates(control);
 }
 
 /* ---- who owns a task, and running it ---- */

@@ -1,5 +1,7 @@
 /* `tools/call`: its gates in their order. Then the call is forwarded, or becomes a task, or is
  * refused (seed 002 F-004, F-005; reference §2.1). */
+#include "tools_call.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -17,7 +19,9 @@
 #include "run/task_create.h"
 #include "server/catalogue.h"
 #include "server/credential_check.h"
+#include "state/source_eras.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
@@ -32,17 +36,18 @@
 #include "tools/plain.h"
 #include "tools/tools.h"
 
-/* G(name, whom). TASK: of a client that may send `task`, in a session; ROUND: of one that sends the
- * call again with what it was asked. A gate that waits says so. */
+/* G(name, whom). CLIENT: not for calls of the control plane; TASK: of a client that may send
+ * `task`, in a session; ROUND: of one that sends the call again with what it was asked. A gate that
+ * waits says so. */
 #define CALL_GATES(G)                                                                              \
-    G(form, ALL)         /* name and arguments have the right types */                             \
+    G(form, CLIENT)      /* name and arguments have the right types */                             \
     G(round_form, ROUND) /* and so has what an earlier round left */                               \
     G(parameters, ROUND) /* the headers say what the arguments say */                              \
-    G(blocked, ALL)      /* waits for the client's name, if anybody is blocked */                  \
+    G(blocked, CLIENT)   /* waits for the client's name, if anybody is blocked */                  \
     G(silent, TASK)      /* a notification: answered */                                            \
-    G(plain, ALL)        /* the hot path: forwarded by its rule for everybody */                   \
-    G(facts, ALL)        /* waits for the store */                                                 \
-    G(own_tool, ALL)     /* a call of the gateway's own tools: answered */                         \
+    G(plain, CLIENT)     /* the hot path: forwarded by its rule for everybody */                   \
+    G(facts, CLIENT)     /* waits for the store */                                                 \
+    G(own_tool, CLIENT)  /* a call of the gateway's own tools: answered */                         \
     G(list, ALL)         /* waits for what the server says of the tool */                          \
     G(visible, ALL)                                                                                \
     G(rules, ALL)                                                                                  \
@@ -70,7 +75,8 @@ struct tool_judgement {
 
 /* A call at its gates. `judgement` is filled in at the gate `list`, behind which no gate waits. */
 struct tool_call {
-    struct call *call;
+    struct call *call;                  /* NULL: */
+    struct tools_call_control *control; /* of the control plane */
     struct tool_judgement judgement;
     bool goes_on; /* with a call that is open at its server */
     struct policy_caller caller;
@@ -78,6 +84,7 @@ struct tool_call {
 };
 
 static void pass_from(struct call *call, enum call_gate from);
+static void pass_control_from(struct tools_call_control *control, enum call_gate from);
 
 /* ---- what several gates do ---- */
 
@@ -87,6 +94,15 @@ static void refuse_by_gate(struct call *call, enum jsonrpc_error error, enum pol
     struct jsonrpc_error_data data = {.tool = call_tool(call),
                                       .gate = str_from(policy_gate_name(gate))};
     call_answer_error(call, error, STR_EMPTY, &data);
+}
+
+static void refuse_tool_call(const struct tool_call *tool, enum jsonrpc_error error,
+                             enum policy_gate gate)
+{
+    if (!tool->call)
+        tool->control->refuse(tool->control, error, NULL);
+    else
+        refuse_by_gate(tool->call, error, gate);
 }
 
 static void count_action(enum config_action action)
@@ -100,20 +116,26 @@ static void count_action(enum config_action action)
     metrics_add_by(&counters[action].matches, METRIC_RULE_MATCHES, 1, METRIC_LABELS(name));
 }
 
-/* The record of the decision. */
-static void record_judgement(struct call *call, const struct tool_judgement *judgement,
-                             bool becomes_task)
+static const struct envelope *envelope_of(const struct tool_call *tool)
 {
+    return tool->call ? &tool->call->envelope : &tool->control->envelope;
+}
+
+/* The record of the decision. */
+static void record_judgement(const struct tool_call *tool, bool becomes_task)
+{
+    const struct call *call = tool->call;
+    const struct tool_judgement *judgement = &tool->judgement;
     const struct decision_log_entry entry = {
-        .snapshot = call->snapshot,
+        .snapshot = call ? call->snapshot : tool->control->snapshot,
         .request = &judgement->request,
         .decision = judgement->is_hidden ? NULL : &judgement->decision,
         .facts = &judgement->facts,
-        .identity = call->identity,
+        .identity = call ? call->identity : NULL,
         .becomes_task = becomes_task,
-        .span = call->span,
+        .span = call ? call->span : tool->control->span,
     };
-    decision_log_write(call->worker, &entry);
+    decision_log_write(call ? call->worker : tool->control->worker, &entry);
 }
 
 /* Fills in what is known of the tool and of who asks, and what the rules of `snapshot` say. */
@@ -602,18 +624,75 @@ static void go_on_with_list(struct call *call)
     pass_from(call, CALL_GATE_list);
 }
 
+static void on_list_for_control(void *context)
+{
+    struct tools_call_control *control =
+        MAGIC_CAST(struct tools_call_control, TOOLS_CALL_CONTROL_MAGIC, context);
+    struct gateway *gateway = control->worker->gateway;
+    catalog_looked(gateway->catalog, str_from(control->source->id), CATALOG_GATEWAY,
+                   clock_monotonic_ms());
+    if (atomic_load(&gateway->shutting_down))
+        control->refuse(control, JSONRPC_UNAVAILABLE, "the gateway is shutting down");
+    else
+        pass_control_from(control, CALL_GATE_list);
+}
+
+/* By what the gateway's own session is told. */
+static void begin_control_judgement(const struct tools_call_control *control,
+                                    struct tool_judgement *judgement)
+{
+    const struct policy *policy = control->snapshot->policy;
+    struct str source = str_from(control->source->id);
+    struct mcp_capabilities server = {0};
+    struct catalog *catalog = control->worker->gateway->catalog;
+    *judgement = (struct tool_judgement){
+        .request = {control->source, control->envelope.name.text, control->envelope.arguments.raw}};
+    catalog_find_tool(catalog, source, CATALOG_GATEWAY, judgement->request.name, &judgement->tool);
+    catalog_capabilities(catalog, source, &server);
+    judgement->request.definition = judgement->tool.definition;
+    judgement->facts = (struct policy_facts){.principal.owner = str_from(control->owner),
+                                             .hints = judgement->tool.hints,
+                                             .now_ms = clock_now_ms()};
+    if (!server.tasks ||
+        source_eras_is_modern_alone(control->worker->gateway->eras, control->source))
+        judgement->tool.has_own = false; /* its word about tasks means nothing then */
+    judgement->is_hidden = !control->source->enabled ||
+                           !policy_is_visible(policy, control->source, judgement->request.name);
+    if (!judgement->is_hidden)
+        policy_decide(policy, &judgement->request, &judgement->decision);
+}
+
+static bool fetch_for_control(struct tools_call_control *control)
+{
+    if (!catalog_look_is_due(control->worker->gateway->catalog, str_from(control->source->id),
+                             CATALOG_GATEWAY, clock_monotonic_ms()))
+        return false;
+    tools_fetch_for_gateway(control->worker, control->snapshot, control->source,
+                            on_list_for_control, control);
+    return true;
+}
+
+static void begin_call_judgement(struct call *call, struct tool_judgement *judgement)
+{
+    *judgement = (struct tool_judgement){
+        .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
+    begin_judgement(call, call->snapshot, judgement);
+}
+
 /* The owner was not told of the tool yet, or it may have changed, and what upstream says of it to
  * this owner counts: that it runs as a task only, and what policies are to know. */
 static enum gate_verdict call_gate_list(struct tool_call *tool)
 {
-    struct call *call = tool->call;
     struct tool_judgement *judgement = &tool->judgement;
-    *judgement = (struct tool_judgement){
-        .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
-    begin_judgement(call, call->snapshot, judgement);
+    if (tool->call)
+        begin_call_judgement(tool->call, judgement);
+    else
+        begin_control_judgement(tool->control, judgement);
     bool is_told = judgement->tool.word == CATALOG_TOLD && judgement->tool.is_current;
-    bool waits = !is_told && !judgement->is_hidden && judgement->decision.action != ACTION_DENY &&
-                 tools_fetch_then(call, go_on_with_list);
+    if (is_told || judgement->is_hidden || judgement->decision.action == ACTION_DENY)
+        return GATE_PASSED;
+    bool waits = tool->call ? tools_fetch_then(tool->call, go_on_with_list)
+                            : fetch_for_control(tool->control);
     return waits ? GATE_WAITS : GATE_PASSED;
 }
 
@@ -622,8 +701,8 @@ static enum gate_verdict call_gate_visible(struct tool_call *tool)
     if (!tool->judgement.is_hidden)
         return GATE_PASSED;
     metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_VISIBILITY), STR("block"));
-    record_judgement(tool->call, &tool->judgement, false);
-    refuse_by_gate(tool->call, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
+    record_judgement(tool, false);
+    refuse_tool_call(tool, JSONRPC_NOT_EXPOSED, POLICY_GATE_VISIBILITY);
     return GATE_ANSWERED;
 }
 
@@ -632,8 +711,8 @@ static enum gate_verdict call_gate_rules(struct tool_call *tool)
     count_action(tool->judgement.decision.action);
     if (tool->judgement.decision.action != ACTION_DENY)
         return GATE_PASSED;
-    record_judgement(tool->call, &tool->judgement, false);
-    refuse_by_gate(tool->call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
+    record_judgement(tool, false);
+    refuse_tool_call(tool, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
     return GATE_ANSWERED;
 }
 
@@ -652,45 +731,81 @@ static enum gate_verdict call_gate_task_field(struct tool_call *tool)
 
 /* ---- the arguments ---- */
 
-/* The bytes of the call are others afterwards. */
-static bool take_without_reason(struct call *call, struct tool_judgement *judgement,
-                                struct buffer *body, struct buffer *reason)
+static bool replace_body_of_call(struct call *call, struct buffer *body, struct buffer *reason)
 {
     struct error error = {""};
     free(call->agent_reason);
     call->agent_reason = buffer_take(reason, NULL);
-    if (call_replace_body(call, body, &error) != ENVELOPE_OK) {
-        call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, NULL);
+    if (call_replace_body(call, body, &error) == ENVELOPE_OK)
+        return true;
+    call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, NULL);
+    return false;
+}
+
+static bool replace_body_of_control(struct tools_call_control *control, struct buffer *body,
+                                    struct buffer *reason)
+{
+    struct error error = {""};
+    buffer_append_char(reason, '\0');
+    buffer_finish(&control->reason);
+    control->reason = *reason;
+    buffer_init(reason);
+    envelope_finish(&control->envelope);
+    buffer_finish(&control->body);
+    control->body = *body;
+    buffer_init(body);
+    if (envelope_read(&control->envelope, buffer_str(&control->body), &error) == ENVELOPE_OK)
+        return true;
+    control->refuse(control, JSONRPC_REASON_REQUIRED, error.message);
+    return false;
+}
+
+/* The bytes of the call are others afterwards. */
+static bool take_without_reason(struct tool_call *tool, struct buffer *body, struct buffer *reason)
+{
+    if (tool->call ? !replace_body_of_call(tool->call, body, reason)
+                   : !replace_body_of_control(tool->control, body, reason))
         return false;
-    }
-    judgement->request.name = call->envelope.name.text;
-    judgement->request.arguments = call->envelope.arguments.raw;
+    const struct envelope *envelope = envelope_of(tool);
+    tool->judgement.request.name = envelope->name.text;
+    tool->judgement.request.arguments = envelope->arguments.raw;
     return true;
 }
 
-static bool passes_reason(struct call *call, struct tool_judgement *judgement)
+static void refuse_arguments(const struct tool_call *tool, enum jsonrpc_error error,
+                             const char *message)
 {
+    if (!tool->call)
+        tool->control->refuse(tool->control, error, message);
+    else
+        call_answer_error(tool->call, error, str_from(message), NULL);
+}
+
+static bool passes_reason(struct tool_call *tool)
+{
+    const struct call *call = tool->call;
+    struct gateway_worker *worker = call ? call->worker : tool->control->worker;
     struct error error = {""};
-    struct buffer body, reason;
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(reason);
     const struct agent_reason_call asked = {
-        .catalog = call->worker->gateway->catalog,
-        .source = call->source->id,
-        .owner = call->owner,
-        .tool = &judgement->tool,
-        .decision = &judgement->decision,
-        .envelope = &call->envelope,
+        .catalog = worker->gateway->catalog,
+        .source = tool->judgement.request.source->id,
+        .owner = call ? call->owner : "", /* CATALOG_GATEWAY */
+        .tool = &tool->judgement.tool,
+        .decision = &tool->judgement.decision,
+        .envelope = envelope_of(tool),
     };
-    buffer_init(&body);
-    buffer_init(&reason);
-    enum agent_reason verdict = agent_reason_take(&asked, &body, &reason, &error);
-    bool passes = verdict == AGENT_REASON_NONE;
-    if (verdict == AGENT_REASON_TAKEN)
-        passes = take_without_reason(call, judgement, &body, &reason);
-    else if (verdict == AGENT_REASON_REFUSED)
-        call_answer_error(call, JSONRPC_REASON_REQUIRED, str_from(error.message), NULL);
-    buffer_finish(&reason);
-    buffer_finish(&body);
-    return passes;
+    switch (agent_reason_take(&asked, &body, &reason, &error)) {
+    case AGENT_REASON_NONE:
+        return true;
+    case AGENT_REASON_TAKEN:
+        return take_without_reason(tool, &body, &reason);
+    case AGENT_REASON_REFUSED:
+        break;
+    }
+    refuse_arguments(tool, JSONRPC_REASON_REQUIRED, error.message);
+    return false;
 }
 
 /* Takes the agent's reason out of the call, so that judgement and call have the arguments of the
@@ -698,12 +813,12 @@ static bool passes_reason(struct call *call, struct tool_judgement *judgement)
 static enum gate_verdict call_gate_arguments(struct tool_call *tool)
 {
     struct error error = {""};
-    if (!passes_reason(tool->call, &tool->judgement))
+    if (!passes_reason(tool))
         return GATE_ANSWERED;
     if (!policy_refuses_arguments(&tool->judgement.request, &tool->judgement.decision, &error))
         return GATE_PASSED;
-    error_prefix(&error, "params.arguments");
-    call_answer_error(tool->call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
+    error_prefix(&error, tool->call ? "params.arguments" : "arguments");
+    refuse_arguments(tool, JSONRPC_INVALID_PARAMS, error.message);
     return GATE_ANSWERED;
 }
 
@@ -727,6 +842,19 @@ static enum gate_verdict call_gate_earlier_round(struct tool_call *tool)
 
 /* ---- the policies ---- */
 
+/* Calls of the control plane always become tasks, as those with `task` do that a client makes to
+ * whom nothing was announced. */
+static struct policy_caller caller_of(const struct call *call)
+{
+    if (!call)
+        return (struct policy_caller){.has_task = true};
+    bool has_sessions = call->dialect->has_sessions;
+    return (struct policy_caller){.is_modern = !has_sessions,
+                                  .has_task = has_sessions && call->envelope.task.raw.length > 0,
+                                  .knows_tasks = client_knows_tasks(call),
+                                  .is_executed = call->is_executed};
+}
+
 /* A client that knows tasks is told that the task field is missing before any policy is asked (seed
  * 002 F-004, F-005). */
 static enum gate_verdict call_gate_policy(struct tool_call *tool)
@@ -735,16 +863,13 @@ static enum gate_verdict call_gate_policy(struct tool_call *tool)
     struct tool_judgement *judgement = &tool->judgement;
     struct policy_decision *decision = &judgement->decision;
     const struct catalog_tool *known = &judgement->tool;
-    bool upstream_tasks = call->facts.server.has_tasks, has_sessions = call->dialect->has_sessions;
-    tool->caller =
-        (struct policy_caller){.is_modern = !has_sessions,
-                               .has_task = has_sessions && call->envelope.task.raw.length > 0,
-                               .knows_tasks = client_knows_tasks(call),
-                               .is_executed = call->is_executed};
+    bool upstream_tasks = call && call->facts.server.has_tasks;
+    tool->caller = caller_of(call);
     enum policy_annotation announced =
         policy_annotate(decision, upstream_tasks, known->has_own, known->own);
     if (policy_asks_policies(&tool->caller, decision))
-        policy_check(call->snapshot, &judgement->request, &judgement->facts, decision);
+        policy_check(call ? call->snapshot : tool->control->snapshot, &judgement->request,
+                     &judgement->facts, decision);
     if (decision->by_policies && !tool->caller.has_task) /* the client knows of no announcement */
         announced = policy_annotate(decision, upstream_tasks, known->has_own, known->own);
     tool->route = policy_outcome(&tool->caller, decision, announced, known->has_own, known->own);
@@ -807,12 +932,13 @@ static bool is_shown_whole(struct call *call)
     return false;
 }
 
-static void become_task(struct call *call, const struct tool_judgement *judgement, bool accelerated,
-                        bool is_plain)
+static void become_task(const struct tool_call *tool, bool accelerated, bool is_plain)
 {
+    struct call *call = tool->call;
+    const struct tool_judgement *judgement = &tool->judgement;
     if (!is_shown_whole(call))
         return;
-    record_judgement(call, judgement, true);
+    record_judgement(tool, true);
     if (is_plain)
         plain_call_become_task(call, &judgement->decision, &judgement->tool, accelerated);
     else
@@ -840,27 +966,27 @@ static void answer_route(struct tool_call *tool)
     const struct tool_judgement *judgement = &tool->judgement;
     switch (tool->route) {
     case ROUTE_FORWARD:
-        record_judgement(call, judgement, false);
+        record_judgement(tool, false);
         forward(call, &judgement->decision);
         break;
     case ROUTE_DENIED:
         refuse_by_gate(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
         break;
     case ROUTE_REJECTED:
-        record_judgement(call, judgement, false);
+        record_judgement(tool, false);
         refuse_by_gate(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
         break;
     case ROUTE_APPROVAL:
-        become_task(call, judgement, false, false);
+        become_task(tool, false, false);
         break;
     case ROUTE_ACCELERATED:
-        become_task(call, judgement, true, false);
+        become_task(tool, true, false);
         break;
     case ROUTE_HELD:
-        become_task(call, judgement, false, true);
+        become_task(tool, false, true);
         break;
     case ROUTE_HELD_ACCELERATED:
-        become_task(call, judgement, true, true);
+        become_task(tool, true, true);
         break;
     case ROUTE_TASK_REQUIRED:
         refuse_task_required(call, &judgement->decision);
@@ -876,14 +1002,30 @@ static void answer_route(struct tool_call *tool)
     }
 }
 
+static void answer_control_route(const struct tool_call *tool)
+{
+    const struct policy_decision *decision = &tool->judgement.decision;
+    bool is_denied = decision->action == ACTION_DENY;
+    record_judgement(tool, !is_denied);
+    if (is_denied)
+        refuse_tool_call(tool, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
+    else
+        tool->control->pass(tool->control, decision, &tool->judgement.tool,
+                            decision->action == ACTION_FORWARD);
+}
+
 static enum gate_verdict call_gate_route(struct tool_call *tool)
 {
+    if (!tool->call) {
+        answer_control_route(tool);
+        return GATE_ANSWERED;
+    }
     if (is_run_as_task(tool))
         tool->route = tool->caller.knows_tasks ? ROUTE_ACCELERATED : ROUTE_HELD_ACCELERATED;
     if (may_go_on(tool)) {
         answer_route(tool);
     } else {
-        record_judgement(tool->call, &tool->judgement, false);
+        record_judgement(tool, false);
         bridge_down_refuse_to_go_on(tool->call);
     }
     return GATE_ANSWERED;
@@ -892,18 +1034,18 @@ static enum gate_verdict call_gate_route(struct tool_call *tool)
 /* ---- the way through the gates ---- */
 
 #define IS_FOR_ALL(call) true
-#define IS_FOR_TASK(call) ((call)->dialect->has_sessions)
-#define IS_FOR_ROUND(call) (!(call)->dialect->has_sessions)
+#define IS_FOR_CLIENT(call) ((call) != NULL)
+#define IS_FOR_TASK(call) ((call) && (call)->dialect->has_sessions)
+#define IS_FOR_ROUND(call) ((call) && !(call)->dialect->has_sessions)
 
-static void pass_from(struct call *call, enum call_gate from)
+/* The rest of `tool` is filled in at the gates. */
+static void pass_gates(struct tool_call *tool, enum call_gate from)
 {
-    struct tool_call tool;
-    tool.call = call;
-    tool.goes_on = false;
+    tool->goes_on = false;
     switch (from) {
 #define PASS(name, whom)                                                                           \
     case CALL_GATE_##name:                                                                         \
-        if (IS_FOR_##whom(call) && call_gate_##name(&tool) != GATE_PASSED)                         \
+        if (IS_FOR_##whom(tool->call) && call_gate_##name(tool) != GATE_PASSED)                    \
             return; /* the call may be gone */                                                     \
         __attribute__((fallthrough));
         CALL_GATES(PASS)
@@ -911,6 +1053,28 @@ static void pass_from(struct call *call, enum call_gate from)
     case CALL_GATE_COUNT:
         assert(!"the route answers each call");
     }
+}
+
+static void pass_from(struct call *call, enum call_gate from)
+{
+    struct tool_call tool;
+    ASSERT(call);
+    tool.call = call;
+    tool.control = NULL;
+    pass_gates(&tool, from);
+}
+
+static void pass_control_from(struct tools_call_control *control, enum call_gate from)
+{
+    struct tool_call tool;
+    tool.call = NULL;
+    tool.control = control;
+    pass_gates(&tool, from);
+}
+
+void tools_call_control(struct tools_call_control *control)
+{
+    pass_control_from(control, CALL_GATE_form);
 }
 
 void tools_call_handle(struct call *call)
