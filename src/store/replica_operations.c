@@ -134,11 +134,12 @@ bool replica_join(struct batch *batch)
     if (is_shared && !is_alone(batch))
         return false;
     self->watching_since_ms = batch->now_ms;
+    int64_t epoch; /* without one, it must have none */
     if (!rows_number(batch->database, STATEMENT_REPLICA_JOIN,
-                     VALUES(TEXT(self->id), NUMBER(batch->now_ms)), &self->epoch))
+                     VALUES(TEXT(self->id), NUMBER(batch->now_ms)), &epoch))
         return false;
     batch->has_joined = true;
-    self->last_epoch = self->epoch;
+    self->epoch = self->last_epoch = epoch;
     self->rival = (struct rival){.epoch = 0};
     if (batch->seen.sequence == 0) {
         batch->seen.at_ms = batch->now_ms;

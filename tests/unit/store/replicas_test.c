@@ -156,6 +156,39 @@ static void rejoin_lossy(void)
 
 static const struct task_change give_back = {.to = TASK_APPROVED, .credentials = "first"};
 
+/* The database fails in the statement that gives the replica its epoch. */
+static struct store_backend unjoined;
+static atomic_bool cannot_join;
+
+static bool unjoined_read(struct database *database, enum statement which,
+                          const struct value *values, size_t count, row_visitor *visit,
+                          void *context)
+{
+    return !(which == STATEMENT_REPLICA_JOIN && atomic_load(&cannot_join)) &&
+           scratch.backend->read(database, which, values, count, visit, context);
+}
+
+static struct database *open_unjoined(const char *place, struct error *error)
+{
+    return with_backend(scratch.backend->open(place, error), &unjoined);
+}
+
+START_TEST(a_replica_has_no_epoch_until_the_database_has_given_it_one)
+{
+    unjoined = shared;
+    unjoined.open = open_unjoined;
+    unjoined.read = unjoined_read;
+    atomic_store(&cannot_join, true);
+    bench_close(&one);
+    one = join_with(&unjoined, "one");
+    ck_assert_int_eq(store_replica_epoch(one.store), 0);
+    atomic_store(&cannot_join, false);
+    wait_for("SELECT count(*) FROM replica WHERE id = 'one' AND epoch = 2 AND alive_ms > 0");
+    free(begin_execution(&one));
+    ck_assert_int_eq(store_replica_epoch(one.store), 2);
+}
+END_TEST
+
 /* The first worker's give-back is on disk, its answer is not. Another worker of the replica claims
  * the task in the replica's new epoch, and then the first one tries again. */
 START_TEST(a_give_back_tried_again_does_not_give_back_the_claim_that_followed)
@@ -448,6 +481,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, an_execution_of_a_living_replica_goes_on_when_another_joins);
+    tcase_add_test(tests, a_replica_has_no_epoch_until_the_database_has_given_it_one);
     tcase_add_test(tests, a_give_back_tried_again_does_not_give_back_the_claim_that_followed);
     tcase_add_test(tests, observers_hear_of_an_own_change_whose_answer_was_lost);
     tcase_add_test(tests, a_replica_that_comes_back_ends_what_it_has_left);
