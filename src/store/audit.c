@@ -7,6 +7,7 @@
 #include "audit_rows.h"
 #include "store_internal.h"
 #include "taskgate/approval/votes.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/canonical.h"
@@ -108,6 +109,7 @@ static bool audit_insert(struct batch *batch, const struct audit_row *row,
                          const struct store_chain *end)
 {
     struct audit_row whole = *row;
+    ASSERT_NUMBERS(row->sequence, ==, end->sequence + 1); /* the chain has no gap */
     char hash[DIGEST_HEX_BYTES];
     struct buffer text;
     buffer_init(&text);

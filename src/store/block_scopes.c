@@ -1,10 +1,12 @@
 /* Whom blocks are about. */
+#include "taskgate/core/assert.h"
 #include "taskgate/store/blocks.h"
 
 static const char *const scopes[STORE_BLOCK_SCOPES] = {"owner", "client", "source"};
 
 const char *store_block_scope_name(enum store_block_scope scope)
 {
+    ASSERT_NUMBERS(scope, <, STORE_BLOCK_SCOPES);
     return scopes[scope];
 }
 

@@ -7,6 +7,7 @@
 #include "operation.h"
 #include "pending.h"
 #include "replica_rows.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
@@ -215,6 +216,7 @@ static bool copy_row(void *context, const struct value *row)
 static bool copy_table(struct copying *copying, const struct copied_table *table)
 {
     const struct record *record = record_of(str_from(table->name));
+    ASSERT(record);
     copying->write = table->write;
     copying->column_count = record->count + record->has_sequence;
     return read_table(copying->from, table, copy_row, copying) && copying->is_good;

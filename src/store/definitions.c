@@ -7,6 +7,7 @@
 
 #include "audit.h"
 #include "store_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/map.h"
@@ -126,6 +127,7 @@ static void difference_write(struct buffer *out, struct str before, struct str a
         out->length = begin + str_utf8_cut(written, most - (sizeof more - 1)).length;
         buffer_append_text(out, more);
     }
+    ASSERT_NUMBERS(out->length - begin, <=, most);
     map_destroy(difference.before, NULL);
     map_destroy(difference.after, NULL);
 }
@@ -305,6 +307,7 @@ static bool definitions_see(struct sight *sight, const struct store_definition *
     store_definition_id(str_from(item->source), str_from(item->kind), str_from(item->name), id);
     if (!definitions_get(batch, id, reply))
         return false;
+    ASSERT_NUMBERS(reply->count, <=, before + 1);
     struct store_definition *found = (struct store_definition *)reply->items + before;
     if (reply->count == before) {
         done = definitions_insert(sight, record_list_add(reply), item, id);

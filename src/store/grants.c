@@ -10,6 +10,7 @@
 #include "audit.h"
 #include "store_internal.h"
 #include "task_operations.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -46,6 +47,7 @@ static bool keep_facts(struct batch *batch, struct task *task, const struct stor
                        int64_t use)
 {
     struct buffer text;
+    ASSERT(use >= 0 && use <= grant->calls);
     buffer_init(&text);
     buffer_append_char(&text, '{');
     json_add_text(&text, "id", grant->id);
@@ -192,6 +194,7 @@ static bool use(struct batch *batch, struct task *task, struct store_grant *gran
     if (rows_change(batch->database, STATEMENT_GRANT_USE, VALUES(TEXT(grant->id))) != ROW_FOUND)
         return false; /* it was read in this very transaction */
     grant->used++;
+    ASSERT_NUMBERS(grant->used, <=, grant->calls);
     grants_note_change(batch, grant->id);
     char *text =
         memory_format("%s: call %" PRId64 " of %" PRId64, grant->id, grant->used, grant->calls);
@@ -284,6 +287,7 @@ bool grants_give(struct batch *batch, struct task *task, const struct ballot *ba
 {
     struct ballot_wish wish;
     char id[STORE_GRANT_ID_BYTES], uuid[RANDOM_UUID_BYTES];
+    ASSERT(task->state == TASK_APPROVED);
     if (vote->is_emergency || !ballot_grant(ballot, &wish) || !grants_fit(task))
         return true;
     random_uuid(uuid);

@@ -14,6 +14,7 @@
 struct operation *operation_create(const struct operation_kind *kind, struct store_call call)
 {
     struct operation *operation = memory_alloc(sizeof *operation);
+    ASSERT(kind && kind->run);
     MAGIC_SET(operation, OPERATION_MAGIC);
     operation->kind = kind;
     operation->call = call;
@@ -124,6 +125,7 @@ void batch_add_feed_event(struct batch *batch, struct task *task, const struct t
         batch->events =
             memory_grow_array(batch->events, batch->event_capacity, sizeof *batch->events);
     }
+    ASSERT_NUMBERS(batch->event_count, <, batch->event_capacity);
     struct task_event *added = &batch->events[batch->event_count++];
     *added = *event;
     added->task = task_ref(task);
@@ -136,6 +138,7 @@ void batch_add_event(struct batch *batch, struct task *task, bool created)
 
 void batch_drop_events(struct batch *batch, size_t keep)
 {
+    ASSERT_NUMBERS(keep, <=, batch->event_count);
     while (batch->event_count > keep)
         task_unref(batch->events[--batch->event_count].task);
 }

@@ -7,6 +7,7 @@
 #include "audit.h"
 #include "outbox.h"
 #include "store_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 
@@ -73,12 +74,13 @@ static struct store_delivery read_delivery(const struct value *row)
 
 struct listing {
     struct store_delivery *deliveries;
-    size_t count;
+    size_t count, most;
 };
 
 static bool add_delivery(void *context, const struct value *row)
 {
     struct listing *listing = context;
+    ASSERT_NUMBERS(listing->count, <, listing->most);
     listing->deliveries[listing->count++] = read_delivery(row);
     return true;
 }
@@ -87,7 +89,7 @@ static bool run_due(struct batch *batch, struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
     struct listing listing = {memory_alloc_array(operation->page.limit, sizeof *listing.deliveries),
-                              0};
+                              0, operation->page.limit};
     reply->deliveries = listing.deliveries;
     reply->next_due_ms = batch->now_ms + REPLICA_HEARTBEAT_MS;
     if (!replica_holds(batch, LEASE_OUTBOX))
@@ -144,7 +146,7 @@ static bool note_given_up(struct batch *batch, const struct store_delivery *deli
 static bool outbox_give_up(struct batch *batch, int64_t sequence, const char *reason)
 {
     struct store_delivery delivery = {.task = NULL};
-    struct listing listing = {&delivery, 0};
+    struct listing listing = {&delivery, 0, 1};
     if (!rows_read(batch->database, STATEMENT_OUTBOX_GET, VALUES(NUMBER(sequence)), add_delivery,
                    &listing))
         return false;
@@ -164,19 +166,20 @@ static bool run_give_up(struct batch *batch, struct operation *operation)
 
 struct overdue {
     int64_t *sequences;
-    size_t count;
+    size_t count, most;
 };
 
 static bool add_sequence(void *context, const struct value *row)
 {
     struct overdue *overdue = context;
+    ASSERT_NUMBERS(overdue->count, <, overdue->most);
     overdue->sequences[overdue->count++] = row[0].number;
     return true;
 }
 
 bool outbox_give_up_overdue(struct batch *batch, int64_t age_ms, size_t limit, bool *has_more)
 {
-    struct overdue overdue = {memory_alloc_array(limit, sizeof *overdue.sequences), 0};
+    struct overdue overdue = {memory_alloc_array(limit, sizeof *overdue.sequences), 0, limit};
     size_t given_up = 0;
     bool done = rows_read(batch->database, STATEMENT_OUTBOX_OVERDUE,
                           VALUES(NUMBER(batch->now_ms - age_ms), NUMBER((int64_t)limit)),

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 const char *store_peer_state_name(enum store_peer_state state)
@@ -12,6 +13,7 @@ const char *store_peer_state_name(enum store_peer_state state)
         STORE_PEER_TABLE(STORE_PEER_ROW)
 #undef STORE_PEER_ROW
     };
+    ASSERT_NUMBERS(state, <, STORE_PEER_COUNT);
     return names[state];
 }
 

@@ -1,5 +1,6 @@
 /* Counts of the tasks that the limits are about. */
 #include "pending.h"
+#include "taskgate/core/assert.h"
 
 /* A running call counts against its owner only if no human has approved it. */
 static bool is_limited(const struct task *task, enum task_state state)
@@ -13,6 +14,7 @@ static bool pending_add(struct batch *batch, const struct task *task, int64_t li
 {
     if (limited == 0 && pending == 0)
         return true;
+    ASSERT(limited >= -1 && limited <= 1 && pending >= -1 && pending <= 1);
     batch->limited.tasks += limited;
     batch->limited.pending += pending;
     const struct limited_change change = {limited, pending,
@@ -40,6 +42,7 @@ bool pending_note_edited(struct batch *batch, const struct task *task, size_t by
 {
     const struct limited_change change = {0, 0,
                                           (int64_t)task->request_length - (int64_t)bytes_before};
+    ASSERT(task->state == TASK_PENDING); /* only an undecided call is edited */
     return !is_limited(task, task->state) ||
            task_rows_add_limited(batch->database, task->owner, &change);
 }

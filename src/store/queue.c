@@ -2,9 +2,11 @@
 #include <sys/eventfd.h>
 
 #include "store_internal.h"
+#include "taskgate/core/assert.h"
 
 static void queue_refuse(struct operation *operation)
 {
+    ASSERT_NUMBERS(operation->events_end, ==, 0); /* it has never run */
     operation->reply.status = STORE_FAILED;
     operation_answer(operation);
 }
@@ -17,6 +19,7 @@ void store_queue(struct store *store, struct operation *operation)
     pthread_mutex_lock(&store->lock);
     bool stopped = store->stopped, was_empty = !store->first;
     if (!stopped) {
+        ASSERT(!*store->end); /* the last one has none behind it */
         *store->end = operation;
         store->end = end;
     }
@@ -40,6 +43,7 @@ struct operation *store_dequeue(struct store *store, unsigned limit, bool *stopp
     if (!store->first)
         store->end = &store->first;
     *end = NULL;
+    ASSERT(!*store->end);
     *stopping = store->stopping;
     pthread_mutex_unlock(&store->lock);
     return chain;
@@ -48,6 +52,7 @@ struct operation *store_dequeue(struct store *store, unsigned limit, bool *stopp
 void store_refuse_queued(struct store *store)
 {
     pthread_mutex_lock(&store->lock);
+    ASSERT(store->stopping && !store->stopped);
     store->stopped = true;
     struct operation *late = store->first;
     store->first = NULL;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "replica_rows.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/blocks.h"
@@ -18,6 +19,7 @@
 
 static void forget_told(struct told *told, size_t count)
 {
+    ASSERT_NUMBERS(count, <=, told->count);
     for (size_t i = 0; i < count; i++)
         task_unref(told->tasks[i]);
     told->count -= count;
@@ -59,6 +61,7 @@ static void keep_claim(struct claims *claims, const struct task *task)
 bool replica_claim(struct batch *batch, const struct task *task)
 {
     struct replica *self = batch->replica;
+    ASSERT(task->state == TASK_EXECUTING);
     if (self->is_held)
         return false;
     if (batch->backend->is_shared)
@@ -99,6 +102,7 @@ bool replica_is_late(struct batch *batch, const struct task *task, size_t claim,
 
 bool replica_holds(const struct batch *batch, enum lease lease)
 {
+    ASSERT_NUMBERS(lease, <, LEASE_COUNT);
     int64_t left_ms = batch->replica->lease_until_ms[lease] - batch->now_ms;
     return !batch->backend->is_shared || (left_ms > 0 && left_ms <= 2 * REPLICA_LEASE_MS);
 }

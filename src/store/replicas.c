@@ -6,6 +6,7 @@
 
 #include "replica_rows.h"
 #include "store_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 const char *store_replica_id(const struct store *store)
@@ -91,6 +92,7 @@ static bool replicas_add_task(void *context, const struct feed_change *change)
         return false;
     enum row_result result = task_rows_get(asking->batch->database, change->task_id, &task);
     if (result == ROW_FOUND) {
+        ASSERT_NUMBERS(reply->task_count, <, asking->limit);
         reply->sequences[reply->task_count] = change->sequence;
         reply->tasks[reply->task_count++] = task;
     }

@@ -7,6 +7,7 @@
 
 #include "backend.h"
 #include "record_columns.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/blocks.h"
 #include "taskgate/store/definitions.h"
@@ -197,6 +198,7 @@ void record_read(const struct record *record, const struct value *row, void *int
 
 size_t record_write(const struct record *record, const void *from, struct value *values)
 {
+    ASSERT_NUMBERS(record->count, <=, VALUES_MAX);
     for (size_t i = 0; i < record->count; i++)
         values[i] = value_of(&record->columns[i], field_at(&record->columns[i], from));
     return record->count;
@@ -204,6 +206,7 @@ size_t record_write(const struct record *record, const void *from, struct value 
 
 void *record_copy(const struct record *record, const void *from)
 {
+    ASSERT_NUMBERS(record->bytes, >, 0);
     void *copy = memory_alloc(record->bytes);
     memcpy(copy, from, record->bytes);
     for (size_t i = 0; i < record->count; i++) {
@@ -233,6 +236,8 @@ void record_finish(const struct record *record, void *structure)
 void *record_list_add(struct record_list *list)
 {
     const size_t bytes = list->record->bytes;
+    ASSERT_NUMBERS(bytes, >, 0); /* it is a record of a structure */
+    ASSERT_NUMBERS(list->count, <=, list->capacity);
     if (list->count == list->capacity) {
         list->capacity = list->capacity ? 2 * list->capacity : 8;
         list->items = memory_grow_array(list->items, list->capacity, bytes);
@@ -255,6 +260,7 @@ void id_list_add(struct id_list *list, struct str id)
         list->capacity = list->capacity ? 2 * list->capacity : 16;
         list->ids = memory_grow_array(list->ids, list->capacity, sizeof *list->ids);
     }
+    ASSERT_NUMBERS(list->count, <, list->capacity);
     snprintf(list->ids[list->count++], TASK_ID_BYTES, "%.*s", STR_ARGS(id));
 }
 
@@ -368,6 +374,7 @@ enum row_result rows_find_new(struct database *database, enum statement which,
                               const struct value *values, size_t count, const struct record *record,
                               void **found)
 {
+    ASSERT_NUMBERS(record->bytes, >, 0);
     void *into = memory_alloc(record->bytes);
     enum row_result result = rows_find(database, which, values, count, record, into);
     *found = result == ROW_FOUND ? into : NULL;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "taskgate/core/assert.h"
+
 static const struct {
     const char *name, *sql;
 } statements[STATEMENT_COUNT] = {
@@ -61,6 +63,7 @@ static void statement_write_name(const struct dialect *dialect, struct str name,
     const char *dot = memchr(name.bytes, '.', name.length);
     const struct record *record =
         dot ? record_of(str_slice(name.bytes, (size_t)(dot - name.bytes))) : NULL;
+    ASSERT(!dot || record); /* else the name is misspelt in a statement */
     if (record && dot[1] == '*')
         write_columns(record, record->has_sequence, out);
     else if (record && dot[1] == '?')
@@ -81,6 +84,7 @@ static void expand(const struct dialect *dialect, const char *text, struct buffe
             plain++;
         } else if (text[plain] == '{') {
             size_t length = strcspn(text + plain, "}");
+            ASSERT(text[plain + length] == '}');
             statement_write_name(dialect, str_slice(text + plain + 1, length - 1), out);
             plain += length + 1;
         }
@@ -97,10 +101,12 @@ void statement_write_text(const struct dialect *dialect, const char *text, struc
 void statement_write(const struct dialect *dialect, unsigned which, struct buffer *out)
 {
     const char *own = dialect->own[which];
+    ASSERT(own || which < STATEMENT_COUNT);
     statement_write_text(dialect, own ? own : statements[which].sql, out);
 }
 
 const char *statement_name(enum statement which)
 {
+    ASSERT_NUMBERS(which, <, STATEMENT_COUNT);
     return statements[which].name;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "store_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -48,6 +49,7 @@ static void forget_observers(struct store *store)
 
 static void store_release(struct store *store)
 {
+    ASSERT(!store->first); /* each operation was answered */
     forget_observers(store);
     replica_finish(&store->replica);
     free(store->place);
@@ -137,6 +139,7 @@ void store_close(struct store *store)
         return;
     struct error error;
     store_stop(store);
+    ASSERT(store->stopped);
     /* Their loops are gone, and saying goodbye may read what others have committed. */
     forget_observers(store);
     if (store->backend->is_shared && store->replica.epoch > 0)

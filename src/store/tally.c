@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/task/recorded_name.h"
 
@@ -31,6 +32,7 @@ struct key {
 static bool tally_add(struct batch *batch, const struct key *key, const char *other, int times,
                       int64_t at_ms, const struct store_tally_counts *counts)
 {
+    ASSERT(times == 1 || times == -1);
     return rows_write(batch->database, STATEMENT_TALLY_ADD,
                       VALUES(TEXT(key->source), STRING(key->tool), TEXT(key->owner),
                              NUMBER(day_of(at_ms)), NUMBER(counts->approved),

@@ -3,6 +3,7 @@
 
 #include "store_internal.h"
 #include "task_operations.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 #define MOST_BYTES ((size_t)1024 * 1024)
@@ -35,6 +36,7 @@ static bool task_list_look(void *context, struct task *task, int64_t sequence)
         task_unref(task);
         return true;
     }
+    ASSERT_NUMBERS(reply->task_count, <, query->limit);
     reply->sequences[reply->task_count] = sequence;
     reply->tasks[reply->task_count++] = task;
     return true;
@@ -62,6 +64,7 @@ static bool expire_listed(struct batch *batch, const struct store_task_query *qu
         reply->sequences[kept] = reply->sequences[i];
         reply->tasks[kept++] = listed;
     }
+    ASSERT_NUMBERS(kept, <=, reply->task_count);
     reply->task_count = kept;
     return done;
 }

@@ -7,6 +7,7 @@
 #include "pending.h"
 #include "store_internal.h"
 #include "tally.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -31,6 +32,7 @@ static bool end_request(struct batch *batch, struct task *task)
     char **const values[] = {&task->arguments, &task->meta, &task->other_params,
                              &task->original_arguments};
     bool is_redacted = false;
+    ASSERT(task_state_is_terminal(task->state));
     for (size_t i = 0; batch->redaction->write && i < sizeof values / sizeof *values; i++) {
         if (**values[i])
             is_redacted |= redact(batch->redaction, values[i], task->workflow);
@@ -325,6 +327,7 @@ static bool task_operations_hand_over(struct batch *batch, struct task *task, co
         .approved_ms = task->execute_by_ms > 0 ? task->decided_ms : 0,
         .ended_ms = task->ended_ms,
     };
+    ASSERT(task->promised);
     if (!pending_note_left(batch, task) ||
         !tally_hand_over(batch, task->source, task->owner, heir, &counted))
         return false;

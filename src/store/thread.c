@@ -8,6 +8,7 @@
 #include "audit.h"
 #include "pending.h"
 #include "store_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -56,6 +57,7 @@ static bool commit_begin(struct store *store, const struct operation *chain, boo
         if (chain->kind == &operation_task_create)
             tasks[count++] = chain->create.task;
     }
+    ASSERT(!chain); /* a batch is never longer */
     return store->backend->begin(store->database, may_write) &&
            (count == 0 || !store->backend->expect_inserts ||
             store->backend->expect_inserts(store->database, tasks, count));
@@ -65,6 +67,8 @@ static bool commit_undo(struct store *store, struct operation *operation, struct
                         const struct batch_mark *before)
 {
     struct error error;
+    ASSERT_NUMBERS(before->changed, <=, batch->changed.count);
+    ASSERT_NUMBERS(before->anchors, <=, batch->anchor_count);
     store->backend->describe(store->database, operation->kind->name, &error);
     log_error("A store operation failed", LOG_TEXT("error", error.message));
     operation_clear_reply(operation);
@@ -88,6 +92,7 @@ static bool run_operation(struct store *store, struct operation *operation, stru
 {
     const struct batch_mark before = {batch->event_count, batch->changed.count, batch->anchor_count,
                                       batch->limited};
+    ASSERT(batch->may_write || !operation->kind->writes);
     if (!store->backend->mark(store->database, MARK_SET))
         return false;
     set_clock(store, batch);
@@ -200,6 +205,7 @@ static bool commit_batch(struct store *store, struct operation *chain, struct ba
     if (batch->must_write) {
         begin_anew(store, chain, batch);
         done = run_all(store, chain, batch, rest);
+        ASSERT(!batch->must_write); /* it may write */
     }
     bool is_in_place = store->backend->is_in_place(store->database, error);
     enum commit_result result = done && is_in_place ? commit_now(store, error) : COMMIT_NOTHING;
@@ -309,6 +315,7 @@ static void publish(struct store *store, struct operation *chain, const struct b
     while (chain) {
         struct operation *operation = chain;
         chain = operation->next;
+        ASSERT_NUMBERS(operation->events_end, <=, batch->event_count);
         while (told < operation->events_end)
             post_event(store, &batch->events[told++]);
         operation_answer(operation);
@@ -388,6 +395,7 @@ static void tell_of_yield(struct store *store)
 static void show_replica(struct store *store, struct batch *batch)
 {
     const struct replica *replica = &store->replica;
+    ASSERT_NUMBERS(replica->epoch, <=, replica->last_epoch);
     atomic_store(&store->is_held, replica->is_held);
     atomic_store(&store->was_reached, replica->was_reached);
     atomic_store(&store->epoch, replica->epoch);

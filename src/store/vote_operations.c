@@ -7,6 +7,7 @@
 #include "pending.h"
 #include "store_internal.h"
 #include "task_operations.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/visible.h"
@@ -111,6 +112,7 @@ static bool edit(struct batch *batch, struct task *task, const struct store_vote
     const struct store_edit *made = vote->edit;
     const struct audit_actor actor = {"operator", vote->voter.name};
     size_t bytes_before = task->request_length;
+    ASSERT(task->state == TASK_PENDING);
     task_set_text(&task->original_arguments, str_from(task->arguments));
     memcpy(task->original_digest, task->arguments_digest, sizeof task->original_digest);
     memcpy(task->original_request_digest, task->request_digest,
@@ -142,11 +144,13 @@ static bool cast(struct batch *batch, struct task *task, struct ballot *ballot,
                  const struct store_vote *vote)
 {
     bool is_decided = false;
+    ASSERT(task->state == TASK_PENDING);
     /* The clock may be set back; the order of a task's own times stays. */
     if (task->updated_ms < batch->now_ms)
         task->updated_ms = batch->now_ms;
     if (vote->withdraws) {
         const struct ballot_vote *own = ballot_votes_of(&ballot->votes, &vote->voter);
+        ASSERT(own); /* else there is nothing to withdraw, which was judged */
         ballot_votes_remove(&ballot->votes, (size_t)(own - ballot->votes.items));
     } else {
         while (vote->edit && ballot->votes.count > 0) /* they are about other arguments */

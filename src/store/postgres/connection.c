@@ -10,6 +10,7 @@
 
 #include "columns.h"
 #include "place.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
@@ -167,6 +168,7 @@ static void expect(struct database *database, enum sent_kind kind, unsigned whic
         database->sent =
             memory_grow_array(database->sent, database->sent_capacity, sizeof *database->sent);
     }
+    ASSERT_NUMBERS(database->sent_first + database->sent_count, <, database->sent_capacity);
     database->sent[database->sent_first + database->sent_count++] =
         (struct sent){kind, which, database->operation};
 }
@@ -228,6 +230,7 @@ static void connection_check(struct database *database, const struct sent *sent,
 /* The result of the oldest that was sent. NULL: it has none, or the connection is lost. */
 static PGresult *connection_take_result(struct database *database)
 {
+    ASSERT_NUMBERS(database->sent_count, >, 0);
     const struct sent sent = database->sent[database->sent_first];
     PGresult *result = connection_next(database);
     if (!result) {
@@ -292,6 +295,7 @@ static bool is_storable(struct str text)
 static bool connection_fill(struct database *database, struct arguments *arguments,
                             const struct value *values, size_t count)
 {
+    ASSERT_NUMBERS(count, <=, VALUES_MAX);
     for (size_t i = 0; i < count; i++) {
         const struct value *value = &values[i];
         bool is_number = value->kind == VALUE_NUMBER;
@@ -334,6 +338,7 @@ static bool submit(struct database *database, unsigned which, const struct value
 {
     struct arguments arguments;
     char name[16];
+    ASSERT_NUMBERS(which, <, STATEMENT_ALL);
     if (!database->handle || database->has_failed ||
         !connection_fill(database, &arguments, values, count))
         return false;

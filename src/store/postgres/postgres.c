@@ -10,6 +10,7 @@
 #include "migrations.h"
 #include "opening.h"
 #include "place.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -108,6 +109,7 @@ static void owed_add_change(struct owed *owed, const struct value *values)
     if (owed->feed_count++ > 0) {
         buffer_append_char(&owed->feed_ids, ',');
         buffer_append_char(&owed->feed_created, ',');
+        ASSERT(str_equal(values[1].text, str_from(owed->feed_replica)));
     } else {
         owed->feed_replica = memory_copy_str(values[1].text);
         owed->feed_at_ms = values[3].number;
@@ -380,6 +382,7 @@ static unsigned beginning(const struct database *database, bool writes)
 static bool postgres_begin(struct database *database, bool writes)
 {
     bool is_committed = false;
+    ASSERT(!database->is_open_transaction);
     connection_listen(database); /* an ended connection is seen here, not in the transaction */
     database->is_told = false;   /* this transaction reads the changes of all hints so far */
     if (!reconnect(database, PATIENCE_MS))
@@ -404,6 +407,7 @@ static bool postgres_begin(struct database *database, bool writes)
 static bool close_writing(struct database *database)
 {
     const struct totals counted = database->counted;
+    ASSERT_NUMBERS(database->mark, >, database->durable_mark);
     database->counted = (struct totals){0, 0, 0};
     return owed_write(database) &&
            connection_write(database, STATEMENT_CLOSE,
@@ -552,6 +556,7 @@ static bool insert_audit(struct database *database, const struct value *given, s
     struct value values[AUDIT_COLUMN_COUNT + 1];
     struct store_chain *end = &database->known.end;
     int64_t bytes = AUDIT_ROW_BYTES;
+    ASSERT_NUMBERS(count, ==, AUDIT_COLUMN_COUNT);
     for (size_t i = 0; i < count; i++) {
         values[i] = given[i];
         bytes += (int64_t)given[i].text.length;
@@ -734,6 +739,7 @@ static bool postgres_visit_rows(PGresult *rows, row_visitor *visit, void *contex
 {
     struct value row[VALUES_MAX];
     bool is_read = rows != NULL, goes_on = is_read;
+    ASSERT(!rows || PQnfields(rows) <= VALUES_MAX);
     for (int i = 0; goes_on && i < PQntuples(rows); i++) {
         for (int j = 0; j < PQnfields(rows); j++)
             row[j] = row_value(rows, i, j);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -170,6 +171,7 @@ bool database_is_in_place(const struct database *database, struct error *error)
 
 sqlite3_stmt *database_statement(struct database *database, unsigned which)
 {
+    ASSERT_NUMBERS(which, <, STATEMENT_ALL);
     sqlite3_stmt **statement = &database->statements[which];
     if (!*statement) {
         struct buffer sql;

@@ -11,6 +11,7 @@
 #include "migrations.h"
 #include "read_only.h"
 #include "sealing.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 
@@ -160,11 +161,12 @@ static bool sqlite_run(struct database *database, unsigned which, const struct v
 }
 
 /* The values of a whole task: two times, its bytes, its columns, and its bulk. */
-static bool sqlite_insert_task(struct database *database, const struct value *values)
+static bool sqlite_insert_task(struct database *database, const struct value *values, size_t given)
 {
     struct value row[VALUES_MAX] = {values[0], values[1]};
     const size_t count = task_record.count;
     const struct value *bulk = values + 3 + count, *keeper = bulk + 8;
+    ASSERT_NUMBERS(given, ==, 3 + count + 8 + 2);
     memcpy(row + 2, values + 3, count * sizeof *row);
     if (!sqlite_run(database, STATEMENT_TASK_INSERT, row, 2 + count))
         return false;
@@ -181,7 +183,7 @@ static bool sqlite_insert_task(struct database *database, const struct value *va
 static bool sqlite_write_row(struct database *database, enum statement which,
                              const struct value *values, size_t count)
 {
-    return which == STATEMENT_TASK_INSERT ? sqlite_insert_task(database, values)
+    return which == STATEMENT_TASK_INSERT ? sqlite_insert_task(database, values, count)
                                           : sqlite_run(database, which, values, count);
 }
 
@@ -211,6 +213,7 @@ static bool sqlite_visit_rows(sqlite3_stmt *statement, row_visitor *visit, void 
     struct value row[VALUES_MAX];
     int code = SQLITE_ERROR, columns = statement ? sqlite3_column_count(statement) : 0;
     bool goes_on = true;
+    ASSERT_NUMBERS(columns, <=, VALUES_MAX);
     while (goes_on && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         for (int i = 0; i < columns; i++)
             row[i] = value_at(statement, i);
