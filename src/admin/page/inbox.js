@@ -313,8 +313,8 @@ class Known {
 const FEW = 5;
 // More lines than that only make a page slow.
 const WINDOW = 400;
-// So many rows are asked for first, to be there soon, and the others of a page after them.
-const FIRST_ROWS = 50;
+// So many rows, a screen of them, are asked for first, to be there soon, and the others of a page after them.
+const FIRST_ROWS = 25;
 const PAGE_ROWS = 200;
 const REFRESH_MS = 30; // events are shown together
 

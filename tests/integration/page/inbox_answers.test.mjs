@@ -154,7 +154,7 @@ test('the page says so when more calls cannot be shown, or a call cannot be read
   await row(ids[0]).locator('.problem').getByText('Not done: the store is busy').waitFor();
   assert.equal(await page.locator('#decide').isVisible(), false);
   await page.route(isInbox((asked) => asked.has('cursor')), (route) => route.abort());
-  await page.route(isInbox((asked) => asked.get('limit') === '50'), async (route) => {
+  await page.route(isInbox((asked) => asked.get('limit') === '25'), async (route) => {
     const response = await route.fetch();
     const body = await response.json();
     await route.fulfill({ response, json: { ...body, rows: body.rows.slice(0, 3), nextCursor: 'e0.none' } });
