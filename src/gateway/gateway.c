@@ -33,8 +33,8 @@
 #include "server/http.h"
 #include "server/own.h"
 #include "state/accepted_pairs.h"
-#include "state/bridged_sessions.h"
 #include "state/definition_watch.h"
+#include "state/given_sessions.h"
 #include "state/quota.h"
 #include "state/server_status.h"
 #include "state/source_eras.h"
@@ -131,7 +131,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->state_keys = state_keys;
     gateway->sessions = sessions_create();
     gateway->accepted_pairs = accepted_pairs_create();
-    gateway->bridged_sessions = bridged_sessions_create();
+    gateway->given_sessions = given_sessions_create();
     gateway->catalog = catalog_create();
     gateway->definitions = definition_watch_create(store);
     catalog_set_watch(gateway->catalog, gateway->definitions);
@@ -196,7 +196,7 @@ void gateway_destroy(struct gateway *gateway)
     catalog_destroy(gateway->catalog);
     definition_watch_destroy(gateway->definitions);
     blocks_end();
-    bridged_sessions_destroy(gateway->bridged_sessions);
+    given_sessions_destroy(gateway->given_sessions);
     accepted_pairs_destroy(gateway->accepted_pairs);
     source_eras_destroy(gateway->eras);
     sessions_destroy(gateway->sessions);

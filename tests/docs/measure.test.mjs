@@ -8,8 +8,8 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
-  bridged: 72,
-  eras: 843,
+  bridged: 71,
+  eras: 742,
   words: 88,
   reach: 28,
   write: 2,

@@ -31,7 +31,7 @@ struct bridge_call_options {
     bool (*asks_later)(struct call *call, struct str method);
 };
 
-/* The client's session is known: call->bridged. */
+/* The client's session is known: call->declared. */
 void bridge_call_start(struct call *call, const struct bridge_call_options *options);
 
 /* Whether the call waits for its server, or for a task to ask its client. It does not while its

@@ -12,7 +12,7 @@
 #include "authorization.h"
 #include "call_counters.h"
 #include "state/accepted_pairs.h"
-#include "state/bridged_sessions.h"
+#include "state/given_sessions.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -448,7 +448,7 @@ void call_unref(struct call *call)
     free(call->agent_reason);
     identity_unref(call->identity);
     free(call->upstream_authorization);
-    buffer_finish(&call->bridged);
+    buffer_finish(&call->declared);
     snapshot_unref(call->snapshot);
     MAGIC_CLEAR(call);
     call_pool_give(call);
@@ -605,13 +605,12 @@ static struct session_facts facts_of(const struct call *call, const struct store
 }
 
 /* A session of before a restart. */
-static void restore_bridged(const struct call *call, const struct store_session *stored)
+static void restore_given(const struct call *call, const struct store_session *stored)
 {
-    struct str text = json_member(str_from(stored->client_capabilities), SESSION_BRIDGED);
-    if (json_type(text) == JSON_OBJECT && text.length <= BRIDGED_SESSION_BYTES)
-        bridged_sessions_put(call->worker->gateway->bridged_sessions, str_from(call->source->id),
-                             str_from(call->session), text,
-                             call->snapshot->config->limits.sessions);
+    struct str text = json_member(str_from(stored->client_capabilities), SESSION_GIVEN);
+    if (json_type(text) == JSON_OBJECT && text.length <= GIVEN_SESSION_BYTES)
+        given_sessions_put(call->worker->gateway->given_sessions, str_from(call->source->id),
+                           str_from(call->session), text, call->snapshot->config->limits.sessions);
 }
 
 void call_take_facts(struct call *call, const struct store_reply *reply)
@@ -620,7 +619,7 @@ void call_take_facts(struct call *call, const struct store_reply *reply)
     if (is_stored)
         call->facts = facts_of(call, reply->session);
     if (is_stored && call->is_bridged)
-        restore_bridged(call, reply->session);
+        restore_given(call, reply->session);
     if (!is_stored)
         use_source_values(call);
     call->facts_failed = reply->status == STORE_FAILED;

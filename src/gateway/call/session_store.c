@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "state/bridged_sessions.h"
+#include "state/given_sessions.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/members.h"
 
@@ -15,14 +15,14 @@ static void add_declared(struct buffer *out, const char *key, bool is_declared)
     buffer_append_text(out, "{}");
 }
 
-static void add_bridged(struct buffer *out, const struct call *call, const char *session)
+static void add_given(struct buffer *out, const struct call *call, const char *session)
 {
     struct buffer said;
     buffer_init(&said);
     if (call->is_bridged &&
-        bridged_sessions_get(call->worker->gateway->bridged_sessions, str_from(call->source->id),
-                             str_from(session), &said)) {
-        json_add_key(out, SESSION_BRIDGED);
+        given_sessions_get(call->worker->gateway->given_sessions, str_from(call->source->id),
+                           str_from(session), &said)) {
+        json_add_key(out, SESSION_GIVEN);
         buffer_append(out, buffer_str(&said));
     }
     buffer_finish(&said);
@@ -43,7 +43,7 @@ static char *stored_capabilities(const struct call *call, const char *session)
     buffer_append_format(&text, "{\"elicitation\":%s,\"sampling\":%s}",
                          facts->server.injected_elicitation ? "true" : "false",
                          facts->server.injected_sampling ? "true" : "false");
-    add_bridged(&text, call, session);
+    add_given(&text, call, session);
     buffer_append_char(&text, '}');
     return buffer_take(&text, NULL);
 }

@@ -16,7 +16,7 @@
 #include "taskgate/upstream/upstream.h"
 
 struct accepted_pairs;
-struct bridged_sessions;
+struct given_sessions;
 struct catalog;
 struct detached_callbacks;
 struct inbox_table;
@@ -46,10 +46,10 @@ struct gateway_worker;
 struct gateway {
     uint32_t magic; /* GATEWAY_MAGIC */
     struct store *store;
-    const struct state_keys *state_keys;       /* of what clients keep for the gateway */
-    struct sessions *sessions;                 /* state/session_table.h */
-    struct accepted_pairs *accepted_pairs;     /* state/accepted_pairs.h */
-    struct bridged_sessions *bridged_sessions; /* state/bridged_sessions.h */
+    const struct state_keys *state_keys;   /* of what clients keep for the gateway */
+    struct sessions *sessions;             /* state/session_table.h */
+    struct accepted_pairs *accepted_pairs; /* state/accepted_pairs.h */
+    struct given_sessions *given_sessions; /* state/given_sessions.h */
     struct catalog *catalog;
     struct definition_watch *definitions; /* state/definition_watch.h */
     struct source_eras *eras;             /* state/source_eras.h */

@@ -14,7 +14,7 @@
 #include "conversation/question.h"
 #include "relay/relay.h"
 #include "server/listen.h"
-#include "state/bridged_sessions.h"
+#include "state/given_sessions.h"
 #include "state/quota.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
@@ -325,8 +325,8 @@ static void on_stream_listener_ended(void *context, const struct listener *liste
 static void write_filter(const struct call *call, struct buffer *filter)
 {
     OWNED_BUFFER(said);
-    bridged_sessions_get(call->worker->gateway->bridged_sessions, str_from(call->source->id),
-                         str_from(call->session), &said);
+    given_sessions_get(call->worker->gateway->given_sessions, str_from(call->source->id),
+                       str_from(call->session), &said);
     struct str uris = json_member(buffer_str(&said), "uris");
     buffer_append_text(filter, "{\"toolsListChanged\":true,\"promptsListChanged\":true,"
                                "\"resourcesListChanged\":true");
@@ -533,9 +533,8 @@ static void deliver_renewal(struct gateway_worker *worker, const void *message)
 static void change_subscriptions(struct call *call, bool is_wanted)
 {
     static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_renewal);
-    if (!bridged_sessions_subscribe(call->worker->gateway->bridged_sessions,
-                                    str_from(call->source->id), str_from(call->session),
-                                    call->envelope.uri.text, is_wanted)) {
+    if (!given_sessions_subscribe(call->worker->gateway->given_sessions, str_from(call->source->id),
+                                  str_from(call->session), call->envelope.uri.text, is_wanted)) {
         call_answer_error(call, JSONRPC_RATE_LIMITED, STR("The session has too many subscriptions"),
                           NULL);
         return;
@@ -610,8 +609,8 @@ static bool is_subscribed(const struct subscription *subscription)
     OWNED_BUFFER(said);
     struct str uri;
     bool is_subscribed = false;
-    bridged_sessions_get(subscription->gateway->bridged_sessions, str_from(subscription->source),
-                         str_from(subscription->session), &said);
+    given_sessions_get(subscription->gateway->given_sessions, str_from(subscription->source),
+                       str_from(subscription->session), &said);
     struct str uris = json_member(buffer_str(&said), "uris");
     for (size_t position = 0; !is_subscribed && json_next_element(uris, &position, &uri);)
         is_subscribed = json_string_equals(uri, str_from(subscription->uri));
@@ -691,7 +690,7 @@ static void subscribe_session(struct call *call)
 bool legacy_stream_takes(struct call *call)
 {
     struct str method = call->envelope.method;
-    if (call->bridged.length == 0)
+    if (call->declared.length == 0)
         return false; /* the session is the server's */
     if (str_equal(method, STR("resources/subscribe")))
         subscribe_session(call);

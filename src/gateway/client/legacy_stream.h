@@ -14,7 +14,7 @@ extern const struct relay_stream legacy_stream_of_relay;
 
 /* ---- of the sessions that the gateway gives out in front of modern servers ---- */
 
-/* Answers the GET with a stream that a listener feeds. call->bridged is set. */
+/* Answers the GET with a stream that a listener feeds. call->declared is set. */
 void legacy_stream_open(struct call *call);
 /* Takes resources/subscribe and resources/unsubscribe in such a session, which the rules have let
  * pass: its URIs are a part of what the session's streams listen to. Answers once the server has

@@ -99,8 +99,8 @@ bool question_has_tools(const struct call *call, enum question_kind kind)
 
 bool question_declares_roots(const struct call *call)
 {
-    return call->is_bridged &&
-           json_type(json_path(buffer_str(&call->bridged), "capabilities", "roots")) == JSON_OBJECT;
+    return call->is_bridged && json_type(json_path(buffer_str(&call->declared), "capabilities",
+                                                   "roots")) == JSON_OBJECT;
 }
 
 void question_audience(const struct call *call, struct question_audience *audience)

@@ -2,7 +2,7 @@
 #include "call/call_counters.h"
 #include "conversation/question.h"
 #include "gates.h"
-#include "methods/bridged.h"
+#include "methods/given_session.h"
 #include "methods/methods.h"
 #include "taskgate/policy/gate.h"
 
@@ -36,7 +36,7 @@ static void dispatch(struct call *call)
     else if (call->dialect->era == MCP_ERA_MODERN)
         handlers[treatment].modern(call);
     else if (call->is_bridged)
-        bridged_handle(call, handlers[treatment].legacy);
+        given_session_handle(call, handlers[treatment].legacy);
     else
         handlers[treatment].legacy(call);
 }
@@ -48,7 +48,7 @@ enum gate_verdict gate_method(struct call *call)
     else if (call->envelope.kind != ENVELOPE_RESPONSE)
         dispatch(call);
     else if (call->is_bridged)
-        bridged_handle_response(call);
+        given_session_handle_response(call);
     else if (!question_take_response(call))
         relay_plainly_handle(call); /* to a request of upstream's, in this session */
     return GATE_ANSWERED;

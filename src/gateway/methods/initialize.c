@@ -15,7 +15,7 @@
 #include "server/bridge_request.h"
 #include "server/http.h"
 #include "server/probe.h"
-#include "state/bridged_sessions.h"
+#include "state/given_sessions.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
@@ -32,14 +32,14 @@
 #include "tools/tools.h"
 
 /* A session keeps its kind, whatever its server becomes meanwhile. */
-#define BRIDGED_SESSION_PREFIX "tg-bridge-"
+#define GIVEN_SESSION_PREFIX "tg-bridge-"
 
 void bridge_check(struct call *call)
 {
     if (!(call->source->bridge & BRIDGE_LEGACY))
         return;
     struct str session = http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID);
-    call->is_bridged = str_starts_with(session, STR(BRIDGED_SESSION_PREFIX)) ||
+    call->is_bridged = str_starts_with(session, STR(GIVEN_SESSION_PREFIX)) ||
                        source_eras_is_modern_alone(call->worker->gateway->eras, call->source);
 }
 
@@ -275,7 +275,7 @@ static void begin_again(struct call *call)
         source_eras_note(eras, call->source, CONFIG_ERA_LEGACY, false, now_ms);
     bridge_check(call);
     if (call->is_bridged)
-        bridged_initialize(call);
+        given_session_open(call);
     else
         start(call, NULL);
 }
@@ -318,7 +318,7 @@ void initialize_handle(struct call *call)
 
 #define DISCOVER_MOST_BYTES ((size_t)256 * 1024)
 
-bool bridged_binds_sessions(const struct call *call)
+bool given_session_is_bound(const struct call *call)
 {
     return !call->identity && call->source->identity != IDENTITY_SESSION;
 }
@@ -344,7 +344,7 @@ static const struct call_part_kind discovery_kind =
 static bool read_client(struct call *call)
 {
     struct str params = call->envelope.params, info = json_member(params, "clientInfo");
-    struct buffer *said = &call->bridged;
+    struct buffer *said = &call->declared;
     buffer_clear(said);
     buffer_append_char(said, '{');
     json_add_key(said, "capabilities");
@@ -353,10 +353,10 @@ static bool read_client(struct call *call)
         json_add_key(said, "clientInfo");
         buffer_append(said, info);
     }
-    if (call->token[0] && bridged_binds_sessions(call))
-        json_add_text(said, BRIDGED_SESSION_TOKEN, call->token);
+    if (call->token[0] && given_session_is_bound(call))
+        json_add_text(said, GIVEN_SESSION_TOKEN, call->token);
     buffer_append_char(said, '}');
-    return said->length <= BRIDGED_SESSION_BYTES / 2;
+    return said->length <= GIVEN_SESSION_BYTES / 2;
 }
 
 static void answer_with_session(struct call *call, struct str session, struct str result)
@@ -374,7 +374,7 @@ static void write_session(struct buffer *id)
 {
     char uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
-    buffer_append_format(id, BRIDGED_SESSION_PREFIX "%s", uuid);
+    buffer_append_format(id, GIVEN_SESSION_PREFIX "%s", uuid);
 }
 
 static void open_session(struct call *call, struct str discovered)
@@ -386,9 +386,9 @@ static void open_session(struct call *call, struct str discovered)
     buffer_init(&injected);
     write_session(&session);
     call_digest_session(call, buffer_str(&session), digest);
-    bridged_sessions_put(call->worker->gateway->bridged_sessions, str_from(call->source->id),
-                         str_from(digest), buffer_str(&call->bridged),
-                         call->snapshot->config->limits.sessions);
+    given_sessions_put(call->worker->gateway->given_sessions, str_from(call->source->id),
+                       str_from(digest), buffer_str(&call->declared),
+                       call->snapshot->config->limits.sessions);
     legacy_bridge_write_initialize(&result, discovered,
                                    json_member(call->envelope.params, "protocolVersion"),
                                    call->source->id);
@@ -429,7 +429,7 @@ static void on_discovered(void *context, const struct exchange_reply *reply)
         relay_bridged_answer_failure(call, reply);
 }
 
-void bridged_initialize(struct call *call)
+void given_session_open(struct call *call)
 {
     static const struct exchange_events events = {.reply = on_discovered};
     int64_t limit_ms = call->snapshot->config->times.tools_fetch_timeout_ms;

@@ -7,7 +7,7 @@
 #include "run/detached_call.h"
 #include "run/execution.h"
 #include "state/accepted_pairs.h"
-#include "state/bridged_sessions.h"
+#include "state/given_sessions.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 
@@ -41,7 +41,7 @@ void session_end_forget(struct call *call)
     struct store_call nobody = {call->worker->loop, NULL, NULL};
     char key[CLIENT_KEY_BYTES];
     sessions_remove(gateway->sessions, source, session);
-    bridged_sessions_remove(gateway->bridged_sessions, source, session);
+    given_sessions_remove(gateway->given_sessions, source, session);
     accepted_pairs_remove(gateway->accepted_pairs, source, session, str_from(call->token));
     store_session_delete(gateway->store, source, session, nobody);
     store_task_cancel_session(gateway->store, source, session, STR(OWNER_ANONYMOUS),

@@ -1,8 +1,8 @@
 /* Requests that are no message: GET opens the client's notification stream, DELETE ends its
  * session. Only the legacy era has them. */
-#include "bridged.h"
 #include "client/legacy_stream.h"
 #include "conversation/question.h"
+#include "given_session.h"
 #include "methods.h"
 #include "relay/relay.h"
 #include "session_end.h"
@@ -47,8 +47,8 @@ void verb_handle(struct call *call)
 {
     struct str verb = http_method(call->exchange);
     call_identify(call);
-    if (call->is_bridged)
-        bridged_handle_verb(call);
+    if (!call_server_has_sessions(call))
+        given_session_handle_verb(call);
     else if (!has_sessions(call))
         call_answer_wrong_verb(call, "POST");
     else if (str_equal(verb, STR("GET")))

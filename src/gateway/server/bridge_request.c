@@ -18,7 +18,7 @@ void bridge_request_envelope(const struct call *call, struct legacy_bridge_envel
 {
     static const char *const keys[] = {"capabilities", "clientInfo", "logLevel"};
     struct str values[3];
-    json_members(buffer_str(&call->bridged), keys, 3, values);
+    json_members(buffer_str(&call->declared), keys, 3, values);
     *envelope = (struct legacy_bridge_envelope){
         .capabilities = values[0].length > 0 ? values[0] : STR("{}"),
         .info = values[1],

@@ -8,7 +8,7 @@
 #include "call/call.h"
 #include "call/headers.h"
 
-/* The declarations of the session, of call->bridged. */
+/* The declarations of the session, of call->declared. */
 struct legacy_bridge_envelope;
 void bridge_request_envelope(const struct call *call, struct legacy_bridge_envelope *envelope);
 

@@ -20,8 +20,8 @@
 /* Stored beside the client's capabilities: {"elicitation": …, "sampling": …}, true for what the
  * gateway declared to the server in the client's place. */
 #define SESSION_INJECTED "io.taskgate/injected"
-/* The same of a bridged session: what bridged_sessions.h has of it. */
-#define SESSION_BRIDGED "io.taskgate/bridged"
+/* The same of a bridged session: what given_sessions.h has of it. */
+#define SESSION_GIVEN "io.taskgate/bridged"
 
 /* The client's side: what it said of itself in `initialize`. */
 struct client_session {

@@ -1,5 +1,5 @@
-/* Requests of a bridged client to its legacy server, which is the gateway. */
-#include "bridged.h"
+/* Requests in a session that the gateway has given out, and serves as a legacy server. */
+#include "given_session.h"
 
 #include "call/call.h"
 #include "call/session_store.h"
@@ -9,7 +9,7 @@
 #include "initialize.h"
 #include "server/credential_check.h"
 #include "session_end.h"
-#include "state/bridged_sessions.h"
+#include "state/given_sessions.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -32,8 +32,8 @@ static void refuse(struct call *call, int status, struct str why)
 /* The server knows no session, so the gateway alone can refuse one to a stranger. */
 static bool is_bound_to_another(const struct call *call)
 {
-    struct str token = json_member(buffer_str(&call->bridged), BRIDGED_SESSION_TOKEN);
-    if (token.length == 0 || !bridged_binds_sessions(call) ||
+    struct str token = json_member(buffer_str(&call->declared), GIVEN_SESSION_TOKEN);
+    if (token.length == 0 || !given_session_is_bound(call) ||
         json_string_equals(token, str_from(call->token)))
         return false;
     log_warn("Request refused: its session was opened with another token",
@@ -44,11 +44,11 @@ static bool is_bound_to_another(const struct call *call)
 /* The session is loaded. False when the call is answered: on 404 clients begin anew. */
 static bool has_session(struct call *call)
 {
-    buffer_clear(&call->bridged);
+    buffer_clear(&call->declared);
     bool is_there =
         call->facts.known &&
-        bridged_sessions_get(call->worker->gateway->bridged_sessions, str_from(call->source->id),
-                             str_from(call->session), &call->bridged);
+        given_sessions_get(call->worker->gateway->given_sessions, str_from(call->source->id),
+                           str_from(call->session), &call->declared);
     bool is_anothers = is_there && is_bound_to_another(call);
     if (is_there && !is_anothers)
         return true;
@@ -71,8 +71,8 @@ static void set_level(struct call *call)
                           STR("params.level must be one of the levels of syslog"), NULL);
         return;
     }
-    bridged_sessions_set(call->worker->gateway->bridged_sessions, str_from(call->source->id),
-                         str_from(call->session), "logLevel", level);
+    given_sessions_set(call->worker->gateway->given_sessions, str_from(call->source->id),
+                       str_from(call->session), "logLevel", level);
     session_store_put_and_answer(call);
 }
 
@@ -98,7 +98,7 @@ static call_step own_handler(const struct call *call)
 /* ---- a message ---- */
 
 /* The handler of the method, until the session is known. */
-struct bridged_step {
+struct given_step {
     struct call_part part;
     call_step handler;
 };
@@ -109,11 +109,11 @@ static void drop(struct call *call, void *object)
     free(object);
 }
 
-static const struct call_part_kind bridged_step_kind = CALL_PART_KIND(struct bridged_step, drop);
+static const struct call_part_kind given_step_kind = CALL_PART_KIND(struct given_step, drop);
 
 static void handle_in_session(struct call *call)
 {
-    struct bridged_step *step = call_part_get(call, &bridged_step_kind);
+    struct given_step *step = call_part_get(call, &given_step_kind);
     const call_step handler = step->handler;
     call_part_remove(&step->part);
     free(step);
@@ -128,13 +128,13 @@ static void handle_with(struct call *call, call_step handler)
         refuse(call, 400, STR("Mcp-Session-Id is missing: begin with initialize"));
         return;
     }
-    struct bridged_step *step = memory_alloc(sizeof *step);
+    struct given_step *step = memory_alloc(sizeof *step);
     step->handler = handler;
-    call_part_add(call, &step->part, &bridged_step_kind);
+    call_part_add(call, &step->part, &given_step_kind);
     call_with_facts(call, handle_in_session);
 }
 
-void bridged_handle(struct call *call, call_step handler)
+void given_session_handle(struct call *call, call_step handler)
 {
     const call_step own = own_handler(call);
     if (call->envelope.kind == ENVELOPE_NOTIFICATION) {
@@ -143,7 +143,7 @@ void bridged_handle(struct call *call, call_step handler)
             cancelled_notify(call);
         call_answer(call, STR_EMPTY);
     } else if (call->method->treatment == MCP_INITIALIZE) {
-        bridged_initialize(call);
+        given_session_open(call);
     } else if (call->method->treatment == MCP_SERVER_DISCOVER) {
         handler(call); /* refuses it: the envelope is missing */
     } else {
@@ -172,7 +172,7 @@ static void take_response(struct call *call)
     }
 }
 
-void bridged_handle_response(struct call *call)
+void given_session_handle_response(struct call *call)
 {
     handle_with(call, take_response);
 }
@@ -211,7 +211,7 @@ static void refuse_verb(struct call *call)
     call_answer_status(call, 405, STR_EMPTY);
 }
 
-void bridged_handle_verb(struct call *call)
+void given_session_handle_verb(struct call *call)
 {
     struct str verb = http_method(call->exchange);
     handle_with(call, str_equal(verb, STR("GET"))      ? check_stream

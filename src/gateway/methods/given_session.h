@@ -7,10 +7,10 @@
 
 #include "call/call.h"
 
-/* A request or notification of a bridged client, whose method is found. `handler` is that of the
+/* A request or notification in such a session, whose method is found. `handler` is that of the
  * method. */
-void bridged_handle(struct call *call, call_step handler);
+void given_session_handle(struct call *call, call_step handler);
 /* A JSON-RPC response of one. */
-void bridged_handle_response(struct call *call);
+void given_session_handle_response(struct call *call);
 /* A GET or DELETE of one. */
-void bridged_handle_verb(struct call *call);
+void given_session_handle_verb(struct call *call);

@@ -1,5 +1,5 @@
 /* Texts by source and session. */
-#include "bridged_sessions.h"
+#include "given_sessions.h"
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ struct entry {
     struct buffer text;
 };
 
-struct bridged_sessions {
+struct given_sessions {
     struct seen_table *table;
 };
 
@@ -27,14 +27,14 @@ static void forgotten(void *context, const struct seen_entry *seen)
     buffer_finish(&((struct entry *)(uintptr_t)seen)->text);
 }
 
-struct bridged_sessions *bridged_sessions_create(void)
+struct given_sessions *given_sessions_create(void)
 {
-    struct bridged_sessions *sessions = memory_alloc(sizeof *sessions);
+    struct given_sessions *sessions = memory_alloc(sizeof *sessions);
     sessions->table = seen_table_create(sizeof(struct entry), forgotten, NULL);
     return sessions;
 }
 
-void bridged_sessions_destroy(struct bridged_sessions *sessions)
+void given_sessions_destroy(struct given_sessions *sessions)
 {
     if (!sessions)
         return;
@@ -43,8 +43,8 @@ void bridged_sessions_destroy(struct bridged_sessions *sessions)
     free(sessions);
 }
 
-void bridged_sessions_put(struct bridged_sessions *sessions, struct str source, struct str session,
-                          struct str text, int64_t limit)
+void given_sessions_put(struct given_sessions *sessions, struct str source, struct str session,
+                        struct str text, int64_t limit)
 {
     struct buffer key;
     struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
@@ -54,8 +54,8 @@ void bridged_sessions_put(struct bridged_sessions *sessions, struct str source, 
     seen_shard_unlock_session(shard, &key);
 }
 
-bool bridged_sessions_get(struct bridged_sessions *sessions, struct str source, struct str session,
-                          struct buffer *text)
+bool given_sessions_get(struct given_sessions *sessions, struct str source, struct str session,
+                        struct buffer *text)
 {
     struct buffer key;
     struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
@@ -77,7 +77,7 @@ struct change {
 /* Writes the member's new value by the text so far. */
 typedef void (*value_writer)(const struct change *change, struct str text, struct buffer *value);
 
-static bool change_text(struct bridged_sessions *sessions, struct str source, struct str session,
+static bool change_text(struct given_sessions *sessions, struct str source, struct str session,
                         const struct change *change, value_writer write)
 {
     struct buffer key, value, text;
@@ -89,7 +89,7 @@ static bool change_text(struct bridged_sessions *sessions, struct str source, st
         write(change, buffer_str(&entry->text), &value);
         json_write_with_member(&text, buffer_str(&entry->text), change->key, buffer_str(&value));
     }
-    bool is_good = entry && text.length <= BRIDGED_SESSION_BYTES;
+    bool is_good = entry && text.length <= GIVEN_SESSION_BYTES;
     if (is_good) {
         buffer_finish(&entry->text);
         entry->text = text;
@@ -107,8 +107,8 @@ static void write_value(const struct change *change, struct str text, struct buf
     buffer_append(value, change->value);
 }
 
-bool bridged_sessions_set(struct bridged_sessions *sessions, struct str source, struct str session,
-                          const char *key, struct str value)
+bool given_sessions_set(struct given_sessions *sessions, struct str source, struct str session,
+                        const char *key, struct str value)
 {
     const struct change change = {.key = key, .value = value};
     return change_text(sessions, source, session, &change, write_value);
@@ -129,15 +129,14 @@ static void write_uris(const struct change *change, struct str text, struct buff
     buffer_append_char(value, ']');
 }
 
-bool bridged_sessions_subscribe(struct bridged_sessions *sessions, struct str source,
-                                struct str session, struct str uri, bool is_wanted)
+bool given_sessions_subscribe(struct given_sessions *sessions, struct str source,
+                              struct str session, struct str uri, bool is_wanted)
 {
     const struct change change = {"uris", uri, is_wanted};
     return change_text(sessions, source, session, &change, write_uris);
 }
 
-void bridged_sessions_remove(struct bridged_sessions *sessions, struct str source,
-                             struct str session)
+void given_sessions_remove(struct given_sessions *sessions, struct str source, struct str session)
 {
     seen_table_forget_session(sessions->table, source, session);
 }
