@@ -11,6 +11,7 @@
 #include "client/listen.h"
 #include "conversation/answer_gate.h"
 #include "conversation/question.h"
+#include "conversation/rounds.h"
 #include "decision/decision_log.h"
 #include "decision/shadow.h"
 #include "gates/gates.h"
@@ -28,7 +29,6 @@
 #include "run/result_wait.h"
 #include "run/task_aliases.h"
 #include "run/task_room.h"
-#include "run/task_rounds.h"
 #include "server/catalogue.h"
 #include "server/http.h"
 #include "server/own.h"
@@ -160,7 +160,6 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->inbox_table = inbox_table_create();
     gateway->questions = question_table_create();
     gateway->task_aliases = task_aliases_create();
-    gateway->task_rounds = task_rounds_create();
     gateway->request_headers = request_headers_create();
     gateway->token_check = token_check_create();
     gateway->token_exchanges = token_exchange_table_create();
@@ -178,7 +177,6 @@ void gateway_destroy(struct gateway *gateway)
     token_exchange_table_destroy(gateway->token_exchanges);
     replicas_destroy(gateway->replicas);
     task_aliases_destroy(gateway->task_aliases);
-    task_rounds_destroy(gateway->task_rounds);
     question_table_destroy(gateway->questions);
     task_places_destroy(gateway->task_places);
     quota_destroy(gateway->legacy_sessions);

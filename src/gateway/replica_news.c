@@ -8,8 +8,8 @@
 #include "client/legacy_stream.h"
 #include "client/listen.h"
 #include "conversation/question.h"
+#include "conversation/rounds.h"
 #include "methods/cancelled.h"
-#include "run/task_rounds.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/dialect.h"
 #include "taskgate/store/store.h"
@@ -43,7 +43,7 @@ void replica_news_send_asks(struct gateway_worker *worker, const struct task *ta
     buffer_init(&requests);
     buffer_init(&questions);
     question_view(worker->gateway, task, &view, &questions);
-    task_rounds_show(worker->gateway->task_rounds, str_from(task->id), &requests, &view.changed_ms);
+    rounds_show(worker->gateway->questions, str_from(task->id), &requests, &view.changed_ms);
     snprintf(news.task, sizeof news.task, "%s", task->id);
     news.requests = buffer_str(&requests);
     news.questions = view.pending_elicitations;
@@ -117,8 +117,8 @@ static void take_wanted(struct gateway_worker *worker, const struct news *news)
         return;
     buffer_init(&requests);
     snprintf(asks.task, sizeof asks.task, "%s", news->task);
-    if (task_rounds_show(worker->gateway->task_rounds, str_from(news->task), &requests,
-                         &asks.changed_ms)) {
+    if (rounds_show(worker->gateway->questions, str_from(news->task), &requests,
+                    &asks.changed_ms)) {
         asks.requests = buffer_str(&requests);
         news_send(worker, &asks);
     }

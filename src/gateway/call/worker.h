@@ -36,7 +36,6 @@ struct shadow;
 struct source_eras;
 struct task_aliases;
 struct task_places;
-struct task_rounds;
 struct token_check;
 struct token_exchange_table;
 struct token_exchanges;
@@ -72,7 +71,6 @@ struct gateway {
     struct token_check *token_check;              /* auth/token_check.h */
     struct token_exchange_table *token_exchanges; /* auth/token_exchange.h */
     struct task_aliases *task_aliases;            /* our task of each, while it is followed */
-    struct task_rounds *task_rounds; /* questions of servers to clients of modern tasks */
     /* The calls from lower rooms to higher ones; never NULL. */
     const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
     const struct question_events *question_events;       /* conversation/question.h */

@@ -7,11 +7,11 @@
 
 #include "call/call.h"
 #include "call/deferred_response.h"
+#include "conversation/rounds.h"
 #include "own_task.h"
 #include "relay/relay.h"
 #include "replicas/news.h"
 #include "run/execution.h"
-#include "run/task_rounds.h"
 #include "server/credential_check.h"
 #include "server/listen.h"
 #include "state/quota.h"
@@ -273,10 +273,10 @@ static void look_at_requests(const struct listening *listening,
                              const struct listened_task *listened, struct dialect_view *view,
                              struct buffer *requests)
 {
-    struct task_rounds *rounds = listening->call->worker->gateway->task_rounds;
+    struct question_table *rounds = listening->call->worker->gateway->questions;
     if (listened->task->state != TASK_EXECUTING)
         return;
-    if (task_rounds_show(rounds, str_from(listened->id), requests, &view->changed_ms)) {
+    if (rounds_show(rounds, str_from(listened->id), requests, &view->changed_ms)) {
         view->input_requests = buffer_str(requests);
     } else if (listened->asked_sequence > 0) {
         view->input_requests = buffer_str(&listened->asked);

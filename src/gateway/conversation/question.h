@@ -71,8 +71,6 @@ struct question_response {
 /* Whether it is a request that a server may ask a client. */
 bool question_read_kind(struct str request, enum question_kind *kind);
 const char *question_method(enum question_kind kind);
-/* The most requests of one round. */
-#define QUESTIONS_PER_ROUND QUESTIONS_PER_KEY
 /* Whether what a modern server requires is what the protocol has: requests that a client may be
  * asked, not too many, and a way to go on. */
 bool question_round_is_well_formed(struct str requests, struct str state);

@@ -25,6 +25,8 @@ struct question_table {
     atomic_size_t count;
 };
 
+static void free_in_round(void *value);
+
 struct question_table *question_table_create(void)
 {
     struct question_table *table = memory_alloc(sizeof *table);
@@ -38,8 +40,8 @@ void question_table_destroy(struct question_table *table)
 {
     if (!table)
         return;
-    map_destroy(table->buckets, NULL);
-    map_destroy(table->ids, NULL);
+    map_destroy(table->buckets, free);
+    map_destroy(table->ids, free_in_round);
     pthread_mutex_destroy(&table->lock);
     free(table);
 }
@@ -74,6 +76,10 @@ static bool is_matched(const struct question *question, const struct question_ma
         return false;
     if (match->task.length > 0 && !str_equal(match->task, str_from(question->task)))
         return false;
+    if (match->name.length > 0 &&
+        !(question->name &&
+          str_equal(match->name, str_slice(question->name, question->name_length))))
+        return false;
     if (match->is_on_stream && !question->is_on_stream)
         return false;
     if (match->ends_with_session && !question->ends_with_session)
@@ -97,13 +103,13 @@ static struct question *find(struct bucket *bucket, const struct question_match 
 /* ---- coming and going ---- */
 
 static bool has_question_room(const struct question_table *table, const struct bucket *bucket,
-                              size_t bytes)
+                              size_t bytes, bool is_in_round)
 {
     if (map_count(table->ids) >= QUESTIONS_MOST || table->bytes + bytes > QUESTION_BYTES_MOST)
         return false;
     return !bucket ||
            (bucket->open < QUESTIONS_PER_KEY && bucket->count < (size_t)4 * QUESTIONS_PER_KEY &&
-            bucket->bytes + bytes <= QUESTION_BYTES_PER_KEY);
+            (is_in_round || bucket->bytes + bytes <= QUESTION_BYTES_PER_KEY));
 }
 
 static enum question_added add(struct question_table *table, struct question *question)
@@ -115,7 +121,7 @@ static enum question_added add(struct question_table *table, struct question *qu
     if (find(bucket, &same, true))
         return QUESTION_REPEATED;
     size_t bytes = strlen(question->message);
-    if (!has_question_room(table, bucket, bytes))
+    if (!has_question_room(table, bucket, bytes, question->kind == QUESTION_IN_ROUND))
         return QUESTION_TOO_MANY;
     if (!bucket) {
         bucket = memory_alloc(sizeof *bucket);
@@ -123,7 +129,7 @@ static enum question_added add(struct question_table *table, struct question *qu
         map_put(table->buckets, key, bucket);
     }
     list_append(&bucket->questions, &question->node);
-    bucket->open++;
+    bucket->open += question->state == QUESTION_OPEN;
     bucket->count++;
     bucket->bytes += bytes;
     table->bytes += bytes;
@@ -184,6 +190,70 @@ struct question *question_table_take(struct question_table *table,
     return own;
 }
 
+/* ---- rounds ---- */
+
+void question_free_in_round(struct question *question)
+{
+    ASSERT_NUMBERS(question->kind, ==, QUESTION_IN_ROUND);
+    free(question->name);
+    free(question->upstream_id);
+    free(question->message);
+    free(question->text);
+    free(question);
+}
+
+static void free_in_round(void *value)
+{
+    question_free_in_round(value);
+}
+
+/* The server may ask the same again until it has read the answer. */
+static void hand_answer_on(struct question *old, struct list *fresh)
+{
+    struct str name = str_slice(old->name, old->name_length);
+    LIST_FOR_EACH_SAFE (node, next, fresh) {
+        struct question *question = LIST_ENTRY(node, struct question, node);
+        if (old->state == QUESTION_OPEN ||
+            !str_equal(name, str_slice(question->name, question->name_length)))
+            continue;
+        question->state = old->state;
+        question->closed_ms = old->closed_ms;
+        question->is_taken = old->is_taken;
+        question->text = old->text;
+        old->text = NULL;
+        return;
+    }
+}
+
+bool question_table_replace(struct question_table *table, struct str key, struct list *fresh)
+{
+    struct list over;
+    struct bucket *bucket;
+    bool has_room = true;
+    list_init(&over);
+    pthread_mutex_lock(&table->lock);
+    while ((bucket = map_get(table->buckets, key))) {
+        struct question *old = LIST_ENTRY(bucket->questions.next, struct question, node);
+        hand_answer_on(old, fresh);
+        remove_locked(table, old);
+        list_append(&over, &old->node);
+    }
+    LIST_FOR_EACH_SAFE (node, next, fresh) {
+        struct question *question = LIST_ENTRY(node, struct question, node);
+        list_remove(node);
+        if (add(table, question) == QUESTION_ADDED)
+            continue;
+        list_append(&over, node);
+        has_room = false;
+    }
+    pthread_mutex_unlock(&table->lock);
+    LIST_FOR_EACH_SAFE (node, next, &over) {
+        list_remove(node);
+        list_append(fresh, node);
+    }
+    return has_room;
+}
+
 /* ---- closing ---- */
 
 struct question *question_table_close(struct question_table *table, struct str key,
@@ -201,6 +271,8 @@ struct question *question_table_close(struct question_table *table, struct str k
         question->closed_ms = closing->now_ms;
         if (closing->answer)
             memcpy(question->answer, closing->answer, DIGEST_HEX_BYTES);
+        if (closing->text.length > 0)
+            question->text = memory_copy_str(closing->text);
         bucket->open--;
     } else if (closed) {
         closing->was = closed->state;

@@ -28,9 +28,18 @@
 
 /* Roots are asked by modern servers alone, of legacy clients that declare them: no tool of the
  * gateway's answers it. A round is all that a call at a legacy server asks its modern client at
- * once, which answers by a request that names the call (bridge_down/conversation.h). */
-enum question_kind { QUESTION_ELICITATION, QUESTION_SAMPLING, QUESTION_ROOTS, QUESTION_ROUND };
-#define QUESTION_KIND_COUNT 3 /* rounds are no requests */
+ * once, which answers by a request that names the call (bridge_down/conversation.h). One in a round
+ * is shown in its task, whatever it asks (rounds.h). */
+enum question_kind {
+    QUESTION_ELICITATION,
+    QUESTION_SAMPLING,
+    QUESTION_ROOTS,
+    QUESTION_ROUND,
+    QUESTION_IN_ROUND,
+};
+#define QUESTION_KIND_COUNT 3 /* of those that a client is sent as requests */
+/* The most requests of one round. */
+#define QUESTIONS_PER_ROUND QUESTIONS_PER_KEY
 
 enum question_state {
     QUESTION_OPEN,
@@ -58,6 +67,8 @@ struct question {
     bool ends_with_session;         /* so it does, or in a call that the session owns */
     int64_t asked_ms;               /* wall clock */
     void *owner;                    /* the object on the loop that took it; NULL: a round's */
+    char *name;                     /* of one in a round: the key of its answer, decoded */
+    size_t name_length;
     /* Under the lock. */
     enum question_state state;
     int64_t closed_ms;
@@ -66,6 +77,8 @@ struct question {
     uint64_t claimant; /* the stream that it was sent on; 0: none. Fixed once it is closed */
     bool sent_as_it_came; /* with upstream's own id, else with ours */
     char answer[DIGEST_HEX_BYTES];
+    char *text;    /* the answer in a round, JSON text */
+    bool is_taken; /* the call has it */
 };
 
 /* Selects questions. A member that is empty or 0 is not compared. */
@@ -76,6 +89,7 @@ struct question_match {
     struct str upstream_id; /* JSON text */
     struct str session;     /* with upstream_id */
     struct str task;
+    struct str name;
     uint64_t call;
     bool is_on_stream;
     bool ends_with_session;
@@ -84,7 +98,7 @@ struct question_match {
 struct question_table;
 
 struct question_table *question_table_create(void);
-/* The table must be empty. NULL is allowed. */
+/* The table must be empty, but for questions in rounds, which it frees. NULL is allowed. */
 void question_table_destroy(struct question_table *table);
 /* Of all clients, closed questions included; needs no lock. */
 size_t question_table_count(const struct question_table *table);
@@ -94,10 +108,17 @@ enum question_added { QUESTION_ADDED, QUESTION_REPEATED, QUESTION_TOO_MANY };
 enum question_added question_table_add(struct question_table *table, struct question *question);
 void question_table_remove(struct question_table *table, struct question *question);
 
+/* Those in a round of `key` make room for `fresh`, which has them afterwards and the caller frees.
+ * An answer stays with the question of its name. false: some of `fresh` had no room, and are in it
+ * still. */
+bool question_table_replace(struct question_table *table, struct str key, struct list *fresh);
+void question_free_in_round(struct question *question);
+
 /* How to close a question. The last two members say what was found when no open one matches. */
 struct question_closing {
     enum question_state state;
     const char *answer; /* its digest, or NULL */
+    struct str text;    /* the answer itself in a round, which the table copies; or empty */
     int64_t now_ms;
     /* Of the oldest closed one that matches: QUESTION_OPEN when there is none either. */
     enum question_state was;

@@ -2,11 +2,11 @@
  * with tg_ are answered here, all others go to the server. */
 #include "bridge_down/bridge_down.h"
 #include "client/own_task.h"
+#include "conversation/rounds.h"
 #include "methods.h"
 #include "relay/relay.h"
 #include "run/execution.h"
 #include "run/task_inputs.h"
-#include "run/task_rounds.h"
 #include "server/credential_check.h"
 #include "server/probe.h"
 #include "state/source_eras.h"
@@ -18,13 +18,13 @@
 
 static void answer_task(struct call *call, const struct task *task)
 {
-    struct task_rounds *rounds = call->worker->gateway->task_rounds;
+    struct question_table *rounds = call->worker->gateway->questions;
     struct dialect_view view = {.now_ms = clock_now_ms()};
     struct buffer result, requests;
     buffer_init(&result);
     buffer_init(&requests);
     if (task->state == TASK_EXECUTING)
-        task_rounds_show(rounds, str_from(task->id), &requests, &view.changed_ms);
+        rounds_show(rounds, str_from(task->id), &requests, &view.changed_ms);
     view.input_requests = buffer_str(&requests);
     dialect_modern_write_get_result(&result, task, &view);
     call_answer_result(call, buffer_str(&result));

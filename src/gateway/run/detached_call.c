@@ -6,10 +6,10 @@
 #include "call/call_span.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
+#include "conversation/rounds.h"
 #include "detached_call_internal.h"
 #include "inbox/inbox.h"
 #include "invocation_rounds.h"
-#include "task_rounds.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -28,7 +28,7 @@ static void end_rounds(struct detached_call *detached)
         return;
     base->rounds.is_between = false;
     question_end_task(base->worker, base->task);
-    task_rounds_forget(base->worker->gateway->task_rounds, str_from(base->id));
+    rounds_forget(base->worker->gateway->questions, str_from(base->id));
 }
 
 void detached_call_end(struct detached_call *detached)

@@ -6,11 +6,11 @@
 #include "call/broadcast.h"
 #include "call/headers.h"
 #include "call/request_headers.h"
+#include "conversation/rounds.h"
 #include "decision/task_binding.h"
 #include "execution_internal.h"
 #include "result_wait.h"
 #include "task_aliases.h"
-#include "task_rounds.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
@@ -38,7 +38,7 @@ static bool leave(struct execution *execution, enum invocation_state to)
         task_aliases_remove(gateway->task_aliases, base->audience.key, base->server_task);
     if (had_begun) {
         question_end_task(base->worker, base->task);
-        task_rounds_forget(gateway->task_rounds, str_from(base->id));
+        rounds_forget(gateway->questions, str_from(base->id));
     }
     execution_asks_end(execution);
     if (execution_session_is_needed(execution))

@@ -1,7 +1,7 @@
 /* How an approved call ends: with the server's answer, with its refusal of the credentials, or with
  * an error of the gateway's own. */
+#include "conversation/rounds.h"
 #include "execution_internal.h"
-#include "task_rounds.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/json/text.h"
@@ -13,7 +13,7 @@ static void store(struct execution *execution, enum invocation_state state)
     base->exchange = NULL;
     if (invocation_has_begun(base)) {
         question_end_task(base->worker, base->task);
-        task_rounds_forget(base->worker->gateway->task_rounds, str_from(base->id));
+        rounds_forget(base->worker->gateway->questions, str_from(base->id));
         execution_asks_end(execution);
     }
     if (!invocation_move(base, state)) {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "conversation/answer_gate.h"
+#include "conversation/rounds.h"
 #include "execution_internal.h"
 #include "invocation_rounds.h"
-#include "task_rounds.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -34,9 +34,9 @@ struct execution_asks {
     struct loop_timer patience;
 };
 
-static struct task_rounds *rounds_of(const struct execution *execution)
+static struct question_table *rounds_of(const struct execution *execution)
 {
-    return execution->base.worker->gateway->task_rounds;
+    return execution->base.worker->gateway->questions;
 }
 
 static void ask_destroy(struct execution_asks *asks, struct ask *ask)
@@ -108,9 +108,9 @@ static void show(struct execution *execution)
         buffer_append(&requests, buffer_str(&ask->request));
     }
     buffer_append_char(&requests, '}');
-    bool has_changed = asks->count > 0 ? task_rounds_put(rounds_of(execution), id, 1,
-                                                         buffer_str(&requests), clock_now_ms())
-                                       : task_rounds_forget(rounds_of(execution), id);
+    bool has_changed = asks->count > 0 ? rounds_put(rounds_of(execution), id, 1,
+                                                    buffer_str(&requests), clock_now_ms())
+                                       : rounds_forget(rounds_of(execution), id);
     if (has_changed)
         invocation_rounds_tell(&execution->base);
     if (execution->base.exchange)

@@ -4,28 +4,28 @@
 #include <string.h>
 
 #include "conversation/answer_gate.h"
+#include "conversation/rounds.h"
 #include "execution_internal.h"
 #include "invocation_rounds.h"
-#include "task_rounds.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
 struct passing {
     struct execution *execution; /* a reference */
-    struct task_rounds_taken taken;
+    struct rounds_taken taken;
     struct buffer request_id; /* of the call as it was sent when the server asked */
 };
 
-static struct task_rounds *rounds_of(const struct execution *execution)
+static struct question_table *rounds_of(const struct execution *execution)
 {
-    return execution->base.worker->gateway->task_rounds;
+    return execution->base.worker->gateway->questions;
 }
 
 static void passing_destroy(void *context)
 {
     struct passing *passing = context;
     invocation_unref(&passing->execution->base);
-    task_rounds_taken_finish(&passing->taken);
+    rounds_taken_finish(&passing->taken);
     buffer_finish(&passing->request_id);
     free(passing);
 }
@@ -115,7 +115,7 @@ void execution_answered_by_client(struct execution *execution)
     struct passing *passing = memory_alloc(sizeof *passing);
     *passing = (struct passing){.execution = execution};
     invocation_ref(base);
-    bool has_taken = takes_some ? task_rounds_take_some(rounds_of(execution), id, &passing->taken)
+    bool has_taken = takes_some ? rounds_take_some(rounds_of(execution), id, &passing->taken)
                                 : invocation_rounds_take(base, &passing->taken);
     if (has_taken && answer_gate_applies(base->task)) {
         pass(execution, passing);

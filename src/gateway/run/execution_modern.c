@@ -4,11 +4,11 @@
 
 #include "conversation/answer_gate.h"
 #include "conversation/question.h"
+#include "conversation/rounds.h"
 #include "execution_internal.h"
 #include "invocation_rounds.h"
 #include "server/own.h"
 #include "task_inputs.h"
-#include "task_rounds.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -17,9 +17,9 @@
 #define POLL_LEAST_MS 100
 #define POLL_MOST_MS 60000
 
-static struct task_rounds *rounds_of(const struct execution *execution)
+static struct question_table *rounds_of(const struct execution *execution)
 {
-    return execution->base.worker->gateway->task_rounds;
+    return execution->base.worker->gateway->questions;
 }
 
 static void start_timer(struct execution *execution, loop_callback callback, int64_t in_ms)
@@ -105,9 +105,9 @@ static void go_on_polling(struct execution *execution, struct str task)
         return;
     }
     if (is_asking && json_count(requests) > 0 && question_round_is_well_formed(requests, STR_EMPTY))
-        has_changed = task_rounds_put(rounds_of(execution), id, 1, requests, clock_now_ms());
+        has_changed = rounds_put(rounds_of(execution), id, 1, requests, clock_now_ms());
     else
-        has_changed = task_rounds_forget(rounds_of(execution), id);
+        has_changed = rounds_forget(rounds_of(execution), id);
     start_timer(execution, on_poll, poll_interval_ms(task));
     if (has_changed)
         invocation_rounds_tell(&execution->base);

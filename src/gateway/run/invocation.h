@@ -39,7 +39,8 @@ struct invocation_class {
     enum invocation_kind kind;
     void (*end)(struct invocation *invocation);     /* the store has taken its outcome */
     void (*destroy)(struct invocation *invocation); /* frees the object around it */
-    /* The client of its task has answered something that the server asks (task_rounds.h). */
+    /* The client of its task has answered something that the server asks (conversation/rounds.h).
+     */
     void (*answered)(struct invocation *invocation);
     /* Nobody gives what the server requires: the call ends, and its outcome says why. */
     void (*give_up)(struct invocation *invocation, enum jsonrpc_error error, const char *why);

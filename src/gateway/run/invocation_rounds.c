@@ -4,8 +4,8 @@
 #include "call/broadcast.h"
 #include "conversation/answer_gate.h"
 #include "conversation/question.h"
+#include "conversation/rounds.h"
 #include "task_inputs.h"
-#include "task_rounds.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
@@ -16,9 +16,9 @@
 #define AGAIN_MS 250
 #define AGAIN_MOST_MS 5000
 
-static struct task_rounds *rounds_of(const struct invocation *invocation)
+static struct question_table *rounds_of(const struct invocation *invocation)
 {
-    return invocation->worker->gateway->task_rounds;
+    return invocation->worker->gateway->questions;
 }
 
 static void start_timer(struct invocation *invocation, loop_callback callback, int64_t in_ms)
@@ -52,7 +52,7 @@ void invocation_rounds_tell(const struct invocation *invocation)
 static void send_again(struct invocation *invocation, struct str answers)
 {
     loop_timer_stop(&invocation->timer);
-    task_rounds_forget(rounds_of(invocation), str_from(invocation->id));
+    rounds_forget(rounds_of(invocation), str_from(invocation->id));
     invocation->class->send_round(invocation, answers, buffer_str(&invocation->rounds.state));
 }
 
@@ -67,10 +67,10 @@ static void on_unanswered(void *context)
             "the client has not answered what upstream asked");
 }
 
-bool invocation_rounds_take(struct invocation *invocation, struct task_rounds_taken *taken)
+bool invocation_rounds_take(struct invocation *invocation, struct rounds_taken *taken)
 {
     if (invocation_where(invocation) != INVOCATION_RUNNING || !invocation->rounds.is_between ||
-        !task_rounds_take(rounds_of(invocation), str_from(invocation->id), taken))
+        !rounds_take(rounds_of(invocation), str_from(invocation->id), taken))
         return false;
     loop_timer_stop(&invocation->timer); /* the client has done what it can */
     return true;
@@ -83,10 +83,10 @@ void invocation_rounds_send(struct invocation *invocation, struct str answers)
 
 void invocation_rounds_answered(struct invocation *invocation)
 {
-    struct task_rounds_taken taken = {0};
+    struct rounds_taken taken = {0};
     if (invocation_rounds_take(invocation, &taken))
         send_again(invocation, buffer_str(&taken.answers));
-    task_rounds_taken_finish(&taken);
+    rounds_taken_finish(&taken);
 }
 
 /* ---- what the server requires ---- */
@@ -120,8 +120,8 @@ static void require_input(struct invocation *invocation, struct str requests,
     }
     rounds->count++;
     rounds->again_ms = 0;
-    task_rounds_put(rounds_of(invocation), str_from(invocation->id), rounds->count, requests,
-                    clock_now_ms());
+    rounds_put(rounds_of(invocation), str_from(invocation->id), rounds->count, requests,
+               clock_now_ms());
     invocation_rounds_tell(invocation);
     log_info("Upstream asks the client of a task", LOG_TEXT("task", invocation->id),
              LOG_NUMBER("round", rounds->count),

@@ -5,8 +5,8 @@
  */
 #pragma once
 
+#include "conversation/rounds.h"
 #include "invocation.h"
-#include "task_rounds.h"
 
 /* The server has answered with an InputRequiredResult, or gives up. A legacy client is asked as its
  * era has it, and each question has a clock of its own. */
@@ -15,7 +15,7 @@ void invocation_rounds_begin(struct invocation *invocation, struct str result,
 /* The client has answered something: sends the call again if that was all. */
 void invocation_rounds_answered(struct invocation *invocation);
 /* The same in two steps. false: it was not all. */
-bool invocation_rounds_take(struct invocation *invocation, struct task_rounds_taken *taken);
+bool invocation_rounds_take(struct invocation *invocation, struct rounds_taken *taken);
 void invocation_rounds_send(struct invocation *invocation, struct str answers);
 /* Tells the clients of the task that what is asked of them has changed. */
 void invocation_rounds_tell(const struct invocation *invocation);

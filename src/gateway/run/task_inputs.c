@@ -4,16 +4,16 @@
 #include <stdlib.h>
 
 #include "call/broadcast.h"
+#include "conversation/rounds.h"
 #include "invocation.h"
 #include "task_inputs.h"
-#include "task_rounds.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_bridge.h"
 
-static struct task_rounds *rounds_of(const struct gateway_worker *worker)
+static struct question_table *rounds_of(const struct gateway_worker *worker)
 {
-    return worker->gateway->task_rounds;
+    return worker->gateway->questions;
 }
 
 /* ---- answers ---- */
@@ -31,7 +31,7 @@ static const struct broadcast_kind answers_kind = TASK_BROADCAST_KIND(deliver_an
 
 void task_inputs_answer(struct gateway_worker *worker, struct task *task, struct str answers)
 {
-    if (task_rounds_answer(rounds_of(worker), str_from(task->id), answers, clock_now_ms()))
+    if (rounds_answer(rounds_of(worker), str_from(task->id), answers, clock_now_ms()))
         broadcast_send(worker->gateway, &answers_kind, &(struct task_broadcast){task, STR_EMPTY});
 }
 
@@ -45,8 +45,7 @@ static void take_refusal(struct invocation *invocation, struct str id)
     char *key = json_string_text(id, NULL);
     buffer_init(&requests);
     buffer_init(&answers);
-    task_rounds_show(rounds_of(invocation->worker), str_from(invocation->id), &requests,
-                     &(int64_t){0});
+    rounds_show(rounds_of(invocation->worker), str_from(invocation->id), &requests, &(int64_t){0});
     struct str method = json_path(buffer_str(&requests), key, "method");
     if (json_string_equals(method, STR("elicitation/create"))) {
         buffer_append_format(&answers, "{%.*s:{\"action\":\"cancel\"}}", STR_ARGS(id));
@@ -114,8 +113,7 @@ void task_inputs_ask(const struct invocation *invocation)
     struct buffer requests;
     struct str key, request;
     buffer_init(&requests);
-    task_rounds_show(rounds_of(invocation->worker), str_from(invocation->id), &requests,
-                     &(int64_t){0});
+    rounds_show(rounds_of(invocation->worker), str_from(invocation->id), &requests, &(int64_t){0});
     for (size_t position = 0; json_next_member(buffer_str(&requests), &position, &key, &request);)
         ask(invocation, key, request);
     buffer_finish(&requests);

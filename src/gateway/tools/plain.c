@@ -13,6 +13,7 @@
 #include "call/refusal.h"
 #include "call/request_parts.h"
 #include "call/request_state.h"
+#include "conversation/rounds.h"
 #include "decision/task_binding.h"
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
@@ -23,7 +24,6 @@
 #include "run/task_create.h"
 #include "run/task_inputs.h"
 #include "run/task_room.h"
-#include "run/task_rounds.h"
 #include "server/bridge_request.h"
 #include "server/credential_check.h"
 #include "state/tool_catalog.h"
@@ -577,12 +577,12 @@ static void take_answers_to_server(struct call *call, const struct plain_call *p
 /* True: the call is answered with what the server asks now. */
 static bool answer_with_questions(struct call *call, const struct plain_call *plain)
 {
-    struct task_rounds *rounds = call->worker->gateway->task_rounds;
+    struct question_table *rounds = call->worker->gateway->questions;
     struct buffer requests;
     int64_t changed_ms;
     buffer_init(&requests);
     bool asks = !call->dialect->has_sessions &&
-                task_rounds_show(rounds, str_from(plain->id), &requests, &changed_ms) &&
+                rounds_show(rounds, str_from(plain->id), &requests, &changed_ms) &&
                 dialect_modern_declares_requests(call->envelope.reserved.client_capabilities,
                                                  buffer_str(&requests));
     if (asks)

@@ -36,7 +36,7 @@ TCase *server_status_tests(void);
 TCase *session_table_tests(void);
 TCase *task_aliases_tests(void);
 TCase *task_marks_tests(void);
-TCase *task_rounds_tests(void);
+TCase *rounds_tests(void);
 TCase *tool_catalog_tests(void);
 TCase *tool_names_tests(void);
 TCase *tools_found_tests(void);

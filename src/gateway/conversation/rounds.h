@@ -1,0 +1,36 @@
+/*
+ * The questions of one round, in the table of questions: what a server asks the client of a task
+ * while its call runs, under keys of the gateway's own, and the answers so far. A key names its
+ * round and is never used again.
+ *
+ * Any thread; questions are put, taken and forgotten on the loop of the call only.
+ */
+#pragma once
+
+#include "question_table.h"
+#include "taskgate/core/buffer.h"
+
+/* The requests of one round (JSON object, at least one member, at most QUESTIONS_PER_ROUND) take
+ * the place of earlier ones. Those of a number that is there already keep their keys and answers,
+ * and lose what is asked no more. false: they are the same as before. Requests for which the table
+ * has no room are not asked, and the log says so. */
+bool rounds_put(struct question_table *table, struct str task, int64_t number, struct str requests,
+                int64_t now_ms);
+/* Appends the open requests, a JSON object. false: nothing is asked. */
+bool rounds_show(struct question_table *table, struct str task, struct buffer *requests,
+                 int64_t *changed_ms);
+/* Takes the answers (JSON object) to open requests; other keys count for nothing. true: it was the
+ * answer to one at least. */
+bool rounds_answer(struct question_table *table, struct str task, struct str answers,
+                   int64_t now_ms);
+/* JSON objects by the server's keys, in one order; empty at first. */
+struct rounds_taken {
+    struct buffer answers, questions;
+};
+void rounds_taken_finish(struct rounds_taken *taken);
+/* Takes all the answers, each once. false: some are still missing, or nothing was asked. */
+bool rounds_take(struct question_table *table, struct str task, struct rounds_taken *taken);
+/* The same with the answers that there are. false: there is none. */
+bool rounds_take_some(struct question_table *table, struct str task, struct rounds_taken *taken);
+/* false: there were none. */
+bool rounds_forget(struct question_table *table, struct str task);
