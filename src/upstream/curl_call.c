@@ -289,8 +289,6 @@ static void curl_call_resume_call(struct upstream_call *base);
 static void curl_call_prove(struct upstream_call *base);
 static bool curl_call_has_begun(const struct upstream_call *base);
 static bool curl_call_has_sent(const struct upstream_call *base);
-static void curl_call_hand_over(struct upstream_call *base,
-                                const struct upstream_callbacks *callbacks, void *context);
 static void curl_call_set_silence(struct upstream_call *base, int64_t silence_ms);
 
 static void curl_call_run_deferred(struct curl_call *call);
@@ -301,7 +299,7 @@ static const struct curl_call_events events = {curl_call_run_deferred, curl_call
                                                curl_call_destroy};
 static const struct upstream_implementation implementation = {
     curl_call_cancel_call, curl_call_pause_call, curl_call_resume_call, curl_call_prove,
-    curl_call_has_begun,   curl_call_has_sent,   curl_call_hand_over,   curl_call_set_silence,
+    curl_call_has_begun,   curl_call_has_sent,   curl_call_set_silence,
 };
 
 /* One for each transfer: after curl_easy_reset() libcurl 7.88 still points to the last header of
@@ -634,14 +632,6 @@ static bool curl_call_has_sent(const struct upstream_call *base)
     curl_off_t uploaded = 0;
     curl_easy_getinfo(call->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
     return call->body_length == 0 || (call->is_post && (uint64_t)uploaded == call->body_length);
-}
-
-static void curl_call_hand_over(struct upstream_call *base,
-                                const struct upstream_callbacks *callbacks, void *context)
-{
-    struct curl_call *call = curl_call_call_of(base);
-    call->callbacks = *callbacks;
-    call->context = context;
 }
 
 static void curl_call_set_silence(struct upstream_call *base, int64_t silence_ms)

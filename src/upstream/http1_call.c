@@ -90,8 +90,6 @@ static void http1_call_resume_call(struct upstream_call *base);
 static void http1_call_prove(struct upstream_call *base);
 static bool http1_call_has_begun(const struct upstream_call *base);
 static bool http1_call_has_sent(const struct upstream_call *base);
-static void http1_call_hand_over(struct upstream_call *base,
-                                 const struct upstream_callbacks *callbacks, void *context);
 static void http1_call_set_silence(struct upstream_call *base, int64_t silence_ms);
 
 static void http1_call_run_deferred(struct http1_call *call);
@@ -108,7 +106,7 @@ static const struct http1_call_events events = {
 };
 static const struct upstream_implementation implementation = {
     http1_call_cancel_call, http1_call_pause_call, http1_call_resume_call, http1_call_prove,
-    http1_call_has_begun,   http1_call_has_sent,   http1_call_hand_over,   http1_call_set_silence,
+    http1_call_has_begun,   http1_call_has_sent,   http1_call_set_silence,
 };
 
 static void http1_call_touch(struct http1_call *call)
@@ -531,14 +529,6 @@ static bool http1_call_has_sent(const struct upstream_call *base)
     const struct http1_call *call = LIST_ENTRY(base, const struct http1_call, base);
     return call->body.length == 0 ||
            (!call->may_repeat && call->sent == call->head_length + call->body.length);
-}
-
-static void http1_call_hand_over(struct upstream_call *base,
-                                 const struct upstream_callbacks *callbacks, void *context)
-{
-    struct http1_call *call = http1_call_call_of(base);
-    call->callbacks = *callbacks;
-    call->context = context;
 }
 
 /* While it connects, the timer is the connection's. */

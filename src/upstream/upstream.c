@@ -108,12 +108,6 @@ bool upstream_call_has_sent(const struct upstream_call *call)
     return call->implementation->has_sent(call);
 }
 
-void upstream_call_hand_over(struct upstream_call *call, const struct upstream_callbacks *callbacks,
-                             void *context)
-{
-    call->implementation->hand_over(call, callbacks, context);
-}
-
 void upstream_call_set_silence(struct upstream_call *call, int64_t silence_timeout_ms)
 {
     call->implementation->set_silence(call, silence_timeout_ms);

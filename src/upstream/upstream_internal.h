@@ -25,8 +25,6 @@ struct upstream_implementation {
     void (*prove)(struct upstream_call *call);
     bool (*has_begun)(const struct upstream_call *call);
     bool (*has_sent)(const struct upstream_call *call);
-    void (*hand_over)(struct upstream_call *call, const struct upstream_callbacks *callbacks,
-                      void *context);
     void (*set_silence)(struct upstream_call *call, int64_t silence_timeout_ms);
 };
 

@@ -104,12 +104,8 @@ void upstream_call_prove(struct upstream_call *call);
 /* Whether any byte of the request has gone out: the server may act upon it. */
 bool upstream_call_has_begun(const struct upstream_call *call);
 
-/* ---- a call that changes hands while it runs ---- */
 /* Whether the caller's body is no longer needed: it has all gone out and is not sent again, or
  * there is none. */
 bool upstream_call_has_sent(const struct upstream_call *call);
-/* From now on `callbacks` are called. Allowed in callbacks, but not in `end`. */
-void upstream_call_hand_over(struct upstream_call *call, const struct upstream_callbacks *callbacks,
-                             void *context);
 /* Sets another silence limit, counted from now; 0: none. Not in `end`. */
 void upstream_call_set_silence(struct upstream_call *call, int64_t silence_timeout_ms);

@@ -8,7 +8,7 @@
 TCase *message_tests(void);
 TCase *failure_tests(void);
 TCase *control_tests(void);
-TCase *hand_over_tests(void);
+TCase *running_tests(void);
 TCase *response_tests(void);
 TCase *pool_tests(void);
 TCase *reuse_tests(void);

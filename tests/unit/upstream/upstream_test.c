@@ -14,7 +14,7 @@ int main(void)
     suite_add_tcase(suite, message_tests());
     suite_add_tcase(suite, failure_tests());
     suite_add_tcase(suite, control_tests());
-    suite_add_tcase(suite, hand_over_tests());
+    suite_add_tcase(suite, running_tests());
     suite_add_tcase(suite, reuse_tests());
     suite_add_tcase(suite, owner_tests());
     if (!is_by_libcurl()) {

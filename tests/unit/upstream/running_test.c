@@ -1,5 +1,4 @@
-/* A running call with a new owner: the memory that it still needs of its first owner, the receiver
- * of its events, and the permitted silence of upstream from then on. */
+/* A running call: whether it still needs its body, and another limit of silence. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,72 +65,6 @@ START_TEST(without_a_body_nothing_is_needed)
 }
 END_TEST
 
-static void new_body(void *context, struct str bytes)
-{
-    struct record *record = context;
-    record->pieces++;
-    buffer_append(&record->body, bytes);
-}
-
-static void new_head(void *context, int status, const struct http_header *headers, size_t count)
-{
-    struct record *record = context;
-    record->heads++;
-    record->status = status;
-}
-
-static void new_end(void *context, enum upstream_result result, const char *detail)
-{
-    struct record *record = context;
-    record->ends++;
-    record->result = result;
-}
-
-static void hand_to_other(struct record *record)
-{
-    static const struct upstream_callbacks callbacks = {new_head, new_body, new_end};
-    record->in_head = record->in_body = NULL;
-    upstream_call_hand_over(record->call, &callbacks, record->other);
-}
-
-/* _i: before anything has come, in the head, in the body. */
-START_TEST(the_new_owner_is_told_what_comes_from_then_on)
-{
-    static const struct {
-        const char *before, *after;
-        int first_heads, second_heads;
-    } cases[] = {{"", "hello world", 0, 1}, {"", "hello world", 1, 0}, {"hello ", "world", 1, 0}};
-    struct scene scene;
-    struct record second = {.status = 0};
-    struct record first = {.in_head = _i == 1 ? hand_to_other : NULL,
-                           .in_body = _i == 2 ? hand_to_other : NULL,
-                           .other = &second};
-    struct peer peer;
-    buffer_init(&second.headers);
-    buffer_init(&second.body);
-    second.scene = &scene;
-    start(&scene);
-    post_to(&scene, &first);
-    origin_accept(&scene.origin, &peer);
-    peer_await(&peer, "{\"a\":1}");
-    if (_i == 0)
-        hand_to_other(&first);
-    peer_send_text(&peer, "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello ");
-    run_until(scene.loop, _i == 2 ? &first.pieces : &second.pieces, 1);
-    peer_send_text(&peer, "world");
-    await_end(&second, UPSTREAM_DONE);
-    expect_text(&first.body, cases[_i].before);
-    expect_text(&second.body, cases[_i].after);
-    ck_assert_int_eq(first.heads, cases[_i].first_heads);
-    ck_assert_int_eq(second.heads, cases[_i].second_heads);
-    ck_assert_int_eq(first.ends, 0);
-    forget(&first);
-    forget(&second);
-    peer_close(&peer);
-    stop(&scene);
-}
-END_TEST
-
 static void run_for(struct scene *scene, int64_t time_ms)
 {
     int64_t start_ms = clock_monotonic_ms();
@@ -182,13 +115,12 @@ START_TEST(a_limit_set_before_there_is_a_connection_holds_after)
 }
 END_TEST
 
-TCase *hand_over_tests(void)
+TCase *running_tests(void)
 {
-    TCase *tests = tcase_create("hand_over_tests");
+    TCase *tests = tcase_create("running_tests");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, a_body_that_has_gone_out_is_no_longer_needed, 0, 2);
     tcase_add_test(tests, without_a_body_nothing_is_needed);
-    tcase_add_loop_test(tests, the_new_owner_is_told_what_comes_from_then_on, 0, 3);
     tcase_add_loop_test(tests, the_silence_limit_can_be_lifted_and_set_again, 0, 2);
     tcase_add_test(tests, a_limit_set_before_there_is_a_connection_holds_after);
     return tests;
