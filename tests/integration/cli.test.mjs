@@ -375,7 +375,7 @@ test('a server that cannot be reached is said at once, and once more when it is 
   const said = () => gateway.child.stderr.split('\n').filter((line) => /"The server (cannot be|is) reached"/.test(line)).map((line) => JSON.parse(line));
   await gateway.child.ready(() => said().length > 0, 'it to say that the server cannot be reached');
   assert.deepEqual(said().map(({ level, msg, source }) => [level, msg, source]), [['warn', 'The server cannot be reached', 'late']]);
-  assert.match(gateway.child.stderr, /"Upstream cannot be asked for its tools yet","source":"late","status":0,"detail":"[^"]+"/);
+  await gateway.child.ready(() => /"Upstream cannot be asked for its tools yet","source":"late","status":0,"detail":"[^"]+"/.test(gateway.child.stderr), 'it to say why');
   await pause(3000);
   assert.equal(said().length, 1, 'a server that stays away is no news');
   await upstream.listen();
