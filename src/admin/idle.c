@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "taskgate/admin/admin.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
@@ -44,6 +45,7 @@ static void say_whether_closing(const struct admin *admin)
 static void idle_destroy(struct idle_wait *wait)
 {
     struct admin *admin = wait->admin;
+    ASSERT_NUMBERS(admin->idle_wait_count, >, 0);
     list_remove(&wait->node);
     loop_timer_stop(&wait->timer);
     MAGIC_CLEAR(wait);

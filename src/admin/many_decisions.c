@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -91,6 +92,7 @@ static void many_decisions_on_vote(void *context, const struct store_reply *repl
         if (reply->status == STORE_REFUSED)
             item->path = vote_typed_path(many->pending, reply);
     }
+    ASSERT_NUMBERS(many->answered, <, many->count);
     if (++many->answered == many->count)
         many_decisions_answer(many);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/gateway/snapshot.h"
@@ -96,13 +97,17 @@ struct operator_identity *operator_of_slack(const struct config *config, const c
 
 struct operator_identity *operator_ref(struct operator_identity *who)
 {
+    ASSERT_NUMBERS(who->references, >, 0);
     who->references++;
     return who;
 }
 
 void operator_unref(struct operator_identity *who)
 {
-    if (!who || --who->references > 0)
+    if (!who)
+        return;
+    ASSERT_NUMBERS(who->references, >, 0);
+    if (--who->references > 0)
         return;
     free(who->name);
     person_finish(&who->person);
@@ -188,6 +193,7 @@ const char *operator_via_name(const struct operator_identity *who)
                                         [OPERATOR_VIA_OIDC] = PEOPLE_VIA_OIDC,
                                         [OPERATOR_VIA_CERTIFICATE] = PEOPLE_VIA_CERTIFICATE,
                                         [OPERATOR_VIA_SLACK] = PEOPLE_VIA_SLACK};
+    ASSERT_NUMBERS(who->via, <, sizeof names / sizeof *names);
     return names[who->via];
 }
 

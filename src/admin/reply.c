@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 
@@ -141,11 +142,13 @@ static void send_error(struct http_exchange *exchange, enum reply_error error, c
 
 int reply_error_status(enum reply_error error)
 {
+    ASSERT_NUMBERS(error, <, sizeof errors / sizeof *errors);
     return errors[error].status;
 }
 
 const char *reply_error_code(enum reply_error error)
 {
+    ASSERT_NUMBERS(error, <, sizeof errors / sizeof *errors);
     return errors[error].code;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -129,5 +130,6 @@ enum reply_error vote_error(enum ballot_refusal refusal)
         [BALLOT_EDIT_NOT_ALLOWED] = REPLY_EDIT_NOT_ALLOWED,
         [BALLOT_GRANT_TOO_LARGE] = REPLY_GRANT_TOO_LARGE,
     };
+    ASSERT_NUMBERS(refusal, <, sizeof errors / sizeof *errors);
     return errors[refusal];
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
@@ -43,6 +44,7 @@ const char *ballot_refusal_code(enum ballot_refusal refusal)
         [BALLOT_EDIT_NOT_ALLOWED] = "edit_not_allowed",
         [BALLOT_GRANT_TOO_LARGE] = "grant_too_large",
     };
+    ASSERT_NUMBERS(refusal, <, sizeof codes / sizeof *codes);
     return codes[refusal];
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
@@ -50,6 +51,7 @@ struct ballot_vote *ballot_votes_add(struct ballot_votes *votes, const struct pe
 
 void ballot_votes_remove(struct ballot_votes *votes, size_t index)
 {
+    ASSERT_NUMBERS(index, <, votes->count);
     finish_vote(&votes->items[index]);
     votes->count--;
     memmove(&votes->items[index], &votes->items[index + 1],

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "taskgate/cli/cli.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
@@ -215,6 +216,7 @@ static const char *const decision_names[TEST_DECISION_COUNT] = {
 /* "forward" … */
 static const char *test_decision_name(enum test_decision decision)
 {
+    ASSERT_NUMBERS(decision, <, TEST_DECISION_COUNT);
     return decision_names[decision];
 }
 
@@ -900,6 +902,7 @@ static void note_reached(struct test_file *file, const struct test_outcome *outc
 static void policy_test_run_differ(struct test_outcome *outcome, const char *what, char *expected,
                                    char *actual)
 {
+    ASSERT_NUMBERS(outcome->difference_count, <, TEST_DIFFERENCES_MAX);
     outcome->differences[outcome->difference_count++] =
         (struct test_difference){what, expected, actual};
 }

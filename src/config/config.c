@@ -6,6 +6,7 @@
 #include "taskgate/config/config.h"
 #include "taskgate/config/definitions.h"
 #include "taskgate/config/glob.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 /* The words of definitions. */
@@ -14,6 +15,7 @@ static const char *const kinds[DEFINITION_KINDS] = {"tool", "prompt", "skill"};
 
 const char *definition_kind_name(enum definition_kind kind)
 {
+    ASSERT_NUMBERS(kind, <, DEFINITION_KINDS);
     return kinds[kind];
 }
 
@@ -35,6 +37,7 @@ const char *definition_flag_name(enum definition_flag flag)
         DEFINITION_FLAGS(FLAG_ROW)
 #undef FLAG_ROW
     };
+    ASSERT_NUMBERS(flag, <, DEFINITION_FLAG_COUNT);
     return names[flag];
 }
 
@@ -47,6 +50,7 @@ static const char *const action_names[] = {
 
 const char *config_action_name(enum config_action action)
 {
+    ASSERT_NUMBERS(action, <, sizeof action_names / sizeof *action_names);
     return action_names[action];
 }
 
@@ -54,6 +58,7 @@ const char *config_risk_name(enum config_risk risk)
 {
     static const char *const names[] = {
         [RISK_UNSAID] = NULL, [RISK_LOW] = "low", [RISK_MEDIUM] = "medium", [RISK_HIGH] = "high"};
+    ASSERT_NUMBERS(risk, <, sizeof names / sizeof *names);
     return names[risk];
 }
 
@@ -103,6 +108,7 @@ static const struct str pseudo_tool_names[] = {
 
 const char *config_pseudo_tool_name(enum config_pseudo_tool tool)
 {
+    ASSERT_NUMBERS(tool, <, sizeof pseudo_tool_names / sizeof *pseudo_tool_names);
     return pseudo_tool_names[tool].bytes;
 }
 
@@ -345,7 +351,9 @@ void config_unref(struct config *config)
     if (!config)
         return;
     struct config_holder *holder = config_holder_of(config);
-    if (atomic_fetch_sub_explicit(&holder->references, 1, memory_order_acq_rel) != 1)
+    size_t before = atomic_fetch_sub_explicit(&holder->references, 1, memory_order_acq_rel);
+    ASSERT_NUMBERS(before, >, 0);
+    if (before != 1)
         return;
     finish_lists(config);
     finish_operators(config);

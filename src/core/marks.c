@@ -4,6 +4,8 @@
 #include "letters_table.h"
 #include "ranges.h"
 
+#include "taskgate/core/assert.h"
+
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
 static const struct range bidi[] = {
@@ -86,6 +88,7 @@ static const struct {
 
 const char *mark_name(enum mark mark)
 {
+    ASSERT_NUMBERS(mark, <, MARK_COUNT);
     return texts[mark].name;
 }
 
@@ -99,5 +102,6 @@ enum mark mark_of_name(struct str name)
 
 const char *mark_words(enum mark mark)
 {
+    ASSERT_NUMBERS(mark, <, MARK_COUNT);
     return texts[mark].words;
 }

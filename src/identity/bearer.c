@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/identity/token.h"
 
 static bool is_token_letter(unsigned char c)
@@ -64,21 +65,25 @@ static const struct {
 
 const char *token_error_name(enum token_error error)
 {
+    ASSERT_NUMBERS(error, <, TOKEN_ERROR_COUNT);
     return rows[error].name;
 }
 
 const char *token_error_code(enum token_error error)
 {
+    ASSERT_NUMBERS(error, <, TOKEN_ERROR_COUNT);
     return rows[error].code;
 }
 
 const char *token_error_description(enum token_error error)
 {
+    ASSERT_NUMBERS(error, <, TOKEN_ERROR_COUNT);
     return rows[error].description;
 }
 
 int token_error_status(enum token_error error)
 {
+    ASSERT_NUMBERS(error, <, TOKEN_ERROR_COUNT);
     const char *code = rows[error].code;
     if (strcmp(code, "temporarily_unavailable") == 0)
         return 503;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "claims.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/log.h"
@@ -307,6 +308,8 @@ static void exchanger_on_answer(void *context, const struct fetch_answer *answer
     struct exchanger *exchanger = trade->exchanger;
     pthread_mutex_lock(&exchanger->lock);
     enum exchanger_result result = exchanger_judge(trade, answer);
+    ASSERT(trade->is_under_way);
+    ASSERT_NUMBERS(exchanger->under_way, >, 0);
     trade->is_under_way = false;
     exchanger->under_way--;
     LIST_FOR_EACH_SAFE (node, next, &trade->waits) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "claims.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -106,7 +107,11 @@ struct identity *identity_ref(struct identity *identity)
 
 void identity_unref(struct identity *identity)
 {
-    if (!identity || __atomic_fetch_sub(&identity->references, 1, __ATOMIC_ACQ_REL) != 1)
+    if (!identity)
+        return;
+    unsigned before = __atomic_fetch_sub(&identity->references, 1, __ATOMIC_ACQ_REL);
+    ASSERT_NUMBERS(before, >, 0);
+    if (before != 1)
         return;
     free(identity->issuer);
     free(identity->subject);

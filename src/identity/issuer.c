@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "issuer_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -354,6 +355,7 @@ void issuer_release(struct issuer *issuer)
         return;
     struct issuers *issuers = issuer->issuers;
     pthread_mutex_lock(&issuers->lock);
+    ASSERT_NUMBERS(issuer->references, >, 0);
     bool is_last = --issuer->references == 0;
     if (is_last)
         list_remove(&issuer->node);

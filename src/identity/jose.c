@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "jose.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 /* Base64url, strictly. */
@@ -100,6 +101,7 @@ bool jose_algorithm_parse(struct str name, enum jose_algorithm *algorithm)
 
 enum jose_key_type jose_algorithm_key_type(enum jose_algorithm algorithm)
 {
+    ASSERT_NUMBERS(algorithm, <, JOSE_ALGORITHM_COUNT);
     return algorithms[algorithm].type;
 }
 

@@ -5,6 +5,7 @@
 
 #include "jose.h"
 #include "key_set_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -174,7 +175,11 @@ struct key_set *key_set_ref(struct key_set *set)
 
 void key_set_unref(struct key_set *set)
 {
-    if (!set || __atomic_fetch_sub(&set->references, 1, __ATOMIC_ACQ_REL) != 1)
+    if (!set)
+        return;
+    unsigned before = __atomic_fetch_sub(&set->references, 1, __ATOMIC_ACQ_REL);
+    ASSERT_NUMBERS(before, >, 0);
+    if (before != 1)
         return;
     for (size_t i = 0; i < set->count; i++) {
         free(set->keys[i].id);

@@ -6,6 +6,7 @@
 
 #include "claims.h"
 #include "taskgate/config/secure_url.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
@@ -93,7 +94,11 @@ struct issuer_metadata *issuer_metadata_ref(struct issuer_metadata *metadata)
 
 void issuer_metadata_unref(struct issuer_metadata *metadata)
 {
-    if (!metadata || __atomic_fetch_sub(&metadata->references, 1, __ATOMIC_ACQ_REL) != 1)
+    if (!metadata)
+        return;
+    unsigned before = __atomic_fetch_sub(&metadata->references, 1, __ATOMIC_ACQ_REL);
+    ASSERT_NUMBERS(before, >, 0);
+    if (before != 1)
         return;
     for (size_t i = 0; i < URL_COUNT; i++)
         free(*url_at(metadata, i));

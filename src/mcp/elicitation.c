@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/map.h"
@@ -509,6 +510,7 @@ static const char *const actions[] = {"accept", "decline", "cancel"};
 
 const char *elicitation_action_name(enum elicitation_action action)
 {
+    ASSERT_NUMBERS(action, <, sizeof actions / sizeof *actions);
     return actions[action];
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
@@ -455,6 +456,7 @@ static enum input_schema_verdict check_value(struct check *check, struct str sch
 {
     check->depth++;
     enum input_schema_verdict verdict = check_keywords(check, schema, value);
+    ASSERT_NUMBERS(check->depth, >, 0);
     check->depth--;
     return verdict;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/markdown.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
@@ -33,16 +34,19 @@ struct str mcp_text_cut(struct str text)
 
 int jsonrpc_error_code(enum jsonrpc_error error)
 {
+    ASSERT_NUMBERS(error, <, JSONRPC_ERROR_COUNT);
     return errors[error].code;
 }
 
 const char *jsonrpc_error_type(enum jsonrpc_error error)
 {
+    ASSERT_NUMBERS(error, <, JSONRPC_ERROR_COUNT);
     return errors[error].type;
 }
 
 const char *jsonrpc_error_message(enum jsonrpc_error error)
 {
+    ASSERT_NUMBERS(error, <, JSONRPC_ERROR_COUNT);
     return errors[error].message;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
@@ -195,6 +196,7 @@ static struct announcement announcement_of(enum policy_annotation annotation)
         [ANNOTATION_REQUIRED] = ANNOUNCEMENT("required"),
     };
 #undef ANNOUNCEMENT
+    ASSERT_NUMBERS(annotation, <, sizeof announcements / sizeof *announcements);
     return announcements[annotation];
 }
 

@@ -5,6 +5,7 @@
 
 #include <openssl/evp.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
@@ -21,6 +22,7 @@ const char *mirrored_verdict_text(enum mirrored_verdict verdict)
         [MIRRORED_DIFFERENT] = "differs from the body",
         [MIRRORED_UNEXPECTED] = "has a value that the body does not have",
     };
+    ASSERT_NUMBERS(verdict, <, sizeof texts / sizeof *texts);
     return texts[verdict];
 }
 

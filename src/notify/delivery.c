@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "notifier_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -114,6 +115,7 @@ void delivery_destroy(struct delivery *delivery)
 {
     loop_timer_stop(&delivery->timer);
     list_remove(&delivery->node);
+    ASSERT_NUMBERS(delivery->target->delivery_count, >, 0);
     delivery->target->delivery_count--;
     channel_letter_finish(&delivery->letter);
     buffer_finish(&delivery->answer);

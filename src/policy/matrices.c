@@ -1,4 +1,5 @@
 /* The effect of a decision on a tool's announcement and on a call: seed 002 §5.3, F-004, F-005. */
+#include "taskgate/core/assert.h"
 #include "taskgate/policy/policy.h"
 
 static const char *const annotation_names[] = {
@@ -9,6 +10,7 @@ static const char *const annotation_names[] = {
 
 const char *policy_annotation_name(enum policy_annotation annotation)
 {
+    ASSERT_NUMBERS(annotation, <, sizeof annotation_names / sizeof *annotation_names);
     return annotation_names[annotation];
 }
 

@@ -4,6 +4,7 @@
 #include "engine.h"
 #include "index.h"
 #include "taskgate/config/glob.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/map.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/fold.h"
@@ -146,6 +147,7 @@ static const struct {
 
 const char *policy_gate_name(enum policy_gate gate)
 {
+    ASSERT_NUMBERS(gate, <, sizeof gates / sizeof *gates);
     return gates[gate].name;
 }
 

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "engine.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
@@ -132,6 +133,7 @@ static bool read_nested(struct reader *reader, struct cedar_value *value)
     reader->depth++;
     bool good =
         *reader->at == '{' ? question_read_record(reader, value) : question_read_set(reader, value);
+    ASSERT_NUMBERS(reader->depth, >, 0);
     reader->depth--;
     return good;
 }
@@ -187,6 +189,7 @@ static const char *const hint_names[HINT_COUNT] = {
 
 const char *policy_hint_name(enum policy_hint hint)
 {
+    ASSERT_NUMBERS(hint, <, HINT_COUNT);
     return hint_names[hint];
 }
 

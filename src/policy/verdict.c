@@ -1,6 +1,8 @@
 /* One call through all gates at once. */
 #include "taskgate/policy/verdict.h"
 
+#include "taskgate/core/assert.h"
+
 static const char *const outcome_names[VERDICT_COUNT] = {
     [VERDICT_FORWARD] = "forward", [VERDICT_APPROVE] = "approve", [VERDICT_DENY] = "deny",
     [VERDICT_REJECT] = "reject",   [VERDICT_HIDE] = "hide",       [VERDICT_INVALID] = "invalid",
@@ -8,6 +10,7 @@ static const char *const outcome_names[VERDICT_COUNT] = {
 
 const char *verdict_outcome_name(enum verdict_outcome outcome)
 {
+    ASSERT_NUMBERS(outcome, <, VERDICT_COUNT);
     return outcome_names[outcome];
 }
 

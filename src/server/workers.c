@@ -13,6 +13,7 @@
 
 #include "taskgate/config/config.h"
 #include "taskgate/config/memory_limit.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/budget.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/log.h"
@@ -319,7 +320,9 @@ static void on_settings(void *context)
     struct settings_round *round = message->round;
     take_settings(message->worker);
     free(message);
-    if (atomic_fetch_sub(&round->left, 1) > 1)
+    size_t left = atomic_fetch_sub(&round->left, 1);
+    ASSERT_NUMBERS(left, >, 0); /* each worker answers once */
+    if (left > 1)
         return;
     loop_post(round->workers->list[0].loop, round->taken, round->context);
     free(round);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "slack_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -97,6 +98,7 @@ void account_leave(struct slack_account *account)
 
 bool account_settle(struct slack_account *account)
 {
+    ASSERT_NUMBERS(account->pending, >, 0);
     account->pending--;
     if (account->slack->is_closed)
         return false;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -75,6 +76,7 @@ static struct change *change_from(void *context)
 static void change_release(struct change *change)
 {
     struct slack_account *account = change->account;
+    ASSERT_NUMBERS(change->waiting, >, 0);
     if (--change->waiting > 0)
         return;
     if (!change->has_failed && !account->slack->is_closed)
@@ -250,6 +252,7 @@ static void poll_read_next(struct slack_account *account)
 /* The channel that is read: that of the first message behind `at` that was not read. */
 static const char *channel_at(const struct slack_account *account)
 {
+    ASSERT_NUMBERS(account->at, <, account->message_count);
     return account->messages[account->at].channel_id;
 }
 
@@ -361,6 +364,7 @@ static bool poll_is_plain(struct str text)
 
 static void add_message(struct slack_account *account, const struct store_message *told)
 {
+    ASSERT_NUMBERS(account->asked, <, account->channel_count);
     const struct slack_channel *channel = &account->channels[account->asked];
     struct slack_posted posted;
     /* An address has only the characters of Slack's ids. */
@@ -412,6 +416,7 @@ static void poll_on_messages(void *context, const struct store_reply *reply)
 static void ask_store(struct slack_account *account)
 {
     const struct slack *slack = account->slack;
+    ASSERT_NUMBERS(account->asked, <, account->channel_count);
     account->pending++;
     store_outbox_messages(slack->store, str_from(account->channels[account->asked].key),
                           MOST_MESSAGES,

@@ -7,6 +7,7 @@
 #include "exporter.h"
 #include "otlp.h"
 #include "taskgate/config/config.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/error.h"
@@ -448,6 +449,7 @@ static void cut_batch(struct exporter *exporter, struct list *batch)
 {
     for (int64_t i = 0; i < exporter->telemetry->max_export_batch_size && exporter->waiting > 0;
          i++) {
+        ASSERT(!list_is_empty(&exporter->queue)); /* `waiting` counts it */
         struct list *node = exporter->queue.next;
         list_remove(node);
         list_append(batch, node);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "otlp.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/json/text.h"
 
 /* The wire format: https://protobuf.dev/programming-guides/encoding/ */
@@ -204,6 +205,7 @@ static const char *attribute_name(enum span_attribute attribute)
 #include "taskgate/telemetry/attribute_table.h"
 #undef ATTRIBUTE_ROW
     };
+    ASSERT_NUMBERS(attribute, <, ATTRIBUTE_COUNT);
     return names[attribute];
 }
 

@@ -1,6 +1,8 @@
 /* Records (RFC 8446 §5.1) and the messages in them (§4), by their heads alone. */
 #include "taskgate/tls/bound.h"
 
+#include "taskgate/core/assert.h"
+
 enum { RECORD_CHANGE_CIPHER_SPEC = 20, RECORD_HANDSHAKE = 22 };
 
 static void take_record_byte(struct tls_bound *bound, unsigned char byte, bool is_1_2)
@@ -19,6 +21,7 @@ static bool take_message_byte(struct tls_bound *bound, unsigned char byte)
         bound->message_left--;
         return true;
     }
+    ASSERT_NUMBERS(bound->message_have, <, sizeof bound->message);
     bound->message[bound->message_have++] = byte;
     if (bound->message_have < sizeof bound->message)
         return true;

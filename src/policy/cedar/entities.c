@@ -4,6 +4,7 @@
 
 #include "ast.h"
 #include "entities.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 struct cedar_entities *cedar_entities_create(void)
@@ -117,6 +118,7 @@ bool cedar_entities_add(struct cedar_entities *entities, const struct cedar_uid 
         return accept_again(entities, before, entity, error);
     if (entities->count == entities->capacity)
         entities_grow(entities);
+    ASSERT_NUMBERS(entities->count, <, entities->capacity);
     entities->slots[entities_find_slot(entities, uid)] = (uint32_t)entities->count + 1;
     entities->items[entities->count++] = entity;
     return true;

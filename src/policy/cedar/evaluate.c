@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "evaluate.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/fold.h"
 #include "value.h"
@@ -47,6 +48,7 @@ bool cedar_record_of_names(struct cedar_heap *heap, const struct cedar_member *m
             unfolded[made->unfolded_count++] =
                 (struct folded_name){fold_into(&heap->arena, name), name};
     }
+    ASSERT_NUMBERS(made->unfolded_count, ==, unfolded_count); /* the room that was counted */
     if (unfolded_count > 1)
         qsort(unfolded, unfolded_count, sizeof *unfolded, compare_folds);
     made->unfolded = unfolded;

@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "taskgate/core/assert.h"
+
 struct entry {
     uint64_t key;
     uint32_t policy;
@@ -75,6 +77,7 @@ struct policy_index *policy_index_build(struct cedar_policies *policies)
             index->entries[index->count++] = entry;
         }
     }
+    ASSERT_NUMBERS(index->count, ==, count); /* the room that was counted */
     qsort(index->entries, index->count, sizeof *index->entries, index_compare_entries);
     return index;
 }

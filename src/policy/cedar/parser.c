@@ -7,6 +7,8 @@
 #include "ast.h"
 #include "parser.h"
 
+#include "taskgate/core/assert.h"
+
 /* White space and comments away, then the longest token that fits. */
 
 /* The bytes of the white space character at `position`, 0 when there is none. White space
@@ -1188,6 +1190,7 @@ const struct node *parse_expression(struct parser *parser)
     const struct node *node = parser_at_word(parser, "if")
                                   ? parse_if(parser)
                                   : parse_chain(parser, TOKEN_OR, NODE_OR, parse_and);
+    ASSERT_NUMBERS(parser->nesting, >, 0);
     parser->nesting--;
     return node;
 }

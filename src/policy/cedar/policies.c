@@ -6,6 +6,7 @@
 #include "guard.h"
 #include "index.h"
 #include "parser.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 /* Policies: annotations, effect, scope, conditions; and the way to the next one behind an
@@ -75,6 +76,7 @@ static bool parse_in_parentheses(struct parser *parser, struct operand_list *ent
     parser->nesting++;
     parser_advance(parser);
     bool good = parse(parser, entities) && parser_expect(parser, TOKEN_CLOSE_PARENTHESIS, "\")\"");
+    ASSERT_NUMBERS(parser->nesting, >, 0);
     parser->nesting--;
     return good;
 }

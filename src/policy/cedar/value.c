@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "value.h"
 
@@ -504,5 +505,6 @@ static const char *const kind_names[CEDAR_KIND_COUNT] = {
 
 const char *cedar_kind_name(enum cedar_kind kind)
 {
+    ASSERT_NUMBERS(kind, <, CEDAR_KIND_COUNT);
     return kind_names[kind];
 }
