@@ -96,32 +96,35 @@ static bool is_missing(const struct report *report, const struct node *node)
            source_text_holds(report->source, node->start, node->end, SEGMENT_MISSING);
 }
 
+typedef void (*problem_adder)(struct config_problems *problems, struct place place, const char *key,
+                              const char *hint, const char *format, ...);
+
+static void report_by(problem_adder add, const struct report *report, const struct node *node,
+                      const char *path, const char *hint, const char *format, va_list arguments)
+{
+    struct error message;
+    if (is_missing(report, node))
+        return;
+    vsnprintf(message.message, sizeof message.message, format, arguments);
+    add(report->problems, document_place_of(report, node), path, hint, "%s", message.message);
+}
+
 void report_error(const struct report *report, const struct node *node, const char *path,
                   const char *hint, const char *format, ...)
 {
-    struct error message;
     va_list arguments;
-    if (is_missing(report, node))
-        return;
     va_start(arguments, format);
-    vsnprintf(message.message, sizeof message.message, format, arguments);
+    report_by(problems_error, report, node, path, hint, format, arguments);
     va_end(arguments);
-    problems_error(report->problems, document_place_of(report, node), path, hint, "%s",
-                   message.message);
 }
 
 void report_warning(const struct report *report, const struct node *node, const char *path,
                     const char *hint, const char *format, ...)
 {
-    struct error message;
     va_list arguments;
-    if (is_missing(report, node))
-        return;
     va_start(arguments, format);
-    vsnprintf(message.message, sizeof message.message, format, arguments);
+    report_by(problems_warning, report, node, path, hint, format, arguments);
     va_end(arguments);
-    problems_warning(report->problems, document_place_of(report, node), path, hint, "%s",
-                     message.message);
 }
 
 char *report_quote(const struct report *report, const struct node *node)
