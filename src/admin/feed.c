@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
@@ -46,6 +47,7 @@ static size_t feed_size_of(const struct task *task)
 
 static void drop_oldest(struct feed *feed)
 {
+    ASSERT_NUMBERS(feed->first, <, feed->next);
     struct task *task = event_at(feed, feed->first++)->task;
     feed->kept_bytes -= feed_size_of(task);
     task_unref(task);
@@ -56,6 +58,7 @@ static void append_event(struct feed *feed, struct task *task, int64_t number)
     if (feed->next - feed->first == KEPT_EVENTS)
         drop_oldest(feed);
     *event_at(feed, feed->next++) = (struct feed_event){number, task_ref(task)};
+    ASSERT_NUMBERS(feed->next - feed->first, <=, KEPT_EVENTS);
     feed->last_number = number;
     feed->kept_bytes += feed_size_of(task);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
@@ -318,6 +319,7 @@ static struct entry *add_entry(struct inbox *inbox)
         inbox->capacity = inbox->capacity ? 2 * inbox->capacity : 64;
         inbox->entries = memory_grow_array(inbox->entries, inbox->capacity, sizeof(struct entry *));
     }
+    ASSERT_NUMBERS(inbox->count, <, inbox->capacity);
     return inbox->entries[inbox->count++] = entry;
 }
 

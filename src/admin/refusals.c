@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -54,6 +55,7 @@ static struct kind *refusals_find_kind(struct refusals *refusals, const struct r
     }
     if (refusals->count == KINDS_MAX)
         return NULL;
+    ASSERT_NUMBERS(refusals->count, <, KINDS_MAX);
     struct kind *kind = &refusals->kinds[refusals->count++];
     *kind = (struct kind){.via = refusal->via, .reason = refusal->reason};
     return kind;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "taskgate/cli/cli.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/map.h"
@@ -440,6 +441,7 @@ static void add_example(struct simulated_change *change, const struct recorded_c
 {
     if (change->example_count == SIMULATION_EXAMPLES)
         return;
+    ASSERT_NUMBERS(change->example_count, <, SIMULATION_EXAMPLES);
     change->examples[change->example_count++] =
         call->id.length ? memory_copy_str(call->id) : memory_format("line %zu", call->line);
 }

@@ -141,7 +141,9 @@ static struct config_holder *config_holder_of(struct config *config)
 
 struct config *config_ref(struct config *config)
 {
-    atomic_fetch_add_explicit(&config_holder_of(config)->references, 1, memory_order_relaxed);
+    size_t before =
+        atomic_fetch_add_explicit(&config_holder_of(config)->references, 1, memory_order_relaxed);
+    ASSERT_NUMBERS(before, >, 0); /* the last reference is gone, and so is the configuration */
     return config;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 /* Room for one more behind `count` of them: doubled whenever it is full. */
@@ -154,6 +155,8 @@ static void fill_masks(struct run *run)
 static void add_run(struct glob *glob, size_t first)
 {
     glob->runs = glob_grow(glob->runs, glob->run_count, sizeof *glob->runs);
+    ASSERT_NUMBERS(first, <, glob->count);
+    ASSERT(glob->tokens[first].kind >= TOKEN_ANY_RUN);
     struct run *run = &glob->runs[glob->run_count++];
     *run = (struct run){.wildcard = glob->tokens[first].kind};
     size_t i = first + 1;

@@ -123,8 +123,13 @@ static void trade_free(void *value)
 
 void exchanger_unref(struct exchanger *exchanger)
 {
-    if (!exchanger || atomic_fetch_sub(&exchanger->references, 1) > 1)
+    if (!exchanger)
         return;
+    size_t before = atomic_fetch_sub(&exchanger->references, 1);
+    ASSERT_NUMBERS(before, >, 0);
+    if (before > 1)
+        return;
+    ASSERT_NUMBERS(exchanger->under_way, ==, 0); /* a trade under way has a reference */
     map_destroy(exchanger->trades, trade_free);
     pthread_mutex_destroy(&exchanger->lock);
     if (exchanger->client_secret)

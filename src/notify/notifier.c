@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "notifier_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -29,6 +30,7 @@ static void destroy_target(struct target *target)
     loop_timer_stop(&target->due);
     LIST_FOR_EACH_SAFE (node, next, &target->deliveries)
         delivery_destroy(LIST_ENTRY(node, struct delivery, node));
+    ASSERT_NUMBERS(target->delivery_count, ==, 0); /* it counts the list */
     list_remove(&target->node);
     free(target->origin);
     MAGIC_CLEAR(target);

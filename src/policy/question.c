@@ -195,6 +195,7 @@ const char *policy_hint_name(enum policy_hint hint)
 
 static void question_add(struct members *members, const char *name, struct cedar_value value)
 {
+    ASSERT_NUMBERS(members->count, <, sizeof members->items / sizeof *members->items);
     members->items[members->count++] = (struct cedar_member){str_from(name), value};
 }
 

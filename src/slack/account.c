@@ -86,6 +86,7 @@ void account_free(struct slack_account *account)
 
 void account_leave(struct slack_account *account)
 {
+    ASSERT(!account->is_leaving);
     account->is_leaving = true;
     loop_timer_stop(&account->timer);
     fetch_cancel(account->fetch);

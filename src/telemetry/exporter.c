@@ -552,6 +552,7 @@ struct exporter *exporter_create(const struct config_telemetry *telemetry, struc
         return NULL;
     }
     count_dropped(0); /* so that the series is there before anything is lost */
+    ASSERT(!current); /* there is one at a time */
     current = exporter;
     return exporter;
 }
@@ -560,6 +561,7 @@ void exporter_destroy(struct exporter *exporter, int64_t end_ms)
 {
     if (!exporter)
         return;
+    ASSERT(current == exporter);
     current = NULL;
     pthread_mutex_lock(&exporter->lock);
     exporter->is_ending = true;

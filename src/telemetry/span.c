@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "span_internal.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
@@ -154,6 +155,7 @@ void span_set_text(struct span *span, enum span_attribute attribute, struct str 
 {
     if (!span_is_sampled(span) || value.length == 0)
         return;
+    ASSERT_NUMBERS(attribute, <, ATTRIBUTE_COUNT);
     struct span_value *to = &span->values[attribute];
     struct str cut = fit(value, SPAN_TEXT_MOST_BYTES);
     span_copy_text(&to->text, cut);
@@ -165,6 +167,7 @@ void span_set_number(struct span *span, enum span_attribute attribute, int64_t v
 {
     if (!span_is_sampled(span))
         return;
+    ASSERT_NUMBERS(attribute, <, ATTRIBUTE_COUNT);
     struct span_value *to = &span->values[attribute];
     free(to->text);
     *to = (struct span_value){.number = value, .is_set = true};

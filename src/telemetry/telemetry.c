@@ -1,6 +1,7 @@
 /* Switching telemetry on and off. */
 #include "taskgate/telemetry/telemetry.h"
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/upstream/upstream.h"
 
@@ -20,6 +21,7 @@ bool telemetry_start(const struct config *config, struct error *error)
         return true;
     if (!upstream_prepare(settings->url, error))
         return false;
+    ASSERT(!telemetry.exporter);
     telemetry.exporter = exporter_create(settings, error);
     if (!telemetry.exporter)
         return false;

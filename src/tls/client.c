@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 struct holder {
@@ -72,8 +73,12 @@ struct tls_client *tls_client_ref(struct tls_client *tls)
 
 void tls_client_unref(struct tls_client *tls)
 {
-    if (!tls ||
-        atomic_fetch_sub_explicit(&client_holder_of(tls)->references, 1, memory_order_acq_rel) != 1)
+    if (!tls)
+        return;
+    size_t before =
+        atomic_fetch_sub_explicit(&client_holder_of(tls)->references, 1, memory_order_acq_rel);
+    ASSERT_NUMBERS(before, >, 0);
+    if (before != 1)
         return;
     if (tls->key.bytes)
         explicit_bzero((char *)tls->key.bytes, tls->key.length);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/digest.h"
@@ -330,7 +331,11 @@ struct tls_server *tls_server_ref(struct tls_server *tls)
 
 void tls_server_unref(struct tls_server *tls)
 {
-    if (!tls || atomic_fetch_sub_explicit(&tls->references, 1, memory_order_acq_rel) != 1)
+    if (!tls)
+        return;
+    size_t before = atomic_fetch_sub_explicit(&tls->references, 1, memory_order_acq_rel);
+    ASSERT_NUMBERS(before, >, 0);
+    if (before != 1)
         return;
     SSL_CTX_free(tls->context);
     tickets_destroy(tls->tickets);

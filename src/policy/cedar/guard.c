@@ -2,6 +2,8 @@
  * policy does not apply. A text with another hash is another text. */
 #include "guard.h"
 
+#include "taskgate/core/assert.h"
+
 /* A longer text is not hashed: it is compared during the evaluation. */
 #define LONGEST_TEXT 256
 
@@ -99,6 +101,7 @@ bool guards_pass_over(const struct guards *guards, const struct guard_answers *a
     const struct guard *guard = &guards->items[policy];
     if (guard->attribute == GUARD_ATTRIBUTES)
         return false;
+    ASSERT_NUMBERS(guard->attribute, <, GUARD_ATTRIBUTES);
     const struct guard_answer *answer = &answers->attributes[guard->attribute];
     return answer->kind == GUARD_REFUSES ||
            (answer->kind == GUARD_COMPARES && answer->hash != guard->hash);
