@@ -57,7 +57,7 @@ static int most_connections(const struct admin_options *options)
 
 /* `event: grant` on open event streams: a grant was given or used, or it has ended. Changes of
  * grants, for those who follow them. The store says which grant has changed. It is read then, if
- * anybody follows, and told as it is. Such an event has no number: a reader that comes back asks
+ * anybody follows, and sent as it is. Such an event has no number: a reader that comes back asks
  * for the list of grants, which has them all. */
 
 static void grant_events_tell(void *context, const struct store_reply *reply)

@@ -129,7 +129,7 @@ static const enum reply_error edit_errors[] = {
     [EDIT_LATE] = REPLY_UNAVAILABLE,
 };
 
-/* A person who may not vote hears that first. */
+/* A person who may not vote gets that answer first. */
 static void refuse_edit(struct pending_reply *pending, struct task *task, enum reply_error error,
                         const char *message)
 {

@@ -148,7 +148,7 @@ static void keep_alive(void *context)
     start_keep_alive(stream);
 }
 
-/* ---- changes that another replica has told ---- */
+/* ---- changes from another replica ---- */
 
 static void events_ask(struct stream *stream);
 

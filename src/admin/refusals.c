@@ -14,7 +14,7 @@
 #define TELL_EVERY_MS 10000
 /* Nor the store, whose trail is kept for long. */
 #define RECORD_EVERY_MS 60000
-/* More than there are kinds: of the rest, each is told. */
+/* More than there are kinds: of the rest, each is logged. */
 #define KINDS_MAX 64
 
 struct kind {

@@ -1,7 +1,7 @@
 /*
  * POST /slack/interactions: a button under a message, or the dialog that asked for a reason. A
  * press counts with a good signature, of the workspace and the app of the token, under the very
- * message that tells of the task, and of a person of the configuration. Everything else that Slack
+ * message of the task, and of a person of the configuration. Everything else that Slack
  * has signed is answered 200, because Slack shows any other status as a failure.
  */
 #include "internal.h"
@@ -61,7 +61,7 @@ static void slack_interactions_answer_done(struct http_exchange *exchange)
 static void answer_line(struct pressed *pressed, struct http_exchange *exchange, bool is_typed,
                         const char *text)
 {
-    /* An error stands beside an input that the dialog has. */
+    /* An error belongs to an input that the dialog has. */
     bool beside_typed = pressed->press.typed && (is_typed || !pressed->pending->reason);
     if (pressed->press.kind == SLACK_PRESS_BUTTON) {
         slack_tell(pressed->pending->admin->slack, pressed->notify, &pressed->press, text);

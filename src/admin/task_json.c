@@ -213,7 +213,7 @@ static void history_json_add(struct buffer *out, const struct store_tally *tally
 static void shown_json_add(struct buffer *out, const struct task *task, const struct config *config,
                            struct str arguments)
 {
-    /* In the order in which they are written; without a value: what stands for it. */
+    /* In the order in which they are written; without a value: its substitute. */
     static const char *const keys[] = {"ruleDescription", "highlight",      "toolDescription",
                                        "toolAnnotations", "toolDifference", "listed"};
     enum { COUNT = sizeof keys / sizeof *keys, HIGHLIGHT = 1 };

@@ -102,7 +102,7 @@ static void append_csv(struct buffer *out, const struct str values[COLUMN_COUNT]
 
 /* ---- CEF ---- */
 
-/* The severity for a SIEM: a decision stands above what the gateway does by itself. */
+/* The severity for a SIEM: a decision is more severe than what the gateway does by itself. */
 static int severity_of(struct str event)
 {
     static const struct {
@@ -231,7 +231,7 @@ struct check {
     struct buffer text;
 };
 
-/* ---- what stands beside the trail ---- */
+/* ---- anchors ---- */
 
 static int compare_anchors(const void *left, const void *right)
 {
@@ -379,7 +379,7 @@ struct rows {
     struct check *check;
 };
 
-/* An endpoint tells with its first page that older rows were removed, so the walk begins there. */
+/* An endpoint says with its first page that older rows were removed, so the walk begins there. */
 static bool audit_verify_visit_row(void *context, struct str row)
 {
     const struct rows *rows = context;
@@ -908,7 +908,7 @@ static int run_export(struct audit_source *source, const struct arguments *argum
     buffer_init(&writing.line);
     audit_format_head(writing.format, &writing.line);
     int code = audit_source_read(source, arguments->since_ms, audit_write_row, &writing);
-    /* Without a row the head still stands there. */
+    /* Without a row the head is still written. */
     if (writing.line.length > 0)
         fwrite(writing.line.bytes, 1, writing.line.length, stdout);
     buffer_finish(&writing.line);

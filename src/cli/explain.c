@@ -20,7 +20,7 @@
 
 /* ---- who may decide ---- */
 
-/* The approvers of a workflow, and those of them in the file, as `explain` tells it. The
+/* The approvers of a workflow, and those of them in the file, as `explain` shows it. The
  * electorate of a workflow, in words and as JSON. */
 
 /* Takes the votes of all in the file whom the terms let vote. */

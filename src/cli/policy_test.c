@@ -1076,7 +1076,7 @@ static void policy_test_report_append_call(struct buffer *out, const struct test
     buffer_append_char(out, '\n');
 }
 
-/* As `explain` tells it, further in. */
+/* As `explain` shows it, further in. */
 static void policy_test_report_append_explanation(struct buffer *out,
                                                   const struct consultation *consultation)
 {

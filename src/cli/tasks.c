@@ -232,7 +232,7 @@ static void tasks_next_say(const char *text)
 /* ---- decisions ---- */
 
 /* false when the endpoint is gone, or refuses the token. A decision that is refused otherwise was
- * told on stderr, and the queue is read again. */
+ * reported on stderr, and the queue is read again. */
 static bool tasks_next_decide(struct walk *walk, struct str task, const char *verb,
                               bool asks_reason)
 {

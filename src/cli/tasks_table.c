@@ -22,7 +22,7 @@ static size_t common_length(struct str left, struct str right)
     return length;
 }
 
-/* How much of the ids tells all of these tasks apart. */
+/* How much of the ids makes them differ among these tasks. */
 static size_t id_length(const struct tasks_table *tasks)
 {
     size_t length = ID_SHOWN_MIN;

@@ -50,7 +50,7 @@ static struct segment *begin_segment(struct source_text *source, enum segment_ki
     return segment;
 }
 
-/* One ${…} as it stands in the file. */
+/* One ${…} as it is in the file. */
 struct reference {
     struct str whole;
     struct str name;

@@ -572,7 +572,7 @@ static const char *const token_variables[] = {"THOUGHTGATE_SLACK_BOT_TOKEN", "SL
 
 /* ---- emoji ---- */
 
-/* Slack tells these by one of their two names. */
+/* Slack sends these under one of their two names. */
 static const char *const aliases[][2] = {{"thumbsup", "+1"}, {"thumbsdown", "-1"}};
 
 /* ":thumbsup:" to "+1". */
@@ -688,7 +688,7 @@ static void add_mentions(const struct view *view, struct config_notify *notify)
     }
 }
 
-/* The endpoint that tells this channel already. */
+/* The endpoint that already posts to this channel. */
 static struct config_notify *validate_operators_find_endpoint(struct config *config,
                                                               const char *url, const char *channel)
 {

@@ -40,7 +40,7 @@ struct timespec clock_monotonic_until(int64_t monotonic_ms)
                              .tv_nsec = (long)(monotonic_ms % 1000) * 1000000};
 }
 
-/* Writes digits and what stands behind them. */
+/* Writes digits and the text after them. */
 static char *clock_put(char *to, int value, int digits, char behind)
 {
     for (int i = digits - 1; i >= 0; i--, value /= 10)

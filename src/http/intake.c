@@ -166,7 +166,7 @@ int phr_parse_request(const char *bytes, size_t length, const char **method, siz
                       const char **path, size_t *path_length, int *minor_version,
                       struct phr_header *headers, size_t *header_count, size_t last_length);
 
-/* As h2o judges: Transfer-Encoding wins. SIZE_MAX: not told. */
+/* As h2o judges: Transfer-Encoding wins. SIZE_MAX: not said. */
 static size_t announced_bytes(const struct http_header *headers, size_t count)
 {
     uint64_t length = 0;

@@ -21,7 +21,7 @@ struct http_port {
     /* Under the lock: */
     int taken;           /* connections, and seats that listeners hold */
     struct list waiting; /* struct http_server.in_line */
-    struct list called;  /* the same: those that have a seat and are not told yet */
+    struct list called;  /* the same: those that have a seat and are not notified yet */
     int64_t told_ms;     /* of failed handshakes: the last line, monotonic; 0: never */
     int64_t left_out;    /* of those since */
 };

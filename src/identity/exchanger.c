@@ -57,7 +57,7 @@ struct exchanger_wait {
     struct loop *loop;
     exchanger_callback callback; /* NULL: cancelled */
     void *context;
-    enum exchanger_result result; /* that it is told */
+    enum exchanger_result result; /* for its callback */
     char *token;                  /* NULL unless EXCHANGER_DONE */
 };
 #define EXCHANGER_WAIT_MAGIC 0x7c3a15eb

@@ -288,7 +288,7 @@ static void write_modern_own_result(struct buffer *out, struct str id, struct st
     write_modern_result(out, id, buffer_str(&whole));
 }
 
-/* Its shape tells the model nothing. */
+/* Its shape has no text for the model. */
 static void write_modern_create_result(struct buffer *out, const struct task *task,
                                        const struct dialect_view *view, struct str immediate)
 {

@@ -112,7 +112,7 @@ static bool is_version(struct str json, struct str text)
            json_string_equals(json, text);
 }
 
-/* The version stands in its header as it is, never encoded. */
+/* The version is in its header as it is, never encoded. */
 static enum mirrored_verdict compare_version(const struct mirrored_header *header, struct str json)
 {
     if (header->count > 1)

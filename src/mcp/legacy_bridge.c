@@ -78,7 +78,7 @@ static bool has_tasks(struct str capabilities)
 }
 
 /* The extension is what the legacy era calls tasks: the server makes one of a call if it likes, and
- * its states are told on the gateway's stream. */
+ * its states are sent on the gateway's stream. */
 static void legacy_bridge_write_server_capabilities(struct buffer *out, struct str offered)
 {
     static const char *const others[] = {"extensions", "tasks", "notifications"};

@@ -295,7 +295,7 @@ static const char *in_string(struct reply_check *check, const char *at, const ch
     return at;
 }
 
-/* `at` stands behind the first byte of it, unless that came earlier. */
+/* `at` is after the first byte of it, unless that came earlier. */
 static const char *in_id(struct reply_check *check, const char *at, const char *end)
 {
     bool is_string = check->place == IN_ID_STRING, is_over;

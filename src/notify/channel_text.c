@@ -91,7 +91,7 @@ static void channel_text_add_asker(struct buffer *out, const struct task *task)
     shown_append_asker(out, str_from(task->principal), str_from(shown_principal_by(task->owner)));
 }
 
-/* The sentence of the rule tells of arguments, and so goes where they go. */
+/* The sentence of the rule shows arguments, and so goes where they go. */
 static void channel_text_add_summary(struct buffer *out, const struct task *task,
                                      const struct config *config)
 {

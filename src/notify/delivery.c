@@ -318,7 +318,7 @@ static void end_early(struct delivery *delivery, const char *detail)
     finish_attempt(delivery, detail);
 }
 
-/* The body keeps the connection usable, and tells what came of it; but only up to a limit. */
+/* The body keeps the connection usable, and says what came of it; but only up to a limit. */
 static void delivery_on_body(void *context, struct str bytes)
 {
     struct delivery *delivery = delivery_from(context);

@@ -19,7 +19,7 @@
 
 /* ---- the body ---- */
 
-/* The rule's words. The sentence tells of arguments, and so goes where they go. */
+/* The rule's words. The sentence shows arguments, and so goes where they go. */
 static void message_write_shown(struct buffer *out, const struct task *task, struct str arguments)
 {
     const struct typed_risk risk = typed_risk_of(task);

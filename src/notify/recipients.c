@@ -44,7 +44,7 @@ bool recipients_have(const struct config_notify *notify, const struct store_deli
         return notify->type == NOTIFY_WEBHOOK && recipients_fits(notify, name);
     if (delivery->event == NOTIFY_ESCALATED)
         return workflow && config_strings_have(&workflow->escalate_notify, notify->id);
-    /* An emergency is told to all; and whoever was called hears how it ends. */
+    /* All are notified of an emergency; and whoever was called is notified of its end. */
     if (delivery->is_emergency || delivery->reference ||
         config_strings_have(&notify->destination_of, name))
         return true;

@@ -1,4 +1,4 @@
-/* The sentence of a task's rule, for whoever shows or tells the task. */
+/* The sentence of a task's rule, for each form in which a task is shown. */
 #include "taskgate/notify/shown.h"
 
 #include "taskgate/config/summary.h"

@@ -202,7 +202,7 @@ bool slack_posted_read(const char *reference, struct slack_posted *posted)
     return true;
 }
 
-/* The endpoint may have been told meanwhile to show less. */
+/* The endpoint may be configured to show less meanwhile. */
 bool slack_posted_counts(const struct slack_posted *posted, const struct config_notify *notify)
 {
     bool shows_less = !notify->include_arguments && !notify->blind_votes;

@@ -131,7 +131,7 @@ static void smtp_prepare(CURL *easy, struct smtp_call *call, const struct curl_s
     SET(easy, CURLOPT_HEADERDATA, call);
 }
 
-/* CURLE_ABORTED_BY_CALLBACK when it was told to end. */
+/* CURLE_ABORTED_BY_CALLBACK when it was cancelled. */
 static CURLcode transfer(struct smtp_call *call, CURL *easy)
 {
     CURLcode code = CURLE_ABORTED_BY_CALLBACK;

@@ -1,4 +1,4 @@
-/* The policies of a configuration: parsed, checked, told apart by their annotations. */
+/* The policies of a configuration: parsed, checked, distinguished by their annotations. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,7 +11,7 @@
 
 /* Arguments of a call as values that policies can look at: one pass, however deep they nest. */
 
-/* The text is valid JSON, so the first byte tells the kind of value. */
+/* The text is valid JSON, so the first byte gives the kind of value. */
 struct reader {
     struct cedar_heap *heap;
     const char *at, *end;

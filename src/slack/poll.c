@@ -55,15 +55,15 @@ static bool is_pause(const struct slack_answer *answer)
 
 /* ---- what has changed at a message ---- */
 
-/* From the reactions to a message to wishes. A reaction that was told is kept as seen. So a vote
- * that was taken back elsewhere is not given again by the reaction that still stands there. */
+/* From the reactions to a message to wishes. A reaction that was passed on is kept as seen. So a
+ * vote that was taken back elsewhere is not given again by the reaction that is still there. */
 
 struct change {
     uint32_t magic; /* CHANGE_MAGIC */
     struct slack_account *account;
     char key[DIGEST_HEX_BYTES];
     char *task_id, *votes_on, *channel, *ts, *seen; /* the reactions seen once all is settled */
-    size_t waiting;                                 /* wishes, and one while they are told */
+    size_t waiting;                                 /* wishes, and one while they are passed on */
     bool has_failed;
 };
 #define CHANGE_MAGIC 0x51ac0003

@@ -10,7 +10,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 
-#define MOST_TOLD 10000 /* reactions whose persons were told, before all are forgotten */
+#define MOST_TOLD 10000 /* reactions whose persons were notified, before all are forgotten */
 
 /* ---- accounts ---- */
 

@@ -10,7 +10,7 @@
 #include "taskgate/task/recorded_name.h"
 #include "taskgate/task/task.h"
 
-/* Cuts a long name between two characters, and adds a digest that tells it from others. */
+/* Cuts a long name between two characters, and adds a digest that makes it differ from others. */
 
 struct str recorded_name(struct str name, char out[RECORDED_NAME_BYTES])
 {

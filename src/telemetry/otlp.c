@@ -71,7 +71,7 @@ static size_t protobuf_open(struct buffer *out, unsigned field)
     return out->length;
 }
 
-/* The length stands before the content, and is known after it. */
+/* The length precedes the content, and is known after it. */
 static void protobuf_close(struct buffer *out, size_t opened)
 {
     char bytes[VARINT_MOST_BYTES];

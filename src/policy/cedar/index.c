@@ -1,5 +1,5 @@
 /*
- * Each policy stands under one key for each pair of an action and a resource that its scope
+ * Each policy has one key for each pair of an action and a resource that its scope
  * names; "any" and a type are names, too. A request looks up all the pairs that it meets. The key
  * is only a hash: if it lets a wrong policy through, the scope itself excludes the policy.
  */

@@ -327,7 +327,7 @@ static bool read_request(struct json_reader *reader, struct str json, struct ced
     if (json_type(json) != JSON_OBJECT)
         return error_set(reader->error, "expected an object");
     for (size_t i = 0; i < sizeof uids / sizeof *uids; i++) {
-        json_reader_look(reader, json); /* a missing one is told there */
+        json_reader_look(reader, json); /* a missing one is reported there */
         if (!read_uid(reader, json_member(json, uids[i].name), uids[i].uid))
             return error_prefix(reader->error, uids[i].name);
     }

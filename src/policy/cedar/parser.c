@@ -199,7 +199,7 @@ static int parser_hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* `*position` stands behind "\x". */
+/* `*position` is after "\x". */
 static const char *parser_read_byte(struct str text, size_t *position, uint32_t *code)
 {
     *code = 0;
@@ -213,7 +213,7 @@ static const char *parser_read_byte(struct str text, size_t *position, uint32_t 
     return *code > 0x7f ? "\\x goes up to \\x7f; write \\u{…}" : NULL;
 }
 
-/* `*position` stands behind "\u". */
+/* `*position` is after "\u". */
 static const char *read_code_point(struct str text, size_t *position, uint32_t *code)
 {
     if (*position == text.length || text.bytes[*position] != '{')
@@ -237,7 +237,7 @@ static const char *read_code_point(struct str text, size_t *position, uint32_t *
     return NULL;
 }
 
-/* `*position` stands on the backslash. Returns NULL, or the mistake. */
+/* `*position` is at the backslash. Returns NULL, or the mistake. */
 static const char *parser_read_escape(struct str text, size_t *position, bool pattern,
                                       struct character *character)
 {
@@ -473,7 +473,7 @@ static const struct str *collect_names(struct parser *parser, const struct opera
 static const struct node *node_make_record(struct parser *parser, uint32_t offset,
                                            const struct operand_list *operands)
 {
-    /* Built in any case: that is how a name that stands twice is found. */
+    /* Built in any case: that is how a duplicate name is found. */
     bool constant = are_constants(operands);
     struct cedar_member *members =
         arena_alloc_array(parser->arena, operands->count, sizeof *members);
@@ -793,7 +793,7 @@ static const struct node *placeholder(struct parser *parser, uint32_t offset)
     return node_make_constant(parser, offset, cedar_bool(false));
 }
 
-/* The parenthesis stands at the present token. */
+/* The present token is the parenthesis. */
 static const struct node *parse_function(struct parser *parser, uint32_t offset, struct str name)
 {
     struct operand_list list = {0};
