@@ -19,10 +19,10 @@ const LIMITS = {
   pointers: 26,
   lines: 140000, // what is added meanwhile has some room
   gateway: 44600,
-  files: 919,
+  files: 918,
   users: 76,
-  statics: 166,
-  assertions: 132,
+  statics: 164,
+  assertions: 214,
 };
 const measured = measure();
 
