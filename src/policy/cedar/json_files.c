@@ -332,7 +332,7 @@ static bool read_request(struct json_reader *reader, struct str json, struct ced
             return error_prefix(reader->error, uids[i].name);
     }
     struct str context = json_member(json, "context");
-    struct cedar_value value;
+    struct cedar_value value = {.kind = CEDAR_UNKNOWN};
     if (!context.length)
         return true;
     /* An escape at the top is no record, although it is an object. */
