@@ -200,10 +200,8 @@ static enum token_error judge_nonce(struct str claims, const struct token_rules 
     return is_ours ? TOKEN_OK : TOKEN_NONCE;
 }
 
-/* Whether the claims of a signed token are what the rules ask. `until_ms` is the end of the token:
- * `exp`, or the end of the leeway for a token that came after it. */
-static enum token_error claims_judge(struct str claims, const struct token_rules *rules,
-                                     int64_t now_ms, int64_t *until_ms)
+enum token_error token_judge_claims(struct str claims, const struct token_rules *rules,
+                                    int64_t now_ms, int64_t *until_ms)
 {
     size_t audiences = 0;
     enum token_error error = judge_issuer(claims, rules);
@@ -233,7 +231,7 @@ static enum token_error token_read_token(struct token *token, const struct key_s
     if (error == TOKEN_OK && !is_object(&token->claims))
         error = TOKEN_CLAIMS;
     if (error == TOKEN_OK)
-        error = claims_judge(buffer_str(&token->claims), rules, now_ms, &until_ms);
+        error = token_judge_claims(buffer_str(&token->claims), rules, now_ms, &until_ms);
     if (error != TOKEN_OK)
         return error;
     struct identity *created =

@@ -5,10 +5,9 @@
  */
 #include <string.h>
 
-#include "claims.h"
 #include "fuzz.h"
 #include "jose.h"
-#include "keys.h"
+#include "key_set_internal.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/identity/token.h"
 #include "taskgate/json/text.h"
@@ -45,7 +44,7 @@ static void judge_claims(struct str text)
 {
     int64_t until_ms = 0;
     if (!json_check(text, NULL) || json_type(text) != JSON_OBJECT ||
-        claims_judge(text, &rules, NOW_MS, &until_ms) != TOKEN_OK)
+        token_judge_claims(text, &rules, NOW_MS, &until_ms) != TOKEN_OK)
         return;
     FUZZ_EXPECT(until_ms > NOW_MS);
     FUZZ_EXPECT(json_string_equals(json_member(text, "iss"), STR("https://i")));

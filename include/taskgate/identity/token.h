@@ -70,3 +70,9 @@ struct token_rules {
 enum token_error token_verify(struct str token, const struct key_set *keys,
                               const struct token_rules *rules, int64_t now_ms,
                               struct identity **identity);
+
+/* The last part of token_verify(): whether the claims (JSON object) of a token whose signature is
+ * good are what the rules ask. `until_ms` is the end of the token: `exp`, or the end of the leeway
+ * for a token that came after it. */
+enum token_error token_judge_claims(struct str claims, const struct token_rules *rules,
+                                    int64_t now_ms, int64_t *until_ms);
