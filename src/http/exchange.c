@@ -131,9 +131,12 @@ void *http_take_spare(struct http_exchange *exchange, size_t *most)
     h2o_mem_pool_t *pool = &exchange->request->pool;
     void *spare = take_pieces(pool, spare_bytes(pool, *most), most);
 #ifdef __SANITIZE_ADDRESS__
-    /* The sanitizer sees its use after the request only if it is no part of a chunk. */
-    if (spare)
-        spare = h2o_mem_alloc_shared(pool, *most, NULL);
+    if (spare) {
+        struct http_spare *own = memory_alloc(sizeof *own + *most);
+        own->next = exchange->spares;
+        exchange->spares = own;
+        spare = own + 1;
+    }
 #endif
     return spare;
 }

@@ -2,6 +2,7 @@
  * h2o's handler of every request: makes the exchange and gives it to the owner's handler.
  */
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -79,6 +80,12 @@ static void on_request_disposed(void *memory)
     list_remove(&exchange->finished);
     buffer_finish(&exchange->waiting);
     buffer_finish(&exchange->sending);
+#ifdef __SANITIZE_ADDRESS__
+    for (struct http_spare *spare = exchange->spares, *next; spare; spare = next) {
+        next = spare->next;
+        free(spare);
+    }
+#endif
     MAGIC_CLEAR(exchange);
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <h2o.h>
 #include <netinet/in.h>
@@ -126,6 +127,15 @@ static inline struct connection *connection_from(void *context)
     return MAGIC_CAST(struct connection, CONNECTION_MAGIC, context);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/* The sanitizer sees a use of spare memory after the request only if that is no part of a chunk of
+ * h2o's. What the pool counts references of would be freed before the exchange has reported that
+ * its client is gone, so this is freed with the exchange. The memory follows. */
+struct http_spare {
+    _Alignas(max_align_t) struct http_spare *next;
+};
+#endif
+
 struct http_exchange {
     h2o_generator_t generator; /* first: h2o hands it back */
     uint32_t magic;            /* HTTP_EXCHANGE_MAGIC */
@@ -157,7 +167,10 @@ struct http_exchange {
      * there twice, a bit for each name. */
     uint8_t first[HTTP_NAME_COUNT];
     uint32_t repeated;
-    unsigned name_flags;            /* of all names together */
+    unsigned name_flags; /* of all names together */
+#ifdef __SANITIZE_ADDRESS__
+    struct http_spare *spares; /* what http_take_spare() gave */
+#endif
     uint8_t known[H2O_MAX_HEADERS]; /* last, for it is not cleared: enum http_name of each */
 };
 #define HTTP_EXCHANGE_MAGIC 0x48534503

@@ -117,8 +117,7 @@ void http_forget_body(struct http_exchange *exchange);
 /* Up to `*most` bytes that are there for the request in any case, and that neither it nor a
  * response with a few headers needs; says in `*most` how many. They are aligned for any object and
  * not cleared, and hold until the exchange has ended and `gone`, if it comes, has returned. NULL,
- * and
- * `*most` 0: there are none. */
+ * and `*most` 0: there are none. */
 void *http_take_spare(struct http_exchange *exchange, size_t *most);
 /* Whether this connection's local end is on 127.0.0.0/8 or ::1. */
 bool http_is_loopback(const struct http_exchange *exchange);
