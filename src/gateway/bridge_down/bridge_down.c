@@ -94,7 +94,7 @@ static void answer_discover(struct call *call)
     buffer_init(&discovered);
     buffer_init(&result);
     legacy_server_write_discover(&discovered, buffer_str(&session->initialized),
-                                 session->stream_state == LEGACY_STREAM_OPEN);
+                                 session->stream_state == SESSION_STREAM_OPEN);
     legacy_session_close_stream(session);
     extensions_write_shown(call, buffer_str(&discovered), &result);
     call_answer_result(call, buffer_str(&result));

@@ -350,7 +350,7 @@ static void begin_in_session(struct call *call)
 {
     struct listener *listener = call_part_get(call, &listener_kind);
     listener->session = session_pool_take(call);
-    if (listener->session->stream_state != LEGACY_STREAM_OPEN) {
+    if (listener->session->stream_state != SESSION_STREAM_OPEN) {
         listener_open(listener, STR("{}"));
         return;
     }

@@ -194,7 +194,7 @@ static void on_stream_head(void *context, const struct exchange_head *head)
 {
     struct legacy_session *session = legacy_session_from(context);
     bool is_open = head->status == 200 && head->is_stream;
-    session->stream_state = is_open ? LEGACY_STREAM_OPEN : LEGACY_STREAM_REFUSED;
+    session->stream_state = is_open ? SESSION_STREAM_OPEN : SESSION_STREAM_REFUSED;
     catalog_note_stream(session->worker->gateway->catalog, session->source, head->status,
                         loop_now_ms(session->worker->loop));
     tell_stream(session);
@@ -213,8 +213,8 @@ static void on_stream_end(void *context, const struct exchange_reply *reply)
 {
     struct legacy_session *session = legacy_session_from(context);
     session->stream = NULL;
-    if (session->stream_state == LEGACY_STREAM_ASKED)
-        session->stream_state = reply->status > 0 ? LEGACY_STREAM_REFUSED : LEGACY_STREAM_UNTRIED;
+    if (session->stream_state == SESSION_STREAM_ASKED)
+        session->stream_state = reply->status > 0 ? SESSION_STREAM_REFUSED : SESSION_STREAM_UNTRIED;
     if (session->stream_known)
         tell_stream(session);
     else if (session->listener_ended)
@@ -228,13 +228,13 @@ bool legacy_session_want_stream(struct legacy_session *session,
         .reply = on_stream_end, .head = on_stream_head, .server_message = on_stream_message};
     if (catalog_lacks_stream(session->worker->gateway->catalog, session->source,
                              loop_now_ms(session->worker->loop)))
-        session->stream_state = LEGACY_STREAM_REFUSED;
-    if (session->stream || session->stream_state == LEGACY_STREAM_REFUSED)
+        session->stream_state = SESSION_STREAM_REFUSED;
+    if (session->stream || session->stream_state == SESSION_STREAM_REFUSED)
         return false;
     struct sending sending = legacy_session_sending(session);
     sending.method = "GET";
     sending.silence_ms = sending.total_ms = 0;
-    session->stream_state = LEGACY_STREAM_ASKED;
+    session->stream_state = SESSION_STREAM_ASKED;
     session->stream_known = known;
     session->stream = exchange_send(session->worker, &sending, &events, session);
     loop_timer_start(&session->patience, STREAM_PATIENCE_MS);

@@ -15,11 +15,11 @@
 struct legacy_session;
 
 /* The server's notification stream (GET). */
-enum legacy_stream {
-    LEGACY_STREAM_UNTRIED,
-    LEGACY_STREAM_ASKED,   /* no head has come yet */
-    LEGACY_STREAM_OPEN,    /* or it was, and may be opened again */
-    LEGACY_STREAM_REFUSED, /* the server has none */
+enum session_stream {
+    SESSION_STREAM_UNTRIED,
+    SESSION_STREAM_ASKED,   /* no head has come yet */
+    SESSION_STREAM_OPEN,    /* or it was, and may be opened again */
+    SESSION_STREAM_REFUSED, /* the server has none */
 };
 
 /* A session at a legacy server that the gateway has opened for modern clients: with the
@@ -38,7 +38,7 @@ struct legacy_session {
     struct server_budget budget;        /* for the server's requests that belong to no call */
     struct exchange *exchange;          /* of the opening */
     struct exchange *stream;            /* the GET stream, while it is there */
-    enum legacy_stream stream_state;
+    enum session_stream stream_state;
     struct loop_timer patience; /* while the stream has no head yet */
     void (*opened)(struct legacy_session *session, const struct exchange_reply *refusal);
     void (*stream_known)(struct legacy_session *session);
