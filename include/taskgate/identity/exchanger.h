@@ -57,9 +57,9 @@ typedef void (*exchanger_callback)(void *context, enum exchanger_result result, 
 
 struct exchanger_wait;
 /* Asks for it; requests for one token share one answer, from whatever loop they come. A refusal
- * (EXCHANGER_REFUSED and EXCHANGER_FORBIDDEN) is remembered for 5 seconds, and told without asking
- * anew. The callback comes once, on the order's loop, never from inside. NULL, with no callback,
- * when too many tokens are being traded. */
+ * (EXCHANGER_REFUSED and EXCHANGER_FORBIDDEN) is remembered for 5 seconds, and reported without
+ * asking anew. The callback comes once, on the order's loop, never from inside. NULL, with no
+ * callback, when too many tokens are being traded. */
 struct exchanger_wait *exchanger_request(struct exchanger *exchanger,
                                          const struct exchanger_order *order,
                                          exchanger_callback callback, void *context);

@@ -269,7 +269,7 @@ export function showTask(id) {
   put(hash);
 }
 
-/* Neither the provider nor the gateway gets to see what stands behind #, so the tab keeps it during
+/* Neither the provider nor the gateway sees what follows #, so the tab keeps it during
  * the sign-in. */
 export function keepTask() {
   const id = linkedTask();

@@ -125,7 +125,7 @@ function compareItems(found, before, after, path, hidden) {
 // One difference between two calls, as a line of a list.
 
 const SIGNS = { added: '+', removed: '−', changed: '±' };
-// The whole value stands among the arguments.
+// The whole value is among the arguments.
 const MOST_PIECES = 80;
 const MOST_CHARACTERS = 600;
 
