@@ -64,6 +64,7 @@ test('libh2o inside is hardened like the program', { skip }, () => {
   const debug = good('find', place, '-name', '*.debug').trim();
   const units = [...good('readelf', '--debug-dump=info', '--dwarf-depth=1', debug).matchAll(/DW_AT_producer.*: (GNU .*)\n.*\n.*DW_AT_name.*: (.*)/g)].filter(([, , name]) => name.includes('/h2o-'));
   assert.ok(units.length > 40, String(units.length));
+  for (const [, options, name] of units) assert.deepEqual(options.match(/ -O\w*/g), [' -O3'], name);
   const protection = { x86_64: '-fcf-protection=full', aarch64: '-mbranch-protection=standard' }[good('uname', '-m').trim()];
   for (const [, options, name] of units) for (const option of ['-fstack-protector-strong', '-fstack-clash-protection', protection]) assert.ok(options.split(' ').includes(option), `${name}: ${option}`);
 
