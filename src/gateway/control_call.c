@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call/upstream_span.h"
+#include "call/call_span.h"
 #include "decision/task_binding.h"
 #include "methods/tools_call.h"
 #include "run/execution.h"

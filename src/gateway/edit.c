@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "call/authorization.h"
-#include "call/inquiry.h"
+#include "call/broadcast.h"
 #include "call/request_parts.h"
 #include "call/worker.h"
 #include "decision/policy_check.h"

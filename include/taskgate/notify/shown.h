@@ -1,7 +1,7 @@
 /*
  * The context of a call for the people who decide: the words of its rule, and what the server says
  * of its tool. `task->shown` has it as it was when the call came
- * (src/gateway/decision/task_shown.h). Any thread; nothing is owned.
+ * (src/gateway/decision/task_binding.c). Any thread; nothing is owned.
  */
 #pragma once
 

@@ -63,7 +63,7 @@ struct task {
                        the task is stored: only that trail keeps it */
     char *rule;     /* the glob of the rule that matched, or "" for the default action */
     char policy_digest[65]; /* of the configuration that decided; "" when unknown */
-    char *shown;   /* for those who decide (task_shown.h); "" of a task of an older version */
+    char *shown;   /* for those who decide (task_binding.c); "" of a task of an older version */
     char *brief;   /* for its row in a list while it is pending (taskgate/notify/brief.h); "" of a
                       task of an older version */
     char *terms;   /* of its workflow, as ballot_terms_write() has them; "" for plain ones */

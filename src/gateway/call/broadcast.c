@@ -1,6 +1,7 @@
 /* Messages from one worker to all of them. */
 #include "broadcast.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,4 +72,103 @@ void client_broadcast_finish(void *message)
 {
     struct client_broadcast *broadcast = message;
     broadcast_release(broadcast->key);
+}
+
+/* A question of one worker to all of them. */
+
+/* One thread moves it on from ASKED, and that thread alone sees to the end. */
+enum state { ASKED, ANSWERED, UNKNOWN, LATE };
+
+static bool move_on(struct inquiry *inquiry, enum state to)
+{
+    int asked = ASKED;
+    return atomic_compare_exchange_strong(&inquiry->state, &asked, (int)to);
+}
+
+static void unref(struct inquiry *inquiry)
+{
+    if (atomic_fetch_sub(&inquiry->references, 1) > 1)
+        return;
+    MAGIC_CLEAR(inquiry);
+    inquiry->kind->destroy(inquiry);
+}
+
+/* ---- the end ---- */
+
+static void end(struct inquiry *inquiry)
+{
+    static const enum inquiry_end ends[] = {
+        [ANSWERED] = INQUIRY_ANSWERED, [UNKNOWN] = INQUIRY_UNKNOWN, [LATE] = INQUIRY_LATE};
+    loop_timer_stop(&inquiry->patience);
+    inquiry->kind->done(inquiry, ends[atomic_load(&inquiry->state)]);
+    unref(inquiry);
+}
+
+static void on_end(void *context)
+{
+    end(inquiry_from(context));
+}
+
+static void on_out_of_patience(void *context)
+{
+    struct inquiry *inquiry = inquiry_from(context);
+    if (move_on(inquiry, LATE))
+        end(inquiry); /* else the message of the end is under way */
+}
+
+/* ---- looking ---- */
+
+/* The message to each worker. */
+struct look {
+    struct inquiry *inquiry;
+};
+
+static void own(void *message)
+{
+    atomic_fetch_add(&((struct look *)message)->inquiry->references, 1);
+}
+
+static void release(void *message)
+{
+    unref(((struct look *)message)->inquiry);
+}
+
+static bool answers(struct gateway_worker *worker, struct inquiry *inquiry)
+{
+    if (atomic_load(&inquiry->state) != ASKED || !inquiry->kind->knows(worker, inquiry) ||
+        !move_on(inquiry, ANSWERED))
+        return false;
+    inquiry->kind->answer(worker, inquiry);
+    return true;
+}
+
+static void inquiry_deliver(struct gateway_worker *worker, const void *message)
+{
+    struct inquiry *inquiry = ((const struct look *)message)->inquiry;
+    bool is_over = answers(worker, inquiry);
+    bool is_last = atomic_fetch_sub(&inquiry->still_to_look, 1) == 1;
+    if (is_over || (is_last && move_on(inquiry, UNKNOWN)))
+        loop_post(inquiry->asker->loop, on_end, inquiry);
+}
+
+static const struct broadcast_kind look_kind = {
+    .bytes = sizeof(struct look), .own = own, .finish = release, .deliver = inquiry_deliver};
+
+void inquiry_begin(struct inquiry *inquiry, const struct inquiry_kind *kind,
+                   struct gateway_worker *asker)
+{
+    MAGIC_SET(inquiry, INQUIRY_MAGIC);
+    inquiry->kind = kind;
+    inquiry->asker = asker;
+    atomic_init(&inquiry->state, ASKED);
+    atomic_init(&inquiry->still_to_look, asker->gateway->worker_count);
+    atomic_init(&inquiry->references, 1);
+    loop_timer_init(&inquiry->patience, asker->loop, on_out_of_patience, inquiry);
+    if (answers(asker, inquiry) ||
+        (asker->gateway->worker_count == 1 && move_on(inquiry, UNKNOWN))) {
+        end(inquiry);
+        return;
+    }
+    loop_timer_start(&inquiry->patience, INQUIRY_PATIENCE_MS);
+    broadcast_send(asker->gateway, &look_kind, &(struct look){inquiry});
 }

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "worker.h"
 
 struct broadcast_kind {
@@ -48,3 +50,57 @@ void client_broadcast_finish(void *message);
 /* A copy of the text, for an `own`; broadcast_release() frees it. */
 struct str broadcast_copy(struct str text);
 void broadcast_release(struct str copy);
+
+/*
+ * A question of one worker to all of them. One that knows the answer gives it: a call's credentials
+ * are at the worker that got the call, and the asker does not know which one that is.
+ *
+ * The asker waits for a message, never for a thread, and not for ever. The maker of an inquiry
+ * embeds it as the first member `base` of an object. All workers share that object until the last
+ * of them has looked. `answer` alone writes to it, and `done` comes after `answer`.
+ */
+
+/* The time that the workers have. Each needs a fraction of a millisecond, behind what its loop is
+ * doing already. */
+#define INQUIRY_PATIENCE_MS 1000
+
+enum inquiry_end {
+    INQUIRY_ANSWERED, /* by one worker, and no more than one */
+    INQUIRY_UNKNOWN,  /* all have looked, and none knows */
+    INQUIRY_LATE,     /* a worker has not looked in time; from now on none answers */
+};
+
+struct inquiry;
+
+/* One constant for each kind. */
+struct inquiry_kind {
+    /* Whether this worker knows the answer. It changes nothing. On the loop of each worker. */
+    bool (*knows)(struct gateway_worker *worker, struct inquiry *inquiry);
+    /* Writes the answer into the object. On the loop of a worker that knows it, at most once. */
+    void (*answer)(struct gateway_worker *worker, struct inquiry *inquiry);
+    /* On the asker's loop, once. */
+    void (*done)(struct inquiry *inquiry, enum inquiry_end end);
+    /* Frees the object. On any thread, after all the others. */
+    void (*destroy)(struct inquiry *inquiry);
+};
+
+struct inquiry {
+    uint32_t magic; /* INQUIRY_MAGIC */
+    const struct inquiry_kind *kind;
+    struct gateway_worker *asker;
+    atomic_int state; /* of broadcast.c */
+    atomic_size_t still_to_look;
+    atomic_int references;      /* the asker's until `done`, and that of each message under way */
+    struct loop_timer patience; /* the asker's */
+};
+#define INQUIRY_MAGIC 0x47576171
+
+static inline struct inquiry *inquiry_from(void *context)
+{
+    return MAGIC_CAST(struct inquiry, INQUIRY_MAGIC, context);
+}
+
+/* Begins the inquiry in zeroed memory, which it owns from now on. The asker itself is asked first:
+ * where it knows, or is alone, `done` comes before this returns. On the asker's loop. */
+void inquiry_begin(struct inquiry *inquiry, const struct inquiry_kind *kind,
+                   struct gateway_worker *asker);

@@ -219,7 +219,8 @@ void deferred_response_pass(struct call *call, struct str message)
         write_message(call, message);
 }
 
-void deferred_response_answer(struct call *call, struct str message)
+/* Ends the open stream with the message that answers the call; empty: with none. */
+static void deferred_response_answer(struct call *call, struct str message)
 {
     struct http_exchange *exchange = call->exchange;
     if (message.length > 0)

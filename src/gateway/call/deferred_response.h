@@ -35,8 +35,6 @@ bool deferred_response_may_stream(const struct call *call);
 void deferred_response_pass_progress(struct call *call, struct str message);
 /* Passes any other message on the open stream, unless the client does not read. */
 void deferred_response_pass(struct call *call, struct str message);
-/* Ends the open stream with the message that answers the call; empty: with none. */
-void deferred_response_answer(struct call *call, struct str message);
 bool deferred_response_is(const struct call *call);
 /* Answers the call when the process ends, as `stopped` does. NULL: nothing does. */
 void deferred_response_on_stop(struct call *call, void (*stopped)(struct call *call));

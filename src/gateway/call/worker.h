@@ -126,7 +126,7 @@ struct gateway_worker {
     struct list handovers;         /* struct subscription.handed_over (client/legacy_stream.c) */
     struct list news;              /* news on its way to other replicas (replicas/news.c) */
     size_t news_count;
-    struct list pulses; /* struct pulse.node: replicas at which requests wait (replicas/pulse.c) */
+    struct list pulses; /* struct pulse.node: replicas at which requests wait (replicas/carry.c) */
     struct loop_timer tools_changed_timer; /* of others: told once for all that came together */
     struct map *waiters;                   /* task id -> struct result_wait: open tasks/result */
     struct map *answers;    /* task id -> answers inside its call (conversation/answer_gate.c) */

@@ -2,6 +2,7 @@
 #include "task_binding.h"
 #include "state/tool_catalog.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +12,331 @@
 #include "call/request_headers.h"
 #include "call/request_parts.h"
 #include "decision_log.h"
-#include "grant_binding.h"
-#include "task_shown.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/marks.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/visible.h"
 #include "taskgate/json/canonical.h"
+#include "taskgate/json/envelope.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/paths.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/reason_property.h"
 #include "taskgate/policy/gate.h"
+#include "taskgate/policy/pins.h"
+#include "taskgate/policy/policy.h"
 #include "taskgate/task/recorded_name.h"
+#include "taskgate/task/task.h"
 #include "taskgate/telemetry/task_trace.h"
+
+/* One walk over each part of the request, with the path of where it is. */
+
+#define MOST_MARKS 20
+#define MOST_PATH_CHARACTERS 200
+
+/* A place that has marks, of those that are written. */
+struct place {
+    unsigned marks; /* at this place, as marks_of() */
+    size_t at, length;
+};
+
+struct marking {
+    struct buffer *out;
+    size_t count;
+    struct place places[MOST_MARKS];
+    size_t place_count;
+    struct buffer found; /* the texts of the places */
+    struct buffer path;  /* of the value here */
+    struct buffer text;  /* decoded */
+};
+
+/* ---- one mark ---- */
+
+/* The place, added where it is new. There are fewer places than marks. */
+static struct place *find_place(struct marking *marking, struct str where)
+{
+    for (size_t i = 0; i < marking->place_count; i++) {
+        struct place *place = &marking->places[i];
+        if (str_equal(str_slice(marking->found.bytes + place->at, place->length), where))
+            return place;
+    }
+    struct place *added = &marking->places[marking->place_count++];
+    *added = (struct place){0, marking->found.length, where.length};
+    buffer_append(&marking->found, where);
+    return added;
+}
+
+static void write_pair(struct marking *marking, enum mark mark, struct str where)
+{
+    buffer_append_text(marking->out, marking->count++ > 0 ? ",{\"where\":" : "{\"where\":");
+    buffer_append_json_string(marking->out, where);
+    json_add_text(marking->out, "what", mark_name(mark));
+    buffer_append_char(marking->out, '}');
+}
+
+static void look(struct marking *marking, struct str text, struct str where)
+{
+    unsigned marks = marks_of(text);
+    if (!marks || marking->count >= MOST_MARKS)
+        return;
+    struct buffer shown = {0};
+    struct str beginning = visible_beginning(where, MOST_PATH_CHARACTERS);
+    buffer_append(&shown, beginning);
+    if (beginning.length < where.length)
+        buffer_append_text(&shown, "…");
+    struct place *place = find_place(marking, buffer_str(&shown));
+    for (enum mark mark = 0; mark < MARK_COUNT; mark++) {
+        if (marks & ~place->marks & 1U << mark && marking->count < MOST_MARKS)
+            write_pair(marking, mark, buffer_str(&shown));
+    }
+    place->marks |= marks;
+    buffer_finish(&shown);
+}
+
+/* ---- the request ---- */
+
+struct level {
+    size_t path_length; /* of the container itself */
+    bool is_object;
+};
+
+/* The string that begins at `at`; a key goes on the path first. Returns what is behind it. */
+static const char *read_string(struct marking *marking, const char *at, const char *end,
+                               bool is_key)
+{
+    const char *start = at++;
+    while (at < end && *at != '"')
+        at += *at == '\\' ? 2 : 1;
+    at++;
+    buffer_clear(&marking->text);
+    json_decode_string(str_slice(start, (size_t)(at - start)), &marking->text);
+    if (is_key && marking->path.length > 0)
+        buffer_append_char(&marking->path, '.');
+    if (is_key)
+        buffer_append(&marking->path, buffer_str(&marking->text));
+    look(marking, buffer_str(&marking->text), buffer_str(&marking->path));
+    return at;
+}
+
+static void read_part(struct marking *marking, const char *name, const char *json)
+{
+    struct level levels[ENVELOPE_MAX_DEPTH + 1];
+    size_t depth = 0;
+    bool is_key = false;
+    const char *end = json + strlen(json);
+    buffer_clear(&marking->path);
+    buffer_append_text(&marking->path, name);
+    for (const char *at = json; at < end && marking->count < MOST_MARKS;) {
+        char c = *at;
+        if (c == '"') {
+            at = read_string(marking, at, end, is_key);
+            is_key = false;
+            continue;
+        }
+        if (c == '{' || c == '[') {
+            assert(depth < sizeof levels / sizeof *levels);
+            levels[depth++] = (struct level){marking->path.length, c == '{'};
+            is_key = c == '{';
+        } else if ((c == '}' || c == ']') && depth > 0) {
+            marking->path.length = levels[--depth].path_length;
+        } else if (c == ',' && depth > 0) {
+            marking->path.length = levels[depth - 1].path_length;
+            is_key = levels[depth - 1].is_object;
+        }
+        at++;
+    }
+}
+
+void task_marks_write(struct buffer *out, const struct task *task, const char *agent_reason)
+{
+    struct marking marking = {.out = out};
+    buffer_append_char(out, '[');
+    look(&marking, str_from(task->tool), STR("tool"));
+    look(&marking, str_from(task->principal), STR("principal"));
+    look(&marking, str_from(agent_reason), STR(REASON_PROPERTY));
+    read_part(&marking, "", task->arguments);
+    read_part(&marking, "_meta", task->meta);
+    read_part(&marking, "params", task->other_params);
+    buffer_append_char(out, ']');
+    buffer_finish(&marking.found);
+    buffer_finish(&marking.path);
+    buffer_finish(&marking.text);
+}
+
+/*
+ * A task's rule and tool, as the people who decide are told of them. It is kept with the task, so
+ * that it neither changes with a reload nor gets lost by a restart. A JSON object, each member of
+ * which may be missing but the last:
+ *
+ *     ruleDescription, summary (with its {path}s), highlight, confirm     as the rule has them
+ *     risk, riskBy     as the rule has it ("rule"), else by the server's hints ("server"), or
+ *                      "medium" by nobody's word ("default")
+ *     headers          of the call, those that may change what it does (request_headers.h)
+ *     marks            what makes names and texts read as others than they are (task_marks_write)
+ *     toolDescription, toolAnnotations     as the server has told the caller of the tool
+ *     listed                               whether the caller's list has the tool
+ */
+
+static void add_text(struct buffer *out, const char *key, const char *text)
+{
+    if (text && *text)
+        json_add_text(out, key, text);
+}
+
+static void add_highlight(struct buffer *out, const struct config_strings *paths)
+{
+    if (paths->count == 0)
+        return;
+    json_add_key(out, "highlight");
+    for (size_t i = 0; i < paths->count; i++) {
+        buffer_append_char(out, i == 0 ? '[' : ',');
+        buffer_append_json_string(out, str_from(paths->items[i]));
+    }
+    buffer_append_char(out, ']');
+}
+
+static bool says(const struct catalog_tool *tool, enum policy_hint hint)
+{
+    /* Only the definition that the call is bound to speaks. */
+    return *tool->digest && (tool->hints.given & tool->hints.truth & 1U << hint) != 0;
+}
+
+static void add_risk(struct buffer *out, const struct config_rule *rule,
+                     const struct catalog_tool *tool)
+{
+    enum config_risk risk = rule ? rule->risk : RISK_UNSAID;
+    const char *by = "rule";
+    if (risk == RISK_UNSAID) {
+        by = "server";
+        if (says(tool, HINT_DESTRUCTIVE))
+            risk = RISK_HIGH;
+        else if (says(tool, HINT_READ_ONLY))
+            risk = RISK_LOW;
+    }
+    if (risk == RISK_UNSAID) {
+        by = "default";
+        risk = RISK_MEDIUM;
+    }
+    json_add_text(out, "risk", config_risk_name(risk));
+    json_add_text(out, "riskBy", by);
+}
+
+/* Of a tool that nobody has accepted as it is. */
+static void add_difference(struct buffer *out, const struct task_origin *origin,
+                           const struct catalog_tool *tool)
+{
+    const struct config_source *source = origin->source;
+    const struct pin_name name = {str_from(source->id), DEFINITION_TOOL,
+                                  origin->envelope->name.text};
+    struct buffer text;
+    if (source->pins[DEFINITION_TOOL] == PIN_OFF || !pins_is_changed(&name, tool->definition))
+        return;
+    buffer_init(&text);
+    pins_write_difference(&name, &text);
+    json_add_key(out, "toolDifference");
+    buffer_append_json_string(out, buffer_str(&text));
+    buffer_finish(&text);
+}
+
+/* Writes it for a call of the tool as it is known of the owner's list. `task` is bound to its
+ * request already. */
+static void task_shown_write(struct buffer *out, const struct task *task,
+                             const struct task_origin *origin, const struct config_rule *rule,
+                             const struct catalog_tool *tool)
+{
+    buffer_append_char(out, '{');
+    if (rule) {
+        add_text(out, "ruleDescription", rule->description);
+        add_text(out, "summary", rule->summary);
+        add_highlight(out, &rule->highlight);
+        add_text(out, "confirm", rule->confirm);
+    }
+    add_text(out, "reasonOfAgent", origin->agent_reason);
+    add_risk(out, rule, tool);
+    add_difference(out, origin, tool);
+    if (origin->headers.length > 0) {
+        json_add_key(out, "headers");
+        buffer_append(out, origin->headers);
+    }
+    json_add_key(out, "marks");
+    task_marks_write(out, task, origin->agent_reason);
+    const struct catalog_asked asked = {str_from(origin->source->id), str_from(origin->told_owner),
+                                        origin->envelope->name.text};
+    bool is_listed = catalog_describe_tool(origin->catalog, &asked, tool->digest, out);
+    json_add_key(out, "listed");
+    buffer_append_text(out, is_listed ? "true}" : "false}");
+}
+
+/*
+ * The parts of a call that a grant binds, beside those that each task keeps (store/grants.h): the
+ * rule as it is written, and the request without what may vary.
+ */
+
+/* Trace context is new in each call, and changes nothing of it. */
+static char *const trace_keys[] = {"traceparent", "tracestate", "baggage"};
+
+static void write_strings(struct buffer *out, const char *key, const struct config_strings *strings)
+{
+    json_add_key(out, key);
+    buffer_append_char(out, '[');
+    for (size_t i = 0; i < strings->count; i++) {
+        if (i > 0)
+            buffer_append_char(out, ',');
+        buffer_append_json_string(out, str_from(strings->items[i]));
+    }
+    buffer_append_char(out, ']');
+}
+
+/* All that says which calls the rule is for and what becomes of them. */
+static void digest_rule(const struct config_rule *rule, char digest[DIGEST_HEX_BYTES])
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_char(&text, '{');
+    if (rule) {
+        json_add_text(&text, "match", rule->match);
+        json_add_text(&text, "action", config_action_name(rule->action));
+        json_add_text_or_null(&text, "policy", rule->policy_id);
+        json_add_text_or_null(&text, "approval", rule->approval);
+        write_strings(&text, "sources", &rule->sources);
+        write_strings(&text, "subjects", &rule->subjects);
+        write_strings(&text, "groups", &rule->groups);
+    }
+    buffer_append_char(&text, '}');
+    digest_sha256_hex(buffer_str(&text), digest);
+    buffer_finish(&text);
+}
+
+static void digest_request(const struct task *task, const struct ballot_names *vary,
+                           char digest[DIGEST_HEX_BYTES])
+{
+    struct buffer text;
+    buffer_init(&text);
+    buffer_append_text(&text, "{\"arguments\":");
+    json_write_without_paths(&text, str_from(task->arguments), vary->items, vary->count);
+    buffer_append_text(&text, ",\"meta\":");
+    json_write_without_paths(&text, str_from(task->meta), trace_keys,
+                             sizeof trace_keys / sizeof *trace_keys);
+    buffer_append_text(&text, ",\"otherParams\":");
+    buffer_append_text(&text, task->other_params);
+    json_add_text(&text, "headers", task->headers_digest);
+    buffer_append_char(&text, '}');
+    canonical_digest(buffer_str(&text), digest);
+    buffer_finish(&text);
+}
+
+/* Sets the digests of a task that has its request and its workflow. Nothing where the workflow
+ * offers no grants. */
+static void grant_binding_set(struct task *task, const struct policy_decision *decision)
+{
+    const struct config_workflow *workflow = decision->workflow;
+    if (!workflow || !workflow->ballot.grants.are_offered)
+        return;
+    digest_rule(decision->rule, task->rule_digest);
+    digest_request(task, &workflow->ballot.grants.vary, task->bound_digest);
+}
 
 #define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
 #define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */

@@ -7,6 +7,8 @@
 #include "call/call.h"
 #include "state/tool_catalog.h"
 #include "taskgate/approval/person.h"
+#include "taskgate/core/buffer.h"
+#include "taskgate/task/task.h"
 
 /* The client and its message; all borrowed. */
 struct task_origin {
@@ -42,3 +44,13 @@ struct task *task_binding_create_of_call(const struct call *call,
 struct task *task_binding_create_promoted(const struct call *call);
 /* Counts and logs a task that is now stored. */
 void task_binding_announce(const struct task *task);
+
+/*
+ * The marks (core/marks.h) of a call: of its tool, its caller, and all keys and texts of its
+ * request, with the place of each. Linear in the request.
+ */
+/* Appends the JSON array [{"where":…,"what":…}]: each pair once, at most 20. `where` is "tool",
+ * "principal" or a dot path: of an argument, or below "_meta" or "params" (the parameters beside
+ * the arguments); of the agent's reason ("" or NULL: none) the name of its property. Of a longer
+ * path its first 200 characters and "…". */
+void task_marks_write(struct buffer *out, const struct task *task, const char *agent_reason);

@@ -1,5 +1,5 @@
 /* The last gates: the source serves messages, and the method answers. */
-#include "call/call_counters.h"
+#include "call/call.h"
 #include "conversation/question.h"
 #include "gates.h"
 #include "methods/given_session.h"

@@ -1,12 +1,285 @@
 /* The inboxes of clients that know no tasks. */
 #include "inbox_internal.h"
 
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "state/tool_catalog.h"
+#include "task_summary.h"
 #include "taskgate/core/clock.h"
+#include "taskgate/core/list.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/random.h"
+#include "taskgate/core/str.h"
+#include "taskgate/json/members.h"
+#include "taskgate/json/text.h"
+
+/* Bounded rings of entries. */
+
+/* A longer text is not kept, because the client can ask for its subject. */
+#define MOST_JSON_BYTES ((size_t)64 * 1024)
+
+static struct str copy(char **at, struct str text)
+{
+    char *to = *at;
+    if (text.length > 0)
+        memcpy(to, text.bytes, text.length);
+    *at += text.length;
+    return str_slice(to, text.length);
+}
+
+static struct inbox_entry *inbox_entry_create(unsigned kind, struct str server, struct str name,
+                                              struct str json)
+{
+    struct str kept = json.length <= MOST_JSON_BYTES ? json : STR_EMPTY;
+    size_t size = sizeof(struct inbox_entry) + server.length + name.length + kept.length;
+    struct inbox_entry *entry = memory_alloc(size);
+    char *at = entry->bytes;
+    list_init(&entry->node);
+    entry->kind = kind;
+    entry->size = size;
+    entry->at_ms = clock_now_ms();
+    random_ulid(entry->id);
+    entry->server = copy(&at, server);
+    entry->name = copy(&at, name);
+    entry->json = copy(&at, kept);
+    return entry;
+}
+
+static void inbox_ring_init(struct inbox_ring *ring, size_t *total)
+{
+    list_init(&ring->entries);
+    ring->count = ring->bytes = 0;
+    ring->total = total;
+    ring->latest = NULL;
+}
+
+static void remove_entry(struct inbox_ring *ring, struct inbox_entry *entry)
+{
+    if (ring->latest == entry)
+        ring->latest = NULL;
+    list_remove(&entry->node);
+    ring->count--;
+    ring->bytes -= entry->size;
+    *ring->total -= entry->size;
+}
+
+static void drop(struct inbox_ring *ring, struct inbox_entry *entry)
+{
+    remove_entry(ring, entry);
+    free(entry);
+}
+
+static void inbox_ring_finish(struct inbox_ring *ring)
+{
+    LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
+        drop(ring, LIST_ENTRY(node, struct inbox_entry, node));
+    }
+}
+
+/* Takes the entry over; the oldest make room until there are at most `most` in `most_bytes`. */
+static void inbox_ring_push(struct inbox_ring *ring, struct inbox_entry *entry, size_t most,
+                            size_t most_bytes)
+{
+    list_append(&ring->entries, &entry->node);
+    ring->count++;
+    ring->bytes += entry->size;
+    *ring->total += entry->size;
+    LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
+        if (ring->count <= most && (ring->bytes <= most_bytes || ring->count == 1))
+            return;
+        drop(ring, LIST_ENTRY(node, struct inbox_entry, node));
+    }
+}
+
+/* The same with an entry that stands for the last one given so: what it said is out of date. */
+static void inbox_ring_replace(struct inbox_ring *ring, struct inbox_entry *entry, size_t most,
+                               size_t most_bytes)
+{
+    if (ring->latest)
+        drop(ring, ring->latest);
+    inbox_ring_push(ring, entry, most, most_bytes); /* never drops the only one */
+    ring->latest = entry;
+}
+
+/* Drops what is older than `before_ms`. */
+static void inbox_ring_expire(struct inbox_ring *ring, int64_t before_ms)
+{
+    LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
+        struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
+        if (entry->at_ms >= before_ms)
+            return;
+        drop(ring, entry);
+    }
+}
+
+static void inbox_ring_take_one(struct inbox_ring *ring, struct inbox_entry *entry,
+                                struct list *entries)
+{
+    remove_entry(ring, entry);
+    list_append(entries, &entry->node);
+}
+
+static void inbox_ring_take(struct inbox_ring *ring, struct list *entries)
+{
+    LIST_FOR_EACH_SAFE (node, next, &ring->entries) {
+        inbox_ring_take_one(ring, LIST_ENTRY(node, struct inbox_entry, node), entries);
+    }
+}
+
+/* The open calls of await_activity, each woken on its own loop. */
+
+struct inbox_waiter {
+    uint32_t magic;   /* INBOX_WAITER_MAGIC */
+    struct list node; /* in its client's, under the lock; alone once that has ended */
+    struct inbox_table *clients;
+    struct inbox *client;  /* NULL once it has ended */
+    atomic_int references; /* its call's, and the post's that wakes it */
+    unsigned triggers;     /* bits of inbox_event, under the lock */
+    bool is_posted;
+    struct loop *loop;
+    loop_callback woken; /* NULL once it has run, or must not; its loop's alone */
+    void *context;
+};
+#define INBOX_WAITER_MAGIC 0x47574907
+
+static inline struct inbox_waiter *inbox_waiter_from(void *context)
+{
+    return MAGIC_CAST(struct inbox_waiter, INBOX_WAITER_MAGIC, context);
+}
+
+static void unref(struct inbox_waiter *waiter)
+{
+    if (atomic_fetch_sub(&waiter->references, 1) > 1)
+        return;
+    MAGIC_CLEAR(waiter);
+    free(waiter);
+}
+
+/* On its loop. */
+static void run(void *context)
+{
+    struct inbox_waiter *waiter = inbox_waiter_from(context);
+    loop_callback woken = waiter->woken;
+    waiter->woken = NULL;
+    if (woken)
+        woken(waiter->context);
+    unref(waiter);
+}
+
+static void post(struct inbox_waiter *waiter)
+{
+    if (waiter->is_posted)
+        return;
+    waiter->is_posted = true;
+    atomic_fetch_add(&waiter->references, 1);
+    loop_post(waiter->loop, run, waiter);
+}
+
+/* An event has come. */
+static void inbox_waiters_wake(struct inbox *client, enum inbox_event type)
+{
+    LIST_FOR_EACH_SAFE (node, next, &client->waiters) {
+        struct inbox_waiter *waiter = LIST_ENTRY(node, struct inbox_waiter, node);
+        waiter->triggers |= 1U << type;
+        post(waiter);
+    }
+}
+
+/* The inbox ends. */
+static void inbox_waiters_end(struct inbox *client)
+{
+    LIST_FOR_EACH_SAFE (node, next, &client->waiters) {
+        struct inbox_waiter *waiter = LIST_ENTRY(node, struct inbox_waiter, node);
+        list_remove(&waiter->node);
+        waiter->client = NULL;
+        post(waiter);
+    }
+}
+
+enum inbox_wait inbox_waiter_begin(struct gateway *gateway, struct str key, struct loop *loop,
+                                   loop_callback woken, void *context, struct inbox_waiter **waiter)
+{
+    struct inbox_table *clients = gateway->inbox_table;
+    enum inbox_wait status = INBOX_WAIT_BEGUN;
+    *waiter = NULL;
+    pthread_mutex_lock(&clients->lock);
+    struct inbox *client = inbox_find(clients, key);
+    if (!client) {
+        status = INBOX_WAIT_NO_CLIENT;
+    } else if (client->has_news) {
+        status = INBOX_WAIT_IMMEDIATE;
+    } else if (client->waiter_count >= INBOX_MOST_WAITERS) {
+        status = INBOX_WAIT_TOO_MANY;
+    } else {
+        *waiter = memory_alloc(sizeof **waiter);
+        **waiter = (struct inbox_waiter){
+            .magic = INBOX_WAITER_MAGIC,
+            .clients = clients,
+            .client = client,
+            .loop = loop,
+            .woken = woken,
+            .context = context,
+        };
+        atomic_init(&(*waiter)->references, 1);
+        list_append(&client->waiters, &(*waiter)->node);
+        client->waiter_count++;
+        inbox_used(clients, client);
+    }
+    pthread_mutex_unlock(&clients->lock);
+    return status;
+}
+
+size_t inbox_waiter_write_triggers(struct inbox_waiter *waiter, struct str server,
+                                   struct buffer *out)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&waiter->clients->lock);
+    unsigned triggers = waiter->triggers;
+    pthread_mutex_unlock(&waiter->clients->lock);
+    buffer_append_char(out, '[');
+    for (unsigned type = 0; type < INBOX_EVENT_COUNT; type++) {
+        bool is_end = type == INBOX_SERVER_DISCONNECTED;
+        if (!(triggers & 1U << type))
+            continue;
+        buffer_append_format(out, "%s{\"type\":\"%s\",\"server\":", count++ > 0 ? "," : "",
+                             is_end ? "server_disconnected" : "event");
+        buffer_append_json_string(out, server);
+        if (!is_end)
+            buffer_append_format(out, ",\"eventType\":\"%s\"",
+                                 inbox_event_name((enum inbox_event)type));
+        buffer_append_char(out, '}');
+    }
+    buffer_append_char(out, ']');
+    return count;
+}
+
+bool inbox_waiter_client_ended(struct inbox_waiter *waiter)
+{
+    pthread_mutex_lock(&waiter->clients->lock);
+    bool ended = !waiter->client;
+    pthread_mutex_unlock(&waiter->clients->lock);
+    return ended;
+}
+
+void inbox_waiter_end(struct inbox_waiter *waiter)
+{
+    pthread_mutex_lock(&waiter->clients->lock);
+    struct inbox *client = waiter->client;
+    if (client) {
+        list_remove(&waiter->node);
+        client->waiter_count--;
+        inbox_used(waiter->clients, client);
+    }
+    pthread_mutex_unlock(&waiter->clients->lock);
+    waiter->woken = NULL;
+    unref(waiter);
+}
 
 #define IDLE_MS INT64_C(1800000) /* reference §10.5: both are 30 minutes */
 #define EVENT_RETENTION_MS INT64_C(1800000)
@@ -231,8 +504,9 @@ void inbox_add_event(struct gateway *gateway, struct str key, enum inbox_event t
     pthread_mutex_unlock(&clients->lock);
 }
 
-bool inbox_has_event(struct gateway *gateway, struct str key, enum inbox_event type,
-                     struct str text)
+/* Whether an event of this type whose data has `text` in it has not been told yet. */
+static bool inbox_has_event(struct gateway *gateway, struct str key, enum inbox_event type,
+                            struct str text)
 {
     struct inbox_table *clients = gateway->inbox_table;
     bool is_there = false;
@@ -313,4 +587,262 @@ void inbox_add_notification(struct gateway *gateway, struct str key, struct str 
         buffer_finish(&data);
     }
     pthread_mutex_unlock(&clients->lock);
+}
+
+/* Reading an inbox: each entry is given out once. */
+
+static void add_json(struct buffer *out, const char *key, struct str json)
+{
+    if (json.length == 0)
+        return;
+    json_add_key(out, key);
+    buffer_append(out, json);
+}
+
+static void add_str(struct buffer *out, const char *key, struct str text)
+{
+    json_add_key(out, key);
+    buffer_append_json_string(out, text);
+}
+
+static void write_event(struct buffer *out, const struct inbox_entry *entry)
+{
+    json_add_text(out, "id", entry->id);
+    json_add_text(out, "type", inbox_event_name((enum inbox_event)entry->kind));
+    add_str(out, "server", entry->server);
+    add_json(out, "data", entry->json.length > 0 ? entry->json : STR("{\"omitted\":\"too long\"}"));
+    json_add_time(out, "createdAt", entry->at_ms);
+}
+
+static void write_notification(struct buffer *out, const struct inbox_entry *entry)
+{
+    add_str(out, "server", entry->server);
+    add_str(out, "method", entry->name);
+    json_add_time(out, "timestamp", entry->at_ms);
+    add_json(out, "params", entry->json);
+}
+
+static void write_log(struct buffer *out, const struct inbox_entry *entry)
+{
+    add_str(out, "server", entry->server);
+    add_json(out, "level", json_member(entry->json, "level"));
+    add_json(out, "logger", json_member(entry->json, "logger"));
+    json_add_time(out, "timestamp", entry->at_ms);
+    add_json(out, "data", json_member(entry->json, "data"));
+}
+
+/* Writes and frees what was taken. */
+static size_t write_all(struct buffer *out, struct list *entries,
+                        void (*write)(struct buffer *, const struct inbox_entry *))
+{
+    size_t count = 0;
+    buffer_append_char(out, '[');
+    LIST_FOR_EACH_SAFE (node, next, entries) {
+        struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
+        buffer_append_text(out, count++ > 0 ? ",{" : "{");
+        write(out, entry);
+        buffer_append_char(out, '}');
+        free(entry);
+    }
+    buffer_append_char(out, ']');
+    return count;
+}
+
+static bool is_creation_of(const struct inbox_entry *entry, struct str task)
+{
+    return entry->kind == INBOX_TASK_CREATED && task.length > 0 &&
+           json_string_equals(json_member(entry->json, "taskId"), task);
+}
+
+/* NULL: there is none. */
+static struct inbox_entry *find_creation(struct list *entries, struct str task)
+{
+    LIST_FOR_EACH_SAFE (node, next, entries) {
+        struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
+        if (is_creation_of(entry, task))
+            return entry;
+    }
+    return NULL;
+}
+
+void inbox_drop_creation(struct gateway *gateway, struct str key, struct str task)
+{
+    struct inbox_table *clients = gateway->inbox_table;
+    struct list taken;
+    list_init(&taken);
+    pthread_mutex_lock(&clients->lock);
+    struct inbox *client = inbox_find(clients, key);
+    struct inbox_entry *created = client ? find_creation(&client->events.entries, task) : NULL;
+    if (created)
+        inbox_ring_take_one(&client->events, created, &taken);
+    pthread_mutex_unlock(&clients->lock);
+    free(created);
+}
+
+size_t inbox_take_events(struct gateway *gateway, struct str key, struct str announced,
+                         struct buffer *out)
+{
+    struct inbox_table *clients = gateway->inbox_table;
+    struct list taken;
+    list_init(&taken);
+    pthread_mutex_lock(&clients->lock);
+    struct inbox *client = inbox_find(clients, key);
+    if (client) {
+        inbox_ring_take(&client->events, &taken);
+        client->has_news = false;
+    }
+    pthread_mutex_unlock(&clients->lock);
+    struct inbox_entry *created = find_creation(&taken, announced);
+    if (created)
+        list_remove(&created->node);
+    free(created);
+    return write_all(out, &taken, write_event);
+}
+
+size_t inbox_take_notifications(struct gateway *gateway, struct str key, struct buffer *out)
+{
+    struct inbox_table *clients = gateway->inbox_table;
+    struct list taken;
+    list_init(&taken);
+    pthread_mutex_lock(&clients->lock);
+    struct inbox *client = inbox_find(clients, key);
+    if (client)
+        inbox_ring_take(&client->notifications, &taken);
+    pthread_mutex_unlock(&clients->lock);
+    return write_all(out, &taken, write_notification);
+}
+
+/* ---- logs ---- */
+
+/* RFC 5424, as the protocol has it; an unknown word counts as the least. */
+static int severity(struct str level)
+{
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+    for (int i = 0; i < (int)(sizeof levels / sizeof *levels); i++) {
+        if (str_equal(level, str_from(levels[i])))
+            return i;
+    }
+    return 0;
+}
+
+static bool is_as_grave(const struct inbox_entry *entry, int least)
+{
+    struct buffer level = {0};
+    json_decode_string(json_member(entry->json, "level"), &level);
+    bool is = severity(buffer_str(&level)) >= least;
+    buffer_finish(&level);
+    return is;
+}
+
+size_t inbox_take_logs(struct gateway *gateway, struct str key, struct str level, size_t limit,
+                       struct buffer *out)
+{
+    struct inbox_table *clients = gateway->inbox_table;
+    int least = severity(level);
+    size_t fitting = 0;
+    struct list taken;
+    list_init(&taken);
+    pthread_mutex_lock(&clients->lock);
+    struct inbox *client = inbox_find(clients, key);
+    if (client) {
+        LIST_FOR_EACH_SAFE (node, next, &client->logs.entries) {
+            fitting += is_as_grave(LIST_ENTRY(node, struct inbox_entry, node), least);
+        }
+        LIST_FOR_EACH_SAFE (node, next, &client->logs.entries) {
+            struct inbox_entry *entry = LIST_ENTRY(node, struct inbox_entry, node);
+            if (is_as_grave(entry, least) && fitting-- <= limit)
+                inbox_ring_take_one(&client->logs, entry, &taken);
+        }
+    }
+    pthread_mutex_unlock(&clients->lock);
+    return write_all(out, &taken, write_log);
+}
+
+/* Events of tasks and servers (reference §10.4). */
+
+/* A longer result or argument is left out, because the client can ask for the task. */
+#define MOST_DATA_BYTES ((size_t)16 * 1024)
+
+static bool event_of(const struct task *task, bool created, enum inbox_event *type)
+{
+    *type = INBOX_TASK_CREATED;
+    switch (task->state) {
+    case TASK_PENDING:
+    case TASK_APPROVED:
+    case TASK_EXECUTING:
+        return created;
+    case TASK_COMPLETED:
+        *type = INBOX_TASK_COMPLETED;
+        break;
+    case TASK_FAILED:
+    case TASK_REJECTED:
+        *type = INBOX_TASK_FAILED;
+        break;
+    case TASK_CANCELLED:
+        *type = INBOX_TASK_CANCELLED;
+        break;
+    case TASK_EXPIRED:
+        *type = INBOX_TASK_EXPIRED;
+        break;
+    }
+    return true;
+}
+
+static void write_data(struct buffer *out, const struct task *task, enum inbox_event type)
+{
+    buffer_append_char(out, '{');
+    json_add_text(out, "taskId", task->id);
+    json_add_text(out, "toolName", task->tool);
+    if (type == INBOX_TASK_CREATED && strlen(task->arguments) <= MOST_DATA_BYTES)
+        buffer_append_format(out, ",\"args\":%s", task->arguments);
+    if (task->outcome == TASK_OUTCOME_RESULT && task->outcome_text &&
+        task->outcome_length <= MOST_DATA_BYTES) {
+        json_add_key(out, "result");
+        buffer_append(out, str_slice(task->outcome_text, task->outcome_length));
+    }
+    if (type == INBOX_TASK_FAILED || type == INBOX_TASK_EXPIRED) {
+        struct buffer error = {0};
+        task_summary_write_error(&error, task);
+        json_add_key(out, "error");
+        buffer_append_json_string(out, buffer_str(&error));
+        buffer_finish(&error);
+    }
+    if (type == INBOX_TASK_EXPIRED)
+        buffer_append_format(out, ",\"ttl\":%" PRId64, task->ttl_ms);
+    buffer_append_char(out, '}');
+}
+
+void inbox_note_task(struct gateway *gateway, const struct task *task, bool created)
+{
+    enum inbox_event type;
+    char key[CLIENT_KEY_BYTES];
+    struct buffer data = {0};
+    if (!event_of(task, created, &type))
+        return;
+    inbox_key_of_task(task, key);
+    if (type == INBOX_TASK_FAILED &&
+        inbox_has_event(gateway, str_from(key), type, str_from(task->id)))
+        return; /* an adoption comes as a change and as a lost task, in any order */
+    write_data(&data, task, type);
+    inbox_add_event(gateway, str_from(key), type, str_from(task->source), buffer_str(&data));
+    buffer_finish(&data);
+}
+
+void inbox_note_lost_task(struct gateway *gateway, const struct task *task)
+{
+    char key[CLIENT_KEY_BYTES];
+    inbox_key_of_task(task, key);
+    inbox_touch(gateway, str_from(key));
+    inbox_note_task(gateway, task, false);
+}
+
+void inbox_note_server(struct gateway *gateway, struct str source, enum catalog_change change)
+{
+    static const enum inbox_event events[] = {
+        [CATALOG_CONNECTED] = INBOX_SERVER_CONNECTED,
+        [CATALOG_DISCONNECTED] = INBOX_SERVER_DISCONNECTED,
+        [CATALOG_RECONNECTED] = INBOX_SERVER_RECONNECTED,
+    };
+    inbox_add_source_event(gateway, events[change], source, STR("{}"));
 }

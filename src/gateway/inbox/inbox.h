@@ -6,8 +6,14 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "call/call.h"
 #include "call/client_profile.h"
+#include "state/tool_catalog.h"
+#include "taskgate/core/list.h"
+#include "taskgate/core/random.h"
+#include "taskgate/core/str.h"
 
 /* Calls of await_activity that one client may have open. */
 #define INBOX_MOST_WAITERS 32
@@ -62,9 +68,6 @@ void inbox_end_session(struct gateway *gateway, struct str key);
 /* Wakes its waiters, on whichever worker. */
 void inbox_add_event(struct gateway *gateway, struct str key, enum inbox_event type,
                      struct str server, struct str data);
-/* Whether an event of this type whose data has `text` in it has not been told yet. */
-bool inbox_has_event(struct gateway *gateway, struct str key, enum inbox_event type,
-                     struct str text);
 /* The same event for every owner in the session; `key` is the session's. */
 void inbox_add_session_event(struct gateway *gateway, struct str key, enum inbox_event type,
                              struct str server, struct str data);
@@ -110,3 +113,15 @@ size_t inbox_waiter_write_triggers(struct inbox_waiter *waiter, struct str serve
 bool inbox_waiter_client_ended(struct inbox_waiter *waiter);
 /* From its own loop; `woken` does not run any more. */
 void inbox_waiter_end(struct inbox_waiter *waiter);
+
+/*
+ * Events about a client's tasks and servers. Any thread.
+ */
+
+/* A task was created or has moved; once for the process. */
+void inbox_note_task(struct gateway *gateway, const struct task *task, bool created);
+/* The same of a task that has failed with the replica where its client was before: the client has
+ * an inbox here from now on, and is told unless it was told already. */
+void inbox_note_lost_task(struct gateway *gateway, const struct task *task);
+/* The source's server answers now, or no longer; not with CATALOG_UNCHANGED. */
+void inbox_note_server(struct gateway *gateway, struct str source, enum catalog_change change);

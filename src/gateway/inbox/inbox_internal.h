@@ -4,7 +4,26 @@
 #include <pthread.h>
 
 #include "inbox.h"
-#include "ring.h"
+
+/* A bounded ring of entries for a client, the oldest first. The owner of the ring holds the lock.
+ */
+struct inbox_entry {
+    struct list node;
+    int64_t at_ms; /* wall clock */
+    char id[RANDOM_ULID_BYTES];
+    unsigned kind;         /* the meaning is the maker's */
+    struct str server;     /* in `bytes`, as all three */
+    struct str name, json; /* json is what was given, or "" where it was too long to keep */
+    size_t size;
+    char bytes[];
+};
+
+struct inbox_ring {
+    struct list entries;
+    size_t count, bytes;
+    size_t *total;              /* of several lines, `bytes` of this one among them */
+    struct inbox_entry *latest; /* that the next inbox_ring_replace() drops, if it is still there */
+};
 
 struct inbox {
     struct list node; /* in clients.idle or clients.busy: the longest untouched first */
@@ -39,12 +58,6 @@ struct str inbox_key_session(const char *key);
 struct inbox *inbox_find(struct inbox_table *clients, struct str key);
 /* It has been used, or its waiters have come or gone. */
 void inbox_used(struct inbox_table *clients, struct inbox *client);
-
-/* ---- waiters.c ---- */
-/* An event has come. */
-void inbox_waiters_wake(struct inbox *client, enum inbox_event type);
-/* The inbox ends. */
-void inbox_waiters_end(struct inbox *client);
 
 /* ---- repeated_calls.c ---- */
 void repeated_calls_finish(struct inbox *client);

@@ -50,7 +50,7 @@ struct list_text *list_text_create(struct str first, struct str second)
     return text;
 }
 
-struct list_text *list_text_ref(struct list_text *text)
+static struct list_text *list_text_ref(struct list_text *text)
 {
     __atomic_add_fetch(&text->references, 1, __ATOMIC_RELAXED);
     return text;
@@ -62,7 +62,7 @@ void list_text_unref(struct list_text *text)
         free(text);
 }
 
-struct str list_text_str(const struct list_text *text)
+static struct str list_text_str(const struct list_text *text)
 {
     return str_slice(text->bytes, text->length);
 }

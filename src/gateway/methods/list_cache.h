@@ -17,9 +17,7 @@ struct list_text {
 };
 /* The two parts one behind the other; gets one reference. */
 struct list_text *list_text_create(struct str first, struct str second);
-struct list_text *list_text_ref(struct list_text *text);
 void list_text_unref(struct list_text *text); /* NULL is allowed */
-struct str list_text_str(const struct list_text *text);
 
 struct list_cache;
 

@@ -10,7 +10,6 @@
 #include "call/call_span.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
-#include "call/upstream_span.h"
 #include "server/http.h"
 #include "server/server_refusal.h"
 #include "state/source_eras.h"

@@ -2,17 +2,230 @@
 #include "carry.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "call/call.h"
 #include "call/headers.h"
-#include "pulse.h"
+#include "call/worker.h"
+#include "news.h"
 #include "relay_signature.h"
 #include "relayed.h"
 #include "replicas.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/list.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "taskgate/mcp/sse.h"
+
+/*
+ * Whether another replica still answers while requests wait there. A stopped process, and a machine
+ * that has gone, keep a connection open and send nothing, as a server does that takes long; so the
+ * replica itself is asked, once for all requests of a worker that wait at it. On the worker's loop.
+ */
+
+/* So long after the first question without an answer the replica is taken for silent. With the
+ * pause before a question this is below the 2 s in which a client is answered. */
+#define PULSE_PATIENCE_MS 1300
+
+/* Called once; the listener has left. `is_over`: the store says that this life of the replica has
+ * ended. Else the replica does not answer; it may live, and may go on. */
+typedef void (*pulse_lost)(void *context, bool is_over);
+
+struct pulse_listener {
+    struct list node;
+    struct pulse *pulse; /* NULL: has left */
+    pulse_lost lost;
+    void *context;
+};
+
+/* Most relayed requests are answered within the pause, and cost no question. */
+#define PAUSE_MS 400
+/* A timer that is so late was held up with its process: the answer may have come meanwhile. */
+#define HELD_UP_MS 500
+
+struct pulse {
+    struct list node; /* in worker->pulses, until it has ended */
+    uint32_t magic;   /* PULSE_MAGIC */
+    struct gateway_worker *worker;
+    struct session_home home;
+    char *address;
+    struct list listeners;          /* struct pulse_listener.node */
+    struct loop_timer pause;        /* to the next question */
+    struct loop_timer patience;     /* runs from a question to the first answer */
+    int64_t patient_since_ms;       /* monotonic */
+    struct upstream_call *question; /* NULL: none is under way */
+    bool has_ended;
+};
+#define PULSE_MAGIC 0x47575055
+
+static struct pulse *pulse_from(void *context)
+{
+    return MAGIC_CAST(struct pulse, PULSE_MAGIC, context);
+}
+
+static void destroy(struct pulse *pulse)
+{
+    if (pulse->question)
+        upstream_call_cancel(pulse->question);
+    loop_timer_stop(&pulse->pause);
+    loop_timer_stop(&pulse->patience);
+    list_remove(&pulse->node);
+    free(pulse->address);
+    MAGIC_CLEAR(pulse);
+    free(pulse);
+}
+
+static void pulse_leave(struct pulse_listener *listener)
+{
+    struct pulse *pulse = listener->pulse;
+    if (!pulse)
+        return;
+    listener->pulse = NULL;
+    list_remove(&listener->node);
+    if (list_is_empty(&pulse->listeners) && !pulse->has_ended)
+        destroy(pulse);
+}
+
+/* A listener may join again meanwhile: the pulse of another question. */
+static void pulse_end(struct pulse *pulse, bool is_over)
+{
+    pulse->has_ended = true;
+    list_remove(&pulse->node);
+    while (!list_is_empty(&pulse->listeners)) {
+        struct pulse_listener *listener =
+            LIST_ENTRY(pulse->listeners.next, struct pulse_listener, node);
+        pulse_leave(listener);
+        listener->lost(listener->context, is_over);
+    }
+    destroy(pulse);
+}
+
+static bool is_over(const struct pulse *pulse)
+{
+    return replicas_is_over(pulse->worker->gateway->replicas, pulse->home.replica,
+                            pulse->home.epoch);
+}
+
+static void be_patient(struct pulse *pulse)
+{
+    pulse->patient_since_ms = clock_monotonic_ms();
+    loop_timer_start(&pulse->patience, PULSE_PATIENCE_MS);
+}
+
+static void on_impatient(void *context)
+{
+    struct pulse *pulse = pulse_from(context);
+    int64_t waited_ms = clock_monotonic_ms() - pulse->patient_since_ms;
+    if (waited_ms > PULSE_PATIENCE_MS + HELD_UP_MS)
+        be_patient(pulse);
+    else
+        pulse_end(pulse, is_over(pulse));
+}
+
+/* Any answer says that it lives. */
+static void pulse_on_head(void *context, int status, const struct http_header *items, size_t count)
+{
+    struct pulse *pulse = pulse_from(context);
+    (void)status, (void)items, (void)count;
+    loop_timer_stop(&pulse->patience);
+}
+
+static void pulse_on_body(void *context, struct str bytes)
+{
+    (void)context, (void)bytes;
+}
+
+static void pulse_on_end(void *context, enum upstream_result result, const char *detail)
+{
+    struct pulse *pulse = pulse_from(context);
+    (void)result, (void)detail;
+    pulse->question = NULL; /* gone when this returns */
+    loop_timer_start(&pulse->pause, PAUSE_MS);
+}
+
+static void ask(struct pulse *pulse)
+{
+    static const struct upstream_callbacks callbacks = {pulse_on_head, pulse_on_body, pulse_on_end};
+    const struct gateway *gateway = pulse->worker->gateway;
+    const char *target =
+        atomic_load(&gateway->shutting_down) ? NEWS_TARGET "?" RELAYED_LEAVING : NEWS_TARGET;
+    struct headers headers;
+    struct buffer value;
+    headers_init(&headers, false);
+    buffer_init(&value);
+    const struct relay_signed what = {.to = str_from(pulse->home.replica),
+                                      .epoch = pulse->home.epoch,
+                                      .method = STR("GET"),
+                                      .target = str_from(target)};
+    replicas_sign(gateway->replicas, &what, &headers, &value);
+    char *url = memory_format("%s%s", pulse->address, target);
+    const struct upstream_request request = {
+        .method = "GET", .url = url, .headers = headers.items, .header_count = headers.count};
+    pulse->question = upstream_call_start(pulse->worker->client, &request, &callbacks, pulse);
+    free(url);
+    buffer_finish(&value);
+    headers_finish(&headers);
+}
+
+static void on_pause_over(void *context)
+{
+    struct pulse *pulse = pulse_from(context);
+    if (is_over(pulse)) {
+        pulse_end(pulse, true);
+        return;
+    }
+    if (!loop_timer_is_running(&pulse->patience)) /* else it was not reached before */
+        be_patient(pulse);
+    ask(pulse);
+}
+
+static struct pulse *create(struct gateway_worker *worker, const struct session_home *home,
+                            const char *address)
+{
+    struct pulse *pulse = memory_alloc(sizeof *pulse);
+    MAGIC_SET(pulse, PULSE_MAGIC);
+    pulse->worker = worker;
+    pulse->home = *home;
+    pulse->address = memory_copy_text(address);
+    list_init(&pulse->listeners);
+    loop_timer_init(&pulse->pause, worker->loop, on_pause_over, pulse);
+    loop_timer_init(&pulse->patience, worker->loop, on_impatient, pulse);
+    loop_timer_start(&pulse->pause, PAUSE_MS);
+    list_append(&worker->pulses, &pulse->node);
+    return pulse;
+}
+
+static struct pulse *pulse_find(struct gateway_worker *worker, const struct session_home *home)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->pulses) {
+        struct pulse *pulse = LIST_ENTRY(node, struct pulse, node);
+        if (pulse->home.epoch == home->epoch && strcmp(pulse->home.replica, home->replica) == 0)
+            return pulse;
+    }
+    return NULL;
+}
+
+static void pulse_join(struct gateway_worker *worker, const struct session_home *home,
+                       const char *address, struct pulse_listener *listener, pulse_lost lost,
+                       void *context)
+{
+    struct pulse *pulse = pulse_find(worker, home);
+    *listener = (struct pulse_listener){
+        .pulse = pulse ? pulse : create(worker, home, address), .lost = lost, .context = context};
+    list_append(&listener->pulse->listeners, &listener->node);
+}
+
+/* This process ends: the replicas at which requests wait are asked now, and learn of it with each
+ * question. They answer what they hold. */
+static void pulse_ask_all(struct gateway_worker *worker)
+{
+    LIST_FOR_EACH_SAFE (node, next, &worker->pulses) {
+        struct pulse *pulse = LIST_ENTRY(node, struct pulse, node);
+        if (!pulse->question)
+            loop_timer_start(&pulse->pause, 0);
+    }
+}
 
 struct carry {
     struct call_part part;

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "call/call.h"
-#include "session_homes.h"
+#include "replicas.h"
 
 /* A relayed request that has got no whole response. */
 struct carry_facts {

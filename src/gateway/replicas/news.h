@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "call/worker.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/http/server.h"
 #include "taskgate/task/task.h"
 
@@ -52,3 +53,10 @@ void news_send(struct gateway_worker *worker, const struct news *news);
 bool news_take(struct gateway_worker *worker, struct http_exchange *exchange);
 /* Gives up what is under way. On the worker's loop. */
 void news_drop(struct gateway_worker *worker);
+
+/* News of replicas as JSON. Any thread. */
+
+void news_write(struct buffer *out, const struct news *news);
+/* The texts are views of `text`. false: it is of a kind that this version does not know, or has
+ * another form. */
+bool news_read(struct str text, struct news *news);

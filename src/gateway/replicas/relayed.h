@@ -12,7 +12,7 @@ struct gateway_worker;
 #define RELAYED_REFUSED "refused"   /* nothing that a replica has signed, or for the second time */
 #define RELAYED_NOT_HERE "not-here" /* it is for another life of this replica, or this one ends */
 
-/* The query of a pulse's question (pulse.h) from a replica that ends. */
+/* The query of a pulse's question (carry.c) from a replica that ends. */
 #define RELAYED_LEAVING "leaving"
 
 /* Whether the request was signed by another replica for this one, just now and once. Else it is

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call/inquiry.h"
+#include "call/broadcast.h"
 #include "execution_internal.h"
 #include "result_wait.h"
 #include "taskgate/core/log.h"

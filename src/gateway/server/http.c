@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "auth/token_exchange.h"
-#include "call/call_counters.h"
+#include "call/call.h"
 #include "call/call_span.h"
 #include "state/server_status.h"
 #include "taskgate/core/assert.h"

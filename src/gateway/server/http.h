@@ -14,8 +14,8 @@
 #pragma once
 
 #include "call/call.h"
+#include "call/call_span.h"
 #include "call/headers.h"
-#include "call/upstream_span.h"
 #include "taskgate/upstream/upstream.h"
 
 struct exchange;

@@ -143,8 +143,10 @@ static void forget_creation(const struct call *call, const struct pseudo_result 
         inbox_drop_creation(call->worker->gateway, str_from(key), result->announces);
 }
 
-void pseudo_write_result(const struct call *call, struct buffer *out,
-                         const struct pseudo_result *result)
+/* Writes a CallToolResult. Events that it tells are not kept: call it only for a client that is
+ * there. */
+static void pseudo_write_result(const struct call *call, struct buffer *out,
+                                const struct pseudo_result *result)
 {
     struct attached news = {{0}, {0}};
     struct buffer content;

@@ -29,10 +29,6 @@ void pseudo_answer_pending(struct call *call, const struct pseudo_pending *pendi
 void pseudo_write_promoted(const struct call *call, int64_t waited_ms, const char *task_id,
                            struct buffer *out);
 
-/* Writes a CallToolResult. Events that it tells are not kept: call it only for a client that is
- * there. */
-void pseudo_write_result(const struct call *call, struct buffer *out,
-                         const struct pseudo_result *result);
 /* The same around upstream's own CallToolResult (JSON text). It stays byte for byte when there are
  * no events and no questions. */
 void pseudo_write_around(const struct call *call, struct buffer *out, struct str result);
@@ -41,7 +37,7 @@ void pseudo_write_around(const struct call *call, struct buffer *out, struct str
 void pseudo_answer(struct call *call, const struct pseudo_result *result);
 void pseudo_answer_json(struct call *call, struct str json, struct str structured);
 void pseudo_answer_text(struct call *call, struct str text, bool is_error);
-/* An error in words; names of tools stand in `text` as in tool_names.h. */
+/* An error in words; names of tools stand in `text` as in tools.h. */
 void pseudo_answer_naming(struct call *call, const char *text);
 void pseudo_answer_result(struct call *call, struct str result);
 

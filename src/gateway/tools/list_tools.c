@@ -1,19 +1,387 @@
 /* list_tools: upstream's tools as this client may see them, fetched with its own credentials. */
+#include "list_tools.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "answer.h"
 #include "call/call.h"
 #include "decision/agent_reason.h"
-#include "name_pattern.h"
 #include "server/catalogue.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/str.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/lists.h"
 #include "tools.h"
+
+/* ---- patterns of names ---- */
+
+/*
+ * Glushkov's construction: a state for each character of the expression, and for each of them the
+ * set of those that may come next. All states that a name has led to are moved on together, byte
+ * by byte, so that nothing is ever tried twice.
+ *
+ * The beginning and the end of a name are two bytes more, which "^" and "$" stand for.
+ */
+
+#define MOST_BYTES 256
+#define WORDS (MOST_BYTES / 64)
+#define BEGINNING 256
+#define END 257
+#define SYMBOLS 258
+
+/* Of states. */
+struct set {
+    uint64_t words[WORDS];
+};
+
+struct name_pattern {
+    struct set accepting[SYMBOLS]; /* the states that a byte may lead to */
+    struct set next[MOST_BYTES];
+    struct set first, last;
+    bool is_empty; /* it matches nothing at all, too, and so every name */
+    unsigned count;
+};
+
+/* A part of the expression: the states that it may begin and end with. */
+struct part {
+    struct set first, last;
+    bool is_empty; /* it may be left out */
+};
+
+struct reader {
+    struct name_pattern *pattern;
+    const char *at, *end;
+    const char *fault; /* NULL until there is one */
+};
+
+static void add(struct set *set, const struct set *more)
+{
+    for (unsigned i = 0; i < WORDS; i++)
+        set->words[i] |= more->words[i];
+}
+
+static bool meets(const struct set *a, const struct set *b)
+{
+    uint64_t common = 0;
+    for (unsigned i = 0; i < WORDS; i++)
+        common |= a->words[i] & b->words[i];
+    return common != 0;
+}
+
+/* The states that those of `from` lead to. */
+static struct set follow(const struct name_pattern *pattern, const struct set *from)
+{
+    struct set next = {{0}};
+    for (unsigned i = 0; i < WORDS; i++) {
+        for (uint64_t left = from->words[i]; left; left &= left - 1)
+            add(&next, &pattern->next[i * 64 + (unsigned)__builtin_ctzll(left)]);
+    }
+    return next;
+}
+
+/* ---- parts ---- */
+
+static void join(struct name_pattern *pattern, const struct set *from, const struct set *to)
+{
+    for (unsigned i = 0; i < pattern->count; i++) {
+        if (from->words[i / 64] & UINT64_C(1) << i % 64)
+            add(&pattern->next[i], to);
+    }
+}
+
+static void put_behind(struct name_pattern *pattern, struct part *part, const struct part *more)
+{
+    join(pattern, &part->last, &more->first);
+    if (part->is_empty)
+        add(&part->first, &more->first);
+    struct set last = more->last;
+    if (more->is_empty)
+        add(&last, &part->last);
+    part->last = last;
+    part->is_empty = part->is_empty && more->is_empty;
+}
+
+/* ---- single characters ---- */
+
+static struct part new_state(struct reader *reader,
+                             bool (*accepts)(const void *of, unsigned symbol), const void *of)
+{
+    struct name_pattern *pattern = reader->pattern;
+    unsigned state = pattern->count++;
+    struct part part = {.is_empty = false};
+    part.first.words[state / 64] |= UINT64_C(1) << state % 64;
+    part.last = part.first;
+    for (unsigned symbol = 0; symbol < SYMBOLS; symbol++) {
+        if (accepts(of, symbol))
+            add(&pattern->accepting[symbol], &part.first);
+    }
+    return part;
+}
+
+static bool is_symbol(const void *of, unsigned symbol)
+{
+    return *(const unsigned *)of == symbol;
+}
+
+static bool is_any(const void *of, unsigned symbol)
+{
+    return symbol < BEGINNING;
+}
+
+struct members {
+    bool has[BEGINNING];
+    bool is_negated;
+};
+
+static bool is_member(const void *of, unsigned symbol)
+{
+    const struct members *members = of;
+    return symbol < BEGINNING && members->has[symbol] != members->is_negated;
+}
+
+static const struct {
+    const char *name;
+    int (*holds)(int byte);
+} classes[] = {
+    {"alpha", isalpha}, {"digit", isdigit}, {"alnum", isalnum}, {"upper", isupper},
+    {"lower", islower}, {"space", isspace}, {"blank", isblank}, {"punct", ispunct},
+    {"print", isprint}, {"graph", isgraph}, {"cntrl", iscntrl}, {"xdigit", isxdigit},
+};
+
+static void add_class(struct members *members, int (*holds)(int byte))
+{
+    for (int byte = 0; byte < 128; byte++)
+        members->has[byte] = members->has[byte] || holds(byte);
+}
+
+/* "[:alpha:]" within brackets; `at` is behind the "[:". */
+static bool read_class(struct reader *reader, struct members *members)
+{
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        size_t length = strlen(classes[i].name);
+        if ((size_t)(reader->end - reader->at) < length + 2 ||
+            memcmp(reader->at, classes[i].name, length) != 0 ||
+            memcmp(reader->at + length, ":]", 2) != 0)
+            continue;
+        add_class(members, classes[i].holds);
+        reader->at += length + 2;
+        return true;
+    }
+    reader->fault = "has a class that is not known";
+    return false;
+}
+
+/* A single byte or a range. */
+static bool read_range(struct reader *reader, struct members *members)
+{
+    unsigned char first = (unsigned char)*reader->at++, last = first;
+    if (reader->end - reader->at > 1 && reader->at[0] == '-' && reader->at[1] != ']') {
+        last = (unsigned char)reader->at[1];
+        reader->at += 2;
+    }
+    if (last < first)
+        reader->fault = "has a range that ends before it begins";
+    for (unsigned byte = first; byte <= last; byte++)
+        members->has[byte] = true;
+    return last >= first;
+}
+
+/* `at` is behind the opening bracket. */
+static struct part read_brackets(struct reader *reader)
+{
+    struct members members = {.is_negated = reader->at < reader->end && *reader->at == '^'};
+    reader->at += members.is_negated;
+    bool is_good = true;
+    for (const char *start = reader->at; is_good;) {
+        if (reader->at >= reader->end) {
+            reader->fault = "has a [ without its ]";
+            is_good = false;
+        } else if (*reader->at == ']' && reader->at > start) {
+            reader->at++;
+            break;
+        } else if (*reader->at == '[' && reader->end - reader->at > 1 &&
+                   strchr(":.=", reader->at[1])) {
+            reader->at += 2;
+            is_good = read_class(reader, &members);
+        } else {
+            is_good = read_range(reader, &members);
+        }
+    }
+    return new_state(reader, is_member, &members);
+}
+
+static int is_word(int byte)
+{
+    return isalnum(byte) || byte == '_';
+}
+
+/* `at` is behind the backslash. */
+static struct part read_escape(struct reader *reader)
+{
+    struct members members = {.is_negated = false};
+    unsigned char c = reader->at < reader->end ? (unsigned char)*reader->at++ : '\0';
+    int lower = tolower(c);
+    if (c == '\0')
+        reader->fault = "ends with a backslash";
+    else if (c >= '1' && c <= '9')
+        reader->fault = "has a back reference, which is not supported";
+    else if (lower == 'b' || strchr("<>`'", c))
+        reader->fault = "has an escape that is not supported";
+    if (lower == 'w' || lower == 's' || lower == 'd')
+        add_class(&members, lower == 'w' ? is_word : lower == 's' ? isspace : isdigit);
+    else
+        members.has[c] = true;
+    members.is_negated = c == 'W' || c == 'S' || c == 'D';
+    return new_state(reader, is_member, &members);
+}
+
+/* ---- the expression ---- */
+
+static struct part read_alternatives(struct reader *reader, bool is_inside);
+
+static struct part read_one(struct reader *reader)
+{
+    unsigned symbol = (unsigned char)*reader->at++;
+    switch (symbol) {
+    case '(':
+        return read_alternatives(reader, true);
+    case '[':
+        return read_brackets(reader);
+    case '\\':
+        return read_escape(reader);
+    case '.':
+        return new_state(reader, is_any, NULL);
+    case '^':
+        symbol = BEGINNING;
+        break;
+    case '$':
+        symbol = END;
+        break;
+    case '*':
+    case '+':
+    case '?':
+        reader->fault = "repeats nothing";
+        break;
+    case '{':
+        reader->fault = "has a repetition count, which is not supported";
+        break;
+    case ')':
+        reader->fault = "has a ) without its (";
+        break;
+    case '\0':
+        reader->fault = "holds a NUL";
+        break;
+    default:
+        break;
+    }
+    return new_state(reader, is_symbol, &symbol);
+}
+
+static struct part read_repeated(struct reader *reader)
+{
+    struct part part = read_one(reader);
+    while (!reader->fault && reader->at < reader->end && *reader->at &&
+           strchr("*+?", *reader->at)) {
+        char how = *reader->at++;
+        if (how != '?')
+            join(reader->pattern, &part.last, &part.first);
+        part.is_empty = part.is_empty || how != '+';
+    }
+    return part;
+}
+
+static struct part read_sequence(struct reader *reader, bool is_inside)
+{
+    struct part part = {.is_empty = true};
+    while (!reader->fault && reader->at < reader->end && *reader->at != '|' &&
+           !(is_inside && *reader->at == ')')) {
+        struct part more = read_repeated(reader);
+        put_behind(reader->pattern, &part, &more);
+    }
+    return part;
+}
+
+/* Inside parentheses up to the closing one, and over it. */
+static struct part read_alternatives(struct reader *reader, bool is_inside)
+{
+    struct part part = read_sequence(reader, is_inside);
+    while (!reader->fault && reader->at < reader->end && *reader->at == '|') {
+        reader->at++;
+        struct part other = read_sequence(reader, is_inside);
+        add(&part.first, &other.first);
+        add(&part.last, &other.last);
+        part.is_empty = part.is_empty || other.is_empty;
+    }
+    if (is_inside && !reader->fault && reader->at++ >= reader->end)
+        reader->fault = "has a ( without its )";
+    return part;
+}
+
+struct name_pattern *name_pattern_create(struct str text, const char **fault)
+{
+    if (text.length > MOST_BYTES) {
+        *fault = "is longer than 256 bytes";
+        return NULL;
+    }
+    struct name_pattern *pattern = memory_alloc(sizeof *pattern);
+    struct reader reader = {.pattern = pattern, .at = text.bytes, .end = text.bytes + text.length};
+    struct part all = read_alternatives(&reader, false);
+    pattern->first = all.first;
+    pattern->last = all.last;
+    pattern->is_empty = all.is_empty;
+    *fault = reader.fault;
+    if (!reader.fault)
+        return pattern;
+    free(pattern);
+    return NULL;
+}
+
+void name_pattern_destroy(struct name_pattern *pattern)
+{
+    free(pattern);
+}
+
+/* ---- names ---- */
+
+/* Moves on by one byte; a match may begin at each. */
+static void step(const struct name_pattern *pattern, struct set *states, unsigned symbol)
+{
+    struct set next = follow(pattern, states);
+    add(&next, &pattern->first);
+    for (unsigned i = 0; i < WORDS; i++)
+        states->words[i] = next.words[i] & pattern->accepting[symbol].words[i];
+}
+
+/* "^^" is the beginning once, as "^" is. */
+static bool step_at_edge(const struct name_pattern *pattern, struct set *states, unsigned edge)
+{
+    struct set all = {{0}}, before;
+    do {
+        before = all;
+        step(pattern, states, edge);
+        add(&all, states);
+        *states = all;
+    } while (memcmp(&before, &all, sizeof all) != 0);
+    return meets(states, &pattern->last);
+}
+
+bool name_pattern_matches(const struct name_pattern *pattern, struct str name)
+{
+    struct set states = {{0}};
+    bool found = pattern->is_empty || step_at_edge(pattern, &states, BEGINNING);
+    for (size_t i = 0; i < name.length && !found; i++) {
+        step(pattern, &states, (unsigned char)name.bytes[i]);
+        found = meets(&states, &pattern->last);
+    }
+    return found || step_at_edge(pattern, &states, END);
+}
 
 #define MOST_NAME_BYTES 1024
 

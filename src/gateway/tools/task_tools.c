@@ -1,11 +1,170 @@
 /* list_tasks, get_task, cancel_task. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "answer.h"
+#include "call/client_profile.h"
+#include "call/refusal.h"
+#include "inbox/inbox.h"
 #include "inbox/task_summary.h"
 #include "repeated_news.h"
+#include "run/execution.h"
+#include "run/result_wait.h"
+#include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/json/text.h"
 #include "tools.h"
+
+/* get_task_result: waits for a task's end and answers with its outcome. */
+
+#define MOST_WAIT_MS INT64_C(86400000)
+/* URL elicitation required. It stays an error of the protocol wherever it appears (seed 004). */
+#define URL_ELICITATION_REQUIRED STR("-32042")
+
+static struct str task_result_asked_id(const struct call *call, struct buffer *id)
+{
+    buffer_clear(id);
+    pseudo_argument_text(call->envelope.arguments.raw, "task_id", id);
+    return buffer_str(id);
+}
+
+static void count_wait(const char *outcome)
+{
+    metrics_count(METRIC_PSEUDO_WAITS, STR("get_task_result"), str_from(outcome));
+}
+
+/* {"error": …}, as the seed's interface has it. */
+static void answer_error(struct call *call, struct str message, const struct task *asks)
+{
+    struct buffer json = {0};
+    buffer_append_text(&json, "{\"error\":");
+    buffer_append_json_string(&json, message);
+    buffer_append_char(&json, '}');
+    pseudo_answer(call, &(struct pseudo_result){.json = buffer_str(&json),
+                                                .structured = buffer_str(&json),
+                                                .asks = asks,
+                                                .is_error = true});
+    buffer_finish(&json);
+}
+
+/* Names of tools stand in `what` as in tools.h. */
+static void answer_about(struct call *call, const char *what)
+{
+    struct buffer id = {0}, text = {0};
+    task_result_asked_id(call, &id);
+    buffer_append_format(&text, "Task '%.*s' ", STR_ARGS(buffer_str(&id)));
+    pseudo_tools_write_text(call, what, &text);
+    answer_error(call, buffer_str(&text), result_wait_kept(call));
+    buffer_finish(&text);
+    buffer_finish(&id);
+}
+
+/* ---- it has ended ---- */
+
+static void answer_failure(struct call *call, const struct task *task)
+{
+    struct buffer text = {0}, why = {0};
+    const char *verb = task->state == TASK_CANCELLED ? "was" : "";
+    task_summary_write_error(&why, task);
+    buffer_append_format(&text, "Task '%s' %s%s%s", task->id, verb, *verb ? " " : "",
+                         task_summary_status(task->state));
+    if (task->state != TASK_CANCELLED && why.length > 0)
+        buffer_append_format(&text, ": %.*s", STR_ARGS(buffer_str(&why)));
+    answer_error(call, buffer_str(&text), NULL);
+    buffer_finish(&why);
+    buffer_finish(&text);
+}
+
+static void answer_refusal(struct call *call, const struct task *task)
+{
+    struct buffer message = {0}, text = {0}, meta = {0};
+    dialect_write_task_answer(&message, call->envelope.id, task);
+    struct str error = json_member(buffer_str(&message), "error");
+    refusal_write_text(&text, call, refusal_of_task(task), error, task);
+    buffer_append_format(&meta, "{\"" REFUSAL_ERROR "\":%.*s}", STR_ARGS(error));
+    pseudo_answer(call, &(struct pseudo_result){.text = buffer_str(&text),
+                                                .meta = buffer_str(&meta),
+                                                .is_error = true});
+    buffer_finish(&meta);
+    buffer_finish(&text);
+    buffer_finish(&message);
+}
+
+static void answer_ended(struct call *call, struct task *task)
+{
+    struct str outcome = str_slice(task->outcome_text, task->outcome_length);
+    bool has_run = task->state == TASK_COMPLETED || task->state == TASK_FAILED;
+    bool is_error = has_run && task->outcome == TASK_OUTCOME_ERROR;
+    count_wait("ended");
+    repeated_news_forget(call, task->id);
+    if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
+        pseudo_answer_result(call, outcome);
+    } else if (is_error && str_equal(json_member(outcome, "code"), URL_ELICITATION_REQUIRED)) {
+        struct buffer message = {0};
+        jsonrpc_write_error_text(&message, call->envelope.id, outcome);
+        call->outcome = "error";
+        call_answer(call, buffer_str(&message));
+        buffer_finish(&message);
+    } else if (refusal_is_due(call, refusal_of_task(task))) {
+        answer_refusal(call, task);
+    } else {
+        answer_failure(call, task);
+    }
+}
+
+/* ---- it has not ---- */
+
+static void answer_timed_out(struct call *call)
+{
+    count_wait("timeout");
+    answer_about(call,
+                 "is still working[[. Ask again with {get_task_result}, or wait for any change "
+                 "with {await_activity}||. Ask again with {get_task_result}]]");
+}
+
+/* The wait that the caller asks for; without one as long as the task may take. */
+static int64_t patience_ms(const struct call *call, const struct task *task)
+{
+    int64_t remaining_ms = task->created_ms + task->ttl_ms - clock_now_ms();
+    int64_t usual_ms = client_wait_ms(call, false);
+    return pseudo_argument_number(call->envelope.arguments.raw, "timeout_ms", MOST_WAIT_MS,
+                                  remaining_ms > 0 ? remaining_ms : usual_ms);
+}
+
+static void on_read(void *context, const struct store_reply *reply)
+{
+    struct call *call = call_from(context);
+    struct buffer id = {0};
+    if (!call->exchange) {
+        call_unref(call);
+        return;
+    }
+    if (reply->status == STORE_FAILED) {
+        answer_error(call, STR("The task store is not available, try again in a moment"), NULL);
+    } else if (!task_summary_owns(call, reply, task_result_asked_id(call, &id))) {
+        answer_about(call, "not found");
+    } else if (task_state_is_terminal(reply->task->state)) {
+        answer_ended(call, reply->task);
+    } else {
+        execution_offer(call, reply->task, true);
+        result_wait_set_patience(call, patience_ms(call, reply->task));
+        result_wait_keep(call, reply->task);
+        result_wait_open(call);
+    }
+    buffer_finish(&id);
+    call_unref(call);
+}
+
+void pseudo_tool_get_task_result(struct call *call, struct str arguments)
+{
+    static const struct result_wait_options options = {
+        .ended = answer_ended, .timed_out = answer_timed_out, .opens_late = true};
+    struct buffer id = {0};
+    result_wait_begin_with(call, task_result_asked_id(call, &id), &options);
+    store_task_get(call->worker->gateway->store, buffer_str(&id), call_to_store(call, on_read));
+    buffer_finish(&id);
+}
 
 static void answer_no_store(struct call *call)
 {

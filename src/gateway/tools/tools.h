@@ -8,8 +8,9 @@
 #include "arguments.h"
 #include "call/call.h"
 #include "state/tool_catalog.h"
+#include "taskgate/config/config.h"
+#include "taskgate/core/buffer.h"
 #include "taskgate/mcp/lists.h"
-#include "tool_names.h"
 
 #define PSEUDO_TOOL_MOST_PARAMETERS 6
 
@@ -22,7 +23,7 @@ enum pseudo_tool_effect {
 
 struct pseudo_tool {
     enum config_pseudo_tool id;
-    const char *title, *description; /* names of tools stand in them as in tool_names.h */
+    const char *title, *description; /* names of tools stand in them as in tools.h */
     enum pseudo_tool_effect effect;
     struct pseudo_parameter parameters[PSEUDO_TOOL_MOST_PARAMETERS + 1];
 };
@@ -37,7 +38,7 @@ struct tool_names pseudo_tools_names(const struct call *call);
 /* The entries of tools/list: JSON objects with a comma between them. */
 void pseudo_tools_write(const struct call *call, const struct tool_names *names,
                         struct buffer *out);
-/* Fills in the names of our tools as this client is offered them (tool_names.h). */
+/* Fills in the names of our tools as this client is offered them (below). */
 void pseudo_tools_write_text(const struct call *call, const char *text, struct buffer *out);
 
 /* How the tools of a list say whether they take `task`: to a tasks client as seed 002 has it; to a
@@ -70,3 +71,29 @@ void pseudo_tool_get_notifications(struct call *call, struct str arguments);
 void pseudo_tool_get_logs(struct call *call, struct str arguments);
 void pseudo_tool_list_servers(struct call *call, struct str arguments);
 void pseudo_tool_list_tools(struct call *call, struct str arguments);
+
+/*
+ * Texts that speak of the gateway's own tools. A text is written once, for a client that is offered
+ * every tool; tool_names_fill() makes of it what one client is told:
+ *
+ *   {get_task}     the name under which the tool is offered
+ *   [[a||b||c]]    the first of the pieces that names only tools that are offered; nothing if each
+ *                  names one that is not
+ *
+ * Everything else stands for itself. Pure; any thread.
+ */
+
+struct tool_names {
+    const char *prefix;         /* borrowed: of tools whose plain name upstream has taken */
+    unsigned offered, prefixed; /* bits of enum config_pseudo_tool */
+};
+
+static inline bool tool_names_offer(const struct tool_names *names, enum config_pseudo_tool tool)
+{
+    return (names->offered & 1U << tool) != 0;
+}
+
+/* False, and no text, for a tool that is not offered. */
+bool tool_names_write(const struct tool_names *names, enum config_pseudo_tool tool,
+                      struct buffer *out);
+void tool_names_fill(const struct tool_names *names, struct str text, struct buffer *out);

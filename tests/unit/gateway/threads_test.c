@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "call/inquiry.h"
+#include "call/broadcast.h"
 #include "conversation/question_table.h"
 #include "decision/shadow.h"
 #include "gates/rate_limit.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call/call_counters.h"
+#include "call/call.h"
 #include "suites.h"
 #include "taskgate/core/metrics.h"
 

@@ -1,6 +1,6 @@
 /* A question of one worker to all: who answers it, on which loop, and what comes when nobody does.
  */
-#include "call/inquiry.h"
+#include "call/broadcast.h"
 
 #include <stdlib.h>
 

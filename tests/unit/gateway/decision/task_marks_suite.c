@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../scaling.h"
-#include "decision/task_marks.h"
+#include "decision/task_binding.h"
 #include "suites.h"
 #include "taskgate/json/text.h"
 

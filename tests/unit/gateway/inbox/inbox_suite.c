@@ -5,7 +5,6 @@
 
 #include "call/request_parts.h"
 #include "inbox/inbox.h"
-#include "inbox/inbox_events.h"
 #include "inbox/repeated_calls.h"
 #include "suites.h"
 #include "taskgate/core/clock.h"

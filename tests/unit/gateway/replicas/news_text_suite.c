@@ -1,5 +1,5 @@
 /* News between replicas is read as it was written, and nothing else is read. */
-#include "replicas/news_text.h"
+#include "replicas/news.h"
 
 #include <string.h>
 

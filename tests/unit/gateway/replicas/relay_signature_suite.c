@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "replicas/nonce_cache.h"
 #include "suites.h"
 
 #define NONCE "0123456789abcdef0123456789abcdef"

@@ -1,5 +1,4 @@
 /* Regular expressions of list_tools: as regcomp() understands them, in the time of the name. */
-#include "tools/name_pattern.h"
 
 #include <regex.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include "scaling.h"
 #include "suites.h"
 #include "taskgate/core/buffer.h"
+#include "tools/list_tools.h"
 
 static const struct {
     const char *pattern, *name;

@@ -1,6 +1,6 @@
 /* One client's version of a text that speaks of the gateway's own tools. */
 #include "suites.h"
-#include "tools/tool_names.h"
+#include "tools/tools.h"
 
 #define BIT(tool) (1U << PSEUDO_TOOL_##tool)
 #define ALL ((1U << PSEUDO_TOOL_COUNT) - 1)
