@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Draws the states and moves of a call that the gateway runs, from src/gateway/run/invocation_table.h.
+// Draws the states and moves of a call that the gateway runs, from src/gateway/conversation/states.h.
 //
 //   scripts/invocation.mjs            the picture, as a Mermaid diagram on stdout
 //   scripts/invocation.mjs --write    puts it into docs/architecture.md, between its markers
@@ -39,7 +39,7 @@ export function withPicture(text, table) {
   return `${text.slice(0, begin + BEGIN.length)}\n\n${diagram(table)}\n\n${text.slice(end)}`;
 }
 
-export const tableOf = (root = HERE) => readTable(fs.readFileSync(path.join(root, 'src/gateway/run/invocation_table.h'), 'utf8'));
+export const tableOf = (root = HERE) => readTable(fs.readFileSync(path.join(root, 'src/gateway/conversation/states.h'), 'utf8'));
 
 function main(words) {
   const document = path.join(HERE, 'docs/architecture.md');

@@ -2,7 +2,7 @@
  * The life of one task, as several workers of several replicas lead it on one database: a model for
  * the checker spin. docs/architecture.md, "The model of a task's life", says what it shows and how it
  * is run. Whoever changes src/task/transitions.c, src/store/vote_operations.c, the claim
- * and the outcome in src/gateway/run/, or src/store/replica*.c changes this file.
+ * and the outcome in src/gateway/conversation/, or src/store/replica*.c changes this file.
  *
  * Each `atomic` is a transaction, a step of a worker, or a step of the world. Replica 0 has the
  * workers 0 and 1, replica 1 has worker 2. Each worker holds credentials of its own. Time is

@@ -10,7 +10,7 @@
 
 #include "taskgate/config/duration.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/gateway/claim.h"
+#include "taskgate/gateway/conversation_claim.h"
 #include "taskgate/gateway/edit.h"
 
 #include "decision_body.h"

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "call/call_span.h"
+#include "conversation/execute.h"
 #include "decision/task_binding.h"
 #include "methods/tools_call.h"
-#include "run/execution.h"
 #include "server/bridge_request.h"
 #include "state/source_eras.h"
 #include "taskgate/core/memory.h"

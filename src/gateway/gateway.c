@@ -11,8 +11,12 @@
 #include "client/legacy_stream.h"
 #include "client/listen.h"
 #include "conversation/answer_gate.h"
+#include "conversation/detach.h"
+#include "conversation/execute.h"
 #include "conversation/question.h"
 #include "conversation/rounds.h"
+#include "conversation/task_create.h"
+#include "conversation/waiting.h"
 #include "decision/decision_log.h"
 #include "decision/shadow.h"
 #include "gates/gates.h"
@@ -25,11 +29,6 @@
 #include "replicas/carry.h"
 #include "replicas/news.h"
 #include "replicas/replicas.h"
-#include "run/detached_call.h"
-#include "run/execution.h"
-#include "run/result_wait.h"
-#include "run/task_aliases.h"
-#include "run/task_room.h"
 #include "server/catalogue.h"
 #include "server/http.h"
 #include "server/own.h"
@@ -39,6 +38,7 @@
 #include "state/quota.h"
 #include "state/server_status.h"
 #include "state/source_eras.h"
+#include "state/task_aliases.h"
 #include "state/task_places.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"
@@ -209,7 +209,7 @@ static void on_server_changed(void *context, struct str source, enum catalog_cha
 
 static void on_input_offered(struct gateway_worker *worker, const struct task *task)
 {
-    result_wait_offer(worker, task);
+    waiting_offer(worker, task);
     legacy_streams_offer(worker, task);
 }
 
@@ -217,7 +217,7 @@ static void on_input_offered(struct gateway_worker *worker, const struct task *t
 static void send_to_claimant(struct gateway_worker *worker, const struct task *task,
                              uint64_t claimant, struct str message)
 {
-    if (!task || !result_wait_send(worker, task, claimant, message))
+    if (!task || !waiting_send(worker, task, claimant, message))
         legacy_streams_send(worker, claimant, message);
 }
 
@@ -364,7 +364,7 @@ static void on_task(void *context, struct task *task, bool created)
         inbox_note_task(worker->gateway, task, created);
     if (!created)
         legacy_streams_send_status(worker, task);
-    result_wait_note_task(worker, task);
+    waiting_note_task(worker, task);
     execution_note_task(worker, task);
     detached_call_note_task(worker, task);
     listens_note_task(worker, task);
@@ -524,7 +524,7 @@ bool gateway_upstream_reachable(const struct gateway *gateway)
 static void deliver_shut_down(struct gateway_worker *worker, const void *none)
 {
     listens_end_all(worker); /* before all that is held is refused */
-    result_wait_end_all(worker);
+    waiting_end_all(worker);
     legacy_streams_end_all(worker);
     relay_end_opening(worker);
     carry_end_all(worker);

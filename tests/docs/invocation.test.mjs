@@ -23,7 +23,7 @@ test('each state is explained once, in the order of the table, with a file that 
   for (const [item, name] of items) {
     const files = [...item.matchAll(/`(\w+\.c)`/g)].map(([, file]) => file);
     assert.ok(files.length > 0, `${name} names no file`);
-    for (const file of files) assert.ok(exists(`src/gateway/run/${file}`), `${name} names ${file}`);
+    for (const file of files) assert.ok(exists(`src/gateway/conversation/${file}`), `${name} names ${file}`);
   }
 });
 

@@ -9,9 +9,9 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 71,
-  eras: 742,
+  eras: 741,
   words: 86,
-  reach: 27,
+  reach: 25,
   write: 2,
   includes: 3,
   calls: 2,
@@ -19,10 +19,10 @@ const LIMITS = {
   pointers: 26,
   lines: 140000, // what is added meanwhile has some room
   gateway: 44600,
-  files: 878,
+  files: 867,
   users: 67,
-  statics: 162,
-  assertions: 214,
+  statics: 146,
+  assertions: 215,
 };
 const measured = measure();
 

@@ -55,7 +55,7 @@ struct gateway {
     struct list_cache *list_cache;
     struct rewritten_lists *rewritten_lists; /* methods/rewritten_lists.h */
     struct rate_limit *rate_limit, *principal_rate_limit;
-    struct quota *detached;    /* calls that go on without their client (run/detached_cancel.c) */
+    struct quota *detached;    /* calls that go on without their client (conversation/detach.c) */
     struct quota *promoted;    /* tasks that were promoted and run, by client_key_of_call() */
     struct quota *promoted_in; /* the same by client_key_of_session(); and these sessions, */
     struct quota *ended_sessions;    /* if their client has ended them meanwhile */
@@ -72,7 +72,7 @@ struct gateway {
     struct token_exchange_table *token_exchanges; /* auth/token_exchange.h */
     struct task_aliases *task_aliases;            /* our task of each, while it is followed */
     /* The calls from lower rooms to higher ones; never NULL. */
-    const struct detached_callbacks *detached_callbacks; /* run/detached_call.h */
+    const struct detached_callbacks *detached_callbacks; /* conversation/detach.h */
     const struct question_events *question_events;       /* conversation/question.h */
     struct replicas *replicas; /* replicas/replicas.h; NULL: no request is relayed */
     /* A task has failed with the replica that ran it, whose session is adopted here; never NULL. */
@@ -128,7 +128,7 @@ struct gateway_worker {
     size_t news_count;
     struct list pulses; /* struct pulse.node: replicas at which requests wait (replicas/carry.c) */
     struct loop_timer tools_changed_timer; /* of others: told once for all that came together */
-    struct map *waiters;                   /* task id -> struct result_wait: open tasks/result */
+    struct map *waiters;                   /* task id -> struct waiting_call: open tasks/result */
     struct map *answers;    /* task id -> answers inside its call (conversation/answer_gate.c) */
     struct map *executions; /* task id -> struct execution: credentials held, or running */
     struct list detached;   /* struct detached_call.node: all of them, tasks yet or not */

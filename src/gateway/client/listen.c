@@ -7,11 +7,11 @@
 
 #include "call/call.h"
 #include "call/deferred_response.h"
+#include "conversation/execute.h"
 #include "conversation/rounds.h"
 #include "own_task.h"
 #include "relay/relay.h"
 #include "replicas/news.h"
-#include "run/execution.h"
 #include "server/credential_check.h"
 #include "server/listen.h"
 #include "state/quota.h"

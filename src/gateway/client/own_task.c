@@ -1,7 +1,7 @@
 /* Finding the task that a client asks for. */
 #include "own_task.h"
 
-#include "run/execution.h"
+#include "conversation/execute.h"
 
 void own_task_answer_unknown(struct call *call)
 {

@@ -145,6 +145,8 @@ void question_end_call(struct gateway_worker *worker, struct str key, uint64_t c
 void question_end_session(struct gateway_worker *worker, struct str key);
 /* Frees all questions that the worker took. At its end. */
 void question_drop(struct gateway_worker *worker);
+/* The number of the questions that the call brings; they end with it. */
+uint64_t question_number(struct call *call);
 /* The number of the questions that the call has brought so far, for a call that goes on without its
  * client. They do not end with the call any more. */
 uint64_t question_take_number(struct call *call);

@@ -90,6 +90,27 @@ void question_view(struct gateway *gateway, const struct task *task, struct dial
         view->pending_elicitations = buffer_str(elicitations);
 }
 
+static void look_for_unsettled(void *context, struct question *question)
+{
+    bool *waits = context;
+    const struct kept_question *kept = question->owner;
+    *waits = *waits || !kept->is_settled;
+}
+
+bool question_keeps_server_waiting(struct gateway *gateway, const struct task *task)
+{
+    char key[QUESTION_KEY_BYTES];
+    const struct question_match match = {.task = str_from(task->id)};
+    bool waits = false;
+    if (question_table_count(gateway->questions) == 0)
+        return false;
+    client_key_or_id_of_task(task, key);
+    question_table_visit(gateway->questions, str_from(key), &match, look_for_unsettled, &waits);
+    return waits;
+}
+
+/* ---- of a call's own stream ---- */
+
 static void look_for_open(void *context, struct question *question)
 {
     bool *is_open = context;
@@ -113,23 +134,54 @@ bool question_is_open_in(const struct call *call, uint64_t number)
     return is_open;
 }
 
-static void look_for_unsettled(void *context, struct question *question)
+/* The questions of one call share a number and end with the call. */
+struct asked {
+    struct call_part part;
+    uint64_t number;
+};
+
+/* A client's GET stream may end and be opened again. Its questions stay open until the server has
+ * gone. */
+static void drop_asked(struct call *call, void *object)
 {
-    bool *waits = context;
-    const struct kept_question *kept = question->owner;
-    *waits = *waits || !kept->is_settled;
+    struct asked *asked = object;
+    bool is_get_stream = !call->method;
+    if (!is_get_stream || call->upstream_broke) {
+        char key[CLIENT_KEY_BYTES];
+        client_key_of_call(call, key);
+        question_end_call(call->worker, str_from(key), asked->number);
+    }
+    free(asked);
 }
 
-bool question_keeps_server_waiting(struct gateway *gateway, const struct task *task)
+static const struct call_part_kind asked_kind = CALL_PART_KIND(struct asked, drop_asked);
+
+uint64_t question_number(struct call *call)
 {
-    char key[QUESTION_KEY_BYTES];
-    const struct question_match match = {.task = str_from(task->id)};
-    bool waits = false;
-    if (question_table_count(gateway->questions) == 0)
-        return false;
-    client_key_or_id_of_task(task, key);
-    question_table_visit(gateway->questions, str_from(key), &match, look_for_unsettled, &waits);
-    return waits;
+    struct asked *asked = call_part_find(call, &asked_kind);
+    if (!asked) {
+        asked = memory_alloc(sizeof *asked);
+        asked->number = question_next_number();
+        call_part_add(call, &asked->part, &asked_kind);
+    }
+    return asked->number;
+}
+
+uint64_t question_take_number(struct call *call)
+{
+    struct asked *asked = call_part_find(call, &asked_kind);
+    if (!asked)
+        return question_next_number();
+    uint64_t number = asked->number;
+    call_part_remove(&asked->part);
+    free(asked);
+    return number;
+}
+
+bool question_is_open_without_task(const struct call *call)
+{
+    const struct asked *asked = call_part_find(call, &asked_kind);
+    return question_is_open_in(call, asked ? asked->number : 0);
 }
 
 /* ---- in the blocks of every tool's answer ---- */

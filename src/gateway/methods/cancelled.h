@@ -1,7 +1,7 @@
 /*
  * Clients that give up a request that the gateway itself holds: a call that waits for approval, a
- * wait for a task or for activity. Calls that upstream runs are run/detached_call.h's, or the
- * relay's.
+ * wait for a task or for activity. Calls that upstream runs are conversation/detach.h's, or
+ * the relay's.
  */
 #pragma once
 

@@ -2,11 +2,11 @@
  * with tg_ are answered here, all others go to the server. */
 #include "bridge_down/bridge_down.h"
 #include "client/own_task.h"
+#include "conversation/execute.h"
 #include "conversation/rounds.h"
+#include "conversation/task_inputs.h"
 #include "methods.h"
 #include "relay/relay.h"
-#include "run/execution.h"
-#include "run/task_inputs.h"
 #include "server/credential_check.h"
 #include "server/probe.h"
 #include "state/source_eras.h"

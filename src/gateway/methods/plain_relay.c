@@ -1,10 +1,10 @@
 /* Methods that go to the server as they are, and those that no era has. */
 #include "bridge_down/bridge_down.h"
 #include "cancelled.h"
+#include "conversation/detach.h"
 #include "conversation/question.h"
 #include "methods.h"
 #include "name_gate.h"
-#include "run/detached_call.h"
 #include "taskgate/core/log.h"
 #include "taskgate/policy/policy.h"
 

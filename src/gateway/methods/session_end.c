@@ -1,11 +1,11 @@
 /* The end of a session. */
 #include "session_end.h"
 
+#include "conversation/detach.h"
+#include "conversation/execute.h"
 #include "conversation/question.h"
 #include "inbox/inbox.h"
 #include "relay/relay.h"
-#include "run/detached_call.h"
-#include "run/execution.h"
 #include "state/accepted_pairs.h"
 #include "state/given_sessions.h"
 #include "taskgate/core/clock.h"

@@ -4,11 +4,11 @@
 
 #include "call/client_profile.h"
 #include "client/own_task.h"
+#include "conversation/execute.h"
 #include "conversation/question.h"
+#include "conversation/waiting.h"
 #include "methods.h"
 #include "relay/relay.h"
-#include "run/execution.h"
-#include "run/result_wait.h"
 #include "server/credential_check.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -107,11 +107,11 @@ static void on_result(void *context, const struct store_reply *reply)
             own_task_answer_unknown(call);
     }
     if (task && task_state_is_terminal(task->state)) {
-        result_wait_answer(call, task);
+        waiting_answer(call, task);
     } else if (task) {
         execution_offer(call, task, true);
-        result_wait_open(call);
-        result_wait_offer(call->worker, task);
+        waiting_open(call);
+        waiting_offer(call->worker, task);
     }
     call_unref(call);
 }
@@ -120,7 +120,7 @@ static void on_result(void *context, const struct store_reply *reply)
  * not see the task learns nothing by waiting: the answer comes with the read. */
 static void result(struct call *call)
 {
-    result_wait_begin(call, call->envelope.task_id.text);
+    waiting_begin(call, call->envelope.task_id.text);
     own_task_read(call, on_result);
 }
 

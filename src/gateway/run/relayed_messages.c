@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 #include "call/call.h"
+#include "conversation/notices.h"
 #include "conversation/question.h"
 #include "inbox/inbox.h"
 #include "relay/relay.h"
 #include "server/catalogue.h"
-#include "server_messages.h"
-#include "task_aliases.h"
+#include "state/task_aliases.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 
@@ -35,55 +35,6 @@ static bool is_get_stream(const struct call *call)
 
 /* ---- taking ---- */
 
-/* The questions of one call share a number and end with the call. */
-struct asked {
-    struct call_part part;
-    uint64_t number;
-};
-
-/* A client's GET stream may end and be opened again. Its questions stay open until the server has
- * gone. */
-static void drop(struct call *call, void *object)
-{
-    struct asked *asked = object;
-    if (!is_get_stream(call) || call->upstream_broke) {
-        char key[CLIENT_KEY_BYTES];
-        client_key_of_call(call, key);
-        question_end_call(call->worker, str_from(key), asked->number);
-    }
-    free(asked);
-}
-
-static const struct call_part_kind asked_kind = CALL_PART_KIND(struct asked, drop);
-
-static uint64_t number_of(struct call *call)
-{
-    struct asked *asked = call_part_find(call, &asked_kind);
-    if (!asked) {
-        asked = memory_alloc(sizeof *asked);
-        asked->number = question_next_number();
-        call_part_add(call, &asked->part, &asked_kind);
-    }
-    return asked->number;
-}
-
-uint64_t question_take_number(struct call *call)
-{
-    struct asked *asked = call_part_find(call, &asked_kind);
-    if (!asked)
-        return question_next_number();
-    uint64_t number = asked->number;
-    call_part_remove(&asked->part);
-    free(asked);
-    return number;
-}
-
-bool question_is_open_without_task(const struct call *call)
-{
-    const struct asked *asked = call_part_find(call, &asked_kind);
-    return question_is_open_in(call, asked ? asked->number : 0);
-}
-
 /* Takes a message about a server's own task that an execution follows. The client knows only the
  * gateway's task. */
 static bool take_of_task(struct call *call, struct str method, struct str message)
@@ -107,7 +58,7 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     headers_init(&headers, false);
     headers_from_call(&headers, call);
     inbox_key_of_task(task, key);
-    const struct server_message_origin origin = {
+    const struct notice_origin origin = {
         .worker = call->worker,
         .snapshot = call->snapshot,
         .source = call->source,
@@ -120,7 +71,7 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
     };
     /* The gateway tells each change of its own task itself. */
     if (!str_equal(method, STR("notifications/tasks/status")))
-        server_messages_take(&origin, message);
+        notices_take(&origin, message);
     headers_finish(&headers);
     task_unref(task);
     return true;
@@ -140,7 +91,7 @@ static void take(struct call *call, struct str message, bool is_cancel, bool *ta
         .headers = &headers,
         .session = call->session,
         .audience = &audience,
-        .call = number_of(call),
+        .call = question_number(call),
         .is_on_stream = is_get_stream(call),
     };
     if (is_cancel) {

@@ -6,10 +6,10 @@
 
 #include "answer.h"
 #include "call/deferred_response.h"
+#include "conversation/detach_internal.h"
 #include "inbox/task_summary.h"
 #include "relay/relay.h"
 #include "repeated_news.h"
-#include "run/detached_call_internal.h"
 #include "server/server_refusal.h"
 #include "taskgate/json/text.h"
 #include "tools.h"

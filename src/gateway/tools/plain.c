@@ -13,17 +13,16 @@
 #include "call/refusal.h"
 #include "call/request_parts.h"
 #include "call/request_state.h"
+#include "conversation/execute.h"
 #include "conversation/rounds.h"
+#include "conversation/task_create.h"
+#include "conversation/task_inputs.h"
+#include "conversation/waiting.h"
 #include "decision/task_binding.h"
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
 #include "inbox/task_summary.h"
 #include "repeated_news.h"
-#include "run/execution.h"
-#include "run/result_wait.h"
-#include "run/task_create.h"
-#include "run/task_inputs.h"
-#include "run/task_room.h"
 #include "server/bridge_request.h"
 #include "server/credential_check.h"
 #include "state/tool_catalog.h"
@@ -659,10 +658,10 @@ static void set_patience(struct call *call, const struct plain_call *plain)
 {
     bool hears = call->envelope.progress_token.length > 0 && deferred_response_may_stream(call);
     if (call->is_executed)
-        result_wait_set_patience(call, call->patience_ms);
+        waiting_set_patience(call, call->patience_ms);
     else if (plain->key[0] || client_is_shown_tools(call) || sends_back_state(call))
-        result_wait_set_patience(call, client_wait_ms(call, hears));
-    result_wait_open(call);
+        waiting_set_patience(call, client_wait_ms(call, hears));
+    waiting_open(call);
     if (hears && deferred_response_is(call))
         deferred_response_show_progress(call);
 }
@@ -702,16 +701,16 @@ static void hold_or_confirm(struct call *call, struct plain_call *plain)
 
 static void begin_wait(struct call *call, const struct plain_call *plain)
 {
-    const struct result_wait_options options = {
+    const struct waiting_options options = {
         .ended = plain_on_ended, .timed_out = on_timed_out, .opens_late = !sends_back_state(call)};
-    result_wait_begin_with(call, str_from(plain->id), &options);
+    waiting_begin_with(call, str_from(plain->id), &options);
 }
 
 /* The task is not to be joined after all. */
 static void end_wait(struct call *call)
 {
     struct plain_call *plain = plain_of(call);
-    result_wait_end(call);
+    waiting_end(call);
     plain->id[0] = '\0';
     plain->is_joined = false;
     task_unref(plain->task);

@@ -5,11 +5,11 @@
 #include "answer.h"
 #include "call/client_profile.h"
 #include "call/refusal.h"
+#include "conversation/execute.h"
+#include "conversation/waiting.h"
 #include "inbox/inbox.h"
 #include "inbox/task_summary.h"
 #include "repeated_news.h"
-#include "run/execution.h"
-#include "run/result_wait.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -55,7 +55,7 @@ static void answer_about(struct call *call, const char *what)
     task_result_asked_id(call, &id);
     buffer_append_format(&text, "Task '%.*s' ", STR_ARGS(buffer_str(&id)));
     pseudo_tools_write_text(call, what, &text);
-    answer_error(call, buffer_str(&text), result_wait_kept(call));
+    answer_error(call, buffer_str(&text), waiting_kept(call));
     buffer_finish(&text);
     buffer_finish(&id);
 }
@@ -148,9 +148,9 @@ static void on_read(void *context, const struct store_reply *reply)
         answer_ended(call, reply->task);
     } else {
         execution_offer(call, reply->task, true);
-        result_wait_set_patience(call, patience_ms(call, reply->task));
-        result_wait_keep(call, reply->task);
-        result_wait_open(call);
+        waiting_set_patience(call, patience_ms(call, reply->task));
+        waiting_keep(call, reply->task);
+        waiting_open(call);
     }
     buffer_finish(&id);
     call_unref(call);
@@ -158,10 +158,10 @@ static void on_read(void *context, const struct store_reply *reply)
 
 void pseudo_tool_get_task_result(struct call *call, struct str arguments)
 {
-    static const struct result_wait_options options = {
+    static const struct waiting_options options = {
         .ended = answer_ended, .timed_out = answer_timed_out, .opens_late = true};
     struct buffer id = {0};
-    result_wait_begin_with(call, task_result_asked_id(call, &id), &options);
+    waiting_begin_with(call, task_result_asked_id(call, &id), &options);
     store_task_get(call->worker->gateway->store, buffer_str(&id), call_to_store(call, on_read));
     buffer_finish(&id);
 }

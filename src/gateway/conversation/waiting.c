@@ -1,36 +1,36 @@
 /* Waiting for a task's end. */
-#include "result_wait.h"
+#include "waiting.h"
 
 #include <stdlib.h>
 
 #include "call/call.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
-#include "conversation/question.h"
+#include "question.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 
-struct result_wait {
-    uint32_t magic; /* RESULT_WAIT_MAGIC */
+struct waiting_call {
+    uint32_t magic; /* WAITING_CALL_MAGIC */
     struct call_part part;
     struct list node; /* in the worker's list for this task */
     struct call *call;
     struct str task_id; /* owned; the client chose it, so it may hold NUL */
     struct task *task;  /* as it was read; or NULL */
-    struct result_wait_options options;
+    struct waiting_options options;
     struct loop_timer patience;
     uint64_t claimant; /* its number once it carries questions */
 };
-#define RESULT_WAIT_MAGIC 0x4757570f
+#define WAITING_CALL_MAGIC 0x4757570f
 
-static inline struct result_wait *result_wait_from(void *context)
+static inline struct waiting_call *waiting_call_from(void *context)
 {
-    return MAGIC_CAST(struct result_wait, RESULT_WAIT_MAGIC, context);
+    return MAGIC_CAST(struct waiting_call, WAITING_CALL_MAGIC, context);
 }
 
 static void drop(struct call *call, void *object)
 {
-    struct result_wait *wait = object;
+    struct waiting_call *wait = object;
     struct gateway_worker *worker = call->worker;
     loop_timer_stop(&wait->patience);
     list_remove(&wait->node);
@@ -46,11 +46,11 @@ static void drop(struct call *call, void *object)
     call_memory_give(call, wait);
 }
 
-static const struct call_part_kind result_wait_kind = CALL_PART_KIND(struct result_wait, drop);
+static const struct call_part_kind waiting_kind = CALL_PART_KIND(struct waiting_call, drop);
 
-static struct result_wait *result_wait_of(const struct call *call)
+static struct waiting_call *waiting_of(const struct call *call)
 {
-    return call_part_get(call, &result_wait_kind);
+    return call_part_get(call, &waiting_kind);
 }
 
 /* A wait for the outcome itself, as tasks/result is, has nothing else to say. */
@@ -60,9 +60,9 @@ static void ask_again(struct call *call)
     call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
 }
 
-void result_wait_open(struct call *call)
+void waiting_open(struct call *call)
 {
-    const struct result_wait *wait = result_wait_of(call);
+    const struct waiting_call *wait = waiting_of(call);
     if (atomic_load(&call->worker->gateway->shutting_down))
         deferred_response_stop(call);
     else if (wait->options.opens_late)
@@ -73,16 +73,16 @@ void result_wait_open(struct call *call)
 
 static void on_out_of_patience(void *context)
 {
-    struct result_wait *wait = result_wait_from(context);
+    struct waiting_call *wait = waiting_call_from(context);
     wait->options.timed_out(wait->call);
 }
 
-void result_wait_begin_with(struct call *call, struct str task_id,
-                            const struct result_wait_options *options)
+void waiting_begin_with(struct call *call, struct str task_id,
+                        const struct waiting_options *options)
 {
     struct gateway_worker *worker = call->worker;
-    struct result_wait *wait = call_memory_take(call, sizeof *wait);
-    MAGIC_SET(wait, RESULT_WAIT_MAGIC);
+    struct waiting_call *wait = call_memory_take(call, sizeof *wait);
+    MAGIC_SET(wait, WAITING_CALL_MAGIC);
     struct list *others = map_get(worker->waiters, task_id);
     if (!others) {
         others = memory_alloc(sizeof *others);
@@ -93,7 +93,7 @@ void result_wait_begin_with(struct call *call, struct str task_id,
     wait->task_id = str_slice(call_memory_copy(call, task_id), task_id.length);
     wait->options = *options;
     list_append(others, &wait->node);
-    call_part_add(call, &wait->part, &result_wait_kind);
+    call_part_add(call, &wait->part, &waiting_kind);
     /* The modern era has no relation between progress and tasks. */
     deferred_response_begin(call, "Waiting for the task to end",
                             call->dialect->has_sessions ? task_id : STR_EMPTY);
@@ -101,58 +101,58 @@ void result_wait_begin_with(struct call *call, struct str task_id,
     loop_timer_init(&wait->patience, worker->loop, on_out_of_patience, wait);
 }
 
-void result_wait_set_patience(struct call *call, int64_t patience_ms)
+void waiting_set_patience(struct call *call, int64_t patience_ms)
 {
-    struct result_wait *wait = result_wait_of(call);
+    struct waiting_call *wait = waiting_of(call);
     loop_timer_start(&wait->patience, token_clock_bound_ms(call, patience_ms));
 }
 
-void result_wait_keep(struct call *call, struct task *task)
+void waiting_keep(struct call *call, struct task *task)
 {
-    struct result_wait *wait = result_wait_of(call);
+    struct waiting_call *wait = waiting_of(call);
     task_unref(wait->task);
     wait->task = task_ref(task);
 }
 
-const struct task *result_wait_kept(const struct call *call)
+const struct task *waiting_kept(const struct call *call)
 {
-    return result_wait_of(call)->task;
+    return waiting_of(call)->task;
 }
 
-void result_wait_begin(struct call *call, struct str task_id)
+void waiting_begin(struct call *call, struct str task_id)
 {
-    result_wait_begin_with(call, task_id, &(struct result_wait_options){.timed_out = NULL});
+    waiting_begin_with(call, task_id, &(struct waiting_options){.timed_out = NULL});
 }
 
-void result_wait_end(struct call *call)
+void waiting_end(struct call *call)
 {
-    struct result_wait *wait = result_wait_of(call);
+    struct waiting_call *wait = waiting_of(call);
     call_part_remove(&wait->part);
     drop(call, wait);
     deferred_response_end(call);
 }
 
-const struct call *result_wait_newest(struct gateway_worker *worker, const struct task *task)
+const struct call *waiting_newest(struct gateway_worker *worker, const struct task *task)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     const struct call *newest = NULL;
     if (!others)
         return NULL;
     LIST_FOR_EACH_SAFE (node, next, others) {
-        const struct call *call = LIST_ENTRY(node, struct result_wait, node)->call;
+        const struct call *call = LIST_ENTRY(node, struct waiting_call, node)->call;
         newest = call_owns(call, task) ? call : newest;
     }
     return newest;
 }
 
-bool result_wait_exists(struct gateway_worker *worker, const struct task *task)
+bool waiting_exists(struct gateway_worker *worker, const struct task *task)
 {
-    return result_wait_newest(worker, task) != NULL;
+    return waiting_newest(worker, task) != NULL;
 }
 
-void result_wait_answer(struct call *call, struct task *task)
+void waiting_answer(struct call *call, struct task *task)
 {
-    const struct result_wait *wait = result_wait_of(call);
+    const struct waiting_call *wait = waiting_of(call);
     if (wait->options.ended) {
         wait->options.ended(call, task);
         return;
@@ -164,7 +164,7 @@ void result_wait_answer(struct call *call, struct task *task)
     buffer_finish(&message);
 }
 
-void result_wait_note_task(struct gateway_worker *worker, struct task *task)
+void waiting_note_task(struct gateway_worker *worker, struct task *task)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others || !task_state_is_terminal(task->state))
@@ -173,21 +173,21 @@ void result_wait_note_task(struct gateway_worker *worker, struct task *task)
      * answers a client that does not own it. */
     struct list *last = others->previous;
     for (struct list *node = others->next, *next; node != NULL; node = next) {
-        struct call *call = LIST_ENTRY(node, struct result_wait, node)->call;
+        struct call *call = LIST_ENTRY(node, struct waiting_call, node)->call;
         next = node == last ? NULL : node->next;
         if (call_owns(call, task))
-            result_wait_answer(call, task);
+            waiting_answer(call, task);
     }
 }
 
-void result_wait_pass_progress(struct gateway_worker *worker, const struct task *task,
-                               struct str message)
+void waiting_pass_progress(struct gateway_worker *worker, const struct task *task,
+                           struct str message)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others)
         return;
     LIST_FOR_EACH_SAFE (node, next, others) {
-        struct call *call = LIST_ENTRY(node, struct result_wait, node)->call;
+        struct call *call = LIST_ENTRY(node, struct waiting_call, node)->call;
         struct str token = call->envelope.progress_token;
         if (token.length == 0 || !deferred_response_is_stream(call) || !call_owns(call, task))
             continue;
@@ -199,14 +199,14 @@ void result_wait_pass_progress(struct gateway_worker *worker, const struct task 
     }
 }
 
-bool result_wait_pass_message(struct gateway_worker *worker, const struct task *task,
-                              struct str message)
+bool waiting_pass_message(struct gateway_worker *worker, const struct task *task,
+                          struct str message)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others)
         return false;
     LIST_FOR_EACH_SAFE (node, next, others) {
-        struct call *call = LIST_ENTRY(node, struct result_wait, node)->call;
+        struct call *call = LIST_ENTRY(node, struct waiting_call, node)->call;
         if (deferred_response_is_stream(call) && call_owns(call, task)) {
             deferred_response_pass(call, message);
             return true;
@@ -216,7 +216,7 @@ bool result_wait_pass_message(struct gateway_worker *worker, const struct task *
 }
 
 /* A wait becomes an event stream when there is something to ask on it. */
-static void offer(struct result_wait *wait, const struct task *task)
+static void offer(struct waiting_call *wait, const struct task *task)
 {
     struct call *call = wait->call;
     struct buffer events;
@@ -229,26 +229,26 @@ static void offer(struct result_wait *wait, const struct task *task)
     buffer_finish(&events);
 }
 
-void result_wait_offer(struct gateway_worker *worker, const struct task *task)
+void waiting_offer(struct gateway_worker *worker, const struct task *task)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others)
         return;
     LIST_FOR_EACH_SAFE (node, next, others) {
-        struct result_wait *wait = LIST_ENTRY(node, struct result_wait, node);
+        struct waiting_call *wait = LIST_ENTRY(node, struct waiting_call, node);
         if (deferred_response_may_stream(wait->call) && call_owns(wait->call, task))
             offer(wait, task);
     }
 }
 
-bool result_wait_send(struct gateway_worker *worker, const struct task *task, uint64_t claimant,
-                      struct str message)
+bool waiting_send(struct gateway_worker *worker, const struct task *task, uint64_t claimant,
+                  struct str message)
 {
     struct list *others = map_get(worker->waiters, str_from(task->id));
     if (!others)
         return false;
     LIST_FOR_EACH_SAFE (node, next, others) {
-        struct result_wait *wait = LIST_ENTRY(node, struct result_wait, node);
+        struct waiting_call *wait = LIST_ENTRY(node, struct waiting_call, node);
         if (wait->claimant == claimant) {
             deferred_response_pass(wait->call, message);
             return true;
@@ -257,7 +257,7 @@ bool result_wait_send(struct gateway_worker *worker, const struct task *task, ui
     return false;
 }
 
-void result_wait_end_all(struct gateway_worker *worker)
+void waiting_end_all(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "call/call.h"
+#include "taskgate/task/task.h"
 
 struct task_aliases;
 

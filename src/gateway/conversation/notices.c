@@ -1,16 +1,16 @@
 /* Sorts the server's messages by what becomes of them. */
-#include "server_messages.h"
+#include "notices.h"
 
 #include <stdlib.h>
 
 #include "call/broadcast.h"
 #include "inbox/inbox.h"
-#include "result_wait.h"
 #include "server/catalogue.h"
 #include "server/http.h"
 #include "taskgate/json/text.h"
+#include "waiting.h"
 
-static struct question_origin question_of(const struct server_message_origin *origin)
+static struct question_origin question_of(const struct notice_origin *origin)
 {
     return (struct question_origin){
         .worker = origin->worker,
@@ -27,7 +27,7 @@ static struct question_origin question_of(const struct server_message_origin *or
 /* ---- requests ---- */
 
 /* `result` is empty for a method that no client answers. */
-static void respond(const struct server_message_origin *origin, struct str id, struct str result)
+static void respond(const struct notice_origin *origin, struct str id, struct str result)
 {
     struct buffer body;
     buffer_init(&body);
@@ -43,8 +43,8 @@ static void respond(const struct server_message_origin *origin, struct str id, s
     buffer_finish(&body);
 }
 
-static void take_request(const struct server_message_origin *origin, struct str method,
-                         struct str id, struct str message)
+static void take_request(const struct notice_origin *origin, struct str method, struct str id,
+                         struct str message)
 {
     enum question_kind kind;
     if (question_is_asked_by(method, &kind)) {
@@ -62,7 +62,7 @@ static void deliver_progress(struct gateway_worker *worker, const void *broadcas
     const struct task_broadcast *progress = broadcast;
     struct task *task = progress->task;
     struct str message = progress->text;
-    result_wait_pass_progress(worker, task, message);
+    waiting_pass_progress(worker, task, message);
     if (task->progress_token[0]) {
         struct buffer rewritten;
         buffer_init(&rewritten);
@@ -79,7 +79,7 @@ static const struct broadcast_kind progress_kind = TASK_BROADCAST_KIND(deliver_p
 static void deliver_log(struct gateway_worker *worker, const void *broadcast)
 {
     const struct task_broadcast *log = broadcast;
-    if (!result_wait_pass_message(worker, log->task, log->text))
+    if (!waiting_pass_message(worker, log->task, log->text))
         worker->gateway->task_message(worker, log->task, log->text);
 }
 
@@ -93,14 +93,14 @@ static void deliver_notification(struct gateway_worker *worker, const void *broa
 
 static const struct broadcast_kind notification_kind = TASK_BROADCAST_KIND(deliver_notification);
 
-static void send_of_task(const struct server_message_origin *origin,
-                         const struct broadcast_kind *kind, struct str message)
+static void send_of_task(const struct notice_origin *origin, const struct broadcast_kind *kind,
+                         struct str message)
 {
     const struct task_broadcast broadcast = {origin->task, message};
     broadcast_send(origin->worker->gateway, kind, &broadcast);
 }
 
-static void take_log(const struct server_message_origin *origin, struct str message)
+static void take_log(const struct notice_origin *origin, struct str message)
 {
     struct gateway *gateway = origin->worker->gateway;
     struct buffer related;
@@ -116,7 +116,7 @@ static void take_log(const struct server_message_origin *origin, struct str mess
     buffer_finish(&related);
 }
 
-static void take_notification(const struct server_message_origin *origin, struct str method,
+static void take_notification(const struct notice_origin *origin, struct str method,
                               struct str message)
 {
     struct gateway *gateway = origin->worker->gateway;
@@ -138,7 +138,7 @@ static void take_notification(const struct server_message_origin *origin, struct
     }
 }
 
-void server_messages_take(const struct server_message_origin *origin, struct str message)
+void notices_take(const struct notice_origin *origin, struct str message)
 {
     struct str id = json_member(message, "id");
     char *text = json_string_text(json_member(message, "method"), NULL);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/task_aliases.h"
+#include "state/task_aliases.h"
 #include "suites.h"
 #include "taskgate/core/memory.h"
 

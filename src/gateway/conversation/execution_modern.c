@@ -2,11 +2,11 @@
  * client of the server's rounds and tasks (SEP-2663) for the client that declared them. */
 #include <stdlib.h>
 
-#include "conversation/answer_gate.h"
-#include "conversation/question.h"
-#include "conversation/rounds.h"
-#include "execution_internal.h"
+#include "answer_gate.h"
+#include "execute_internal.h"
 #include "invocation_rounds.h"
+#include "question.h"
+#include "rounds.h"
 #include "server/own.h"
 #include "task_inputs.h"
 #include "taskgate/core/clock.h"

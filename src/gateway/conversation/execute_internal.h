@@ -2,8 +2,7 @@
 #pragma once
 
 #include "auth/token_exchange.h"
-#include "decision/drift_check.h"
-#include "execution.h"
+#include "execute.h"
 #include "invocation.h"
 #include "taskgate/core/magic.h"
 
@@ -18,8 +17,7 @@ struct execution {
     char *authorization;       /* of the client, where it is exchanged for the server's; or NULL */
     int64_t authorization_until_ms; /* its end, wall clock */
     struct exchanger_wait *trade;   /* while it is being exchanged; only at OFFERED */
-    void (*token_ready)(struct execution *execution), (*token_later)(struct execution *execution);
-    bool has_all_headers; /* `headers` are what is sent; else the credentials alone */
+    bool has_all_headers;           /* `headers` are what is sent; else the credentials alone */
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
     /* Of a modern call at a legacy server. */
     struct exchange *stream;     /* the notification stream of its session, on which it may ask */
@@ -33,48 +31,13 @@ static inline struct execution *execution_from(void *context)
     return MAGIC_CAST(struct execution, EXECUTION_MAGIC, context);
 }
 
-/* ---- execution.c: credentials that are held, and what happens to a task ---- */
-/* Puts the headers of the create to the credentials, which alone are held while the task waits.
- * false: they are not known any more, so nothing may be sent. */
-bool execution_complete_headers(struct execution *execution, const struct task *task);
-/* Ends what is under way, and goes to OFFERED. */
-void execution_wait(struct execution *execution);
+/* ---- execute.c ---- */
 /* Ends it on this side: nothing more is sent, credentials are gone with the last reference. */
 void execution_end(struct execution *execution);
-
-/* ---- execution_token.c: the token that the server gets ---- */
-/* Takes the client's token out of the headers that its call lends, where it is exchanged. */
-void execution_token_take(struct execution *execution, const struct call *call);
-/* Forgets it, and asks for nothing any more. */
-void execution_token_finish(struct execution *execution);
-/* Puts the token that is known for it in the headers. false: the source wants one, and none is
- * known now. */
-bool execution_token_find(struct execution *execution);
-/* Requests it. `ready` comes when there is one, `later` when it may be requested again. Neither
- * comes when only another token of the client's helps: its next call brings that. */
-void execution_token_obtain(struct execution *execution, void (*ready)(struct execution *execution),
-                            void (*later)(struct execution *execution));
-
-/* ---- execution_begin.c: is it still what was approved, and may it run? ---- */
-/* Begins an execution that is OFFERED, unless the server has refused its credentials before. */
-void execution_begin(struct execution *execution, struct task *task);
-/* Takes the rules in force, and the headers that they make. false: the token of the server must be
- * asked for first. */
-bool execution_take_rules(struct execution *execution);
-/* The parts that the check of drift compares; borrowed from the execution. */
-struct drift_check execution_drift(const struct execution *execution);
-/* The store has `task`, the execution's own, as executing: judges it once more, and sends the call.
- */
-void execution_run(struct execution *execution, struct task *task);
-
-/* ---- execution_answer.c: what comes of it ---- */
 /* The call's answer has come: stores it and ends. Also takes the answer of tasks/result. */
 void execution_answered(struct execution *execution, const struct exchange_reply *reply);
 /* Fails with an error of the gateway's own. */
 void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details);
-/* The call is not what was approved: nothing is sent. */
-void execution_refuse(struct execution *execution, enum jsonrpc_error error);
-
 /* Stores what base.outcome says, and ends. */
 void execution_store_outcome(struct execution *execution);
 
@@ -89,11 +52,6 @@ void execution_modern_cancel(struct execution *execution);
 void execution_modern_update(struct execution *execution, struct str answers);
 /* Whether the client of the task is a legacy one, at a modern server. */
 bool execution_has_legacy_client(const struct execution *execution);
-
-/* ---- execution_gate.c: the client's answers, which people may have to see first ---- */
-/* The client of the task has answered something: the server gets the answers, once it gets all that
- * it waits for. */
-void execution_answered_by_client(struct execution *execution);
 
 /* ---- execution_asks.c: what a legacy server asks a modern client ---- */
 /* A message of the server's. true: it asks something, or withdraws that, and is taken care of. */
@@ -142,7 +100,7 @@ void execution_session_close(struct execution *execution);
 /* Sends one more message and closes the session when upstream has taken it. */
 void execution_session_say_last(struct execution *execution, const struct sending *sending);
 
-/* ---- execution_task.c: a tool that upstream itself runs as a task only ---- */
+/* ---- execution_upstream.c: a tool that upstream itself runs as a task only ---- */
 /* True when the answer was a CreateTaskResult, which is now being followed. */
 bool execution_task_follow(struct execution *execution, struct str result);
 /* Relays a cancel to upstream's task. */

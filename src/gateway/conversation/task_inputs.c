@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "call/broadcast.h"
-#include "conversation/rounds.h"
 #include "invocation.h"
+#include "rounds.h"
 #include "task_inputs.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"

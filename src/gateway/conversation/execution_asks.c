@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "conversation/answer_gate.h"
-#include "conversation/rounds.h"
-#include "execution_internal.h"
+#include "answer_gate.h"
+#include "execute_internal.h"
 #include "invocation_rounds.h"
+#include "rounds.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

@@ -1,19 +1,19 @@
 /*
- * One call of a tool that the gateway runs: what an approved call (execution.h) and one that goes
- * on without its client (detached_call.h) both are. Each embeds it as its first member `base`.
+ * One call of a tool that the gateway runs: what an approved call (execute.h) and one that goes
+ * on without its client (detach.h) both are. Each embeds it as its first member `base`.
  *
- * invocation_where() alone answers where a call is. The moves are the table in invocation_table.h.
+ * invocation_where() alone answers where a call is. The moves are the table in states.h.
  * Everything belongs to the thread of the worker's loop.
  */
 #pragma once
 
 #include "call/headers.h"
 #include "call/server_budget.h"
-#include "conversation/question.h"
-#include "invocation_table.h"
+#include "notices.h"
 #include "outcome.h"
+#include "question.h"
 #include "server/http.h"
-#include "server_messages.h"
+#include "states.h"
 #include "taskgate/core/magic.h"
 
 #define INVOCATION_STATE(state, name) INVOCATION_##state,
@@ -78,7 +78,6 @@ static inline struct invocation *invocation_from(void *context)
     return MAGIC_CAST(struct invocation, INVOCATION_MAGIC, context);
 }
 
-/* ---- invocation.c ---- */
 /* Zeroed memory becomes an invocation with one reference. */
 void invocation_init(struct invocation *invocation, const struct invocation_class *class,
                      enum invocation_state state, struct gateway_worker *worker);
@@ -91,7 +90,7 @@ void invocation_set_task(struct invocation *invocation, struct task *task);
 /* The options that all messages to the server share. */
 struct sending invocation_sending(const struct invocation *invocation);
 /* The origin of a message of the server's. The caller sets its key, task and number. */
-struct server_message_origin invocation_origin(struct invocation *invocation);
+struct notice_origin invocation_origin(struct invocation *invocation);
 /* The outcome that the server's reply makes. */
 void invocation_take_reply(struct invocation *invocation, const struct exchange_reply *reply);
 /* The outcome that the result of the call makes. */
@@ -103,7 +102,7 @@ void invocation_store(struct invocation *invocation);
 void invocation_write_cancelled(const struct invocation *invocation, const char *reason,
                                 struct buffer *body);
 
-/* ---- invocation_moves.c ---- */
+/* ---- its states ---- */
 enum invocation_state invocation_where(const struct invocation *invocation);
 const char *invocation_state_name(enum invocation_state state); /* "offered" … */
 bool invocation_can_move(enum invocation_kind kind, enum invocation_state from,

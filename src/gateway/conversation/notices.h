@@ -6,10 +6,10 @@
 #pragma once
 
 #include "call/server_budget.h"
-#include "conversation/question.h"
+#include "question.h"
 
 /* The call that runs; all borrowed. */
-struct server_message_origin {
+struct notice_origin {
     struct gateway_worker *worker;
     struct snapshot *snapshot;
     const struct config_source *source; /* of it */
@@ -24,4 +24,4 @@ struct server_message_origin {
 };
 
 /* Takes a request or notification. */
-void server_messages_take(const struct server_message_origin *origin, struct str message);
+void notices_take(const struct notice_origin *origin, struct str message);

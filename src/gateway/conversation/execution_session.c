@@ -4,7 +4,7 @@
  * session of its own. */
 #include <stdlib.h>
 
-#include "execution_internal.h"
+#include "execute_internal.h"
 #include "server/own.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

@@ -1,6 +1,6 @@
 /* A modern server's questions in the call of a legacy client that has become a task: the client is
  * asked in its task, and the server gets the call again. */
-#include "detached_call_internal.h"
+#include "detach_internal.h"
 
 #include <stdlib.h>
 

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "conversation/rounds.h"
 #include "invocation.h"
+#include "rounds.h"
 
 /* The server has answered with an InputRequiredResult, or gives up. A legacy client is asked as its
  * era has it, and each question has a clock of its own. */

@@ -3,7 +3,7 @@
 
 #include "call/call.h"
 #include "call/client_profile.h"
-#include "detached_call.h"
+#include "detach.h"
 #include "invocation.h"
 #include "taskgate/core/magic.h"
 
@@ -38,33 +38,21 @@ static inline struct detached_call *detached_call_from(void *context)
     return MAGIC_CAST(struct detached_call, DETACHED_CALL_MAGIC, context);
 }
 
-/* ---- detached_call.c ---- */
+/* ---- detach.c ---- */
 /* A call that runs; its exchange is the caller's to start. */
 struct detached_call *detached_call_create(struct call *call, int64_t patience_ms);
 /* What it sends, but for a body. */
 struct sending detached_call_sending(const struct detached_call *detached);
 extern const struct exchange_events detached_call_events;
-/* Sends the server notifications/cancelled; a modern one sees its stream closed. */
-void detached_call_notify_server(const struct detached_call *detached, const char *reason);
-/* Asks again soon whether the call can become a task. */
-void detached_call_try_again(struct detached_call *detached);
-/* Stores the outcome of a call that is a task. */
-void detached_call_store(struct detached_call *detached);
 /* Nothing more is sent or stored. A client that waits for its answer still gets one. */
 void detached_call_end(struct detached_call *detached);
-
-/* ---- detached_task.c: the call becomes a task ---- */
-/* Whether there is room for one more; writes the client's key. */
+/* Whether there is room for one more task; writes the client's key. */
 bool detached_task_reserve(const struct call *call, char key[CLIENT_KEY_BYTES]);
-/* Makes the task, for which room is reserved, and tells the client once it is stored. false: it
- * cannot be made, and the room is given back. */
+/* Makes a task of the call, for which room is reserved, and notifies the client once it is stored.
+ * false: it cannot be made, and the room is given back. */
 bool detached_task_create(struct detached_call *detached, const struct call *call);
-/* Gives the room back, if there is a task. */
-void detached_task_release(struct detached_call *detached);
 /* The same call made again joins the task. */
 void detached_task_remember(const struct detached_call *detached);
-/* It joins no more: its client has cancelled the task. */
-void detached_task_forget(const struct detached_call *detached);
 
 /* ---- detached_rounds.c: a modern server requires input of a legacy client ---- */
 /* Keeps what the server has got of a bridged call. */
@@ -82,14 +70,3 @@ void detached_rounds_refuse(struct detached_call *detached);
 void detached_rounds_write_refusal(struct buffer *result);
 /* Sends the call again, for invocation_class.send_round. */
 void detached_rounds_send(struct detached_call *detached, struct str answers, struct str state);
-
-/* ---- detached_session.c: the end of its session ---- */
-/* The call has become a task of its session, and is none any more. */
-void detached_session_enter(const struct detached_call *detached);
-void detached_session_leave(const struct detached_call *detached);
-
-/* ---- detached_cancel.c: which requests of clients are detached calls ---- */
-void detached_call_register(struct detached_call *detached);
-void detached_call_unregister(struct detached_call *detached);
-/* Its client has given it up, and it is no task: notifies the server, and ends the call. */
-void detached_call_give_up(struct detached_call *detached);

@@ -1,5 +1,5 @@
 /*
- * The moves of an invocation, in one list: invocation_moves.c makes its table of it, the picture in
+ * The moves of an invocation, in one list: invocation.c makes its table of it, the picture in
  * docs/architecture.md is drawn from it (scripts/invocation.mjs).
  *
  * MOVE(from, to, name, of): `of` says whose move it is: an EXECUTION's, a DETACHED call's, or of

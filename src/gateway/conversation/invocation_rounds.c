@@ -1,10 +1,10 @@
 /* Rounds of questions inside one call. */
 #include "invocation_rounds.h"
 
+#include "answer_gate.h"
 #include "call/broadcast.h"
-#include "conversation/answer_gate.h"
-#include "conversation/question.h"
-#include "conversation/rounds.h"
+#include "question.h"
+#include "rounds.h"
 #include "task_inputs.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

@@ -1,15 +1,22 @@
 /* The messages of an approved call to the server, and the server's while it works. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "call/client_profile.h"
-#include "execution_internal.h"
+#include "execute_internal.h"
 #include "inbox/inbox.h"
-#include "server_messages.h"
+#include "notices.h"
+#include "state/task_aliases.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_server.h"
 #include "taskgate/telemetry/task_trace.h"
+
+/* Between two looks at a task of the server's. */
+#define POLL_INTERVAL_MS 1000
+#define POLL_INTERVAL_MIN_MS 100
+#define POLL_INTERVAL_MAX_MS 60000
 
 void execution_server_message(void *context, struct str message)
 {
@@ -18,10 +25,10 @@ void execution_server_message(void *context, struct str message)
     if (execution->is_bridged_down && execution_asks_take(execution, message))
         return;
     inbox_key_of_task(execution->base.task, key);
-    struct server_message_origin origin = invocation_origin(&execution->base);
+    struct notice_origin origin = invocation_origin(&execution->base);
     origin.key = key;
     origin.task = execution->base.task;
-    server_messages_take(&origin, message);
+    notices_take(&origin, message);
 }
 
 /* The server may be silent while a person has its question. */
@@ -194,4 +201,103 @@ void execution_say_last(struct execution *execution, struct str body, struct str
         execution_session_say_last(execution, &sending);
     else
         exchange_notify(execution->base.worker, &sending);
+}
+
+/* ---- a task of the server's own ---- */
+
+/* A tool that the server runs only so (contract "Tasks": its annotation `required`): created,
+ * polled, and its result fetched. */
+
+static void write_task_params(struct buffer *params, const struct execution *execution)
+{
+    buffer_append_text(params, "{\"taskId\":");
+    buffer_append_json_string(params, str_from(execution->base.server_task));
+    buffer_append_char(params, '}');
+}
+
+static void execution_task_ask(struct execution *execution, const char *method,
+                               const struct exchange_events *events)
+{
+    struct buffer params = {0}, body = {0}, id = {0};
+    write_task_params(&params, execution);
+    exchange_write_request(&body, &id, method, buffer_str(&params));
+    execution_ask(execution, buffer_str(&body), buffer_str(&id), events);
+    buffer_finish(&params);
+    buffer_finish(&body);
+    buffer_finish(&id);
+}
+
+static void on_task_result(void *context, const struct exchange_reply *reply)
+{
+    execution_answered(execution_from(context), reply);
+}
+
+static void fetch_task_result(struct execution *execution)
+{
+    static const struct exchange_events events = {.reply = on_task_result,
+                                                  .server_message = execution_server_message};
+    execution_task_ask(execution, "tasks/result", &events);
+}
+
+static int64_t task_interval_ms(struct str task)
+{
+    uint64_t interval;
+    if (!str_to_u64(json_member(task, "pollInterval"), &interval))
+        return POLL_INTERVAL_MS;
+    if (interval < POLL_INTERVAL_MIN_MS)
+        return POLL_INTERVAL_MIN_MS;
+    return interval > POLL_INTERVAL_MAX_MS ? POLL_INTERVAL_MAX_MS : (int64_t)interval;
+}
+
+static void on_task_status(void *context, const struct exchange_reply *reply)
+{
+    struct execution *execution = execution_from(context);
+    struct str task = json_member(reply->message, "result");
+    struct str status = json_member(task, "status");
+    execution->base.exchange = NULL;
+    if (task.length == 0)
+        execution_answered(execution, reply); /* an error or no answer is the call's outcome */
+    else if (json_string_equals(status, STR("working")))
+        loop_timer_start(&execution->base.timer, task_interval_ms(task));
+    else /* the task has ended or asks something; tasks/result brings its answer */
+        fetch_task_result(execution);
+}
+
+static void on_task_poll(void *context)
+{
+    static const struct exchange_events events = {.reply = on_task_status,
+                                                  .server_message = execution_server_message};
+    execution_task_ask(execution_from(context), "tasks/get", &events);
+}
+
+bool execution_task_follow(struct execution *execution, struct str result)
+{
+    struct invocation *base = &execution->base;
+    struct gateway *gateway = base->worker->gateway;
+    struct str task = json_member(result, "task");
+    char *id = json_string_text(json_member(task, "taskId"), NULL);
+    if (!id)
+        return false; /* an immediate result is acceptable too */
+    base->server_task = id;
+    if (!invocation_move(base, INVOCATION_POLLING)) {
+        execution_end(execution);
+        return true;
+    }
+    task_aliases_put(gateway->task_aliases, base->session[0] ? base->audience.key : "", id,
+                     base->task);
+    store_task_set_upstream(gateway->store, str_from(base->id), str_from(id),
+                            (struct store_call){base->worker->loop, NULL, NULL});
+    loop_timer_start_with(&base->timer, on_task_poll, execution, task_interval_ms(task));
+    return true;
+}
+
+void execution_task_cancel(struct execution *execution)
+{
+    struct buffer params = {0}, body = {0}, id = {0};
+    write_task_params(&params, execution);
+    exchange_write_request(&body, &id, "tasks/cancel", buffer_str(&params));
+    execution_say_last(execution, buffer_str(&body), buffer_str(&id));
+    buffer_finish(&params);
+    buffer_finish(&body);
+    buffer_finish(&id);
 }

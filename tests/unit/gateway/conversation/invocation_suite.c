@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "run/invocation.h"
+#include "conversation/invocation.h"
 #include "suites.h"
 #include "taskgate/core/memory.h"
 

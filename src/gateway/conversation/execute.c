@@ -1,0 +1,1063 @@
+/* Approved calls of one worker: the credentials that are held for them, how each begins, what comes
+ * of it, and what becomes of them when their tasks change. */
+#include "execute_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer_gate.h"
+#include "call/broadcast.h"
+#include "call/headers.h"
+#include "call/request_headers.h"
+#include "decision/drift_check.h"
+#include "decision/task_binding.h"
+#include "invocation_rounds.h"
+#include "rounds.h"
+#include "server/catalogue.h"
+#include "server/own.h"
+#include "state/source_eras.h"
+#include "state/task_aliases.h"
+#include "taskgate/core/assert.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
+#include "taskgate/core/metrics.h"
+#include "taskgate/gateway/conversation_claim.h"
+#include "taskgate/identity/identity.h"
+#include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_server.h"
+#include "waiting.h"
+
+#define STORE_RETRY_MS 1000
+#define LIST_RETRY_MS 5000
+#define TOKEN_RETRY_MS 5000
+#define LOOK_AGAIN_MS 1000
+#define NOT_EXCHANGED "Approved; the client's token cannot be exchanged"
+
+static const struct store_actor gateway_actor = {"gateway", "taskgate"};
+
+static struct execution *find_execution(const struct gateway_worker *worker, struct str id)
+{
+    return map_get(worker->executions, id);
+}
+
+/* ---- the token that the server gets ---- */
+
+/* Of a source that exchanges tokens. The client's is held, and exchanged when the call begins: the
+ * other one may have ended while a human decided. */
+static void finish_token(struct execution *execution)
+{
+    exchanger_wait_cancel(execution->trade);
+    execution->trade = NULL;
+    if (execution->authorization)
+        explicit_bzero(execution->authorization, strlen(execution->authorization));
+    free(execution->authorization);
+    execution->authorization = NULL;
+    identity_unref(execution->identity);
+    execution->identity = NULL;
+}
+
+static void take_token(struct execution *execution, const struct call *call)
+{
+    struct str value = headers_known(&execution->base.headers, HTTP_NAME_AUTHORIZATION);
+    finish_token(execution);
+    if (call->identity)
+        execution->identity = identity_ref(call->identity);
+    if (!token_exchange_is_due(call->source) || !call->identity || value.length == 0)
+        return;
+    execution->authorization = memory_copy_str(value);
+    execution->authorization_until_ms = call->identity->until_ms;
+    headers_remove(&execution->base.headers, HTTP_NAME_AUTHORIZATION);
+}
+
+static struct token_request token_request_of(const struct execution *execution)
+{
+    return (struct token_request){
+        .worker = execution->base.worker,
+        .snapshot = execution->base.snapshot,
+        .source = execution->base.source,
+        .authorization = str_from(execution->authorization),
+        .until_ms = execution->authorization_until_ms,
+    };
+}
+
+/* The gateway's own session has the source's static credentials. */
+static bool wants_token(const struct execution *execution)
+{
+    return execution->base.source && !execution->own_session &&
+           token_exchange_is_due(execution->base.source);
+}
+
+static bool find_token(struct execution *execution)
+{
+    if (!wants_token(execution))
+        return true;
+    struct token_request request = token_request_of(execution);
+    char *token = execution->authorization ? token_exchange_find(&request) : NULL;
+    if (!token)
+        return false;
+    char *value = memory_format("Bearer %s", token);
+    free(token);
+    headers_set(&execution->base.headers, STR("authorization"), str_from(value));
+    free(value);
+    return true;
+}
+
+/* ---- leaving a state ---- */
+
+/* Ends what is under way. Only the worker that runs a task may end the questions of that task. */
+static bool leave(struct execution *execution, enum invocation_state to)
+{
+    struct invocation *base = &execution->base;
+    struct gateway *gateway = base->worker->gateway;
+    bool was_under_way = invocation_is_under_way(base), had_begun = invocation_has_begun(base);
+    exchange_abandon(base->exchange);
+    base->exchange = NULL;
+    loop_timer_stop(&base->timer);
+    if (!invocation_move(base, to))
+        return false;
+    if (was_under_way)
+        atomic_fetch_sub(&gateway->in_flight, 1);
+    if (base->server_task)
+        task_aliases_remove(gateway->task_aliases, base->audience.key, base->server_task);
+    if (had_begun) {
+        question_end_task(base->worker, base->task);
+        rounds_forget(gateway->questions, str_from(base->id));
+    }
+    execution_asks_end(execution);
+    if (execution_session_is_needed(execution))
+        execution_session_close(execution);
+    return true;
+}
+
+static void wait_for_call(struct execution *execution)
+{
+    if (!leave(execution, INVOCATION_OFFERED))
+        execution_end(execution);
+}
+
+void execution_end(struct execution *execution)
+{
+    if (invocation_where(&execution->base) == INVOCATION_ENDED)
+        return;
+    leave(execution, INVOCATION_ENDED);
+    finish_token(execution);
+    map_remove(execution->base.worker->executions, str_from(execution->base.id));
+    invocation_unref(&execution->base);
+}
+
+/* ---- how it ends: an answer, a refusal of the credentials, an error of the gateway's own ---- */
+
+static void store_as(struct execution *execution, enum invocation_state state)
+{
+    struct invocation *base = &execution->base;
+    base->exchange = NULL;
+    if (invocation_has_begun(base)) {
+        question_end_task(base->worker, base->task);
+        rounds_forget(base->worker->gateway->questions, str_from(base->id));
+        execution_asks_end(execution);
+    }
+    if (!invocation_move(base, state)) {
+        execution_end(execution);
+        return;
+    }
+    log_info("Call executed", LOG_TEXT("task", base->id),
+             LOG_TEXT("state", task_state_name(base->outcome.change.to)));
+    invocation_store(base);
+}
+
+void execution_store_outcome(struct execution *execution)
+{
+    store_as(execution, INVOCATION_STORING);
+}
+
+void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details)
+{
+    outcome_of_failure(&execution->base.outcome, str_from(execution->base.task->tool), error,
+                       details);
+    store_as(execution, INVOCATION_STORING);
+}
+
+/* Another worker may have checked the same call a moment ago and run it. `unless_begun` makes the
+ * store drop this refusal then. */
+static void refuse_call(struct execution *execution, enum jsonrpc_error error)
+{
+    log_warn("An approved call is not run: what was approved has changed",
+             LOG_TEXT("task", execution->base.id), LOG_TEXT("error", jsonrpc_error_type(error)));
+    outcome_of_failure(&execution->base.outcome, str_from(execution->base.task->tool), error, "");
+    execution->base.outcome.change.unless_begun = true;
+    store_as(execution, INVOCATION_REFUSED);
+}
+
+/* The server refused the credentials. The approval stands until execute-by, and the owner's next
+ * call brings fresh credentials (contract "Tasks"). */
+static void back_to_approved(struct execution *execution)
+{
+    static const char refused_too_often[] =
+        "upstream has refused the credentials of each of three tries";
+    if (task_refusal_count(execution->base.task) + 1 >= TASK_MOST_TRIES) {
+        execution_fail(execution, JSONRPC_UPSTREAM_ERROR, refused_too_often);
+        return;
+    }
+    execution->base.outcome.change =
+        (struct task_change){.to = TASK_APPROVED,
+                             .credentials = execution->credentials_digest,
+                             .status_message = execution->base.task->accelerated
+                                                   ? "Upstream refused the credentials"
+                                                   : "Approved; upstream refused the credentials"};
+    log_warn("Upstream refused the credentials of an approved call",
+             LOG_TEXT("task", execution->base.id));
+    store_as(execution, INVOCATION_STORING);
+}
+
+static bool is_refusal(int status)
+{
+    return status == 401 || status == 403 || status == 404;
+}
+
+/* The error of a legacy server, as its modern client knows errors. */
+static void take_answer_of_server(struct execution *execution, const struct exchange_reply *reply)
+{
+    struct str error = json_member(reply->message, "error");
+    struct buffer mapped;
+    buffer_init(&mapped);
+    if (execution->is_bridged_down && json_type(error) == JSON_OBJECT) {
+        legacy_server_write_error(&mapped, error, false);
+        outcome_of_error(&execution->base.outcome, buffer_str(&mapped));
+    } else {
+        invocation_take_reply(&execution->base, reply);
+    }
+    buffer_finish(&mapped);
+}
+
+void execution_answered(struct execution *execution, const struct exchange_reply *reply)
+{
+    struct invocation *base = &execution->base;
+    bool may_be_task = base->task->keep_task && invocation_where(base) == INVOCATION_RUNNING;
+    bool is_answer = json_member(reply->message, "result").length > 0 ||
+                     json_member(reply->message, "error").length > 0;
+    bool was_not_let_in = is_refusal(reply->status) || reply->result == UPSTREAM_CONNECT_FAILED;
+    base->exchange = NULL;
+    if (reply->too_large)
+        metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
+    if (execution_modern_takes(execution, reply) || execution_session_reopens(execution, reply))
+        return;
+    if (may_be_task && execution_task_follow(execution, json_member(reply->message, "result")))
+        return;
+    if (!is_answer && is_refusal(reply->status) && !base->server_task &&
+        !base->rounds.is_conversation) {
+        back_to_approved(execution);
+        return;
+    }
+    if (!is_answer && was_not_let_in && base->server_task)
+        outcome_of_failure(&base->outcome, str_from(base->task->tool), JSONRPC_UPSTREAM_ERROR,
+                           "upstream runs the call, and no longer says what becomes of it");
+    else
+        take_answer_of_server(execution, reply);
+    store_as(execution, INVOCATION_STORING);
+}
+
+/* ---- the client's answers inside the call: past the gate that records them, and perhaps asks
+ * people ---- */
+
+struct passing {
+    struct execution *execution; /* a reference */
+    struct rounds_taken taken;
+    struct buffer request_id; /* of the call as it was sent when the server asked */
+};
+
+static struct question_table *questions_of(const struct execution *execution)
+{
+    return execution->base.worker->gateway->questions;
+}
+
+static void passing_destroy(void *context)
+{
+    struct passing *passing = context;
+    invocation_unref(&passing->execution->base);
+    rounds_taken_finish(&passing->taken);
+    buffer_finish(&passing->request_id);
+    free(passing);
+}
+
+/* ---- to the server ---- */
+
+static void send_answers(struct execution *execution, struct str answers)
+{
+    if (execution->is_bridged_down)
+        execution_asks_answer(execution, answers);
+    else if (invocation_where(&execution->base) == INVOCATION_POLLING)
+        execution_modern_update(execution, answers);
+    else
+        invocation_rounds_send(&execution->base, answers);
+}
+
+/* Somebody who says no to a form declines it. There is nothing like that for a model or for
+ * folders. false: something else was asked. */
+static bool write_declined(struct buffer *out, struct str questions)
+{
+    struct str key, question;
+    for (size_t position = 0; json_next_member(questions, &position, &key, &question);) {
+        if (!json_string_equals(json_member(question, "method"), STR("elicitation/create")))
+            return false;
+        buffer_append_format(out, "%c\"%.*s\":{\"action\":\"decline\"}",
+                             out->length > 0 ? ',' : '{', STR_ARGS(key));
+    }
+    buffer_append_char(out, '}');
+    return true;
+}
+
+static void refuse_answers(struct execution *execution, const struct passing *passing)
+{
+    struct buffer declined = {0};
+    if (execution->is_bridged_down) {
+        execution_asks_refuse(execution, buffer_str(&passing->taken.answers));
+    } else if (write_declined(&declined, buffer_str(&passing->taken.questions))) {
+        send_answers(execution, buffer_str(&declined));
+    } else {
+        execution_modern_cancel(execution);
+        execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
+                       "the client's answer to what upstream asked was refused");
+    }
+    buffer_finish(&declined);
+}
+
+/* The call may have ended meanwhile, or have been sent anew. */
+static bool is_same_call(const struct passing *passing)
+{
+    const struct invocation *base = &passing->execution->base;
+    enum invocation_state where = invocation_where(base);
+    return (where == INVOCATION_RUNNING || where == INVOCATION_POLLING) &&
+           str_equal(buffer_str(&passing->request_id), buffer_str(&base->request_id));
+}
+
+static void on_answers_judged(void *context, enum answer_verdict verdict)
+{
+    struct passing *passing = context;
+    struct execution *execution = passing->execution;
+    if (is_same_call(passing) && verdict == ANSWER_PASSES)
+        send_answers(execution, buffer_str(&passing->taken.answers));
+    else if (is_same_call(passing) && verdict == ANSWER_REFUSED)
+        refuse_answers(execution, passing);
+    passing_destroy(passing);
+}
+
+/* ---- from the client ---- */
+
+static void pass_gate_of_answers(struct execution *execution, struct passing *passing)
+{
+    const struct answer_gate_answers answers = {
+        .task = execution->base.task,
+        .questions = buffer_str(&passing->taken.questions),
+        .answers = buffer_str(&passing->taken.answers),
+    };
+    buffer_append(&passing->request_id, buffer_str(&execution->base.request_id));
+    if (execution->is_bridged_down)
+        execution_asks_hold(execution, answers.answers);
+    answer_gate_pass(execution->base.worker, &answers, on_answers_judged, passing_destroy, passing);
+}
+
+static void on_client_answered(struct invocation *base)
+{
+    struct execution *execution = execution_from(base);
+    struct str id = str_from(base->id);
+    bool takes_some = execution->is_bridged_down || invocation_where(base) == INVOCATION_POLLING;
+    struct passing *passing = memory_alloc(sizeof *passing);
+    *passing = (struct passing){.execution = execution};
+    invocation_ref(base);
+    bool has_taken = takes_some ? rounds_take_some(questions_of(execution), id, &passing->taken)
+                                : invocation_rounds_take(base, &passing->taken);
+    if (has_taken && answer_gate_applies(base->task)) {
+        pass_gate_of_answers(execution, passing);
+        return;
+    }
+    if (has_taken)
+        send_answers(execution, buffer_str(&passing->taken.answers));
+    passing_destroy(passing);
+}
+
+/* ---- how it begins: compared with what was approved, `executing` committed, then the first byte
+ * ---- */
+
+/* Puts the headers of the create to the credentials, which alone are held while the task waits.
+ * false: they are not known any more, so nothing may be sent. */
+static bool complete_headers(struct execution *execution, const struct task *task)
+{
+    struct headers *headers = &execution->base.headers;
+    if (execution->own_session || execution->has_all_headers)
+        return true;
+    execution->has_all_headers = request_headers_complete(
+        execution->base.worker->gateway->request_headers, str_from(execution->base.id), headers);
+    if (*task->mirrored_headers) {
+        mirrored_headers_restore(headers, str_from(task->mirrored_headers));
+        headers_drop(headers, HTTP_NAME_OF_SESSION); /* a bridged client's, given out here */
+    }
+    return execution->has_all_headers;
+}
+
+static void begin_call(struct execution *execution, struct task *task);
+
+static void on_retry(void *context)
+{
+    struct execution *execution = execution_from(context);
+    struct task *task = task_ref(execution->base.task);
+    begin_call(execution, task);
+    task_unref(task);
+}
+
+static void start_timer(struct execution *execution, int64_t in_ms)
+{
+    loop_timer_start_with(&execution->base.timer, on_retry, execution, in_ms);
+}
+
+static void try_later(struct execution *execution, int64_t in_ms)
+{
+    wait_for_call(execution);
+    start_timer(execution, in_ms);
+}
+
+/* ---- the token of the server ---- */
+
+/* The owner and operators read why the approved task does not run. */
+static void say_not_exchanged(struct execution *execution)
+{
+    struct task *task = execution->base.task;
+    log_warn("An approved call waits: the client's token cannot be exchanged",
+             LOG_TEXT("task", execution->base.id));
+    if (strcmp(task->status_message, NOT_EXCHANGED) != 0)
+        store_task_set_message(execution->base.worker->gateway->store, str_from(task->id),
+                               STR(NOT_EXCHANGED),
+                               (struct store_call){execution->base.worker->loop, NULL, NULL});
+}
+
+static void on_exchanged(void *context, enum exchanger_result result, struct str token)
+{
+    struct execution *execution = execution_from(context);
+    execution->trade = NULL;
+    if (result == EXCHANGER_DONE)
+        on_retry(execution);
+    else if (result == EXCHANGER_UNAVAILABLE)
+        start_timer(execution, TOKEN_RETRY_MS);
+    else
+        say_not_exchanged(execution);
+}
+
+/* At OFFERED: begins anew with the token, or later. Does neither when only another token of the
+ * client's helps: its next call brings that. */
+static void obtain_token(struct execution *execution)
+{
+    struct token_request request = token_request_of(execution);
+    ASSERT(invocation_where(&execution->base) == INVOCATION_OFFERED);
+    if (execution->trade)
+        return;
+    if (!execution->authorization || clock_now_ms() >= execution->authorization_until_ms) {
+        say_not_exchanged(execution);
+        return;
+    }
+    execution->trade = token_exchange_start(&request, on_exchanged, execution);
+    if (!execution->trade)
+        start_timer(execution, TOKEN_RETRY_MS);
+}
+
+/* ---- committing ---- */
+
+static struct drift_check drift_of(const struct execution *execution)
+{
+    const struct invocation *base = &execution->base;
+    return (struct drift_check){.identity = execution->identity,
+                                .catalog = base->worker->gateway->catalog,
+                                .snapshot = base->snapshot,
+                                .source = base->source,
+                                .task = base->task};
+}
+
+/* The rules in force may have changed while `executing` was on its way to the disk, and so may the
+ * tool. A list that is out of date by now says nothing of it: a current one was compared right
+ * before, and the call cannot wait for the next any more. */
+static bool is_still_allowed(struct execution *execution, enum jsonrpc_error *error)
+{
+    struct invocation *base = &execution->base;
+    snapshot_unref(base->snapshot);
+    base->snapshot = snapshot_current();
+    base->source = config_source_find(base->snapshot->config, str_from(base->task->source));
+    struct drift_check drift = drift_of(execution);
+    drift.was_compared = true;
+    return drift_check_passes(&drift, error);
+}
+
+/* `executing` is on disk, so the outcome is this execution's to tell. No byte has gone to the
+ * server before. */
+static void run_call(struct execution *execution, struct task *task)
+{
+    enum jsonrpc_error error;
+    invocation_set_task(&execution->base, task);
+    if (!is_still_allowed(execution, &error)) {
+        log_warn("An approved call is not run: what was approved has changed",
+                 LOG_TEXT("task", task->id), LOG_TEXT("error", jsonrpc_error_type(error)));
+        execution_fail(execution, error, "");
+        return;
+    }
+    if (!invocation_move(&execution->base, INVOCATION_RUNNING)) {
+        execution_end(execution);
+        return;
+    }
+    log_info("Executing", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool));
+    if (execution_session_is_needed(execution))
+        execution_session_open(execution);
+    else
+        execution_send(execution);
+}
+
+static void on_executing(void *context, const struct store_reply *reply)
+{
+    struct execution *execution = execution_from(context);
+    if (invocation_where(&execution->base) == INVOCATION_ENDED)
+        ; /* the answer comes too late */
+    else if (reply->status == STORE_OK)
+        run_call(execution, reply->task);
+    else if (reply->status == STORE_FAILED)
+        try_later(execution, STORE_RETRY_MS); /* a waiting client does not ask again */
+    else
+        execution_end(execution);       /* another worker was first */
+    invocation_unref(&execution->base); /* the message's own reference */
+}
+
+static void commit_call(struct execution *execution)
+{
+    struct invocation *base = &execution->base;
+    struct task_change change = {.to = TASK_EXECUTING,
+                                 .credentials = execution->credentials_digest};
+    if (!invocation_move(base, INVOCATION_COMMITTING)) {
+        execution_end(execution);
+        return;
+    }
+    invocation_ref(base);
+    store_task_change(base->worker->gateway->store, str_from(base->id), &change, &gateway_actor,
+                      (struct store_call){base->worker->loop, on_executing, execution});
+}
+
+/* ---- checking ---- */
+
+/* The call cannot be compared without the server's list of tools, and a call that was not compared
+ * does not run. The approval stands until execute-by. The owner's next call tries again at once. */
+static void wait_for_list(struct execution *execution)
+{
+    log_warn("An approved call waits: upstream does not say what its tools are now",
+             LOG_TEXT("task", execution->base.id),
+             LOG_TEXT("source", execution->base.task->source));
+    try_later(execution, LIST_RETRY_MS);
+}
+
+static void check_call(struct execution *execution)
+{
+    enum jsonrpc_error error;
+    const struct drift_check drift = drift_of(execution);
+    if (!drift_check_can_compare(&drift))
+        wait_for_list(execution);
+    else if (!drift_check_passes(&drift, &error))
+        refuse_call(execution, error);
+    else
+        commit_call(execution);
+}
+
+/* A modern server has no sessions, so these are what the call is sent with. */
+static void set_own_headers(struct execution *execution)
+{
+    struct invocation *base = &execution->base;
+    headers_finish(&base->headers);
+    service_session_begin(&base->headers, base->source);
+    mirrored_headers_restore(&base->headers, str_from(base->task->mirrored_headers));
+}
+
+static bool take_rules(struct execution *execution)
+{
+    snapshot_unref(execution->base.snapshot);
+    execution->base.snapshot = snapshot_current();
+    execution->base.source = config_source_find(execution->base.snapshot->config,
+                                                str_from(execution->base.task->source));
+    if (execution->base.source && !execution->own_session)
+        headers_set_static(&execution->base.headers, execution->base.source);
+    execution->is_bridged_down =
+        *execution->base.task->mirrored_headers && execution->base.source &&
+        source_eras_bridge_down(execution->base.worker->gateway->eras, execution->base.source,
+                                clock_monotonic_ms());
+    if (execution->own_session && execution->base.source && execution_is_modern(execution))
+        set_own_headers(execution);
+    execution->lacks_session =
+        execution->lacks_session ||
+        (!execution->own_session && !*execution->base.task->mirrored_headers &&
+         execution->base.source &&
+         service_session_is_wanted(execution->base.worker, execution->base.source,
+                                   &execution->base.headers));
+    bool has_token = find_token(execution);
+    request_headers_digest_credentials(&execution->base.headers, execution->base.source,
+                                       execution->credentials_digest);
+    return has_token;
+}
+
+static void on_looked(void *context)
+{
+    struct execution *execution = execution_from(context);
+    struct invocation *base = &execution->base;
+    if (invocation_where(base) == INVOCATION_CHECKING) {
+        if (atomic_load(&base->worker->gateway->shutting_down)) {
+            wait_for_call(execution);
+        } else if (take_rules(execution)) {
+            check_call(execution);
+        } else {
+            wait_for_call(execution);
+            obtain_token(execution);
+        }
+    }
+    invocation_unref(base); /* the fetch's own reference */
+}
+
+/* Asks the server what the tool is now: as the gateway itself, or with the owner's credentials. */
+static void look_at_tool(struct execution *execution)
+{
+    struct invocation *base = &execution->base;
+    invocation_ref(base);
+    if (execution->own_session)
+        tools_fetch_for_gateway(base->worker, base->snapshot, base->source, on_looked, execution);
+    else if (execution->lacks_session)
+        tools_fetch_in_session_with(base->worker, base->snapshot, base->source,
+                                    str_from(base->task->owner), &base->headers, on_looked,
+                                    execution);
+    else
+        tools_fetch_with(base->worker, base->snapshot, base->source, str_from(base->task->owner),
+                         &base->headers, on_looked, execution);
+}
+
+static void begin_call(struct execution *execution, struct task *task)
+{
+    struct invocation *base = &execution->base;
+    struct gateway *gateway = base->worker->gateway;
+    if (invocation_where(base) != INVOCATION_OFFERED || atomic_load(&gateway->shutting_down))
+        return;
+    loop_timer_stop(&base->timer);
+    invocation_set_task(base, task);
+    if (!complete_headers(execution, task)) {
+        execution_end(execution); /* the owner's next call offers its own */
+        return;
+    }
+    if (!take_rules(execution)) {
+        obtain_token(execution);
+        return;
+    }
+    /* The same credentials would only be refused again. */
+    if (task_has_refused(task, execution->credentials_digest))
+        return;
+    if (!invocation_move(base, INVOCATION_CHECKING))
+        return;
+    atomic_fetch_add(&gateway->in_flight, 1);
+    const struct drift_check drift = drift_of(execution);
+    if (drift_check_must_look(&drift))
+        look_at_tool(execution);
+    else
+        check_call(execution);
+}
+
+/* ---- holding ---- */
+
+static void on_outcome_stored(struct invocation *invocation)
+{
+    execution_end(execution_from(invocation));
+}
+
+static void execution_destroy(struct invocation *invocation)
+{
+    struct execution *execution = execution_from(invocation);
+    finish_token(execution);
+    MAGIC_CLEAR(execution);
+    free(execution);
+}
+
+static void fail_round(struct invocation *invocation, enum jsonrpc_error error, const char *why)
+{
+    execution_fail(execution_from(invocation), error, why);
+}
+
+static void send_next_round(struct invocation *invocation, struct str answers, struct str state)
+{
+    execution_send_round(execution_from(invocation), answers, state);
+}
+
+static const struct invocation_class execution_class = {.kind = INVOCATION_EXECUTION,
+                                                        .end = on_outcome_stored,
+                                                        .destroy = execution_destroy,
+                                                        .answered = on_client_answered,
+                                                        .give_up = fail_round,
+                                                        .send_round = send_next_round};
+
+static struct execution *obtain_execution(struct gateway_worker *worker, const struct task *task)
+{
+    const struct str id = str_slice(task->id, strlen(task->id));
+    struct execution *execution = find_execution(worker, id);
+    if (execution)
+        return execution;
+    execution = memory_alloc(sizeof *execution);
+    MAGIC_SET(execution, EXECUTION_MAGIC);
+    invocation_init(&execution->base, &execution_class, INVOCATION_OFFERED, worker);
+    memcpy(execution->base.id, task->id, sizeof execution->base.id);
+    map_put(worker->executions, id, execution);
+    return execution;
+}
+
+/* An owner by token may omit the session, in which the call is to run all the same. */
+static bool keep_session_header(struct headers *headers, const struct execution *execution)
+{
+    struct str session = headers_find(&execution->base.headers, "mcp-session-id");
+    if (session.length == 0)
+        return false;
+    headers_add(headers, STR("mcp-session-id"), session);
+    return true;
+}
+
+/* NULL: the call's headers differ from those of the approved call, so its credentials are not used.
+ */
+static struct execution *hold_credentials(const struct call *call, const struct task *task)
+{
+    const struct str id = str_slice(task->id, strlen(task->id));
+    struct execution *execution = find_execution(call->worker, id);
+    struct question_audience audience;
+    struct headers headers;
+    if (execution && invocation_is_under_way(&execution->base))
+        return execution;
+    question_audience(call, &audience);
+    headers_init(&headers, true);
+    if (!request_headers_take(call->worker->gateway->request_headers, id, str_from(audience.key),
+                              task->headers_digest, call->exchange, &headers))
+        return NULL;
+    bool keeps_session = execution && headers_find(&headers, "mcp-session-id").length == 0 &&
+                         keep_session_header(&headers, execution);
+    headers_fit(&headers);
+    execution = obtain_execution(call->worker, task);
+    headers_finish(&execution->base.headers);
+    execution->base.headers = headers;
+    execution->has_all_headers = execution->lacks_session = false;
+    take_token(execution, call);
+    /* The questions of the call go to those who can be asked in its session. */
+    if (!keeps_session) {
+        execution->base.audience = audience;
+        memcpy(execution->base.session, call->session, sizeof execution->base.session);
+    }
+    return execution;
+}
+
+void execution_keep_headers(const struct call *call, const struct task *task)
+{
+    struct question_audience audience;
+    question_audience(call, &audience);
+    request_headers_keep(call->worker->gateway->request_headers,
+                         str_slice(task->id, strlen(task->id)), str_from(audience.key),
+                         call->exchange);
+}
+
+void execution_hold(const struct call *call, const struct task *task)
+{
+    execution_keep_headers(call, task);
+    hold_credentials(call, task);
+}
+
+void execution_forget(struct gateway_worker *worker, struct str id)
+{
+    struct execution *execution = find_execution(worker, id);
+    request_headers_forget(worker->gateway->request_headers, id);
+    if (execution && !invocation_is_under_way(&execution->base))
+        execution_end(execution);
+}
+
+static void deliver_session_end(struct gateway_worker *worker, const void *message)
+{
+    struct str key = ((const struct client_broadcast *)message)->key;
+    request_headers_forget_session(worker->gateway->request_headers, key);
+    /* Removal moves entries about, so the walk starts again after each. */
+    size_t position = 0;
+    void *value;
+    while (map_next(worker->executions, &position, NULL, &value)) {
+        struct execution *execution = value;
+        if (invocation_is_under_way(&execution->base) ||
+            !str_equal(str_from(execution->base.audience.key), key))
+            continue;
+        execution_end(execution);
+        position = 0;
+    }
+}
+
+static const struct broadcast_kind session_end_kind = CLIENT_BROADCAST_KIND(deliver_session_end);
+
+void execution_forget_session(struct gateway *gateway, struct str key)
+{
+    broadcast_send(gateway, &session_end_kind, &(struct client_broadcast){key});
+}
+
+void executions_drop(struct gateway_worker *worker)
+{
+    size_t position = 0;
+    void *value;
+    while (map_next(worker->executions, &position, NULL, &value)) {
+        execution_end(value);
+        position = 0;
+    }
+}
+
+/* ---- offered ---- */
+
+/* The owner and operators read why the approved task does not run. */
+static void say_headers_differ(const struct call *call, const struct task *task)
+{
+    log_warn("A call lends no credentials: its headers differ from those of the approved one",
+             LOG_TEXT("task", task->id));
+    if (task->state == TASK_APPROVED && strcmp(task->status_message, EXECUTION_OTHER_HEADERS) != 0)
+        store_task_set_message(call->worker->gateway->store, str_from(task->id),
+                               STR(EXECUTION_OTHER_HEADERS),
+                               (struct store_call){call->worker->loop, NULL, NULL});
+}
+
+bool execution_offer(const struct call *call, struct task *task, bool wants_result)
+{
+    if (task_state_is_terminal(task->state) || task->state == TASK_EXECUTING)
+        return true;
+    struct execution *execution = hold_credentials(call, task);
+    if (!execution) {
+        say_headers_differ(call, task);
+        return false;
+    }
+    if (task->state == TASK_APPROVED && (wants_result || !task->on_result))
+        begin_call(execution, task);
+    return true;
+}
+
+void execution_offer_own(struct gateway_worker *worker, struct task *task, bool wants_result)
+{
+    if (task->state != TASK_APPROVED || (task->on_result && !wants_result) ||
+        atomic_load(&worker->gateway->shutting_down))
+        return;
+    struct execution *execution = obtain_execution(worker, task);
+    execution->own_session = true;
+    execution->base.audience.is_closed = true; /* there is no client */
+    begin_call(execution, task);
+}
+
+/* ---- the task has changed ---- */
+
+/* The owner or an operator has cancelled the task. The server is told. */
+static void stop_call(struct execution *execution)
+{
+    if (execution->base.task && execution_is_modern(execution)) {
+        execution_modern_cancel(execution);
+    } else if (execution->base.server_task) {
+        execution_task_cancel(execution);
+    } else if (execution->base.exchange && execution->base.request_id.length > 0) {
+        struct buffer body;
+        buffer_init(&body);
+        invocation_write_cancelled(&execution->base, "cancelled", &body);
+        execution_say_last(execution, buffer_str(&body), STR_EMPTY);
+        buffer_finish(&body);
+    }
+    execution_end(execution);
+}
+
+const struct identity *execution_identity(const struct gateway_worker *worker, struct str id)
+{
+    const struct execution *execution = map_get(worker->executions, id);
+    return execution ? execution->identity : NULL;
+}
+
+void execution_input_changed(struct gateway_worker *worker, const struct task *task)
+{
+    struct execution *execution = find_execution(worker, str_from(task->id));
+    if (execution && execution->base.exchange)
+        execution_set_silence(execution);
+}
+
+/* Nothing is held for the task here. It may be the control plane's, whose calls only the first
+ * worker runs, so that no two workers begin one; or a call waits for it that has them. */
+static void obtain_credentials(struct gateway_worker *worker, struct task *task)
+{
+    const struct call *waiting =
+        task->state == TASK_APPROVED && task->on_result ? waiting_newest(worker, task) : NULL;
+    if (waiting)
+        execution_offer(waiting, task, true);
+    else if (worker == worker->gateway->workers[0] &&
+             str_starts_with(str_from(task->owner), STR(PERSON_OWNER)))
+        execution_offer_own(worker, task, false);
+}
+
+void execution_note_task(struct gateway_worker *worker, struct task *task)
+{
+    struct execution *execution = find_execution(worker, str_from(task->id));
+    if (task_state_is_terminal(task->state))
+        request_headers_forget(worker->gateway->request_headers, str_from(task->id));
+    if (!execution) {
+        obtain_credentials(worker, task);
+        return;
+    }
+    bool runs_elsewhere =
+        task->state == TASK_EXECUTING && invocation_where(&execution->base) == INVOCATION_OFFERED;
+    bool may_run = !task->on_result || waiting_exists(worker, task);
+    if (task->state == TASK_CANCELLED)
+        stop_call(execution);
+    else if (task_state_is_terminal(task->state) || runs_elsewhere)
+        execution_end(execution);
+    else if (task->state == TASK_APPROVED && may_run)
+        begin_call(execution, task);
+}
+
+/* ---- a claim that is queued behind the vote that may approve the task ---- */
+
+/* Whether this worker holds what the call needs, and nothing of it is under way. */
+static bool is_possible(const struct gateway_worker *worker, struct str id)
+{
+    const struct execution *execution = find_execution(worker, id);
+    return execution && invocation_where(&execution->base) == INVOCATION_OFFERED &&
+           !atomic_load(&worker->gateway->shutting_down);
+}
+
+bool claim_may_be_possible(const struct gateway_worker *worker, struct str id)
+{
+    return worker->gateway->worker_count > 1 || is_possible(worker, id);
+}
+
+/* ---- the store's answer ---- */
+
+static void look_again(void *context);
+
+static void look_again_soon(struct execution *execution)
+{
+    loop_timer_start_with(&execution->base.timer, look_again, execution, LOOK_AGAIN_MS);
+}
+
+static void on_looked_again(void *context, const struct store_reply *reply)
+{
+    struct execution *execution = execution_from(context);
+    struct invocation *base = &execution->base;
+    bool is_waiting = invocation_where(base) == INVOCATION_OFFERED;
+    if (is_waiting && reply->status == STORE_OK)
+        execution_note_task(base->worker, reply->task);
+    else if (is_waiting && reply->status == STORE_FAILED)
+        look_again_soon(execution);
+    else if (is_waiting)
+        execution_end(execution);
+    invocation_unref(base); /* the message's own reference */
+}
+
+/* The vote may be on disk, and the claim is not. */
+static void look_again(void *context)
+{
+    struct execution *execution = execution_from(context);
+    struct invocation *base = &execution->base;
+    invocation_ref(base);
+    store_task_get(base->worker->gateway->store, str_from(base->id),
+                   (struct store_call){base->worker->loop, on_looked_again, execution});
+}
+
+static void on_claim(void *context, const struct store_reply *reply)
+{
+    struct execution *execution = execution_from(context);
+    struct invocation *base = &execution->base;
+    bool is_here = invocation_where(base) == INVOCATION_CLAIMING; /* else it comes too late */
+    if (is_here && reply->status == STORE_OK) {
+        run_call(execution, reply->task);
+    } else if (is_here) {
+        wait_for_call(execution);
+        if (reply->status == STORE_CONFLICT) /* not approved, or not as it was */
+            execution_note_task(base->worker, reply->task);
+        else if (reply->status == STORE_FAILED)
+            look_again_soon(execution);
+        else
+            execution_end(execution);
+    }
+    invocation_unref(base); /* the message's own reference */
+}
+
+/* ---- the claim ---- */
+
+/* "Which worker holds the call, and may it run as soon as it is approved?" */
+struct claim_inquiry {
+    struct inquiry base; /* first */
+    uint32_t magic;      /* CLAIM_INQUIRY_MAGIC */
+    struct task *task;
+    claim_callback done;
+    void *context;
+    /* The answer: copies, because the execution belongs to another thread. */
+    bool is_claimed;
+    char credentials[DIGEST_HEX_BYTES], request_digest[DIGEST_HEX_BYTES];
+    struct store_call call;
+};
+#define CLAIM_INQUIRY_MAGIC 0x47576172
+
+static struct claim_inquiry *claim_inquiry_from(void *context)
+{
+    return MAGIC_CAST(struct claim_inquiry, CLAIM_INQUIRY_MAGIC, context);
+}
+
+static bool holds_call(struct gateway_worker *worker, struct inquiry *base)
+{
+    const struct task *task = claim_inquiry_from(base)->task;
+    return task->state == TASK_PENDING && is_possible(worker, str_from(task->id)) &&
+           (!task->on_result || waiting_exists(worker, task));
+}
+
+static bool may_run_at_once(struct execution *execution)
+{
+    enum jsonrpc_error error;
+    if (!complete_headers(execution, execution->base.task) || !take_rules(execution))
+        return false;
+    const struct drift_check drift = drift_of(execution);
+    return !drift_check_must_look(&drift) && drift_check_can_compare(&drift) &&
+           drift_check_passes(&drift, &error);
+}
+
+static void answer_claim(struct gateway_worker *worker, struct inquiry *asked)
+{
+    struct claim_inquiry *inquiry = claim_inquiry_from(asked);
+    struct execution *execution = find_execution(worker, str_from(inquiry->task->id));
+    struct invocation *base = &execution->base;
+    invocation_set_task(base, inquiry->task);
+    if (!may_run_at_once(execution) || !invocation_move(base, INVOCATION_CLAIMING))
+        return;
+    loop_timer_stop(&base->timer);
+    atomic_fetch_add(&worker->gateway->in_flight, 1);
+    invocation_ref(base);
+    inquiry->is_claimed = true;
+    memcpy(inquiry->credentials, execution->credentials_digest, sizeof inquiry->credentials);
+    memcpy(inquiry->request_digest, base->task->request_digest, sizeof inquiry->request_digest);
+    inquiry->call = (struct store_call){worker->loop, on_claim, execution};
+}
+
+static void claim_done(struct inquiry *asked, enum inquiry_end end)
+{
+    const struct claim_inquiry *inquiry = claim_inquiry_from(asked);
+    const struct store_claim claim = {
+        .change = {.to = TASK_EXECUTING,
+                   .credentials = inquiry->credentials,
+                   .request_digest = inquiry->request_digest},
+        .actor = {"gateway", "taskgate"},
+        .call = inquiry->call,
+    };
+    bool is_claimed = end == INQUIRY_ANSWERED && inquiry->is_claimed;
+    inquiry->done(inquiry->context, inquiry->task, is_claimed ? &claim : NULL);
+}
+
+static void claim_inquiry_destroy(struct inquiry *asked)
+{
+    struct claim_inquiry *inquiry = claim_inquiry_from(asked);
+    task_unref(inquiry->task);
+    MAGIC_CLEAR(inquiry);
+    free(inquiry);
+}
+
+static const struct inquiry_kind claim_inquiry_kind = {holds_call, answer_claim, claim_done,
+                                                       claim_inquiry_destroy};
+
+void claim_ask(struct gateway_worker *worker, struct task *task, claim_callback callback,
+               void *context)
+{
+    struct claim_inquiry *inquiry = memory_alloc(sizeof *inquiry);
+    MAGIC_SET(inquiry, CLAIM_INQUIRY_MAGIC);
+    inquiry->task = task_ref(task);
+    inquiry->done = callback;
+    inquiry->context = context;
+    inquiry_begin(&inquiry->base, &claim_inquiry_kind, worker);
+}
