@@ -1,4 +1,4 @@
-/* The audit trail, page by page. Contract "Audit". */
+/* The audit trail, page by page. Behaviour 15.4. */
 #include "internal.h"
 
 #include "pending_reply.h"

@@ -83,7 +83,7 @@ static bool read_duration(struct str value, int64_t *ms)
     return is_good;
 }
 
-/* Exactly {"for", "calls"}; contract "Votes". */
+/* Exactly {"for", "calls"}; behaviour 9.10. */
 static bool read_grant(struct str value, struct ballot_wish *grant, struct error *error)
 {
     struct str duration = json_member(value, "for"), calls = json_member(value, "calls");

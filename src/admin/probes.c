@@ -31,7 +31,7 @@ void probes_health(const struct request *request)
 /* ---- readiness ---- */
 
 /* A shared database that is down is every replica's fault. If all were unready, a load balancer
- * would have nobody for the calls that go on without it. Contract "Replicas". */
+ * would have nobody for the calls that go on without it. Behaviour 10.10. */
 static const char *reason_of(const struct admin *admin)
 {
     if (admin->leaving || admin->shutting_down)
@@ -70,8 +70,8 @@ static void write_replica(const struct admin *admin, struct buffer *out)
     buffer_append(out, STR("]}"));
 }
 
-/* Upstream may be down and the gateway is still ready: it answers for itself, with an error
- * that says so. Contract "tools/list, initialize". */
+/* Upstream may be down and the gateway is still ready: it answers for itself, with an error that
+ * says so. Behaviour 2.12. */
 void probes_ready(const struct request *request)
 {
     const struct admin *admin = request->admin;

@@ -1,6 +1,6 @@
 /*
- * Responses of the operators' side: every one with the same security headers, errors in one
- * shape. Contract "Admin".
+ * Responses of the operators' side: every one with the same security headers, errors in one shape.
+ * Behaviour 10.1.
  */
 #pragma once
 

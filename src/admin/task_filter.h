@@ -14,5 +14,5 @@
 void task_filter_add(struct task_list_query *query, const struct task_view *view);
 /* Whether the task waits for a vote of the operator who looks. Any thread. */
 bool task_filter_waits_for(const struct task *task, const struct task_view *view);
-/* Equal for calls of one owner of the same tool, definition and request (contract "Clocks"). */
+/* Equal for calls of one owner of the same tool, definition and request (behaviour 8.7). */
 void task_filter_digest(const struct task *task, char digest[TASK_FILTER_DIGEST_BYTES]);

@@ -20,7 +20,7 @@
 #include "task_filter.h"
 #include "vote_json.h"
 
-/* The status that a client sees for each state; design §5. */
+/* The status that a client sees for each state; behaviour 7.4. */
 static const char *const client_status[TASK_STATE_COUNT] = {
     [TASK_PENDING] = "input_required", [TASK_APPROVED] = "working", [TASK_EXECUTING] = "working",
     [TASK_COMPLETED] = "completed",    [TASK_FAILED] = "failed",    [TASK_CANCELLED] = "cancelled",
@@ -206,8 +206,7 @@ static void history_json_add(struct buffer *out, const struct store_tally *tally
 
 /* ---- the words of the rule and of the server ---- */
 
-/* The members of an operators' task that tell of its rule and its tool (contract "Approvals by
- * several"). */
+/* The members of an operators' task that tell of its rule and its tool (behaviour 10.2). */
 
 /* `arguments`: the task's, as operators see them. */
 static void shown_json_add(struct buffer *out, const struct task *task, const struct config *config,

@@ -1,6 +1,6 @@
 /*
- * A task as operators see it (contract "Admin"): one line of JSON, with the values hidden
- * that the workflow's redact_fields name.
+ * A task as operators see it (behaviour 10.2): one line of JSON, with the values hidden that the
+ * workflow's redact_fields name.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * The members of a task that tell of its votes: `votes`, `missing`, `quorum`, `reasons`,
- * `emergency`, and `you`: what the operator who looks may do (contract "Approvals by several").
+ * `emergency`, and `you`: what the operator who looks may do (behaviour 9.1).
  */
 #pragma once
 

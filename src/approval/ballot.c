@@ -111,7 +111,7 @@ enum ballot_refusal ballot_judge(const struct ballot *ballot,
                         (is_approval ? terms->approve_needs_reason : terms->reject_needs_reason);
     bool may = question->is_emergency ? ballot_may_in_emergency(terms, question->voter)
                                       : ballot_may_vote(terms, question->voter);
-    /* Without the keys of this contract, the maker of a call may still end it by a rejection. */
+    /* Where any one person decides, the maker of a call may still end it by a rejection. */
     bool may_own = !is_approval && ballot_terms_are_plain(terms);
     if (question->is_own && !may_own)
         return BALLOT_OWN_CALL;

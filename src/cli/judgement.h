@@ -8,8 +8,8 @@
  * (exit 2). The caller releases it. `warnings` (may be NULL): how many there were. */
 struct snapshot *judgement_load(const char *path, size_t *warnings);
 
-/* {tool, source, rule, action, workflow, annotation, reason}; contract "Process". `source`
- * is JSON text, as are `more` members, each behind a comma; empty without. */
+/* {tool, source, rule, action, workflow, annotation, reason}; behaviour 2.10. `source` is JSON
+ * text, as are `more` members, each behind a comma; empty without. */
 void judgement_write_json(struct buffer *out, struct str tool, struct str source,
                           const struct policy_decision *decision, struct str reason,
                           struct str more);

@@ -1,6 +1,6 @@
 /*
  * Environment variables: one table of names, units and targets, applied over the file
- * (contract "Configuration": a variable wins over its key).
+ * (behaviour 2.3: a variable wins over its key).
  */
 #pragma once
 

@@ -33,9 +33,9 @@ struct source_text {
     size_t line_count;
 };
 
-/* Replaces over the raw text, comments included (reference §1.3). A variable without a value
- * leaves a segment with the problem; the reader of the key reports it. Without an `environment`
- * nothing is replaced. `name` must outlive the result. */
+/* Replaces over the raw text, comments included. A variable without a value leaves a segment with
+ * the problem; the reader of the key reports it. Without an `environment` nothing is replaced.
+ * `name` must outlive the result. */
 void source_text_init(struct source_text *source, struct str original, const char *name,
                       config_getenv environment);
 void source_text_finish(struct source_text *source);

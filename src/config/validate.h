@@ -1,7 +1,7 @@
 /*
  * Rules over several values: names that must exist, be unique or fit together. The rules have the
- * ids of reference §1.2. Each function reports all its findings, and accepts values that were
- * refused before.
+ * ids of the messages. Each function reports all its findings, and accepts values that were refused
+ * before.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Rules about rules and workflows: V-004 … V-007, and refusals of the contract. */
+/* Rules about rules and workflows: V-004 … V-007, and what may not be written in one. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "taskgate/core/owned.h"
 #include "validate.h"
 
-/* The source of Cedar policies: a variable, or the files of the configuration (reference §6.2). An
- * unreadable file is an error, because it may have held a forbid. */
+/* The source of Cedar policies: a variable, or the files of the configuration. An unreadable file
+ * is an error, because it may have held a forbid. */
 
 #define FILE_VARIABLE "THOUGHTGATE_POLICY_FILE"
 #define TEXT_VARIABLE "THOUGHTGATE_POLICIES"
@@ -379,7 +379,7 @@ static void check_edits(const struct view *view)
                          "a call that several people must approve cannot be changed");
 }
 
-/* Contract "Same person": whose call it is, is known by a verified token alone. */
+/* Behaviour 9.6: whose call it is, is known by a verified token alone. */
 static void check_owners(const struct view *view)
 {
     const struct config *config = view->draft->config;

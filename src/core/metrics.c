@@ -76,7 +76,7 @@ static const struct family metrics_families[METRIC_COUNT] = {
 _Static_assert(METRIC_COUNT < 256, "a key has one byte for the metric");
 
 /* Clients choose the values of these labels. Their number is capped, or an agent with invented
- * names would fill the memory of the gateway and of the monitoring system. Reference §7.2. */
+ * names would fill the memory of the gateway and of the monitoring system. Behaviour 18.4. */
 struct capped_label {
     const char *name;
     size_t cap;

@@ -10,8 +10,8 @@
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
 
-/* The algorithms that are accepted (contract "Agents by token"); all others are unknown here, so
- * that `none` and HMAC need no case of their own. */
+/* The algorithms that are accepted (behaviour 13.2); all others are unknown here, so that `none`
+ * and HMAC need no case of their own. */
 enum jose_algorithm {
     JOSE_RS256,
     JOSE_PS256,

@@ -1,4 +1,4 @@
-/* One JSON-RPC message: spans of its protocol members, and every refusal of the contract. */
+/* One JSON-RPC message: spans of its protocol members, and every refusal of behaviour 3.3. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

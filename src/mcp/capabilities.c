@@ -4,7 +4,7 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 
-/* Servers write an offer as `true` (the seeds) or as an object (the published schema). */
+/* Servers write an offer as `true` (the older drafts) or as an object (the published schema). */
 static bool is_offer(struct str value)
 {
     enum json_type type = json_type(value);
@@ -58,7 +58,7 @@ static void capabilities_write_tools(struct buffer *out, struct str present)
     json_write_with_member(out, present, "call", object_or_empty(json_member(present, "call")));
 }
 
-/* The seed's spelling beside the published one: design §6. */
+/* The older spelling beside the published one: behaviour 5.2. */
 static void capabilities_write_requests(struct buffer *out, struct str present)
 {
     buffer_append(out, present);

@@ -90,7 +90,7 @@ static void append_default(struct buffer *out, const struct task *task)
     }
 }
 
-/* While pending the text is the seed's, literally. */
+/* While pending the text is the older draft's, literally. */
 void dialect_status_message(const struct task *task, struct buffer *out)
 {
     struct buffer text;

@@ -49,7 +49,7 @@ const char *dialect_status(enum task_state state, enum dialect_pending pending)
     return names[state];
 }
 
-/* Design §5: an execution is input_required while upstream waits for the client. */
+/* Behaviour 7.4: an execution is input_required while upstream waits for the client. */
 static bool is_asking(const struct task *task, const struct dialect_view *view)
 {
     return view->is_asking && task->state == TASK_EXECUTING;

@@ -2,9 +2,8 @@
  * The messages to an endpoint of each type about a task, and the meaning of its answer.
  *
  * Texts of agents, servers and people stand where the endpoint formats nothing, so that none of
- * them becomes a link, a mention or an order. Any thread; pure. Source: contract "Approvals by
- * several", notify; Slack's Web API (chat.postMessage, chat.update), Adaptive Cards 1.4,
- * PagerDuty's Events API v2.
+ * them becomes a link, a mention or an order. Any thread; pure. Source: behaviour 14.3; Slack's
+ * Web API (chat.postMessage, chat.update), Adaptive Cards 1.4, PagerDuty's Events API v2.
  */
 #pragma once
 

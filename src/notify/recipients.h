@@ -1,6 +1,5 @@
 /*
- * The recipients of each event, by the configuration. Any thread; pure. Source: contract "Approvals
- * by several", small print "Notifiers".
+ * The recipients of each event, by the configuration. Any thread; pure. Behaviour 14.2.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * The engine of `action: policy`: the Cedar policies of a configuration, and the order in which
- * they are asked (reference §6.3). Immutable once made, any thread.
+ * they are asked. Immutable once made, any thread.
  */
 #pragma once
 

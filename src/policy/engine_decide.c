@@ -1,4 +1,4 @@
-/* One decision: the actions are asked in the order of reference §6.3. A call that is not clearly
+/* One decision: the actions are asked in the order of the configuration. A call that is not clearly
  * permitted goes to a human or is rejected. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* The effect of a decision on a tool's announcement and on a call: seed 002 §5.3, F-004, F-005. */
+/* The effect of a decision on a tool's announcement and on a call: behaviour 5.4. */
 #include "taskgate/core/assert.h"
 #include "taskgate/policy/policy.h"
 
@@ -46,7 +46,7 @@ enum policy_annotation policy_annotate(const struct policy_decision *decision, b
     }
     if (!upstream_tasks)
         return ANNOTATION_FORBIDDEN;
-    /* Keeping `forbidden` would leave no way to the accelerated row of F-005. */
+    /* Keeping `forbidden` would leave no way to an accelerated call. */
     return has_own && own != ANNOTATION_FORBIDDEN ? own : ANNOTATION_OPTIONAL;
 }
 

@@ -1,8 +1,8 @@
 /*
- * Reload: a thread of its own reads the configuration again on SIGHUP and when its file, or one
- * of the policy files that it names, has changed (ConfigMap symlink swaps too), within 5 s
- * (contract "Process"). A changed file is read once it was still for half a second. A bad file
- * leaves the old configuration in force, policies included, and says why.
+ * Reload: a thread of its own reads the configuration again on SIGHUP and when its file, or one of
+ * the policy files that it names, has changed (ConfigMap symlink swaps too), within 5 s
+ * (behaviour 2.6). A changed file is read once it was still for half a second. A bad file leaves
+ * the old configuration in force, policies included, and says why.
  */
 #pragma once
 

@@ -14,10 +14,10 @@
 char *store_folder_path(const struct config *config);
 /* Whether that path's folder is there, and can be written to. */
 bool store_folder_check(const char *store_path, struct error *error);
-/* The SHA-256 of the operators' token beside the configured ones (contract "Configuration"):
- * of THOUGHTGATE_ADMIN_TOKEN; or, when no token is configured at all, of the one in
- * <store folder>/admin-token, which is generated if it is missing (0600). Else "". The log
- * has the path, never the token. */
+/* The SHA-256 of the operators' token beside the configured ones (behaviour 2.5): of
+ * THOUGHTGATE_ADMIN_TOKEN; or, when no token is configured at all, of the one in <store
+ * folder>/admin-token, which is generated if it is missing (0600). Else "". The log has the path,
+ * never the token. */
 bool store_folder_admin_token(const struct config *config, const char *store_path, char sha256[65],
                               struct error *error);
 

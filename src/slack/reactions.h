@@ -1,6 +1,6 @@
 /*
  * Reactions to a message, as far as they are votes. Any thread; pure. Source: Slack's
- * reactions.get, conversations.history; contract "Notifiers".
+ * reactions.get, conversations.history; behaviour 14.4.
  */
 #pragma once
 

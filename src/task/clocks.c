@@ -1,7 +1,7 @@
 /* The clocks of a task: decide-by, execute-by, retention, and how often to poll. */
 #include "taskgate/task/task.h"
 
-/* Contract "Tasks": a terminal task stays readable this long after its end at least. */
+/* Behaviour 7.13: a terminal task stays readable this long after its end at least. */
 #define GRACE_MS INT64_C(3600000)
 
 static int64_t later_by(int64_t time_ms, int64_t duration_ms)

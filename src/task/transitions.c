@@ -13,7 +13,7 @@
  *                 | +-> expired
  *                 +---> rejected
  *
- * Source: design §5, contract "Tasks", seed 002 F-005.6; of promoted ones seed 000 §1.1.
+ * Source: behaviour 7.1; of promoted ones behaviour 11.11.
  */
 #include <inttypes.h>
 #include <stdio.h>

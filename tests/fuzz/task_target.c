@@ -1,6 +1,6 @@
 /*
  * The life of a task, driven by random changes, clocks and copies, against a model written from
- * design §5 and the contract: the permitted moves, the fields that each move sets, and that no task
+ * behaviour 7.1 to 7.14: the permitted moves, the fields that each move sets, and that no task
  * leaves a terminal state, runs without an approval, or is approved twice by an operator.
  */
 #include <string.h>
@@ -110,7 +110,7 @@ static void expect_agreement(const struct model *model, const struct task *task)
     FUZZ_EXPECT(task_state_is_terminal(task->state) == model_is_terminal(model->state));
     FUZZ_EXPECT(task_next_deadline_ms(task) == model_deadline(model));
     FUZZ_EXPECT((task_purge_ms(task) == INT64_MAX) == !model_is_terminal(model->state));
-    /* Design invariants 4 and 5, as far as a value can hold them. */
+    /* Behaviour 1.4 and 1.5, as far as a value can hold them. */
     FUZZ_EXPECT(model->approvals <= 1);
     FUZZ_EXPECT(model->executions <= 1 + model->returns);
     FUZZ_EXPECT(task_refusal_count(task) == model->returns && model->returns < TASK_MOST_TRIES);

@@ -1,4 +1,4 @@
-// The ways of a tools/call: each row of the contract’s table is one test, which compares whole messages for all kinds of clients, a
+// The ways of a tools/call: each row of the table is one test, which compares whole messages for all kinds of clients, a
 // legacy and a modern one that know no tasks, and one of each era that does.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -33,7 +33,7 @@ test("the seed's five diagrams are its own, literally", async (t) => {
   const client = await connect(plain);
   const seed = await diagrams(client, SEED);
   assert.deepEqual(seed.diagrams.map((d) => d.name), ['proxy_task_states', 'pending_elicitation_states', 'pending_sampling_states', 'tool_call_lifecycle', 'entity_relationships']);
-  // Of the "Example Response" as the seed has it, without the white space between its tokens.
+  // Of the fixed example, without the white space between its tokens.
   assert.equal(createHash('sha256').update(JSON.stringify(seed)).digest('hex'), 'c98352032bb3e3707b20f297682bd1d597e9443ccf43f32017de54d1835a53bd');
 });
 

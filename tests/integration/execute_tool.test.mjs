@@ -1,4 +1,4 @@
-// execute_tool: any tool of the server, called with a patience of the agent's own (seed 000 "Modified execute_tool Behavior").
+// execute_tool: any tool of the server, called with a patience of the agent's own (behaviour 11.6).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { workflow } from './lib/gateway.mjs';

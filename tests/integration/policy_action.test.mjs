@@ -47,7 +47,7 @@ test('every tool of a policy rule is announced as required', async (t) => {
   await gateway.logged(/^Tool annotation: pay -> required \(yaml_action=policy\)$/);
 });
 
-// ---- the ownership table of seed 002 F-005 ----
+// ---- the matrix for calls (behaviour 5.4) ----
 
 test('policy -> Forward with a task: upstream owns it when the tool is optional or required there', async (t) => {
   const { upstream, admin, connect } = await stage(t, PAYMENTS);

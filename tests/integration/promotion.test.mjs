@@ -1,4 +1,4 @@
-// Calls that take longer than their client can wait: they go on as tasks (seed 000 "Timeout-Based Task Promotion").
+// Calls that take longer than their client can wait: they go on as tasks (behaviour 11.4, 11.10).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sample } from './lib/admin.mjs';

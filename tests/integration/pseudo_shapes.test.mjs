@@ -1,4 +1,4 @@
-// The shape of every answer of the gateway's own tools: its blocks of text and its structuredContent (seed 000 "Response Formats").
+// The shape of every answer of the gateway's own tools: its blocks of text and its structuredContent (behaviour 11.7).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Ajv from 'ajv';
@@ -67,7 +67,7 @@ const pending = { ...promotion, joined: { type: 'boolean' } };
 const ajv = addFormats(new Ajv({ strict: false, allErrors: true, formats: {} }));
 
 /**
- * Asserts that `result` has the seed's shape: blocks of text in their order, and `members` with the common ones as
+ * Asserts that `result` has the fixed shape: blocks of text in their order, and `members` with the common ones as
  * structuredContent. `first` has the blocks before those of the events.
  */
 function assertShape(result, members, first, others = news) {

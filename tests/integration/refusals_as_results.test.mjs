@@ -1,5 +1,5 @@
-// The gateway's decisions about a call, as the result of the tool: each row of the contract's table is one test, which compares the whole
-// result, in both eras.
+// The gateway's decisions about a call, as the result of the tool (behaviour 11.3): each row of the table is one test,
+// which compares the whole result, in both eras.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -39,7 +39,7 @@ const call = (client, name = 'delete_user', args = {}) => client.result('tools/c
 const fetchOf = (client, id) => call(client, 'get_task_result', { task_id: id });
 const isModern = (client) => client.info !== undefined;
 
-/** The row of a code as the contract has it, and the error that a tasks client gets. */
+/** The row of a code, and the error that a tasks client gets. */
 const row = (code, message, error_type, sentence, advice, data = {}) => ({ text: `${sentence} ${advice}`, error: { code, message, data: { ...data, error_type, correlation_id: 'UUID' } } });
 const tooled = (name, gate, more = {}) => ({ tool: name, ...(gate ? { gate } : {}), ...more });
 

@@ -180,7 +180,7 @@ test('an outcome that came after four seconds goes once more to the next equal c
   const modern = (user) => modernClient(t, gateway.url, { capabilities: {}, token: 'A' }).send('tools/call', { name: 'delete_user', arguments: { user } });
   const modernCalls = ['modern', 'rejected'].map((user) => modern(user));
   await until(async () => (await admin.list()).tasks.length === 5, 'five tasks');
-  await new Promise((resolve) => setTimeout(resolve, 4100)); // the contract's time, which a client gives up after
+  await new Promise((resolve) => setTimeout(resolve, 4100)); // the time after which a client gives up
   for (const task of (await admin.list()).tasks) await (task.arguments.user === 'rejected' ? admin.reject(task.id, 'no') : admin.approve(task.id));
   for (const call of calls) assert.equal((await texts(call))[0], 'did delete_user');
   const tasks = (await admin.list()).tasks;

@@ -1,4 +1,4 @@
-// Seed 001, "Non-blocking elicitations piggybacking on Tasks": its flow message by message, and its fallback.
+// Elicitations that do not block a task: their flow message by message, and the fallback (behaviour 12.1).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { asks, elicit, PARTY, responseTo } from './lib/asking.mjs';

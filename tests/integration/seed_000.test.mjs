@@ -1,5 +1,5 @@
-// Seed 000's flows and its six edge cases, message by message. Its fast call and its concurrent calls by other ways of
-// calling are in promotion.test.mjs and execute_tool.test.mjs, its blocks' shapes in pseudo_shapes.test.mjs.
+// The flows of the gateway's own tools and six edge cases, message by message (behaviour 11.6 to 11.11, 12.1). The
+// fast call and the concurrent calls by other ways of calling are in promotion.test.mjs and execute_tool.test.mjs, the blocks' shapes in pseudo_shapes.test.mjs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { elicit, PARTY, responseTo } from './lib/asking.mjs';

@@ -1,4 +1,4 @@
-// Seed 002 (REQ-CORE-007) §9.1–§9.5, row by row. Exact objects mean "contains"; deferred rows run with
+// Tasks of the legacy era, row by row (behaviour 7.1 to 7.20). Exact objects mean "contains"; deferred rows run with
 // `execution: on_result`; rows that speak of Cedar are shown by `approve` or force_required.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -21,7 +21,7 @@ async function advertised(t, capabilities) {
   return { ...s, capabilities: (await s.raw().initialize()).message.result.capabilities };
 }
 
-/** The annotation of one tool, in the seed's spelling. */
+/** The annotation of one tool, in the older spelling. */
 const annotation = async (client, name) => (await client.result('tools/list')).tools.find((x) => x.name === name).annotations.taskSupport;
 
 const annotationOf = async (t, name, options) => annotation(await (await stage(t, options)).connect(), name);

@@ -1,6 +1,6 @@
 /*
- * The operators' side: health, readiness, metrics, the tasks API, the event stream and the
- * page, on a port of its own. Contract "Admin", reference §7.
+ * The operators' side: health, readiness, metrics, the tasks API, the event stream and the page, on
+ * a port of its own.
  *
  * Lives on one loop. A decision is one store_task_change(). The store's observers do the rest: the
  * execution, the answers to waiting clients. Calls of the control plane go through

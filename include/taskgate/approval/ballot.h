@@ -2,8 +2,8 @@
  * The ballot on a call: whether somebody may vote, and what is missing then. It knows no clock, no
  * store and no configuration: terms, votes and the person who asks come in, an answer goes out.
  *
- * Votes of distinct persons count, one of each; a person fills one place. Nobody votes on a call
- * of their own. Any thread. Source: contract "Approvals by several", "Same person", "Votes".
+ * Votes of distinct persons count, one of each; a person fills one place. Nobody votes on a call of
+ * their own. Any thread. Behaviour 9.1 to 9.7.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
  * The terms of a workflow: who may vote on a call, and how many must approve it. A task keeps those
- * of its creation as JSON. A value without I/O; any thread. Source: contract "Approvals by
- * several".
+ * of its creation as JSON. A value without I/O; any thread. Behaviour 9.7.
  */
 #pragma once
 

@@ -3,10 +3,9 @@
  * environment, validated whole, then immutable and reference-counted.
  *
  * Every key is one row of the table in src/config/keys.c, every variable one of that in
- * src/config/environment.c: the reader, the unknown-key check and
- * docs/configuration.md are made from them. Sources: contract "Configuration",
- * reference §1. Loading reads files and belongs on no loop; the value itself may be read
- * from any thread.
+ * src/config/environment.c: the reader, the unknown-key check and docs/configuration.md are made
+ * from them. Loading reads files and belongs on no loop; the value itself may be read from any
+ * thread.
  */
 #pragma once
 
@@ -28,7 +27,7 @@
 #include "taskgate/tls/client.h"
 #include "taskgate/tls/server.h"
 
-/* The action of a rule; seed 002 §5.3. ACTION_POLICY: Cedar policies decide. */
+/* The action of a rule; behaviour 6.1. ACTION_POLICY: Cedar policies decide. */
 enum config_action { ACTION_FORWARD, ACTION_APPROVE, ACTION_DENY, ACTION_POLICY };
 #define CONFIG_ACTION_COUNT (ACTION_POLICY + 1)
 /* "forward", "approve", "deny", "policy". */
@@ -305,7 +304,7 @@ const char *config_pseudo_tool_name(enum config_pseudo_tool tool);
 /* PSEUDO_TOOL_COUNT: no tool has this name. */
 enum config_pseudo_tool config_pseudo_tool_find(struct str name);
 
-/* Seed 000 "Configuration Options", and related limits. Milliseconds. */
+/* Times of the gateway's own tools, and related limits. Milliseconds. */
 struct config_pseudo {
     enum config_pseudo_mode mode;
     char *prefix;
@@ -369,7 +368,7 @@ struct config_times {
     int64_t linger_ms; /* after SIGTERM, in which all is served as before */
 };
 
-/* This process among those that share a database. Contract "Replicas". */
+/* This process among those that share a database. Behaviour 16.1. */
 struct config_replica {
     char *id;      /* its name among them; never NULL after a load */
     char *address; /* http://HOST:PORT for the others; NULL: it gets no calls from them */
@@ -485,8 +484,8 @@ const struct config_workflow *config_workflow_find(const struct config *config, 
  * where config_load() would have refused (V-006, V-006b). */
 const struct config_workflow *config_workflow_of(const struct config *config,
                                                  const struct config_rule *rule);
-/* Contract "Clocks, corrected". Lifetime of a task if the request names no ttl: enough to be
- * decided and executed through `workflow` (NULL: none decides), at most the maximum. */
+/* Behaviour 8.2. Lifetime of a task if the request names no ttl: enough to be decided and executed
+ * through `workflow` (NULL: none decides), at most the maximum. */
 int64_t config_default_ttl_ms(const struct config *config, const struct config_workflow *workflow);
 /* How long a human has through `workflow` when the request names no ttl. */
 int64_t config_decide_within_ms(const struct config *config,

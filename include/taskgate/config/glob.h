@@ -1,7 +1,6 @@
 /*
- * Globs as ThoughtGate has them: the Rust glob crate with its default options, on bytes of
- * UTF-8 characters (reference §1.3). Compiled once, then matched by any thread, without
- * allocation.
+ * Globs as ThoughtGate has them: the Rust glob crate with its default options, on bytes of UTF-8
+ * characters. Compiled once, then matched by any thread, without allocation.
  *
  *     *      any run, across "/" and "."      ?      one character
  *     [abc] [a-z] [!x]   one of, none of      ** /   any number of whole components

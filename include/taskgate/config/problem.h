@@ -1,5 +1,5 @@
 /*
- * The findings on a configuration: mistakes and warnings with their places. Source: reference §1.2.
+ * The findings on a configuration: mistakes and warnings with their places. Source: behaviour 2.2.
  * Any thread; nothing is shared.
  */
 #pragma once

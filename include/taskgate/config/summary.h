@@ -19,7 +19,7 @@
 /* Whether every { has its }, with a dot path between them. */
 bool summary_check(struct str text, struct error *error);
 /* Appends the sentence: a text bare, another value as JSON, nothing for a value that is missing
- * (contract "Votes"). A path looks into every element of an array on its way, and what it finds
+ * (behaviour 10.4). A path looks into every element of an array on its way, and what it finds
  * stands with commas between. `arguments`: a JSON object on one line, in which values that people
  * must not see are hidden already; `text` has passed summary_check(). */
 void summary_write(struct buffer *out, struct str text, struct str arguments);

@@ -1,7 +1,7 @@
 /*
  * The log: one JSON object a line on stderr, with `time`, `level`, `msg`, then the fields
- * (contract "Process"). Lines of one process never mix. Values are escaped, and texts cut at 16
- * KiB; secrets are the caller's duty to leave out. Any thread.
+ * (behaviour 2.11). Lines of one process never mix. Values are escaped, and texts cut at 16 KiB;
+ * secrets are the caller's duty to leave out. Any thread.
  *
  *     log_info("Task created", LOG_TEXT("task", id), LOG_NUMBER("ttl_ms", ttl_ms));
  */

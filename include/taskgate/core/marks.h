@@ -1,7 +1,6 @@
 /*
  * Marks of a text that reads as another one than it is: characters that reorder it or cannot be
- * seen, and words in letters of two scripts that look alike. Any thread; linear. Source: contract
- * "Marks".
+ * seen, and words in letters of two scripts that look alike. Any thread; linear. Behaviour 10.4.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /*
- * Metrics: one table of names, labels and buckets (include/taskgate/core/metrics_table.h),
- * values that any thread may change, text for Prometheus. Source: reference §7.2, contract
- * "Admin".
+ * Metrics: one table of names, labels and buckets (include/taskgate/core/metrics_table.h), values
+ * that any thread may change, text for Prometheus. Behaviour 18.4.
  */
 #pragma once
 
@@ -20,9 +19,9 @@ enum metric {
 
 #define METRICS_MAX_LABELS 3
 
-/* Label values in the table's order, NULL for a metric without labels; copied when first
- * seen, cut at 128 bytes. tool_name beyond 200 values and method beyond 100 become
- * "__other__" (reference §7.2). */
+/* Label values in the table's order, NULL for a metric without labels; copied when first seen, cut
+ * at 128 bytes. tool_name beyond 200 values and method beyond 100 become "__other__"
+ * (behaviour 18.4). */
 #define METRIC_LABELS(...) ((const struct str[METRICS_MAX_LABELS]){__VA_ARGS__})
 
 /* Each thread counts in cells of its own, which a scrape adds up: no lock is taken but when a

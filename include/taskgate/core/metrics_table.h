@@ -1,8 +1,8 @@
 /*
  * The table of metrics: METRIC_ROW(symbol, type, name without prefix, labels, help, buckets…).
- * Included many times; no guard on purpose. Labels are one string, comma-separated, "" for
- * none; buckets are a brace-free list of numbers, for histograms alone. A counter's name
- * ends in `_total`. Names: reference §7.2.
+ * Included many times; no guard on purpose. Labels are one string, comma-separated, "" for none;
+ * buckets are a brace-free list of numbers, for histograms alone. A counter's name ends in
+ * `_total`.
  */
 /* clang-format off */
 #ifndef METRIC_ROW

@@ -1,7 +1,7 @@
 /*
  * Strings with a length, borrowed.
  *
- * A `struct str` never owns its bytes and is never NUL-terminated by contract, because bytes
+ * A `struct str` never owns its bytes and is never NUL-terminated, because bytes
  * of the wire may include NUL. Functions here allocate nothing and are callable from any
  * thread.
  */

@@ -1,6 +1,6 @@
 /*
  * The control plane's door into the gateway: calls without a client, by the token of an operator
- * (seed 004). They pass every gate that a client's call passes and always become tasks; the
+ * (behaviour 17.1). They pass every gate that a client's call passes and always become tasks; the
  * gateway executes them with a session of its own at upstream and the source's static headers.
  *
  * On the loop of the gateway's first worker.

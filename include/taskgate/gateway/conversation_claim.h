@@ -5,8 +5,8 @@
  * happened.
  *
  * The worker that holds the call compares the rules and the tool with what was approved before the
- * claim is queued, and again before the first byte is sent (design invariants 4 and 5). On the loop
- * of `worker`, which may be another one.
+ * claim is queued, and again before the first byte is sent (behaviour 1.4, 1.5). On the loop of
+ * `worker`, which may be another one.
  */
 #pragma once
 

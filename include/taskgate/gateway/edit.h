@@ -1,8 +1,7 @@
 /*
  * Other arguments for a call that waits: whether an approver may put them in place of the client's,
- * and the request that then runs. Contract "Approvals by several": the arguments fit the tool's
- * inputSchema, differ at the workflow's `allow_edit` alone, and the rules come to the same workflow
- * or forward.
+ * and the request that then runs. Behaviour 9.9: the arguments fit the tool's inputSchema, differ
+ * at the workflow's `allow_edit` alone, and the rules come to the same workflow or forward.
  *
  * If the rules ask for the caller, the worker that holds the caller's verified credentials judges.
  * On the loop of the worker that asks.

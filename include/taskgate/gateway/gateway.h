@@ -43,8 +43,8 @@ void gateway_handle_relayed(struct http_exchange *exchange, void *worker);
 /* The http_refusal of the proxy port: a JSON-RPC error without an id. */
 void gateway_refusal(int status, struct buffer *body, void *worker);
 
-/* Fetches the tools of every enabled source with the gateway's own session, for the
- * annotation cache (seed 002 F-007.1). On the worker's loop; nothing waits for it. */
+/* Fetches the tools of every enabled source with the gateway's own session, for the annotation
+ * cache (behaviour 2.12). On the worker's loop; nothing waits for it. */
 void gateway_fetch_tools(struct gateway_worker *worker);
 /* After snapshot_install(): logs and counts the annotations anew and tells open GET streams
  * that the list has changed. Any thread. */

@@ -1,7 +1,7 @@
 /*
- * The configuration in force: one immutable, reference-counted pair of configuration and
- * compiled policy. A request takes a reference when it comes in and keeps it to its end, so
- * a reload never changes a decision half-way (contract "Reload"). Any thread.
+ * The configuration in force: one immutable, reference-counted pair of configuration and compiled
+ * policy. A request takes a reference when it comes in and keeps it to its end, so a reload never
+ * changes a decision half-way (behaviour 2.7). Any thread.
  */
 #pragma once
 

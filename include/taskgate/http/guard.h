@@ -1,6 +1,6 @@
 /*
  * The checks of Host and Origin: the defence of a local port against web pages (DNS rebinding,
- * cross-site requests). Contract "Proxy" and "Admin". Any thread.
+ * cross-site requests). Behaviour 3.2. Any thread.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
  * Keys are kept as long as the issuer allows (Cache-Control), but 5 minutes at least and 24 hours
  * at most, then fetched anew without anybody waiting. An issuer that cannot be reached, or whose
  * answers are no good, leaves the keys that are known in force; with none known nothing can be
- * verified (TOKEN_UNAVAILABLE). Source: contract "Agents by token" and its small print.
+ * verified (TOKEN_UNAVAILABLE). Behaviour 13.3.
  *
  * All functions: any thread, none blocks, unless they say otherwise.
  */

@@ -3,8 +3,7 @@
  *
  * Serves agents' access tokens (RFC 9068) and operators' ID tokens (OpenID Connect Core §3.1.3.7)
  * alike. Nothing here fetches: the keys are the caller's (key_set.h, issuer.h). No function blocks;
- * any thread. No token appears in a log or a message. Source: contract "Agents by token" and its
- * small print; RFC 7515, 7519, 8725.
+ * any thread. No token appears in a log or a message. Source: behaviour 13.2; RFC 7515, 7519, 8725.
  */
 #pragma once
 

@@ -2,11 +2,11 @@
  * One JSON-RPC message: its bytes together with the spans into them, and the hot-path reader: one
  * pass, no tree, no copy.
  *
- * Strict: RFC 8259, UTF-8, one top-level object, bounded depth, no duplicate keys at any
- * depth (compared after unescaping), no key with a NUL, no key of the envelope, `params`,
- * `task`, `ref` or `_meta` that differs from a protocol key only by case or look (fold.h). Spans
- * point into the bytes that were read, so the judged bytes are sent (design invariant 1). A
- * message is carried as its envelope: bytes beside it could be others than the spans are of.
+ * Strict: RFC 8259, UTF-8, one top-level object, bounded depth, no duplicate keys at any depth
+ * (compared after unescaping), no key with a NUL, no key of the envelope, `params`, `task`, `ref`
+ * or `_meta` that differs from a protocol key only by case or look (fold.h). Spans point into the
+ * bytes that were read, so the judged bytes are sent (behaviour 1.1). A message is carried as its
+ * envelope: bytes beside it could be others than the spans are of.
  */
 #pragma once
 
@@ -71,11 +71,11 @@ struct envelope {
     struct buffer decoded;
 };
 
-/* Reads `body`, which must outlive `envelope`. Always call envelope_finish() afterwards.
- * On failure `error` has the mistake and its byte. `envelope->id` is set if the message is JSON
- * with unique and exactly spelled keys, but not good JSON-RPC. Other refusals answer without id
- * (contract "Proxy"). After ENVELOPE_INVALID_PARAMS kind, method and params are set too, after
- * other refusals nothing. */
+/* Reads `body`, which must outlive `envelope`. Always call envelope_finish() afterwards. On failure
+ * `error` has the mistake and its byte. `envelope->id` is set if the message is JSON with unique
+ * and exactly spelled keys, but not good JSON-RPC. Other refusals answer without id
+ * (behaviour 3.3). After ENVELOPE_INVALID_PARAMS kind, method and params are set too, after other
+ * refusals nothing. */
 enum envelope_status envelope_read(struct envelope *envelope, struct str body, struct error *error);
 /* The same with bytes that the envelope takes over, and frees. */
 enum envelope_status envelope_read_own(struct envelope *envelope, struct buffer *body,

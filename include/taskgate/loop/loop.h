@@ -1,8 +1,8 @@
 /*
  * One event loop: h2o's evloop with timers of any length and messages between threads.
  *
- * A loop belongs to the thread that calls loop_run(); only loop_post() and loop_stop() may
- * be called from other threads. Nothing that runs on a loop may block (design invariant 8).
+ * A loop belongs to the thread that calls loop_run(); only loop_post() and loop_stop() may be
+ * called from other threads. Nothing that runs on a loop may block (behaviour 1.8).
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * The `initialize` reply of the legacy era: the server's capabilities, and the reply for the
- * client. All bytes but the injected ones stay. Source: seed 002 §5.4, §6.1, F-001; design §6;
- * the demands of clients: tests/unit/mcp/clients_test.c.
+ * client. All bytes but the injected ones stay. Source: behaviour 5.2; the demands of clients:
+ * tests/unit/mcp/clients_test.c.
  */
 #pragma once
 
@@ -22,11 +22,11 @@ struct mcp_capabilities {
 /* `result` is the JSON text of an InitializeResult that json_check() has accepted, here and
  * below. Any thread. */
 void mcp_capabilities_detect(struct str result, struct mcp_capabilities *capabilities);
-/* Writes `result` with the superset of design §6 injected: tasks.list and tasks.cancel as
- * objects, tasks.requests with "tools/call": true beside tools: {call: {}}; objects that
- * upstream has there stay, anything else there (SDK clients refuse it) becomes {}.
- * notifications.tasks.status is left out when `upstream`, as detected, does not offer it (false
- * is no offer); every other member stays. */
+/* Writes `result` with the superset of both forms injected: tasks.list and tasks.cancel as objects,
+ * tasks.requests with "tools/call": true beside tools: {call: {}}; objects that upstream has there
+ * stay, anything else there (SDK clients refuse it) becomes {}. notifications.tasks.status is left
+ * out when `upstream`, as detected, does not offer it (false is no offer); every other member
+ * stays. */
 void mcp_capabilities_inject(struct buffer *out, struct str result,
                              const struct mcp_capabilities *upstream);
 /* Writes `result` with capabilities.resources an object; one that is there stays. */

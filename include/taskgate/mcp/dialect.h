@@ -1,8 +1,8 @@
 /*
  * The differences between the eras of the protocol toward a client: a table for each era, which
  * each call has; and the form of a task on the wire in the legacy era (SEP-1686, up to 2025-11-25):
- * the seed's flat shapes and the published nested ones at once, as a superset that the official SDK
- * clients accept. Source: seed 002 §6.6, §6.7; contract "Tasks"; the demands of those clients:
+ * the older flat shapes and the published nested ones at once, as a superset that the official SDK
+ * clients accept. Source: behaviour 7.5; the demands of those clients:
  * tests/unit/mcp/clients_test.c; MCP 2026-07-28.
  *
  * Writers append to a buffer of the caller's. Any thread; nothing is owned.
@@ -52,7 +52,7 @@ void dialect_write_error(const struct dialect *dialect, struct buffer *out, stru
                          enum jsonrpc_error error, struct str message,
                          const struct jsonrpc_error_data *data);
 
-/* Texts of -32009 and -32010: the first three are seed 002 §6.8, literally. The last is the
+/* Texts of -32009 and -32010: the first three are fixed (behaviour 3.10). The last is the
  * reason for a tool that is in force_required but needs no approval. */
 #define DIALECT_REASON_REQUIRED                                                                    \
     "This operation requires approval and must be called with task metadata"
@@ -60,8 +60,7 @@ void dialect_write_error(const struct dialect *dialect, struct buffer *out, stru
 #define DIALECT_REASON_FORBIDDEN "This tool does not support task-augmented calls"
 #define DIALECT_REASON_FORCED "This tool must be called as a task: include task metadata"
 
-/* The status shown for `pending`: input_required by design §5; contract "pending_status" says when
- * it is working. */
+/* The status shown for `pending`; behaviour 7.4 says when it is which. */
 enum dialect_pending { DIALECT_PENDING_INPUT_REQUIRED, DIALECT_PENDING_WORKING };
 
 /* Facts shown of a task that its row does not hold. */
@@ -69,7 +68,7 @@ struct dialect_view {
     enum dialect_pending pending;
     bool is_asking;                  /* while it executes: upstream waits for the client's answer */
     int64_t changed_ms;              /* when that last changed; 0 for never */
-    struct str pending_elicitations; /* JSON array of seed 001, or empty */
+    struct str pending_elicitations; /* JSON array of the server's open questions, or empty */
     /* Of the modern era alone. */
     int64_t now_ms;            /* wall clock: the poll interval grows while nobody decides */
     struct str input_requests; /* JSON object of what the server still asks the client; or empty */
@@ -84,11 +83,11 @@ const char *dialect_status(enum task_state state, enum dialect_pending pending);
 void dialect_status_message(const struct task *task, struct buffer *out);
 
 /* One flat Task object: taskId, status, statusMessage?, createdAt, lastUpdatedAt, ttl,
- * pollInterval, and toolName (seed's list entry). */
+ * pollInterval, and toolName (the older list entry). */
 void dialect_write_task(struct buffer *out, const struct task *task,
                         const struct dialect_view *view);
-/* The result of a create: the flat fields, `task` with the same, and _meta: related-task, seed
- * 001's pending-elicitations where some are open, and model-immediate-response, which is
+/* The result of a create: the flat fields, `task` with the same, and _meta: related-task,
+ * pending-elicitations where some are open, and model-immediate-response, which is
  * `immediate` or, when that is empty, a sentence on where the task stands. */
 void dialect_write_create_result(struct buffer *out, const struct task *task,
                                  const struct dialect_view *view, struct str immediate);
@@ -104,9 +103,9 @@ void dialect_write_own_error(struct buffer *out, const struct task *task);
 void dialect_append_reason(struct buffer *out, struct str reason);
 /* The answer of tasks/result for a terminal task (asserted): upstream's result with related-task
  * _meta added (other bytes verbatim), upstream's error verbatim, or the gateway's error for
- * rejected, expired, cancelled, unknown outcome (contract "Tasks"). A whole JSON-RPC message. */
+ * rejected, expired, cancelled, unknown outcome (behaviour 7.14). A whole JSON-RPC message. */
 void dialect_write_task_answer(struct buffer *out, struct str id, const struct task *task);
-/* The data of the seed's `event: task_status`. */
+/* The data of the older `event: task_status`. */
 void dialect_write_status_event(struct buffer *out, const struct task *task,
                                 const struct dialect_view *view, int64_t now_ms);
 /* A JSON-RPC notifications/tasks/status message with a full Task as params, and _meta where
@@ -126,9 +125,9 @@ void dialect_write_related_message(struct buffer *out, struct str message, struc
 void dialect_rewrite_progress(struct buffer *out, struct str message, struct str token,
                               struct str task_id);
 
-/* params.task: an object with an optional positive integer ttl. Contract "Tasks": `{}` takes
- * the default, null, string, fraction, 0, negative are refused, above the maximum is clamped
- * (any integer literal). */
+/* params.task: an object with an optional positive integer ttl. Behaviour 7.3: `{}` takes the
+ * default, null, string, fraction, 0, negative are refused, above the maximum is clamped (any
+ * integer literal). */
 enum dialect_ttl { DIALECT_TTL_OK, DIALECT_TTL_CLAMPED, DIALECT_TTL_INVALID };
 enum dialect_ttl dialect_read_ttl(struct str task, int64_t default_ms, int64_t max_ms,
                                   int64_t *ttl_ms);

@@ -1,7 +1,7 @@
 /*
  * The table of JSON-RPC errors that the gateway itself answers. Included many times; no guard on
- * purpose. Source: reference §3, contract "Proxy"; the messages of -32009 and -32010 are
- * seed 002 §6.8, literally; -32020 to -32022 are MCP 2026-07-28, basic "Error Codes".
+ * purpose. Behaviour 3.10 fixes the messages of -32009 and -32010; -32020 to -32022 are MCP
+ * 2026-07-28, basic "Error Codes".
  *
  * ERROR_ROW(symbol, code, error_type, message, when).
  * MODERN_ERROR_ROW(symbol, stands_in, status): where a modern request gets an error otherwise than

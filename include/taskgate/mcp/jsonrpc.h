@@ -34,7 +34,7 @@ void jsonrpc_write_error_reference(struct buffer *out);
 /* The members of `error.data`, in this order; empty ones are left out. `error_type` and a
  * random `correlation_id` are always added at the end. */
 struct jsonrpc_error_data {
-    struct str tool, reason, hint; /* first, as seed 002 §6.8 has them */
+    struct str tool, reason, hint; /* first, as behaviour 3.10 has them */
     struct str alternative;        /* JSON text: what else the client can do */
     struct str gate;               /* policy_gate_name() */
     struct str details;

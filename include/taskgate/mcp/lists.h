@@ -1,8 +1,7 @@
 /*
- * tools/list, resources/list and prompts/list replies: reading the items, writing the list
- * anew without hidden items and with what each tool is announced as. Everything else stays byte for
- * byte. Source: seed 002 §6.2, F-003; contract "tools/list"; the demands of clients:
- * tests/unit/mcp/clients_test.c.
+ * tools/list, resources/list and prompts/list replies: reading the items, writing the list anew
+ * without hidden items and with what each tool is announced as. Everything else stays byte for
+ * byte. Source: behaviour 5.1, 5.5; the demands of clients: tests/unit/mcp/clients_test.c.
  *
  * Any thread; nothing is owned.
  */
@@ -50,7 +49,7 @@ bool mcp_list_is_last(const struct mcp_list *list);
 
 /* How `taskSupport` is written. */
 enum mcp_announcing {
-    MCP_ANNOUNCE_TWICE, /* in `annotations` and `execution`, which is seed 002 */
+    MCP_ANNOUNCE_TWICE, /* in `annotations` and `execution`, which is the older form */
     MCP_ANNOUNCE_ONCE,  /* in `execution`, which is left out for ANNOTATION_FORBIDDEN */
     MCP_ANNOUNCE_NOT,   /* `execution` is left out */
 };

@@ -1,6 +1,6 @@
 /*
  * The closed table of methods: what a client may send in each era, and what the gateway does with
- * it. Source: the 2025-11-25 and 2026-07-28 schemas, seed 002, contract "Proxy". Any thread.
+ * it. Source: the 2025-11-25 and 2026-07-28 schemas, behaviour 3.4. Any thread.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The risk of a call, and the value that a person types to approve one of high risk, so that it
- * was read. Any thread. Source: contract "Risk".
+ * The risk of a call, and the value that a person types to approve one of high risk, so that it was
+ * read. Any thread. Behaviour 9.14.
  */
 #pragma once
 

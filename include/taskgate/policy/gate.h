@@ -1,6 +1,6 @@
 /*
  * The gates that a call passes, in their order: by what name errors, answers of `taskgate explain`
- * and metrics know each (seed 002 §4; docs/metrics.md). Any thread.
+ * and metrics know each (behaviour 6.3; docs/metrics.md). Any thread.
  */
 #pragma once
 

@@ -1,9 +1,8 @@
 /*
  * The policy: which action a tool, prompt or resource gets, and what a tool is announced as.
  *
- * Compiled once from a configuration, immutable, any thread. policy_decide() is the one
- * place where a rule decides, policy_consult() the one where Cedar policies do.
- * Source: seed 002 §5.3, F-005; reference §1.3, §2, §6.
+ * Compiled once from a configuration, immutable, any thread. policy_decide() is the one place where
+ * a rule decides, policy_consult() the one where Cedar policies do. Behaviour 5.4, 6.1.
  */
 #pragma once
 
@@ -97,8 +96,8 @@ void policy_decide_uri(const struct policy *policy, const struct policy_request 
 /* Whether the rule refuses clients that do not know tasks (`require_tasks`). */
 bool policy_requires_tasks(const struct policy_decision *decision);
 
-/* The decision matrix of seed 002 §5.3 with contract "tools/list": what a tool is announced
- * as. `own` is upstream's own value for the tool; `has_own` whether it gave one. */
+/* The matrix for announcements (behaviour 5.4): what a tool is announced as. `own` is upstream's
+ * own value for the tool; `has_own` whether it gave one. */
 enum policy_annotation policy_annotate(const struct policy_decision *decision, bool upstream_tasks,
                                        bool has_own, enum policy_annotation own);
 
@@ -107,7 +106,7 @@ enum policy_annotation policy_annotate(const struct policy_decision *decision, b
 enum policy_annotation policy_annotate_plain(const struct policy_decision *decision,
                                              enum policy_annotation announced);
 
-/* The outcome of a call: policy_route() has those of the matrices of seed 002 F-004 and F-005,
+/* The outcome of a call: policy_route() has those of the matrix for calls (behaviour 5.4),
  * policy_outcome() any. */
 enum policy_route {
     ROUTE_FORWARD,          /* the client's bytes go up as they are */

@@ -2,9 +2,8 @@
  * Slack as a place where people decide: it asks for the reactions to messages of pending tasks, and
  * knows which workspace and which app a press of a button must come from.
  *
- * Lives on one loop. Calls to Slack run on a thread of their own. The decider judges whose vote
- * an entry is, if any; a failed call decides nothing. Source: contract "Approvals by several",
- * "Notifiers".
+ * Lives on one loop. Calls to Slack run on a thread of their own. The decider judges whose vote an
+ * entry is, if any; a failed call decides nothing. Behaviour 14.4.
  *
  * Reactions are asked for by reactions.get, message by message: it needs only the scope
  * reactions:read and names everybody who has reacted. If more messages wait than that reaches

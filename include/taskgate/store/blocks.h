@@ -3,7 +3,7 @@
  * undecided tasks are rejected in the approver's name, approved ones that have not begun are
  * cancelled, and its grants end, in the transaction of the block. A call that runs goes on.
  *
- * The calls here only queue, as those of store.h. Source: contract "Blocks".
+ * The calls here only queue, as those of store.h. Behaviour 10.12.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * The chain of the audit trail. Each row has a hash: SHA-256, in hexadecimal, of the hash before it
- * and the row's canonical JSON without `hash`. The first one follows 64 zeros. Contract "Audit".
- * Any thread.
+ * and the row's canonical JSON without `hash`. The first one follows 64 zeros. Behaviour 15.1. Any
+ * thread.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
  * workflow with its terms, and the request but for what may vary. store_task_create() uses it: the
  * task is created approved by "grant:ID", and the grant is counted down, in one transaction.
  *
- * The calls here only queue, as those of store.h. Source: contract "Approvals by several", "Votes".
+ * The calls here only queue, as those of store.h. Behaviour 9.10, 9.11.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * The home replica of each session. Several replicas serve the clients of a session, but what lives
  * in one process alone (open questions, events, waiting calls) is at one of them, the session's
- * home. Contract "Replicas".
+ * home. Behaviour 16.3, 16.4.
  *
  * A home is a replica in one of its epochs. Once that epoch is over, the session is adopted by the
  * first replica that settles it, and never goes back. Any thread; the answer comes on the loop of

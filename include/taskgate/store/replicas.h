@@ -1,5 +1,5 @@
 /*
- * This process among the replicas that share a database, and the others. Contract "Replicas".
+ * This process among the replicas that share a database, and the others. Behaviour 16.2.
  *
  * A replica has an id, and from each start on, or after it was taken for dead, a new epoch. It
  * tells every 5 s that it lives, and knows the others by the same heartbeat: so what is said here

@@ -1,9 +1,9 @@
 /*
  * The store: tasks, sessions, the audit trail and the outbox, durable in a database.
  *
- * One thread owns the database. Every call here only queues; the answer comes as a message
- * on the caller's loop, after the commit that holds it (design invariant 2). Calls that wait
- * together are committed together. Callable from any loop thread; never blocks.
+ * One thread owns the database. Every call here only queues; the answer comes as a message on the
+ * caller's loop, after the commit that holds it (behaviour 1.2). Calls that wait together are
+ * committed together. Callable from any loop thread; never blocks.
  *
  * On one loop, answers and notices of observers arrive in the order in which they took effect. So a
  * caller that reads a task and then waits for its next change misses none.
@@ -281,7 +281,7 @@ void store_task_list(struct store *store, const struct store_task_query *query,
 /* Of the tasks that this session's digest owns (owner "session:<digest>"): those that are promised
  * get the owner `heir`, and execute at a tasks/result only unless they have begun; the answer has
  * has_promised. The other undecided (pending or approved) and promoted ones are cancelled. Tasks
- * owned by an Authorization stay. Contract "Sessions, owners". */
+ * owned by an Authorization stay. Behaviour 4.6. */
 void store_task_cancel_session(struct store *store, struct str source, struct str session,
                                struct str heir, struct store_call call);
 

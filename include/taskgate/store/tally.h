@@ -4,7 +4,7 @@
  * The counts are of whole days (UTC), today's and the 29 before it. They are kept in the
  * transaction of each change, so that they outlive the tasks; a change of an older version is not
  * among them. The last decision and equal calls are read in the audit trail, as far as it reaches
- * back. Source: contract "History".
+ * back. Behaviour 10.11.
  */
 #pragma once
 

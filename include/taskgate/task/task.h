@@ -1,6 +1,6 @@
 /*
- * Tasks: calls that the gateway owns while a human decides, or that went on when their client
- * could wait no longer (promoted ones, seed 000 §1.1).
+ * Tasks: calls that the gateway owns while a human decides, or that went on when their client could
+ * wait no longer (promoted ones, behaviour 11.11).
  *
  * A task is a value; its life is the table in src/task/transitions.c. Nothing here touches
  * SQL or the wire. A task that has been published (task_ref'd by more than one holder) is
@@ -16,12 +16,12 @@
 #include "taskgate/core/str.h"
 
 #define TASK_ID_BYTES 40 /* "tg_" + UUID + NUL; a promoted one's ULID is shorter */
-/* The execute-by clock of a move to approved that brings none (contract "Configuration"). */
+/* The execute-by clock of a move to approved that brings none (behaviour 8.3). */
 #define TASK_EXECUTE_WITHIN_MS INT64_C(300000)
 /* How often an execution is begun in all when upstream refuses the credentials. */
 #define TASK_MOST_TRIES 3
 
-/* Design §5. The order is stored: append only. */
+/* Behaviour 7.1. The order is stored: append only. */
 enum task_state {
     TASK_PENDING,
     TASK_APPROVED,
@@ -34,7 +34,7 @@ enum task_state {
 };
 #define TASK_STATE_COUNT 8
 
-/* The cause of a failed task: it decides what tasks/result answers (contract "Tasks"). */
+/* The cause of a failed task: it decides what tasks/result answers (behaviour 7.14). */
 enum task_failure {
     TASK_FAILURE_NONE,
     TASK_FAILURE_UPSTREAM,        /* an error or isError result is stored */
@@ -148,7 +148,7 @@ bool task_is_answer(const struct task *task);
 const char *task_kind_name(const struct task *task);
 bool task_state_parse(struct str name, enum task_state *state);
 bool task_state_is_terminal(enum task_state state);
-/* Whether an id is one of ours by its form: begins with "tg_". Seed 002 §6.5. */
+/* Whether an id is one of ours by its form: begins with "tg_". Behaviour 7.2. */
 bool task_id_is_ours(struct str id);
 /* Whether it has the form of a promoted task's id. Upstream's own may have it, too. */
 bool task_id_is_ulid(struct str id);
@@ -194,8 +194,8 @@ struct task_change {
 };
 
 /* Whether `change` may be applied: the table allows the move for a task of this kind, and the move
- * from executing back to approved has no actor (`by` is NULL). Otherwise an operator who approves
- * a running task would make it run a second time (design invariant 4). */
+ * from executing back to approved has no actor (`by` is NULL). Otherwise an operator who approves a
+ * running task would make it run a second time (behaviour 1.4). */
 bool task_can_change(const struct task *task, const struct task_change *change);
 
 /* Whether upstream has refused the credentials of this digest, and how many it has refused. */
@@ -205,15 +205,14 @@ size_t task_refusal_count(const struct task *task);
  * back only when upstream has refused its credentials, so no two claims of a task have the same. */
 size_t task_claim(const struct task *task);
 
-/* Moves `task` (held by the caller alone) if the table allows it from where it is, and sets
- * the clocks. false: `task` is untouched and `error` names both states, or the missing fact.
- * executing goes back to approved if the server refused the credentials before it looked at the
- * call; execute-by then runs on. Source: seed 002 F-005.6, SEP-1686 "Task
- * Status Lifecycle", contract "Tasks". */
+/* Moves `task` (held by the caller alone) if the table allows it from where it is, and sets the
+ * clocks. false: `task` is untouched and `error` names both states, or the missing fact. executing
+ * goes back to approved if the server refused the credentials before it looked at the call;
+ * execute-by then runs on. Source: behaviour 7.1, SEP-1686 "Task Status Lifecycle". */
 bool task_transition(struct task *task, const struct task_change *change, int64_t now_ms,
                      struct error *error);
 
-/* The clocks. Contract "Tasks": deadlines hold on every read. If `task` is past a deadline at
+/* The clocks. Behaviour 8.1: deadlines hold on every read. If `task` is past a deadline at
  * `now_ms`, fills `change` with the move that is due (to TASK_EXPIRED) and returns true. */
 bool task_due(const struct task *task, int64_t now_ms, struct task_change *change);
 /* When task_due() will be true if nothing happens; INT64_MAX when never. */
@@ -223,5 +222,5 @@ int64_t task_purge_ms(const struct task *task);
 /* From its creation on, how long a task can be read at least, as far as is known now: it grows when
  * the task ends late. Never 0. */
 int64_t task_retention_horizon_ms(const struct task *task);
-/* Suggested pollInterval by the time that is left (reference §4.2). */
+/* Suggested pollInterval by the time that is left (behaviour 8.8). */
 int64_t task_poll_interval_ms(int64_t remaining_ms);

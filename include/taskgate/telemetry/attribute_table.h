@@ -1,7 +1,7 @@
 /*
  * The attributes of spans: ATTRIBUTE_ROW(symbol, name). Included many times; no guard on purpose.
  * docs/telemetry.md explains each of them. Names: OpenTelemetry's semantic conventions for MCP,
- * contract "Telemetry".
+ * behaviour 18.1.
  */
 #ifndef ATTRIBUTE_ROW
 #error "define ATTRIBUTE_ROW before including this table"

@@ -1,8 +1,8 @@
 /*
  * Telemetry: spans go to a collector by OTLP over HTTP, from a thread of its own. The gateway never
  * waits for it: beyond the queue's room, or when the collector does not take them, spans are
- * dropped and counted (`telemetry_dropped_total`). Source: contract "Telemetry", the OTLP
- * specification 1.x "OTLP/HTTP".
+ * dropped and counted (`telemetry_dropped_total`). Source: behaviour 18.2, the OTLP specification
+ * 1.x "OTLP/HTTP".
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 // Tools of a scripted upstream that ask their client before they answer.
 
-/** A form as seed 001 has it. */
+/** A form (behaviour 12.1). */
 export const PARTY = {
   message: 'How many people will be dining?',
   requestedSchema: { type: 'object', properties: { partySize: { type: 'number', minimum: 1, maximum: 20, title: 'Number of guests' } }, required: ['partySize'] },

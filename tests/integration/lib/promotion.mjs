@@ -7,7 +7,7 @@ import { tool } from './upstream.mjs';
 export const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 /** A client that declares nothing. */
 export const PLAIN = { capabilities: {} };
-/** The seed's sentence. */
+/** Behaviour 11.10. */
 export const SENTENCE = (ms, id) => new RegExp(`^Tool call exceeded timeout \\(${ms}ms\\)\\. Promoted to task ${id}\\. Use get_task_result to retrieve the result when ready\\.$`);
 
 

@@ -281,7 +281,7 @@ static const struct finding {
     {HEAD UP GOVERNANCE "approval: {ops: {timeout: 10}}\n",
      "t.yaml:6:27: approval.ops.timeout: V-015 \"10\": the number has no unit, such as the m of "
      "10m\n"},
-    /* The contract's refusals and warnings */
+    /* Other refusals and warnings */
     {HEAD UP GOVERNANCE "approval: {ops: {on_timeout: approve}}\n",
      "t.yaml:6:30: approval.ops.on_timeout: \"approve\" is refused: a call that nobody decided is "
      "never executed; write deny, or a longer timeout\n"},

@@ -1,4 +1,4 @@
-/* The `initialize` reply. Rows of seed 002 §9.1 have its names. */
+/* The `initialize` reply. Behaviour 5.2. */
 #include "mcp_test.h"
 
 #include "taskgate/json/text.h"

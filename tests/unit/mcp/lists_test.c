@@ -29,7 +29,7 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
 static const struct {
     const char *result, *expected, *asked;
 } rows[] = {
-    /* Seed 002 §6.2, in both spellings. */
+    /* Behaviour 5.5, in both spellings. */
     {"{\"tools\":[{\"name\":\"f\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"}},"
      "{\"name\":\"r\",\"annotations\":{\"taskSupport\":\"optional\"}}]}",
      "{\"tools\":[{\"name\":\"f\",\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"}"

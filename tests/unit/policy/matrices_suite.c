@@ -1,4 +1,4 @@
-/* The matrices of seed 002, row by row: §5.3, F-004, F-005 and the unit rows of §9.1. */
+/* The matrices of behaviour 5.4, row by row. */
 #include <check.h>
 
 #include "suites.h"
@@ -84,7 +84,7 @@ static const struct {
     enum policy_annotation own;
     enum policy_route expected;
 } calls[] = {
-    /* F-004: against the announcement */
+    /* against the announcement */
     {"Validation: required + no task", ACTION_APPROVE, ANNOTATION_REQUIRED, false, ABSENT,
      ROUTE_TASK_REQUIRED},
     {"required, task", ACTION_APPROVE, ANNOTATION_REQUIRED, true, ABSENT, ROUTE_APPROVAL},
@@ -93,7 +93,7 @@ static const struct {
     {"forbidden, no task", ACTION_FORWARD, ANNOTATION_FORBIDDEN, false, ABSENT, ROUTE_FORWARD},
     {"Validation: forbidden + task present", ACTION_FORWARD, ANNOTATION_FORBIDDEN, true, ABSENT,
      ROUTE_TASK_FORBIDDEN},
-    /* F-005: against upstream's own value for the tool */
+    /* against upstream's own value for the tool */
     {"forward, task, own optional", ACTION_FORWARD, ANNOTATION_OPTIONAL, true, OPTIONAL,
      ROUTE_FORWARD},
     {"forward, task, own required", ACTION_FORWARD, ANNOTATION_REQUIRED, true, REQUIRED,

@@ -100,7 +100,7 @@ static bool collect(void *context, struct str row)
     return true;
 }
 
-/* The contract's words about a row, with nothing of the store's own code. */
+/* Behaviour 15.1, with nothing of the store's own code. */
 START_TEST(anybody_can_check_an_exported_row)
 {
     struct buffer text, rest, canonical;

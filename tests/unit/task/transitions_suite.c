@@ -4,8 +4,8 @@
 
 #include "support.h"
 
-/* Written by hand from design §5 and the contract's "back to approved"; rows are from,
- * columns to, in the order of the enum. */
+/* Written by hand from behaviour 7.1 and 7.10; rows are from, columns to, in the order of the enum.
+ */
 static const char *const allowed[TASK_STATE_COUNT] = {
     /*            p a e c f x r e */
     /* pending   */ ".a..fxre",

@@ -1,4 +1,4 @@
-// Tasks from their advertisement to their creation: capabilities, the contract of each tool, time to live, the answer to a create.
+// Tasks from their advertisement to their creation: capabilities, the announcement of each tool, time to live, the answer to a create.
 import { Client } from '../client.mjs';
 import { PROTOCOL } from '../run.mjs';
 import { task as taskShape } from '../shapes.mjs';
