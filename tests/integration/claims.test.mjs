@@ -28,8 +28,8 @@ async function stage(t, keys = {}, more = {}) {
   return { ...all, as, client, call, moves };
 }
 
-const CLAIMED = ['offered claiming', 'claiming running', 'running storing', 'storing ended'];
-const CHECKED = ['offered checking', 'checking committing', 'committing running', 'running storing', 'storing ended'];
+const CLAIMED = ['offered claiming', 'claiming opening', 'opening running', 'running storing', 'storing ended'];
+const CHECKED = ['offered checking', 'checking committing', 'committing opening', 'opening running', 'running storing', 'storing ended'];
 
 test('the claim follows the vote: the approver is told approved, others hear approved, then executing', async (t) => {
   const { admin, as, call, client, moves, upstream } = await stage(t);

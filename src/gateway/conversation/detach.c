@@ -224,12 +224,12 @@ static void end_rounds(struct detached_call *detached)
 void detached_call_end(struct detached_call *detached)
 {
     struct invocation *base = &detached->base;
-    if (invocation_where(base) == INVOCATION_ENDED)
+    if (conversation_where(base) == CONVERSATION_ENDED)
         return;
     exchange_abandon(base->exchange);
     base->exchange = NULL;
     loop_timer_stop(&base->timer);
-    invocation_move(base, INVOCATION_ENDED);
+    conversation_move(base, CONVERSATION_ENDED);
     question_end_call(base->worker, str_from(base->audience.key), detached->number);
     end_rounds(detached);
     unregister_request(detached);
@@ -239,7 +239,7 @@ void detached_call_end(struct detached_call *detached)
 
 static void store_detached(struct detached_call *detached)
 {
-    if (invocation_move(&detached->base, INVOCATION_STORING))
+    if (conversation_move(&detached->base, CONVERSATION_STORING))
         invocation_store(&detached->base);
     else
         detached_call_end(detached);
@@ -329,7 +329,7 @@ static void give_up_request(struct detached_call *detached)
 /* The server is notified once the task's end is stored, or the task is refused. */
 static void cancel_request(struct detached_call *detached)
 {
-    detached->is_given_up = invocation_where(&detached->base) == INVOCATION_COMMITTING;
+    detached->is_given_up = conversation_where(&detached->base) == CONVERSATION_DETACHING;
     if (detached->base.task)
         cancel_task_of(detached);
     else
@@ -421,17 +421,17 @@ static bool has_answer(const struct detached_call *detached)
 
 static void on_task_stored(struct detached_call *detached)
 {
-    bool has_ended = invocation_where(&detached->base) == INVOCATION_ENDED;
+    bool has_ended = conversation_where(&detached->base) == CONVERSATION_ENDED;
     task_binding_announce(detached->base.task);
     let_join(detached);
     if (!has_ended && !has_answer(detached) &&
-        !invocation_move(&detached->base, INVOCATION_RUNNING))
+        !conversation_move(&detached->base, CONVERSATION_RUNNING))
         detached_call_end(detached);
     if (detached->call)
         promise_task(detached);
     if (!has_ended && has_answer(detached))
         store_detached(detached);
-    else if (invocation_where(&detached->base) == INVOCATION_RUNNING)
+    else if (conversation_where(&detached->base) == CONVERSATION_RUNNING)
         detached_rounds_begin(detached);
 }
 
@@ -458,7 +458,7 @@ static void on_task_refused(struct detached_call *detached, enum store_status st
         return;
     }
     undo_task(detached);
-    if (!invocation_move(&detached->base, INVOCATION_RUNNING))
+    if (!conversation_move(&detached->base, CONVERSATION_RUNNING))
         detached_call_end(detached);
     else if (status != STORE_FAILED)
         try_detaching_again(detached); /* there may be room later */
@@ -469,7 +469,7 @@ static void on_task_created(void *context, const struct store_reply *reply)
     struct detached_call *detached = detached_call_from(context);
     if (reply->status == STORE_OK)
         on_task_stored(detached);
-    else if (invocation_where(&detached->base) != INVOCATION_ENDED)
+    else if (conversation_where(&detached->base) != CONVERSATION_ENDED)
         on_task_refused(detached, reply->status);
     invocation_unref(&detached->base); /* the message's own reference */
 }
@@ -486,7 +486,7 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
     map_put(base->worker->detached_tasks, str_from(base->id), detached);
     enter_session(detached);
     atomic_fetch_add(&gateway->in_flight, 1);
-    bool may_store = invocation_move(base, INVOCATION_COMMITTING);
+    bool may_store = conversation_move(base, CONVERSATION_DETACHING);
     if (may_store) {
         invocation_ref(base);
         const struct store_limits pending = task_room_take(call, task->id);
@@ -528,7 +528,7 @@ static void take_detached_reply(struct detached_call *detached, const struct exc
     invocation_take_reply(&detached->base, reply);
     log_info("Promoted call ended", LOG_TEXT("task", detached->base.id),
              LOG_TEXT("state", task_state_name(detached->base.outcome.change.to)));
-    if (invocation_where(&detached->base) == INVOCATION_RUNNING)
+    if (conversation_where(&detached->base) == CONVERSATION_RUNNING)
         store_detached(detached);
 }
 
@@ -651,7 +651,7 @@ static void send_round_of_detached(struct invocation *invocation, struct str ans
     detached_rounds_send(detached_call_from(invocation), answers, state);
 }
 
-static const struct invocation_class detached_class = {.kind = INVOCATION_DETACHED,
+static const struct invocation_class detached_class = {.kind = CONVERSATION_DETACHED,
                                                        .end = on_detached_stored,
                                                        .destroy = detached_call_destroy,
                                                        .answered = invocation_rounds_answered,
@@ -663,7 +663,7 @@ struct detached_call *detached_call_create(struct call *call, int64_t patience_m
     struct detached_call *detached = memory_alloc(sizeof *detached);
     MAGIC_SET(detached, DETACHED_CALL_MAGIC);
     struct invocation *base = &detached->base;
-    invocation_init(base, &detached_class, INVOCATION_RUNNING, call->worker);
+    invocation_init(base, &detached_class, CONVERSATION_RUNNING, call->worker);
     base->snapshot = snapshot_ref(call->snapshot);
     base->source = call->source;
     question_audience(call, &base->audience);

@@ -61,7 +61,7 @@ bool detached_rounds_take(struct detached_call *detached, struct str result)
     struct str type = json_member(result, "resultType");
     if (!base->task || !json_string_equals(type, STR("input_required")))
         return false;
-    if (invocation_where(base) == INVOCATION_RUNNING)
+    if (conversation_where(base) == CONVERSATION_RUNNING)
         begin(detached, result);
     else /* nobody knows the task yet */
         detached_rounds_require(detached, result);

@@ -106,15 +106,15 @@ static bool find_token(struct execution *execution)
 /* ---- leaving a state ---- */
 
 /* Ends what is under way. Only the worker that runs a task may end the questions of that task. */
-static bool leave(struct execution *execution, enum invocation_state to)
+static bool leave(struct execution *execution, enum conversation_state to)
 {
     struct invocation *base = &execution->base;
     struct gateway *gateway = base->worker->gateway;
-    bool was_under_way = invocation_is_under_way(base), had_begun = invocation_has_begun(base);
+    bool was_under_way = conversation_is_under_way(base), had_begun = conversation_has_begun(base);
     exchange_abandon(base->exchange);
     base->exchange = NULL;
     loop_timer_stop(&base->timer);
-    if (!invocation_move(base, to))
+    if (!conversation_move(base, to))
         return false;
     if (was_under_way)
         atomic_fetch_sub(&gateway->in_flight, 1);
@@ -132,15 +132,15 @@ static bool leave(struct execution *execution, enum invocation_state to)
 
 static void wait_for_call(struct execution *execution)
 {
-    if (!leave(execution, INVOCATION_OFFERED))
+    if (!leave(execution, CONVERSATION_OFFERED))
         execution_end(execution);
 }
 
 void execution_end(struct execution *execution)
 {
-    if (invocation_where(&execution->base) == INVOCATION_ENDED)
+    if (conversation_where(&execution->base) == CONVERSATION_ENDED)
         return;
-    leave(execution, INVOCATION_ENDED);
+    leave(execution, CONVERSATION_ENDED);
     finish_token(execution);
     map_remove(execution->base.worker->executions, str_from(execution->base.id));
     invocation_unref(&execution->base);
@@ -148,16 +148,16 @@ void execution_end(struct execution *execution)
 
 /* ---- how it ends: an answer, a refusal of the credentials, an error of the gateway's own ---- */
 
-static void store_as(struct execution *execution, enum invocation_state state)
+static void store_as(struct execution *execution, enum conversation_state state)
 {
     struct invocation *base = &execution->base;
     base->exchange = NULL;
-    if (invocation_has_begun(base)) {
+    if (conversation_has_begun(base)) {
         question_end_task(base->worker, base->task);
         rounds_forget(base->worker->gateway->questions, str_from(base->id));
         execution_asks_end(execution);
     }
-    if (!invocation_move(base, state)) {
+    if (!conversation_move(base, state)) {
         execution_end(execution);
         return;
     }
@@ -168,14 +168,14 @@ static void store_as(struct execution *execution, enum invocation_state state)
 
 void execution_store_outcome(struct execution *execution)
 {
-    store_as(execution, INVOCATION_STORING);
+    store_as(execution, CONVERSATION_STORING);
 }
 
 void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details)
 {
     outcome_of_failure(&execution->base.outcome, str_from(execution->base.task->tool), error,
                        details);
-    store_as(execution, INVOCATION_STORING);
+    store_as(execution, CONVERSATION_STORING);
 }
 
 /* Another worker may have checked the same call a moment ago and run it. `unless_begun` makes the
@@ -186,7 +186,7 @@ static void refuse_call(struct execution *execution, enum jsonrpc_error error)
              LOG_TEXT("task", execution->base.id), LOG_TEXT("error", jsonrpc_error_type(error)));
     outcome_of_failure(&execution->base.outcome, str_from(execution->base.task->tool), error, "");
     execution->base.outcome.change.unless_begun = true;
-    store_as(execution, INVOCATION_REFUSED);
+    store_as(execution, CONVERSATION_REFUSED);
 }
 
 /* The server refused the credentials. The approval stands until execute-by, and the owner's next
@@ -207,7 +207,7 @@ static void back_to_approved(struct execution *execution)
                                                    : "Approved; upstream refused the credentials"};
     log_warn("Upstream refused the credentials of an approved call",
              LOG_TEXT("task", execution->base.id));
-    store_as(execution, INVOCATION_STORING);
+    store_as(execution, CONVERSATION_STORING);
 }
 
 static bool is_refusal(int status)
@@ -233,7 +233,7 @@ static void take_answer_of_server(struct execution *execution, const struct exch
 void execution_answered(struct execution *execution, const struct exchange_reply *reply)
 {
     struct invocation *base = &execution->base;
-    bool may_be_task = base->task->keep_task && invocation_where(base) == INVOCATION_RUNNING;
+    bool may_be_task = base->task->keep_task && conversation_where(base) == CONVERSATION_RUNNING;
     bool is_answer = json_member(reply->message, "result").length > 0 ||
                      json_member(reply->message, "error").length > 0;
     bool was_not_let_in = is_refusal(reply->status) || reply->result == UPSTREAM_CONNECT_FAILED;
@@ -254,7 +254,7 @@ void execution_answered(struct execution *execution, const struct exchange_reply
                            "upstream runs the call, and no longer says what becomes of it");
     else
         take_answer_of_server(execution, reply);
-    store_as(execution, INVOCATION_STORING);
+    store_as(execution, CONVERSATION_STORING);
 }
 
 /* ---- the client's answers inside the call: past the gate that records them, and perhaps asks
@@ -286,7 +286,7 @@ static void send_answers(struct execution *execution, struct str answers)
 {
     if (execution->is_bridged_down)
         execution_asks_answer(execution, answers);
-    else if (invocation_where(&execution->base) == INVOCATION_POLLING)
+    else if (conversation_where(&execution->base) == CONVERSATION_FOLLOWING)
         execution_modern_update(execution, answers);
     else
         invocation_rounds_send(&execution->base, answers);
@@ -326,8 +326,8 @@ static void refuse_answers(struct execution *execution, const struct passing *pa
 static bool is_same_call(const struct passing *passing)
 {
     const struct invocation *base = &passing->execution->base;
-    enum invocation_state where = invocation_where(base);
-    return (where == INVOCATION_RUNNING || where == INVOCATION_POLLING) &&
+    enum conversation_state where = conversation_where(base);
+    return (where == CONVERSATION_RUNNING || where == CONVERSATION_FOLLOWING) &&
            str_equal(buffer_str(&passing->request_id), buffer_str(&base->request_id));
 }
 
@@ -361,7 +361,8 @@ static void on_client_answered(struct invocation *base)
 {
     struct execution *execution = execution_from(base);
     struct str id = str_from(base->id);
-    bool takes_some = execution->is_bridged_down || invocation_where(base) == INVOCATION_POLLING;
+    bool takes_some =
+        execution->is_bridged_down || conversation_where(base) == CONVERSATION_FOLLOWING;
     struct passing *passing = memory_alloc(sizeof *passing);
     *passing = (struct passing){.execution = execution};
     invocation_ref(base);
@@ -447,7 +448,7 @@ static void on_exchanged(void *context, enum exchanger_result result, struct str
 static void obtain_token(struct execution *execution)
 {
     struct token_request request = token_request_of(execution);
-    ASSERT(invocation_where(&execution->base) == INVOCATION_OFFERED);
+    ASSERT(conversation_where(&execution->base) == CONVERSATION_OFFERED);
     if (execution->trade)
         return;
     if (!execution->authorization || clock_now_ms() >= execution->authorization_until_ms) {
@@ -491,14 +492,15 @@ static void run_call(struct execution *execution, struct task *task)
 {
     enum jsonrpc_error error;
     invocation_set_task(&execution->base, task);
-    if (!is_still_allowed(execution, &error)) {
+    bool is_allowed = is_still_allowed(execution, &error);
+    if (!conversation_move(&execution->base, CONVERSATION_OPENING)) {
+        execution_end(execution);
+        return;
+    }
+    if (!is_allowed) {
         log_warn("An approved call is not run: what was approved has changed",
                  LOG_TEXT("task", task->id), LOG_TEXT("error", jsonrpc_error_type(error)));
         execution_fail(execution, error, "");
-        return;
-    }
-    if (!invocation_move(&execution->base, INVOCATION_RUNNING)) {
-        execution_end(execution);
         return;
     }
     log_info("Executing", LOG_TEXT("task", task->id), LOG_TEXT("tool", task->tool));
@@ -511,7 +513,7 @@ static void run_call(struct execution *execution, struct task *task)
 static void on_executing(void *context, const struct store_reply *reply)
 {
     struct execution *execution = execution_from(context);
-    if (invocation_where(&execution->base) == INVOCATION_ENDED)
+    if (conversation_where(&execution->base) == CONVERSATION_ENDED)
         ; /* the answer comes too late */
     else if (reply->status == STORE_OK)
         run_call(execution, reply->task);
@@ -527,7 +529,7 @@ static void commit_call(struct execution *execution)
     struct invocation *base = &execution->base;
     struct task_change change = {.to = TASK_EXECUTING,
                                  .credentials = execution->credentials_digest};
-    if (!invocation_move(base, INVOCATION_COMMITTING)) {
+    if (!conversation_move(base, CONVERSATION_COMMITTING)) {
         execution_end(execution);
         return;
     }
@@ -599,7 +601,7 @@ static void on_looked(void *context)
 {
     struct execution *execution = execution_from(context);
     struct invocation *base = &execution->base;
-    if (invocation_where(base) == INVOCATION_CHECKING) {
+    if (conversation_where(base) == CONVERSATION_CHECKING) {
         if (atomic_load(&base->worker->gateway->shutting_down)) {
             wait_for_call(execution);
         } else if (take_rules(execution)) {
@@ -632,7 +634,7 @@ static void begin_call(struct execution *execution, struct task *task)
 {
     struct invocation *base = &execution->base;
     struct gateway *gateway = base->worker->gateway;
-    if (invocation_where(base) != INVOCATION_OFFERED || atomic_load(&gateway->shutting_down))
+    if (conversation_where(base) != CONVERSATION_OFFERED || atomic_load(&gateway->shutting_down))
         return;
     loop_timer_stop(&base->timer);
     invocation_set_task(base, task);
@@ -647,7 +649,7 @@ static void begin_call(struct execution *execution, struct task *task)
     /* The same credentials would only be refused again. */
     if (task_has_refused(task, execution->credentials_digest))
         return;
-    if (!invocation_move(base, INVOCATION_CHECKING))
+    if (!conversation_move(base, CONVERSATION_CHECKING))
         return;
     atomic_fetch_add(&gateway->in_flight, 1);
     const struct drift_check drift = drift_of(execution);
@@ -682,7 +684,7 @@ static void send_next_round(struct invocation *invocation, struct str answers, s
     execution_send_round(execution_from(invocation), answers, state);
 }
 
-static const struct invocation_class execution_class = {.kind = INVOCATION_EXECUTION,
+static const struct invocation_class execution_class = {.kind = CONVERSATION_APPROVED,
                                                         .end = on_outcome_stored,
                                                         .destroy = execution_destroy,
                                                         .answered = on_client_answered,
@@ -697,7 +699,7 @@ static struct execution *obtain_execution(struct gateway_worker *worker, const s
         return execution;
     execution = memory_alloc(sizeof *execution);
     MAGIC_SET(execution, EXECUTION_MAGIC);
-    invocation_init(&execution->base, &execution_class, INVOCATION_OFFERED, worker);
+    invocation_init(&execution->base, &execution_class, CONVERSATION_OFFERED, worker);
     memcpy(execution->base.id, task->id, sizeof execution->base.id);
     map_put(worker->executions, id, execution);
     return execution;
@@ -721,7 +723,7 @@ static struct execution *hold_credentials(const struct call *call, const struct 
     struct execution *execution = find_execution(call->worker, id);
     struct question_audience audience;
     struct headers headers;
-    if (execution && invocation_is_under_way(&execution->base))
+    if (execution && conversation_is_under_way(&execution->base))
         return execution;
     question_audience(call, &audience);
     headers_init(&headers, true);
@@ -763,7 +765,7 @@ void execution_forget(struct gateway_worker *worker, struct str id)
 {
     struct execution *execution = find_execution(worker, id);
     request_headers_forget(worker->gateway->request_headers, id);
-    if (execution && !invocation_is_under_way(&execution->base))
+    if (execution && !conversation_is_under_way(&execution->base))
         execution_end(execution);
 }
 
@@ -776,7 +778,7 @@ static void deliver_session_end(struct gateway_worker *worker, const void *messa
     void *value;
     while (map_next(worker->executions, &position, NULL, &value)) {
         struct execution *execution = value;
-        if (invocation_is_under_way(&execution->base) ||
+        if (conversation_is_under_way(&execution->base) ||
             !str_equal(str_from(execution->base.audience.key), key))
             continue;
         execution_end(execution);
@@ -893,8 +895,8 @@ void execution_note_task(struct gateway_worker *worker, struct task *task)
         obtain_credentials(worker, task);
         return;
     }
-    bool runs_elsewhere =
-        task->state == TASK_EXECUTING && invocation_where(&execution->base) == INVOCATION_OFFERED;
+    bool runs_elsewhere = task->state == TASK_EXECUTING &&
+                          conversation_where(&execution->base) == CONVERSATION_OFFERED;
     bool may_run = !task->on_result || waiting_exists(worker, task);
     if (task->state == TASK_CANCELLED)
         stop_call(execution);
@@ -910,7 +912,7 @@ void execution_note_task(struct gateway_worker *worker, struct task *task)
 static bool is_possible(const struct gateway_worker *worker, struct str id)
 {
     const struct execution *execution = find_execution(worker, id);
-    return execution && invocation_where(&execution->base) == INVOCATION_OFFERED &&
+    return execution && conversation_where(&execution->base) == CONVERSATION_OFFERED &&
            !atomic_load(&worker->gateway->shutting_down);
 }
 
@@ -932,7 +934,7 @@ static void on_looked_again(void *context, const struct store_reply *reply)
 {
     struct execution *execution = execution_from(context);
     struct invocation *base = &execution->base;
-    bool is_waiting = invocation_where(base) == INVOCATION_OFFERED;
+    bool is_waiting = conversation_where(base) == CONVERSATION_OFFERED;
     if (is_waiting && reply->status == STORE_OK)
         execution_note_task(base->worker, reply->task);
     else if (is_waiting && reply->status == STORE_FAILED)
@@ -956,7 +958,7 @@ static void on_claim(void *context, const struct store_reply *reply)
 {
     struct execution *execution = execution_from(context);
     struct invocation *base = &execution->base;
-    bool is_here = invocation_where(base) == INVOCATION_CLAIMING; /* else it comes too late */
+    bool is_here = conversation_where(base) == CONVERSATION_CLAIMING; /* else it comes too late */
     if (is_here && reply->status == STORE_OK) {
         run_call(execution, reply->task);
     } else if (is_here) {
@@ -1015,7 +1017,7 @@ static void answer_claim(struct gateway_worker *worker, struct inquiry *asked)
     struct execution *execution = find_execution(worker, str_from(inquiry->task->id));
     struct invocation *base = &execution->base;
     invocation_set_task(base, inquiry->task);
-    if (!may_run_at_once(execution) || !invocation_move(base, INVOCATION_CLAIMING))
+    if (!may_run_at_once(execution) || !conversation_move(base, CONVERSATION_CLAIMING))
         return;
     loop_timer_stop(&base->timer);
     atomic_fetch_add(&worker->gateway->in_flight, 1);

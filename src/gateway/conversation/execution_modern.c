@@ -174,7 +174,7 @@ static void follow(struct execution *execution, struct str result)
         return;
     }
     base->server_task = id;
-    if (!invocation_move(base, INVOCATION_POLLING)) {
+    if (!conversation_move(base, CONVERSATION_FOLLOWING)) {
         execution_end(execution);
         return;
     }
@@ -190,7 +190,7 @@ bool execution_modern_takes(struct execution *execution, const struct exchange_r
     struct invocation *base = &execution->base;
     struct str result = json_member(reply->message, "result");
     struct str type = json_member(result, "resultType");
-    if (!execution_is_modern(execution) || invocation_where(base) != INVOCATION_RUNNING)
+    if (!execution_is_modern(execution) || conversation_where(base) != CONVERSATION_RUNNING)
         return false;
     base->exchange = NULL;
     if (json_string_equals(type, STR("input_required")))

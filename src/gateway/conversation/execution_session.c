@@ -176,7 +176,7 @@ void execution_session_open(struct execution *execution)
 bool execution_session_reopens(struct execution *execution, const struct exchange_reply *reply)
 {
     struct invocation *base = &execution->base;
-    bool is_first = invocation_where(base) == INVOCATION_RUNNING && !base->server_task &&
+    bool is_first = conversation_where(base) == CONVERSATION_RUNNING && !base->server_task &&
                     !base->rounds.is_conversation;
     if (!is_first || execution_session_is_needed(execution) ||
         !exchange_reply_forgets_session(reply, &base->headers))

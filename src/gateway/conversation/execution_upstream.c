@@ -159,7 +159,12 @@ void execution_send(struct execution *execution)
     struct buffer body;
     buffer_init(&body);
     write_own(execution, &body);
-    post(execution, buffer_str(&body));
+    /* At RUNNING it goes to a server that had forgotten its session. */
+    if (conversation_where(&execution->base) == CONVERSATION_RUNNING ||
+        conversation_move(&execution->base, CONVERSATION_RUNNING))
+        post(execution, buffer_str(&body));
+    else
+        execution_end(execution);
     buffer_finish(&body);
 }
 
@@ -279,7 +284,7 @@ bool execution_task_follow(struct execution *execution, struct str result)
     if (!id)
         return false; /* an immediate result is acceptable too */
     base->server_task = id;
-    if (!invocation_move(base, INVOCATION_POLLING)) {
+    if (!conversation_move(base, CONVERSATION_FOLLOWING)) {
         execution_end(execution);
         return true;
     }

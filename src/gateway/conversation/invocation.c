@@ -23,9 +23,9 @@ static const struct store_actor gateway_actor = {"gateway", "taskgate"};
 #endif
 
 enum {
-    OF_EXECUTION = INVOCATION_EXECUTION,
-    OF_DETACHED = INVOCATION_DETACHED,
-    OF_BOTH = OF_EXECUTION | OF_DETACHED,
+    OF_APPROVED = CONVERSATION_APPROVED,
+    OF_DETACHED = CONVERSATION_DETACHED,
+    OF_BOTH = OF_APPROVED | OF_DETACHED,
 };
 
 struct move {
@@ -34,43 +34,51 @@ struct move {
 };
 
 #define MOVE(from, to, move_name, kinds)                                                           \
-    [INVOCATION_##from][INVOCATION_##to] = {move_name, OF_##kinds},
-static const struct move moves[INVOCATION_STATE_COUNT][INVOCATION_STATE_COUNT] = {
-    INVOCATION_MOVES(MOVE)};
+    [CONVERSATION_##from][CONVERSATION_##to] = {move_name, OF_##kinds},
+static const struct move moves[CONVERSATION_STATE_COUNT][CONVERSATION_STATE_COUNT] = {
+    CONVERSATION_MOVES(MOVE)};
 #undef MOVE
 
-#define STATE(state, name) [INVOCATION_##state] = (name),
-static const char *const names[] = {INVOCATION_STATES(STATE)};
-#undef STATE
-_Static_assert(sizeof names / sizeof *names == INVOCATION_STATE_COUNT, "each state has a name");
+/* Design invariant 4. */
+#define MOVE(from, to, move_name, kinds)                                                           \
+    _Static_assert(CONVERSATION_##from < CONVERSATION_RUNNING ||                                   \
+                       CONVERSATION_##to >= CONVERSATION_RUNNING,                                  \
+                   "what may have been sent is never sent again");
+CONVERSATION_MOVES(MOVE)
+#undef MOVE
 
-enum invocation_state invocation_where(const struct invocation *invocation)
+#define STATE(state, name) [CONVERSATION_##state] = (name),
+static const char *const names[] = {CONVERSATION_STATES(STATE)};
+#undef STATE
+_Static_assert(sizeof names / sizeof *names == CONVERSATION_STATE_COUNT, "each state has a name");
+
+enum conversation_state conversation_where(const struct invocation *invocation)
 {
     return invocation->state;
 }
 
-static bool is_state(enum invocation_state state)
+static bool is_state(enum conversation_state state)
 {
-    return (unsigned)state < INVOCATION_STATE_COUNT;
+    return (unsigned)state < CONVERSATION_STATE_COUNT;
 }
 
-const char *invocation_state_name(enum invocation_state state)
+const char *conversation_state_name(enum conversation_state state)
 {
     return is_state(state) ? names[state] : "unknown";
 }
 
-const char *invocation_move_name(enum invocation_kind kind, enum invocation_state from,
-                                 enum invocation_state to)
+const char *conversation_move_name(enum conversation_kind kind, enum conversation_state from,
+                                   enum conversation_state to)
 {
     if (!is_state(from) || !is_state(to) || !(moves[from][to].of & (unsigned)kind))
         return NULL;
     return moves[from][to].name;
 }
 
-bool invocation_can_move(enum invocation_kind kind, enum invocation_state from,
-                         enum invocation_state to)
+bool conversation_can_move(enum conversation_kind kind, enum conversation_state from,
+                           enum conversation_state to)
 {
-    return invocation_move_name(kind, from, to) != NULL;
+    return conversation_move_name(kind, from, to) != NULL;
 }
 
 /* ---- what holds in each state ---- */
@@ -102,7 +110,12 @@ static bool waits_for_votes(const struct invocation *invocation)
 
 static bool is_committed(const struct invocation *invocation)
 {
-    return invocation->task && invocation->task->state == TASK_EXECUTING && invocation->source;
+    return invocation->task && invocation->task->state == TASK_EXECUTING;
+}
+
+static bool knows_server(const struct invocation *invocation)
+{
+    return invocation->source != NULL;
 }
 
 static bool server_works(const struct invocation *invocation)
@@ -131,7 +144,7 @@ static bool yields_to_others(const struct invocation *invocation)
     return invocation->outcome.change.unless_begun;
 }
 
-#define AT(state) (1U << INVOCATION_##state)
+#define AT(state) (1U << CONVERSATION_##state)
 
 static const struct rule {
     unsigned states;
@@ -139,29 +152,31 @@ static const struct rule {
     bool (*holds)(const struct invocation *invocation);
     const char *what;
 } rules[] = {
-    {AT(OFFERED) | AT(CHECKING) | AT(CLAIMING) | AT(COMMITTING) | AT(REFUSED), OF_EXECUTION,
-     was_not_sent, "nothing of it has been sent"},
-    {AT(CLAIMING), OF_EXECUTION, waits_for_votes, "its task waits for a decision"},
-    {AT(CHECKING) | AT(COMMITTING), OF_EXECUTION, is_approved, "its task is approved"},
-    {AT(COMMITTING), OF_DETACHED, is_promoted, "it has a promoted task"},
-    {AT(RUNNING), OF_EXECUTION, is_committed, "the store has its task as executing"},
+    {AT(OFFERED) | AT(CHECKING) | AT(CLAIMING) | AT(COMMITTING) | AT(OPENING) | AT(REFUSED),
+     OF_APPROVED, was_not_sent, "nothing of it has been sent"},
+    {AT(CLAIMING), OF_APPROVED, waits_for_votes, "its task waits for a decision"},
+    {AT(CHECKING) | AT(COMMITTING), OF_APPROVED, is_approved, "its task is approved"},
+    {AT(OPENING) | AT(RUNNING), OF_APPROVED, is_committed, "the store has its task as executing"},
+    {AT(RUNNING), OF_BOTH, knows_server, "its server is known"},
+    {AT(RUNNING), OF_APPROVED, was_sent, "its request is written"},
+    {AT(DETACHING), OF_DETACHED, is_promoted, "it has a promoted task"},
     {AT(RUNNING), OF_DETACHED, server_works, "the server works on it, or gets it again"},
-    {AT(POLLING), OF_BOTH, was_sent, "it has been sent"},
-    {AT(POLLING), OF_BOTH, has_server_task, "the server has a task for it"},
+    {AT(FOLLOWING), OF_BOTH, was_sent, "it has been sent"},
+    {AT(FOLLOWING), OF_BOTH, has_server_task, "the server has a task for it"},
     {AT(STORING) | AT(REFUSED), OF_BOTH, has_outcome, "its task has an outcome"},
     {AT(REFUSED), OF_BOTH, yields_to_others, "the refusal yields to the worker that has begun it"},
     {AT(STORING) | AT(ENDED), OF_BOTH, nothing_is_under_way, "nothing is under way to the server"},
 };
 
-bool invocation_check(const struct invocation *invocation, enum invocation_state state,
-                      struct error *error)
+bool conversation_check(const struct invocation *invocation, enum conversation_state state,
+                        struct error *error)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct rule *rule = &rules[i];
         bool applies =
             (rule->states & (1U << state)) && (rule->of & (unsigned)invocation->class->kind);
         if (applies && !rule->holds(invocation))
-            return error_set(error, "must hold at %s: %s", invocation_state_name(state),
+            return error_set(error, "must hold at %s: %s", conversation_state_name(state),
                              rule->what);
     }
     return true;
@@ -169,48 +184,47 @@ bool invocation_check(const struct invocation *invocation, enum invocation_state
 
 /* ---- moving ---- */
 
-static bool may_move(const struct invocation *invocation, enum invocation_state to,
+static bool may_move(const struct invocation *invocation, enum conversation_state to,
                      struct error *error)
 {
-    if (!invocation_can_move(invocation->class->kind, invocation->state, to))
+    if (!conversation_can_move(invocation->class->kind, invocation->state, to))
         return error_set(error, "there is no such move");
-    return invocation_check(invocation, to, error);
+    return conversation_check(invocation, to, error);
 }
 
-bool invocation_move(struct invocation *invocation, enum invocation_state to)
+bool conversation_move(struct invocation *invocation, enum conversation_state to)
 {
-    const char *from_name = invocation_state_name(invocation->state);
+    const char *from_name = conversation_state_name(invocation->state);
     struct error error;
     if (!may_move(invocation, to, &error)) {
         log_error("A call was to make a forbidden move: it stays where it is",
                   LOG_TEXT("task", invocation->id), LOG_TEXT("from", from_name),
-                  LOG_TEXT("to", invocation_state_name(to)), LOG_TEXT("error", error.message));
+                  LOG_TEXT("to", conversation_state_name(to)), LOG_TEXT("error", error.message));
         STOP_IN_TESTS();
         return false;
     }
     log_debug("A call moves", LOG_TEXT("task", invocation->id), LOG_TEXT("from", from_name),
-              LOG_TEXT("to", invocation_state_name(to)));
+              LOG_TEXT("to", conversation_state_name(to)));
     invocation->state = to;
     return true;
 }
 
-bool invocation_is_under_way(const struct invocation *invocation)
+bool conversation_is_under_way(const struct invocation *invocation)
 {
-    enum invocation_state state = invocation_where(invocation);
-    return state != INVOCATION_OFFERED && state != INVOCATION_ENDED;
+    enum conversation_state state = conversation_where(invocation);
+    return state != CONVERSATION_OFFERED && state != CONVERSATION_ENDED;
 }
 
-bool invocation_has_begun(const struct invocation *invocation)
+bool conversation_has_begun(const struct invocation *invocation)
 {
-    enum invocation_state state = invocation_where(invocation);
-    return state == INVOCATION_RUNNING || state == INVOCATION_POLLING ||
-           state == INVOCATION_STORING;
+    enum conversation_state state = conversation_where(invocation);
+    return state >= CONVERSATION_OPENING && state <= CONVERSATION_STORING;
 }
 
 /* ---- its life ---- */
 
 void invocation_init(struct invocation *invocation, const struct invocation_class *class,
-                     enum invocation_state state, struct gateway_worker *worker)
+                     enum conversation_state state, struct gateway_worker *worker)
 {
     MAGIC_SET(invocation, INVOCATION_MAGIC);
     invocation->class = class;
@@ -325,7 +339,7 @@ static void on_retry(void *context)
 static void on_stored(void *context, const struct store_reply *reply)
 {
     struct invocation *invocation = invocation_from(context);
-    if (reply->status == STORE_FAILED && invocation_where(invocation) != INVOCATION_ENDED) {
+    if (reply->status == STORE_FAILED && conversation_where(invocation) != CONVERSATION_ENDED) {
         /* The answer exists only in memory. It is kept until the disk takes it. */
         log_error("The outcome of a call could not be stored yet",
                   LOG_TEXT("task", invocation->id));

@@ -2,7 +2,7 @@
  * One call of a tool that the gateway runs: what an approved call (execute.h) and one that goes
  * on without its client (detach.h) both are. Each embeds it as its first member `base`.
  *
- * invocation_where() alone answers where a call is. The moves are the table in states.h.
+ * conversation_where() alone answers where a call is. The moves are the table in states.h.
  * Everything belongs to the thread of the worker's loop.
  */
 #pragma once
@@ -16,12 +16,11 @@
 #include "states.h"
 #include "taskgate/core/magic.h"
 
-#define INVOCATION_STATE(state, name) INVOCATION_##state,
-enum invocation_state { INVOCATION_STATES(INVOCATION_STATE) };
-#undef INVOCATION_STATE
-#define INVOCATION_STATE_COUNT 9
+#define CONVERSATION_STATE(state, name) CONVERSATION_##state,
+enum conversation_state { CONVERSATION_STATES(CONVERSATION_STATE) CONVERSATION_STATE_COUNT };
+#undef CONVERSATION_STATE
 
-enum invocation_kind { INVOCATION_EXECUTION = 1 << 0, INVOCATION_DETACHED = 1 << 1 };
+enum conversation_kind { CONVERSATION_APPROVED = 1 << 0, CONVERSATION_DETACHED = 1 << 1 };
 
 struct invocation;
 
@@ -36,7 +35,7 @@ struct invocation_rounds {
 
 /* One constant for each kind. */
 struct invocation_class {
-    enum invocation_kind kind;
+    enum conversation_kind kind;
     void (*end)(struct invocation *invocation);     /* the store has taken its outcome */
     void (*destroy)(struct invocation *invocation); /* frees the object around it */
     /* The client of its task has answered something that the server asks (conversation/rounds.h).
@@ -51,9 +50,9 @@ struct invocation_class {
 
 struct invocation {
     const struct invocation_class *class;
-    uint32_t magic;              /* INVOCATION_MAGIC */
-    enum invocation_state state; /* written by invocation_move() alone */
-    int references;              /* its maker's until it has ended, and each message under way */
+    uint32_t magic;                /* INVOCATION_MAGIC */
+    enum conversation_state state; /* written by conversation_move() alone */
+    int references;                /* its maker's until it has ended, and each message under way */
     struct gateway_worker *worker;
     char id[TASK_ID_BYTES]; /* the task's; "" before it is one */
     struct task *task;      /* NULL before it is one, and before an execution is begun */
@@ -80,7 +79,7 @@ static inline struct invocation *invocation_from(void *context)
 
 /* Zeroed memory becomes an invocation with one reference. */
 void invocation_init(struct invocation *invocation, const struct invocation_class *class,
-                     enum invocation_state state, struct gateway_worker *worker);
+                     enum conversation_state state, struct gateway_worker *worker);
 void invocation_ref(struct invocation *invocation);
 void invocation_unref(struct invocation *invocation);
 /* The worker's invocation of a task; NULL without one. */
@@ -103,21 +102,21 @@ void invocation_write_cancelled(const struct invocation *invocation, const char 
                                 struct buffer *body);
 
 /* ---- its states ---- */
-enum invocation_state invocation_where(const struct invocation *invocation);
-const char *invocation_state_name(enum invocation_state state); /* "offered" … */
-bool invocation_can_move(enum invocation_kind kind, enum invocation_state from,
-                         enum invocation_state to);
+enum conversation_state conversation_where(const struct invocation *invocation);
+const char *conversation_state_name(enum conversation_state state); /* "offered" … */
+bool conversation_can_move(enum conversation_kind kind, enum conversation_state from,
+                           enum conversation_state to);
 /* NULL when there is no such move. */
-const char *invocation_move_name(enum invocation_kind kind, enum invocation_state from,
-                                 enum invocation_state to);
+const char *conversation_move_name(enum conversation_kind kind, enum conversation_state from,
+                                   enum conversation_state to);
 /* Whether what must hold in `state` holds now. false: `error` says what does not. */
-bool invocation_check(const struct invocation *invocation, enum invocation_state state,
-                      struct error *error);
+bool conversation_check(const struct invocation *invocation, enum conversation_state state,
+                        struct error *error);
 /* Moves, if the table allows it and what must hold there holds already. false: it stays where it
  * is, the log has an error, and the caller must not do what the move was for; a debug build, as the
  * tests use it, aborts instead. */
-bool invocation_move(struct invocation *invocation, enum invocation_state to);
+bool conversation_move(struct invocation *invocation, enum conversation_state to);
 /* Between its beginning and its end: checked, committed, run or stored. */
-bool invocation_is_under_way(const struct invocation *invocation);
+bool conversation_is_under_way(const struct invocation *invocation);
 /* The call has been sent, or is about to be. */
-bool invocation_has_begun(const struct invocation *invocation);
+bool conversation_has_begun(const struct invocation *invocation);

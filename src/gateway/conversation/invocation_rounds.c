@@ -69,7 +69,7 @@ static void on_unanswered(void *context)
 
 bool invocation_rounds_take(struct invocation *invocation, struct rounds_taken *taken)
 {
-    if (invocation_where(invocation) != INVOCATION_RUNNING || !invocation->rounds.is_between ||
+    if (conversation_where(invocation) != CONVERSATION_RUNNING || !invocation->rounds.is_between ||
         !rounds_take(rounds_of(invocation), str_from(invocation->id), taken))
         return false;
     loop_timer_stop(&invocation->timer); /* the client has done what it can */

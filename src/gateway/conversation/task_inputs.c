@@ -63,7 +63,7 @@ static void deliver_refusal(struct gateway_worker *worker, const void *broadcast
 {
     const struct task_broadcast *refused = broadcast;
     struct invocation *invocation = invocation_of_task(worker, str_from(refused->task->id));
-    if (invocation && invocation_has_begun(invocation))
+    if (invocation && conversation_has_begun(invocation))
         take_refusal(invocation, refused->text);
 }
 

@@ -9,34 +9,40 @@
 
 /* Written down once more, so that a new row of the table is a decision here, too. */
 static const struct {
-    enum invocation_state from, to;
+    enum conversation_state from, to;
     const char *name;
     unsigned of;
 } allowed[] = {
-    {INVOCATION_OFFERED, INVOCATION_CHECKING, "check", INVOCATION_EXECUTION},
-    {INVOCATION_OFFERED, INVOCATION_CLAIMING, "claim", INVOCATION_EXECUTION},
-    {INVOCATION_OFFERED, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
-    {INVOCATION_CHECKING, INVOCATION_OFFERED, "wait", INVOCATION_EXECUTION},
-    {INVOCATION_CHECKING, INVOCATION_COMMITTING, "commit", INVOCATION_EXECUTION},
-    {INVOCATION_CHECKING, INVOCATION_REFUSED, "refuse", INVOCATION_EXECUTION},
-    {INVOCATION_CHECKING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
-    {INVOCATION_CLAIMING, INVOCATION_OFFERED, "wait", INVOCATION_EXECUTION},
-    {INVOCATION_CLAIMING, INVOCATION_RUNNING, "run", INVOCATION_EXECUTION},
-    {INVOCATION_CLAIMING, INVOCATION_STORING, "refuse", INVOCATION_EXECUTION},
-    {INVOCATION_CLAIMING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
-    {INVOCATION_COMMITTING, INVOCATION_OFFERED, "wait", INVOCATION_EXECUTION},
-    {INVOCATION_COMMITTING, INVOCATION_RUNNING, "run", INVOCATION_EXECUTION | INVOCATION_DETACHED},
-    {INVOCATION_COMMITTING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION | INVOCATION_DETACHED},
-    {INVOCATION_COMMITTING, INVOCATION_STORING, "answer",
-     INVOCATION_EXECUTION | INVOCATION_DETACHED},
-    {INVOCATION_RUNNING, INVOCATION_COMMITTING, "detach", INVOCATION_DETACHED},
-    {INVOCATION_RUNNING, INVOCATION_POLLING, "follow", INVOCATION_EXECUTION},
-    {INVOCATION_RUNNING, INVOCATION_STORING, "answer", INVOCATION_EXECUTION | INVOCATION_DETACHED},
-    {INVOCATION_RUNNING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION | INVOCATION_DETACHED},
-    {INVOCATION_POLLING, INVOCATION_STORING, "answer", INVOCATION_EXECUTION},
-    {INVOCATION_POLLING, INVOCATION_ENDED, "drop", INVOCATION_EXECUTION},
-    {INVOCATION_STORING, INVOCATION_ENDED, "store", INVOCATION_EXECUTION | INVOCATION_DETACHED},
-    {INVOCATION_REFUSED, INVOCATION_ENDED, "store", INVOCATION_EXECUTION},
+    {CONVERSATION_OFFERED, CONVERSATION_CHECKING, "check", CONVERSATION_APPROVED},
+    {CONVERSATION_OFFERED, CONVERSATION_CLAIMING, "claim", CONVERSATION_APPROVED},
+    {CONVERSATION_OFFERED, CONVERSATION_ENDED, "drop", CONVERSATION_APPROVED},
+    {CONVERSATION_CHECKING, CONVERSATION_OFFERED, "wait", CONVERSATION_APPROVED},
+    {CONVERSATION_CHECKING, CONVERSATION_COMMITTING, "commit", CONVERSATION_APPROVED},
+    {CONVERSATION_CHECKING, CONVERSATION_REFUSED, "refuse", CONVERSATION_APPROVED},
+    {CONVERSATION_CHECKING, CONVERSATION_ENDED, "drop", CONVERSATION_APPROVED},
+    {CONVERSATION_CLAIMING, CONVERSATION_OFFERED, "wait", CONVERSATION_APPROVED},
+    {CONVERSATION_CLAIMING, CONVERSATION_OPENING, "open", CONVERSATION_APPROVED},
+    {CONVERSATION_CLAIMING, CONVERSATION_ENDED, "drop", CONVERSATION_APPROVED},
+    {CONVERSATION_COMMITTING, CONVERSATION_OFFERED, "wait", CONVERSATION_APPROVED},
+    {CONVERSATION_COMMITTING, CONVERSATION_OPENING, "open", CONVERSATION_APPROVED},
+    {CONVERSATION_COMMITTING, CONVERSATION_ENDED, "drop", CONVERSATION_APPROVED},
+    {CONVERSATION_OPENING, CONVERSATION_RUNNING, "run", CONVERSATION_APPROVED},
+    {CONVERSATION_OPENING, CONVERSATION_STORING, "fail", CONVERSATION_APPROVED},
+    {CONVERSATION_OPENING, CONVERSATION_ENDED, "drop", CONVERSATION_APPROVED},
+    {CONVERSATION_RUNNING, CONVERSATION_DETACHING, "detach", CONVERSATION_DETACHED},
+    {CONVERSATION_RUNNING, CONVERSATION_FOLLOWING, "follow", CONVERSATION_APPROVED},
+    {CONVERSATION_RUNNING, CONVERSATION_STORING, "answer",
+     CONVERSATION_APPROVED | CONVERSATION_DETACHED},
+    {CONVERSATION_RUNNING, CONVERSATION_ENDED, "drop",
+     CONVERSATION_APPROVED | CONVERSATION_DETACHED},
+    {CONVERSATION_DETACHING, CONVERSATION_RUNNING, "run", CONVERSATION_DETACHED},
+    {CONVERSATION_DETACHING, CONVERSATION_STORING, "answer", CONVERSATION_DETACHED},
+    {CONVERSATION_DETACHING, CONVERSATION_ENDED, "drop", CONVERSATION_DETACHED},
+    {CONVERSATION_FOLLOWING, CONVERSATION_STORING, "answer", CONVERSATION_APPROVED},
+    {CONVERSATION_FOLLOWING, CONVERSATION_ENDED, "drop", CONVERSATION_APPROVED},
+    {CONVERSATION_STORING, CONVERSATION_ENDED, "store",
+     CONVERSATION_APPROVED | CONVERSATION_DETACHED},
+    {CONVERSATION_REFUSED, CONVERSATION_ENDED, "store", CONVERSATION_APPROVED},
 };
 
 static const char *allowed_name(unsigned kind, unsigned from, unsigned to)
@@ -48,39 +54,39 @@ static const char *allowed_name(unsigned kind, unsigned from, unsigned to)
     return NULL;
 }
 
-static void check_pairs(enum invocation_kind kind)
+static void check_pairs(enum conversation_kind kind)
 {
-    for (unsigned from = 0; from < INVOCATION_STATE_COUNT; from++) {
-        for (unsigned to = 0; to < INVOCATION_STATE_COUNT; to++) {
-            const char *name = invocation_move_name(kind, from, to);
+    for (unsigned from = 0; from < CONVERSATION_STATE_COUNT; from++) {
+        for (unsigned to = 0; to < CONVERSATION_STATE_COUNT; to++) {
+            const char *name = conversation_move_name(kind, from, to);
             const char *wanted = allowed_name(kind, from, to);
             ck_assert_msg(!name == !wanted && (!name || strcmp(name, wanted) == 0),
-                          "from %s to %s of kind %d: %s", invocation_state_name(from),
-                          invocation_state_name(to), kind, name ? name : "forbidden");
-            ck_assert_int_eq(invocation_can_move(kind, from, to), wanted != NULL);
+                          "from %s to %s of kind %d: %s", conversation_state_name(from),
+                          conversation_state_name(to), kind, name ? name : "forbidden");
+            ck_assert_int_eq(conversation_can_move(kind, from, to), wanted != NULL);
         }
     }
 }
 
 START_TEST(every_pair_of_states_is_as_listed)
 {
-    check_pairs(INVOCATION_EXECUTION);
-    check_pairs(INVOCATION_DETACHED);
+    check_pairs(CONVERSATION_APPROVED);
+    check_pairs(CONVERSATION_DETACHED);
 }
 END_TEST
 
 /* All states that moves lead to, as a set of bits. */
-static unsigned reach(enum invocation_kind kind, enum invocation_state from)
+static unsigned reach(enum conversation_kind kind, enum conversation_state from)
 {
     unsigned reached = 0, before;
-    for (unsigned to = 0; to < INVOCATION_STATE_COUNT; to++)
-        reached |= invocation_can_move(kind, from, to) ? 1U << to : 0;
+    for (unsigned to = 0; to < CONVERSATION_STATE_COUNT; to++)
+        reached |= conversation_can_move(kind, from, to) ? 1U << to : 0;
     do {
         before = reached;
-        for (unsigned via = 0; via < INVOCATION_STATE_COUNT; via++) {
-            for (unsigned to = 0; to < INVOCATION_STATE_COUNT; to++)
+        for (unsigned via = 0; via < CONVERSATION_STATE_COUNT; via++) {
+            for (unsigned to = 0; to < CONVERSATION_STATE_COUNT; to++)
                 reached |=
-                    (reached & 1U << via) && invocation_can_move(kind, via, to) ? 1U << to : 0;
+                    (reached & 1U << via) && conversation_can_move(kind, via, to) ? 1U << to : 0;
         }
     } while (reached != before);
     return reached;
@@ -88,59 +94,62 @@ static unsigned reach(enum invocation_kind kind, enum invocation_state from)
 
 START_TEST(no_move_leads_from_sent_to_unsent)
 {
-    const unsigned unsent = 1U << INVOCATION_OFFERED | 1U << INVOCATION_CHECKING |
-                            1U << INVOCATION_CLAIMING | 1U << INVOCATION_COMMITTING |
-                            1U << INVOCATION_REFUSED;
-    const enum invocation_state sent[] = {INVOCATION_RUNNING, INVOCATION_POLLING,
-                                          INVOCATION_STORING, INVOCATION_ENDED};
+    const unsigned unsent = 1U << CONVERSATION_OFFERED | 1U << CONVERSATION_CHECKING |
+                            1U << CONVERSATION_CLAIMING | 1U << CONVERSATION_COMMITTING |
+                            1U << CONVERSATION_OPENING | 1U << CONVERSATION_REFUSED;
+    const enum conversation_state sent[] = {CONVERSATION_RUNNING, CONVERSATION_FOLLOWING,
+                                            CONVERSATION_STORING, CONVERSATION_ENDED};
     for (size_t i = 0; i < sizeof sent / sizeof *sent; i++) {
-        unsigned reached = reach(INVOCATION_EXECUTION, sent[i]);
-        ck_assert_uint_eq(reached & (unsent | 1U << INVOCATION_RUNNING), 0);
+        unsigned reached = reach(CONVERSATION_APPROVED, sent[i]);
+        ck_assert_uint_eq(reached & (unsent | 1U << CONVERSATION_RUNNING), 0);
     }
-    ck_assert_uint_eq(reach(INVOCATION_EXECUTION, INVOCATION_REFUSED), 1U << INVOCATION_ENDED);
+    ck_assert_uint_eq(reach(CONVERSATION_APPROVED, CONVERSATION_REFUSED), 1U << CONVERSATION_ENDED);
 }
 END_TEST
 
 /* A detached call has been sent before it is one. */
 START_TEST(a_detached_call_is_never_offered_nor_checked)
 {
-    const unsigned before = 1U << INVOCATION_OFFERED | 1U << INVOCATION_CHECKING |
-                            1U << INVOCATION_REFUSED | 1U << INVOCATION_POLLING;
-    ck_assert_uint_eq(reach(INVOCATION_DETACHED, INVOCATION_RUNNING) & before, 0);
-    ck_assert_uint_eq(reach(INVOCATION_DETACHED, INVOCATION_STORING), 1U << INVOCATION_ENDED);
+    const unsigned before = 1U << CONVERSATION_OFFERED | 1U << CONVERSATION_CHECKING |
+                            1U << CONVERSATION_OPENING | 1U << CONVERSATION_REFUSED |
+                            1U << CONVERSATION_FOLLOWING;
+    ck_assert_uint_eq(reach(CONVERSATION_DETACHED, CONVERSATION_RUNNING) & before, 0);
+    ck_assert_uint_eq(reach(CONVERSATION_DETACHED, CONVERSATION_STORING), 1U << CONVERSATION_ENDED);
 }
 END_TEST
 
 START_TEST(every_life_ends_and_nothing_follows)
 {
-    for (unsigned state = 0; state < INVOCATION_ENDED; state++)
-        ck_assert_uint_ne(reach(INVOCATION_EXECUTION, state) & 1U << INVOCATION_ENDED, 0);
-    const unsigned detached[] = {INVOCATION_RUNNING, INVOCATION_COMMITTING, INVOCATION_STORING};
+    for (unsigned state = 0; state < CONVERSATION_ENDED; state++)
+        if (state != CONVERSATION_DETACHING) /* no approved call is there */
+            ck_assert_uint_ne(reach(CONVERSATION_APPROVED, state) & 1U << CONVERSATION_ENDED, 0);
+    const unsigned detached[] = {CONVERSATION_RUNNING, CONVERSATION_DETACHING,
+                                 CONVERSATION_STORING};
     for (size_t i = 0; i < sizeof detached / sizeof *detached; i++)
-        ck_assert_uint_ne(reach(INVOCATION_DETACHED, detached[i]) & 1U << INVOCATION_ENDED, 0);
-    ck_assert_uint_eq(reach(INVOCATION_EXECUTION, INVOCATION_ENDED), 0);
-    ck_assert_uint_eq(reach(INVOCATION_DETACHED, INVOCATION_ENDED), 0);
+        ck_assert_uint_ne(reach(CONVERSATION_DETACHED, detached[i]) & 1U << CONVERSATION_ENDED, 0);
+    ck_assert_uint_eq(reach(CONVERSATION_APPROVED, CONVERSATION_ENDED), 0);
+    ck_assert_uint_eq(reach(CONVERSATION_DETACHED, CONVERSATION_ENDED), 0);
 }
 END_TEST
 
 START_TEST(each_state_has_a_name_of_its_own)
 {
-    ck_assert_str_eq(invocation_state_name(INVOCATION_OFFERED), "offered");
-    ck_assert_str_eq(invocation_state_name(INVOCATION_ENDED), "ended");
-    ck_assert_str_eq(invocation_state_name((enum invocation_state)INVOCATION_STATE_COUNT),
+    ck_assert_str_eq(conversation_state_name(CONVERSATION_OFFERED), "offered");
+    ck_assert_str_eq(conversation_state_name(CONVERSATION_ENDED), "ended");
+    ck_assert_str_eq(conversation_state_name((enum conversation_state)CONVERSATION_STATE_COUNT),
                      "unknown");
-    for (unsigned a = 0; a < INVOCATION_STATE_COUNT; a++) {
+    for (unsigned a = 0; a < CONVERSATION_STATE_COUNT; a++) {
         for (unsigned b = 0; b < a; b++)
-            ck_assert_str_ne(invocation_state_name(a), invocation_state_name(b));
+            ck_assert_str_ne(conversation_state_name(a), conversation_state_name(b));
     }
 }
 END_TEST
 
 START_TEST(a_state_that_there_is_not_has_no_moves)
 {
-    const enum invocation_state unknown = (enum invocation_state)INVOCATION_STATE_COUNT;
-    ck_assert(!invocation_can_move(INVOCATION_EXECUTION, unknown, INVOCATION_ENDED));
-    ck_assert(!invocation_can_move(INVOCATION_EXECUTION, INVOCATION_OFFERED, unknown));
+    const enum conversation_state unknown = (enum conversation_state)CONVERSATION_STATE_COUNT;
+    ck_assert(!conversation_can_move(CONVERSATION_APPROVED, unknown, CONVERSATION_ENDED));
+    ck_assert(!conversation_can_move(CONVERSATION_APPROVED, CONVERSATION_OFFERED, unknown));
 }
 END_TEST
 
@@ -150,9 +159,9 @@ static void destroy(struct invocation *invocation)
 {
 }
 
-static const struct invocation_class execution_class = {.kind = INVOCATION_EXECUTION,
+static const struct invocation_class execution_class = {.kind = CONVERSATION_APPROVED,
                                                         .destroy = destroy};
-static const struct invocation_class detached_class = {.kind = INVOCATION_DETACHED,
+static const struct invocation_class detached_class = {.kind = CONVERSATION_DETACHED,
                                                        .destroy = destroy};
 static const struct config_source source;
 static struct gateway_worker worker; /* without a loop: no timer is started */
@@ -164,7 +173,7 @@ static struct snapshot *const some_snapshot = (struct snapshot *)&source;
 static void begin_detached(void)
 {
     memset(&invocation, 0, sizeof invocation);
-    invocation_init(&invocation, &detached_class, INVOCATION_RUNNING, &worker);
+    invocation_init(&invocation, &detached_class, CONVERSATION_RUNNING, &worker);
     invocation.source = &source;
     invocation.exchange = some_exchange;
 }
@@ -179,7 +188,7 @@ static void set_promoted(void)
 static void begin(enum task_state state)
 {
     memset(&invocation, 0, sizeof invocation);
-    invocation_init(&invocation, &execution_class, INVOCATION_OFFERED, &worker);
+    invocation_init(&invocation, &execution_class, CONVERSATION_OFFERED, &worker);
     invocation.source = &source;
     invocation.snapshot = some_snapshot;
     struct task *task = task_create(state);
@@ -194,24 +203,24 @@ static void end(void)
     invocation_unref(&invocation);
 }
 
-static void expect_broken(enum invocation_state state, const char *rule)
+static void expect_broken(enum conversation_state state, const char *rule)
 {
     struct error error = {""};
-    ck_assert(!invocation_check(&invocation, state, &error));
+    ck_assert(!conversation_check(&invocation, state, &error));
     ck_assert_ptr_nonnull(strstr(error.message, rule));
-    ck_assert_ptr_nonnull(strstr(error.message, invocation_state_name(state)));
+    ck_assert_ptr_nonnull(strstr(error.message, conversation_state_name(state)));
 }
 
-static void expect_holds(enum invocation_state state)
+static void expect_holds(enum conversation_state state)
 {
     struct error error = {""};
-    ck_assert_msg(invocation_check(&invocation, state, &error), "%s", error.message);
+    ck_assert_msg(conversation_check(&invocation, state, &error), "%s", error.message);
 }
 
 START_TEST(only_what_was_never_sent_is_checked_and_committed)
 {
-    const enum invocation_state before[] = {INVOCATION_OFFERED, INVOCATION_CHECKING,
-                                            INVOCATION_COMMITTING, INVOCATION_REFUSED};
+    const enum conversation_state before[] = {CONVERSATION_OFFERED, CONVERSATION_CHECKING,
+                                              CONVERSATION_COMMITTING, CONVERSATION_REFUSED};
     begin(TASK_APPROVED);
     invocation.outcome.change = (struct task_change){.to = TASK_FAILED, .unless_begun = true};
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
@@ -230,11 +239,11 @@ END_TEST
 START_TEST(only_an_approved_task_is_checked_and_committed)
 {
     begin(TASK_EXECUTING);
-    expect_broken(INVOCATION_CHECKING, "approved");
-    expect_broken(INVOCATION_COMMITTING, "approved");
+    expect_broken(CONVERSATION_CHECKING, "approved");
+    expect_broken(CONVERSATION_COMMITTING, "approved");
     end();
     begin(TASK_PENDING);
-    expect_broken(INVOCATION_CHECKING, "approved");
+    expect_broken(CONVERSATION_CHECKING, "approved");
     end();
 }
 END_TEST
@@ -242,13 +251,13 @@ END_TEST
 START_TEST(a_claim_is_of_a_task_that_waits_for_a_decision)
 {
     begin(TASK_APPROVED);
-    expect_broken(INVOCATION_CLAIMING, "waits for a decision");
+    expect_broken(CONVERSATION_CLAIMING, "waits for a decision");
     end();
     begin(TASK_PENDING);
-    expect_holds(INVOCATION_CLAIMING);
-    ck_assert(invocation_move(&invocation, INVOCATION_CLAIMING));
-    ck_assert(invocation_is_under_way(&invocation) && !invocation_has_begun(&invocation));
-    expect_broken(INVOCATION_RUNNING, "executing");
+    expect_holds(CONVERSATION_CLAIMING);
+    ck_assert(conversation_move(&invocation, CONVERSATION_CLAIMING));
+    ck_assert(conversation_is_under_way(&invocation) && !conversation_has_begun(&invocation));
+    expect_broken(CONVERSATION_RUNNING, "executing");
     end();
 }
 END_TEST
@@ -256,12 +265,18 @@ END_TEST
 START_TEST(nothing_runs_before_the_store_has_it_as_executing)
 {
     begin(TASK_APPROVED);
-    expect_broken(INVOCATION_RUNNING, "executing");
+    expect_broken(CONVERSATION_OPENING, "executing");
+    expect_broken(CONVERSATION_RUNNING, "executing");
     end();
     begin(TASK_EXECUTING);
-    expect_holds(INVOCATION_RUNNING);
-    invocation.source = NULL;
-    expect_broken(INVOCATION_RUNNING, "executing");
+    invocation.source = NULL; /* taken out of the configuration meanwhile */
+    expect_holds(CONVERSATION_OPENING);
+    expect_broken(CONVERSATION_RUNNING, "its server");
+    invocation.source = &source;
+    expect_broken(CONVERSATION_RUNNING, "written");
+    buffer_append_text(&invocation.request_id, "\"tg:1\"");
+    expect_holds(CONVERSATION_RUNNING);
+    expect_broken(CONVERSATION_OPENING, "nothing of it has been sent");
     end();
 }
 END_TEST
@@ -269,11 +284,11 @@ END_TEST
 START_TEST(a_task_of_the_server_is_followed_once_the_call_was_sent)
 {
     begin(TASK_EXECUTING);
-    expect_broken(INVOCATION_POLLING, "sent");
+    expect_broken(CONVERSATION_FOLLOWING, "sent");
     buffer_append_text(&invocation.request_id, "\"tg:1\"");
-    expect_broken(INVOCATION_POLLING, "task");
+    expect_broken(CONVERSATION_FOLLOWING, "task");
     invocation.server_task = memory_copy_text("theirs");
-    expect_holds(INVOCATION_POLLING);
+    expect_holds(CONVERSATION_FOLLOWING);
     end();
 }
 END_TEST
@@ -281,13 +296,13 @@ END_TEST
 START_TEST(a_stored_outcome_is_known)
 {
     begin(TASK_EXECUTING);
-    expect_broken(INVOCATION_STORING, "outcome");
+    expect_broken(CONVERSATION_STORING, "outcome");
     invocation.outcome.change.to = TASK_FAILED;
-    expect_holds(INVOCATION_STORING);
-    expect_broken(INVOCATION_REFUSED, "yields");
+    expect_holds(CONVERSATION_STORING);
+    expect_broken(CONVERSATION_REFUSED, "yields");
     invocation.exchange = some_exchange;
-    expect_broken(INVOCATION_STORING, "under way");
-    expect_broken(INVOCATION_ENDED, "under way");
+    expect_broken(CONVERSATION_STORING, "under way");
+    expect_broken(CONVERSATION_ENDED, "under way");
     end();
 }
 END_TEST
@@ -295,13 +310,13 @@ END_TEST
 START_TEST(a_detached_call_is_committed_with_a_promoted_task_and_runs_at_the_server)
 {
     begin_detached();
-    expect_broken(INVOCATION_COMMITTING, "promoted");
-    expect_holds(INVOCATION_RUNNING); /* with no task, while its client waits */
+    expect_broken(CONVERSATION_DETACHING, "promoted");
+    expect_holds(CONVERSATION_RUNNING); /* with no task, while its client waits */
     set_promoted();
-    expect_holds(INVOCATION_COMMITTING);
+    expect_holds(CONVERSATION_DETACHING);
     invocation.exchange = NULL;
-    expect_broken(INVOCATION_RUNNING, "the server works");
-    expect_broken(INVOCATION_STORING, "outcome");
+    expect_broken(CONVERSATION_RUNNING, "the server works");
+    expect_broken(CONVERSATION_STORING, "outcome");
     end();
 }
 END_TEST
@@ -310,12 +325,12 @@ START_TEST(an_answer_may_come_before_the_task_of_a_detached_call_is_stored)
 {
     begin_detached();
     set_promoted();
-    ck_assert(invocation_move(&invocation, INVOCATION_COMMITTING));
-    ck_assert(invocation_is_under_way(&invocation));
+    ck_assert(conversation_move(&invocation, CONVERSATION_DETACHING));
+    ck_assert(conversation_is_under_way(&invocation));
     invocation.exchange = NULL;
     invocation.outcome.change.to = TASK_COMPLETED;
-    ck_assert(invocation_move(&invocation, INVOCATION_STORING));
-    ck_assert(invocation_move(&invocation, INVOCATION_ENDED));
+    ck_assert(conversation_move(&invocation, CONVERSATION_STORING));
+    ck_assert(conversation_move(&invocation, CONVERSATION_ENDED));
     end();
 }
 END_TEST
@@ -325,12 +340,12 @@ START_TEST(a_detached_call_whose_task_is_not_taken_stays_what_it_was)
     begin_detached();
     set_promoted();
     ck_assert_str_eq(invocation.id, invocation.task->id);
-    ck_assert(invocation_move(&invocation, INVOCATION_COMMITTING));
+    ck_assert(conversation_move(&invocation, CONVERSATION_DETACHING));
     invocation_set_task(&invocation, NULL);
     ck_assert_str_eq(invocation.id, "");
-    ck_assert(invocation_move(&invocation, INVOCATION_RUNNING));
+    ck_assert(conversation_move(&invocation, CONVERSATION_RUNNING));
     set_promoted(); /* the next try */
-    ck_assert(invocation_move(&invocation, INVOCATION_COMMITTING));
+    ck_assert(conversation_move(&invocation, CONVERSATION_DETACHING));
     end();
 }
 END_TEST
@@ -338,18 +353,21 @@ END_TEST
 START_TEST(a_whole_life_is_told_state_by_state)
 {
     begin(TASK_APPROVED);
-    ck_assert(!invocation_is_under_way(&invocation) && !invocation_has_begun(&invocation));
-    ck_assert(invocation_move(&invocation, INVOCATION_CHECKING));
-    ck_assert(invocation_move(&invocation, INVOCATION_COMMITTING));
-    ck_assert(invocation_is_under_way(&invocation) && !invocation_has_begun(&invocation));
+    ck_assert(!conversation_is_under_way(&invocation) && !conversation_has_begun(&invocation));
+    ck_assert(conversation_move(&invocation, CONVERSATION_CHECKING));
+    ck_assert(conversation_move(&invocation, CONVERSATION_COMMITTING));
+    ck_assert(conversation_is_under_way(&invocation) && !conversation_has_begun(&invocation));
     invocation.task->state = TASK_EXECUTING;
-    ck_assert(invocation_move(&invocation, INVOCATION_RUNNING));
-    ck_assert_int_eq(invocation_where(&invocation), INVOCATION_RUNNING);
-    ck_assert(invocation_is_under_way(&invocation) && invocation_has_begun(&invocation));
+    ck_assert(conversation_move(&invocation, CONVERSATION_OPENING));
+    ck_assert(conversation_is_under_way(&invocation) && conversation_has_begun(&invocation));
+    buffer_append_text(&invocation.request_id, "\"tg:1\"");
+    ck_assert(conversation_move(&invocation, CONVERSATION_RUNNING));
+    ck_assert_int_eq(conversation_where(&invocation), CONVERSATION_RUNNING);
+    ck_assert(conversation_is_under_way(&invocation) && conversation_has_begun(&invocation));
     invocation.outcome.change.to = TASK_COMPLETED;
-    ck_assert(invocation_move(&invocation, INVOCATION_STORING));
-    ck_assert(invocation_move(&invocation, INVOCATION_ENDED));
-    ck_assert(!invocation_is_under_way(&invocation) && !invocation_has_begun(&invocation));
+    ck_assert(conversation_move(&invocation, CONVERSATION_STORING));
+    ck_assert(conversation_move(&invocation, CONVERSATION_ENDED));
+    ck_assert(!conversation_is_under_way(&invocation) && !conversation_has_begun(&invocation));
     end();
 }
 END_TEST
@@ -375,9 +393,9 @@ END_TEST
 START_TEST(a_move_that_is_not_in_the_table_is_not_made)
 {
     begin(TASK_EXECUTING);
-    invocation.state = INVOCATION_RUNNING;
-    ck_assert(!invocation_move(&invocation, INVOCATION_CHECKING));
-    ck_assert_int_eq(invocation_where(&invocation), INVOCATION_RUNNING);
+    invocation.state = CONVERSATION_RUNNING;
+    ck_assert(!conversation_move(&invocation, CONVERSATION_CHECKING));
+    ck_assert_int_eq(conversation_where(&invocation), CONVERSATION_RUNNING);
     end();
 }
 END_TEST
@@ -385,9 +403,9 @@ END_TEST
 START_TEST(a_move_to_where_the_rules_do_not_hold_is_not_made)
 {
     begin(TASK_APPROVED);
-    invocation.state = INVOCATION_COMMITTING;
-    ck_assert(!invocation_move(&invocation, INVOCATION_RUNNING));
-    ck_assert_int_eq(invocation_where(&invocation), INVOCATION_COMMITTING);
+    invocation.state = CONVERSATION_COMMITTING;
+    ck_assert(!conversation_move(&invocation, CONVERSATION_OPENING));
+    ck_assert_int_eq(conversation_where(&invocation), CONVERSATION_COMMITTING);
     end();
 }
 END_TEST

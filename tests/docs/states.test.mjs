@@ -1,7 +1,7 @@
 // The picture of a call's states in docs/architecture.md is the table of moves in the source.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { diagram, readTable, tableOf, withPicture } from '../../scripts/invocation.mjs';
+import { diagram, readTable, tableOf, withPicture } from '../../scripts/states.mjs';
 import { exists, read } from './lib/documents.mjs';
 
 const table = tableOf();
@@ -9,7 +9,7 @@ const table = tableOf();
 /** The section that has the picture, and the list of the states beneath it. */
 const section = () => /^### Where a running call is\n([^]*?)^#{2,3} /m.exec(read('docs/architecture.md'))[1];
 
-test('the picture is of today; scripts/invocation.mjs --write makes it anew', () => {
+test('the picture is of today; scripts/states.mjs --write makes it anew', () => {
   const text = read('docs/architecture.md');
   assert.equal(withPicture(text, table), text);
 });

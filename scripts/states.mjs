@@ -1,17 +1,17 @@
 #!/usr/bin/env node
 // Draws the states and moves of a call that the gateway runs, from src/gateway/conversation/states.h.
 //
-//   scripts/invocation.mjs            the picture, as a Mermaid diagram on stdout
-//   scripts/invocation.mjs --write    puts it into docs/architecture.md, between its markers
+//   scripts/states.mjs            the picture, as a Mermaid diagram on stdout
+//   scripts/states.mjs --write    puts it into docs/architecture.md, between its markers
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const HERE = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const BEGIN = '<!-- invocation: made by scripts/invocation.mjs --write -->';
-const END = '<!-- invocation: end -->';
-/** An execution's move has its bare name: most are. */
-const SUFFIX = { EXECUTION: '', DETACHED: ' (detached)', BOTH: ' (both)' };
+const BEGIN = '<!-- states: made by scripts/states.mjs --write -->';
+const END = '<!-- states: end -->';
+/** The move of an approved call has its bare name: most are. */
+const SUFFIX = { APPROVED: '', DETACHED: ' (detached)', BOTH: ' (both)' };
 const FIRST = { OFFERED: 'an approved call', RUNNING: 'a detached call' };
 
 /** {states: {NAME: name}, moves: [{from, to, name, of}]} of the table's text. */
@@ -45,7 +45,7 @@ function main(words) {
   const document = path.join(HERE, 'docs/architecture.md');
   if (words.length === 0) return console.log(diagram(tableOf()));
   if (words.length === 1 && words[0] === '--write') return fs.writeFileSync(document, withPicture(fs.readFileSync(document, 'utf8'), tableOf()));
-  console.error('usage: scripts/invocation.mjs [--write]');
+  console.error('usage: scripts/states.mjs [--write]');
   process.exitCode = 2;
 }
 
