@@ -1,7 +1,7 @@
 // Clients made with the official SDKs of other languages: through the gateway to the official server 2, in both eras.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import net from 'node:net';
+import http from 'node:http';
 import path from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -28,23 +28,30 @@ const clients = {
 
 const absent = ({ command: [program] }) => (fs.existsSync(path.join(here, program)) ? false : `${program} was not made: tests/clients/run says why`);
 
-/** As a balancer before a gateway that is replaced: a connection waits until somebody listens. Returns the port. */
+/**
+ * As a balancer before a gateway that is replaced: clients keep their connections, and a request waits until somebody
+ * listens. Without it a client would have to repeat its call within the second that a gateway waits before it ends.
+ * Returns the port.
+ */
 async function startBalancer(t, port) {
-  const server = net.createServer((near) => {
-    near.on('error', () => near.destroy());
+  const server = http.createServer({ keepAliveTimeout: 0 }, (request, response) => {
+    const { method, url: path, headers } = request;
     const connect = () => {
-      const far = net.connect(port, '127.0.0.1');
-      const again = () => setTimeout(() => near.destroyed || connect(), 50);
-      far.once('error', again);
-      far.once('connect', () => {
-        far.off('error', again);
-        far.on('error', () => near.destroy());
-        near.pipe(far).pipe(near);
+      const far = http.request({ host: '127.0.0.1', port, method, path, headers: { ...headers, connection: 'close' }, agent: false });
+      response.once('close', () => far.destroy());
+      far.once('error', (error) => (error.code === 'ECONNREFUSED' && !response.destroyed ? setTimeout(connect, 50) : response.destroy()));
+      far.once('socket', (socket) => socket.once('connect', () => request.pipe(far)));
+      far.once('response', (answer) => {
+        const { connection, ...others } = answer.headers;
+        response.writeHead(answer.statusCode, others).flushHeaders();
+        answer.once('error', () => response.destroy());
+        answer.pipe(response);
       });
     };
     connect();
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.closeAllConnections());
   t.after(() => server.close());
   return server.address().port;
 }
