@@ -46,7 +46,7 @@ function treeOf(root, units) {
   );
 }
 
-const REACHES = /\b(?:upstream_(?!client_create|client_destroy)|exchange_|bridge_call_)\w+\(/;
+const REACHES = /\b(?:upstream_(?!client_create|client_destroy)|exchange_)\w+\(/;
 const RESPONDS = /\bhttp_(?:respond|stream_start|stream_write|stream_end|prepare)\w*\(/;
 
 const matches = (text, pattern) => [...text.matchAll(pattern)].map((match) => match[1] ?? match[2] ?? match[0]);

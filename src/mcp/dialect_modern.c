@@ -246,6 +246,26 @@ bool dialect_modern_declares_requests(struct str client_capabilities, struct str
     return true;
 }
 
+bool dialect_modern_is_round(struct str requests, struct str state)
+{
+    static const char *const methods[] = {"elicitation/create", "sampling/createMessage",
+                                          "roots/list"};
+    struct str key, request;
+    size_t count = json_count(requests);
+    if ((requests.length > 0 && json_type(requests) != JSON_OBJECT) ||
+        (state.length > 0 && json_type(state) != JSON_STRING) || count > MODERN_MOST_REQUESTS)
+        return false;
+    for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
+        struct str method = json_member(request, "method");
+        bool is_known = false;
+        for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+            is_known = is_known || json_string_equals(method, str_from(methods[i]));
+        if (!is_known)
+            return false;
+    }
+    return state.length > 0 || count > 0;
+}
+
 /* ---- the table of the era ---- */
 
 static struct dialect_error modern_error(enum jsonrpc_error error)

@@ -257,7 +257,7 @@ static void legacy_bridge_write_meta(struct buffer *out, struct str meta,
 
 /* `task` asks the gateway for one; the others would answer what this client was never asked. */
 void legacy_bridge_write_params(struct buffer *out, struct str params,
-                                const struct legacy_bridge_envelope *envelope, struct str more)
+                                const struct legacy_bridge_envelope *envelope)
 {
     static const char *const others[] = {"_meta", "task", "inputResponses", "requestState"};
     OWNED_BUFFER(own);
@@ -266,10 +266,6 @@ void legacy_bridge_write_params(struct buffer *out, struct str params,
     legacy_bridge_write_meta(&meta, json_member(params, "_meta"), envelope);
     buffer_append(out, str_slice(own.bytes, own.length - 1)); /* without the brace */
     legacy_bridge_add_value(out, "_meta", buffer_str(&meta));
-    if (more.length > 0) {
-        buffer_append_char(out, ',');
-        buffer_append(out, more);
-    }
     buffer_append_char(out, '}');
 }
 

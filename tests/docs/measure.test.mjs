@@ -8,21 +8,21 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
-  bridged: 71,
-  eras: 741,
-  words: 86,
-  reach: 25,
+  bridged: 62,
+  eras: 380,
+  words: 78,
+  reach: 23,
   write: 2,
-  includes: 3,
+  includes: 2,
   calls: 2,
   statements: 3,
   pointers: 26,
   lines: 140000, // what is added meanwhile has some room
   gateway: 44600,
-  files: 867,
-  users: 67,
-  statics: 146,
-  assertions: 215,
+  files: 866,
+  users: 66,
+  statics: 143,
+  assertions: 223,
 };
 const measured = measure();
 

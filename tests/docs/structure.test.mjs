@@ -80,7 +80,6 @@ const WITHOUT_CIRCLES = [
   'gateway/server',
   'gateway/inbox',
   'gateway/replicas',
-  'gateway/bridge',
   'gateway/relay',
   'gateway/bridge_down',
   'gateway/tools',

@@ -48,3 +48,8 @@ bool dialect_modern_declares_tasks(struct str client_capabilities);
 bool dialect_modern_declares_elicitation(struct str client_capabilities, bool by_link);
 /* Whether it declares all that is asked: a JSON object of requests by their keys. */
 bool dialect_modern_declares_requests(struct str client_capabilities, struct str requests);
+/* In one answer of a server's. */
+#define MODERN_MOST_REQUESTS 100
+/* Whether a result that requires input is one of the protocol's: `requests` and `state` are its
+ * members, or empty. It has one of them at least, and asks what the protocol knows. */
+bool dialect_modern_is_round(struct str requests, struct str state);

@@ -40,13 +40,12 @@ void legacy_bridge_write_notification(struct buffer *out, struct str message);
 
 /* The `params` of a request: all members of the client's (JSON text, or empty) but those that mean
  * something else in the modern era, and a `_meta` that has the client's own members and the
- * envelope. `capabilities`, `info` and `log_level` are JSON texts; the last two may be empty.
- * `more` are members that come behind, with commas between them, or empty. */
+ * envelope. `capabilities`, `info` and `log_level` are JSON texts; the last two may be empty. */
 struct legacy_bridge_envelope {
     struct str capabilities, info, log_level;
 };
 void legacy_bridge_write_params(struct buffer *out, struct str params,
-                                const struct legacy_bridge_envelope *envelope, struct str more);
+                                const struct legacy_bridge_envelope *envelope);
 
 /* Adds the tasks extension to these clientCapabilities (JSON object). */
 void legacy_bridge_write_with_tasks(struct buffer *out, struct str capabilities);

@@ -71,12 +71,13 @@ struct call {
     struct envelope envelope;      /* POST only: the message, and what a relay sends */
     const struct dialect *dialect; /* of its era; the legacy one until the envelope is read */
     const struct mcp_method *method;
-    unsigned gate;          /* of gates.c: the next one that it is put to */
-    bool is_post;           /* else it has no message */
-    bool is_metadata;       /* its path is that of a resource's metadata */
-    bool is_relayed;        /* by the replica that the client is connected to */
-    bool is_away;           /* it came by its task, and its session lives at another replica */
-    bool is_bridged;        /* of a legacy client, and its server speaks the modern era alone */
+    unsigned gate;    /* of gates.c: the next one that it is put to */
+    bool is_post;     /* else it has no message */
+    bool is_metadata; /* its path is that of a resource's metadata */
+    bool is_relayed;  /* by the replica that the client is connected to */
+    bool is_away;     /* it came by its task, and its session lives at another replica */
+    bool is_bridged;  /* of a legacy client, and its server speaks the modern era alone */
+    const struct call_carrier *carrier; /* of a call across eras (relay/relay.h); NULL: the relay */
     struct buffer declared; /* the client's declarations in its session (state/given_sessions.h);
                               empty as long as they are not known */
     bool is_bridged_down;   /* of a modern client, and its server speaks the legacy era alone */

@@ -26,7 +26,7 @@ void detached_rounds_keep(struct detached_call *detached, const struct call *cal
     struct detached_rounds *rounds = detached->rounds = memory_alloc(sizeof *rounds);
     struct buffer id = {0};
     headers_init(&rounds->headers, true);
-    bridge_request_write(call, STR_EMPTY, &rounds->headers, &rounds->body, &id);
+    bridge_request_write(call, &rounds->headers, &rounds->body, &id);
     rounds->identity = call->identity ? identity_ref(call->identity) : NULL;
     buffer_finish(&id);
 }

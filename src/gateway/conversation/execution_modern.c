@@ -12,6 +12,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/dialect_modern.h"
 
 #define POLL_MS 1000
 #define POLL_LEAST_MS 100
@@ -104,7 +105,7 @@ static void go_on_polling(struct execution *execution, struct str task)
                        "upstream requires input for which the client cannot be asked");
         return;
     }
-    if (is_asking && json_count(requests) > 0 && question_round_is_well_formed(requests, STR_EMPTY))
+    if (is_asking && json_count(requests) > 0 && dialect_modern_is_round(requests, STR_EMPTY))
         has_changed = rounds_put(rounds_of(execution), id, 1, requests, clock_now_ms());
     else
         has_changed = rounds_forget(rounds_of(execution), id);

@@ -152,7 +152,7 @@ void invocation_rounds_begin(struct invocation *invocation, struct str result,
     struct str requests = json_member(result, "inputRequests");
     struct str state = json_member(result, "requestState");
     invocation->rounds.is_conversation = invocation->rounds.is_between = true;
-    if (!question_round_is_well_formed(requests, state)) {
+    if (!dialect_modern_is_round(requests, state)) {
         give_up(invocation, JSONRPC_UPSTREAM_ERROR,
                 "upstream requires input, and does not say it as the protocol has it, or asks "
                 "more than 100 questions at once");

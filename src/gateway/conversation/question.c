@@ -58,21 +58,6 @@ const char *question_method(enum question_kind kind)
     return methods[kind];
 }
 
-bool question_round_is_well_formed(struct str requests, struct str state)
-{
-    enum question_kind kind;
-    struct str key, request;
-    bool has_requests = json_type(requests) == JSON_OBJECT, has_state = state.length > 0;
-    if ((requests.length > 0 && !has_requests) || (has_state && json_type(state) != JSON_STRING) ||
-        json_count(requests) > QUESTIONS_PER_ROUND)
-        return false;
-    for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
-        if (!question_read_kind(request, &kind))
-            return false;
-    }
-    return has_state || json_count(requests) > 0;
-}
-
 /* ---- the client that can answer ---- */
 
 bool question_has_tools(const struct call *call, enum question_kind kind)

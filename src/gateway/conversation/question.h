@@ -71,9 +71,6 @@ struct question_response {
 /* Whether it is a request that a server may ask a client. */
 bool question_read_kind(struct str request, enum question_kind *kind);
 const char *question_method(enum question_kind kind);
-/* Whether what a modern server requires is what the protocol has: requests that a client may be
- * asked, not too many, and a way to go on. */
-bool question_round_is_well_formed(struct str requests, struct str state);
 /* Whether the method is one of the two that a legacy server's client answers in a task. */
 bool question_is_asked_by(struct str method, enum question_kind *kind);
 /* Takes a request of the server: offers it to the audience, or declines at once when nobody can

@@ -9,6 +9,10 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/dialect_modern.h"
+
+_Static_assert(MODERN_MOST_REQUESTS == QUESTIONS_PER_ROUND,
+               "what one answer requires can be asked");
 
 static void write_round_key(struct str task, char key[])
 {

@@ -6,6 +6,7 @@
 #include "call/call.h"
 #include "call/extensions.h"
 #include "call/session_store.h"
+#include "client/legacy.h"
 #include "conversation/question.h"
 #include "doc_resources.h"
 #include "inbox/inbox.h"
@@ -41,6 +42,7 @@ void bridge_check(struct call *call)
     struct str session = http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID);
     call->is_bridged = str_starts_with(session, STR(GIVEN_SESSION_PREFIX)) ||
                        source_eras_is_modern_alone(call->worker->gateway->eras, call->source);
+    call->carrier = call->is_bridged ? &legacy_client_carrier : NULL;
 }
 
 struct handshake {
@@ -407,6 +409,7 @@ static void go_on_as_legacy(struct call *call)
     source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_LEGACY, true,
                      loop_now_ms(call->worker->loop));
     call->is_bridged = false;
+    call->carrier = NULL;
     initialize_handle(call);
 }
 
@@ -426,7 +429,7 @@ static void on_discovered(void *context, const struct exchange_reply *reply)
     else if (is_shown && call->source->eras == CONFIG_ERA_AUTO && !(served & CONFIG_ERA_MODERN))
         go_on_as_legacy(call);
     else
-        relay_bridged_answer_failure(call, reply);
+        legacy_client_answer_failure(call, reply);
 }
 
 void given_session_open(struct call *call)

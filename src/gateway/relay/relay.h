@@ -70,13 +70,15 @@ struct relay_options {
     /* Answers in the server's place. false: the ordinary error is answered, or the 5xx goes down.
      */
     bool (*failed)(struct call *call, enum relay_failure failure);
-    /* Of a bridged call, before it is sent once more: whether the rules in force now forbid it.
-     * Then the call is answered. NULL: they are not asked. */
+    /* Of a call with a carrier, before it is sent once more: whether the rules in force now forbid
+     * it. Then the call is answered. NULL: they are not asked. */
     bool (*forbidden)(struct call *call);
-    /* Of a bridged call: answers it with a result of the server's in its client's words. NULL: that
-     * is the answer. */
+    /* Of a call with a carrier: answers it with a result of the server's in its client's words.
+     * NULL: that is the answer. */
     void (*answer_result)(struct call *call, struct str result);
-    /* Of a bridged call: bridge_call_options.asks_later. */
+    /* Of a call with a carrier: the client cannot be asked this (the method of the question) in the
+     * call. Whether it is asked in the task that the call becomes, by `slow` or `left`. NULL: the
+     * call goes on without. */
     bool (*asks_later)(struct call *call, struct str method);
     size_t most_bytes; /* that are held of a reply that is read, if more than limits.result_bytes */
     bool takes_responses; /* `take_message` sees the responses on the event stream, too */
@@ -85,6 +87,25 @@ struct relay_options {
      * stream that has begun, or from the start. NULL: it never does. */
     bool (*outlives)(struct call *call, int status, struct str reply);
     void (*alone)(struct call *call, bool has_begun);
+};
+
+/* Carries calls whose client and server are of two eras, in the place of a relay. */
+struct call_carrier {
+    void (*start)(struct call *call, const struct relay_options *options);
+    /* Whether the call waits for its server, or for a task to ask its client. It does not while its
+     * client is asked. */
+    bool (*is_under_way)(const struct call *call);
+    /* Whether it waits for a task to ask its client. */
+    bool (*asks_later)(const struct call *call);
+    /* As those of the relay. */
+    int64_t (*age_ms)(const struct call *call);
+    void (*repeat_slow)(struct call *call, int64_t in_ms);
+    void (*set_silence)(struct call *call, int64_t silence_ms);
+    /* NULL: the server requires input. */
+    struct exchange *(*exchange)(const struct call *call);
+    /* Another has taken over what the server sends (exchange_read_messages()), and answers the
+     * call. `required` gets the result of a server that requires input. */
+    void (*let_go)(struct call *call, struct buffer *required);
 };
 
 /* Sends the client's own bytes, or options.message. The call is answered by the relay, or by
@@ -120,9 +141,6 @@ void relay_answer_failure(struct call *call, enum relay_failure failure);
 enum relay_failure relay_failure_of(enum upstream_result result);
 /* The error that a request is answered with. */
 enum jsonrpc_error relay_failure_error(enum relay_failure failure);
-/* To a bridged client. A reply without a JSON-RPC response is its answer: a refusal for want of
- * credentials goes down as it is. */
-void relay_bridged_answer_failure(struct call *call, const struct exchange_reply *reply);
 
 /* ---- reading and rewriting a response before the client gets it ---- */
 

@@ -1,6 +1,5 @@
 /* Calls that a relay has begun, and that become tasks because they are slow or their client has
  * left. */
-#include "bridge/bridge_call.h"
 #include "call/client_profile.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
@@ -15,17 +14,17 @@
  * limit of silence of those who cannot wait as long. Later ones see that a question is answered. */
 #define LOOK_MS 1000
 
-/* ---- the call, relayed or bridged ---- */
+/* ---- the call, relayed or carried across eras ---- */
 
 static bool is_under_way(const struct call *call)
 {
-    return call->is_bridged ? bridge_call_is_under_way(call) : relay_is_under_way(call);
+    return call->carrier ? call->carrier->is_under_way(call) : relay_is_under_way(call);
 }
 
 static void repeat_slow(struct call *call, int64_t in_ms)
 {
-    if (call->is_bridged)
-        bridge_call_repeat_slow(call, in_ms);
+    if (call->carrier)
+        call->carrier->repeat_slow(call, in_ms);
     else
         relay_repeat_slow(call, in_ms);
 }
@@ -49,13 +48,14 @@ static int64_t patience_ms(const struct call *call)
 static bool is_to_be_promoted(const struct call *call)
 {
     return call->is_executed || call->snapshot->config->pseudo.promote == PROMOTE_WAIT ||
-           bridge_call_asks_later(call) || question_is_open_without_task(call);
+           (call->carrier && call->carrier->asks_later(call)) ||
+           question_is_open_without_task(call);
 }
 
 static void set_silence(struct call *call, int64_t limit_ms)
 {
-    if (call->is_bridged)
-        bridge_call_set_silence(call, limit_ms);
+    if (call->carrier)
+        call->carrier->set_silence(call, limit_ms);
     else
         relay_set_silence(call, limit_ms);
 }
@@ -80,10 +80,10 @@ static void stay(struct call *call)
         repeat_slow(call, LOOK_MS);
 }
 
-/* NULL: the server requires input of a bridged call. */
+/* NULL: the server requires input. */
 static struct exchange *exchange_of(const struct call *call)
 {
-    return call->is_bridged ? bridge_call_exchange(call) : relay_exchange(call);
+    return call->carrier ? call->carrier->exchange(call) : relay_exchange(call);
 }
 
 /* Reserves room for a task. false: there is no room, or what the server sends cannot be taken over
@@ -114,33 +114,33 @@ static void take_exchange_over(struct detached_call *detached, struct call *call
 {
     struct exchange *exchange = exchange_of(call);
     const struct sending sending = detached_call_sending(detached);
-    if (call->is_bridged)
-        keep_rounds(detached, call);
-    if (exchange) {
-        detached->base.exchange = exchange;
-        exchange_read_messages(exchange, &sending, &detached_call_events, detached);
-        return;
-    }
     OWNED_BUFFER(required);
-    bridge_call_take_required(call, &required);
-    detached_rounds_require(detached, buffer_str(&required));
+    if (call->carrier)
+        keep_rounds(detached, call);
+    detached->base.exchange = exchange;
+    if (exchange)
+        exchange_read_messages(exchange, &sending, &detached_call_events, detached);
+    if (call->carrier)
+        call->carrier->let_go(call, &required);
+    if (!exchange)
+        detached_rounds_require(detached, buffer_str(&required));
 }
 
 /* ---- it is slow ---- */
 
-/* A bridged call has deferred its response already. */
+/* A carrier has deferred the response already. */
 static void defer(struct call *call, const struct detached_call *detached)
 {
-    if (!call->is_bridged && exchange_is_stream(detached->base.exchange))
+    if (!call->carrier && exchange_is_stream(detached->base.exchange))
         deferred_response_take_stream(call, DETACHED_CALL_WAITS_FOR);
-    else if (!call->is_bridged)
+    else if (!call->carrier)
         deferred_response_begin(call, DETACHED_CALL_WAITS_FOR, STR_EMPTY);
     deferred_response_await_upstream(call);
 }
 
 static void promote(struct call *call)
 {
-    if (call->is_bridged && !is_under_way(call)) {
+    if (call->carrier && !is_under_way(call)) {
         repeat_slow(call, DETACHED_CALL_AGAIN_MS); /* its client is asked */
         return;
     }
@@ -150,7 +150,7 @@ static void promote(struct call *call)
         stay(call);
         return;
     }
-    int64_t age_ms = call->is_bridged ? bridge_call_age_ms(call) : relay_age_ms(call);
+    int64_t age_ms = call->carrier ? call->carrier->age_ms(call) : relay_age_ms(call);
     int64_t left_ms = patience_ms(call) - age_ms;
     if (call->is_executed)
         left_ms = token_clock_bound_ms(call, left_ms);

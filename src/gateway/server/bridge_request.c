@@ -46,8 +46,7 @@ static bool may_become_task(const struct call *call)
            call->envelope.task.raw.length > 0 && call->facts.server.has_tasks;
 }
 
-static void write_params(const struct call *call, struct str params, struct str more,
-                         struct buffer *out)
+static void write_params(const struct call *call, struct str params, struct buffer *out)
 {
     struct legacy_bridge_envelope envelope;
     struct buffer with_tasks;
@@ -57,7 +56,7 @@ static void write_params(const struct call *call, struct str params, struct str 
         legacy_bridge_write_with_tasks(&with_tasks, envelope.capabilities);
         envelope.capabilities = buffer_str(&with_tasks);
     }
-    legacy_bridge_write_params(out, params, &envelope, more);
+    legacy_bridge_write_params(out, params, &envelope);
     buffer_finish(&with_tasks);
 }
 
@@ -116,14 +115,14 @@ static void add_parameters(struct catalog *catalog, const char *source, struct s
 
 /* ---- requests ---- */
 
-void bridge_request_write(const struct call *call, struct str more, struct headers *headers,
-                          struct buffer *body, struct buffer *id)
+void bridge_request_write(const struct call *call, struct headers *headers, struct buffer *body,
+                          struct buffer *id)
 {
     const struct mcp_method *modern = mcp_method_find(call->envelope.method, MCP_ERA_MODERN);
     char *method = memory_copy_str(call->envelope.method);
     struct buffer params;
     buffer_init(&params);
-    write_params(call, call->envelope.params, more, &params);
+    write_params(call, call->envelope.params, &params);
     write_body(call->envelope.method, buffer_str(&params), body, id);
     take_headers(call, headers);
     mirrored_headers_set(headers, method, name_of(call, modern));
@@ -139,7 +138,7 @@ void bridge_request_write_own(const struct call *call, const char *method, struc
 {
     struct buffer params;
     buffer_init(&params);
-    write_params(call, members, STR_EMPTY, &params);
+    write_params(call, members, &params);
     write_body(str_from(method), buffer_str(&params), body, id);
     take_headers(call, headers);
     mirrored_headers_set(headers, method, STR_EMPTY);
@@ -165,7 +164,7 @@ void bridge_request_digest(const struct call *call, char digest[DIGEST_HEX_BYTES
     struct headers headers;
     struct buffer body = {0}, id = {0};
     headers_init(&headers, true);
-    bridge_request_write(call, STR_EMPTY, &headers, &body, &id);
+    bridge_request_write(call, &headers, &body, &id);
     envelope_read(&envelope, buffer_str(&body), NULL);
     request_parts_digest(&envelope, digest);
     envelope_finish(&envelope);
@@ -189,7 +188,7 @@ void bridge_request_keep(const struct call *call, struct task *task)
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
     headers_init(&headers, true);
-    bridge_request_write(call, STR_EMPTY, &headers, &body, &id);
+    bridge_request_write(call, &headers, &body, &id);
     keep(task, &headers, buffer_str(&body));
     headers_finish(&headers);
 }
@@ -208,7 +207,7 @@ void bridge_request_keep_own(struct catalog *catalog, const struct config_source
     const struct legacy_bridge_envelope declared = {
         .capabilities = buffer_str(&capabilities),
         .info = STR("{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}")};
-    legacy_bridge_write_params(&params, envelope->params, &declared, STR_EMPTY);
+    legacy_bridge_write_params(&params, envelope->params, &declared);
     write_body(envelope->method, buffer_str(&params), &body, &id);
     mirrored_headers_set(&headers, "tools/call", envelope->name.text);
     add_parameters(catalog, source->id, CATALOG_GATEWAY, envelope, &headers);

@@ -12,10 +12,9 @@
 struct legacy_bridge_envelope;
 void bridge_request_envelope(const struct call *call, struct legacy_bridge_envelope *envelope);
 
-/* Writes the request into empty buffers, and what goes up beside it into `headers` (owning). `more`
- * are members of params that come behind the client's, with commas between them, or empty. */
-void bridge_request_write(const struct call *call, struct str more, struct headers *headers,
-                          struct buffer *body, struct buffer *id);
+/* Writes the request into empty buffers, and what goes up beside it into `headers` (owning). */
+void bridge_request_write(const struct call *call, struct headers *headers, struct buffer *body,
+                          struct buffer *id);
 /* The same for a request of the gateway's own, in the client's place. `members` are those of
  * params, as JSON object; empty: none. The name is that of Mcp-Name, or empty. */
 void bridge_request_write_own(const struct call *call, const char *method, struct str members,

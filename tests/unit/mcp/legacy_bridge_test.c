@@ -101,13 +101,12 @@ START_TEST(params_get_the_envelope_and_nothing_of_the_clients_that_means_more_th
         &out,
         STR("{\"name\":\"t\",\"task\":{},\"inputResponses\":{},\"requestState\":\"s\",\"_meta\":{"
             "\"progressToken\":1,\"" P "logLevel\":\"debug\",\"" P "related-task\":{}}}"),
-        &envelope, STR("\"requestState\":\"mine\""));
-    assert_text(&out,
-                "{\"name\":\"t\",\"_meta\":{\"progressToken\":1,\"" P
-                "protocolVersion\":\"2026-07-28\",\"" P
-                "clientCapabilities\":{\"sampling\":{}},\"" P "clientInfo\":{\"name\":\"c\"},\"" P
-                "logLevel\":\"info\"},\"requestState\":\"mine\"}");
-    legacy_bridge_write_params(&out, STR_EMPTY, &bare, STR_EMPTY);
+        &envelope);
+    assert_text(&out, "{\"name\":\"t\",\"_meta\":{\"progressToken\":1,\"" P
+                      "protocolVersion\":\"2026-07-28\",\"" P
+                      "clientCapabilities\":{\"sampling\":{}},\"" P
+                      "clientInfo\":{\"name\":\"c\"},\"" P "logLevel\":\"info\"}}");
+    legacy_bridge_write_params(&out, STR_EMPTY, &bare);
     assert_text(&out, "{\"_meta\":{\"" P "protocolVersion\":\"2026-07-28\",\"" P
                       "clientCapabilities\":{}}}");
     buffer_finish(&out);
