@@ -243,22 +243,19 @@ describe('slow and many', () => {
   });
 
   test('the workers share the limit: as many connections as it says, wherever they arrive, and the next when one leaves', async (t) => {
-    const { gateway } = await secure(t, { config: { workers: 4, limits: { connections: 6 } } });
+    const { gateway, admin, upstream } = await secure(t, { config: { workers: 4, limits: { connections: 6 } }, upstream: { sessions: false, handlers: { 'tools/call': () => {} } } });
     // A connection's port chooses the worker, so more than a quarter of the limit may meet at one of them.
-    // One that is silent for a second makes room, so each is open for less.
+    // One that is silent for a second makes room, so each has a call that is not answered.
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'read', arguments: {} } });
+    const request = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     const open = [];
-    const waiting = new Set();
-    for (let i = 0; i < 18; i++) {
-      const late = connect(t, gateway.port).then((socket) => (waiting.delete(late), open.push(socket)));
-      waiting.add(late);
-    }
-    await until(() => open.length === 6, 'six connections');
+    for (let i = 0; i < 18; i++) connect(t, gateway.port).then((socket) => open.push(socket) && socket.write(request));
     for (let left = 12; left > 0; left--) {
-      assert.equal(await within(Promise.race(waiting), 'nothing', 60).catch(() => 'waits'), 'waits', `${left} are left`);
-      assert.equal(waiting.size, left);
+      await upstream.received('tools/call', 18 - left, 20_000);
+      assert.deepEqual([open.length, (await admin.metrics())['thoughtgate_connections_active{transport="http"}']], [6, 6], `${left} are left`);
       open.shift().destroy();
-      await until(() => open.length === 6, 'the next one');
     }
+    await upstream.received('tools/call', 18, 20_000);
     assert.deepEqual(open.map((socket) => socket.getProtocol?.()), Array(6).fill('TLSv1.3'));
   });
 
