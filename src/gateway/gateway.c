@@ -4,13 +4,13 @@
 
 #include "auth/token_check.h"
 #include "auth/token_exchange.h"
-#include "bridge_down/bridge_down.h"
 #include "call/broadcast.h"
 #include "call/call.h"
 #include "call/request_headers.h"
 #include "client/legacy_stream.h"
 #include "client/listen.h"
 #include "conversation/answer_gate.h"
+#include "conversation/conversation.h"
 #include "conversation/detach.h"
 #include "conversation/execute.h"
 #include "conversation/question.h"
@@ -32,6 +32,7 @@
 #include "server/catalogue.h"
 #include "server/http.h"
 #include "server/own.h"
+#include "server/sessions.h"
 #include "state/accepted_pairs.h"
 #include "state/definition_watch.h"
 #include "state/given_sessions.h"
@@ -397,7 +398,9 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     loop_timer_init(&worker->sweep_timer, loop, on_sweep, worker);
     list_init(&worker->exchanges_reading);
     list_init(&worker->parked_sessions);
-    bridge_down_worker_init(worker);
+    list_init(&worker->legacy_sessions);
+    list_init(&worker->bridge_legs);
+    list_init(&worker->conversations);
     list_init(&worker->streams);
     list_init(&worker->listens);
     list_init(&worker->handovers);
@@ -442,7 +445,8 @@ void gateway_worker_close(struct gateway_worker *worker)
     answer_gates_drop(worker);
     executions_drop(worker);
     detached_calls_drop(worker);
-    bridge_down_worker_close(worker);
+    conversations_drop(worker);
+    session_pool_close(worker);
     exchange_abandon_all(worker);
     parked_sessions_finish(worker);
     decision_log_finish(worker);
@@ -528,7 +532,8 @@ static void deliver_shut_down(struct gateway_worker *worker, const void *none)
     legacy_streams_end_all(worker);
     relay_end_opening(worker);
     carry_end_all(worker);
-    bridge_down_shut_down(worker);
+    conversations_end_waiting(worker);
+    session_pool_end_idle(worker);
 }
 
 static const struct broadcast_kind shut_down_kind = {.deliver = deliver_shut_down};

@@ -92,57 +92,6 @@ void legacy_server_write_request(struct buffer *out, const struct envelope *enve
     buffer_append_char(out, '}');
 }
 
-enum legacy_question legacy_server_question(struct str message)
-{
-    struct str method = json_member(message, "method");
-    if (json_string_equals(method, STR("elicitation/create")))
-        return json_string_equals(json_path(message, "params", "mode"), STR("url"))
-                   ? LEGACY_QUESTION_URL
-                   : LEGACY_QUESTION_FORM;
-    if (json_string_equals(method, STR("sampling/createMessage")))
-        return LEGACY_QUESTION_SAMPLING;
-    if (json_string_equals(method, STR("roots/list")))
-        return LEGACY_QUESTION_ROOTS;
-    return LEGACY_QUESTION_NONE;
-}
-
-/* An elicitation without modes is one of forms alone. */
-static bool may_elicit(struct str elicitation, bool by_url)
-{
-    bool has_form = json_type(json_member(elicitation, "form")) == JSON_OBJECT;
-    bool has_url = json_type(json_member(elicitation, "url")) == JSON_OBJECT;
-    if (json_type(elicitation) != JSON_OBJECT)
-        return false;
-    return by_url ? has_url : has_form || !has_url;
-}
-
-bool legacy_server_may_ask(struct str capabilities, enum legacy_question question)
-{
-    switch (question) {
-    case LEGACY_QUESTION_FORM:
-    case LEGACY_QUESTION_URL:
-        return may_elicit(json_member(capabilities, "elicitation"),
-                          question == LEGACY_QUESTION_URL);
-    case LEGACY_QUESTION_SAMPLING:
-        return json_type(json_member(capabilities, "sampling")) == JSON_OBJECT;
-    case LEGACY_QUESTION_ROOTS:
-        return json_type(json_member(capabilities, "roots")) == JSON_OBJECT;
-    case LEGACY_QUESTION_NONE:
-        break;
-    }
-    return false;
-}
-
-bool legacy_server_may_ask_any(struct str capabilities)
-{
-    for (enum legacy_question question = LEGACY_QUESTION_FORM; question < LEGACY_QUESTION_NONE;
-         question++) {
-        if (legacy_server_may_ask(capabilities, question))
-            return true;
-    }
-    return false;
-}
-
 /* Params without the members that the modern form does not have: a task of the server's, its
  * reserved keys, and the id of a URL's completion, of which nobody would hear. */
 static void write_question_params(struct buffer *out, struct str params)

@@ -9,9 +9,9 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 62,
-  eras: 380,
-  words: 78,
-  reach: 23,
+  eras: 296,
+  words: 70,
+  reach: 20,
   write: 2,
   includes: 2,
   calls: 2,
@@ -20,9 +20,9 @@ const LIMITS = {
   lines: 140000, // what is added meanwhile has some room
   gateway: 44600,
   files: 866,
-  users: 66,
-  statics: 143,
-  assertions: 223,
+  users: 65,
+  statics: 137,
+  assertions: 233,
 };
 const measured = measure();
 

@@ -81,7 +81,6 @@ const WITHOUT_CIRCLES = [
   'gateway/inbox',
   'gateway/replicas',
   'gateway/relay',
-  'gateway/bridge_down',
   'gateway/tools',
 ];
 for (const room of WITHOUT_CIRCLES) {

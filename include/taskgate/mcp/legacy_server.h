@@ -25,20 +25,6 @@ void legacy_server_write_initialize(struct buffer *out, struct str capabilities,
 void legacy_server_write_request(struct buffer *out, const struct envelope *envelope,
                                  struct str id);
 
-/* The requests that a server may send its client. */
-enum legacy_question {
-    LEGACY_QUESTION_FORM,
-    LEGACY_QUESTION_URL,
-    LEGACY_QUESTION_SAMPLING,
-    LEGACY_QUESTION_ROOTS,
-    LEGACY_QUESTION_NONE /* another request */
-};
-/* The kind of a request (a whole message) of the server's. */
-enum legacy_question legacy_server_question(struct str message);
-/* Whether a client with these capabilities can be asked it. */
-bool legacy_server_may_ask(struct str capabilities, enum legacy_question question);
-/* Whether it can be asked anything. */
-bool legacy_server_may_ask_any(struct str capabilities);
 /* The request as a value of `inputRequests`. */
 void legacy_server_write_question(struct buffer *out, struct str message);
 

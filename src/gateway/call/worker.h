@@ -119,8 +119,8 @@ struct gateway_worker {
     struct list parked_sessions;   /* the gateway's own that servers refuse to end */
     size_t parked_session_count;   /* (server/own.c) */
     struct list legacy_sessions;   /* struct legacy_session.node: for modern clients */
-    struct list bridge_legs;       /* struct leg.node: bridged calls whose client waits */
-    struct list conversations;     /* struct conversation.node: bridged calls at their server */
+    struct list bridge_legs;       /* struct leg.node: such clients that wait */
+    struct list conversations;     /* struct conversation.node: their requests at servers */
     struct list streams;           /* struct legacy_stream.node: open GET streams */
     struct list listens;           /* struct listening.node: each subscriptions/listen */
     struct list handovers;         /* struct subscription.handed_over (client/legacy_stream.c) */

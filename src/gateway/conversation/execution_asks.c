@@ -13,6 +13,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_server.h"
+#include "taskgate/mcp/question.h"
 
 /* That are open at once. */
 #define MOST_ASKS 32
@@ -23,7 +24,7 @@ struct ask {
     char key[24];
     struct buffer id;      /* the server's, JSON text */
     struct buffer request; /* a value of inputRequests */
-    enum legacy_question kind;
+    enum mcp_question kind;
     bool is_held; /* its answer has come, and does not go up yet */
 };
 
@@ -86,7 +87,7 @@ static void respond(const struct execution *execution, struct str id, struct str
 /* The client has not answered it. */
 static void refuse(const struct execution *execution, const struct ask *ask)
 {
-    bool is_elicitation = ask->kind == LEGACY_QUESTION_FORM || ask->kind == LEGACY_QUESTION_URL;
+    bool is_elicitation = ask->kind == MCP_QUESTION_FORM || ask->kind == MCP_QUESTION_URL;
     respond(execution, buffer_str(&ask->id),
             is_elicitation ? STR("{\"action\":\"cancel\"}") : STR_EMPTY,
             "{\"code\":-32603,\"message\":\"The client has not answered\"}");
@@ -147,7 +148,7 @@ static struct execution_asks *asks_of(struct execution *execution)
     return execution->asks;
 }
 
-static void ask_client(struct execution *execution, struct str message, enum legacy_question kind)
+static void ask_client(struct execution *execution, struct str message, enum mcp_question kind)
 {
     struct execution_asks *asks = asks_of(execution);
     struct ask *ask = memory_alloc(sizeof *ask);
@@ -166,18 +167,17 @@ static void ask_client(struct execution *execution, struct str message, enum leg
 }
 
 /* As the client has declared in the call itself. */
-static bool may_ask(const struct execution *execution, enum legacy_question kind)
+static bool may_ask(const struct execution *execution, enum mcp_question kind)
 {
     const struct task *task = execution->base.task;
     struct envelope envelope;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    bool may = legacy_server_may_ask(envelope.reserved.client_capabilities, kind);
+    bool may = mcp_may_ask(envelope.reserved.client_capabilities, kind);
     envelope_finish(&envelope);
     return may && !answer_gate_denies(task);
 }
 
-static void take_question(struct execution *execution, struct str message,
-                          enum legacy_question kind)
+static void take_question(struct execution *execution, struct str message, enum mcp_question kind)
 {
     struct str id = json_member(message, "id");
     if (!server_budget_take(&execution->base.budget, SERVER_REQUEST, clock_monotonic_ms()))
@@ -211,14 +211,14 @@ static void withdraw(struct execution *execution, struct str request_id)
 bool execution_asks_take(struct execution *execution, struct str message)
 {
     bool is_request = json_member(message, "id").length > 0;
-    enum legacy_question kind = is_request ? legacy_server_question(message) : LEGACY_QUESTION_NONE;
+    enum mcp_question kind = is_request ? mcp_question_of(message) : MCP_QUESTION_NONE;
     bool is_withdrawal =
         !is_request && json_string_equals(json_member(message, "method"), STR(MCP_CANCELLED));
-    if (kind != LEGACY_QUESTION_NONE)
+    if (kind != MCP_QUESTION_NONE)
         take_question(execution, message, kind);
     else if (is_withdrawal)
         withdraw(execution, json_path(message, "params", "requestId"));
-    return kind != LEGACY_QUESTION_NONE || is_withdrawal;
+    return kind != MCP_QUESTION_NONE || is_withdrawal;
 }
 
 /* ---- answers ---- */

@@ -10,6 +10,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_server.h"
+#include "taskgate/mcp/question.h"
 
 #define STREAM_PATIENCE_MS 1000
 #define LAST_WORD_MS 10000
@@ -64,7 +65,7 @@ static bool may_be_asked(const struct execution *execution)
     if (!execution->is_bridged_down)
         return false;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    bool may = legacy_server_may_ask_any(envelope.reserved.client_capabilities);
+    bool may = mcp_may_ask_any(envelope.reserved.client_capabilities);
     envelope_finish(&envelope);
     return may;
 }

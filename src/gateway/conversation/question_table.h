@@ -28,7 +28,7 @@
 
 /* Roots are asked by modern servers alone, of legacy clients that declare them: no tool of the
  * gateway's answers it. A round is all that a call at a legacy server asks its modern client at
- * once, which answers by a request that names the call (bridge_down/conversation.h). One in a round
+ * once, which answers by a request that names the call (conversation.h). One in a round
  * is shown in its task, whatever it asks (rounds.h). */
 enum question_kind {
     QUESTION_ELICITATION,

@@ -1,9 +1,10 @@
 /* `server/discover`: with it a client of both eras finds out which of them a source serves. */
-#include "bridge_down/bridge_down.h"
 #include "call/extensions.h"
 #include "lists_internal.h"
 #include "methods.h"
+#include "server/legacy.h"
 #include "state/source_eras.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/era.h"
 #include "taskgate/mcp/extension.h"
@@ -60,13 +61,23 @@ static bool discover_answer_kept(struct call *call, enum relay_failure failure)
     return lists_answer_kept(call, failure, discover_write_kept);
 }
 
+/* In the place of a server that has no such method. */
+static void discover_answer_described(struct call *call)
+{
+    OWNED_BUFFER(described);
+    OWNED_BUFFER(shown);
+    server_legacy.describe(call, &described);
+    extensions_write_shown(call, buffer_str(&described), &shown);
+    call_answer_result(call, buffer_str(&shown));
+}
+
 void discover_handle(struct call *call)
 {
     struct relay_options options = lists_relay_options(call, discover_answer_kept);
     options.rewrite = rewrite;
     call_identify(call);
     if (call->is_bridged_down)
-        bridge_down_discover(call);
+        server_legacy.obtain(call, discover_answer_described);
     else
         relay_start(call, &options);
 }

@@ -1,7 +1,7 @@
 /* The methods of extensions that rules judge, by the table: the parameter, and the URIs that the
  * answer names. */
 #include "taskgate/mcp/extension.h"
-#include "bridge_down/bridge_down.h"
+#include "client/modern.h"
 #include "lists_internal.h"
 #include "methods.h"
 #include "name_gate.h"
@@ -156,7 +156,7 @@ static void relay(struct call *call)
     if (call->method->extension.answer == MCP_ANSWER_ENTRY)
         options.replace_result = refuse_entry;
     if (name_gate_passes(call))
-        bridge_down_start(call, &options);
+        client_forward(call, &options);
 }
 
 /* A server whose settings are not known is left to answer itself. */

@@ -1,5 +1,5 @@
 /* resources/list and prompts/list, rewritten for the client (seed 002 F-003). */
-#include "bridge_down/bridge_down.h"
+#include "client/modern.h"
 #include "doc_resources.h"
 #include "lists_internal.h"
 #include "methods.h"
@@ -141,7 +141,7 @@ static void relay_resources(struct call *call)
     struct relay_options options = lists_relay_options(call, answer_kept_resources);
     options.rewrite = rewrite_resources;
     options.replace_error = replace_resources;
-    bridge_down_start(call, &options);
+    client_forward(call, &options);
 }
 
 void resources_list_handle(struct call *call)
@@ -157,7 +157,7 @@ static void relay_templates(struct call *call)
         options.replace_error = replace_templates;
     if (is_modern)
         options.rewrite = rewrite_templates;
-    bridge_down_start(call, &options);
+    client_forward(call, &options);
 }
 
 void resources_templates_list_handle(struct call *call)
@@ -169,7 +169,7 @@ void prompts_list_handle(struct call *call)
 {
     struct relay_options options = lists_relay_options(call, answer_kept_prompts);
     options.rewrite = rewrite_prompts;
-    bridge_down_start(call, &options);
+    client_forward(call, &options);
 }
 
 /* ---- a list that comes late ---- */

@@ -1,6 +1,6 @@
 /* `tasks/get`, `tasks/update` and `tasks/cancel` of the tasks extension (SEP-2663): ids that begin
  * with tg_ are answered here, all others go to the server. */
-#include "bridge_down/bridge_down.h"
+#include "client/modern.h"
 #include "client/own_task.h"
 #include "conversation/execute.h"
 #include "conversation/rounds.h"
@@ -156,7 +156,7 @@ static void handle_theirs(struct call *call)
     if (call->is_bridged_down || tasks_of_server(call) == SOURCE_LACKS_TASKS)
         own_task_answer_unknown(call);
     else
-        bridge_down_start(call, &options);
+        client_forward(call, &options);
 }
 
 void modern_task_handle(struct call *call)

@@ -3,8 +3,8 @@
  * and policy mean no (contract "Proxy"). resources/unsubscribe beside them: it passes, but for what
  * is the gateway's own. */
 #include "name_gate.h"
-#include "bridge_down/bridge_down.h"
 #include "client/legacy_stream.h"
+#include "client/modern.h"
 #include "doc_resources.h"
 #include "methods.h"
 #include "relay/relay.h"
@@ -206,7 +206,7 @@ static void judge(struct call *call)
         options.replace_error = say_not_found;
     skill_contents_check(call, &options);
     if (!legacy_stream_takes(call))
-        bridge_down_start(call, &options);
+        client_forward(call, &options);
 }
 
 /* ---- resources: some are the gateway's own ---- */
@@ -258,7 +258,7 @@ void completion_handle(struct call *call)
 {
     const struct relay_options options = {.take_message = methods_taker(call)};
     if (!call->envelope.ref.raw.length)
-        bridge_down_start(call, &options);
+        client_forward(call, &options);
     else if (is_reference(&call->envelope))
         judge(call);
     else
@@ -304,7 +304,7 @@ static void unsubscribe(struct call *call)
     if (is_own(call))
         answer_own(call);
     else if (!legacy_stream_takes(call))
-        bridge_down_start(call, &options);
+        client_forward(call, &options);
 }
 
 void unsubscribe_handle(struct call *call)

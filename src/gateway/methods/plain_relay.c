@@ -1,6 +1,6 @@
 /* Methods that go to the server as they are, and those that no era has. */
-#include "bridge_down/bridge_down.h"
 #include "cancelled.h"
+#include "client/modern.h"
 #include "conversation/detach.h"
 #include "conversation/question.h"
 #include "methods.h"
@@ -30,7 +30,7 @@ void relay_plainly_handle(struct call *call)
     if (is_cancel && give_up_request(call))
         call_answer(call, STR_EMPTY);
     else
-        bridge_down_start(call, &options);
+        client_forward(call, &options);
 }
 
 void methods_refuse_unknown(struct call *call)

@@ -5,10 +5,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "bridge_down/bridge_down.h"
 #include "call/client_profile.h"
 #include "call/request_headers.h"
 #include "call/request_state.h"
+#include "client/modern.h"
 #include "conversation/detach.h"
 #include "conversation/task_create.h"
 #include "decision/agent_reason.h"
@@ -209,7 +209,7 @@ static void forward_anew(struct call *call)
     if (call->is_executed && !call->is_bridged)
         detached_call_run(call, call->patience_ms);
     else
-        bridge_down_start(call, &options);
+        client_forward(call, &options);
 }
 
 static void forward(struct call *call, const struct policy_decision *decision)
@@ -830,7 +830,7 @@ static enum gate_verdict call_gate_earlier_round(struct tool_call *tool)
 {
     struct call *call = tool->call;
     struct request_state state;
-    tool->goes_on = bridge_down_goes_on(call);
+    tool->goes_on = client_goes_on(call);
     if (tool->goes_on || !request_state_is_ours(call))
         return GATE_PASSED;
     if (request_state_open(call, &state))
@@ -1026,7 +1026,7 @@ static enum gate_verdict call_gate_route(struct tool_call *tool)
         answer_route(tool);
     } else {
         record_judgement(tool, false);
-        bridge_down_refuse_to_go_on(tool->call);
+        client_refuse_to_go_on(tool->call);
     }
     return GATE_ANSWERED;
 }

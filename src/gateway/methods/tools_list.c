@@ -2,8 +2,8 @@
  * (seed 002 F-003). */
 #include <string.h>
 
-#include "bridge_down/bridge_down.h"
 #include "call/client_profile.h"
+#include "client/modern.h"
 #include "decision/agent_reason.h"
 #include "lists_internal.h"
 #include "methods.h"
@@ -303,7 +303,7 @@ static void relay_tools(struct call *call)
     options.list = "tools";
     options.recall = recall;
     call->tools_epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
-    bridge_down_start(call, &options);
+    client_forward(call, &options);
 }
 
 void tools_list_handle(struct call *call)

@@ -246,17 +246,7 @@ static void relay_on_released(void *context)
 
 enum relay_failure relay_failure_of(enum upstream_result result)
 {
-    switch (result) {
-    case UPSTREAM_CONNECT_FAILED:
-        return RELAY_CONNECT_FAILED;
-    case UPSTREAM_SILENT:
-        return RELAY_TIMEOUT;
-    case UPSTREAM_DONE:
-        return RELAY_UNREADABLE;
-    case UPSTREAM_GONE:
-        break;
-    }
-    return RELAY_GONE;
+    return (enum relay_failure)lost_reason_of(result);
 }
 
 enum jsonrpc_error relay_failure_error(enum relay_failure failure)

@@ -8,13 +8,13 @@
 #include "call/headers.h"
 #include "server/http.h"
 
-/* Why there is no response. */
+/* Why there is no response; `failed` is given the last one, which else goes down as it is. */
 enum relay_failure {
-    RELAY_CONNECT_FAILED,
-    RELAY_GONE,
-    RELAY_TIMEOUT,
-    RELAY_UNREADABLE, /* encoded, too large or not JSON where the reply must be read */
-    RELAY_STATUS_5XX, /* only for `failed`; without it the response goes down as it is */
+    RELAY_CONNECT_FAILED = LOST_CONNECT,
+    RELAY_GONE = LOST_GONE,
+    RELAY_TIMEOUT = LOST_TIMEOUT,
+    RELAY_UNREADABLE = LOST_UNREADABLE,
+    RELAY_STATUS_5XX = LOST_STATUS_5XX,
 };
 
 /* A response of upstream's that is rewritten. Spans of `message`, which is checked JSON. */

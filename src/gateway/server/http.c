@@ -463,6 +463,21 @@ static void pass_end(struct exchange *exchange, enum upstream_result result, con
 
 /* ---- messages ---- */
 
+enum lost_reason lost_reason_of(enum upstream_result result)
+{
+    switch (result) {
+    case UPSTREAM_CONNECT_FAILED:
+        return LOST_CONNECT;
+    case UPSTREAM_SILENT:
+        return LOST_TIMEOUT;
+    case UPSTREAM_DONE:
+        return LOST_UNREADABLE;
+    case UPSTREAM_GONE:
+        break;
+    }
+    return LOST_GONE;
+}
+
 bool exchange_reply_forgets_session(const struct exchange_reply *reply,
                                     const struct headers *request)
 {

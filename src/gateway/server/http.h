@@ -70,6 +70,19 @@ struct exchange_reply {
     const char *detail;
 };
 
+/* Why there is no response. */
+enum lost_reason {
+    LOST_CONNECT,
+    LOST_GONE,
+    LOST_TIMEOUT,
+    LOST_UNREADABLE, /* encoded, too large or not JSON where the reply must be read */
+    LOST_STATUS_5XX,
+    /* The server has forgotten the session, and not looked at the request, which may be sent once
+     * more. */
+    LOST_FORGOTTEN,
+};
+enum lost_reason lost_reason_of(enum upstream_result result);
+
 /* Whether the server does not know the session that the request named, and so has not looked at the
  * request (MCP 2025-11-25, transports: 404). An answer with the request's id is one of its
  * handler, and a reply that breaks off may have been to be one. */

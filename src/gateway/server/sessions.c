@@ -20,6 +20,7 @@
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_server.h"
+#include "taskgate/mcp/question.h"
 
 #define IDLE_MS 600000 /* ten minutes */
 #define OPENING_MS 10000
@@ -293,7 +294,7 @@ bool session_pool_may_be_asked(const struct call *call)
     enum mcp_treatment treatment = call->method->treatment;
     bool has_rounds = treatment == MCP_TOOLS_CALL || treatment == MCP_GATED_URI ||
                       str_equal(call->envelope.method, STR("prompts/get"));
-    return has_rounds && legacy_server_may_ask_any(call->envelope.reserved.client_capabilities);
+    return has_rounds && mcp_may_ask_any(call->envelope.reserved.client_capabilities);
 }
 
 /* The answer to `server/discover` depends on whether there is a stream. */

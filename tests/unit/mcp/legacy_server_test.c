@@ -1,6 +1,7 @@
 /* The messages of a modern client and of a legacy server, in the words of the other. */
 #include "mcp_test.h"
 #include "taskgate/mcp/legacy_server.h"
+#include "taskgate/mcp/question.h"
 
 #define KEY "\"io.modelcontextprotocol/"
 
@@ -125,13 +126,13 @@ END_TEST
 
 static const struct {
     const char *message;
-    enum legacy_question question;
+    enum mcp_question question;
 } messages[] = {
-    {"{\"method\":\"elicitation/create\",\"params\":{}}", LEGACY_QUESTION_FORM},
-    {"{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"url\"}}", LEGACY_QUESTION_URL},
-    {"{\"method\":\"sampling/createMessage\"}", LEGACY_QUESTION_SAMPLING},
-    {"{\"method\":\"roots/list\"}", LEGACY_QUESTION_ROOTS},
-    {"{\"method\":\"ping\"}", LEGACY_QUESTION_NONE},
+    {"{\"method\":\"elicitation/create\",\"params\":{}}", MCP_QUESTION_FORM},
+    {"{\"method\":\"elicitation/create\",\"params\":{\"mode\":\"url\"}}", MCP_QUESTION_URL},
+    {"{\"method\":\"sampling/createMessage\"}", MCP_QUESTION_SAMPLING},
+    {"{\"method\":\"roots/list\"}", MCP_QUESTION_ROOTS},
+    {"{\"method\":\"ping\"}", MCP_QUESTION_NONE},
 };
 
 static const struct {
@@ -153,12 +154,11 @@ START_TEST(a_client_is_asked_what_it_declares)
                              clients[_i].roots, false};
     bool any = false;
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
-        ck_assert_int_eq(legacy_server_question(str_from(messages[i].message)),
-                         messages[i].question);
-        ck_assert_int_eq(legacy_server_may_ask(capabilities, messages[i].question), expected[i]);
+        ck_assert_int_eq(mcp_question_of(str_from(messages[i].message)), messages[i].question);
+        ck_assert_int_eq(mcp_may_ask(capabilities, messages[i].question), expected[i]);
         any |= expected[i];
     }
-    ck_assert_int_eq(legacy_server_may_ask_any(capabilities), any);
+    ck_assert_int_eq(mcp_may_ask_any(capabilities), any);
 }
 END_TEST
 
