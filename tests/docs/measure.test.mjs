@@ -22,7 +22,7 @@ const LIMITS = {
   files: 866,
   users: 65,
   statics: 137,
-  assertions: 233,
+  assertions: 234,
 };
 const measured = measure();
 

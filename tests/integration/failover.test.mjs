@@ -114,14 +114,33 @@ test('a commit whose answer is lost: operator and client read that its fate is n
   assert.deepEqual([state, reason], ['rejected', 'the reason of the lost answer']);
 
   wire.loseCommitOf('the lost user');
-  const { error } = await client.call('tools/call', { name: 'delete_user', arguments: { name: 'the lost user' }, task: {} });
+  const lostCall = { name: 'delete_user', arguments: { name: 'the lost user' }, task: {} };
+  const { error } = await client.call('tools/call', lostCall);
   const { correlation_id: _, ...data } = error.data;
   const { tasks } = await back();
   assert.deepEqual(tasks.map((task) => task.arguments), [{ name: 'the lost user' }], 'it waits for a decision nonetheless');
   const unsure = (id, advice) => [-32013, 'Service unavailable', { details: `the task store does not answer; it is not known whether the task ${id} was stored: ${advice}`, error_type: 'service_unavailable', retry_after: 5 }];
-  assert.deepEqual([error.code, error.message, data], unsure(tasks[0].id, 'ask for it by this id'));
+  assert.deepEqual([error.code, error.message, data], unsure(tasks[0].id, 'ask for it by this id; the same call made again joins it if it was'));
   assert.equal((await client.result('tasks/get', { taskId: tasks[0].id })).status, 'input_required');
-  await gateway.admin.reject(tasks[0].id, 'no');
+  // The same call joins it once; the next one is a call of its own.
+  assert.equal((await client.result('tools/call', lostCall)).task.taskId, tasks[0].id);
+  const another = (await client.result('tools/call', lostCall)).task.taskId;
+  assert.notEqual(another, tasks[0].id);
+  assert.deepEqual((await gateway.admin.list({ state: 'pending' })).tasks.map(({ id }) => id).sort(), [another, tasks[0].id].sort());
+  for (const id of [another, tasks[0].id]) await gateway.admin.reject(id, 'no');
+
+  // What was not stored is stored then.
+  const missingCall = { name: 'delete_user', arguments: { name: 'the missing user' }, task: {} };
+  wire.loseCommitOf('the missing user', { arrives: false });
+  const missing = (await client.call('tools/call', missingCall)).error;
+  assert.deepEqual((await back()).tasks, []);
+  const stored = (await client.result('tools/call', missingCall)).task.taskId;
+  const { correlation_id: _missing, ...missingData } = missing.data;
+  const named = /task (\S+) was stored/.exec(missingData.details)[1];
+  assert.deepEqual([missing.code, missing.message, missingData], unsure(named, 'ask for it by this id; the same call made again joins it if it was'));
+  assert.notEqual(stored, named);
+  assert.deepEqual((await gateway.admin.list({ state: 'pending' })).tasks.map(({ id }) => id), [stored]);
+  await gateway.admin.reject(stored, 'no');
 
   // A plain call joins what was stored, so that it is asked for once.
   const plain = await connectedRaw(t, gateway.url, { ...kinds.old.client, token: 'plain' });
@@ -135,7 +154,7 @@ test('a commit whose answer is lost: operator and client read that its fate is n
   const again = call();
   await until(async () => (await gateway.admin.decide('approve', waiting[0].id)).status === 200, 'the approval', { deadline: 20_000 });
   assert.equal((await again).result.content[0].text, 'did delete_user');
-  assert.equal((await gateway.admin.list()).tasks.length, 3);
+  assert.equal((await gateway.admin.list()).tasks.length, 5);
 });
 
 test('a standby takes over without the last commits: nobody decides, and what was claimed never runs again', options, async (t) => {

@@ -7,12 +7,15 @@
 #include "call/headers.h"
 #include "decision/task_binding.h"
 #include "execute.h"
+#include "inbox/inbox.h"
+#include "inbox/repeated_calls.h"
 #include "server/bridge_request.h"
 #include "server/credential_check.h"
 #include "state/quota.h"
 #include "state/task_places.h"
 #include "state/tool_catalog.h"
 #include "task_create.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -101,7 +104,10 @@ static void answer_created(struct call *call, struct task *task, const struct co
 struct pending_create {
     struct call *call;
     const struct config_rule *rule; /* of the call's snapshot; NULL: the default action */
+    struct task *task;              /* until the store has it; else NULL */
     char id[TASK_ID_BYTES];
+    char key[CLIENT_KEY_BYTES]; /* of its owner; "" of one without a name */
+    char digest[DIGEST_HEX_BYTES];
 };
 
 void task_create_answer_refused(struct call *call, enum store_status status)
@@ -146,10 +152,35 @@ void task_create_log_refused(const struct call *call, enum store_status status)
 static void answer_failed(struct call *call, const struct pending_create *create,
                           const struct store_reply *reply)
 {
-    if (reply->is_unsure)
+    if (reply->is_unsure && create->key[0])
+        task_create_answer_unsure(
+            call, create->id, "ask for it by this id; the same call made again joins it if it was");
+    else if (reply->is_unsure)
         task_create_answer_unsure(call, create->id, "ask for it by this id");
     else
         task_create_answer_refused(call, reply->status);
+}
+
+static void pending_create_destroy(struct pending_create *create)
+{
+    call_unref(create->call);
+    task_unref(create->task);
+    free(create);
+}
+
+static struct repeated_call unsure_join_of(const struct pending_create *create)
+{
+    return (struct repeated_call){str_from(create->key), create->digest, create->id};
+}
+
+/* The commit may have landed: the same call made again is not to be a second task. */
+static void remember_unsure(const struct pending_create *create)
+{
+    struct gateway *gateway = create->call->worker->gateway;
+    const struct repeated_call join = unsure_join_of(create);
+    char other[TASK_ID_BYTES];
+    inbox_touch(gateway, join.key);
+    repeated_call_claim(gateway, &join, NULL, NULL, other);
 }
 
 static void on_created(void *context, const struct store_reply *reply)
@@ -165,11 +196,61 @@ static void on_created(void *context, const struct store_reply *reply)
         task_create_log_refused(call, reply->status);
         task_room_give_back(call->worker->gateway, create->id);
         execution_forget(call->worker, str_from(create->id));
+        if (reply->is_unsure)
+            remember_unsure(create);
         if (call->exchange)
             answer_failed(call, create, reply);
     }
-    call_unref(call);
-    free(create);
+    pending_create_destroy(create);
+}
+
+static void store_create(struct pending_create *create)
+{
+    struct call *call = create->call;
+    struct task *task = create->task;
+    ASSERT(task && strcmp(task->id, create->id) == 0);
+    create->task = NULL;
+    execution_hold(call, task);
+    struct store_limits pending = task_room_take(call, task->id);
+    store_task_create(call->worker->gateway->store, task, &pending,
+                      (struct store_call){call->worker->loop, on_created, create});
+}
+
+/* ---- the same call made again, when it is not known whether it was stored ---- */
+
+/* Its outcome counts, too: the call must not run twice. */
+static void on_unsure_read(void *context, const struct store_reply *reply)
+{
+    struct pending_create *create = context;
+    struct call *call = create->call;
+    if (reply->status == STORE_FAILED) {
+        remember_unsure(create);
+        if (call->exchange)
+            task_create_answer_refused(call, STORE_FAILED);
+    } else if (reply->task && call_owns(call, reply->task)) {
+        execution_offer(call, reply->task, false);
+        if (call->exchange)
+            answer_created(call, reply->task, create->rule);
+    } else {
+        memcpy(create->id, create->task->id, sizeof create->id);
+        store_create(create);
+        return;
+    }
+    pending_create_destroy(create);
+}
+
+/* Once: a further call of the kind is a new one. */
+static bool joins_unsure(struct pending_create *create)
+{
+    struct gateway *gateway = create->call->worker->gateway;
+    const struct repeated_call join = unsure_join_of(create);
+    bool is_undelivered;
+    if (!repeated_call_find(gateway, join.key, join.digest, create->id, &is_undelivered))
+        return false;
+    repeated_call_forget(gateway, &join);
+    store_task_get(gateway->store, str_from(create->id),
+                   (struct store_call){create->call->worker->loop, on_unsure_read, create});
+    return true;
 }
 
 static void keep_mirrored_headers(struct task *task, const struct call *call)
@@ -200,15 +281,19 @@ static void create(struct call *call)
     struct task *task =
         task_create_bound(call, &creation->decision, &creation->tool, creation->accelerated);
     struct pending_create *pending_create = memory_alloc(sizeof *pending_create);
+    char call_digest[DIGEST_HEX_BYTES];
     pending_create->call = call_ref(call);
     pending_create->rule = creation->decision.rule;
+    pending_create->task = task;
     call_part_remove(&creation->part);
     free(creation);
     memcpy(pending_create->id, task->id, sizeof pending_create->id);
-    execution_hold(call, task);
-    struct store_limits pending = task_room_take(call, task->id);
-    store_task_create(call->worker->gateway->store, task, &pending,
-                      (struct store_call){call->worker->loop, on_created, pending_create});
+    client_key_of_owner(call, pending_create->key);
+    /* Apart from plain calls, which join their tasks in any case. */
+    repeated_call_digest(task->definition_digest, task->request_digest, call_digest);
+    repeated_call_digest("unsure", call_digest, pending_create->digest);
+    if (!joins_unsure(pending_create))
+        store_create(pending_create);
 }
 
 void task_create_from_call(struct call *call, const struct policy_decision *decision,

@@ -47,7 +47,9 @@ export class PostgresWire {
     near.on('data', (bytes) => {
       near.isSilent ||= near.fallsSilent && tail.equals(READY_OUTSIDE_TRANSACTION);
       tail = Buffer.alloc(0);
-      near.losesCommit ||= this.lost !== undefined && bytes.includes(this.lost);
+      const isLost = this.lost !== undefined && bytes.includes(this.lost);
+      if (isLost && !this.arrives) return this.go();
+      near.losesCommit ||= isLost;
       if (!near.isSilent) far.write(bytes);
     });
     const back = (bytes) => {
@@ -65,9 +67,12 @@ export class PostgresWire {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** The commit of the transaction that has `text` is done, but its answer is lost; nobody is served until `pointTo`. */
-  loseCommitOf(text) {
-    this.lost = text;
+  /**
+   * The commit of the transaction that has `text` is done, but its answer is lost; with `arrives: false` the transaction
+   * itself is. Nobody is served until `pointTo`.
+   */
+  loseCommitOf(text, { arrives = true } = {}) {
+    [this.lost, this.arrives] = [text, arrives];
   }
 
   go() {
