@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "audit_rows.h"
-#include "store_internal.h"
+#include "queue.h"
 #include "taskgate/approval/votes.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
@@ -13,10 +13,7 @@
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
-#include "taskgate/store/blocks.h"
 #include "taskgate/store/chain.h"
-#include "taskgate/store/definitions.h"
-#include "taskgate/store/grants.h"
 #include "taskgate/task/recorded_name.h"
 
 #define PAGE_BYTES_MAX ((size_t)1024 * 1024)

@@ -12,10 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "row.h"
+#include "record.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/str.h"
-#include "taskgate/store/store.h"
 #include "taskgate/task/task.h"
 
 /* The end of a commit's error, where it is not known what became of it. */
@@ -58,6 +57,9 @@ enum commit_result {
     COMMIT_NOTHING, /* nothing was committed, and nothing of it can show up later */
     COMMIT_UNSURE,  /* it is not known */
 };
+
+/* A connection. Each backend defines its own; it begins with a pointer to the backend. */
+struct database;
 
 struct store_backend {
     const char *name; /* for the log */

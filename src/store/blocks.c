@@ -6,7 +6,7 @@
 
 #include "audit.h"
 #include "grants.h"
-#include "store_internal.h"
+#include "queue.h"
 #include "task_operations.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "audit.h"
-#include "store_internal.h"
+#include "queue.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/log.h"

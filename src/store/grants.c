@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "audit.h"
-#include "store_internal.h"
+#include "queue.h"
 #include "task_operations.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
@@ -17,7 +17,6 @@
 #include "taskgate/core/metrics.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/members.h"
-#include "taskgate/store/blocks.h"
 #include "taskgate/store/grants.h"
 
 #define END_LIMIT 64

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queue.h"
 #include "replica_rows.h"
-#include "store_internal.h"
 #include "taskgate/core/memory.h"
 
 /* Others have failed by themselves, and were told of then. */

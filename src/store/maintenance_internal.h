@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend.h"
+#include "row.h"
 #include "taskgate/store/maintenance.h"
 
 /* NULL with an error; `*work` then says which kind. */

@@ -1,9 +1,6 @@
 /* Life of operations and of a batch's events. */
 #include "operation.h"
 
-#include "row.h"
-#include "tally.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +43,15 @@ static void free_home(struct store_home *home)
     free(home);
 }
 
+static void free_tally(struct store_tally *tally)
+{
+    if (!tally)
+        return;
+    free(tally->person);
+    free(tally->reason);
+    free(tally);
+}
+
 void operation_clear_reply(struct operation *operation)
 {
     struct store_reply *reply = &operation->reply;
@@ -68,7 +74,7 @@ void operation_clear_reply(struct operation *operation)
     free_records(&definition_record, reply->definitions, reply->definition_count);
     free_records(&message_record, reply->messages, reply->message_count);
     free_home((struct store_home *)reply->home);
-    tally_destroy((struct store_tally *)reply->tally);
+    free_tally((struct store_tally *)reply->tally);
     *reply = (struct store_reply){.status = STORE_OK};
 }
 

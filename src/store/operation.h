@@ -5,11 +5,10 @@
 #pragma once
 
 #include "backend.h"
-#include "peers.h"
+#include "replica_rows.h"
 #include "row.h"
 #include "task_rows.h"
 #include "taskgate/core/magic.h"
-#include "taskgate/store/homes.h"
 #include "taskgate/store/store.h"
 
 /* A change of a task by a committed operation; the observers are told. */

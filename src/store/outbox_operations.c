@@ -6,7 +6,7 @@
 
 #include "audit.h"
 #include "outbox.h"
-#include "store_internal.h"
+#include "queue.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"

@@ -1,7 +1,7 @@
 /* The queue of operations between the loops and the store's thread. */
 #include <sys/eventfd.h>
 
-#include "store_internal.h"
+#include "queue.h"
 #include "taskgate/core/assert.h"
 
 static void queue_refuse(struct operation *operation)

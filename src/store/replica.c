@@ -10,9 +10,6 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
-#include "taskgate/store/blocks.h"
-#include "taskgate/store/definitions.h"
-#include "taskgate/store/grants.h"
 
 #define FEED_LIMIT 256
 #define HOST_NAME_BYTES 256

@@ -143,3 +143,26 @@ enum row_result replica_rows_home_take(struct database *database, const struct h
     }
     return result;
 }
+
+/* ---- the other replicas, as other threads see them ---- */
+
+void peers_add(struct peers *peers, const struct replica_row *row, enum store_peer_state state)
+{
+    peers->items = memory_grow_array(peers->items, peers->count + 1, sizeof *peers->items);
+    peers->items[peers->count++] = (struct store_peer){
+        .id = memory_copy_str(row->id),
+        .epoch = row->epoch,
+        .address = memory_copy_str(row->address),
+        .state = state,
+    };
+}
+
+void peers_finish(struct peers *peers)
+{
+    for (size_t i = 0; i < peers->count; i++) {
+        free((char *)peers->items[i].id);
+        free((char *)peers->items[i].address);
+    }
+    free(peers->items);
+    *peers = (struct peers){NULL, 0};
+}

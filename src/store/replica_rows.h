@@ -3,6 +3,7 @@
 #pragma once
 
 #include "row.h"
+#include "taskgate/store/records.h"
 
 /* A change of a task, or of a grant, that a replica has committed. */
 struct feed_change {
@@ -75,3 +76,14 @@ bool replica_rows_is_held(struct database *database, bool *is_held);
 enum row_result replica_rows_home_take(struct database *database, const struct home_key *key,
                                        const char *id, int64_t epoch, int64_t now_ms,
                                        struct home_row *home);
+
+/* ---- the other replicas, as other threads see them ---- */
+
+/* The texts of the items are owned. */
+struct peers {
+    struct store_peer *items;
+    size_t count;
+};
+
+void peers_add(struct peers *peers, const struct replica_row *row, enum store_peer_state state);
+void peers_finish(struct peers *peers);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
+#include "queue.h"
 #include "replica_rows.h"
-#include "store_internal.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 

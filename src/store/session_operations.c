@@ -1,8 +1,8 @@
 /* Sessions, and the tokens that upstream accepted in them. */
 #include <stdlib.h>
 
+#include "queue.h"
 #include "replica_rows.h"
-#include "store_internal.h"
 
 /* The bounds of what strangers can leave here: those seen last stay. Nobody has to be known for a
  * session, and one client may open them without end. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "audit.h"
-#include "store_internal.h"
+#include "queue.h"
 
 /* Beyond this number the oldest go. Fewer people than this decide at one gateway. */
 #define KEPT 10000

@@ -122,9 +122,9 @@ static bool take_same(void *context, const struct value *row)
     return false;
 }
 
-struct store_tally *tally_read(struct batch *batch, const struct task *task)
+bool tally_read(struct batch *batch, const struct task *task, struct store_tally **read)
 {
-    struct store_tally *tally = memory_alloc(sizeof *tally);
+    struct store_tally *tally = *read = memory_alloc(sizeof *tally);
     char name[RECORDED_NAME_BYTES];
     struct str tool = recorded_name(str_from(task->tool), name);
     const struct key all = {task->source, tool, ""}, owner = {task->source, tool, task->owner};
@@ -141,17 +141,5 @@ struct store_tally *tally_read(struct batch *batch, const struct task *task)
                           take_same, &reading);
     take_own(&tally->all, task, since_ms);
     take_own(&tally->owner, task, since_ms);
-    if (done)
-        return tally;
-    tally_destroy(tally);
-    return NULL;
-}
-
-void tally_destroy(struct store_tally *tally)
-{
-    if (!tally)
-        return;
-    free(tally->person);
-    free(tally->reason);
-    free(tally);
+    return done;
 }

@@ -9,6 +9,5 @@ bool tally_note_moved(struct batch *batch, const struct task *task, enum task_st
 /* Gives what a task of the source was counted for to the owner `heir`. */
 bool tally_hand_over(struct batch *batch, const char *source, const char *owner, const char *heir,
                      const struct ended_task *task);
-/* The outcomes of the others of its source and tool; NULL: the database has failed. */
-struct store_tally *tally_read(struct batch *batch, const struct task *task);
-void tally_destroy(struct store_tally *tally); /* NULL is allowed */
+/* The outcomes of the others of its source and tool, which the caller owns, also when it fails. */
+bool tally_read(struct batch *batch, const struct task *task, struct store_tally **read);

@@ -1,7 +1,7 @@
 /* Lists of tasks, a page at a time. */
 #include <stdlib.h>
 
-#include "store_internal.h"
+#include "queue.h"
 #include "task_operations.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"

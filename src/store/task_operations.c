@@ -5,7 +5,7 @@
 
 #include "outbox.h"
 #include "pending.h"
-#include "store_internal.h"
+#include "queue.h"
 #include "tally.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
@@ -146,9 +146,11 @@ static bool run_get_with_tally(struct batch *batch, struct operation *operation)
     enum row_result result = task_operations_load(batch, str_from(operation->id), &reply->task);
     if (result == ROW_ABSENT)
         reply->status = STORE_NOT_FOUND;
-    if (result == ROW_FOUND)
-        reply->tally = tally_read(batch, reply->task);
-    return result == ROW_ABSENT || reply->tally;
+    struct store_tally *tally = NULL;
+    bool done =
+        result == ROW_ABSENT || (result == ROW_FOUND && tally_read(batch, reply->task, &tally));
+    reply->tally = tally;
+    return done;
 }
 
 /* ---- change ---- */

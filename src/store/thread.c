@@ -1,19 +1,24 @@
-/* The store's thread: takes what is queued, commits it, tells it; sweeps; keeps it up. */
+/* The store: its thread takes what is queued, commits it, tells it; sweeps; keeps it up. Opening,
+ * closing, observers. */
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "audit.h"
 #include "pending.h"
-#include "store_internal.h"
+#include "queue.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/store/blocks.h"
 #include "taskgate/store/definitions.h"
+#include "taskgate/store/grants.h"
 
 #define BATCH_LIMIT 64
 #define SWEEP_INTERVAL_MS 10000
@@ -260,7 +265,7 @@ static void post_event(struct store *store, const struct task_event *event)
 }
 
 struct grant_notice {
-    struct grant_observer observer;
+    struct id_observer observer;
     char id[STORE_GRANT_ID_BYTES];
 };
 
@@ -276,7 +281,7 @@ static void tell_of_changed(struct store *store, const struct id_list *changed)
 {
     pthread_mutex_lock(&store->lock);
     const struct {
-        struct grant_observer observer;
+        struct id_observer observer;
         const char *prefix;
     } kinds[] = {{store->grant_observer, STORE_GRANT_ID_PREFIX},
                  {store->definition_observer, STORE_DEFINITION_ID_PREFIX},
@@ -288,7 +293,7 @@ static void tell_of_changed(struct store *store, const struct id_list *changed)
         while (kind + 1 < sizeof kinds / sizeof *kinds &&
                !str_starts_with(id, str_from(kinds[kind].prefix)))
             kind++;
-        const struct grant_observer observer = kinds[kind].observer;
+        const struct id_observer observer = kinds[kind].observer;
         if (!observer.callback)
             continue;
         struct grant_notice *notice = memory_alloc(sizeof *notice);
@@ -512,7 +517,7 @@ static bool run_chain(struct store *store, struct operation *chain, struct error
     return done;
 }
 
-bool store_run_alone(struct store *store, const struct operation_kind *kind, struct error *error)
+static bool run_alone(struct store *store, const struct operation_kind *kind, struct error *error)
 {
     return run_chain(store, operation_create(kind, (struct store_call){NULL, NULL, NULL}), error);
 }
@@ -525,7 +530,7 @@ static void thread_sweep(struct store *store)
     const struct operation_kind *kind =
         atomic_load(&store->healthy) ? &operation_sweep : &operation_probe;
     store->sweep_at_ms = clock_monotonic_ms() + SWEEP_INTERVAL_MS; /* or earlier, by plan() */
-    if (store_run_alone(store, kind, &error) && kind == &operation_probe)
+    if (run_alone(store, kind, &error) && kind == &operation_probe)
         store->sweep_at_ms = 0; /* to catch up with the deadlines meanwhile */
 }
 
@@ -565,7 +570,7 @@ static void take_part(struct store *store, int64_t now_ms)
     if (store->backend->look(store->database, LOOK_LATE_COMMIT))
         store->replica.epoch = 0;
     if (store->replica.epoch == 0 && atomic_load(&store->healthy) &&
-        !store_run_alone(store, &operation_join, &error))
+        !run_alone(store, &operation_join, &error))
         return;
     pthread_mutex_lock(&store->lock);
     bool beats_now = store->beats_now && store->heartbeat_at_ms != INT64_MAX;
@@ -573,13 +578,13 @@ static void take_part(struct store *store, int64_t now_ms)
     pthread_mutex_unlock(&store->lock);
     if (beats_now || now_ms >= store->heartbeat_at_ms) {
         store->heartbeat_at_ms = now_ms + REPLICA_HEARTBEAT_MS;
-        store_run_alone(store, &operation_heartbeat, &error);
+        run_alone(store, &operation_heartbeat, &error);
     }
     if (now_ms >= store->catch_up_at_ms) {
         store->catch_up_at_ms = now_ms + REPLICA_CATCH_UP_MS; /* if it fails */
         pay_for_look(store, now_ms);
         if (atomic_load(&store->healthy))
-            store_run_alone(store, &operation_catch_up, &error);
+            run_alone(store, &operation_catch_up, &error);
     }
 }
 
@@ -610,7 +615,7 @@ static struct operation *thread_take(struct store *store, int64_t until_ms, bool
     return store_dequeue(store, BATCH_LIMIT, stopping);
 }
 
-void *store_thread(void *context)
+static void *store_thread(void *context)
 {
     struct store *store = store_from(context);
     struct error error;
@@ -633,4 +638,203 @@ void *store_thread(void *context)
         if (must || (idle && now_ms >= store->upkeep_at_ms))
             keep_up(store);
     }
+}
+
+/* ---- opening and closing ---- */
+
+static struct store *allocate(void)
+{
+    struct store *store = memory_alloc(sizeof *store);
+    MAGIC_SET(store, STORE_MAGIC);
+    atomic_init(&store->healthy, true);
+    atomic_init(&store->pending_count, 0);
+    atomic_init(&store->epoch, 0);
+    pthread_mutex_init(&store->lock, NULL);
+    store->wake_fd = -1;
+    store->end = &store->first;
+    store->sweep_at_ms = 0; /* deadlines that passed while the process did not run */
+    store->upkeep_at_ms = INT64_MAX;
+    store->heartbeat_at_ms = store->catch_up_at_ms = INT64_MAX;
+    return store;
+}
+
+/* Nobody hears of anything from here on. */
+static void forget_observers(struct store *store)
+{
+    while (store->observers) {
+        struct observer *observer = store->observers;
+        store->observers = observer->next;
+        free(observer);
+    }
+    store->outbox_observer = (struct outbox_observer){.callback = NULL};
+    store->yield_observer = (struct yield_observer){.callback = NULL};
+    store->grant_observer = (struct id_observer){.callback = NULL};
+    store->block_observer = (struct id_observer){.callback = NULL};
+    store->definition_observer = (struct id_observer){.callback = NULL};
+}
+
+static void store_release(struct store *store)
+{
+    ASSERT(!store->first); /* each operation was answered */
+    forget_observers(store);
+    replica_finish(&store->replica);
+    free(store->place);
+    free(store->address);
+    peers_finish(&store->peers);
+    if (store->electorate.release)
+        store->electorate.release(store->electorate.context);
+    signature_key_unref(store->audit.key);
+    if (store->wake_fd >= 0)
+        close(store->wake_fd);
+    pthread_mutex_destroy(&store->lock);
+    MAGIC_CLEAR(store);
+    free(store);
+}
+
+static bool open_wake_fd(struct store *store, struct error *error)
+{
+    store->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return store->wake_fd >= 0 ||
+           error_set(error, "cannot wake the store's thread: %s", strerror(errno));
+}
+
+/* Signals belong to the thread that opens the store. */
+static bool store_start_thread(struct store *store, struct error *error)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&store->thread, NULL, store_thread, store);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0)
+        return error_set(error, "cannot start the store's thread: %s", strerror(code));
+    return true;
+}
+
+struct store *store_open(const struct store_backend *backend, const char *place,
+                         const char *replica, const struct store_redaction *redaction,
+                         struct error *error)
+{
+    struct store *store = allocate();
+    replica_init(&store->replica, replica);
+    store->backend = backend;
+    store->place = backend->title(place);
+    if (redaction)
+        store->redaction = *redaction;
+    if (!open_wake_fd(store, error))
+        goto failed;
+    store->database = backend->open(place, error);
+    if (!store->database)
+        goto failed;
+    bool is_reached =
+        backend->is_in_place(store->database, error) && run_alone(store, &operation_join, error);
+    if (!is_reached && !backend->is_shared)
+        goto opened;
+    atomic_store(&store->healthy, is_reached);
+    if (backend->is_shared)
+        store->heartbeat_at_ms = store->catch_up_at_ms = 0;
+    if (!store_start_thread(store, error))
+        goto opened;
+    log_info(is_reached ? "Store opened" : "Store will be opened", LOG_TEXT("path", store->place),
+             LOG_NUMBER("pending", store_pending_count(store)));
+    return store;
+
+opened:
+    error_prefix(error, store->place);
+    backend->close(store->database);
+failed:
+    store_release(store);
+    return NULL;
+}
+
+void store_stop(struct store *store)
+{
+    if (!store || store->stopped)
+        return;
+    pthread_mutex_lock(&store->lock);
+    store->stopping = true;
+    pthread_mutex_unlock(&store->lock);
+    eventfd_write(store->wake_fd, 1);
+    pthread_join(store->thread, NULL);
+    store_refuse_queued(store);
+}
+
+void store_close(struct store *store)
+{
+    if (!store)
+        return;
+    struct error error;
+    store_stop(store);
+    ASSERT(store->stopped);
+    /* Their loops are gone, and saying goodbye may read what others have committed. */
+    forget_observers(store);
+    if (store->backend->is_shared && store->replica.epoch > 0)
+        run_alone(store, &operation_leave, &error);
+    store->backend->close(store->database);
+    store_release(store);
+}
+
+bool store_is_healthy(const struct store *store)
+{
+    return atomic_load(&store->healthy);
+}
+
+int64_t store_pending_count(const struct store *store)
+{
+    return atomic_load(&store->pending_count);
+}
+
+void store_observe(struct store *store, struct loop *loop, store_observer callback, void *context)
+{
+    struct observer *observer = memory_alloc(sizeof *observer);
+    *observer = (struct observer){NULL, loop, callback, NULL, context};
+    pthread_mutex_lock(&store->lock);
+    observer->next = store->observers;
+    store->observers = observer;
+    pthread_mutex_unlock(&store->lock);
+}
+
+void store_outbox_observe(struct store *store, struct loop *loop, loop_callback observer,
+                          void *context)
+{
+    pthread_mutex_lock(&store->lock);
+    store->outbox_observer = (struct outbox_observer){loop, observer, context};
+    pthread_mutex_unlock(&store->lock);
+}
+
+void store_observe_grants(struct store *store, struct loop *loop, store_id_observer observer,
+                          void *context)
+{
+    pthread_mutex_lock(&store->lock);
+    store->grant_observer = (struct id_observer){loop, observer, context};
+    pthread_mutex_unlock(&store->lock);
+}
+
+void store_observe_blocks(struct store *store, struct loop *loop, store_id_observer observer,
+                          void *context)
+{
+    pthread_mutex_lock(&store->lock);
+    store->block_observer = (struct id_observer){loop, observer, context};
+    pthread_mutex_unlock(&store->lock);
+}
+
+void store_observe_definitions(struct store *store, struct loop *loop, store_id_observer observer,
+                               void *context)
+{
+    pthread_mutex_lock(&store->lock);
+    store->definition_observer = (struct id_observer){loop, observer, context};
+    pthread_mutex_unlock(&store->lock);
+}
+
+void store_audit_configure(struct store *store, const struct store_audit_settings *settings)
+{
+    if (settings->key)
+        signature_key_ref(settings->key);
+    pthread_mutex_lock(&store->lock);
+    struct signature_key *before = store->audit.key;
+    store->audit = *settings;
+    pthread_mutex_unlock(&store->lock);
+    signature_key_unref(before);
+    /* Rows that are too old under the new settings go at once. */
+    store_queue(store, operation_create(&operation_sweep, (struct store_call){NULL, NULL, NULL}));
 }

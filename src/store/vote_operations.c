@@ -5,7 +5,7 @@
 #include "grants.h"
 #include "outbox.h"
 #include "pending.h"
-#include "store_internal.h"
+#include "queue.h"
 #include "task_operations.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"

@@ -13,7 +13,7 @@ const LIMITS = {
   words: 70,
   reach: 20,
   write: 2,
-  includes: 2,
+  includes: 1,
   calls: 2,
   statements: 3,
   pointers: 26,

@@ -9,38 +9,7 @@
 
 #include "taskgate/store/store.h"
 
-#define STORE_BLOCK_ID_BYTES 40 /* "bl_" + UUID + NUL */
-#define STORE_BLOCK_ID_PREFIX "bl_"
 #define STORE_BLOCKS_MOST 1000 /* in force */
-
-/* The callers that a block is about. */
-enum store_block_scope {
-    STORE_BLOCK_OWNER,  /* the owner of the task */
-    STORE_BLOCK_CLIENT, /* clients of the same name at its source */
-    STORE_BLOCK_SOURCE, /* everybody at its source */
-    STORE_BLOCK_SCOPES
-};
-const char *store_block_scope_name(enum store_block_scope scope);
-/* STORE_BLOCK_SCOPES: it is none. */
-enum store_block_scope store_block_scope_of(struct str name);
-
-struct store_block {
-    int64_t sequence;
-    char *id;
-    char *task_id; /* of the call that it was made with */
-    char *scope;   /* by its name */
-    char *owner, *source, *client, *principal;
-    char *reason, *person;
-    char *ended_by; /* the person who has lifted it, or "" */
-    int64_t created_ms, until_ms;
-    int64_t ended_ms; /* 0 while it is in force */
-};
-
-struct store_block_caller {
-    struct str owner, source, client;
-};
-/* Whether the block is about this caller, whatever the time. Any thread. */
-bool store_block_fits(const struct store_block *block, const struct store_block_caller *caller);
 
 struct store_block_wish {
     struct str task_id;
@@ -62,9 +31,7 @@ void store_block_get(struct store *store, struct str id, struct store_call call)
 void store_block_lift(struct store *store, struct str id, const char *person, const char *reason,
                       struct store_call call);
 
-/* A block was made, or it has ended. STORE_BLOCK_ID_PREFIX alone: changes were missed, so all are
- * to be read anew. */
-typedef void (*store_block_observer)(void *context, struct str id);
-/* As store_observe_grants(), also of commits of other replicas. There is one such observer. */
-void store_observe_blocks(struct store *store, struct loop *loop, store_block_observer observer,
+/* As store_observe_grants(): a block was made, or it has ended. STORE_BLOCK_ID_PREFIX alone:
+ * changes were missed, so all are to be read anew. */
+void store_observe_blocks(struct store *store, struct loop *loop, store_id_observer observer,
                           void *context);

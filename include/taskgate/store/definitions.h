@@ -10,28 +10,11 @@
 #include "taskgate/config/definitions.h"
 #include "taskgate/store/store.h"
 
-#define STORE_DEFINITION_ID_BYTES 40
-#define STORE_DEFINITION_ID_PREFIX "df_"
 /* Accepted digests of one name; the oldest goes. */
 #define STORE_DEFINITION_DIGESTS 16
 /* A longer text is cut before it is kept. */
 #define STORE_DEFINITION_TEXT_BYTES ((size_t)16 * 1024)
 #define STORE_DEFINITION_DIFFERENCE_BYTES 1024
-
-struct store_definition {
-    int64_t sequence;
-    char *id; /* of source, kind and name */
-    char *source, *kind, *name;
-    char *digest;        /* the present one */
-    char *accepted;      /* digests with blanks between them, the newest last */
-    char *counted;       /* digests that were changes, in the same way */
-    char *text;          /* of the present one; NULL in a list */
-    char *accepted_text; /* of the last one that was accepted; NULL in a list */
-    char *difference;    /* from that one to the present one, for people; "" when accepted */
-    unsigned flags;      /* of the present one: FLAGGED() bits */
-    bool is_changed;     /* the present one is not accepted */
-    int64_t at_ms;       /* when this was written last; set by the store */
-};
 
 void store_definition_id(struct str source, struct str kind, struct str name,
                          char id[STORE_DEFINITION_ID_BYTES]);
@@ -60,8 +43,6 @@ void store_definition_get(struct store *store, struct str id, struct store_call 
 void store_definition_accept(struct store *store, struct str id, struct str digest,
                              const char *person, struct store_call call);
 
-/* A row was written. */
-typedef void (*store_definition_observer)(void *context, struct str id);
-/* As store_observe_grants(), also of commits of other replicas. There is one such observer. */
-void store_observe_definitions(struct store *store, struct loop *loop,
-                               store_definition_observer observer, void *context);
+/* As store_observe_grants(): a row was written. */
+void store_observe_definitions(struct store *store, struct loop *loop, store_id_observer observer,
+                               void *context);

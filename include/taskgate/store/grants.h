@@ -10,28 +10,6 @@
 
 #include "taskgate/store/store.h"
 
-#define STORE_GRANT_ID_BYTES 40 /* "gr_" + UUID + NUL */
-#define STORE_GRANT_ID_PREFIX "gr_"
-
-struct store_grant {
-    int64_t sequence;
-    char *id;
-    char *task_id; /* of the call that was approved with it, which does not count */
-    char *owner, *principal, *source, *tool, *workflow, *rule;
-    char *rule_digest, *definition_digest, *bound_digest;
-    char *terms;     /* of the workflow, as ballot_terms_write() has them */
-    char *arguments; /* of the approved call, without what operators must not see; "": too long */
-    char *votes;     /* of those who gave it, as ballot_votes_write() has them */
-    char *reason;    /* of the vote that completed the quorum, or "" */
-    int64_t calls, used, for_ms;
-    int64_t created_ms, until_ms;
-    int64_t ended_ms; /* 0 while it is in force */
-    char *end_cause;  /* "time", "calls", "revoked", "tool_changed", "rule_changed", "giver_left",
-                         "blocked" */
-    char *ended_by;   /* the person who has revoked it, or "" */
-    char *end_reason; /* of that person, or "" */
-};
-
 /* The people and terms that grants are judged by from now on (taken over). Without it none is ever
  * used. Those that the configuration does not allow any more end at once. */
 void store_grants_configure(struct store *store, const struct store_electorate *electorate);
@@ -45,11 +23,9 @@ void store_grant_get(struct store *store, struct str id, struct store_call call)
 void store_grant_revoke(struct store *store, struct str id, const char *person, const char *reason,
                         struct store_call call);
 
-/* A grant was given or used, or it has ended. */
-typedef void (*store_grant_observer)(void *context, struct str id);
-/* `observer` runs on `loop` after each commit that has changed a grant, at least once for each
- * such grant, before the answers of that commit. Of a shared database it hears of other replicas'
- * commits as well. There is one such observer. Subscribe before the loops run; there is no end but
- * store_close(). */
-void store_observe_grants(struct store *store, struct loop *loop, store_grant_observer observer,
+/* `observer` runs on `loop` after each commit that has changed a grant (it was given or used, or it
+ * has ended), at least once for each such grant, before the answers of that commit. Of a shared
+ * database it hears of other replicas' commits as well. There is one such observer. Subscribe
+ * before the loops run; there is no end but store_close(). */
+void store_observe_grants(struct store *store, struct loop *loop, store_id_observer observer,
                           void *context);

@@ -14,26 +14,11 @@
 
 #include "taskgate/store/store.h"
 
-struct store_home {
-    const char *replica;
-    int64_t epoch;
-    const char *address; /* it takes calls of others there, as it says now; "": it takes none */
-    bool is_here;        /* at this process, in its epoch */
-    bool is_adopted;     /* just now, from one that is gone; the reply's `tasks` are those of the
-                            session that failed with it: they are told once, here */
-};
-
 /* Finds out where the session lives; where it lives nowhere yet, or its home is gone, it lives here
  * from now on. STORE_NOT_FOUND: the store does not know the session. Only where other processes may
  * use the database (store_is_shared()). */
 void store_session_settle(struct store *store, struct str source, struct str digest,
                           struct store_call call);
-
-/* A replica in one of its epochs, where a task is to live whose home is gone. */
-struct store_heir {
-    const char *replica;
-    int64_t epoch;
-};
 
 /* The same for a task that has not ended: who has created it has the credentials for it, and who
  * runs it has what the server asks meanwhile. If that replica is gone, an undecided or approved

@@ -15,28 +15,6 @@
 #include "taskgate/loop/loop.h"
 #include "taskgate/store/store.h"
 
-/* STORE_PEER_ROW(symbol, name): what is known of another replica. */
-#define STORE_PEER_TABLE(STORE_PEER_ROW)                                                           \
-    STORE_PEER_ROW(ALIVE, "alive")   /* heard within 10 s, which is two heartbeats */              \
-    STORE_PEER_ROW(SILENT, "silent") /* not heard for longer; not yet taken for dead */            \
-    STORE_PEER_ROW(GONE, "gone")     /* has said goodbye, or was silent for 20 s; for an hour */
-
-enum store_peer_state {
-#define STORE_PEER_ROW(symbol, name) STORE_PEER_##symbol,
-    STORE_PEER_TABLE(STORE_PEER_ROW)
-#undef STORE_PEER_ROW
-        STORE_PEER_COUNT
-};
-/* "alive" … */
-const char *store_peer_state_name(enum store_peer_state state);
-
-struct store_peer {
-    const char *id;
-    int64_t epoch;       /* of a replica that is gone: the next one, which it does not have yet */
-    const char *address; /* http://HOST:PORT where it takes calls of others; "": it takes none */
-    enum store_peer_state state;
-};
-
 #define STORE_REPLICA_ID_BYTES 129 /* an id has at most 128 characters */
 
 /* This replica's own id. */
@@ -57,14 +35,6 @@ void store_announce(struct store *store, const char *address);
 void store_observe_yield(struct store *store, struct loop *loop, loop_callback yield,
                          void *context);
 
-/* A change of a task in the feed that all replicas write, in the order of its commits. */
-struct store_feed_event {
-    struct task *task; /* of another replica's change: as it is when this one reads of it */
-    bool created;
-    bool is_own;      /* this replica has made the change */
-    int64_t sequence; /* the same at every replica; rises */
-};
-typedef void (*store_feed_observer)(void *context, const struct store_feed_event *event);
 /* As store_observe(), but for a shared database alone: `observer` hears of own changes, too, only
  * once they are read in the feed, a moment later. */
 void store_observe_feed(struct store *store, struct loop *loop, store_feed_observer observer,

@@ -20,6 +20,7 @@
 #include "taskgate/core/str.h"
 #include "taskgate/loop/loop.h"
 #include "taskgate/store/chain.h"
+#include "taskgate/store/records.h"
 #include "taskgate/task/task.h"
 
 struct store;
@@ -72,16 +73,8 @@ enum store_status {
                         * unless `is_unsure` */
 };
 
-struct store_session;
-struct store_sign_in;
-struct store_audit_entry;
 struct store_audit_page;
 struct store_delivery;
-struct store_definition;
-struct store_block;
-struct store_grant;
-struct store_home;
-struct store_message;
 
 /* An answer. It is freed after the callback, which may take references of tasks. */
 struct store_reply {
@@ -291,6 +284,16 @@ typedef void (*store_observer)(void *context, struct task *task, bool created);
  * another replica, or by this one in a commit whose answer was lost; it may take a reference.
  * Subscribe before the loops run; there is no end but store_close(). */
 void store_observe(struct store *store, struct loop *loop, store_observer observer, void *context);
+/* A change of a task in the feed that all replicas write, in the order of its commits. */
+struct store_feed_event {
+    struct task *task; /* of another replica's change: as it is when this one reads of it */
+    bool created;
+    bool is_own;      /* this replica has made the change */
+    int64_t sequence; /* the same at every replica; rises */
+};
+typedef void (*store_feed_observer)(void *context, const struct store_feed_event *event);
+/* The id of a grant, a block or a definition that was changed. */
+typedef void (*store_id_observer)(void *context, struct str id);
 /* Deadlines are swept at least every 10 s, and at each deadline that is nearer. */
 
 /* ---- sessions: what survives a restart of what upstream's sessions negotiated. Forgotten when
@@ -298,16 +301,6 @@ void store_observe(struct store *store, struct loop *loop, store_observer observ
 /* The most sessions that are remembered. A quarter of it may be of one owner. */
 #define STORE_SESSIONS_MAX 10000
 
-struct store_session {
-    char *source;
-    char *id_digest; /* SHA-256 hex of the session id: the id itself is never stored */
-    char *version;   /* negotiated protocol version */
-    char *client_name, *client_version;
-    char *client_capabilities;         /* JSON text */
-    char *owner;                       /* the client that opened it */
-    bool upstream_tasks, upstream_sse; /* as detected at its initialize */
-    int64_t seen_ms;
-};
 void store_session_put(struct store *store, const struct store_session *session,
                        struct store_call call);
 void store_session_get(struct store *store, struct str source, struct str id_digest,
@@ -323,14 +316,6 @@ void store_pair_get(struct store *store, struct str source, struct str session_d
                     struct str token_digest, struct store_call call);
 
 /* ---- operators who have signed in: what survives a restart of their sessions ---- */
-struct store_sign_in {
-    char *digest; /* SHA-256 hex of the cookie: the cookie itself is never stored */
-    char *person; /* as whom they have signed in */
-    char *issuer;
-    char *claims; /* JSON object: the issuer's word of them */
-    int64_t created_ms;
-    int64_t until_ms; /* from then on there is none; it goes with the next sweep */
-};
 /* Keeps the latest 10,000. The audit trail gets a row in the same transaction, as it does when a
  * session that there was is deleted. */
 void store_sign_in_put(struct store *store, const struct store_sign_in *sign_in,
@@ -344,10 +329,6 @@ void store_note_once(struct store *store, struct str digest, int64_t keep_ms,
                      struct store_call call);
 
 /* ---- audit: append-only ---- */
-struct store_audit_entry {
-    int64_t sequence, at_ms;
-    char *task_id, *event, *from_state, *to_state, *actor_kind, *actor_name, *reason;
-};
 /* A row that is about no task. Texts of the code's own, and a person; NULL is as "". */
 struct store_audit_note {
     const char *event;  /* "sign_in", "sign_out", "sign_in_refused", "operator_refused" */
@@ -421,12 +402,6 @@ void store_outbox_delivered(struct store *store, int64_t sequence, struct store_
  * task have it, until the task has ended. */
 void store_outbox_posted(struct store *store, int64_t sequence, const char *reference,
                          struct store_call call);
-/* A message that an endpoint keeps of a pending task. */
-struct store_message {
-    char *target, *task_id;
-    char *reference; /* as store_outbox_posted() has kept it */
-    char *seen;      /* as store_outbox_see() has kept it of this reference; "" at first */
-};
 /* Those of one endpoint, of the newest tasks first. */
 void store_outbox_messages(struct store *store, struct str target, size_t limit,
                            struct store_call call);

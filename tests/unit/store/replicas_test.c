@@ -12,6 +12,7 @@
 #include "replica.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/store/replicas.h"
 
 /* In the place of the C library's: both stores may open the file. */
 int flock(int fd, int operation)

@@ -1,4 +1,4 @@
-/* The store as its two halves see it: store.c queues on any loop, thread.c works. */
+/* The store, and its queue of operations: other files queue on any loop, thread.c works. */
 #pragma once
 
 #include <pthread.h>
@@ -6,8 +6,6 @@
 
 #include "replica.h"
 #include "taskgate/core/magic.h"
-#include "taskgate/store/grants.h"
-#include "taskgate/store/replicas.h"
 
 struct outbox_observer {
     struct loop *loop;
@@ -21,9 +19,9 @@ struct yield_observer {
     void *context;
 };
 
-struct grant_observer {
+struct id_observer {
     struct loop *loop;
-    store_grant_observer callback;
+    store_id_observer callback;
     void *context;
 };
 
@@ -48,8 +46,8 @@ struct store {
     struct operation *first, **end;
     struct observer *observers;
     struct outbox_observer outbox_observer; /* its callback is NULL before there is one */
-    struct grant_observer grant_observer;   /* the same */
-    struct grant_observer definition_observer, block_observer;
+    struct id_observer grant_observer;      /* the same */
+    struct id_observer definition_observer, block_observer;
     bool stopping; /* the thread ends once the queue is empty */
     bool stopped;  /* it has */
     struct store_audit_settings audit;
@@ -93,7 +91,3 @@ void store_queue_end(struct store *store, const struct operation_kind *kind, str
 struct operation *store_dequeue(struct store *store, unsigned limit, bool *stopping);
 /* The thread has ended: what is queued, and what comes later, is answered STORE_FAILED. */
 void store_refuse_queued(struct store *store);
-/* Runs what is queued and what is due until `stopping` is set and the queue is empty. */
-void *store_thread(void *store);
-/* Runs one operation by itself, without answer. For the start. */
-bool store_run_alone(struct store *store, const struct operation_kind *kind, struct error *error);

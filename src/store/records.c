@@ -1,6 +1,7 @@
-/* Whom blocks are about. */
+/* Names of values, and whom blocks are about. */
+#include "taskgate/store/records.h"
+
 #include "taskgate/core/assert.h"
-#include "taskgate/store/blocks.h"
 
 static const char *const scopes[STORE_BLOCK_SCOPES] = {"owner", "client", "source"};
 
@@ -31,4 +32,15 @@ bool store_block_fits(const struct store_block *block, const struct store_block_
         break;
     }
     return is_source;
+}
+
+const char *store_peer_state_name(enum store_peer_state state)
+{
+    static const char *const names[STORE_PEER_COUNT] = {
+#define STORE_PEER_ROW(symbol, name) [STORE_PEER_##symbol] = (name),
+        STORE_PEER_TABLE(STORE_PEER_ROW)
+#undef STORE_PEER_ROW
+    };
+    ASSERT_NUMBERS(state, <, STORE_PEER_COUNT);
+    return names[state];
 }
