@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "authorization.h"
-#include "server_budget.h"
 #include "state/session_table.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/list.h"
@@ -20,6 +19,31 @@
 #include "taskgate/policy/policy.h"
 #include "taskgate/store/store.h"
 #include "worker.h"
+
+/*
+ * How many requests of a server the gateway answers in one call or on one stream: each answer is a
+ * request of the gateway's own. A burst is answered, and after it so many a second, so that a
+ * server that asks now and then is answered for as long as its call lasts.
+ */
+
+enum server_request { SERVER_PING, SERVER_REQUEST };
+#define SERVER_REQUEST_KINDS 2
+
+#define SERVER_PING_BURST 1000
+#define SERVER_REQUEST_BURST 100 /* of all others */
+#define SERVER_REQUESTS_PER_SECOND 10
+
+/* All zeros: nothing is spent yet. */
+struct server_budget {
+    struct server_spent {
+        int64_t count;
+        int64_t counted_ms; /* monotonic: up to when the refill has been counted */
+    } spent[SERVER_REQUEST_KINDS];
+};
+
+/* Whether one more request of the kind is answered now; if so, it is counted. */
+bool server_budget_take(struct server_budget *budget, enum server_request kind,
+                        int64_t monotonic_ms);
 
 struct catalog_tool;
 struct span;
@@ -78,7 +102,7 @@ struct call {
     bool is_away;     /* it came by its task, and its session lives at another replica */
     bool is_bridged;  /* of a legacy client, and its server speaks the modern era alone */
     const struct call_carrier *carrier; /* of a call across eras (relay/relay.h); NULL: the relay */
-    struct buffer declared; /* the client's declarations in its session (state/given_sessions.h);
+    struct buffer declared; /* the client's declarations in its session (state/session_table.h);
                               empty as long as they are not known */
     bool is_bridged_down;   /* of a modern client, and its server speaks the legacy era alone */
     const struct upstream_session *upstream_session; /* of such a call, while it has one */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "state/given_sessions.h"
+#include "state/session_table.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/members.h"
 

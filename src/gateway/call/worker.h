@@ -48,7 +48,7 @@ struct gateway {
     const struct state_keys *state_keys;   /* of what clients keep for the gateway */
     struct sessions *sessions;             /* state/session_table.h */
     struct accepted_pairs *accepted_pairs; /* state/accepted_pairs.h */
-    struct given_sessions *given_sessions; /* state/given_sessions.h */
+    struct given_sessions *given_sessions; /* state/session_table.h */
     struct catalog *catalog;
     struct definition_watch *definitions; /* state/definition_watch.h */
     struct source_eras *eras;             /* state/source_eras.h */
@@ -63,7 +63,7 @@ struct gateway {
     struct quota *fed_streams;       /* by source and session (client/legacy_stream.c) */
     struct quota *unknown_listens;   /* of these those of clients that are not known, by address */
     struct quota *legacy_sessions;   /* by owner or address, of all workers (server/sessions.c) */
-    struct task_places *task_places; /* state/task_places.h */
+    struct task_places *task_places; /* state/quota.h */
     struct shadow *shadow;
     struct inbox_table *inbox_table;              /* inbox/inbox.h */
     struct question_table *questions;             /* open questions of upstream */

@@ -7,8 +7,8 @@
  */
 #pragma once
 
+#include "call/call.h"
 #include "call/headers.h"
-#include "call/server_budget.h"
 #include "notices.h"
 #include "outcome.h"
 #include "question.h"

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "call/server_budget.h"
+#include "call/call.h"
 #include "question.h"
 
 /* The call that runs; all borrowed. */

@@ -12,7 +12,6 @@
 #include "server/bridge_request.h"
 #include "server/credential_check.h"
 #include "state/quota.h"
-#include "state/task_places.h"
 #include "state/tool_catalog.h"
 #include "task_create.h"
 #include "taskgate/core/assert.h"

@@ -1,6 +1,6 @@
 /* `server/discover`: with it a client of both eras finds out which of them a source serves. */
 #include "call/extensions.h"
-#include "lists_internal.h"
+#include "list_cache.h"
 #include "methods.h"
 #include "server/legacy.h"
 #include "state/source_eras.h"

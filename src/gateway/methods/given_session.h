@@ -14,3 +14,7 @@ void given_session_handle(struct call *call, call_step handler);
 void given_session_handle_response(struct call *call);
 /* A GET or DELETE of one. */
 void given_session_handle_verb(struct call *call);
+
+/* DELETE: the client ends its session. */
+
+void session_end_handle(struct call *call);

@@ -16,7 +16,7 @@
 #include "server/bridge_request.h"
 #include "server/http.h"
 #include "server/probe.h"
-#include "state/given_sessions.h"
+#include "state/session_table.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/clock.h"

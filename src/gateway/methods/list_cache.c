@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lists_internal.h"
 #include "taskgate/core/digest.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/log.h"

@@ -5,7 +5,6 @@
 #include "given_session.h"
 #include "methods.h"
 #include "relay/relay.h"
-#include "session_end.h"
 #include "skill_contents.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "call/server_budget.h"
+#include "call/call.h"
 #include "http.h"
 
 struct legacy_session;

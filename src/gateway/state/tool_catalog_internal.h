@@ -86,11 +86,6 @@ struct told *told_find(const struct source_entry *entry, struct str owner);
 /* Forgets the lists of all owners at the source. */
 void told_forget_all(struct catalog *catalog, struct source_entry *entry);
 
-/* ---- tool_pins.c ---- */
-/* Pins tools in the order of their list, or of a part of it. */
-void tool_pins_see(struct catalog *catalog, const struct config_source *source,
-                   struct known_tool *const *tools, size_t count, bool is_whole);
-
 /* ---- tools_over_owners.c: all that is known of each tool of a source, of all owners ---- */
 /* The first owner has got this list, or the last owner has lost it. */
 void views_add_list(struct source_entry *entry, const struct tool_list *list);

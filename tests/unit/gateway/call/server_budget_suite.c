@@ -1,5 +1,5 @@
 /* How many requests of a server are answered. */
-#include "call/server_budget.h"
+#include "call/call.h"
 
 #include "suites.h"
 
