@@ -32,7 +32,7 @@ struct admin {
     struct list streams; /* of events.c */
     struct list waits;   /* of results.c */
     struct list idle_waits;
-    size_t idle_wait_count; /* of idle.c */
+    size_t idle_wait_count; /* of probes.c */
     struct gateway_worker *worker;
     struct provider *provider;
     struct slack *slack;

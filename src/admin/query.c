@@ -120,7 +120,8 @@ bool query_read_hex(struct str digits, int64_t *number)
     return digits.length > 0 && read > 0 && read <= INT64_MAX;
 }
 
-bool query_read_cursor(struct str value, struct query_place *place, struct error *error)
+/* The row that such a cursor stands for. */
+static bool query_read_cursor(struct str value, struct query_place *place, struct error *error)
 {
     char canonical[QUERY_CURSOR_BYTES];
     bool is_by_deadline = str_starts_with(value, STR(DEADLINE_PREFIX));

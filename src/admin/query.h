@@ -51,8 +51,6 @@ struct query_place {
 /* The cursor of the page behind that row: opaque to clients. */
 #define QUERY_CURSOR_BYTES 40
 void query_cursor(const struct query_place *place, char cursor[QUERY_CURSOR_BYTES]);
-/* The row that such a cursor stands for. */
-bool query_read_cursor(struct str value, struct query_place *place, struct error *error);
 
 /* "limit=20", at most `most`. */
 bool query_read_limit(struct str value, uint64_t most, uint64_t *limit, struct error *error);

@@ -11,7 +11,7 @@
 
 /* The vote keeps the name that it was given under: credentials that are another person's by now do
  * not vote for that one. */
-void voter_renew(const struct config *config, struct ballot_vote *vote)
+static void voter_renew(const struct config *config, struct ballot_vote *vote)
 {
     struct person *person = &vote->person;
     char *name = memory_copy_text(person->name);

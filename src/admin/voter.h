@@ -10,9 +10,6 @@
 
 #include "operator.h"
 
-/* Sets whether the vote stands: its person is still the same, and has the role approver. The
- * groups are those that the person has now. */
-void voter_renew(const struct config *config, struct ballot_vote *vote);
 /* The same for the store; it holds a reference of the configuration. The worker (or NULL) outlives
  * the store. */
 struct store_electorate voter_electorate(struct config *config,

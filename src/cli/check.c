@@ -1,5 +1,6 @@
 /* taskgate check: every problem of the configuration, or else its rules. */
 #include "taskgate/cli/cli.h"
+#include "taskgate/config/schema.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -227,4 +228,24 @@ int cli_check(int argc, char **argv)
     buffer_finish(&text);
     snapshot_unref(snapshot);
     return written ? CLI_DONE : CLI_FAILURE;
+}
+
+/* ---- taskgate schema ---- */
+
+int cli_schema(int argc, char **argv)
+{
+    const struct command command = {
+        .usage = "taskgate schema",
+        .synopsis = "Prints the JSON Schema (draft 7) of the configuration file. What it refuses,\n"
+                    "taskgate check refuses; rules over several keys are check's alone.",
+    };
+    enum options_outcome outcome = options_read(&command, argc, argv, NULL);
+    if (outcome != OPTIONS_READ)
+        return options_exit_code(outcome);
+    struct buffer text;
+    buffer_init(&text);
+    config_write_schema(&text);
+    int code = terminal_write(&text) ? CLI_DONE : CLI_FAILURE;
+    buffer_finish(&text);
+    return code;
 }

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-bool colour_is_on(void)
+/* Whether standard output is a terminal that shows colours. */
+static bool colour_is_on(void)
 {
     const char *off = getenv("NO_COLOR"), *terminal = getenv("TERM");
     return isatty(STDOUT_FILENO) && !(off && *off) && terminal && *terminal &&

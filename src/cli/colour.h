@@ -5,8 +5,6 @@
 
 #include "taskgate/core/str.h"
 
-/* Whether standard output is a terminal that shows colours. */
-bool colour_is_on(void);
 /* The control sequence that begins the colour of a state of a task, bold text, or dim text. "" for
  * a state that is unknown, and where colours are off. Static texts. */
 const char *colour_of_state(struct str state);

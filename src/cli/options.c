@@ -23,7 +23,7 @@ int options_complain(const char *format, ...)
     return CLI_USAGE;
 }
 
-bool options_asks_words(int argc, char **argv)
+static bool options_asks_words(int argc, char **argv)
 {
     return argc > 1 && strcmp(argv[argc - 1], OPTIONS_COMPLETE) == 0;
 }

@@ -11,7 +11,6 @@
 /* As the last argument: asks what could stand in its place, for the shells' completion. Nothing is
  * run. The answer is a line for each word: NAME|VALUE|HELP. NAME is empty for an operand. */
 #define OPTIONS_COMPLETE "--complete"
-bool options_asks_words(int argc, char **argv);
 /* One such line. Each may be NULL. */
 void options_write_word(const char *name, const char *value, const char *help);
 

@@ -83,7 +83,8 @@ void tasks_append_span(struct buffer *out, int64_t ms)
                              parts[first + 1].unit);
 }
 
-void tasks_append_missing(struct buffer *out, struct str task)
+/* The votes that are missing for an approval: "1", or "1 of dba, 2 of security". */
+static void tasks_append_missing(struct buffer *out, struct str task)
 {
     size_t position = 0;
     struct str key, value, needs = json_member(task, "missing");

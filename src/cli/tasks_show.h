@@ -14,8 +14,6 @@ void tasks_append_event(struct buffer *out, struct str task, int64_t now_ms);
 void tasks_append_details(struct buffer *out, struct str task);
 /* One change in one line. */
 void tasks_append_change(struct buffer *out, struct str task);
-/* The votes that are missing for an approval: "1", or "1 of dba, 2 of security". */
-void tasks_append_missing(struct buffer *out, struct str task);
 /* A member that is a string, decoded and made safe; "" for null. */
 /* `unverified "NAME"`, of a task or grant (notify/shown.h). */
 void tasks_append_asker(struct buffer *out, struct str task);

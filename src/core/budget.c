@@ -233,11 +233,3 @@ struct budget_claim *budget_find_chosen(struct budget *budget,
     pthread_mutex_unlock(&budget->lock);
     return found;
 }
-
-size_t budget_total(struct budget *budget)
-{
-    pthread_mutex_lock(&budget->lock);
-    size_t total = budget->total_bytes;
-    pthread_mutex_unlock(&budget->lock);
-    return total;
-}

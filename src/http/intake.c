@@ -148,11 +148,6 @@ void http_vouch(struct http_exchange *exchange, struct str principal)
         intake_count(connection);
 }
 
-struct str http_holder(const struct http_exchange *exchange)
-{
-    return connection_holder(exchange->connection);
-}
-
 /* ---- bodies of unknown clients ---- */
 
 /* Of picohttpparser, in h2o's library, which has no header of it. */

@@ -2,10 +2,17 @@
  * An HTTP server: h2o's configuration and context, and the life of both.
  */
 #include <errno.h>
+#include <h2o.h>
+#include <h2o/http1.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +21,374 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+
+/* ---- a request ---- */
+
+/*
+ * The head of a request, looked at for what two readers read in two ways and h2o does not tell: a
+ * line that goes on in the next one, and lengths that differ, of which h2o takes the first.
+ */
+
+static const char length_field[] = "content-length:";
+#define LENGTH_FIELD_BYTES (sizeof(length_field) - 1)
+
+/* The head behind the line; empty behind the last one. */
+static struct str request_handler_next_line(struct str rest, struct str *line)
+{
+    const char *feed = memchr(rest.bytes, '\n', rest.length);
+    size_t length = feed != NULL ? (size_t)(feed - rest.bytes) : rest.length;
+    *line = str_slice(rest.bytes, length);
+    size_t taken = feed != NULL ? length + 1 : length;
+    return str_slice(rest.bytes + taken, rest.length - taken);
+}
+
+static bool is_length(struct str line)
+{
+    return line.length > LENGTH_FIELD_BYTES && line.bytes[LENGTH_FIELD_BYTES - 1] == ':' &&
+           (line.bytes[0] | 0x20) == 'c' &&
+           strncasecmp(line.bytes, length_field, LENGTH_FIELD_BYTES) == 0;
+}
+
+/* Why two readers could read the head of a request, and where it ends, in two ways; NULL when they
+ * cannot. Looks at nothing behind the head. */
+static const char *framing_fault(struct str head)
+{
+    struct str line, rest = request_handler_next_line(head, &line), length = STR_EMPTY;
+    while (rest.length > 0) {
+        rest = request_handler_next_line(rest, &line);
+        if (line.length == 0 || line.bytes[0] == '\r')
+            return NULL;
+        if (line.bytes[0] == ' ' || line.bytes[0] == '\t')
+            return "a folded header";
+        if (!is_length(line))
+            continue;
+        struct str value =
+            str_trim(str_slice(line.bytes + LENGTH_FIELD_BYTES, line.length - LENGTH_FIELD_BYTES));
+        if (length.bytes != NULL && !str_equal(length, value))
+            return "two lengths";
+        length = value;
+    }
+    return NULL;
+}
+
+struct handler {
+    h2o_handler_t super;
+    struct http_server *server;
+};
+
+/* h2o hands it back when it is done with the request. */
+struct disposal {
+    struct http_exchange *exchange;
+};
+
+/* h2o is done with the request: it was answered, or the connection broke. */
+static void on_request_disposed(void *memory)
+{
+    struct http_exchange *exchange = http_exchange_from(((struct disposal *)memory)->exchange);
+    if (!exchange->ended)
+        exchange_report_gone(exchange);
+    exchange->connection->served = NULL;
+    connection_rest(exchange->connection,
+                    exchange->connection->holder[0] == '\0' ? IDLE_STRANGER : IDLE_KNOWN);
+    connection_let_go(exchange->connection);
+    intake_wrap_later(exchange->connection);
+    list_remove(&exchange->finished);
+    buffer_finish(&exchange->waiting);
+    buffer_finish(&exchange->sending);
+#ifdef __SANITIZE_ADDRESS__
+    for (struct http_spare *spare = exchange->spares, *next; spare; spare = next) {
+        next = spare->next;
+        free(spare);
+    }
+#endif
+    MAGIC_CLEAR(exchange);
+}
+
+/* Looks each name up once, so that nobody compares it again. h2o takes no more headers than
+ * that. */
+static void intern_names(struct http_exchange *exchange)
+{
+    const h2o_headers_t *headers = &exchange->request->headers;
+    size_t count = headers->size < H2O_MAX_HEADERS ? headers->size : H2O_MAX_HEADERS;
+    for (size_t i = 0; i < count; i++)
+        exchange_note_name(exchange, i,
+                           http_name_find(str_slice(headers->entries[i].name->base,
+                                                    headers->entries[i].name->len)));
+}
+
+static struct http_exchange *exchange_create(struct connection *connection, h2o_req_t *request)
+{
+    struct http_exchange *exchange = h2o_mem_alloc_pool(&request->pool, sizeof(*exchange));
+    struct disposal *disposal =
+        h2o_mem_alloc_shared(&request->pool, sizeof(*disposal), on_request_disposed);
+    disposal->exchange = exchange;
+    memset(exchange, 0, offsetof(struct http_exchange, known));
+    MAGIC_SET(exchange, HTTP_EXCHANGE_MAGIC);
+    exchange->generator.proceed = response_proceed;
+    exchange->request = request;
+    exchange->connection = connection;
+    exchange->received_ms = loop_now_ms(connection->server->loop);
+    exchange->length_left = -1;
+    list_init(&exchange->finished);
+    connection->exchange = connection->served = exchange;
+    list_remove(&connection->idle);
+    if (connection->is_retired)
+        request->http1_is_persistent = 0;
+    intake_complete(connection);
+    intern_names(exchange);
+    connection_hold(connection);
+    return exchange;
+}
+
+/* h2o keeps a request at the beginning of its buffer until it is answered. */
+static struct str raw_head(const struct connection *connection)
+{
+    const h2o_buffer_t *input = connection->socket->input;
+    return str_slice(input->bytes, input->size);
+}
+
+static int on_request(h2o_handler_t *super, h2o_req_t *request)
+{
+    const struct http_server *server = ((struct handler *)super)->server;
+    struct connection *connection = connection_of(request);
+    struct http_exchange *exchange = exchange_create(connection, request);
+
+    /* h2o refuses a chunked body of exactly its limit. So the limit given to h2o is one byte
+     * higher. */
+    const char *fault = framing_fault(raw_head(connection));
+    if (fault != NULL) {
+        log_warn("Request refused: its head can be read in two ways", LOG_TEXT("reason", fault));
+        request->http1_is_persistent = 0; /* nobody knows where the next one begins */
+        refusal_respond(exchange, 400);
+        return 0;
+    }
+    if (request->entity.len > server->options.max_body_bytes) {
+        refusal_respond(exchange, 413);
+        return 0;
+    }
+    /* The departure of a client that left before its request was read is not reported again. If its
+     * request is not answered at once, the exchange ends here. The exchange may be gone by then, so
+     * a flag tells. */
+    bool is_held = connection->client_left;
+    if (is_held)
+        exchange->is_held = &is_held;
+    server->options.handler(exchange, server->options.context);
+    if (is_held) {
+        exchange_report_gone(exchange);
+        connection_cut(request);
+    }
+    return 0;
+}
+
+/* The h2o handler of every request: makes the exchange and calls the owner's handler. */
+static void request_handler_register(struct http_server *server, h2o_pathconf_t *path)
+{
+    struct handler *handler = (struct handler *)h2o_create_handler(path, sizeof(*handler));
+    handler->super.on_req = on_request;
+    handler->server = server;
+}
+
+/* ---- clients that leave ---- */
+
+/*
+ * Clients that leave while their request waits: a second epoll beside h2o's.
+ */
+
+#define DEPARTURES_PER_ROUND 64
+
+static void on_departures(void *context);
+
+static bool departures_open(struct http_server *server, struct error *error)
+{
+    server->departures_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (server->departures_fd != -1)
+        server->departures =
+            loop_watch_create(server->loop, server->departures_fd, on_departures, server);
+    if (server->departures == NULL)
+        return error_set(error, "cannot create an epoll descriptor: %s", strerror(errno));
+    return true;
+}
+
+static void departures_close(struct http_server *server)
+{
+    loop_watch_destroy(server->departures);
+    if (server->departures_fd != -1)
+        close(server->departures_fd);
+}
+
+/* `fd` is the socket of the connection. */
+static bool departures_watch(struct connection *connection, int fd)
+{
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+    return epoll_ctl(connection->server->departures_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* The client has closed or half-closed. While a request is held, h2o reads nothing and does not
+ * notice. At other times h2o is reading and sees it by itself. */
+static void on_departures(void *context)
+{
+    struct http_server *server = http_server_from(context);
+    struct epoll_event events[DEPARTURES_PER_ROUND];
+
+    int count = epoll_wait(server->departures_fd, events, DEPARTURES_PER_ROUND, 0);
+    /* One departure may end other connections of this batch. So all are marked first, and then
+     * taken from a list that a closed connection leaves. */
+    for (int i = 0; i < count; i++) {
+        struct connection *connection = connection_from(events[i].data.ptr);
+        connection->client_left = true;
+        if (list_is_empty(&connection->departed))
+            list_append(&server->departed, &connection->departed);
+    }
+    while (!list_is_empty(&server->departed)) {
+        struct connection *connection =
+            LIST_ENTRY(server->departed.next, struct connection, departed);
+        list_remove(&connection->departed);
+        if (connection->exchange != NULL) {
+            h2o_req_t *request = connection->exchange->request;
+            exchange_report_gone(connection->exchange);
+            connection_cut(request);
+        }
+    }
+}
+
+/* The kernel finds a client that has vanished silently after about a minute, and one that reads
+ * nothing after as long. h2o has no write timeout. */
+#define USER_TIMEOUT_MS 60000
+/* A client that has just come, or has just been answered, has this time for its request. */
+#define SETTLED_MS 1000
+#define KEEPALIVE_IDLE_S 30
+#define KEEPALIVE_INTERVAL_S 10
+#define KEEPALIVE_PROBES 3
+
+/* ---- the end of its socket ---- */
+
+static void on_socket_closed(void *context)
+{
+    struct connection *connection = connection_from(context);
+    connection->socket = NULL;
+    connection->ssl = NULL;
+    handshake_stop(connection);
+    intake_leave(connection);
+    list_remove(&connection->resting);
+    list_remove(&connection->idle);
+    if (connection->users == 0)
+        connection_end(connection);
+}
+
+/* Ends idle connections, and the others once they have answered. */
+static void connection_retire_all(struct http_server *server)
+{
+    LIST_FOR_EACH_SAFE (node, next, &server->connections) {
+        struct connection *connection = LIST_ENTRY(node, struct connection, node);
+        connection->is_retired = true;
+        if (connection->socket == NULL)
+            continue;
+        if (connection->exchange != NULL)
+            connection->exchange->request->http1_is_persistent = 0;
+        else if (connection->socket->input->size == 0)
+            shutdown(h2o_socket_get_fd(connection->socket), SHUT_RD);
+    }
+}
+
+/* How long it has sent parts of a request does not matter: only an answer makes it less idle. */
+static struct connection *find_idlest(struct http_server *server)
+{
+    int64_t before_ms = loop_now_ms(server->loop) - SETTLED_MS;
+    for (int rank = 0; rank < IDLE_RANKS; rank++) {
+        struct connection *idlest = LIST_ENTRY(server->idle[rank].next, struct connection, idle);
+        if (!list_is_empty(&server->idle[rank]) && idlest->idle_since_ms <= before_ms)
+            return idlest;
+    }
+    return NULL;
+}
+
+/* Closes the idlest connection of the first rank. false: none has been idle for long enough. */
+static bool connection_make_room(struct http_server *server)
+{
+    struct connection *connection = find_idlest(server);
+    if (connection == NULL)
+        return false;
+    ASSERT(connection->socket != NULL); /* the end of a socket takes its connection from the list */
+    h2o_socket_t *socket = connection->socket;
+    h2o_socket_cb callback = socket->_cb.read != NULL ? socket->_cb.read : socket->_cb.write;
+    list_remove(&connection->idle);
+    if (connection->handshake != NULL)
+        h2o_socket_close(socket);
+    else if (callback != NULL)
+        callback(socket, "makes room");
+    return true;
+}
+
+/* ---- the beginning ---- */
+
+static void set_socket_options(int fd)
+{
+    static const struct {
+        int level;
+        int name;
+        int value;
+    } settings[] = {
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS},
+    };
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        setsockopt(fd, settings[i].level, settings[i].name, &settings[i].value, sizeof(int));
+}
+
+/* Bytes that came with the end of a handshake are kept from h2o until its reading is wrapped. h2o
+ * would answer them at once, and the connection might be gone. */
+static void serve(h2o_socket_t *socket)
+{
+    struct connection *connection = connection_from(socket->on_close.data);
+    struct http_server *server = connection->server;
+    h2o_buffer_t *early = socket->input;
+    h2o_buffer_init(&socket->input, &h2o_socket_buffer_prototype);
+    h2o_http1_accept(&server->accept, socket, *h2o_get_timestamp(&server->h2o, NULL, NULL));
+    h2o_buffer_dispose(&socket->input);
+    socket->input = early;
+    connection_enter(connection);
+    intake_wrap(connection); /* may drop it */
+    if (connection_leave(connection) && early->size > 0)
+        socket->_cb.read(socket, NULL);
+}
+
+/* Takes an accepted socket into the server. */
+static void connection_add(struct http_server *server, h2o_socket_t *socket)
+{
+    int fd = h2o_socket_get_fd(socket);
+    struct connection *connection = memory_alloc(sizeof(*connection));
+    MAGIC_SET(connection, CONNECTION_MAGIC);
+    connection->server = server;
+    connection->socket = socket;
+    connection->is_loopback = address_is_loopback(fd);
+    connection->linger_fd = -1;
+    list_init(&connection->departed);
+    list_init(&connection->resting);
+    list_init(&connection->idle);
+    list_append(&server->connections, &connection->node);
+    connection_rest(connection, IDLE_SILENT);
+    server->connection_count++;
+    connection_gauge(server, 1);
+    socket->on_close.cb = on_socket_closed;
+    socket->on_close.data = connection;
+    set_socket_options(fd);
+
+    if (!departures_watch(connection, fd)) {
+        /* Without the watch a waiting client that leaves would hold its call for ever. */
+        h2o_socket_close(socket);
+        return;
+    }
+    if (server->options.tls == NULL) {
+        serve(socket);
+        return;
+    }
+    connection->tls = tls_server_ref(server->options.tls);
+    handshake_begin(connection, serve);
+}
 
 /*
  * The listening socket: opening it, accepting while there are seats, surviving a lack of

@@ -267,14 +267,6 @@ void refusal_register(h2o_pathconf_t *path);
 /* The same words for what h2o has let through. */
 void refusal_respond(struct http_exchange *exchange, int status);
 
-/* ---- request_handler.c ---- */
-/* The h2o handler of every request: makes the exchange and calls the owner's handler. */
-void request_handler_register(struct http_server *server, h2o_pathconf_t *path);
-
-/* ---- connection_life.c: clients that leave ---- */
-bool departures_open(struct http_server *server, struct error *error);
-void departures_close(struct http_server *server);
-
 /* ---- port.c: on the server's loop ---- */
 /* Whether there is room for one more client: then the server has a seat for it, until it fills or
  * returns it. Else the server waits in line: `accept_again` runs out once it has a seat. */
@@ -288,14 +280,6 @@ void port_leave(struct http_server *server);
 /* Whether a failed handshake gets a line in the log; `*left_out`: those without since the last one.
  */
 bool port_may_tell(struct http_port *port, int64_t *left_out);
-
-/* ---- connection_life.c ---- */
-/* Closes the idlest connection of the first rank. false: none has been idle for long enough. */
-bool connection_make_room(struct http_server *server);
-/* Takes an accepted socket into the server. */
-void connection_add(struct http_server *server, h2o_socket_t *socket);
-/* Ends idle connections, and the others once they have answered. */
-void connection_retire_all(struct http_server *server);
 
 /* ---- connection.c: the end ---- */
 /* In the gauge of open connections. */

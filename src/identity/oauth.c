@@ -25,7 +25,9 @@ static void oauth_append_encoded(struct buffer *out, struct str text)
     }
 }
 
-void oauth_write_form(struct buffer *out, const struct oauth_parameter *parameters, size_t count)
+/* The same form without its client, for the query of an authorization request. */
+static void oauth_write_form(struct buffer *out, const struct oauth_parameter *parameters,
+                             size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (!parameters[i].value.bytes)

@@ -1,8 +1,8 @@
 /*
  * Shared by the files of the room. Each calls only those below it:
  *
- *     slack.c     the accounts of a configuration; presses
- *     poll.c      rounds: which messages are looked at, and when; what their reactions come to
+ *     slack.c     the accounts of a configuration; presses; rounds: which messages are looked at,
+ *                 and when; what their reactions come to
  *     account.c   one token: its calls to Slack, their pace, what it is of
  */
 #pragma once
@@ -114,6 +114,3 @@ void account_ask(struct slack_account *account, const char *method, struct str q
 void account_ask_origin(struct slack_account *account, slack_answered answered);
 /* Posts at once a JSON body that answers a press; `body` is taken over. */
 void account_post(struct slack_account *account, const char *method, struct buffer *body);
-
-/* ---- poll.c ---- */
-void poll_start(struct slack_account *account);

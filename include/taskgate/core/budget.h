@@ -67,5 +67,3 @@ struct budget_claim *budget_find_chosen(struct budget *budget,
                                         bool (*is_wanted)(const struct budget_claim *claim,
                                                           const void *context),
                                         const void *context);
-/* All that is held, but the chosen. */
-size_t budget_total(struct budget *budget);

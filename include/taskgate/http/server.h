@@ -104,8 +104,6 @@ struct str http_body(const struct http_exchange *exchange);
  * for others only after those of unknown clients.
  */
 void http_vouch(struct http_exchange *exchange, struct str principal);
-/* The payer for what the client holds: the last principal of the connection, else the address. */
-struct str http_holder(const struct http_exchange *exchange);
 /* The caller holds so many bytes more for this request until it ends. The client may have to leave
  * for them, later. */
 void http_charge(struct http_exchange *exchange, size_t bytes);

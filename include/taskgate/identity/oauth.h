@@ -26,8 +26,6 @@ struct fetch *oauth_post(struct fetcher *fetcher, const char *url,
                          const struct oauth_client *client,
                          const struct oauth_parameter *parameters, size_t count, struct loop *loop,
                          fetch_callback callback, void *context);
-/* The same form without its client, for the query of an authorization request. */
-void oauth_write_form(struct buffer *out, const struct oauth_parameter *parameters, size_t count);
 
 /* The code of an error response ("invalid_grant"), or "" when there is none that RFC 6749 §5.2
  * would have: letters, digits and underscores, cut at 63 of them. Fit for a log. */
