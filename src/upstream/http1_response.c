@@ -4,8 +4,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "http1_response.h"
+#include "upstream_internal.h"
 
 /*
  * One state per place between two chunks' data; each byte there is looked at once.
@@ -122,20 +126,6 @@ size_t http1_chunks_decode(struct http1_chunks *chunks, char *bytes, size_t leng
     return to;
 }
 
-struct phr_header {
-    const char *name; /* NULL: a line that continues the value before it */
-    size_t name_len;
-    const char *value; /* white space at its end included */
-    size_t value_len;
-};
-
-/* Returns the length of the head, -2 when it is not yet complete, -1 when it is none.
- * `num_headers` is the capacity of `headers` before, their count after. `last_len` is how
- * much of `buf` an earlier call has seen: 0, or its `len`. */
-int phr_parse_response(const char *buf, size_t len, int *minor_version, int *status,
-                       const char **msg, size_t *msg_len, struct phr_header *headers,
-                       size_t *num_headers, size_t last_len);
-
 static struct http1_step broken(struct http1_response *response, const char *fault)
 {
     response->place = HTTP1_FAILED;
@@ -212,45 +202,172 @@ static uint64_t lower_word(uint64_t word)
     return word | is_upper >> 2;
 }
 
+static void lower_eight(char *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, 8);
+    word = lower_word(word);
+    memcpy(bytes, &word, 8);
+}
+
+/* The last eight may be read twice. */
 static void lower(char *bytes, size_t length)
 {
     size_t i = 0;
-    for (; length - i >= 8; i += 8) {
-        uint64_t word;
-        memcpy(&word, bytes + i, 8);
-        word = lower_word(word);
-        memcpy(bytes + i, &word, 8);
-    }
-    for (; i < length; i++)
+    for (; i + 8 < length; i += 8)
+        lower_eight(bytes + i);
+    if (length >= 8)
+        lower_eight(bytes + length - 8);
+    for (; length < 8 && i < length; i++)
         if (bytes[i] >= 'A' && bytes[i] <= 'Z')
             bytes[i] = (char)(bytes[i] | 0x20);
 }
 
-/* From the parser's headers to ours. `bytes` is where they point into. */
-static void http1_response_take_headers(struct http1_head *head, struct frame *frame, char *bytes,
-                                        const struct phr_header *parsed, size_t count)
+/* What comes of bytes that begin a head, or a part of it. */
+enum head_outcome { HEAD_READ, HEAD_IS_SHORT, HEAD_IS_NONE };
+
+/* The unread rest of the bytes. */
+struct head_reader {
+    char *at, *end;
+};
+
+/* A byte at a time, over what came since the head was too short: its end must be among it. Lines
+ * that end without CR LF are the reader's to refuse. */
+static enum head_outcome look_for_end(const char *bytes, size_t length, size_t looked_at)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct phr_header *from = &parsed[i];
-        struct http_header *to = &head->headers[i];
-        if (from->name == NULL) {
-            blame(frame, "the response has a folded header");
-            return;
+    int line_ends = 0;
+    for (size_t i = looked_at < 3 ? 0 : looked_at - 3; i < length; i++) {
+        if (bytes[i] == '\r') {
+            if (++i == length)
+                return HEAD_IS_SHORT;
+            if (bytes[i] != '\n')
+                return HEAD_IS_NONE;
         }
-        if (from->value[from->value_len] != '\r') {
-            blame(frame, "the response has a line that ends without CR LF");
-            return;
-        }
-        lower(bytes + (from->name - bytes), from->name_len);
-        to->name = str_slice(from->name, from->name_len);
-        to->value = str_slice(from->value, from->value_len);
-        if (from->value_len > 0 && (unsigned char)from->value[from->value_len - 1] <= ' ')
-            to->value = str_trim(to->value); /* the parser has cut only the blanks before it */
-        to->known = (uint8_t)http_name_find(to->name);
-        to->is_clean = true;
-        http1_response_read_header(frame, to);
+        line_ends = bytes[i] == '\n' ? line_ends + 1 : 0;
+        if (line_ends == 2)
+            return HEAD_READ;
+    }
+    return HEAD_IS_SHORT;
+}
+
+/* The first control character that may not be in a value; `end` if none. */
+static char *find_control(char *at, char *end)
+{
+#ifdef __SSE2__
+    for (; end - at >= 16; at += 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
+        __m128i is_low = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1f)), block);
+        __m128i is_control =
+            _mm_or_si128(_mm_andnot_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('\t')), is_low),
+                         _mm_cmpeq_epi8(block, _mm_set1_epi8(0x7f)));
+        unsigned mask = (unsigned)_mm_movemask_epi8(is_control);
+        if (mask != 0)
+            return at + __builtin_ctz(mask);
+    }
+#endif
+    while (at < end && !is_control(*at))
+        at++;
+    return at;
+}
+
+static enum head_outcome http1_response_read_line(struct head_reader *reader, struct frame *frame,
+                                                  struct str *text)
+{
+    char *to = find_control(reader->at, reader->end);
+    *text = str_slice(reader->at, (size_t)(to - reader->at));
+    if (to == reader->end)
+        return HEAD_IS_SHORT;
+    if (*to == '\n')
+        blame(frame, "the response has a line that ends without CR LF");
+    else if (*to != '\r')
+        return HEAD_IS_NONE;
+    else if (++to == reader->end)
+        return HEAD_IS_SHORT;
+    reader->at = to + 1;
+    return *to == '\n' ? HEAD_READ : HEAD_IS_NONE;
+}
+
+static enum head_outcome read_status(struct head_reader *reader, struct frame *frame, int *version,
+                                     int *status)
+{
+    const char *at = reader->at;
+    struct str reason;
+    int digits[4];
+    if (reader->end - at < 9)
+        return HEAD_IS_SHORT;
+    if (memcmp(at, "HTTP/1.", 7) != 0 || at[7] < '0' || at[7] > '9' || at[8] != ' ')
+        return HEAD_IS_NONE;
+    if (reader->end - at < 13)
+        return HEAD_IS_SHORT;
+    digits[0] = at[7] - '0';
+    for (int i = 1; i < 4; i++) {
+        digits[i] = at[8 + i] - '0';
+        if (digits[i] < 0 || digits[i] > 9)
+            return HEAD_IS_NONE;
+    }
+    if (at[12] != ' ')
+        return HEAD_IS_NONE;
+    *version = digits[0];
+    *status = digits[1] * 100 + digits[2] * 10 + digits[3];
+    reader->at += 13;
+    return http1_response_read_line(reader, frame, &reason);
+}
+
+/* A name that has a row is a token; another one is looked at. */
+static enum head_outcome http1_response_read_name(struct head_reader *reader,
+                                                  struct http_header *header)
+{
+    char *at = reader->at, *colon = memchr(at, ':', (size_t)(reader->end - at));
+    header->name = str_slice(at, (size_t)((colon != NULL ? colon : reader->end) - at));
+    if (colon == NULL)
+        return request_header_is_token(header->name) ? HEAD_IS_SHORT : HEAD_IS_NONE;
+    lower(at, header->name.length);
+    header->known = (uint8_t)http_name_find(header->name);
+    if (http_name_text((enum http_name)header->known) == NULL &&
+        !request_header_is_token(header->name))
+        return HEAD_IS_NONE;
+    for (at = colon + 1; at < reader->end && (*at == ' ' || *at == '\t');)
+        at++;
+    reader->at = at;
+    return HEAD_READ;
+}
+
+static enum head_outcome http1_response_take_header(struct head_reader *reader, struct frame *frame,
+                                                    struct http_header *header, bool is_first)
+{
+    if (!is_first && (*reader->at == ' ' || *reader->at == '\t')) {
+        blame(frame, "the response has a folded header");
+        return http1_response_read_line(reader, frame, &header->value);
+    }
+    enum head_outcome outcome = http1_response_read_name(reader, header);
+    if (outcome == HEAD_READ)
+        outcome = http1_response_read_line(reader, frame, &header->value);
+    if (outcome != HEAD_READ)
+        return outcome;
+    if (header->value.length > 0 &&
+        (unsigned char)header->value.bytes[header->value.length - 1] <= ' ')
+        header->value = str_trim(header->value);
+    header->is_clean = true;
+    http1_response_read_header(frame, header);
+    return HEAD_READ;
+}
+
+/* Names become lower case in place. */
+static enum head_outcome read_lines(struct head_reader *reader, struct http1_head *head,
+                                    struct frame *frame, int *version)
+{
+    enum head_outcome outcome = read_status(reader, frame, version, &head->status);
+    struct str nothing;
+    size_t count = 0;
+    while (outcome == HEAD_READ && reader->at < reader->end && *reader->at != '\r' &&
+           *reader->at != '\n') {
+        if (count == HTTP1_MAX_HEADERS)
+            return HEAD_IS_NONE;
+        outcome = http1_response_take_header(reader, frame, &head->headers[count], count == 0);
+        count++;
     }
     head->count = count;
+    return outcome == HEAD_READ ? http1_response_read_line(reader, frame, &nothing) : outcome;
 }
 
 static const char *http1_response_judge(const struct frame *frame, int version, int status)
@@ -282,40 +399,38 @@ static void enter_body(struct http1_response *response, const struct frame *fram
 static struct http1_step read_head(struct http1_response *response, struct http1_head *head,
                                    char *bytes, size_t length)
 {
-    struct phr_header parsed[HTTP1_MAX_HEADERS];
     struct frame frame = {.length = 0};
-    size_t count = HTTP1_MAX_HEADERS;
-    size_t reason_length;
-    const char *reason;
-    int version;
+    struct head_reader reader = {bytes, bytes + length};
+    enum head_outcome outcome = HEAD_READ;
+    int version = 0;
 
     if (length == 0)
         return (struct http1_step){.event = HTTP1_MORE};
-    int used = phr_parse_response(bytes, length, &version, &head->status, &reason, &reason_length,
-                                  parsed, &count, response->looked_at);
-    size_t head_bytes = response->interim_bytes + (used > 0 ? (size_t)used : length);
-    if (used == -1)
+    if (response->looked_at > 0)
+        outcome = look_for_end(bytes, length, response->looked_at);
+    if (outcome == HEAD_READ)
+        outcome = read_lines(&reader, head, &frame, &version);
+    size_t used = (size_t)(reader.at - bytes);
+    size_t head_bytes = response->interim_bytes + (outcome == HEAD_READ ? used : length);
+    if (outcome == HEAD_IS_NONE)
         return broken(response, "the response is not HTTP/1.1");
     if (head_bytes > HTTP1_MAX_HEAD_BYTES)
         return broken(response, "the response headers are too large");
-    if (used < 0) {
+    if (outcome == HEAD_IS_SHORT) {
         response->looked_at = length;
         return (struct http1_step){.event = HTTP1_MORE};
     }
     response->looked_at = 0;
 
-    if (reason[reason_length] != '\r' || bytes[used - 2] != '\r')
-        frame.fault = "the response has a line that ends without CR LF";
-    http1_response_take_headers(head, &frame, bytes, parsed, count);
     const char *fault = http1_response_judge(&frame, version, head->status);
     if (fault != NULL)
         return broken(response, fault);
     if (head->status < 200) {
         response->interim_bytes = head_bytes;
-        return (struct http1_step){.event = HTTP1_MORE, .used = (size_t)used};
+        return (struct http1_step){.event = HTTP1_MORE, .used = used};
     }
     enter_body(response, &frame, version, head->status);
-    return (struct http1_step){.event = HTTP1_HEAD, .used = (size_t)used};
+    return (struct http1_step){.event = HTTP1_HEAD, .used = used};
 }
 
 /* Interim heads are passed over. */

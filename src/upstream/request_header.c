@@ -23,7 +23,7 @@ static bool request_header_has(struct str s, char c)
     return s.length > 0 && memchr(s.bytes, c, s.length) != NULL;
 }
 
-static bool request_header_is_token(struct str name)
+bool request_header_is_token(struct str name)
 {
     for (size_t i = 0; i < name.length; i++)
         if (!is_token_character((unsigned char)name.bytes[i]))

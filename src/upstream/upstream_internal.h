@@ -41,6 +41,7 @@ struct upstream_call {
 #define REQUEST_HEADER_MALFORMED "a request header is malformed and was not sent"
 
 /* A token, and a value without line breaks and NUL. */
+bool request_header_is_token(struct str name);
 bool request_header_is_valid(const struct http_header *header);
 /* The connection's own, or what makes a reply unreadable to us: not the caller's. */
 bool request_header_is_left_out(const struct http_header *header);

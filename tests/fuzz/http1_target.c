@@ -1,7 +1,8 @@
 /*
  * The reader of responses of the small HTTP/1.1 client: however the bytes are cut, the same head,
  * body, end and fault come out. An accepted response has one frame alone, and its body equals a
- * plain reading of that frame.
+ * plain reading of that frame. A head is accepted, with the same headers, if picohttpparser takes
+ * it and it has no fault that this reader adds.
  */
 #include <string.h>
 
@@ -166,6 +167,74 @@ static void check_frame(const struct outcome *outcome, struct str bytes)
     buffer_finish(&body);
 }
 
+/* ---- Another reader's head --------------------------------------------------------------- */
+
+struct phr_header {
+    const char *name; /* NULL: a line that continues the value before it */
+    size_t name_len;
+    const char *value; /* white space at its end included */
+    size_t value_len;
+};
+
+/* In h2o's library. Returns the length of the head, -2 when it is not yet complete, -1 when it is
+ * none. */
+int phr_parse_response(const char *buf, size_t len, int *minor_version, int *status,
+                       const char **msg, size_t *msg_len, struct phr_header *headers,
+                       size_t *num_headers, size_t last_len);
+
+/* Its headers as note_head() writes them. false: a line is folded, or ends without CR LF. */
+static bool write_headers(struct buffer *out, const struct phr_header *headers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct phr_header *header = &headers[i];
+        if (header->name == NULL || header->value[header->value_len] != '\r')
+            return false;
+        for (size_t k = 0; k < header->name_len; k++) {
+            char c = header->name[k];
+            buffer_append_char(out, (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c));
+        }
+        buffer_append_char(out, ':');
+        buffer_append(out, str_trim(str_slice(header->value, header->value_len)));
+        buffer_append_char(out, '\n');
+    }
+    return true;
+}
+
+/* Of the first head. `outcome` is of the whole bytes in one piece. */
+static void compare_head(const struct outcome *outcome, struct str bytes)
+{
+    static struct phr_header headers[HTTP1_MAX_HEADERS];
+    size_t count = HTTP1_MAX_HEADERS, reason_length;
+    const char *reason;
+    int version, status;
+    struct buffer expected;
+    int used = phr_parse_response(bytes.bytes, bytes.length, &version, &status, &reason,
+                                  &reason_length, headers, &count, 0);
+    bool is_none = outcome->fault && strstr(outcome->fault, "is not HTTP/1.1");
+    bool is_short = outcome->fault && (is_endless_head(outcome) ||
+                                       strstr(outcome->fault, "closed without a response"));
+    if (used > 0 && status >= 100 && status < 200)
+        return; /* an interim head, which is passed over */
+    FUZZ_EXPECT((used == -1) == is_none);
+    if (used < 0) {
+        FUZZ_EXPECT(outcome->fault && (is_none || is_short || strstr(outcome->fault, "too large")));
+        return;
+    }
+    FUZZ_EXPECT(!is_short);
+    buffer_init(&expected);
+    buffer_append_format(&expected, "%d\n", status);
+    bool is_strict = reason[reason_length] == '\r' && bytes.bytes[used - 2] == '\r' &&
+                     write_headers(&expected, headers, count);
+    FUZZ_EXPECT(is_strict || outcome->fault);
+    if (outcome->heads.length > 0) {
+        FUZZ_EXPECT(is_strict && (size_t)used == outcome->head_end);
+        FUZZ_EXPECT(str_equal(buffer_str(&expected), buffer_str(&outcome->heads)));
+    }
+    if (is_strict && outcome->heads.length == 0)
+        FUZZ_EXPECT(!strstr(outcome->fault, "CR LF") && !strstr(outcome->fault, "folded"));
+    buffer_finish(&expected);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
@@ -175,6 +244,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_response(&whole, bytes, STR_EMPTY);
     read_response(&pieces, bytes, cuts);
     read_response(&each, bytes, STR("\0"));
+    if (bytes.length > 0)
+        compare_head(&whole, bytes);
     compare(&whole, &pieces);
     compare(&whole, &each);
     if (whole.last == HTTP1_END)
