@@ -305,6 +305,7 @@ struct loop *loop_create(struct error *error)
 
     struct loop *loop = memory_alloc(sizeof(*loop));
     MAGIC_SET(loop, LOOP_MAGIC);
+    timer_heap_init(&loop->heap);
     loop->native = h2o_evloop_create();
     loop->wake_fd = wake_fd;
     pthread_mutex_init(&loop->posted_lock, NULL);

@@ -12,16 +12,27 @@
 #include "taskgate/core/magic.h"
 #include "taskgate/loop/loop.h"
 
-/* A binary heap of running timers, the one due first at the top. */
+/* Running timers that were started with one delay, the one due first at the front. */
+struct timer_queue {
+    int64_t delay_ms;
+    struct list timers; /* of struct loop_timer */
+};
+#define TIMER_QUEUES 31 /* a prime: whole seconds rarely share a place */
+
+/* Running timers. A delay has one place among the queues. While the timers there have another
+ * delay, its timers go into the binary heap, the one due first at the top. */
 struct timer_heap {
+    struct timer_queue queues[TIMER_QUEUES];
+    int64_t earliest_ms;        /* nothing is due before; a timer may have been stopped since */
     struct loop_timer **timers; /* positions are 1-based: timers[position - 1] */
     size_t count;
     size_t capacity;
     uint64_t sequence; /* of the last start */
 };
 
+void timer_heap_init(struct timer_heap *heap);
 void timer_heap_finish(struct timer_heap *heap);
-/* Milliseconds until the first timer is due, at most `limit_ms`. */
+/* Milliseconds until a timer may be due, at most `limit_ms`. */
 int timer_heap_wait_ms(const struct timer_heap *heap, int limit_ms);
 /* Runs what is due, but nothing that is started meanwhile. */
 void timer_heap_run_due(struct timer_heap *heap);

@@ -1,5 +1,6 @@
 /*
- * Timers: a binary heap ordered by the moment due, on the monotonic clock.
+ * Timers: queues of those with one delay, which are due in the order of their starts, and a binary
+ * heap, ordered by the moment due, of the others. On the monotonic clock.
  *
  * They do not sit on h2o's timeouts: those live on the wall clock, one list per duration,
  * and a clock set back would stall every deadline.
@@ -15,17 +16,38 @@
 /* A century: later than anything, and no sum overflows. */
 #define LONGEST_DELAY_MS INT64_C(3155760000000)
 
-/* Of memory that may never have been a timer. */
+/* The position of a timer in this queue. */
+#define IN_QUEUE(i) (SIZE_MAX - (i))
+
+static inline struct loop_timer *first_of(const struct timer_queue *queue)
+{
+    return LIST_ENTRY(queue->timers.next, struct loop_timer, queued);
+}
+
+static bool is_queued(const struct loop_timer *timer)
+{
+    return timer->position > IN_QUEUE(TIMER_QUEUES);
+}
+
+/* Of memory that may never have been a timer, and so is not followed. */
 static bool is_running_on(const struct loop *loop, const struct loop_timer *timer)
 {
-    return timer->position > 0 && timer->position <= loop->heap.count &&
-           loop->heap.timers[timer->position - 1] == timer;
+    const struct timer_heap *heap = &loop->heap;
+    if (!is_queued(timer))
+        return timer->position > 0 && timer->position <= heap->count &&
+               heap->timers[timer->position - 1] == timer;
+    const struct list *timers = &heap->queues[IN_QUEUE(0) - timer->position].timers;
+    for (const struct list *node = timers->next; node != timers; node = node->next) {
+        if (node == &timer->queued)
+            return true;
+    }
+    return false;
 }
 
 void loop_timer_init(struct loop_timer *timer, struct loop *loop, loop_callback callback,
                      void *context)
 {
-    ASSERT(!is_running_on(loop, timer)); /* it would be in the heap twice */
+    ASSERT(!is_running_on(loop, timer)); /* it would run twice */
     *timer = (struct loop_timer){.loop = loop, .callback = callback, .context = context};
 }
 
@@ -71,6 +93,11 @@ void loop_timer_stop(struct loop_timer *timer)
     if (timer->position == 0)
         return;
     struct timer_heap *heap = &timer->loop->heap;
+    if (is_queued(timer)) {
+        list_remove(&timer->queued);
+        timer->position = 0;
+        return;
+    }
     size_t hole = timer->position;
     ASSERT_NUMBERS(hole, <=, heap->count);
     ASSERT(heap->timers[hole - 1] == timer);
@@ -84,6 +111,16 @@ void loop_timer_stop(struct loop_timer *timer)
         sift_down(heap, last, hole);
 }
 
+static void put_into_heap(struct timer_heap *heap, struct loop_timer *timer)
+{
+    if (heap->count == heap->capacity) {
+        heap->capacity = heap->capacity == 0 ? FIRST_CAPACITY : 2 * heap->capacity;
+        heap->timers = memory_grow_array(heap->timers, heap->capacity, sizeof(struct loop_timer *));
+    }
+    heap->count++;
+    sift_up(heap, timer, heap->count);
+}
+
 void loop_timer_start(struct loop_timer *timer, int64_t delay_ms)
 {
     struct timer_heap *heap = &timer->loop->heap;
@@ -95,13 +132,17 @@ void loop_timer_start(struct loop_timer *timer, int64_t delay_ms)
         delay_ms = LONGEST_DELAY_MS;
     timer->due_ms = clock_monotonic_ms() + delay_ms;
     timer->sequence = ++heap->sequence;
-
-    if (heap->count == heap->capacity) {
-        heap->capacity = heap->capacity == 0 ? FIRST_CAPACITY : 2 * heap->capacity;
-        heap->timers = memory_grow_array(heap->timers, heap->capacity, sizeof(struct loop_timer *));
+    if (timer->due_ms < heap->earliest_ms)
+        heap->earliest_ms = timer->due_ms;
+    size_t at = (size_t)(delay_ms % TIMER_QUEUES);
+    struct timer_queue *queue = &heap->queues[at];
+    if (queue->delay_ms != delay_ms && !list_is_empty(&queue->timers)) {
+        put_into_heap(heap, timer);
+    } else {
+        queue->delay_ms = delay_ms;
+        timer->position = IN_QUEUE(at);
+        list_append(&queue->timers, &timer->queued);
     }
-    heap->count++;
-    sift_up(heap, timer, heap->count);
 }
 
 void loop_timer_start_with(struct loop_timer *timer, loop_callback callback, void *context,
@@ -114,32 +155,53 @@ void loop_timer_start_with(struct loop_timer *timer, loop_callback callback, voi
 
 int timer_heap_wait_ms(const struct timer_heap *heap, int limit_ms)
 {
-    if (heap->count == 0)
+    if (heap->earliest_ms == INT64_MAX)
         return limit_ms;
-    int64_t wait_ms = heap->timers[0]->due_ms - clock_monotonic_ms();
+    int64_t wait_ms = heap->earliest_ms - clock_monotonic_ms();
     if (wait_ms <= 0)
         return 0;
     return wait_ms < limit_ms ? (int)wait_ms : limit_ms;
 }
 
+/* The one that is due first; NULL: none is running. */
+static struct loop_timer *find_first(const struct timer_heap *heap)
+{
+    struct loop_timer *first = heap->count > 0 ? heap->timers[0] : NULL;
+    for (size_t i = 0; i < TIMER_QUEUES; i++) {
+        const struct timer_queue *queue = &heap->queues[i];
+        if (!list_is_empty(&queue->timers) && (!first || is_before(first_of(queue), first)))
+            first = first_of(queue);
+    }
+    return first;
+}
+
 void timer_heap_run_due(struct timer_heap *heap)
 {
-    if (heap->count == 0)
+    if (heap->earliest_ms == INT64_MAX)
         return;
     const int64_t now_ms = clock_monotonic_ms();
     const uint64_t started_before = heap->sequence;
-
-    while (heap->count > 0) {
-        struct loop_timer *timer = heap->timers[0];
+    if (now_ms < heap->earliest_ms)
+        return;
+    struct loop_timer *timer;
+    while ((timer = find_first(heap)) != NULL) {
         if (timer->due_ms > now_ms || timer->sequence > started_before)
             break;
         loop_timer_stop(timer);
         timer->callback(timer->context); /* may free the timer */
     }
+    heap->earliest_ms = timer ? timer->due_ms : INT64_MAX;
+}
+
+void timer_heap_init(struct timer_heap *heap)
+{
+    heap->earliest_ms = INT64_MAX;
+    for (size_t i = 0; i < TIMER_QUEUES; i++)
+        list_init(&heap->queues[i].timers);
 }
 
 void timer_heap_finish(struct timer_heap *heap)
 {
-    ASSERT_NUMBERS(heap->count, ==, 0); /* no timer outlives its loop */
+    ASSERT(find_first(heap) == NULL); /* no timer outlives its loop */
     free(heap->timers);
 }

@@ -206,6 +206,7 @@ const LISTS = {
   'src/loop/loop.c end->loop->round_ends': CONFIGURED,
   'src/loop/loop.c loop->round_ends': CONFIGURED,
   'src/loop/timer.c heap->timers': CONNECTIONS,
+  'src/loop/timer.c queue->timers': CONNECTIONS,
   'src/mcp/parameter_headers.c headers->items': PASSES,
   'src/notify/notifier.c target->deliveries': { all: 'TARGET_DELIVERIES in src/notify/notifier.c' },
   'src/notify/notifier.c notifier->targets': CONFIGURED,

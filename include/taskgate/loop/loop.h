@@ -57,7 +57,7 @@ void loop_round_end_finish(struct loop_round_end *end); /* safe when not schedul
 void *loop_native(struct loop *loop);
 
 /*
- * Timers: one-shots in a heap, so that thousands of waiters cost the loop nothing while
+ * Timers: one-shots, so ordered that thousands of waiters cost the loop nothing while
  * they wait. A timer is embedded in its owner; the owner stops it before it goes.
  */
 struct loop_timer {
@@ -66,7 +66,8 @@ struct loop_timer {
     void *context;
     int64_t due_ms;    /* monotonic; meaning only while running */
     uint64_t sequence; /* of the start: timers due at once run in the order started */
-    size_t position;   /* in the heap, 1-based; 0 is not running */
+    size_t position;   /* 0: it is not running; else the loop's */
+    struct list queued;
 };
 
 /* Once for each timer; never one that is running, which the loop would lose. */
