@@ -378,7 +378,7 @@ export class Inbox {
   /** Asks for what the search and the filters want. */
   search() {
     return this.known.firstPage(() => {
-      this.tidy();
+      this.show();
       this.loadOpen();
     });
   }
@@ -445,7 +445,7 @@ export class Inbox {
     await this.known.attempt(stack, () => this.known.recount.during(async () => {
       const page = await this.known.pageOf(this.placeOf(stack), { limit: STACK_PAGE, ...(isMore && stack.cursor ? { cursor: stack.cursor } : {}) });
       if (this.known.question !== question) return;
-      if (page.rows.length === 0 && stack.rows.some(({ id }) => !this.known.ended.has(id))) return void (stack.open(false), await this.search()); // they are of another stack by now
+      if (page.rows.length === 0 && stack.rows.some(({ id }) => !this.known.ended.has(id))) return void (stack.open(false), await this.search(), this.tidy()); // they are of another stack by now
       stack.cursor = page.nextCursor;
       stack.isLoaded = true;
       this.known.takePage(stack.key, page, isMore);

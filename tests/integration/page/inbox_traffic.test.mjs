@@ -156,6 +156,28 @@ test('a call that only the gateway finds comes at the end of the list while some
   await page.locator('#arrange').waitFor({ state: 'hidden' });
 });
 
+test('an answer to the search moves nothing under a pointer that has come to the list meanwhile', { skip }, async (t) => {
+  const { page, ids } = await stage(t, async (make) => [await make('deploy_0', { to: 'production' }), await make('deploy_1', { to: 'the "production" of today' }), await make('deploy_2', { to: 'staging' })]);
+  const shown = () => page.locator('#pending > li').evaluateAll((all) => all.map(({ dataset }) => dataset.taskId));
+  let open;
+  const gate = new Promise((resolve) => (open = resolve));
+  await page.route('**/api/v1/inbox?*', async (route) => {
+    await gate;
+    await route.fallback();
+  });
+  const asked = page.waitForRequest('**/api/v1/inbox?*');
+  await page.locator('#search').fill('"production'); // the first one has the quotation mark only in what the gateway searches
+  await asked;
+  assert.deepEqual(await shown(), [ids[1]]);
+  await page.locator('#pending .tool').hover();
+  open();
+  await page.locator('#arrange').getByText('Arrange: 1 new').waitFor();
+  assert.deepEqual(await shown(), [ids[1], ids[0]]);
+  await page.locator('h1').hover();
+  await page.locator('#arrange').waitFor({ state: 'hidden' });
+  assert.deepEqual(await shown(), ids.slice(0, 2));
+});
+
 test('a call that comes while the search asks the gateway stays, and is counted', { skip }, async (t) => {
   const { page, call } = await stage(t, (make) => make('last', { n: 0 }));
   const late = [];
