@@ -1,7 +1,7 @@
 // The calls that wait: the most urgent first, alike ones as a stack, as many as are looked at. Of a stack the gateway says
 // how many calls it has, and which one runs out first; the others are known once somebody opens it.
 import { inboxPage } from './api.js';
-import { hold, letGo, Stack } from './row.js';
+import { hold, holdLine, letGo, Stack } from './row.js';
 import { bySoonest, filter } from './task.js';
 import { putText } from './text.js';
 
@@ -487,6 +487,7 @@ export class Inbox {
   renew(task, update) {
     const before = this.known.rows.get(task.id)?.task;
     const wasAccepted = before && this.known.accepts(before);
+    if (before && this.presence.isThere) holdLine(this.known.rows.get(task.id).element);
     update();
     const now = before ? this.known.rows.get(task.id).task : task;
     this.known.recount.stir(now);
@@ -506,7 +507,7 @@ export class Inbox {
     if (!element || this.lingering.has(task.id)) return false;
     const isHeld = this.presence.isThere;
     const hadFocus = element.contains(document.activeElement);
-    if (isHeld && !element.hidden) hold(element);
+    if (isHeld && !element.hidden) (hold(element), holdLine(element));
     update();
     this.lingering.set(task.id, this.rowOf(task));
     if (hadFocus && !(element.contains(document.activeElement) && document.activeElement.checkVisibility())) element.focus({ preventScroll: true });
@@ -570,6 +571,7 @@ export class Inbox {
 
   prepared(row) {
     const isNew = row.element.parentNode !== this.list;
+    letGo(row.element);
     if (isNew && this.known.waiting <= FEW && !row.detail && !row.isOpen) row.open(true);
     return row;
   }

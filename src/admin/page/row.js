@@ -10,9 +10,16 @@ export function hold(element) {
   element.classList.add('held');
 }
 
+/** The line of an open card has all votes, and their reasons: what comes there must not move the buttons below. */
+export function holdLine(card) {
+  if (card.classList.contains('open')) hold(card.querySelector(':scope > .line'));
+}
+
 export function letGo(element) {
-  element.classList.remove('held');
-  element.style.height = '';
+  for (const part of [element, ...element.querySelectorAll(':scope > .held')]) {
+    part.classList.remove('held');
+    part.style.height = '';
+  }
 }
 
 // One task in a list: a line, and below it its details once somebody has opened it.
