@@ -8,11 +8,9 @@ const TOKEN_KEY = 'taskgate-token';
 
 /** A failure, described for a person. `status` is 0 when there was no answer. */
 export class ApiError extends Error {
-  constructor(status, message, state, code) {
+  constructor(status, message, { state, code, path } = {}) {
     super(message);
-    this.status = status;
-    this.state = state;
-    this.code = code;
+    Object.assign(this, { status, state, code, path });
   }
 }
 
@@ -47,7 +45,7 @@ async function refusal(response) {
   } catch {
     // Not from the gateway: a proxy before it, perhaps.
   }
-  return new ApiError(response.status, detail?.message ?? `The gateway answered with HTTP ${response.status}.`, detail?.state, detail?.code);
+  return new ApiError(response.status, detail?.message ?? `The gateway answered with HTTP ${response.status}.`, detail ?? {});
 }
 
 /** The operator as the gateway knows them: {name, person, groups, roles, via}. */

@@ -71,7 +71,7 @@ function valuesAt(value, [key, ...rest]) {
 }
 
 /* The value that an approval needs typed, with the words for it; {text: ''} where nothing is typed. The gateway says
- * which one that is of the client's arguments, and judges what was typed for any others. */
+ * which one that is of the client's arguments, and of any others when it has refused what was typed for them. */
 function askedOf(task, verb) {
   const path = verb === 'reject' ? undefined : taskPath(task.typed);
   if (path === undefined) return { text: '' };
@@ -402,6 +402,7 @@ export class Decisions {
   explain(row, verb, error) {
     const status = error instanceof ApiError ? error.status : 0;
     if (status === 401) return this.host.refused(error);
+    if (error.path && row.detail?.edit.ask(error.path)) return row.setProblem('Not done: with these arguments another value is typed. Approve again.');
     if (status === 409) return row.setProblem(`${error.state ? 'Too late' : 'Not done'}: ${error.message}.`);
     if (status === 0) return row.setProblem(`It is not known whether this ${NOUNS[verb] ?? 'approval'} arrived: the gateway does not answer.`);
     if (status === 503) return row.setProblem(`The gateway answers: ${error.message}.`); // the message says whether anything was done

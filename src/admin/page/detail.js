@@ -443,6 +443,14 @@ class Edit {
     this.part('.edit-changes').replaceChildren(...found.changes.map(changeElement));
     this.part('.edit-note').textContent = !value ? 'This is not a JSON object.' : found.changes.length === 0 ? 'Nothing is changed.' : found.isCut ? 'There are more changes than are shown here.' : '';
     this.isChanged = found.changes.length > 0;
+    this.typed = undefined;
+  }
+
+  /** The gateway wants the value at this path typed for the new arguments. Returns whether they are asked for, and it is another one. */
+  ask(path) {
+    if (!this.text || this.edited.typed?.get('path') === path) return false;
+    this.typed = new Map([['path', path]]);
+    return true;
   }
 
   /** The text to send with an approval; undefined: the client's arguments; null: it cannot be sent. */
@@ -454,7 +462,7 @@ class Edit {
 
   /** The task as it would be with the new arguments. */
   get edited() {
-    return this.text ? { ...this.task, arguments: this.value } : this.task;
+    return this.text ? { ...this.task, arguments: this.value, typed: this.typed ?? this.task.typed } : this.task;
   }
 }
 

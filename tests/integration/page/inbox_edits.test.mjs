@@ -92,6 +92,24 @@ test('what is typed for high risk is the value that runs, and is typed anew once
   assert.deepEqual([run.count, originalArguments.count, sent.map((body) => [body.typed, body.arguments.count])], [9, 5, [['9', 9]]]);
 });
 
+test('new arguments without a value that can be typed are approved with the value that the gateway wants in its place', { skip }, async (t) => {
+  const { admin, page, box, taskId } = await stage(t, { ...HIGH, show: { risk: 'high', confirm: 'to.zone' } });
+  const zone = 'z'.repeat(65);
+  await box.locator('.edited').fill(JSON.stringify({ name: 'db-1', count: 5, to: { zone } }));
+  const approve = async (text, of) => {
+    await box.locator('button.approve').click();
+    await page.locator('#decide[open]').waitFor();
+    assert.deepEqual([await page.locator('#dialog-name').textContent(), await page.locator('#dialog-typed-of').textContent()], [text, of]);
+    await page.locator('#dialog-typed').fill(text);
+    await page.locator('#dialog-confirm').click();
+  };
+  await approve(zone, '(to.zone)');
+  await box.locator('.problem').getByText('Not done: with these arguments another value is typed. Approve again.').waitFor();
+  assert.equal((await admin.task(taskId)).state, 'pending');
+  await approve('move', '(the name of the tool)');
+  assert.equal((await admin.inState(taskId, 'completed')).arguments.to.zone, zone);
+});
+
 test('what is typed is judged before an edit that is not allowed', { skip }, async (t) => {
   const { admin, taskId } = await stage(t, HIGH);
   const approve = async (body) => {
