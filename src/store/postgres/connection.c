@@ -8,11 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "columns.h"
 #include "place.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
+
+/* Expressions that several statements have. */
+#define CLOCK_MS "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+/* Whether a grant is in force. */
+#define GRANT_ANY "EXISTS (SELECT 1 FROM taskgate_grant WHERE ended_ms = 0)"
 
 static const char *const own[STATEMENT_ALL] = {
 #define STATEMENT_ROW(symbol, sql) [STATEMENT_##symbol] = (sql),

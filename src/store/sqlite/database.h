@@ -7,8 +7,8 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "files.h"
 #include "statement.h"
 #include "taskgate/core/error.h"
 #include "taskgate/core/magic.h"
@@ -26,6 +26,15 @@ enum own_statement {
     STATEMENT_ALL
 };
 extern const struct dialect sqlite_dialect;
+
+/* The files that SQLite works on, as they were when it opened them. */
+struct files_opened {
+    int database; /* the descriptor of files_open(); borrowed */
+    char *path;   /* without symbolic links */
+    char *log_path;
+    dev_t log_device;
+    ino_t log_inode;
+};
 
 struct store_backend;
 

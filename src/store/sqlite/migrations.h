@@ -16,3 +16,7 @@ extern const char migration_schema[];
 /* Brings the database to migration_count, in one transaction. false: it is as it was. It may not be
  * ours, or from a newer program. */
 bool migrations_apply(struct database *database, struct error *error);
+
+/* Chains the audit rows of before there was a chain, in one transaction. Cheap when there are none.
+ */
+bool migrations_seal(struct database *database, struct error *error);
