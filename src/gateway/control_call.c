@@ -1,4 +1,4 @@
-/* Calls of the control plane: no client, no session, the same gates (seed 004). */
+/* Calls of the control plane: no client, no session, the same gates (behaviour 17.1). */
 #include "state/tool_catalog.h"
 #include "taskgate/gateway/control.h"
 

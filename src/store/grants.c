@@ -129,7 +129,7 @@ bool grants_end_blocked(struct batch *batch, const struct store_block *block)
 
 /* ---- whether one is still good ---- */
 
-/* Contract "Votes": it ends when its giver may no longer vote there. Without a configuration nobody
+/* Behaviour 9.11: it ends when its giver may no longer vote there. Without a configuration nobody
  * may. */
 static bool givers_may(const struct store_electorate *electorate, const struct store_grant *grant)
 {

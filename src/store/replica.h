@@ -4,7 +4,7 @@
  *
  * An execution is claimed by id and epoch. A replica that was silent is fenced: its epoch ends, its
  * executions end with an unknown outcome, and what it still has to say of them is not stored. If
- * the database is one process's alone, no heartbeat, lease or feed is written. Contract "Replicas".
+ * the database is one process's alone, no heartbeat, lease or feed is written. Behaviour 16.2.
  */
 #pragma once
 
@@ -103,7 +103,7 @@ bool replica_tell(struct batch *batch, size_t first);
 /* The same for the grants and definitions that the batch has changed. */
 bool replica_tell_changed(struct batch *batch, size_t first);
 
-#define REPLICA_SILENCE_MS 20000 /* contract "Replicas" */
+#define REPLICA_SILENCE_MS 20000 /* behaviour 16.2 */
 #define REPLICA_HEARTBEAT_MS 5000
 #define REPLICA_LEASE_MS INT64_C(20000)
 /* So long is a rival watched: a heartbeat, and what it may be late. */

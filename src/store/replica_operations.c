@@ -18,7 +18,7 @@ static const char *const lease_names[LEASE_COUNT] = {
 
 /* ---- executions that nobody ends any more ---- */
 
-/* Upstream may have done the work: the call is never run again (design invariant 4). */
+/* Upstream may have done the work: the call is never run again (behaviour 1.4). */
 bool replica_end_unknown(struct batch *batch, const char *id)
 {
     struct task *task = NULL;

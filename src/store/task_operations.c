@@ -26,7 +26,7 @@ static bool redact(const struct store_redaction *redaction, char **value, const 
     return is_redacted;
 }
 
-/* Contract "limits.store_bytes": an ended task keeps digest, result and redacted arguments. */
+/* Behaviour 8.5: an ended task keeps digest, result and redacted arguments. */
 static bool end_request(struct batch *batch, struct task *task)
 {
     char **const values[] = {&task->arguments, &task->meta, &task->other_params,

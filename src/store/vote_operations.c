@@ -94,7 +94,7 @@ static bool fills_alone(const struct ballot *ballot, const struct store_vote *vo
     return is_filled;
 }
 
-/* Contract "Edit": alone under a quorum of 1, which this vote fills by itself, and of the very
+/* Behaviour 9.9: alone under a quorum of 1, which this vote fills by itself, and of the very
  * request that was looked at. */
 static bool may_edit(const struct ballot *ballot, const struct store_vote *vote,
                      const struct task *task)

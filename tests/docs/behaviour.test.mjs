@@ -8,7 +8,7 @@ const numbers = [...read('docs/behaviour.md').matchAll(/^- \*\*(\d+\.\d+)\*\* /g
 const COMMENT = /\/\*[^]*?\*\/|(?<![^\s;{}])\/\/.*(?:\n\s*\/\/.*)*/g;
 const commentsOf = (name) =>
   [...read(name).matchAll(COMMENT)].map(([text]) => text.replace(/\s*\n\s*(?:\*(?!\/)|\/\/)?\s*/g, ' '));
-const sources = ['.c', '.h', '.mjs', '.js'].flatMap(files).filter((name) => !/^src\/(?:gateway|store)\/|docs\/behaviour/.test(name));
+const sources = ['.c', '.h', '.mjs', '.js'].flatMap(files).filter((name) => name !== 'tests/docs/behaviour.test.mjs');
 
 /* Requirements, designs and issues that are not part of the repository, by the names that comments gave them. */
 const ELSEWHERE = [

@@ -1,6 +1,6 @@
 /*
  * The gateway as the OAuth resource server of a source: who a request is from, by its access token
- * (contract "Agents by token"; RFC 6750, 9068, 9728). On the call's loop.
+ * (behaviour 13.1; RFC 6750, 9068, 9728). On the call's loop.
  */
 #pragma once
 

@@ -174,7 +174,7 @@ void token_exchange_note_refused(struct gateway_worker *worker, const struct sna
         exchanger_forget(exchanger, token);
 }
 
-/* As the issuer's metadata has it, where that is known (contract "small print", Tokens). */
+/* As the issuer's metadata has it, where that is known (behaviour 13.6). */
 static bool wants_secret_in_body(const struct token_request *request)
 {
     const char *token_url = request->source->auth.exchange.token_url;

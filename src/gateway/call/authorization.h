@@ -23,7 +23,7 @@
  * has no scheme. */
 void authorization_digest(struct str value, char hex[DIGEST_HEX_BYTES]);
 
-/* Contract "Sessions, owners". `token` and `session` are digests, "" without one. */
+/* Behaviour 4.2, 4.3. `token` and `session` are digests, "" without one. */
 void owner_write(char owner[OWNER_BYTES], const char *token, const char *session,
                  enum config_identity identity);
 /* Whether any client may be the owner: OWNER_ANONYMOUS or OWNER_SHARED. Nobody vouches for it, and

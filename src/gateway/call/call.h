@@ -113,7 +113,7 @@ struct call {
     bool identified;                 /* call_identify() has set the three below */
     char session[DIGEST_HEX_BYTES];  /* its digest, "" without */
     char token[DIGEST_HEX_BYTES];    /* digest of Authorization, "" without */
-    char owner[OWNER_BYTES];         /* contract "Sessions, owners" */
+    char owner[OWNER_BYTES];         /* behaviour 4.2 */
     struct identity *identity;       /* by its verified token; NULL where the source has no auth */
     struct policy_verified verified; /* its words, for call_verified() */
     char *upstream_authorization;    /* in place of the client's token, if that is exchanged;

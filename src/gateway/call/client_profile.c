@@ -187,8 +187,8 @@ enum dialect_pending client_pending_look(const struct call *call)
         return DIALECT_PENDING_WORKING;
     if (look == PENDING_STATUS_INPUT_REQUIRED)
         return DIALECT_PENDING_INPUT_REQUIRED;
-    /* auto: only the SDK's stream loop polls with `task` in tasks/get, and it would stop
-     * polling and give up after 60 s if it saw input_required (contract "Tasks"). */
+    /* auto: only the SDK's stream loop polls with `task` in tasks/get, and it would stop polling
+     * and give up after 60 s if it saw input_required (behaviour 7.4). */
     bool polls_with_task = call->method && call->method->treatment == MCP_TASKS_GET &&
                            call->envelope.task.raw.length > 0;
     return polls_with_task ? DIALECT_PENDING_WORKING : DIALECT_PENDING_INPUT_REQUIRED;

@@ -1,7 +1,7 @@
 /*
  * A call whose answer takes its time. A client that accepts an event stream is shown signs of life
- * meanwhile, and progress on its token (reference §8.2); call_answer() and those that use it then
- * answer on that stream.
+ * meanwhile, and progress on its token; call_answer() and those that use it then answer on that
+ * stream.
  */
 #pragma once
 

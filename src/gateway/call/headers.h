@@ -43,7 +43,7 @@ void headers_drop(struct headers *headers, unsigned flags);
 /* Whether Content-Type is text/event-stream, whatever its parameters. */
 bool headers_name_event_stream(const struct headers *headers);
 /* Whether the body is announced as JSON in UTF-8 without a coding, in words that two readers do not
- * read in two ways: the server must read what the gateway judges (design invariant 1). */
+ * read in two ways: the server must read what the gateway judges (behaviour 1.1). */
 bool headers_are_plain_json(const struct http_exchange *exchange);
 /* Of every event stream: no proxy on the way stores it, holds it back or encodes it. */
 #define HEADERS_OF_STREAM 3
@@ -51,9 +51,9 @@ extern const struct http_header headers_of_stream[HEADERS_OF_STREAM];
 /* The same for a stream that a server opened. */
 void headers_let_stream_pass(struct headers *headers);
 
-/* The headers that go up: the client's but the hop-by-hop ones, those that Connection names
- * (never who asks, or what the body is), and Accept-Encoding (contract "Proxy"); then the
- * source's static credentials, which replace the client's of the same name. */
+/* The headers that go up: the client's but the hop-by-hop ones, those that Connection names (never
+ * who asks, or what the body is), and Accept-Encoding (behaviour 3.5); then the source's static
+ * credentials, which replace the client's of the same name. */
 void headers_from_request(struct headers *headers, const struct http_exchange *exchange,
                           const struct config_source *source);
 /* Puts the headers of a legacy session in the place of those of a modern request. NULL: of one that
@@ -69,8 +69,8 @@ void headers_from_call(struct headers *headers, const struct call *call);
 void headers_from_client(struct headers *headers, const struct http_exchange *exchange);
 /* Adds all of `from`, which are of the same owner. */
 void headers_add_all(struct headers *headers, const struct headers *from);
-/* The owner of the connections that a request with these headers uses (contract "Hardening, second
- * round", `sources[].connections`); empty: everybody's. Borrowed from the headers. */
+/* The owner of the connections that a request with these headers uses (behaviour 3.6,
+ * `sources[].connections`); empty: everybody's. Borrowed from the headers. */
 struct str headers_connection_owner(const struct headers *headers,
                                     const struct config_source *source);
 /* Puts the source's static credentials in the place of the client's, whose token goes where the

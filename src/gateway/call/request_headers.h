@@ -1,7 +1,7 @@
 /*
  * The headers of the calls that became tasks. An execution sends those of the create; a later call
  * of the owner exchanges its credentials alone: Authorization, Cookie, DPoP, Mcp-Session-Id
- * (contract "Hardening, second round").
+ * (behaviour 7.17).
  *
  * The process keeps them in memory, for all workers; the store has a digest of them, by which a
  * call after a restart is known to have the same ones. Any thread.

@@ -1,6 +1,6 @@
 /*
  * The parts of a tools/call that an approval covers: its name, its arguments, its _meta without the
- * progress token, and the other members of its params (contract "Hardening, second round").
+ * progress token, and the other members of its params (behaviour 7.16).
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * The end of a client's token while its response is an event stream: the stream ends with it
- * (contract "small print", Tokens). On the call's loop.
+ * (behaviour 13.5). On the call's loop.
  */
 #pragma once
 

@@ -26,7 +26,7 @@ void legacy_stream_end_session(const struct call *call);
 /* ---- what the gateway itself has to say, on the streams of one worker ---- */
 
 /* Sends a task's new state to the owner's streams, if the session's `initialize` advertised that:
- * the seed's event, then the JSON-RPC notification. */
+ * the older event, then the JSON-RPC notification. */
 void legacy_streams_send_status(struct gateway_worker *worker, struct task *task);
 /* The same of a task that runs elsewhere, with what is asked there. */
 void legacy_streams_send_view(struct gateway_worker *worker, struct task *task,

@@ -1,7 +1,7 @@
 /*
  * Calls that take longer than their client can wait. They go on as tasks, and the client is told
- * the id under which it finds the result (seed 000 "Timeout-Based Task Promotion"). A relay has a
- * forwarded call until then. A call by execute_tool runs here from the start.
+ * the id under which it finds the result (behaviour 11.4, 11.10). A relay has a forwarded call
+ * until then. A call by execute_tool runs here from the start.
  */
 #pragma once
 

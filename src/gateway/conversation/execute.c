@@ -190,7 +190,7 @@ static void refuse_call(struct execution *execution, enum jsonrpc_error error)
 }
 
 /* The server refused the credentials. The approval stands until execute-by, and the owner's next
- * call brings fresh credentials (contract "Tasks"). */
+ * call brings fresh credentials (behaviour 7.10). */
 static void back_to_approved(struct execution *execution)
 {
     static const char refused_too_often[] =

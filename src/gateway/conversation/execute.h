@@ -1,6 +1,6 @@
 /*
  * Running an approved call once at the server. Its credentials are held in memory from the request
- * that brought them (design invariants 1, 4 and 5).
+ * that brought them (behaviour 1.4, 1.5, 7.11).
  */
 #pragma once
 
@@ -8,8 +8,7 @@
 
 struct execution;
 
-/* The status message of an approved task that does not run for this reason (contract "Hardening,
- * second round"). */
+/* The status message of an approved task that does not run for this reason (behaviour 7.17). */
 #define EXECUTION_OTHER_HEADERS                                                                    \
     "Approved; not run: the headers of the last call differ from those of the approved one, so "   \
     "its credentials are not used"

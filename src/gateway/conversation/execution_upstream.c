@@ -210,8 +210,8 @@ void execution_say_last(struct execution *execution, struct str body, struct str
 
 /* ---- a task of the server's own ---- */
 
-/* A tool that the server runs only so (contract "Tasks": its annotation `required`): created,
- * polled, and its result fetched. */
+/* A tool that the server runs only so (behaviour 7.9: its annotation `required`): created, polled,
+ * and its result fetched. */
 
 static void write_task_params(struct buffer *params, const struct execution *execution)
 {

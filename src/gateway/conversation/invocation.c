@@ -39,7 +39,7 @@ static const struct move moves[CONVERSATION_STATE_COUNT][CONVERSATION_STATE_COUN
     CONVERSATION_MOVES(MOVE)};
 #undef MOVE
 
-/* Design invariant 4. */
+/* Behaviour 1.4. */
 #define MOVE(from, to, move_name, kinds)                                                           \
     _Static_assert(CONVERSATION_##from < CONVERSATION_RUNNING ||                                   \
                        CONVERSATION_##to >= CONVERSATION_RUNNING,                                  \

@@ -1,7 +1,7 @@
 /*
- * Messages of the server while a call runs whose client has only its task. Notifications are
- * passed on, with the task's id in related-task _meta. Requests become questions, which wait for
- * an answer (contract "Tasks").
+ * Messages of the server while a call runs whose client has only its task. Notifications are passed
+ * on, with the task's id in related-task _meta. Requests become questions, which wait for an answer
+ * (behaviour 7.8, 12.1).
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * The change of a task that the server's answer to its call makes (contract "Tasks").
+ * The change of a task that the server's answer to its call makes (behaviour 7.12, 7.14).
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * The requests of upstream in a call that the gateway runs, or in a session it answers for:
  * elicitation/create and sampling/createMessage. Each waits for the first answer, and ends by its
- * own clock (seed 000 §1.2, §1.3; seed 001).
+ * own clock (behaviour 12.1, 12.2).
  *
  * The ways to an answer: the request itself on a stream of a client that declared the
  * capability; pending-elicitations and elicitation-response in a task; the pseudo-task tools.
@@ -97,7 +97,7 @@ bool question_take_from_stream(struct call *call, struct str message);
  * one that is not of the client's own session: the call is then answered. Otherwise it is to be
  * relayed. */
 bool question_take_response(struct call *call);
-/* Seed 001's elicitation-response, a member of tasks/get's _meta. false: `error` says why not. */
+/* An elicitation-response, a member of tasks/get's _meta. false: `error` says why not. */
 bool question_answer_in_task(struct gateway_worker *worker, const struct task *task,
                              struct str response, struct error *error);
 enum question_verdict {

@@ -5,8 +5,8 @@
  *
  * MOVE(from, to, name, of): `of` says whose move it is: of an APPROVED call, of a DETACHED one, or
  * of BOTH. A move that is not listed is forbidden. The order counts: no move leads from RUNNING or
- * a state after it to one before it, so nothing is sent twice (design invariant 4), except, at
- * RUNNING and once, a call that the server has not looked at because it had forgotten its session
+ * a state after it to one before it, so nothing is sent twice (behaviour 1.4), except, at RUNNING
+ * and once, a call that the server has not looked at because it had forgotten its session
  * (execution_session.c).
  */
 #pragma once

@@ -1,4 +1,4 @@
-/* Makes a task of a call. The task is durable before anybody knows its id (design invariant 2). */
+/* Makes a task of a call. The task is durable before anybody knows its id (behaviour 1.2). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
  * Clients that wait for a task. A request is held until the task or the client's patience ends. A
- * client that accepts SSE gets signs of life meanwhile (contract "Tasks").
+ * client that accepts SSE gets signs of life meanwhile (behaviour 7.6).
  */
 #pragma once
 

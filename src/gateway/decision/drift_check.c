@@ -1,4 +1,4 @@
-/* An approved call runs only if it would still be allowed (design invariant 5). */
+/* An approved call runs only if it would still be allowed (behaviour 7.15). */
 #include "drift_check.h"
 
 #include <string.h>

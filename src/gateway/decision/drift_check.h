@@ -1,6 +1,6 @@
 /*
  * Compares an approved call with what was approved, and asks whether it would still be allowed
- * (design invariant 5). Asked right before it runs, on its worker's loop.
+ * (behaviour 7.15). Asked right before it runs, on its worker's loop.
  */
 #pragma once
 

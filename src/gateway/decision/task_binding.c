@@ -338,7 +338,7 @@ static void grant_binding_set(struct task *task, const struct policy_decision *d
     digest_request(task, &workflow->ballot.grants.vary, task->bound_digest);
 }
 
-#define POLL_INTERVAL_MAX_MS 5000     /* seed 002 §6.6 */
+#define POLL_INTERVAL_MAX_MS 5000     /* behaviour 8.8 */
 #define POLL_INTERVAL_RUNNING_MS 1000 /* of a call that is run at once */
 
 /* `texts` are those in `origin` that origin_finish() frees. */

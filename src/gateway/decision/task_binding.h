@@ -1,6 +1,6 @@
 /*
- * A new task, bound to the client, its request and the rule (design invariant 5), with its clocks
- * set. It is not stored yet.
+ * A new task, bound to the client, its request and the rule (behaviour 1.5), with its clocks set.
+ * It is not stored yet.
  */
 #pragma once
 
@@ -15,15 +15,15 @@ struct task_origin {
     const struct snapshot *snapshot;
     const struct config_source *source;
     const struct envelope *envelope; /* of a tools/call */
-    const char *owner;         /* contract "Sessions, owners", or PERSON_OWNER and a name: then
-                                  the gateway itself executes the call */
-    struct catalog *catalog;   /* the server's words about its tools, and */
-    const char *told_owner;    /* the owner of the caller's list of them */
-    const char *session;       /* digest, or "" */
-    const char *principal;     /* the name that operators see */
-    struct identity *identity; /* of a verified client; or NULL */
-    const char *owner_email;   /* digest of the owner's verified address; "" or NULL: none */
-    const char *maker;         /* keys of an operator; NULL: none */
+    const char *owner;               /* behaviour 4.2, or PERSON_OWNER and a name: then
+                                        the gateway itself executes the call */
+    struct catalog *catalog;         /* the server's words about its tools, and */
+    const char *told_owner;          /* the owner of the caller's list of them */
+    const char *session;             /* digest, or "" */
+    const char *principal;           /* the name that operators see */
+    struct identity *identity;       /* of a verified client; or NULL */
+    const char *owner_email;         /* digest of the owner's verified address; "" or NULL: none */
+    const char *maker;               /* keys of an operator; NULL: none */
     const char *client_name, *client_version; /* as the client calls itself; may be NULL */
     const char *agent_reason;                 /* NULL: none */
     struct str headers;                       /* request_headers_show(); empty: none */

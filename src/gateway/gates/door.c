@@ -71,7 +71,7 @@ enum gate_verdict gate_origin(struct call *call)
 }
 
 /* The gateway judges a request by its first Authorization, session and type, and the server must
- * read the same (design invariant 1). */
+ * read the same (behaviour 1.1). */
 enum gate_verdict gate_repeated_headers(struct call *call)
 {
     enum http_name repeated = http_header_repeated(call->exchange);

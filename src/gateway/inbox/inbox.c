@@ -281,7 +281,7 @@ void inbox_waiter_end(struct inbox_waiter *waiter)
     unref(waiter);
 }
 
-#define IDLE_MS INT64_C(1800000) /* reference §10.5: both are 30 minutes */
+#define IDLE_MS INT64_C(1800000) /* 30 minutes */
 #define EVENT_RETENTION_MS INT64_C(1800000)
 /* The bytes that the lines of one client may hold. Events have half, the two others a quarter each.
  * Beyond ALL_CLIENTS_BYTES of all clients together no line grows, except within a share that each
@@ -759,7 +759,7 @@ size_t inbox_take_logs(struct gateway *gateway, struct str key, struct str level
     return write_all(out, &taken, write_log);
 }
 
-/* Events of tasks and servers (reference §10.4). */
+/* Events of tasks and servers (behaviour 11.8). */
 
 /* A longer result or argument is left out, because the client can ask for the task. */
 #define MOST_DATA_BYTES ((size_t)16 * 1024)

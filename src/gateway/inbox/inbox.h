@@ -1,8 +1,7 @@
 /*
  * The inbox of a client that knows no tasks, in memory: the events that it has not been told yet,
- * upstream's notifications and log messages, and its calls of await_activity (seed 000 "The
- * await_activity Tool"; reference §10.3 – §10.5). Shared by all workers behind one short lock. Any
- * thread; a waiter belongs to its loop.
+ * upstream's notifications and log messages, and its calls of await_activity (behaviour 11.8).
+ * Shared by all workers behind one short lock. Any thread; a waiter belongs to its loop.
  */
 #pragma once
 
@@ -17,7 +16,7 @@
 
 /* Calls of await_activity that one client may have open. */
 #define INBOX_MOST_WAITERS 32
-/* The most entries of one ring; reference §10.5. */
+/* The most entries of one ring. */
 #define INBOX_MOST_EVENTS 1000
 #define INBOX_MOST_LOGS 500
 #define INBOX_MOST_NOTIFICATIONS 100

@@ -1,6 +1,6 @@
 /*
- * How a task looks in the answers of the gateway's own tools (seed 000 "Proxy Tasks"; reference
- * §10.2), whether it waits for an approval or is a call that took too long.
+ * How a task looks in the answers of the gateway's own tools (behaviour 11.7), whether it waits for
+ * an approval or is a call that took too long.
  */
 #pragma once
 

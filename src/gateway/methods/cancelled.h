@@ -9,7 +9,7 @@
 #include "replicas/news.h"
 
 /* The client's notifications/cancelled: ends the wait that it names, on whichever worker of
- * whichever replica. A wait of another owner goes on (contract "Hardening, second round"). */
+ * whichever replica. A wait of another owner goes on (behaviour 3.13). */
 void cancelled_notify(struct call *call);
 /* The call has ended its session: the same for all that its owner waits for there. */
 void cancelled_notify_all(struct call *call);

@@ -1,6 +1,6 @@
 /*
- * The cursors of the merged tasks/list: opaque to clients, strict when they come back. Seed
- * 002 §6.6 has base64 of JSON; what stands inside is the gateway's own.
+ * The cursors of the merged tasks/list: opaque to clients, strict when they come back. They are
+ * base64 of JSON; what is inside is the gateway's own.
  */
 #pragma once
 

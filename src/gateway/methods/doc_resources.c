@@ -1,4 +1,4 @@
-/* Writing the diagrams: the seed's from their strings, ours from the table of moves. */
+/* Writing the diagrams: the fixed ones from their strings, ours from the table of moves. */
 #include "doc_resources.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "taskgate/task/task.h"
 #include "tools/tools.h"
 
-/* The five diagrams of seed 000, "New Resource: Mermaid Diagrams", literally: its clients compare
- * and render these strings. Names of tools stand in them as in tools/tools.h. */
+/* The five fixed diagrams (behaviour 5.12): clients compare and render these strings.
+ * The names of tools in them are those of tools/tools.h. */
 
 const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {
     {"proxy_task_states", "State machine for proxy tasks created when tool calls exceed timeout",
@@ -205,7 +205,7 @@ static void write_moves(struct buffer *out, state_name name)
         if (task_state_is_terminal(state) && !is_repeated(name, state))
             append_line(out, name(state), "[*]", "");
     }
-    out->length--; /* the last line has no end, as in the seed's */
+    out->length--; /* the last line has no end, as in the fixed ones */
 }
 
 static void write_own(const struct call *call, struct buffer *out)

@@ -1,7 +1,6 @@
 /*
  * The resource of state diagrams, which the gateway lists and reads beside upstream's own: under
- * the seed's URI the seed's diagrams, under ours what the code runs on (seed 000 "New Resource:
- * Mermaid Diagrams").
+ * one URI fixed diagrams, under another what the code runs on (behaviour 5.12).
  */
 #pragma once
 

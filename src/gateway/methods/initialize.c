@@ -1,5 +1,5 @@
-/* `initialize`: what upstream can do is noted, what the gateway adds is injected (seed 002
- * F-001). */
+/* `initialize`: what upstream can do is noted, what the gateway adds is injected (behaviour 5.1,
+ * 5.2). */
 #include <stdio.h>
 #include <stdlib.h>
 

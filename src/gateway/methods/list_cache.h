@@ -1,6 +1,6 @@
 /*
  * The lists that owners have fetched, for when upstream fails: then each is given its own again
- * (seed 002 NF-002.2). Shared by all workers behind one short lock. Any thread.
+ * (behaviour 5.7). Shared by all workers behind one short lock. Any thread.
  */
 #pragma once
 

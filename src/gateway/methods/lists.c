@@ -1,4 +1,4 @@
-/* resources/list and prompts/list, rewritten for the client (seed 002 F-003). */
+/* resources/list and prompts/list, rewritten for the client (behaviour 5.3). */
 #include <string.h>
 
 #include "call/client_profile.h"
@@ -208,7 +208,7 @@ void extension_handle(struct call *call)
 }
 
 /* tools/list: read for the catalogue and rewritten for the client, at most once for the same bytes
- * (seed 002 F-003). */
+ * (behaviour 5.1). */
 
 /* A reply that is being read and written. */
 struct tools_reply {

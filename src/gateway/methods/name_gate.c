@@ -1,7 +1,7 @@
 /* prompts/get, resources/read, resources/subscribe, completion/complete, and what `methods.allow`
  * lets pass: `expose` and the rules on a name or URI. Nothing can wait for a human here, so approve
- * and policy mean no (contract "Proxy"). resources/unsubscribe beside them: it passes, but for what
- * is the gateway's own. */
+ * and policy mean no (behaviour 6.2). resources/unsubscribe beside them: it passes, but for what is
+ * the gateway's own. */
 #include "name_gate.h"
 #include "client/legacy_stream.h"
 #include "client/modern.h"

@@ -1,5 +1,5 @@
-/* tasks/get, tasks/result and tasks/cancel: ids that begin with tg_ are answered here, all
- * others go upstream (seed 002 F-006). Another owner's task answers as an unknown one. */
+/* tasks/get, tasks/result and tasks/cancel: ids that begin with tg_ are answered here, all others
+ * go upstream (behaviour 7.2). Another owner's task answers as an unknown one. */
 #include <stdlib.h>
 
 #include "call/client_profile.h"
@@ -45,8 +45,8 @@ static void answer_task(struct call *call, const struct task *task)
     buffer_finish(&result);
 }
 
-/* Seed 001: a poll may carry the answer to what upstream asks. false: it was a bad one, and the
- * call is answered. */
+/* Behaviour 12.1: a poll may carry the answer to what upstream asks. false: it was a bad one, and
+ * the call is answered. */
 static bool take_elicitation_response(struct call *call, const struct task *task)
 {
     struct error error = {""};

@@ -1,5 +1,5 @@
-/* tasks/list: ours first, newest first, then upstream's, in pages over both (seed 002 F-006.5
- * and F-006.6). Upstream's failure leaves ours. */
+/* tasks/list: ours first, newest first, then upstream's, in pages over both (behaviour 5.11).
+ * Upstream's failure leaves ours. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* `tools/call`: its gates in their order. Then the call is forwarded, or becomes a task, or is
- * refused (seed 002 F-004, F-005; reference §2.1). */
+ * refused (behaviour 6.3). */
 #include "tools_call.h"
 
 #include <assert.h>
@@ -855,8 +855,8 @@ static struct policy_caller caller_of(const struct call *call)
                                   .is_executed = call->is_executed};
 }
 
-/* A client that knows tasks is told that the task field is missing before any policy is asked (seed
- * 002 F-004, F-005). */
+/* A client that knows tasks is told that the task field is missing before any policy is asked
+ * (behaviour 6.4). */
 static enum gate_verdict call_gate_policy(struct tool_call *tool)
 {
     const struct call *call = tool->call;

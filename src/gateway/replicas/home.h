@@ -1,6 +1,6 @@
 /*
  * The process that handles a request: the home of its task, or of its open call, or of its session
- * (contract "Replicas"). On the call's loop.
+ * (behaviour 16.3). On the call's loop.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * The news from one replica to the others, for their clients: small typed messages on the port for
  * replicas, signed as relayed requests are. Each is a courtesy: one that is lost is not sent again,
- * and the client can ask. Contract "Replicas".
+ * and the client can ask. Behaviour 16.1.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ struct news {
     struct str call; /* of REPEATED_CALL (tools/repeated_news.c); JSON object */
     /* Of TASK_ASKS; the texts are borrowed. */
     struct str requests;  /* the open requests to a modern client: JSON object, or empty */
-    struct str questions; /* seed 001's pending elicitations: JSON array, or empty */
+    struct str questions; /* pending elicitations: JSON array, or empty */
     bool is_asking;       /* a legacy client */
     int64_t changed_ms;   /* wall clock, or 0 */
     int64_t sequence;     /* rises with each that one replica sends; set by news_send() */

@@ -1,6 +1,6 @@
 /*
- * The signature of a request that one replica relays to another (contract "Replicas"): HMAC-SHA-256
- * with the key that all replicas share, over everything that says what is asked and of whom.
+ * The signature of a request that one replica relays to another (behaviour 16.3): HMAC-SHA-256 with
+ * the key that all replicas share, over everything that says what is asked and of whom.
  *
  * It travels in one header, whose seven words have a blank between them:
  *

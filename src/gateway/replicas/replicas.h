@@ -1,6 +1,6 @@
 /*
  * This process among the replicas that share its database: what it needs to relay requests to the
- * others and to take theirs. Contract "Replicas". Any thread.
+ * others and to take theirs. Behaviour 16.3. Any thread.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * Fills the catalogue with every page of every source's tools/list. The gateway uses a session of
- * its own, or the first client's if the server wants a login (seed 002 F-007, §10.1).
+ * its own, or the first client's if the server wants a login (behaviour 2.12).
  */
 #pragma once
 
@@ -17,7 +17,7 @@ void tools_fetch_missing(void *worker);
 void tools_fetch_pages_after(struct call *call, struct str next_cursor);
 /* For a call of a tool that its owner was not told of, or that may have changed. Fetches the whole
  * list with the client's own session, then goes on, unless the client has gone meanwhile. The
- * tool's definition decides how it may be run, and what policies see (seed 002 F-003.3). false:
+ * tool's definition decides how it may be run, and what policies see (behaviour 5.6). false:
  * nothing is done, because another call of the owner had the list fetched within five seconds. */
 bool tools_fetch_then(struct call *call, call_step next);
 bool tools_fetch_is_due(struct call *call);

@@ -1,5 +1,5 @@
 /* Asks the server whether it accepts a request's session and token. The gateway cannot judge a
- * token itself (contract "Sessions, owners"). */
+ * token itself (behaviour 4.4). */
 #include <stdlib.h>
 
 #include "call/call.h"

@@ -1,8 +1,7 @@
 /*
  * The catalogue: what is known of each source's server. A tool's definition is kept by owner, for a
  * server may say other things to other users; beside it are the server's last capabilities and
- * whether it answers (contract "Hardening, second round"; seed 002 F-002, F-007). Shared by all
- * workers behind one short lock. Any thread.
+ * whether it answers (behaviour 5.6). Shared by all workers behind one short lock. Any thread.
  */
 #pragma once
 
@@ -109,9 +108,9 @@ struct catalog_reader {
 };
 /* Remembers the page; takes it over. Of a first page that goes on the rest is waited for: with the
  * last one the owner's list is whole, and what is not in it is gone: known, for the server may
- * still run it, but not counted. Logs the seed's line for a tool that is new to the source or is
- * announced as something else now, and the seed's warning for one that came after the source's
- * first whole list. Owners beyond `limits.sessions` make room, the longest unseen first. */
+ * still run it, but not counted. Logs the fixed line for a tool that is new to the source or is
+ * announced as something else now, and the fixed warning for one that came after the source's first
+ * whole list. Owners beyond `limits.sessions` make room, the longest unseen first. */
 void catalog_put_page(struct catalog *catalog, const struct catalog_reader *reader,
                       struct catalog_page *page, bool is_first, bool is_last);
 /* The same for a page that stays the caller's. The caller may show it again, also for other

@@ -172,7 +172,7 @@ void views_publish_counts(const struct catalog *catalog)
     }
 }
 
-/* The seed's INFO line, verbatim (seed 002 F-002.5). */
+/* The INFO line, in fixed words (behaviour 5.9). */
 static void log_annotation(const char *tool, const struct policy_decision *decision,
                            bool upstream_tasks, enum policy_annotation annotation,
                            const char *source, bool is_discovery)

@@ -1,7 +1,7 @@
 /*
  * Answers of the gateway's own tools: the result, then what the client has to be told with every
  * one of them, each in a block of text: the events since the last answer, and what upstream waits
- * for from the client (seed 000 "Response Formats"; reference §10.3).
+ * for from the client (behaviour 11.7).
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct pseudo_pending {
     bool promises_other; /* the client expects another structured content: an error without any */
 };
 void pseudo_answer_pending(struct call *call, const struct pseudo_pending *pending);
-/* The seed's sentence on a call that has become a task because it was slow. */
+/* The fixed sentence on a call that has become a task because it was slow. */
 void pseudo_write_promoted(const struct call *call, int64_t waited_ms, const char *task_id,
                            struct buffer *out);
 

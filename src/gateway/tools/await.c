@@ -1,4 +1,4 @@
-/* await_activity: waits for events (seed 000 "The await_activity Tool"). */
+/* await_activity: waits for events (behaviour 11.8). */
 #include <stdlib.h>
 
 #include "answer.h"

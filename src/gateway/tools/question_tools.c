@@ -98,7 +98,7 @@ static void write_failure(struct buffer *text, const struct question_delivery *d
         buffer_append_text(text, "the server cannot be reached");
 }
 
-/* The seed's words for the two states: pending again, or rejected with the call that asked. */
+/* The fixed words for the two states: pending again, or rejected with the call that asked. */
 static void answer_undelivered(const struct answering *answering,
                                const struct question_delivery *delivery)
 {
@@ -154,7 +154,7 @@ static void answer_problem(struct answering *answering, const char *what,
     answering_end(answering);
 }
 
-/* The action of an elicitation by its own word for the end (reference §10.5). */
+/* The action of an elicitation by its own word for the end. */
 static const char *outcome_of(struct str action)
 {
     if (json_string_equals(action, STR("accept")))

@@ -19,7 +19,8 @@
 /* get_task_result: waits for a task's end and answers with its outcome. */
 
 #define MOST_WAIT_MS INT64_C(86400000)
-/* URL elicitation required. It stays an error of the protocol wherever it appears (seed 004). */
+/* URL elicitation required. It stays an error of the protocol wherever it appears (behaviour
+ * 12.3). */
 #define URL_ELICITATION_REQUIRED STR("-32042")
 
 static struct str task_result_asked_id(const struct call *call, struct buffer *id)
@@ -34,7 +35,7 @@ static void count_wait(const char *outcome)
     metrics_count(METRIC_PSEUDO_WAITS, STR("get_task_result"), str_from(outcome));
 }
 
-/* {"error": …}, as the seed's interface has it. */
+/* {"error": …}, as the documented interface has it. */
 static void answer_error(struct call *call, struct str message, const struct task *asks)
 {
     struct buffer json = {0};
@@ -244,7 +245,7 @@ static void answer_task(struct call *call, const struct task *task)
     pseudo_questions_init_of(&inputs, call, task);
     buffer_append_text(&json, "{\"task\":");
     task_summary_write_proxy(&json, task);
-    /* The seed's interface and its example name the list differently. */
+    /* The documented interface and its example name the list differently. */
     buffer_append_format(
         &json, ",\"pending_elicitations_for_server\":%.*s,\"pending_elicitations\":%.*s}",
         STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.elicitations)));

@@ -1,7 +1,7 @@
 /*
  * The tools that the gateway itself offers, beside upstream's, to clients that know no tasks
- * (seed 000 "New Tools"; reference §10.1). One table (tools_table.h) has what a model reads of
- * them, their parameters, and who handles them.
+ * (behaviour 11.6). One table (tools_table.h) has what a model reads of them, their parameters, and
+ * who handles them.
  */
 #pragma once
 
@@ -41,8 +41,8 @@ void pseudo_tools_write(const struct call *call, const struct tool_names *names,
 /* Fills in the names of our tools as this client is offered them (below). */
 void pseudo_tools_write_text(const struct call *call, const char *text, struct buffer *out);
 
-/* How the tools of a list say whether they take `task`: to a tasks client as seed 002 has it; to a
- * plain client where its version of the protocol has a place for it. */
+/* How the tools of a list say whether they take `task`: to a tasks client by behaviour 5.5; to
+ * a plain client where its version of the protocol has a place for it. */
 enum mcp_announcing pseudo_tools_announcing(const struct call *call);
 
 /* Official clients refuse a result without the structured content that the tool's definition

@@ -170,8 +170,8 @@ static const struct dialect_word dialect_words[] = {
 
 const struct dialect sqlite_dialect = {"", '?', own, dialect_words};
 
-/* FULL: a commit is on the disk when it returns (design invariant 2). The store times the
- * checkpoints itself, because the automatic ones would delay a commit. */
+/* FULL: a commit is on the disk when it returns (behaviour 1.2). The store times the checkpoints
+ * itself, because the automatic ones would delay a commit. */
 static const char settings[] = "PRAGMA synchronous = FULL;"
                                "PRAGMA foreign_keys = ON;"
                                "PRAGMA trusted_schema = OFF;"
