@@ -296,7 +296,7 @@ struct gateway *gateway_create(struct store *store, const struct state_keys *sta
     gateway->listens = quota_create();
     gateway->fed_streams = quota_create();
     gateway->unknown_listens = quota_create();
-    gateway->legacy_sessions = quota_create();
+    gateway->opened_sessions = quota_create();
     gateway->task_places = task_places_create();
     gateway->detached_callbacks = &detached_answers;
     gateway->question_events = &question_events;
@@ -327,7 +327,7 @@ void gateway_destroy(struct gateway *gateway)
     task_aliases_destroy(gateway->task_aliases);
     question_table_destroy(gateway->questions);
     task_places_destroy(gateway->task_places);
-    quota_destroy(gateway->legacy_sessions);
+    quota_destroy(gateway->opened_sessions);
     quota_destroy(gateway->unknown_listens);
     quota_destroy(gateway->fed_streams);
     quota_destroy(gateway->listens);
@@ -397,7 +397,7 @@ struct gateway_worker *gateway_worker_create(struct gateway *gateway, struct loo
     loop_timer_init(&worker->sweep_timer, loop, on_sweep, worker);
     list_init(&worker->exchanges_reading);
     list_init(&worker->parked_sessions);
-    list_init(&worker->legacy_sessions);
+    list_init(&worker->opened_sessions);
     list_init(&worker->bridge_legs);
     list_init(&worker->conversations);
     list_init(&worker->streams);

@@ -165,7 +165,7 @@ const LISTS = {
   'src/gateway/conversation/question_table.c over': PASSES,
   'src/gateway/conversation/question_table.c fresh': PASSES,
   'src/gateway/conversation/question_table.c bucket->questions': { each: `QUESTIONS_PER_KEY in ${QUESTIONS}`, all: `QUESTIONS_MOST in ${QUESTIONS}` },
-  'src/gateway/server/sessions.c call->worker->legacy_sessions': { each: 'limits.share_percent', all: 'SESSION_POOL_MOST in src/gateway/server/sessions.h' },
+  'src/gateway/server/sessions.c worker->opened_sessions': { each: 'limits.share_percent', all: 'SESSION_POOL_MOST in src/gateway/server/sessions.h' },
   'src/gateway/server/own.c worker->parked_sessions': { all: 'MOST_PARKED in src/gateway/server/own.c' },
   'src/gateway/server/http.c worker->exchanges_reading': { each: 'limits.pending_per_principal', all: 'limits.connections' },
   'src/gateway/methods/list_cache.c lists->recent': { all: 'MOST_LISTS in src/gateway/methods/list_cache.c' },

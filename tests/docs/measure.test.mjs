@@ -9,7 +9,7 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 62,
-  eras: 296,
+  eras: 291,
   words: 70,
   reach: 20,
   write: 2,

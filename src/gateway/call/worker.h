@@ -62,7 +62,7 @@ struct gateway {
     struct quota *listens;           /* streams of subscriptions/listen, by owner */
     struct quota *fed_streams;       /* by source and session (client/legacy_stream.c) */
     struct quota *unknown_listens;   /* of these those of clients that are not known, by address */
-    struct quota *legacy_sessions;   /* by owner or address, of all workers (server/sessions.c) */
+    struct quota *opened_sessions;   /* by owner or address, of all workers (server/sessions.c) */
     struct task_places *task_places; /* state/quota.h */
     struct shadow *shadow;
     struct inbox_table *inbox_table;              /* inbox/inbox.h */
@@ -118,7 +118,7 @@ struct gateway_worker {
     struct loop_timer sweep_timer; /* of the first worker: what has been idle too long goes */
     struct list parked_sessions;   /* the gateway's own that servers refuse to end */
     size_t parked_session_count;   /* (server/own.c) */
-    struct list legacy_sessions;   /* struct legacy_session.node: for modern clients */
+    struct list opened_sessions;   /* struct opened_session.node: for modern clients */
     struct list bridge_legs;       /* struct leg.node: such clients that wait */
     struct list conversations;     /* struct conversation.node: their requests at servers */
     struct list streams;           /* struct legacy_stream.node: open GET streams */

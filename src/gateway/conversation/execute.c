@@ -125,7 +125,7 @@ static bool leave(struct execution *execution, enum conversation_state to)
         rounds_forget(gateway->questions, str_from(base->id));
     }
     execution_asks_end(execution);
-    if (execution_session_is_needed(execution))
+    if (execution->session || execution_session_is_needed(execution))
         execution_session_close(execution);
     return true;
 }

@@ -4,7 +4,9 @@
 #include "auth/token_exchange.h"
 #include "execute.h"
 #include "invocation.h"
+#include "server/sessions.h"
 #include "taskgate/core/magic.h"
+#include "taskgate/telemetry/task_trace.h"
 
 struct execution {
     struct invocation base; /* first; its request's credentials are `headers` */
@@ -19,9 +21,8 @@ struct execution {
     struct exchanger_wait *trade;   /* while it is being exchanged; only at OFFERED */
     bool has_all_headers;           /* `headers` are what is sent; else the credentials alone */
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
+    struct opened_session *session;            /* opened for it; NULL: none */
     /* Of a modern call at a legacy server. */
-    struct exchange *stream;     /* the notification stream of its session, on which it may ask */
-    bool waits_for_stream;       /* before it is sent */
     struct execution_asks *asks; /* the server's questions (execution_asks.c); NULL: none yet */
 };
 #define EXECUTION_MAGIC 0x4757580d
@@ -72,6 +73,8 @@ void execution_send(struct execution *execution);
 /* Sends it again, with the answers to the server's requests (JSON object, or empty) and the
  * server's requestState (JSON text, or empty) in the place of what the client's own request had. */
 void execution_send_round(struct execution *execution, struct str answers, struct str state);
+/* What is sent, but for body and id: with the held credentials. It points into `trace`. */
+struct sending execution_sending(const struct execution *execution, struct task_trace *trace);
 /* Asks upstream with the held credentials, or with headers made of them. */
 void execution_ask_with(struct execution *execution, const struct headers *headers, struct str body,
                         struct str id, const struct exchange_events *events);
@@ -81,8 +84,6 @@ void execution_ask(struct execution *execution, struct str body, struct str id,
 void execution_set_silence(struct execution *execution);
 /* A message of upstream's while it works. */
 void execution_server_message(void *context, struct str message);
-/* Tells upstream that the call is given up. */
-void execution_say_last(struct execution *execution, struct str body, struct str id);
 
 /* Whether it is sent as a modern call. */
 bool execution_is_modern(const struct execution *execution);
@@ -97,8 +98,8 @@ void execution_session_open(struct execution *execution);
  * the call is sent once more, with the same credentials in a session of its own. */
 bool execution_session_reopens(struct execution *execution, const struct exchange_reply *reply);
 void execution_session_close(struct execution *execution);
-/* Sends one more message and closes the session when upstream has taken it. */
-void execution_session_say_last(struct execution *execution, const struct sending *sending);
+/* A last message to the server, after which the session is closed, if there is one. */
+void execution_say_last(struct execution *execution, struct str body, struct str id);
 
 /* ---- execution_upstream.c: a tool that upstream itself runs as a task only ---- */
 /* True when the answer was a CreateTaskResult, which is now being followed. */

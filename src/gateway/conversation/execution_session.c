@@ -2,52 +2,18 @@
  * headers; of modern clients at a legacy server, with the owner's; and of clients whose session is
  * not known here, or which the server has forgotten, with the owner's, too. Each call gets a
  * session of its own. */
-#include <stdlib.h>
-
 #include "execute_internal.h"
 #include "server/own.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
-#include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_server.h"
 #include "taskgate/mcp/question.h"
 
-#define STREAM_PATIENCE_MS 1000
-#define LAST_WORD_MS 10000
-#define LAST_WORD_BYTES 65536
-
-/* ---- the stream on which the server may ask ---- */
-
-/* It was opened, or there is none: its answer shows whether the server took the notification. */
-static void send_after_stream(struct execution *execution)
+static void send_in_session(struct opened_session *session)
 {
-    if (!execution->waits_for_stream)
-        return;
-    execution->waits_for_stream = false;
-    loop_timer_stop(&execution->base.timer);
-    execution_send(execution);
-}
-
-static void on_patience(void *context)
-{
-    send_after_stream(execution_from(context));
-}
-
-static void on_stream_head(void *context, const struct exchange_head *head)
-{
-    struct execution *execution = execution_from(context);
-    const struct invocation *base = &execution->base;
-    catalog_note_stream(base->worker->gateway->catalog, base->source, head->status,
-                        loop_now_ms(base->worker->loop));
-    send_after_stream(execution);
-}
-
-static void on_stream_end(void *context, const struct exchange_reply *reply)
-{
-    struct execution *execution = execution_from(context);
-    (void)reply;
-    execution->stream = NULL;
-    send_after_stream(execution);
+    execution_send(execution_from(session->listener_context));
 }
 
 /* Notifications there belong to no call. */
@@ -70,66 +36,33 @@ static bool may_be_asked(const struct execution *execution)
     return may;
 }
 
-/* Servers built with the official SDK ask there, and not in the call. */
-static void open_stream(struct execution *execution)
-{
-    static const struct exchange_events events = {
-        .reply = on_stream_end, .head = on_stream_head, .server_message = on_stream_message};
-    struct invocation *base = &execution->base;
-    struct sending sending = invocation_sending(base);
-    sending.method = "GET";
-    sending.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
-    execution->waits_for_stream = true;
-    loop_timer_start_with(&base->timer, on_patience, execution, STREAM_PATIENCE_MS);
-    execution->stream = exchange_send(base->worker, &sending, &events, execution);
-}
-
-/* ---- opening ---- */
-
-static bool lacks_stream(const struct execution *execution)
-{
-    const struct invocation *base = &execution->base;
-    return catalog_lacks_stream(base->worker->gateway->catalog, base->source,
-                                loop_now_ms(base->worker->loop));
-}
-
-static void on_initialized(void *context, const struct exchange_reply *reply)
-{
-    struct execution *execution = execution_from(context);
-    execution->base.exchange = NULL;
-    if (may_be_asked(execution) && !lacks_stream(execution))
-        open_stream(execution);
-    else
-        execution_send(execution); /* its answer shows whether the server took the notification */
-}
-
-/* Some servers refuse calls until they have read the notification, so the call waits for its
- * answer. */
-static void say_initialized(struct execution *execution)
-{
-    static const struct exchange_events events = {.reply = on_initialized};
-    execution_ask(execution, service_session_initialized(), STR_EMPTY, &events);
-}
-
-static void on_opened(void *context, const struct exchange_reply *reply)
+static void fail_opening(struct execution *execution, const struct exchange_reply *reply)
 {
     static const char not_sent[] =
         "the gateway's own session could not be opened; nothing was sent";
-    struct execution *execution = execution_from(context);
     bool is_refusal = reply->status == 401 || reply->status == 403 || reply->status == 404;
-    execution->base.exchange = NULL;
-    if (json_member(reply->message, "result").length > 0) {
-        service_session_opened(&execution->base.headers, reply);
-        say_initialized(execution);
-    } else if (is_refusal || json_member(reply->message, "error").length > 0) {
+    if (is_refusal || json_member(reply->message, "error").length > 0)
         execution_answered(execution, reply);
-    } else if (reply->result == UPSTREAM_SILENT) {
+    else if (reply->result == UPSTREAM_SILENT)
         execution_fail(execution, JSONRPC_UPSTREAM_TIMEOUT, not_sent);
-    } else if (reply->status > 0) {
+    else if (reply->status > 0)
         execution_fail(execution, JSONRPC_UPSTREAM_ERROR, not_sent);
-    } else {
+    else
         execution_fail(execution, JSONRPC_UPSTREAM_FAILED, not_sent);
+}
+
+/* Servers built with the official SDK ask on the session's stream, and not in the call. */
+static void on_opened(struct opened_session *session, const struct exchange_reply *refusal)
+{
+    struct execution *execution = execution_from(session->listener_context);
+    if (refusal) {
+        fail_opening(execution, refusal);
+        return;
     }
+    session->listener = on_stream_message;
+    headers_set_session(&execution->base.headers, &session->base);
+    if (!may_be_asked(execution) || !opened_session_want_stream(session, send_in_session))
+        execution_send(execution); /* its answer shows whether the server took the notification */
 }
 
 bool execution_session_is_needed(const struct execution *execution)
@@ -152,23 +85,29 @@ static void write_bridged_params(struct execution *execution, struct buffer *par
 
 void execution_session_open(struct execution *execution)
 {
-    static const struct exchange_events events = {.reply = on_opened};
-    struct buffer params = {0}, body = {0}, id = {0};
+    struct task_trace trace;
+    const struct sending sending = execution_sending(execution, &trace);
+    OWNED_BUFFER(params);
+    ASSERT(!execution->session);
     if (execution->own_session) {
         headers_finish(&execution->base.headers);
         service_session_begin(&execution->base.headers, execution->base.source);
-    } else {
-        headers_set_session(&execution->base.headers, NULL);
     }
     if (execution->is_bridged_down)
         write_bridged_params(execution, &params);
     else
         buffer_append(&params, service_session_params());
-    exchange_write_request(&body, &id, "initialize", buffer_str(&params));
-    execution_ask(execution, buffer_str(&body), buffer_str(&id), &events);
-    buffer_finish(&params);
-    buffer_finish(&body);
-    buffer_finish(&id);
+    const struct session_opening opening = {.worker = execution->base.worker,
+                                            .snapshot = execution->base.snapshot,
+                                            .source = execution->base.source,
+                                            .headers = &execution->base.headers,
+                                            .params = buffer_str(&params),
+                                            .trace = sending.trace,
+                                            .limit_ms = sending.silence_ms,
+                                            .most_bytes = sending.most_bytes,
+                                            .opened = on_opened,
+                                            .context = execution};
+    execution->session = opened_session_begin(&opening);
 }
 
 /* The server's questions would come in a session that the client does not know: it is not declared
@@ -192,57 +131,23 @@ bool execution_session_reopens(struct execution *execution, const struct exchang
 
 void execution_session_close(struct execution *execution)
 {
-    exchange_abandon(execution->stream);
-    execution->stream = NULL;
-    execution->waits_for_stream = false;
-    if (execution->base.source)
-        service_session_end(execution->base.worker, execution->base.snapshot,
-                            execution->base.source, &execution->base.headers);
+    if (execution->session)
+        opened_session_destroy(execution->session);
+    execution->session = NULL;
     if (execution->own_session)
         headers_finish(&execution->base.headers);
     else
         headers_drop(&execution->base.headers, HTTP_NAME_OF_SESSION);
 }
 
-/* ---- a last message ---- */
-
-/* The state that closes the session after the execution has been freed. */
-struct farewell {
-    struct gateway_worker *worker;
-    struct snapshot *snapshot;
-    const struct config_source *source;
-    struct headers headers;
-};
-
-static void drop_farewell(void *context)
+void execution_say_last(struct execution *execution, struct str body, struct str id)
 {
-    struct farewell *farewell = context;
-    headers_finish(&farewell->headers);
-    snapshot_unref(farewell->snapshot);
-    free(farewell);
-}
-
-static void on_said(void *context, const struct exchange_reply *reply)
-{
-    struct farewell *farewell = context;
-    service_session_end(farewell->worker, farewell->snapshot, farewell->source, &farewell->headers);
-    drop_farewell(farewell);
-}
-
-void execution_session_say_last(struct execution *execution, const struct sending *sending)
-{
-    static const struct exchange_events events = {.reply = on_said, .dropped = drop_farewell};
-    struct farewell *farewell = memory_alloc(sizeof *farewell);
-    *farewell = (struct farewell){
-        .worker = execution->base.worker,
-        .snapshot = snapshot_ref(execution->base.snapshot),
-        .source = execution->base.source,
-        .headers = execution->base.headers,
-    };
-    headers_init(&execution->base.headers, true); /* given away */
-    struct sending bounded = *sending;
-    bounded.headers = &farewell->headers;
-    bounded.total_ms = LAST_WORD_MS;
-    bounded.most_bytes = LAST_WORD_BYTES;
-    exchange_send(execution->base.worker, &bounded, &events, farewell);
+    struct sending sending = invocation_sending(&execution->base);
+    sending.body = body;
+    sending.id = id;
+    if (execution->session)
+        opened_session_leave(execution->session, body, id);
+    else
+        exchange_notify(execution->base.worker, &sending);
+    execution->session = NULL;
 }

@@ -53,20 +53,26 @@ static void join_trace(struct sending *sending, const struct task *task,
     };
 }
 
+struct sending execution_sending(const struct execution *execution, struct task_trace *trace)
+{
+    const struct invocation *base = &execution->base;
+    struct sending sending = invocation_sending(base);
+    sending.silence_ms = silence_limit_ms(execution);
+    sending.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
+    if (telemetry_is_on && task_trace_read(trace, str_from(base->task->trace)))
+        join_trace(&sending, base->task, trace);
+    return sending;
+}
+
 void execution_ask_with(struct execution *execution, const struct headers *headers, struct str body,
                         struct str id, const struct exchange_events *events)
 {
-    struct invocation *base = &execution->base;
-    struct sending sending = invocation_sending(base);
+    struct task_trace trace;
+    struct sending sending = execution_sending(execution, &trace);
     sending.headers = headers;
     sending.body = body;
     sending.id = id;
-    sending.silence_ms = silence_limit_ms(execution);
-    sending.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
-    struct task_trace trace;
-    if (telemetry_is_on && task_trace_read(&trace, str_from(base->task->trace)))
-        join_trace(&sending, base->task, &trace);
-    base->exchange = exchange_send(base->worker, &sending, events, execution);
+    execution->base.exchange = exchange_send(execution->base.worker, &sending, events, execution);
 }
 
 void execution_ask(struct execution *execution, struct str body, struct str id,
@@ -195,17 +201,6 @@ void execution_send_round(struct execution *execution, struct str answers, struc
     post(execution, buffer_str(&body));
     buffer_finish(&params);
     buffer_finish(&body);
-}
-
-void execution_say_last(struct execution *execution, struct str body, struct str id)
-{
-    struct sending sending = invocation_sending(&execution->base);
-    sending.body = body;
-    sending.id = id;
-    if (execution_session_is_needed(execution))
-        execution_session_say_last(execution, &sending);
-    else
-        exchange_notify(execution->base.worker, &sending);
 }
 
 /* ---- a task of the server's own ---- */

@@ -18,7 +18,7 @@
 struct legacy_link {
     uint32_t magic; /* LEGACY_LINK_MAGIC */
     struct server_link *link;
-    struct legacy_session *session;
+    struct opened_session *session;
     struct exchange *exchange;  /* first the log level's, then the request's; NULL: has ended */
     struct buffer body;         /* of the request, until it is sent */
     struct buffer request_id;   /* JSON text of the id that the server sees */
@@ -48,7 +48,7 @@ static void link_take_request(struct legacy_link *own, struct str message)
     OWNED_BUFFER(request);
     event.asked.kind = mcp_question_of(message);
     if (event.asked.kind == MCP_QUESTION_NONE) {
-        legacy_session_answer_stray(own->session, message);
+        opened_session_answer_stray(own->session, message);
         return;
     }
     if (!server_budget_take(&own->session->budget, SERVER_REQUEST, clock_monotonic_ms())) {
@@ -86,7 +86,7 @@ static void link_on_message(void *context, struct str message)
     if (take_asked(own, message))
         return;
     if (json_string_equals(method, STR(MCP_TOOLS_CHANGED))) {
-        legacy_session_answer_stray(own->session, message);
+        opened_session_answer_stray(own->session, message);
         return;
     }
     if (json_string_equals(method, STR("notifications/progress")))
@@ -104,7 +104,7 @@ static void on_stray(void *context, struct str message)
 {
     struct legacy_link *own = legacy_link_from(context);
     if (!take_asked(own, message))
-        legacy_session_answer_stray(own->session, message);
+        opened_session_answer_stray(own->session, message);
 }
 
 /* The answer to a request of a session that the server does not know (MCP 2025-11-25, transports:
@@ -183,7 +183,7 @@ static void link_send_request(struct legacy_link *own)
     static const struct exchange_events events = {.reply = link_on_reply,
                                                   .server_message = link_on_message};
     const struct server_link *link = own->link;
-    struct sending sending = legacy_session_sending(own->session);
+    struct sending sending = opened_session_sending(own->session);
     sending.headers = &own->headers;
     sending.body = buffer_str(&own->body);
     sending.id = buffer_str(&own->request_id);
@@ -213,7 +213,7 @@ static void link_set_level(struct legacy_link *own, struct str level)
     OWNED_BUFFER(params);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
-    struct sending sending = legacy_session_sending(own->session);
+    struct sending sending = opened_session_sending(own->session);
     ASSERT(own->session->is_alone);
     buffer_clear(&own->session->level);
     buffer_append(&own->session->level, level);
@@ -224,7 +224,7 @@ static void link_set_level(struct legacy_link *own, struct str level)
     own->exchange = exchange_send(own->link->worker, &sending, &events, own);
 }
 
-static bool needs_level(const struct legacy_session *session, struct str level)
+static bool needs_level(const struct opened_session *session, struct str level)
 {
     struct str logging = json_path(buffer_str(&session->initialized), "capabilities", "logging");
     return level.length > 0 && json_type(logging) == JSON_OBJECT &&
@@ -288,22 +288,22 @@ static void legacy_begin(struct server_link *link, struct call *call)
 static void legacy_answer(struct server_link *link, struct str asked_id,
                           const struct answer *answer)
 {
-    struct legacy_session *session = legacy_link_from(link->own)->session;
+    struct opened_session *session = legacy_link_from(link->own)->session;
     bool is_elicitation =
         answer->question == MCP_QUESTION_FORM || answer->question == MCP_QUESTION_URL;
     if (answer->kind == ANSWER_RESULT)
-        legacy_session_respond(session, asked_id, "result", answer->result);
+        opened_session_respond(session, asked_id, "result", answer->result);
     else if (answer->kind == ANSWER_UNABLE)
-        legacy_session_respond(session, asked_id, "error",
+        opened_session_respond(session, asked_id, "error",
                                STR("{\"code\":-32601,\"message\":\"Method not found\"}"));
     else if (answer->kind == ANSWER_TOO_MANY)
-        legacy_session_respond(
+        opened_session_respond(
             session, asked_id, "error",
             STR("{\"code\":-32603,\"message\":\"Too many questions in one call\"}"));
     else if (is_elicitation)
-        legacy_session_respond(session, asked_id, "result", STR("{\"action\":\"cancel\"}"));
+        opened_session_respond(session, asked_id, "result", STR("{\"action\":\"cancel\"}"));
     else
-        legacy_session_respond(
+        opened_session_respond(
             session, asked_id, "error",
             STR("{\"code\":-32603,\"message\":\"The client has not answered\"}"));
 }
@@ -324,7 +324,7 @@ static void legacy_cancel(struct server_link *link, const char *reason)
     if (!own->exchange)
         return;
     jsonrpc_write_cancelled(&body, buffer_str(&own->request_id), reason);
-    legacy_session_notify(own->session, buffer_str(&body));
+    opened_session_notify(own->session, buffer_str(&body));
     if (own->session->is_alone)
         session_pool_retire(own->session);
 }
@@ -332,7 +332,7 @@ static void legacy_cancel(struct server_link *link, const char *reason)
 static void legacy_release(struct server_link *link)
 {
     struct legacy_link *own = legacy_link_from(link->own);
-    struct legacy_session *session = own->session;
+    struct opened_session *session = own->session;
     link->own = NULL;
     exchange_abandon(own->exchange);
     buffer_finish(&own->body);
@@ -346,10 +346,10 @@ static void legacy_release(struct server_link *link)
 
 static void legacy_describe(struct call *call, struct buffer *out)
 {
-    struct legacy_session *session = session_pool_of(call);
+    struct opened_session *session = session_pool_of(call);
     legacy_server_write_discover(out, buffer_str(&session->initialized),
                                  session->stream_state == SESSION_STREAM_OPEN);
-    legacy_session_close_stream(session);
+    opened_session_close_stream(session);
 }
 
 const struct server_protocol server_legacy = {

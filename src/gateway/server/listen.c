@@ -37,7 +37,7 @@ struct listener {
     struct call_part part;
     struct call *call; /* NULL when it has ended */
     struct buffer filter;
-    struct legacy_session *session; /* NULL before it is there */
+    struct opened_session *session; /* NULL before it is there */
     size_t position, count;         /* in the filter's list; subscriptions that were made */
     struct buffer uri;              /* JSON text: of the subscription under way */
     struct buffer uris;             /* JSON texts with commas: the resources subscribed to */
@@ -254,7 +254,7 @@ static void on_session_message(void *context, struct str message)
 {
     struct listener *listener = listener_from(context);
     struct str method = json_member(message, "method");
-    legacy_session_answer_stray(listener->session, message);
+    opened_session_answer_stray(listener->session, message);
     if (listener->is_stopped || listener->honoured.length == 0 ||
         json_member(message, "id").length > 0 || !is_wanted(listener, method, message))
         return;
@@ -305,7 +305,7 @@ static void on_subscribed(void *context, const struct exchange_reply *reply)
 static void subscribe(struct listener *listener, struct str uri)
 {
     static const struct exchange_events events = {.reply = on_subscribed};
-    struct sending sending = legacy_session_sending(listener->session);
+    struct sending sending = opened_session_sending(listener->session);
     OWNED_BUFFER(params);
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);

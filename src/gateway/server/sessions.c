@@ -17,6 +17,7 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_server.h"
@@ -26,10 +27,17 @@
 #define OPENING_MS 10000
 #define OPENING_MOST_BYTES ((size_t)256 * 1024)
 #define STREAM_PATIENCE_MS 1000
+#define LAST_WORD_MS 10000
+#define LAST_WORD_BYTES 65536
 
 /* ---- opening ---- */
 
-static void conclude_opening(struct legacy_session *session, const struct exchange_reply *refusal)
+static void on_idle(void *context)
+{
+    opened_session_destroy(opened_session_from(context));
+}
+
+static void conclude_opening(struct opened_session *session, const struct exchange_reply *refusal)
 {
     session->exchange = NULL;
     session->opened(session, refusal);
@@ -39,20 +47,20 @@ static void conclude_opening(struct legacy_session *session, const struct exchan
 static void on_initialized(void *context, const struct exchange_reply *reply)
 {
     (void)reply;
-    conclude_opening(legacy_session_from(context), NULL);
+    conclude_opening(opened_session_from(context), NULL);
 }
 
-struct sending legacy_session_sending(const struct legacy_session *session)
+struct sending opened_session_sending(const struct opened_session *session)
 {
     return (struct sending){.source = session->source,
                             .snapshot = session->snapshot,
                             .headers = &session->headers,
-                            .silence_ms = OPENING_MS,
-                            .total_ms = OPENING_MS,
-                            .most_bytes = OPENING_MOST_BYTES};
+                            .silence_ms = session->limit_ms,
+                            .total_ms = session->total_ms,
+                            .most_bytes = session->most_bytes};
 }
 
-static void take_opened(struct legacy_session *session, const struct exchange_reply *reply)
+static void take_opened(struct opened_session *session, const struct exchange_reply *reply)
 {
     struct str result = json_member(reply->message, "result");
     struct str id = headers_find(reply->headers, "mcp-session-id");
@@ -62,86 +70,90 @@ static void take_opened(struct legacy_session *session, const struct exchange_re
     session->base.version = str_slice(version, length);
     buffer_append(&session->initialized, result);
     headers_set_session(&session->headers, &session->base);
-    source_eras_note(session->worker->gateway->eras, session->source, CONFIG_ERA_LEGACY, true,
-                     clock_monotonic_ms());
 }
 
 /* Some servers refuse calls until they have read the notification, so they wait for its answer. */
 static void on_initialize_reply(void *context, const struct exchange_reply *reply)
 {
     static const struct exchange_events events = {.reply = on_initialized};
-    struct legacy_session *session = legacy_session_from(context);
+    struct opened_session *session = opened_session_from(context);
     if (json_type(json_member(reply->message, "result")) != JSON_OBJECT) {
-        log_warn("A session for modern clients could not be opened",
-                 LOG_TEXT("source", session->source->id), LOG_NUMBER("status", reply->status));
         conclude_opening(session, reply);
         return;
     }
     take_opened(session, reply);
-    struct sending sending = legacy_session_sending(session);
+    struct sending sending = opened_session_sending(session);
     sending.body = service_session_initialized();
     session->exchange = exchange_send(session->worker, &sending, &events, session);
 }
 
-static void take_headers(struct legacy_session *session, const struct call *call)
-{
-    struct headers borrowed;
-    headers_init(&borrowed, false);
-    headers_from_call(&borrowed, call);
-    headers_finish(&session->headers);
-    headers_init(&session->headers, true);
-    headers_add_all(&session->headers, &borrowed);
-    headers_set_session(&session->headers, &session->base);
-    headers_finish(&borrowed);
-}
-
 static void on_patience(void *context);
 
-struct legacy_session *legacy_session_open(struct call *call,
-                                           void (*opened)(struct legacy_session *session,
-                                                          const struct exchange_reply *refusal))
+struct opened_session *opened_session_begin(const struct session_opening *opening)
 {
     static const struct exchange_events events = {.reply = on_initialize_reply};
-    struct legacy_session *session = memory_alloc(sizeof *session);
-    struct buffer params = {0}, body = {0}, id = {0};
-    MAGIC_SET(session, LEGACY_SESSION_MAGIC);
-    session->worker = call->worker;
-    session->snapshot = snapshot_ref(call->snapshot);
-    session->source = call->source;
-    session->opened = opened;
-    list_append(&call->worker->legacy_sessions, &session->node); /* counted by the caller */
-    loop_timer_init(&session->patience, call->worker->loop, on_patience, session);
+    struct gateway_worker *worker = opening->worker;
+    struct opened_session *session = memory_alloc(sizeof *session);
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(id);
+    MAGIC_SET(session, OPENED_SESSION_MAGIC);
+    session->worker = worker;
+    session->snapshot = snapshot_ref(opening->snapshot);
+    session->source = opening->source;
+    session->limit_ms = opening->limit_ms;
+    session->total_ms = opening->total_ms;
+    session->most_bytes = opening->most_bytes;
+    session->opened = opening->opened;
+    session->listener_context = opening->context;
+    session->users = 1;
+    list_append(&worker->opened_sessions, &session->node); /* counted by the caller */
+    loop_timer_init(&session->patience, worker->loop, on_patience, session);
+    loop_timer_init(&session->idle, worker->loop, on_idle, session);
     headers_init(&session->headers, true);
-    take_headers(session, call);
-    legacy_server_write_initialize(&params, call->envelope.reserved.client_capabilities,
-                                   call->envelope.reserved.client_info);
-    exchange_write_request(&body, &id, "initialize", buffer_str(&params));
-    struct sending sending = legacy_session_sending(session);
+    headers_add_all(&session->headers, opening->headers);
+    headers_set_session(&session->headers, NULL);
+    exchange_write_request(&body, &id, "initialize", opening->params);
+    struct sending sending = opened_session_sending(session);
     sending.body = buffer_str(&body);
     sending.id = buffer_str(&id);
-    sending.trace.parent = call_span_parent(call);
-    session->exchange = exchange_send(call->worker, &sending, &events, session);
-    buffer_finish(&params);
-    buffer_finish(&body);
-    buffer_finish(&id);
+    sending.trace = opening->trace;
+    session->exchange = exchange_send(worker, &sending, &events, session);
     return session;
-}
-
-void legacy_session_renew(struct legacy_session *session, const struct call *call)
-{
-    take_headers(session, call);
 }
 
 /* ---- messages that belong to no call of the gateway's ---- */
 
-void legacy_session_notify(struct legacy_session *session, struct str body)
+void opened_session_notify(struct opened_session *session, struct str body)
 {
-    struct sending sending = legacy_session_sending(session);
+    struct sending sending = opened_session_sending(session);
     sending.body = body;
     exchange_notify(session->worker, &sending);
 }
 
-void legacy_session_respond(struct legacy_session *session, struct str id, const char *member,
+static void on_last_word(void *context, const struct exchange_reply *reply)
+{
+    struct opened_session *session = opened_session_from(context);
+    (void)reply;
+    session->exchange = NULL;
+    opened_session_destroy(session);
+}
+
+void opened_session_leave(struct opened_session *session, struct str body, struct str id)
+{
+    static const struct exchange_events events = {.reply = on_last_word};
+    struct sending sending = opened_session_sending(session);
+    exchange_abandon(session->exchange);
+    opened_session_close_stream(session);
+    loop_timer_stop(&session->patience);
+    sending.body = body;
+    sending.id = id;
+    sending.silence_ms = 0;
+    sending.total_ms = LAST_WORD_MS;
+    sending.most_bytes = LAST_WORD_BYTES;
+    session->exchange = exchange_send(session->worker, &sending, &events, session);
+}
+
+void opened_session_respond(struct opened_session *session, struct str id, const char *member,
                             struct str value)
 {
     struct buffer body;
@@ -151,11 +163,11 @@ void legacy_session_respond(struct legacy_session *session, struct str id, const
     buffer_append_format(&body, ",\"%s\":", member);
     buffer_append(&body, value);
     buffer_append_char(&body, '}');
-    legacy_session_notify(session, buffer_str(&body));
+    opened_session_notify(session, buffer_str(&body));
     buffer_finish(&body);
 }
 
-void legacy_session_answer_stray(struct legacy_session *session, struct str message)
+void opened_session_answer_stray(struct opened_session *session, struct str message)
 {
     struct str id = json_member(message, "id"), method = json_member(message, "method");
     bool is_ping = json_string_equals(method, STR("ping"));
@@ -166,20 +178,20 @@ void legacy_session_answer_stray(struct legacy_session *session, struct str mess
                             clock_monotonic_ms()))
         return;
     if (is_ping) {
-        legacy_session_respond(session, id, "result", STR("{}"));
+        opened_session_respond(session, id, "result", STR("{}"));
         return;
     }
     log_warn("A server has asked something outside of any call of a modern client",
              LOG_TEXT("source", session->source->id));
-    legacy_session_respond(session, id, "error",
+    opened_session_respond(session, id, "error",
                            STR("{\"code\":-32601,\"message\":\"Method not found\"}"));
 }
 
 /* ---- the GET stream ---- */
 
-static void tell_stream(struct legacy_session *session)
+static void tell_stream(struct opened_session *session)
 {
-    void (*known)(struct legacy_session *) = session->stream_known;
+    void (*known)(struct opened_session *) = session->stream_known;
     loop_timer_stop(&session->patience);
     session->stream_known = NULL;
     if (known)
@@ -188,12 +200,12 @@ static void tell_stream(struct legacy_session *session)
 
 static void on_patience(void *context)
 {
-    tell_stream(legacy_session_from(context));
+    tell_stream(opened_session_from(context));
 }
 
 static void on_stream_head(void *context, const struct exchange_head *head)
 {
-    struct legacy_session *session = legacy_session_from(context);
+    struct opened_session *session = opened_session_from(context);
     bool is_open = head->status == 200 && head->is_stream;
     session->stream_state = is_open ? SESSION_STREAM_OPEN : SESSION_STREAM_REFUSED;
     catalog_note_stream(session->worker->gateway->catalog, session->source, head->status,
@@ -203,16 +215,16 @@ static void on_stream_head(void *context, const struct exchange_head *head)
 
 static void on_stream_message(void *context, struct str message)
 {
-    struct legacy_session *session = legacy_session_from(context);
+    struct opened_session *session = opened_session_from(context);
     if (session->listener)
         session->listener(session->listener_context, message);
     else
-        legacy_session_answer_stray(session, message);
+        opened_session_answer_stray(session, message);
 }
 
 static void on_stream_end(void *context, const struct exchange_reply *reply)
 {
-    struct legacy_session *session = legacy_session_from(context);
+    struct opened_session *session = opened_session_from(context);
     session->stream = NULL;
     if (session->stream_state == SESSION_STREAM_ASKED)
         session->stream_state = reply->status > 0 ? SESSION_STREAM_REFUSED : SESSION_STREAM_UNTRIED;
@@ -222,8 +234,8 @@ static void on_stream_end(void *context, const struct exchange_reply *reply)
         session->listener_ended(session->listener_context);
 }
 
-bool legacy_session_want_stream(struct legacy_session *session,
-                                void (*known)(struct legacy_session *session))
+bool opened_session_want_stream(struct opened_session *session,
+                                void (*known)(struct opened_session *session))
 {
     static const struct exchange_events events = {
         .reply = on_stream_end, .head = on_stream_head, .server_message = on_stream_message};
@@ -232,7 +244,7 @@ bool legacy_session_want_stream(struct legacy_session *session,
         session->stream_state = SESSION_STREAM_REFUSED;
     if (session->stream || session->stream_state == SESSION_STREAM_REFUSED)
         return false;
-    struct sending sending = legacy_session_sending(session);
+    struct sending sending = opened_session_sending(session);
     sending.method = "GET";
     sending.silence_ms = sending.total_ms = 0;
     session->stream_state = SESSION_STREAM_ASKED;
@@ -242,7 +254,7 @@ bool legacy_session_want_stream(struct legacy_session *session,
     return true;
 }
 
-void legacy_session_close_stream(struct legacy_session *session)
+void opened_session_close_stream(struct opened_session *session)
 {
     exchange_abandon(session->stream);
     session->stream = NULL;
@@ -250,10 +262,11 @@ void legacy_session_close_stream(struct legacy_session *session)
 
 /* ---- the end ---- */
 
-void legacy_session_destroy(struct legacy_session *session)
+void opened_session_destroy(struct opened_session *session)
 {
     list_remove(&session->node);
-    quota_give_back(session->worker->gateway->legacy_sessions, str_from(session->holder));
+    if (session->holder)
+        quota_give_back(session->worker->gateway->opened_sessions, str_from(session->holder));
     loop_timer_stop(&session->patience);
     loop_timer_stop(&session->idle);
     exchange_abandon(session->exchange);
@@ -278,7 +291,7 @@ void legacy_session_destroy(struct legacy_session *session)
 struct session_lease {
     struct call_part part;
     struct call *call;
-    struct legacy_session *session;
+    struct opened_session *session;
     call_step next; /* while it waits */
 };
 
@@ -323,12 +336,7 @@ static char *key_of(const struct call *call)
 
 /* ---- giving back ---- */
 
-static void on_idle(void *context)
-{
-    legacy_session_destroy(legacy_session_from(context));
-}
-
-void session_pool_give_back(struct legacy_session *session)
+void session_pool_give_back(struct opened_session *session)
 {
     session->users--;
     session->is_alone = false;
@@ -338,13 +346,13 @@ void session_pool_give_back(struct legacy_session *session)
         return;
     bool is_open = session->initialized.length > 0;
     if (is_open && (session->is_lost || !session->key))
-        legacy_session_destroy(session);
+        opened_session_destroy(session);
     else if (is_open)
         loop_timer_start(&session->idle, IDLE_MS);
     /* Else the answer to `initialize` is still to come, with the id that ends the session. */
 }
 
-void session_pool_retire(struct legacy_session *session)
+void session_pool_retire(struct opened_session *session)
 {
     free(session->key);
     session->key = NULL;
@@ -362,16 +370,16 @@ static void drop(struct call *call, void *object)
 
 static const struct call_part_kind lease_kind = CALL_PART_KIND(struct session_lease, drop);
 
-struct legacy_session *session_pool_of(const struct call *call)
+struct opened_session *session_pool_of(const struct call *call)
 {
     const struct session_lease *lease = call_part_find(call, &lease_kind);
     return lease ? lease->session : NULL;
 }
 
-struct legacy_session *session_pool_take(struct call *call)
+struct opened_session *session_pool_take(struct call *call)
 {
     struct session_lease *lease = call_part_get(call, &lease_kind);
-    struct legacy_session *session = lease->session;
+    struct opened_session *session = lease->session;
     call_part_remove(&lease->part);
     free(lease);
     return session;
@@ -379,7 +387,7 @@ struct legacy_session *session_pool_take(struct call *call)
 
 /* ---- ready, or not to be had ---- */
 
-static void go_on(struct legacy_session *session)
+static void go_on(struct opened_session *session)
 {
     struct session_lease *lease = session->waiting;
     session->waiting = NULL;
@@ -392,10 +400,10 @@ static void go_on(struct legacy_session *session)
 }
 
 /* The call may be asked something on the session's own stream, which must be there before. */
-static void open_stream(struct legacy_session *session)
+static void open_stream(struct opened_session *session)
 {
     bool needs_stream = session->waiting && wants_stream(session->waiting->call);
-    if (!needs_stream || !legacy_session_want_stream(session, go_on))
+    if (!needs_stream || !opened_session_want_stream(session, go_on))
         go_on(session);
 }
 
@@ -423,10 +431,16 @@ static void answer_refused(struct call *call, const struct exchange_reply *reply
     }
 }
 
-static void on_opened(struct legacy_session *session, const struct exchange_reply *refusal)
+static void on_opened(struct opened_session *session, const struct exchange_reply *refusal)
 {
     struct session_lease *lease = session->waiting;
     struct call *call = lease ? lease->call : NULL;
+    if (refusal)
+        log_warn("A session for modern clients could not be opened",
+                 LOG_TEXT("source", session->source->id), LOG_NUMBER("status", refusal->status));
+    else
+        source_eras_note(session->worker->gateway->eras, session->source, CONFIG_ERA_LEGACY, true,
+                         clock_monotonic_ms());
     if (!refusal && lease && !is_anonymous(lease->call))
         call_note_acceptance(lease->call, STR_EMPTY);
     if (!refusal && session->users > 0) {
@@ -441,23 +455,23 @@ static void on_opened(struct legacy_session *session, const struct exchange_repl
         call_part_remove(&lease->part);
         free(lease);
     }
-    legacy_session_destroy(session);
+    opened_session_destroy(session);
     if (call && refusal)
         answer_refused(call, refusal);
 }
 
 /* ---- checking out ---- */
 
-static bool is_free(const struct legacy_session *session, bool alone)
+static bool is_free(const struct opened_session *session, bool alone)
 {
     return session->initialized.length > 0 && !session->exchange && !session->is_lost &&
            !session->waiting && !session->is_alone && (!alone || session->users == 0);
 }
 
-static struct legacy_session *find(struct gateway_worker *worker, const char *key, bool alone)
+static struct opened_session *find(struct gateway_worker *worker, const char *key, bool alone)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
-        struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
+    LIST_FOR_EACH_SAFE (node, next, &worker->opened_sessions) {
+        struct opened_session *session = LIST_ENTRY(node, struct opened_session, node);
         if (session->key && strcmp(session->key, key) == 0 && is_free(session, alone))
             return session;
     }
@@ -469,11 +483,11 @@ static struct str holder_of(const struct call *call)
     return call_is_unknown(call) ? http_peer(call->exchange) : str_from(call->owner);
 }
 
-/* Counts one more, which legacy_session_destroy() takes back. false: there are too many, or too
+/* Counts one more, which opened_session_destroy() takes back. false: there are too many, or too
  * many of the holder's. */
 static bool count_one(const struct call *call, struct str holder)
 {
-    return quota_take(call->worker->gateway->legacy_sessions, holder,
+    return quota_take(call->worker->gateway->opened_sessions, holder,
                       quota_share(&call->snapshot->config->limits, SESSION_POOL_MOST),
                       SESSION_POOL_MOST);
 }
@@ -481,19 +495,19 @@ static bool count_one(const struct call *call, struct str holder)
 /* The oldest of the holder's; without one, of anybody. */
 static bool end_one_idle(struct gateway_worker *worker, struct str holder)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
-        struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
+    LIST_FOR_EACH_SAFE (node, next, &worker->opened_sessions) {
+        struct opened_session *session = LIST_ENTRY(node, struct opened_session, node);
         if (session->users == 0 && !session->exchange &&
             str_equal(str_from(session->holder), holder)) {
-            legacy_session_destroy(session);
+            opened_session_destroy(session);
             return true;
         }
     }
 
-    LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
-        struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
+    LIST_FOR_EACH_SAFE (node, next, &worker->opened_sessions) {
+        struct opened_session *session = LIST_ENTRY(node, struct opened_session, node);
         if (session->users == 0 && !session->exchange) {
-            legacy_session_destroy(session);
+            opened_session_destroy(session);
             return true;
         }
     }
@@ -525,7 +539,7 @@ static void refuse_for_room(struct call *call)
     call_answer_error(call, JSONRPC_RATE_LIMITED, STR_EMPTY, &data);
 }
 
-static struct session_lease *lease_out(struct call *call, struct legacy_session *session,
+static struct session_lease *lease_out(struct call *call, struct opened_session *session,
                                        call_step next)
 {
     struct session_lease *lease = memory_alloc(sizeof *lease);
@@ -536,6 +550,43 @@ static struct session_lease *lease_out(struct call *call, struct legacy_session 
     loop_timer_stop(&session->idle);
     call_part_add(call, &lease->part, &lease_kind);
     return lease;
+}
+
+static struct opened_session *open_for(struct call *call)
+{
+    struct session_opening opening = {.worker = call->worker,
+                                      .snapshot = call->snapshot,
+                                      .source = call->source,
+                                      .trace.parent = call_span_parent(call),
+                                      .limit_ms = OPENING_MS,
+                                      .total_ms = OPENING_MS,
+                                      .most_bytes = OPENING_MOST_BYTES,
+                                      .opened = on_opened};
+    OWNED_BUFFER(params);
+    struct headers headers;
+    headers_init(&headers, false);
+    headers_from_call(&headers, call);
+    legacy_server_write_initialize(&params, call->envelope.reserved.client_capabilities,
+                                   call->envelope.reserved.client_info);
+    opening.headers = &headers;
+    opening.params = buffer_str(&params);
+    struct opened_session *session = opened_session_begin(&opening);
+    session->users = 0; /* lease_out() counts the call */
+    headers_finish(&headers);
+    return session;
+}
+
+/* Takes the credentials of a later call, for the requests of the session's own. */
+static void renew(struct opened_session *session, const struct call *call)
+{
+    struct headers borrowed;
+    headers_init(&borrowed, false);
+    headers_from_call(&borrowed, call);
+    headers_finish(&session->headers);
+    headers_init(&session->headers, true);
+    headers_add_all(&session->headers, &borrowed);
+    headers_set_session(&session->headers, &session->base);
+    headers_finish(&borrowed);
 }
 
 void session_pool_then(struct call *call, call_step next)
@@ -550,18 +601,17 @@ void session_pool_then(struct call *call, call_step next)
     /* A listener gets a new one: on a stream nothing tells that the server has forgotten an
      * earlier one. */
     bool is_shared = key && call->method->treatment != MCP_LISTEN;
-    struct legacy_session *session = is_shared ? find(call->worker, key, wants_alone(call)) : NULL;
+    struct opened_session *session = is_shared ? find(call->worker, key, wants_alone(call)) : NULL;
     if (session) {
         free(key);
         free(holder);
-        legacy_session_renew(session, call);
+        renew(session, call);
         lease_out(call, session, next);
         open_stream(session);
     } else if (make_room(call, str_from(holder))) {
-        session = legacy_session_open(call, on_opened);
+        session = open_for(call);
         session->holder = holder;
         session->key = key;
-        loop_timer_init(&session->idle, call->worker->loop, on_idle, session);
         lease_out(call, session, next);
     } else {
         free(key);
@@ -574,17 +624,17 @@ void session_pool_then(struct call *call, call_step next)
 
 void session_pool_end_idle(struct gateway_worker *worker)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
-        struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
+    LIST_FOR_EACH_SAFE (node, next, &worker->opened_sessions) {
+        struct opened_session *session = LIST_ENTRY(node, struct opened_session, node);
         if (session->users == 0)
-            legacy_session_destroy(session);
+            opened_session_destroy(session);
     }
 }
 
 void session_pool_close(struct gateway_worker *worker)
 {
-    LIST_FOR_EACH_SAFE (node, next, &worker->legacy_sessions) {
-        struct legacy_session *session = LIST_ENTRY(node, struct legacy_session, node);
-        legacy_session_destroy(session);
+    LIST_FOR_EACH_SAFE (node, next, &worker->opened_sessions) {
+        struct opened_session *session = LIST_ENTRY(node, struct opened_session, node);
+        opened_session_destroy(session);
     }
 }
