@@ -100,7 +100,8 @@ export async function startServer({ programs }, { address = '127.0.0.1', control
   };
   const open = (method, where) => {
     const ca = readFileSync(path.join(folder, 'certificates/apiserver.crt'));
-    return https.request({ host: address, port: secure, method, path: where, headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }, ca });
+    // A connection for each request: the server closes an idle one while images are made, when nothing here reads.
+    return https.request({ agent: false, host: address, port: secure, method, path: where, headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }, ca });
   };
   const ask = (method, where, body) =>
     new Promise((resolve, reject) => {
