@@ -24,6 +24,10 @@
 #include "taskgate/store/replicas.h"
 #include "taskgate/telemetry/span.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 /* A burst, and then so many a second. */
 
 #define MS_PER_REQUEST (1000 / SERVER_REQUESTS_PER_SECOND)
@@ -52,12 +56,6 @@ bool server_budget_take(struct server_budget *budget, enum server_request kind,
     spent->count++;
     return true;
 }
-
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
-#include <stdbool.h>
-
-#include "taskgate/core/str.h"
 
 /* Counters of each method, tool and source, in a few slots for each thread. */
 
@@ -195,8 +193,6 @@ void call_counters_upstream(struct str source, int status, int64_t elapsed_ms)
     metrics_observe_by(&counters->duration, METRIC_UPSTREAM_DURATION, (double)elapsed_ms,
                        METRIC_LABELS(source));
 }
-
-#endif
 
 /* ---- its memory: one piece of spare memory for each call, taken from its front to its end; then
  * the heap ---- */
