@@ -80,7 +80,6 @@ const WITHOUT_CIRCLES = [
   'gateway/server',
   'gateway/inbox',
   'gateway/replicas',
-  'gateway/relay',
   'gateway/tools',
 ];
 for (const room of WITHOUT_CIRCLES) {

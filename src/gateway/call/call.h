@@ -101,7 +101,8 @@ struct call {
     bool is_relayed;  /* by the replica that the client is connected to */
     bool is_away;     /* it came by its task, and its session lives at another replica */
     bool is_bridged;  /* of a legacy client, and its server speaks the modern era alone */
-    const struct call_carrier *carrier; /* of a call across eras (relay/relay.h); NULL: the relay */
+    const struct call_carrier
+        *carrier;           /* of a call across eras (conversation/relay.h); NULL: the relay */
     struct buffer declared; /* the client's declarations in its session (state/session_table.h);
                               empty as long as they are not known */
     bool is_bridged_down;   /* of a modern client, and its server speaks the legacy era alone */

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "relay/relay.h"
+#include "conversation/relay.h"
 
 /* Of such calls, whose session is known: call->declared. */
 extern const struct call_carrier legacy_client_carrier;

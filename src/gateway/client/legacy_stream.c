@@ -12,7 +12,7 @@
 #include "call/session_store.h"
 #include "call/token_clock.h"
 #include "conversation/question.h"
-#include "relay/relay.h"
+#include "conversation/relay.h"
 #include "server/listen.h"
 #include "state/quota.h"
 #include "state/session_table.h"

@@ -1,8 +1,9 @@
 /*
  * A legacy client's GET stream: what the server says outside of calls, and the gateway's own
- * messages between it. A legacy server's stream passes byte for byte (relay/relay.h). In front of a
- * modern server a listener feeds the stream: one that breaks off is begun anew, after pauses that
- * grow, and then the client is notified once that all lists may have changed. On the call's loop.
+ * messages between it. A legacy server's stream passes byte for byte (conversation/relay.h). In
+ * front of a modern server a listener feeds the stream: one that breaks off is begun anew, after
+ * pauses that grow, and then the client is notified once that all lists may have changed. On the
+ * call's loop.
  */
 #pragma once
 

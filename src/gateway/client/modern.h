@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "relay/relay.h"
+#include "conversation/relay.h"
 
 /* As relay_start(), of any call: one to a server of the other era goes up in a session. Of the
  * options it uses `silence_ms`, `rewrite`, `recall`, `replace_error` and `failed`. Such a call with

@@ -13,9 +13,11 @@
 #include "question_internal.h"
 #include "replicas/replicas.h"
 #include "server/http.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/elicitation.h"
 
@@ -329,25 +331,29 @@ void question_write_response(struct buffer *body, struct str id,
     }
 }
 
+void question_send(const struct question_origin *origin, struct str body)
+{
+    const struct sending sending = {.source = origin->source,
+                                    .snapshot = origin->snapshot,
+                                    .headers = origin->headers,
+                                    .body = body};
+    ASSERT(origin->headers);
+    exchange_notify(origin->worker, &sending);
+}
+
 /* To a request that is not kept. */
 static void respond_to(const struct question_origin *origin, struct str id,
                        const struct question_response *response)
 {
-    struct buffer body;
     if (origin->take_answer) {
         const struct question_asked asked = {
             .asker = origin->worker, .task = origin->task, .call = origin->call, .id = id};
         origin->take_answer(origin->worker, &asked, response);
         return;
     }
-    buffer_init(&body);
+    OWNED_BUFFER(body);
     question_write_response(&body, id, response);
-    const struct sending sending = {.source = origin->source,
-                                    .snapshot = origin->snapshot,
-                                    .headers = origin->headers,
-                                    .body = buffer_str(&body)};
-    exchange_notify(origin->worker, &sending);
-    buffer_finish(&body);
+    question_send(origin, buffer_str(&body));
 }
 
 void question_respond(struct gateway_worker *worker, const struct kept_question *kept,

@@ -83,6 +83,8 @@ bool question_take(const struct question_origin *origin, struct str message);
  * server's, JSON text. false: too many are open. */
 bool question_ask_in_call(const struct question_origin *origin, enum question_kind kind,
                           struct str id, struct buffer *own_id);
+/* Sends the server a response to what it has asked, without waiting for its arrival. */
+void question_send(const struct question_origin *origin, struct str body);
 /* The key of the questions of one call. */
 void question_key_of_call(uint64_t call, char key[]);
 /* Upstream's notifications/cancelled: true when it was about a question that was taken. */

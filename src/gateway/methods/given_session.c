@@ -18,8 +18,8 @@
 
 #include "conversation/detach.h"
 #include "conversation/execute.h"
+#include "conversation/relay.h"
 #include "inbox/inbox.h"
-#include "relay/relay.h"
 #include "state/accepted_pairs.h"
 #include "taskgate/core/clock.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "relay/relay.h"
+#include "conversation/relay.h"
 #include "taskgate/config/definitions.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"

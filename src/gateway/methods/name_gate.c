@@ -5,9 +5,9 @@
 #include "name_gate.h"
 #include "client/legacy_stream.h"
 #include "client/modern.h"
+#include "conversation/relay.h"
 #include "doc_resources.h"
 #include "methods.h"
-#include "relay/relay.h"
 #include "skill_contents.h"
 
 #include "taskgate/core/metrics.h"

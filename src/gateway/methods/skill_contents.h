@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "relay/relay.h"
+#include "conversation/relay.h"
 
 /* Lets the answer of resources/read be read where that is due. `call` has a good `uri`. */
 void skill_contents_check(struct call *call, struct relay_options *options);

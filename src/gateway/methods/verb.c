@@ -2,9 +2,9 @@
  * session. Only the legacy era has them. */
 #include "client/legacy_stream.h"
 #include "conversation/question.h"
+#include "conversation/relay.h"
 #include "given_session.h"
 #include "methods.h"
-#include "relay/relay.h"
 #include "skill_contents.h"
 #include "state/source_eras.h"
 #include "state/tool_catalog.h"

@@ -1,5 +1,5 @@
 /* A relay's answers to failures, and the replies that it must read. */
-#include "relay/relay.h"
+#include "conversation/relay.h"
 #include "suites.h"
 
 static const struct {

@@ -3,10 +3,10 @@
 #include "call/client_profile.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
-#include "conversation/detach_internal.h"
-#include "conversation/question.h"
+#include "detach_internal.h"
 #include "inbox/inbox.h"
-#include "relay/relay.h"
+#include "question.h"
+#include "relay.h"
 #include "state/quota.h"
 #include "taskgate/core/owned.h"
 
