@@ -12,13 +12,13 @@ const BEGIN = '<!-- places: made by scripts/places.mjs --write -->';
 const END = '<!-- places: end -->';
 const CONSTANTS = { MCP_CANCELLED: 'notifications/cancelled' };
 
-/** Map(function → file) of the functions that the C files of a folder of src/ define. */
-function definitions(root, folder) {
+/** Map(function → file) of the functions that the C files of a folder of src/ define; `before` comes before its name. */
+function definitions(root, folder, before = '') {
   const files = fs.readdirSync(path.join(root, 'src', folder)).filter((name) => name.endsWith('.c'));
   return new Map(
     files.flatMap((name) => {
       const text = fs.readFileSync(path.join(root, 'src', folder, name), 'utf8');
-      return [...text.matchAll(/^void (\w+)\(/gm)].map(([, defined]) => [defined, name]);
+      return [...text.matchAll(/^void (\w+)\(/gm)].map(([, defined]) => [defined, before + name]);
     }),
   );
 }
@@ -54,10 +54,11 @@ const table = (head, rows) => [head, head.map(() => '---'), ...rows].map((cells)
 
 export function lists(root = HERE) {
   const text = (name) => fs.readFileSync(path.join(root, name), 'utf8');
-  const ofMethods = methods(['method', 'extension'].map((name) => text(`include/taskgate/mcp/${name}_table.h`)).join(''), definitions(root, 'gateway/methods'));
+  const homes = new Map(['methods/', 'client/'].flatMap((room) => [...definitions(root, `gateway/${room}`, room)]));
+  const ofMethods = methods(['method', 'extension'].map((name) => text(`include/taskgate/mcp/${name}_table.h`)).join(''), homes);
   const ofRoutes = routes(text('src/admin/router.c') + text('src/admin/routes_table.h'), definitions(root, 'admin'));
   return [
-    'Methods, in `src/gateway/methods/`:',
+    'Methods, in `src/gateway/`:',
     table(['Method', '2025-11-25', '2026-07-28'], ofMethods.map(({ name, legacy, modern }) => [`\`${name}\``, legacy, modern])),
     "Requests of the operators' API, in `src/admin/`:",
     table(['Request', 'File'], ofRoutes.map(({ request, file }) => [`\`${request}\``, file])),

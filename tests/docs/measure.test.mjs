@@ -9,8 +9,8 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 62,
-  eras: 291,
-  words: 70,
+  eras: 241,
+  words: 60,
   reach: 19,
   write: 2,
   includes: 1,
@@ -19,7 +19,7 @@ const LIMITS = {
   pointers: 26,
   lines: 139000, // what is added meanwhile has some room
   gateway: 44600,
-  files: 813,
+  files: 811,
   users: 50,
   statics: 134,
   assertions: 237,

@@ -183,6 +183,8 @@ void call_answer_result_of_server(struct call *call, struct str result);
 void call_answer_error(struct call *call, enum jsonrpc_error error, struct str message,
                        const struct jsonrpc_error_data *data);
 void call_answer_status(struct call *call, int status, struct str body);
+/* Answers -32602 with HTTP 400, as for a request that is malformed. */
+void call_refuse_params(struct call *call, const char *why);
 /* 405, with the verbs that are allowed. */
 void call_answer_wrong_verb(struct call *call, const char *allowed);
 /* The same with headers of its own, which may point into the call. An error's status counts as one,

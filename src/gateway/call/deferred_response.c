@@ -322,6 +322,16 @@ void call_answer_error(struct call *call, enum jsonrpc_error error, struct str m
     buffer_finish(&object);
 }
 
+void call_refuse_params(struct call *call, const char *why)
+{
+    struct jsonrpc_error_data data = {.details = str_from(why)};
+    struct buffer text;
+    buffer_init(&text);
+    jsonrpc_write_error(&text, call->envelope.id, JSONRPC_INVALID_PARAMS, STR_EMPTY, &data);
+    call_answer_status(call, 400, buffer_str(&text));
+    buffer_finish(&text);
+}
+
 void call_answer_nothing(struct call *call)
 {
     if (deferred_response_is_stream(call))

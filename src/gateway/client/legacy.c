@@ -633,3 +633,13 @@ const struct call_carrier legacy_client_carrier = {.start = legacy_start,
                                                    .set_silence = legacy_set_silence,
                                                    .exchange = legacy_exchange,
                                                    .let_go = legacy_let_go};
+
+void bridge_check(struct call *call)
+{
+    if (!(call->source->bridge & BRIDGE_LEGACY))
+        return;
+    struct str session = http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID);
+    call->is_bridged = str_starts_with(session, STR(GIVEN_SESSION_PREFIX)) ||
+                       source_eras_is_modern_alone(call->worker->gateway->eras, call->source);
+    call->carrier = call->is_bridged ? &legacy_client_carrier : NULL;
+}

@@ -8,6 +8,13 @@
 
 #include "conversation/relay.h"
 
+/* Of the sessions that the gateway gives out. A session keeps its kind, whatever its server becomes
+ * meanwhile. */
+#define GIVEN_SESSION_PREFIX "tg-bridge-"
+/* Sets call->is_bridged: the source bridges legacy clients, and its server is known to speak the
+ * modern era alone, or the session is one that the gateway has given out. */
+void bridge_check(struct call *call);
+
 /* Of such calls, whose session is known: call->declared. */
 extern const struct call_carrier legacy_client_carrier;
 

@@ -7,6 +7,7 @@
 
 #include "call/call.h"
 #include "call/deferred_response.h"
+#include "call/handlers.h"
 #include "conversation/execute.h"
 #include "conversation/relay.h"
 #include "conversation/rounds.h"
@@ -552,7 +553,8 @@ static void refuse_for_place(struct call *call)
     call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, &data);
 }
 
-void listen_begin(struct call *call, const struct mcp_subscription *wanted)
+/* Serves the request, whose filter says what is wanted, unless too many streams are open. */
+static void listen_begin(struct call *call, const struct mcp_subscription *wanted)
 {
     char address[LISTENING_ADDRESS_BYTES] = "";
     if (!listening_takes_place(call, address)) {
@@ -634,4 +636,24 @@ void listens_end_all(struct gateway_worker *worker)
     LIST_FOR_EACH_SAFE (node, next, &worker->listens) {
         end_gracefully(LIST_ENTRY(node, struct listening, node)->call);
     }
+}
+
+/* `subscriptions/listen`: what its request must be. */
+
+void listen_handle(struct call *call)
+{
+    struct str filter = call->envelope.notifications;
+    struct jsonrpc_error_data needs_tasks = {.required_capabilities = MODERN_REQUIRES_TASKS};
+    struct mcp_subscription wanted;
+    const char *wrong = json_type(filter) == JSON_OBJECT ? mcp_subscription_read(filter, &wanted)
+                                                         : "params.notifications must be an object";
+    if (wrong)
+        call_refuse_params(call, wrong);
+    else if (wanted.task_ids.length > 0 &&
+             !dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities))
+        call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &needs_tasks);
+    else if (!deferred_response_may_stream(call))
+        call_refuse_params(call, "the Accept header must name text/event-stream");
+    else
+        listen_begin(call, &wanted);
 }

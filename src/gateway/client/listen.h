@@ -10,9 +10,6 @@
 #include "call/call.h"
 #include "taskgate/mcp/subscription.h"
 
-/* Serves the request, whose filter says what is wanted, unless too many streams are open. */
-void listen_begin(struct call *call, const struct mcp_subscription *wanted);
-
 /* ---- what the gateway itself has to say, on the streams of one worker ---- */
 
 /* The lists have changed with the configuration: notifies those that asked for tools. */

@@ -4,8 +4,8 @@
  * transports/streamable-http "Server Validation").
  */
 #include "taskgate/mcp/era.h"
+#include "client/legacy.h"
 #include "gates.h"
-#include "methods/initialize.h"
 #include "server/probe.h"
 #include "state/source_eras.h"
 #include "taskgate/core/log.h"

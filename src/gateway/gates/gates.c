@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "auth/token_check.h"
+#include "client/legacy_session.h"
 #include "conversation/question.h"
-#include "methods/given_session.h"
 #include "methods/methods.h"
 #include "replicas/news.h"
 #include "replicas/relayed.h"

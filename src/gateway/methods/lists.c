@@ -4,7 +4,6 @@
 #include "call/client_profile.h"
 #include "client/modern.h"
 #include "decision/agent_reason.h"
-#include "doc_resources.h"
 #include "list_cache.h"
 #include "methods.h"
 #include "name_gate.h"
@@ -21,6 +20,7 @@
 #include "taskgate/mcp/lists.h"
 #include "taskgate/policy/gate.h"
 #include "taskgate/policy/pins.h"
+#include "tools/doc_resources.h"
 #include "tools/tools.h"
 
 /* The methods of extensions that rules judge, by the table: the parameter, and the URIs that the

@@ -1,15 +1,7 @@
-/* The handlers of the methods, by include/taskgate/mcp/method_table.h. Each answers its call, now
- * or later. */
+/* What the handlers of the methods share. */
 #pragma once
 
-#include "call/call.h"
-
-/* initialize_handle(), tools_list_handle() … */
-#define MCP_TREATMENT_ROW(symbol, legacy, modern)                                                  \
-    void legacy(struct call *call);                                                                \
-    void modern(struct call *call);
-#include "taskgate/mcp/method_table.h"
-#undef MCP_TREATMENT_ROW
+#include "call/handlers.h"
 
 /* A request that is no message (verb.c). */
 void verb_handle(struct call *call);
@@ -20,8 +12,6 @@ struct relay_reply;
 void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, struct buffer *out);
 
 /* ---- of modern requests ---- */
-/* Answers -32602 with HTTP 400, as for a request that is malformed. */
-void methods_refuse_params(struct call *call, const char *why);
 /* Whether requestState and inputResponses have the right types. False when the call is answered. */
 bool methods_have_good_rounds(struct call *call);
 

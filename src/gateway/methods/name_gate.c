@@ -6,9 +6,9 @@
 #include "client/legacy_stream.h"
 #include "client/modern.h"
 #include "conversation/relay.h"
-#include "doc_resources.h"
 #include "methods.h"
 #include "skill_contents.h"
+#include "tools/doc_resources.h"
 
 #include "taskgate/core/metrics.h"
 #include "taskgate/policy/gate.h"

@@ -1,9 +1,9 @@
 /* Requests that are no message: GET opens the client's notification stream, DELETE ends its
  * session. Only the legacy era has them. */
+#include "client/legacy_session.h"
 #include "client/legacy_stream.h"
 #include "conversation/question.h"
 #include "conversation/relay.h"
-#include "given_session.h"
 #include "methods.h"
 #include "skill_contents.h"
 #include "state/source_eras.h"

@@ -34,8 +34,8 @@ enum news_kind {
 struct news {
     enum news_kind kind;
     char task[TASK_ID_BYTES]; /* "" for news of no task */
-    struct str wait; /* of WAIT_OVER: its owner and id (methods/cancelled.c); JSON object */
-    struct str call; /* of REPEATED_CALL (tools/repeated_news.c); JSON object */
+    struct str wait;          /* of WAIT_OVER: its owner and id (client/cancelled.c); JSON object */
+    struct str call;          /* of REPEATED_CALL (tools/repeated_news.c); JSON object */
     /* Of TASK_ASKS; the texts are borrowed. */
     struct str requests;  /* the open requests to a modern client: JSON object, or empty */
     struct str questions; /* pending elicitations: JSON array, or empty */

@@ -1,12 +1,12 @@
 /* `tasks/get`, `tasks/update` and `tasks/cancel` of the tasks extension (SEP-2663): ids that begin
  * with tg_ are answered here, all others go to the server. */
-#include "client/modern.h"
-#include "client/own_task.h"
+#include "call/handlers.h"
 #include "conversation/execute.h"
 #include "conversation/relay.h"
 #include "conversation/rounds.h"
 #include "conversation/task_inputs.h"
-#include "methods.h"
+#include "modern.h"
+#include "own_task.h"
 #include "server/credential_check.h"
 #include "server/probe.h"
 #include "state/source_eras.h"
@@ -123,7 +123,7 @@ static void handle_own(struct call *call)
 {
     bool is_update = call->method->treatment == MCP_TASKS_UPDATE;
     if (is_update && json_type(call->envelope.input_responses) != JSON_OBJECT) {
-        methods_refuse_params(call, "params.inputResponses must be an object");
+        call_refuse_params(call, "params.inputResponses must be an object");
         return;
     }
     call_identify(call);

@@ -6,7 +6,7 @@
 #include "call/client_profile.h"
 #include "taskgate/json/text.h"
 #include "taskgate/task/task.h"
-#include "tools/tools.h"
+#include "tools.h"
 
 /* The five fixed diagrams (behaviour 5.12): clients compare and render these strings.
  * The names of tools in them are those of tools/tools.h. */
