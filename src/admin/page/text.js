@@ -103,7 +103,11 @@ function visiblePieces(text) {
   return parts.flatMap((part) => (markOf(part) ? [{ text: markOf(part), kind: 'escape' }] : characterPieces(part)));
 }
 
+// Most texts are such ones: the classes of Unicode need not be compiled for them, which takes milliseconds.
+const NOT_PLAIN = /[^ -~]/;
+
 function characterPieces(text) {
+  if (!NOT_PLAIN.test(text)) return text === '' ? [] : [{ text, kind: 'text' }];
   const pieces = text
     .split(PIECES)
     .filter((piece) => piece !== '')
@@ -276,11 +280,17 @@ export function make(name, className, text) {
   return element;
 }
 
-export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString()} ${count === 1 ? one : many}`;
+/* The first number that is written for a place on earth takes milliseconds. */
+const numberText = (count) => (count < 1000 ? String(count) : count.toLocaleString());
 
-const timeFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+export const plural = (count, one, many = `${one}s`) => `${numberText(count)} ${count === 1 ? one : many}`;
 
-export const timeText = (text) => timeFormat.format(new Date(text));
+let timeFormat; // takes ten milliseconds to make, so not before the first rows
+
+export function timeText(text) {
+  timeFormat ??= new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+  return timeFormat.format(new Date(text));
+}
 
 export function timeElement(text) {
   const time = make('time', '', timeText(text));
