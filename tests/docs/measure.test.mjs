@@ -8,21 +8,21 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
-  bridged: 62,
-  eras: 241,
-  words: 60,
-  reach: 19,
+  bridged: 57,
+  eras: 201,
+  words: 46,
+  reach: 16,
   write: 2,
   includes: 1,
   calls: 2,
   statements: 3,
   pointers: 26,
   lines: 139000, // what is added meanwhile has some room
-  gateway: 44600,
+  gateway: 44500,
   files: 811,
   users: 50,
-  statics: 134,
-  assertions: 237,
+  statics: 132,
+  assertions: 246,
 };
 const measured = measure();
 

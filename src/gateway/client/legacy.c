@@ -36,11 +36,11 @@ static const char *const legacy_capabilities[QUESTION_KIND_COUNT] = {
     [QUESTION_ROOTS] = "roots",
 };
 
-static const char *const lost_words[MODERN_LOST_REASON_COUNT] = {
-    [MODERN_LOST_ROUND] = "The server requires input, and does not say it as the protocol has it",
-    [MODERN_LOST_ROUNDS] = "The server still required input after 10 rounds",
-    [MODERN_LOST_AGAIN] = "The server asked for the call again and again",
-    [MODERN_LOST_UNANSWERED] = "The client has not answered what the server asked",
+static const char *const lost_words[LOST_REASON_COUNT] = {
+    [LOST_ROUND] = "The server requires input, and does not say it as the protocol has it",
+    [LOST_ROUNDS] = "The server still required input after 10 rounds",
+    [LOST_AGAIN] = "The server asked for the call again and again",
+    [LOST_UNANSWERED] = "The client has not answered what the server asked",
 };
 
 struct legacy_call {
@@ -48,12 +48,12 @@ struct legacy_call {
     struct call_part part;
     struct call *call;
     struct relay_options options;
-    struct modern_link up;
+    struct server_link up;
     bool has_looked;        /* the list of tools was fetched for it, for its headers */
     uint64_t number;        /* of its questions */
     size_t open;            /* questions that are not answered */
     struct buffer answers;  /* members of inputResponses, with commas between them */
-    struct buffer required; /* the server's result that a task is to ask for; empty: none */
+    struct buffer required; /* what a task is to ask, JSON object; empty: nothing */
     struct loop_timer slow;
     int64_t started_ms; /* monotonic */
 };
@@ -64,18 +64,13 @@ static struct legacy_call *legacy_call_from(void *context)
     return MAGIC_CAST(struct legacy_call, LEGACY_CALL_MAGIC, context);
 }
 
-static struct legacy_call *legacy_call_of_link(struct modern_link *link)
-{
-    return legacy_call_from(LIST_ENTRY(link, struct legacy_call, up));
-}
-
 /* ---- the part of a call ---- */
 
 static void drop_legacy(struct call *call, void *object)
 {
     struct legacy_call *legacy = legacy_call_from(object);
     (void)call;
-    modern_release(&legacy->up);
+    legacy->up.protocol->release(&legacy->up);
     loop_timer_stop(&legacy->slow);
     if (legacy->open > 0) {
         char key[QUESTION_KEY_BYTES];
@@ -190,7 +185,7 @@ static void send_anew(struct call *call)
 {
     struct legacy_call *legacy = legacy_call_of(call);
     if (legacy)
-        modern_begin(&legacy->up);
+        legacy->up.protocol->begin(&legacy->up, NULL);
 }
 
 /* The tool repeats other arguments in headers than the list said that the owner was told. */
@@ -199,7 +194,7 @@ static bool looks_again(struct legacy_call *legacy)
     if (!calls_tool(legacy->call) || legacy->has_looked || legacy->up.rounds > 0)
         return false;
     legacy->has_looked = true;
-    modern_release(&legacy->up);
+    legacy->up.protocol->release(&legacy->up);
     return tools_fetch_then(legacy->call, send_anew);
 }
 
@@ -280,7 +275,7 @@ static void send_round(struct legacy_call *legacy)
     if (legacy->answers.length > 0)
         buffer_append_format(&answers, "{%.*s}", STR_ARGS(buffer_str(&legacy->answers)));
     buffer_clear(&legacy->answers);
-    modern_answer(&legacy->up, buffer_str(&answers));
+    legacy->up.protocol->answer_round(&legacy->up, buffer_str(&answers));
 }
 
 static void add_answer(struct legacy_call *legacy, struct str key, struct str answer)
@@ -402,7 +397,8 @@ static void ask_legacy_client(struct legacy_call *legacy, struct str requests)
     log_info("Upstream asks a bridged client", LOG_TEXT("source", call->source->id),
              LOG_NUMBER("round", legacy->up.rounds), LOG_NUMBER("requests", (int64_t)legacy->open));
     if (legacy->open > 0)
-        modern_expect_answer(&legacy->up, call->snapshot->config->pseudo.elicitation_timeout_ms);
+        legacy->up.protocol->expect_answer(&legacy->up,
+                                           call->snapshot->config->pseudo.elicitation_timeout_ms);
     else
         send_round(legacy);
 }
@@ -422,23 +418,23 @@ static bool is_for_task(const struct legacy_call *legacy, struct str requests)
     return false;
 }
 
-static void wait_for_task(struct legacy_call *legacy, struct str result)
+static void wait_for_task(struct legacy_call *legacy, struct str requests)
 {
-    buffer_append(&legacy->required, result);
-    modern_expect_answer(&legacy->up,
-                         legacy->call->snapshot->config->pseudo.elicitation_timeout_ms);
+    buffer_append(&legacy->required, requests);
+    legacy->up.protocol->expect_answer(
+        &legacy->up, legacy->call->snapshot->config->pseudo.elicitation_timeout_ms);
     loop_timer_start(&legacy->slow, 0); /* the wait may be over */
 }
 
-static void take_requests(struct legacy_call *legacy, const struct modern_event *event)
+static void take_requests(struct legacy_call *legacy, const struct event *event)
 {
     int64_t limit_ms = legacy->options.silence_ms;
     if (is_for_task(legacy, event->text))
-        wait_for_task(legacy, json_member(event->reply->message, "result"));
+        wait_for_task(legacy, event->text);
     else if (event->text.length > 0)
         ask_legacy_client(legacy, event->text);
     else
-        modern_pause(&legacy->up, limit_ms > 0 ? limit_ms : AGAIN_UNTIL_MS);
+        legacy->up.protocol->pause(&legacy->up, limit_ms > 0 ? limit_ms : AGAIN_UNTIL_MS);
 }
 
 /* ---- what the server says ---- */
@@ -458,59 +454,62 @@ static void pass_notice(struct call *call, struct str message)
         deferred_response_pass(call, buffer_str(&translated));
 }
 
-static void take_last(struct legacy_call *legacy, const struct modern_event *event)
+static void take_last(struct legacy_call *legacy, const struct event *event)
 {
     const struct exchange_reply *reply = event->reply;
     struct call *call = legacy->call;
-    if (!reply) {
+    if (event->kind == EVENT_LOST && event->lost != LOST_REPLY) {
         give_up_legacy(legacy, lost_words[event->lost]);
         return;
     }
     if (reply->status == 400 || reply->status == 404 || reply->status == 405)
         source_eras_doubt(call->worker->gateway->eras, call->source,
                           loop_now_ms(call->worker->loop));
-    if (event->kind == MODERN_RESULT && event->is_complete)
+    if (event->kind == EVENT_RESULT && event->is_complete)
         answer_with(legacy, "result", event->text);
-    else if (event->kind == MODERN_RESULT)
+    else if (event->kind == EVENT_RESULT)
         give_up_legacy(legacy, "The server answered with a result that was not asked for");
-    else if (event->kind == MODERN_ERROR && !is_login(reply))
+    else if (event->kind == EVENT_ERROR && !is_login(reply))
         take_error(legacy, event->text);
     else
         take_no_answer(legacy, reply);
 }
 
-static void take_event(struct modern_link *link, const struct modern_event *event)
+static void take_event(void *context, const struct event *event)
 {
-    struct legacy_call *legacy = legacy_call_of_link(link);
+    struct legacy_call *legacy = legacy_call_from(context);
     switch (event->kind) {
-    case MODERN_NOTICE:
+    case EVENT_NOTICE:
         pass_notice(legacy->call, event->text);
         break;
-    case MODERN_QUESTION:
+    case EVENT_ROUND:
         take_requests(legacy, event);
         break;
-    case MODERN_AGAIN:
+    case EVENT_AGAIN:
         send_round(legacy);
         break;
-    case MODERN_RESULT:
-    case MODERN_ERROR:
-    case MODERN_LOST:
+    case EVENT_RESULT:
+    case EVENT_ERROR:
+    case EVENT_LOST:
         take_last(legacy, event);
+        break;
+    default:
+        ASSERT(!"no task of the server's is followed");
         break;
     }
 }
 
 /* ---- the request ---- */
 
-static void write_modern(struct modern_link *link, struct headers *headers, struct buffer *body,
+static void write_modern(struct server_link *link, struct headers *headers, struct buffer *body,
                          struct buffer *id)
 {
-    bridge_request_write(legacy_call_of_link(link)->call, headers, body, id);
+    bridge_request_write(legacy_call_from(link->context)->call, headers, body, id);
 }
 
-static struct sending legacy_sending(struct modern_link *link)
+static struct sending legacy_sending(struct server_link *link, struct task_trace *trace)
 {
-    const struct legacy_call *legacy = legacy_call_of_link(link);
+    const struct legacy_call *legacy = legacy_call_from(link->context);
     const struct call *call = legacy->call;
     return (struct sending){
         .source = call->source,
@@ -521,7 +520,7 @@ static struct sending legacy_sending(struct modern_link *link)
     };
 }
 
-static const struct modern_maker legacy_maker = {
+static const struct link_maker legacy_maker = {
     .write = write_modern, .sending = legacy_sending, .take = take_event};
 
 /* A method goes into a header. */
@@ -565,7 +564,7 @@ static void legacy_start(struct call *call, const struct relay_options *options)
     legacy->options = *options;
     legacy->number = question_next_number();
     legacy->started_ms = clock_monotonic_ms();
-    modern_link_init(&legacy->up, &legacy_maker, call->worker);
+    server_link_init(&legacy->up, &server_modern, &legacy_maker, call->worker, legacy);
     loop_timer_init(&legacy->slow, call->worker->loop, on_legacy_slow, legacy);
     if (options->slow_ms > 0)
         loop_timer_start(&legacy->slow, options->slow_ms);
@@ -573,7 +572,7 @@ static void legacy_start(struct call *call, const struct relay_options *options)
     deferred_response_await_upstream(call);
     deferred_response_open_late(call);
     call_part_add(call, &legacy->part, &legacy_call_kind);
-    modern_begin(&legacy->up);
+    legacy->up.protocol->begin(&legacy->up, NULL);
 }
 
 /* ---- a call that goes on elsewhere ---- */
@@ -609,8 +608,7 @@ static void legacy_set_silence(struct call *call, int64_t silence_ms)
     if (legacy->options.silence_ms == silence_ms)
         return;
     legacy->options.silence_ms = silence_ms;
-    if (legacy->up.exchange)
-        exchange_set_silence(legacy->up.exchange, silence_ms);
+    legacy->up.protocol->set_silence(&legacy->up, silence_ms);
 }
 
 static struct exchange *legacy_exchange(const struct call *call)
@@ -618,10 +616,11 @@ static struct exchange *legacy_exchange(const struct call *call)
     return legacy_call_of(call)->up.exchange;
 }
 
-static void legacy_let_go(struct call *call, struct buffer *required)
+static void legacy_hand_over(struct call *call, struct server_link *to, struct buffer *asked)
 {
     struct legacy_call *legacy = legacy_call_of(call);
-    buffer_append(required, buffer_str(&legacy->required));
+    legacy->up.protocol->move(&legacy->up, to);
+    buffer_append(asked, buffer_str(&legacy->required));
     finish_legacy(legacy);
 }
 
@@ -632,7 +631,7 @@ const struct call_carrier legacy_client_carrier = {.start = legacy_start,
                                                    .repeat_slow = legacy_repeat_slow,
                                                    .set_silence = legacy_set_silence,
                                                    .exchange = legacy_exchange,
-                                                   .let_go = legacy_let_go};
+                                                   .hand_over = legacy_hand_over};
 
 void bridge_check(struct call *call)
 {

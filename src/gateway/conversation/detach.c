@@ -22,7 +22,6 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_bridge.h"
 
 /* Until the server has taken the DELETE of a session. */
 #define ENDING_MS 10000
@@ -214,9 +213,8 @@ static void release_room(struct detached_call *detached)
 static void end_rounds(struct detached_call *detached)
 {
     struct invocation *base = &detached->base;
-    if (!base->task || !base->rounds.is_conversation)
+    if (!base->task || !base->up.has_asked)
         return;
-    base->rounds.is_between = false;
     question_end_task(base->worker, base->task);
     rounds_forget(base->worker->gateway->questions, str_from(base->id));
 }
@@ -228,10 +226,11 @@ void detached_call_end(struct detached_call *detached)
         return;
     exchange_abandon(base->exchange);
     base->exchange = NULL;
+    end_rounds(detached);
+    base->up.protocol->release(&base->up);
     loop_timer_stop(&base->timer);
     conversation_move(base, CONVERSATION_ENDED);
     question_end_call(base->worker, str_from(base->audience.key), detached->number);
-    end_rounds(detached);
     unregister_request(detached);
     release_room(detached);
     invocation_unref(base);
@@ -249,8 +248,8 @@ static void notify_server(const struct detached_call *detached, const char *reas
 {
     struct sending sending = invocation_sending(&detached->base);
     struct buffer body;
-    if (!detached->base.exchange || detached->is_bridged)
-        return;
+    if (!detached->base.exchange)
+        return; /* a modern server sees its stream closed */
     buffer_init(&body);
     invocation_write_cancelled(&detached->base, reason, &body);
     sending.body = buffer_str(&body);
@@ -416,7 +415,7 @@ static void promise_task(struct detached_call *detached)
 
 static bool has_answer(const struct detached_call *detached)
 {
-    return !detached->base.exchange && !detached->base.rounds.is_between;
+    return !detached->base.exchange && !server_link_is_pending(&detached->base.up);
 }
 
 static void on_task_stored(struct detached_call *detached)
@@ -518,7 +517,7 @@ static void try_detaching_again(struct detached_call *detached)
 
 /* The store may still be taking the call's task. Then the answer is kept, and on_task_stored()
  * stores it. */
-static void take_detached_reply(struct detached_call *detached, const struct exchange_reply *reply)
+void detached_call_take_reply(struct detached_call *detached, const struct exchange_reply *reply)
 {
     if (!detached->base.task) {
         callbacks_of(detached)->answered(detached, reply);
@@ -532,7 +531,7 @@ static void take_detached_reply(struct detached_call *detached, const struct exc
         store_detached(detached);
 }
 
-static void take_server_message(struct detached_call *detached, struct str message)
+void detached_call_take_message(struct detached_call *detached, struct str message)
 {
     struct notice_origin origin = invocation_origin(&detached->base);
     origin.key = detached->key;
@@ -543,60 +542,16 @@ static void take_server_message(struct detached_call *detached, struct str messa
     notices_take(&origin, message);
 }
 
-/* Nobody can give what a modern server requires of a call that was to become a task, and is none.
- */
-static void write_bridged_result(struct buffer *out, const struct detached_call *detached,
-                                 struct str result)
-{
-    struct str type = json_member(result, "resultType");
-    if (type.length == 0 || json_string_equals(type, STR("complete")))
-        legacy_bridge_write_call_result(out, result, detached->wraps_output);
-    else
-        detached_rounds_write_refusal(out);
-}
-
 static void on_detached_reply(void *context, const struct exchange_reply *reply)
 {
     struct detached_call *detached = detached_call_from(context);
-    struct str result = json_member(reply->message, "result");
-    struct exchange_reply bridged = *reply;
-    struct buffer legacy, message;
     detached->base.exchange = NULL;
-    if (!detached->is_bridged || result.length == 0) {
-        take_detached_reply(detached, reply);
-        return;
-    }
-    if (detached_rounds_take(detached, result))
-        return;
-    buffer_init(&legacy);
-    buffer_init(&message);
-    write_bridged_result(&legacy, detached, result);
-    jsonrpc_write_result(&message, json_member(reply->message, "id"), buffer_str(&legacy));
-    bridged.message = buffer_str(&message);
-    take_detached_reply(detached, &bridged);
-    buffer_finish(&message);
-    buffer_finish(&legacy);
-}
-
-/* A modern server sends notifications alone. */
-static void on_bridged_message(struct detached_call *detached, struct str message)
-{
-    struct buffer legacy;
-    if (json_member(message, "id").length > 0)
-        return;
-    buffer_init(&legacy);
-    legacy_bridge_write_notification(&legacy, message);
-    take_server_message(detached, buffer_str(&legacy));
-    buffer_finish(&legacy);
+    detached_call_take_reply(detached, reply);
 }
 
 static void on_detached_message(void *context, struct str message)
 {
-    struct detached_call *detached = detached_call_from(context);
-    if (detached->is_bridged)
-        on_bridged_message(detached, message);
-    else
-        take_server_message(detached, message);
+    detached_call_take_message(detached_call_from(context), message);
 }
 
 const struct exchange_events detached_call_events = {.reply = on_detached_reply,
@@ -642,13 +597,9 @@ static void give_up_rounds(struct invocation *invocation, enum jsonrpc_error err
     struct detached_call *detached = detached_call_from(invocation);
     outcome_of_failure(&invocation->outcome, str_from(invocation->task->tool), error, why);
     end_rounds(detached);
-    store_detached(detached);
-}
-
-static void send_round_of_detached(struct invocation *invocation, struct str answers,
-                                   struct str state)
-{
-    detached_rounds_send(detached_call_from(invocation), answers, state);
+    invocation->up.protocol->release(&invocation->up);
+    if (conversation_where(invocation) == CONVERSATION_RUNNING)
+        store_detached(detached);
 }
 
 static const struct invocation_class detached_class = {.kind = CONVERSATION_DETACHED,
@@ -656,7 +607,9 @@ static const struct invocation_class detached_class = {.kind = CONVERSATION_DETA
                                                        .destroy = detached_call_destroy,
                                                        .answered = invocation_rounds_answered,
                                                        .give_up = give_up_rounds,
-                                                       .send_round = send_round_of_detached};
+                                                       .is_forwarded =
+                                                           detached_rounds_are_forwarded,
+                                                       .maker = &detached_maker};
 
 struct detached_call *detached_call_create(struct call *call, int64_t patience_ms)
 {

@@ -21,10 +21,9 @@ struct detached_call {
     struct list node;       /* in worker.detached */
     struct call *call;      /* waits for the answer; NULL when nobody does any more */
     char key[CLIENT_KEY_BYTES];
-    bool is_executed;  /* by execute_tool */
-    bool is_given_up;  /* by its client, while the store was taking its task */
-    bool is_bridged;   /* its server speaks the modern era, and its client the legacy one */
-    bool wraps_output; /* of the tool, by the bridge */
+    bool is_executed;               /* by execute_tool */
+    bool is_given_up;               /* by its client, while the store was taking its task */
+    bool wraps_output;              /* of the tool, by the bridge */
     struct detached_rounds *rounds; /* of a bridged call; NULL of any other */
     int64_t patience_ms;
     uint64_t number;                 /* of the call, for its questions */
@@ -44,6 +43,10 @@ struct detached_call *detached_call_create(struct call *call, int64_t patience_m
 /* What it sends, but for a body. */
 struct sending detached_call_sending(const struct detached_call *detached);
 extern const struct exchange_events detached_call_events;
+/* The server's answer. The store may still be taking the call's task. */
+void detached_call_take_reply(struct detached_call *detached, const struct exchange_reply *reply);
+/* A message of the server's before it. */
+void detached_call_take_message(struct detached_call *detached, struct str message);
 /* Nothing more is sent or stored. A client that waits for its answer still gets one. */
 void detached_call_end(struct detached_call *detached);
 /* Whether there is room for one more task; writes the client's key. */
@@ -54,19 +57,16 @@ bool detached_task_create(struct detached_call *detached, const struct call *cal
 /* The same call made again joins the task. */
 void detached_task_remember(const struct detached_call *detached);
 
-/* ---- detached_rounds.c: a modern server requires input of a legacy client ---- */
-/* Keeps what the server has got of a bridged call. */
+/* ---- detached_rounds.c: a modern server, of whose call the client is a legacy one ---- */
+extern const struct link_maker detached_maker;
+/* Keeps what the server has got of the call. */
 void detached_rounds_keep(struct detached_call *detached, const struct call *call);
 void detached_rounds_destroy(struct detached_rounds *rounds); /* NULL is allowed */
-/* The server required input before there was a task. */
-void detached_rounds_require(struct detached_call *detached, struct str result);
-/* Takes a result that requires input of a task. false: it does not, or there is no task. */
-bool detached_rounds_take(struct detached_call *detached, struct str result);
+/* The server required input (JSON object, or empty: none) before there was a task. */
+void detached_rounds_keep_asked(struct detached_call *detached, struct str requests);
 /* The task is stored: asks what was required meanwhile. */
 void detached_rounds_begin(struct detached_call *detached);
 /* There is no task: that input was required becomes the outcome. */
 void detached_rounds_refuse(struct detached_call *detached);
-/* Writes what the client gets of an InputRequiredResult for which it cannot be asked. */
-void detached_rounds_write_refusal(struct buffer *result);
-/* Sends the call again, for invocation_class.send_round. */
-void detached_rounds_send(struct detached_call *detached, struct str answers, struct str state);
+/* For invocation_class.is_forwarded. */
+bool detached_rounds_are_forwarded(const struct invocation *invocation);

@@ -104,7 +104,6 @@ static void keep_rounds(struct detached_call *detached, struct call *call)
 {
     struct catalog_tool tool;
     call_find_tool(call, call_tool(call), &tool);
-    detached->is_bridged = true;
     detached->wraps_output = tool.wraps_output;
     detached_rounds_keep(detached, call);
 }
@@ -114,16 +113,15 @@ static void take_exchange_over(struct detached_call *detached, struct call *call
 {
     struct exchange *exchange = exchange_of(call);
     const struct sending sending = detached_call_sending(detached);
-    OWNED_BUFFER(required);
-    if (call->carrier)
+    if (call->carrier) {
+        OWNED_BUFFER(asked);
         keep_rounds(detached, call);
+        call->carrier->hand_over(call, &detached->base.up, &asked);
+        detached_rounds_keep_asked(detached, buffer_str(&asked));
+        return;
+    }
     detached->base.exchange = exchange;
-    if (exchange)
-        exchange_read_messages(exchange, &sending, &detached_call_events, detached);
-    if (call->carrier)
-        call->carrier->let_go(call, &required);
-    if (!exchange)
-        detached_rounds_require(detached, buffer_str(&required));
+    exchange_read_messages(exchange, &sending, &detached_call_events, detached);
 }
 
 /* ---- it is slow ---- */

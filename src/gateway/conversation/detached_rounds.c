@@ -1,5 +1,5 @@
-/* A modern server's questions in the call of a legacy client that has become a task: the client is
- * asked in its task, and the server gets the call again. */
+/* A slow call of a legacy client at a modern server: what the server says of it, and asks its
+ * client in the task that it has become. */
 #include "detach_internal.h"
 
 #include <stdlib.h>
@@ -7,17 +7,19 @@
 #include "decision/drift_check.h"
 #include "invocation_rounds.h"
 #include "server/bridge_request.h"
-#include "taskgate/core/log.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_bridge.h"
 
 /* The call as the server got it, as long as it may have to get it again. */
 struct detached_rounds {
     struct headers headers;    /* owned */
     struct buffer body;        /* without the answers of a round */
-    struct buffer required;    /* a result that came while the task was on its way to the store */
+    struct buffer asked;       /* what was required while the task was on its way to the store */
     struct identity *identity; /* of the client, by its verified token; or NULL */
 };
 
@@ -37,51 +39,40 @@ void detached_rounds_destroy(struct detached_rounds *rounds)
         return;
     headers_finish(&rounds->headers);
     buffer_finish(&rounds->body);
-    buffer_finish(&rounds->required);
+    buffer_finish(&rounds->asked);
     identity_unref(rounds->identity);
     free(rounds);
 }
 
 /* ---- the server requires input ---- */
 
-static void begin(struct detached_call *detached, struct str result)
+void detached_rounds_keep_asked(struct detached_call *detached, struct str requests)
 {
-    invocation_rounds_begin(&detached->base, result, true);
-}
-
-void detached_rounds_require(struct detached_call *detached, struct str result)
-{
-    detached->base.rounds.is_between = true;
-    buffer_append(&detached->rounds->required, result);
-}
-
-bool detached_rounds_take(struct detached_call *detached, struct str result)
-{
-    struct invocation *base = &detached->base;
-    struct str type = json_member(result, "resultType");
-    if (!base->task || !json_string_equals(type, STR("input_required")))
-        return false;
-    if (conversation_where(base) == CONVERSATION_RUNNING)
-        begin(detached, result);
-    else /* nobody knows the task yet */
-        detached_rounds_require(detached, result);
-    return true;
+    ASSERT(detached->rounds->asked.length == 0);
+    buffer_append(&detached->rounds->asked, requests);
 }
 
 void detached_rounds_begin(struct detached_call *detached)
 {
-    struct buffer required = {0};
-    if (!detached->rounds || detached->rounds->required.length == 0)
+    OWNED_BUFFER(asked);
+    if (!detached->rounds || detached->base.up.state != LINK_ASKED)
         return;
-    required = detached->rounds->required;
-    buffer_init(&detached->rounds->required);
-    begin(detached, buffer_str(&required));
-    buffer_finish(&required);
+    asked = detached->rounds->asked;
+    buffer_init(&detached->rounds->asked);
+    invocation_rounds_ask(&detached->base, buffer_str(&asked), true);
+}
+
+static void take_question(struct detached_call *detached, struct str requests)
+{
+    if (conversation_where(&detached->base) == CONVERSATION_RUNNING)
+        invocation_rounds_ask(&detached->base, requests, true);
+    else /* nobody knows the task yet */
+        detached_rounds_keep_asked(detached, requests);
 }
 
 /* ---- the client cannot be asked ---- */
 
-void detached_rounds_write_refusal(struct buffer *result)
+static void write_refusal(struct buffer *result)
 {
     buffer_append_text(result, "{\"content\":[{\"type\":\"text\",\"text\":\"The server requires "
                                "input, for which the client of a slow call that is no task cannot "
@@ -90,80 +81,93 @@ void detached_rounds_write_refusal(struct buffer *result)
 
 void detached_rounds_refuse(struct detached_call *detached)
 {
-    struct buffer result = {0};
-    if (!detached->base.rounds.is_between)
+    OWNED_BUFFER(result);
+    if (detached->base.up.state != LINK_ASKED)
         return;
-    detached->base.rounds.is_between = false;
-    detached_rounds_write_refusal(&result);
+    detached->base.up.protocol->release(&detached->base.up);
+    write_refusal(&result);
     outcome_of_result(&detached->base.outcome, buffer_str(&result));
-    buffer_finish(&result);
+}
+
+/* ---- what the server says ---- */
+
+static void pass_notice(struct detached_call *detached, struct str message)
+{
+    OWNED_BUFFER(translated);
+    legacy_bridge_write_notification(&translated, message);
+    detached_call_take_message(detached, buffer_str(&translated));
+}
+
+/* `result` is empty where nobody can give what the server requires. */
+static void take_result(struct detached_call *detached, struct str result,
+                        const struct exchange_reply *reply)
+{
+    struct exchange_reply translated = *reply;
+    OWNED_BUFFER(written);
+    OWNED_BUFFER(message);
+    if (result.length > 0)
+        legacy_bridge_write_call_result(&written, result, detached->wraps_output);
+    else
+        write_refusal(&written);
+    jsonrpc_write_result(&message, json_member(reply->message, "id"), buffer_str(&written));
+    translated.message = buffer_str(&message);
+    detached_call_take_reply(detached, &translated);
+}
+
+static void take_event_of_detached(void *context, const struct event *event)
+{
+    struct detached_call *detached = detached_call_from(context);
+    bool is_lost = event->kind == EVENT_LOST && event->lost != LOST_REPLY;
+    bool is_task = detached->base.task != NULL;
+    if (event->kind == EVENT_NOTICE)
+        pass_notice(detached, event->text);
+    else if (event->kind == EVENT_AGAIN)
+        invocation_rounds_send(&detached->base, STR_EMPTY);
+    else if (event->kind == EVENT_ROUND && is_task)
+        take_question(detached, event->text);
+    else if (is_lost && is_task)
+        invocation_rounds_lost(&detached->base, event->lost);
+    else if (event->kind == EVENT_ROUND || is_lost)
+        take_result(detached, STR_EMPTY, event->reply);
+    else if (event->kind == EVENT_RESULT)
+        take_result(detached, event->is_complete ? event->text : STR_EMPTY, event->reply);
+    else
+        detached_call_take_reply(detached, event->reply);
 }
 
 /* ---- the next round ---- */
 
 /* Each round is a request of its own, which the rules in force judge. */
-static bool is_forwarded(const struct detached_call *detached)
+bool detached_rounds_are_forwarded(const struct invocation *invocation)
 {
-    const struct invocation *base = &detached->base;
     struct snapshot *now = snapshot_current();
     const struct drift_check drift = {
-        .identity = detached->rounds->identity,
-        .catalog = base->worker->gateway->catalog,
+        .identity = detached_call_from(invocation->up.context)->rounds->identity,
+        .catalog = invocation->worker->gateway->catalog,
         .snapshot = now,
-        .source = config_source_find(now->config, str_from(base->task->source)),
-        .task = base->task};
-    bool is_forwarded = now->number == base->snapshot->number || drift_check_forwards(&drift);
+        .source = config_source_find(now->config, str_from(invocation->task->source)),
+        .task = invocation->task};
+    bool is_forwarded = now->number == invocation->snapshot->number || drift_check_forwards(&drift);
     snapshot_unref(now);
     return is_forwarded;
 }
 
-/* The call with a new id, and the members of the round. */
-static void write_round(const struct detached_call *detached, struct str answers, struct str state,
-                        struct buffer *body)
+/* The call with a new id. */
+static void write_detached(struct server_link *link, struct headers *headers, struct buffer *body,
+                           struct buffer *id)
 {
-    struct str kept = buffer_str(&detached->rounds->body);
-    struct buffer whole = {0}, params = {0}, asked = {0};
-    json_write_with_member(&whole, kept, "id", buffer_str(&detached->base.request_id));
-    buffer_append(&params, json_member(kept, "params"));
-    if (answers.length > 0)
-        json_write_with_member(&asked, buffer_str(&params), "inputResponses", answers);
-    else
-        buffer_append(&asked, buffer_str(&params));
-    buffer_clear(&params);
-    if (state.length > 0)
-        json_write_with_member(&params, buffer_str(&asked), "requestState", state);
-    else
-        buffer_append(&params, buffer_str(&asked));
-    json_write_with_member(body, buffer_str(&whole), "params", buffer_str(&params));
-    buffer_finish(&whole);
-    buffer_finish(&params);
-    buffer_finish(&asked);
-}
-
-static void take_new_id(struct invocation *base)
-{
+    const struct detached_rounds *rounds = detached_call_from(link->context)->rounds;
     char uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
-    buffer_clear(&base->request_id);
-    buffer_append_format(&base->request_id, "\"tg:%s\"", uuid);
+    buffer_append_format(id, "\"tg:%s\"", uuid);
+    json_write_with_member(body, buffer_str(&rounds->body), "id", buffer_str(id));
+    headers_add_all(headers, &rounds->headers);
 }
 
-void detached_rounds_send(struct detached_call *detached, struct str answers, struct str state)
+static struct sending sending_of_detached(struct server_link *link, struct task_trace *trace)
 {
-    struct invocation *base = &detached->base;
-    struct buffer body = {0};
-    if (!is_forwarded(detached)) {
-        log_warn("A call is not sent again: the rules do not forward it any more",
-                 LOG_TEXT("task", base->id));
-        base->class->give_up(base, JSONRPC_RULE_DENIED, "");
-        return;
-    }
-    take_new_id(base);
-    write_round(detached, answers, state, &body);
-    struct sending sending = detached_call_sending(detached);
-    sending.headers = &detached->rounds->headers;
-    sending.body = buffer_str(&body);
-    base->rounds.is_between = false;
-    base->exchange = exchange_send(base->worker, &sending, &detached_call_events, detached);
-    buffer_finish(&body);
+    return detached_call_sending(detached_call_from(link->context));
 }
+
+const struct link_maker detached_maker = {
+    .write = write_detached, .sending = sending_of_detached, .take = take_event_of_detached};

@@ -113,6 +113,7 @@ static bool leave(struct execution *execution, enum conversation_state to)
     bool was_under_way = conversation_is_under_way(base), had_begun = conversation_has_begun(base);
     exchange_abandon(base->exchange);
     base->exchange = NULL;
+    base->up.protocol->release(&base->up);
     loop_timer_stop(&base->timer);
     if (!conversation_move(base, to))
         return false;
@@ -152,6 +153,7 @@ static void store_as(struct execution *execution, enum conversation_state state)
 {
     struct invocation *base = &execution->base;
     base->exchange = NULL;
+    base->up.protocol->release(&base->up);
     if (conversation_has_begun(base)) {
         question_end_task(base->worker, base->task);
         rounds_forget(base->worker->gateway->questions, str_from(base->id));
@@ -240,12 +242,11 @@ void execution_answered(struct execution *execution, const struct exchange_reply
     base->exchange = NULL;
     if (reply->too_large)
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
-    if (execution_modern_takes(execution, reply) || execution_session_reopens(execution, reply))
+    if (execution_session_reopens(execution, reply))
         return;
     if (may_be_task && execution_task_follow(execution, json_member(reply->message, "result")))
         return;
-    if (!is_answer && is_refusal(reply->status) && !base->server_task &&
-        !base->rounds.is_conversation) {
+    if (!is_answer && is_refusal(reply->status) && !base->server_task && !base->up.has_asked) {
         back_to_approved(execution);
         return;
     }
@@ -287,7 +288,7 @@ static void send_answers(struct execution *execution, struct str answers)
     if (execution->is_bridged_down)
         execution_asks_answer(execution, answers);
     else if (conversation_where(&execution->base) == CONVERSATION_FOLLOWING)
-        execution_modern_update(execution, answers);
+        execution->base.up.protocol->answer_round(&execution->base.up, answers);
     else
         invocation_rounds_send(&execution->base, answers);
 }
@@ -315,7 +316,7 @@ static void refuse_answers(struct execution *execution, const struct passing *pa
     } else if (write_declined(&declined, buffer_str(&passing->taken.questions))) {
         send_answers(execution, buffer_str(&declined));
     } else {
-        execution_modern_cancel(execution);
+        execution->base.up.protocol->cancel(&execution->base.up, "");
         execution_fail(execution, JSONRPC_UPSTREAM_ERROR,
                        "the client's answer to what upstream asked was refused");
     }
@@ -679,17 +680,12 @@ static void fail_round(struct invocation *invocation, enum jsonrpc_error error, 
     execution_fail(execution_from(invocation), error, why);
 }
 
-static void send_next_round(struct invocation *invocation, struct str answers, struct str state)
-{
-    execution_send_round(execution_from(invocation), answers, state);
-}
-
 static const struct invocation_class execution_class = {.kind = CONVERSATION_APPROVED,
                                                         .end = on_outcome_stored,
                                                         .destroy = execution_destroy,
                                                         .answered = on_client_answered,
                                                         .give_up = fail_round,
-                                                        .send_round = send_next_round};
+                                                        .maker = &execution_maker};
 
 static struct execution *obtain_execution(struct gateway_worker *worker, const struct task *task)
 {
@@ -847,7 +843,7 @@ void execution_offer_own(struct gateway_worker *worker, struct task *task, bool 
 static void stop_call(struct execution *execution)
 {
     if (execution->base.task && execution_is_modern(execution)) {
-        execution_modern_cancel(execution);
+        execution->base.up.protocol->cancel(&execution->base.up, "");
     } else if (execution->base.server_task) {
         execution_task_cancel(execution);
     } else if (execution->base.exchange && execution->base.request_id.length > 0) {
@@ -869,7 +865,7 @@ const struct identity *execution_identity(const struct gateway_worker *worker, s
 void execution_input_changed(struct gateway_worker *worker, const struct task *task)
 {
     struct execution *execution = find_execution(worker, str_from(task->id));
-    if (execution && execution->base.exchange)
+    if (execution && invocation_exchange(&execution->base))
         execution_set_silence(execution);
 }
 

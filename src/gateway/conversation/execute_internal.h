@@ -43,16 +43,7 @@ void execution_fail(struct execution *execution, enum jsonrpc_error error, const
 void execution_store_outcome(struct execution *execution);
 
 /* ---- execution_modern.c: rounds of questions, and tasks of a modern server's own ---- */
-/* True when the answer is no outcome yet, and is taken care of. */
-bool execution_modern_takes(struct execution *execution, const struct exchange_reply *reply);
-/* The call is given up. A task of the server's is cancelled; what else it does ends with the
- * stream. */
-void execution_modern_cancel(struct execution *execution);
-
-/* Tells the server's own task the answers (JSON object, by its keys). */
-void execution_modern_update(struct execution *execution, struct str answers);
-/* Whether the client of the task is a legacy one, at a modern server. */
-bool execution_has_legacy_client(const struct execution *execution);
+extern const struct link_maker execution_maker;
 
 /* ---- execution_asks.c: what a legacy server asks a modern client ---- */
 /* A message of the server's. true: it asks something, or withdraws that, and is taken care of. */
@@ -70,14 +61,12 @@ void execution_asks_end(struct execution *execution);
 /* ---- execution_upstream.c: what is sent, and what upstream says meanwhile ---- */
 /* Sends the call itself. */
 void execution_send(struct execution *execution);
-/* Sends it again, with the answers to the server's requests (JSON object, or empty) and the
- * server's requestState (JSON text, or empty) in the place of what the client's own request had. */
-void execution_send_round(struct execution *execution, struct str answers, struct str state);
+/* Sets base.request_id: each request has an id of its own. */
+void execution_take_id(struct execution *execution);
+/* Writes the call with this id. */
+void execution_write(const struct execution *execution, struct buffer *body);
 /* What is sent, but for body and id: with the held credentials. It points into `trace`. */
 struct sending execution_sending(const struct execution *execution, struct task_trace *trace);
-/* Asks upstream with the held credentials, or with headers made of them. */
-void execution_ask_with(struct execution *execution, const struct headers *headers, struct str body,
-                        struct str id, const struct exchange_events *events);
 void execution_ask(struct execution *execution, struct str body, struct str id,
                    const struct exchange_events *events);
 /* How long upstream may be silent now, for what is being asked. */

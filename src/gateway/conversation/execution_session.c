@@ -117,7 +117,7 @@ bool execution_session_reopens(struct execution *execution, const struct exchang
 {
     struct invocation *base = &execution->base;
     bool is_first = conversation_where(base) == CONVERSATION_RUNNING && !base->server_task &&
-                    !base->rounds.is_conversation;
+                    !base->up.has_asked;
     if (!is_first || execution_session_is_needed(execution) ||
         !exchange_reply_forgets_session(reply, &base->headers))
         return false;

@@ -64,21 +64,14 @@ struct sending execution_sending(const struct execution *execution, struct task_
     return sending;
 }
 
-void execution_ask_with(struct execution *execution, const struct headers *headers, struct str body,
-                        struct str id, const struct exchange_events *events)
-{
-    struct task_trace trace;
-    struct sending sending = execution_sending(execution, &trace);
-    sending.headers = headers;
-    sending.body = body;
-    sending.id = id;
-    execution->base.exchange = exchange_send(execution->base.worker, &sending, events, execution);
-}
-
 void execution_ask(struct execution *execution, struct str body, struct str id,
                    const struct exchange_events *events)
 {
-    execution_ask_with(execution, &execution->base.headers, body, id, events);
+    struct task_trace trace;
+    struct sending sending = execution_sending(execution, &trace);
+    sending.body = body;
+    sending.id = id;
+    execution->base.exchange = exchange_send(execution->base.worker, &sending, events, execution);
 }
 
 static void on_reply(void *context, const struct exchange_reply *reply)
@@ -88,7 +81,7 @@ static void on_reply(void *context, const struct exchange_reply *reply)
 
 void execution_set_silence(struct execution *execution)
 {
-    exchange_set_silence(execution->base.exchange, silence_limit_ms(execution));
+    exchange_set_silence(invocation_exchange(&execution->base), silence_limit_ms(execution));
 }
 
 /* Adds a `task` member, without which the server does not run the tool. A client that knows no
@@ -114,23 +107,24 @@ bool execution_is_modern(const struct execution *execution)
     return *execution->base.task->mirrored_headers && !execution->is_bridged_down;
 }
 
-static void write_bridged(struct buffer *body, const struct envelope *envelope, struct str id)
+void execution_take_id(struct execution *execution)
 {
-    struct buffer text;
-    buffer_init(&text);
-    buffer_append_json_string(&text, id);
-    legacy_server_write_request(body, envelope, buffer_str(&text));
-    buffer_finish(&text);
+    char uuid[RANDOM_UUID_BYTES];
+    random_uuid(uuid);
+    buffer_clear(&execution->base.request_id);
+    buffer_append_format(&execution->base.request_id, "\"tg:%s\"", uuid);
 }
 
 /* Of a modern call the id alone is another one, so that its headers stay true. */
-static void write_body(struct buffer *body, const struct execution *execution, struct str id)
+void execution_write(const struct execution *execution, struct buffer *body)
 {
     const struct task *task = execution->base.task;
+    struct str quoted = buffer_str(&execution->base.request_id);
+    struct str id = str_slice(quoted.bytes + 1, quoted.length - 2);
     struct envelope envelope;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
     if (execution->is_bridged_down)
-        write_bridged(body, &envelope, id);
+        legacy_server_write_request(body, &envelope, quoted);
     else
         envelope_write_executable(&envelope, id, task->keep_task || execution_is_modern(execution),
                                   body);
@@ -139,68 +133,27 @@ static void write_body(struct buffer *body, const struct execution *execution, s
     envelope_finish(&envelope);
 }
 
-/* A modern server sends no requests, and tasks have no progress and no log. */
-static void post(struct execution *execution, struct str body)
+static void post(struct execution *execution)
 {
     static const struct exchange_events events = {.reply = on_reply,
                                                   .server_message = execution_server_message};
-    static const struct exchange_events modern_events = {.reply = on_reply};
-    execution_ask(execution, body, buffer_str(&execution->base.request_id),
-                  execution_is_modern(execution) ? &modern_events : &events);
-}
-
-/* A new id for each request. */
-static void write_own(struct execution *execution, struct buffer *body)
-{
-    char id[RANDOM_UUID_BYTES + 8] = "tg:", uuid[RANDOM_UUID_BYTES];
-    random_uuid(uuid);
-    memcpy(id + 3, uuid, sizeof uuid);
-    buffer_clear(&execution->base.request_id);
-    buffer_append_format(&execution->base.request_id, "\"%s\"", id);
-    write_body(body, execution, str_from(id));
+    struct buffer body = {0};
+    execution_write(execution, &body);
+    execution_ask(execution, buffer_str(&body), buffer_str(&execution->base.request_id), &events);
+    buffer_finish(&body);
 }
 
 void execution_send(struct execution *execution)
 {
-    struct buffer body;
-    buffer_init(&body);
-    write_own(execution, &body);
+    execution_take_id(execution);
     /* At RUNNING it goes to a server that had forgotten its session. */
-    if (conversation_where(&execution->base) == CONVERSATION_RUNNING ||
-        conversation_move(&execution->base, CONVERSATION_RUNNING))
-        post(execution, buffer_str(&body));
-    else
+    if (conversation_where(&execution->base) != CONVERSATION_RUNNING &&
+        !conversation_move(&execution->base, CONVERSATION_RUNNING))
         execution_end(execution);
-    buffer_finish(&body);
-}
-
-/* Sets the member, or takes it out when there is no value. */
-static void put_member(struct buffer *object, const char *key, struct str value)
-{
-    struct buffer changed;
-    buffer_init(&changed);
-    if (value.length > 0)
-        json_write_with_member(&changed, buffer_str(object), key, value);
+    else if (execution_is_modern(execution))
+        execution->base.up.protocol->begin(&execution->base.up, NULL);
     else
-        json_write_without_member(&changed, buffer_str(object), key);
-    buffer_finish(object);
-    *object = changed;
-}
-
-void execution_send_round(struct execution *execution, struct str answers, struct str state)
-{
-    struct buffer body, params;
-    buffer_init(&body);
-    buffer_init(&params);
-    write_own(execution, &body);
-    buffer_append(&params, json_member(buffer_str(&body), "params"));
-    put_member(&params, "inputResponses", answers);
-    put_member(&params, "requestState", state);
-    put_member(&body, "params", buffer_str(&params));
-    execution->base.rounds.is_between = false;
-    post(execution, buffer_str(&body));
-    buffer_finish(&params);
-    buffer_finish(&body);
+        post(execution);
 }
 
 /* ---- a task of the server's own ---- */

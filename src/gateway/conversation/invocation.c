@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/modern.h"
 #include "state/tool_catalog.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
@@ -85,12 +86,13 @@ bool conversation_can_move(enum conversation_kind kind, enum conversation_state 
 
 static bool nothing_is_under_way(const struct invocation *invocation)
 {
-    return !invocation->exchange;
+    return !invocation_exchange(invocation);
 }
 
 static bool was_not_sent(const struct invocation *invocation)
 {
-    return !invocation->exchange && invocation->request_id.length == 0 && !invocation->server_task;
+    return !invocation_exchange(invocation) && invocation->request_id.length == 0 &&
+           !invocation->server_task;
 }
 
 static bool was_sent(const struct invocation *invocation)
@@ -120,7 +122,7 @@ static bool knows_server(const struct invocation *invocation)
 
 static bool server_works(const struct invocation *invocation)
 {
-    return invocation->exchange != NULL || invocation->rounds.is_between;
+    return invocation->exchange != NULL || server_link_is_pending(&invocation->up);
 }
 
 static bool is_promoted(const struct invocation *invocation)
@@ -232,6 +234,7 @@ void invocation_init(struct invocation *invocation, const struct invocation_clas
     invocation->worker = worker;
     invocation->references = 1;
     loop_timer_init(&invocation->timer, worker->loop, NULL, invocation);
+    server_link_init(&invocation->up, &server_modern, class->maker, worker, invocation);
     headers_init(&invocation->headers, true);
 }
 
@@ -246,7 +249,7 @@ void invocation_unref(struct invocation *invocation)
         return;
     headers_finish(&invocation->headers);
     buffer_finish(&invocation->request_id);
-    buffer_finish(&invocation->rounds.state);
+    invocation->up.protocol->release(&invocation->up);
     outcome_finish(&invocation->outcome);
     snapshot_unref(invocation->snapshot);
     task_unref(invocation->task);

@@ -13,6 +13,7 @@
 #include "outcome.h"
 #include "question.h"
 #include "server/http.h"
+#include "server/protocol.h"
 #include "states.h"
 #include "taskgate/core/magic.h"
 
@@ -24,15 +25,6 @@ enum conversation_kind { CONVERSATION_APPROVED = 1 << 0, CONVERSATION_DETACHED =
 
 struct invocation;
 
-/* Of a modern server that requires input (invocation_rounds.h). */
-struct invocation_rounds {
-    bool is_conversation;             /* it has required some */
-    bool is_between;                  /* it has answered so, and gets the call again */
-    int64_t count;                    /* in which the client was asked */
-    struct buffer state;              /* its requestState, JSON text; empty: it gave none */
-    int64_t again_ms, again_until_ms; /* of a server that wants to be asked again; monotonic */
-};
-
 /* One constant for each kind. */
 struct invocation_class {
     enum conversation_kind kind;
@@ -43,9 +35,10 @@ struct invocation_class {
     void (*answered)(struct invocation *invocation);
     /* Nobody gives what the server requires: the call ends, and its outcome says why. */
     void (*give_up)(struct invocation *invocation, enum jsonrpc_error error, const char *why);
-    /* Sends the call again with the answers to what a modern server requires (JSON object, or
-     * empty) and its requestState (JSON text, or empty). */
-    void (*send_round)(struct invocation *invocation, struct str answers, struct str state);
+    /* Before a modern server gets the call again: whether the rules in force forward it. NULL: they
+     * are not asked. */
+    bool (*is_forwarded)(const struct invocation *invocation);
+    const struct link_maker *maker; /* of `up` */
 };
 
 struct invocation {
@@ -62,8 +55,8 @@ struct invocation {
     char session[DIGEST_HEX_BYTES];    /* of the request that brought them */
     struct question_audience audience; /* the clients that answer the server's questions */
     struct server_budget budget;       /* for the requests of the server */
-    struct exchange *exchange;         /* the call under way to the server; NULL without */
-    struct invocation_rounds rounds;
+    struct exchange *exchange;         /* the call under way to a legacy server; NULL without */
+    struct server_link up;             /* the same to a modern one */
     struct buffer request_id; /* JSON text of the id that the server sees; set once it is sent */
     char *server_task;        /* the server's own task, when the tool requires one */
     struct outcome outcome;
@@ -86,6 +79,11 @@ void invocation_unref(struct invocation *invocation);
 struct invocation *invocation_of_task(const struct gateway_worker *worker, struct str id);
 /* Takes a reference to the task, in place of an earlier one. NULL: the call is no task. */
 void invocation_set_task(struct invocation *invocation, struct task *task);
+/* What is under way to the server; NULL without. */
+static inline struct exchange *invocation_exchange(const struct invocation *invocation)
+{
+    return invocation->exchange ? invocation->exchange : invocation->up.exchange;
+}
 /* The options that all messages to the server share. */
 struct sending invocation_sending(const struct invocation *invocation);
 /* The origin of a message of the server's. The caller sets its key, task and number. */

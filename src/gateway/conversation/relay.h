@@ -89,6 +89,8 @@ struct relay_options {
     void (*alone)(struct call *call, bool has_begun);
 };
 
+struct server_link;
+
 /* Carries calls whose client and server are of two eras, in the place of a relay. */
 struct call_carrier {
     void (*start)(struct call *call, const struct relay_options *options);
@@ -103,9 +105,9 @@ struct call_carrier {
     void (*set_silence)(struct call *call, int64_t silence_ms);
     /* NULL: the server requires input. */
     struct exchange *(*exchange)(const struct call *call);
-    /* Another has taken over what the server sends (exchange_read_messages()), and answers the
-     * call. `required` gets the result of a server that requires input. */
-    void (*let_go)(struct call *call, struct buffer *required);
+    /* What the server sends goes to another link from now on, whose maker answers the call. `asked`
+     * gets the requests of a server that requires input. */
+    void (*hand_over)(struct call *call, struct server_link *to, struct buffer *asked);
 };
 
 /* Sends the client's own bytes, or options.message. The call is answered by the relay, or by

@@ -80,6 +80,16 @@ enum lost_reason {
     /* The server has forgotten the session, and not looked at the request, which may be sent once
      * more. */
     LOST_FORGOTTEN,
+    /* Of links with a maker (protocol.h): */
+    LOST_REPLY,      /* the reply has no JSON-RPC response */
+    LOST_ROUND,      /* the server requires input, and not as the protocol has it */
+    LOST_ROUNDS,     /* it required input too often */
+    LOST_AGAIN,      /* it wanted the request again for too long */
+    LOST_UNANSWERED, /* what it required has not come in time */
+    LOST_TASK_ID,    /* its task has no id */
+    LOST_TASK_STATE, /* its task is in a state that the protocol does not have */
+    LOST_TASK_ROUND, /* its task asks too much at once */
+    LOST_REASON_COUNT
 };
 enum lost_reason lost_reason_of(enum upstream_result result);
 

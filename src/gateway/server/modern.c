@@ -1,6 +1,11 @@
 /* The server's half of one request at a server of the modern era: it goes up once more for each
- * round in which the server requires input (MCP 2026-07-28, patterns/mrtr). */
+ * round in which the server requires input (MCP 2026-07-28, patterns/mrtr), and a task that the
+ * server makes of it is followed (SEP-2663). */
 #include "modern.h"
+
+#include <stdlib.h>
+
+#include "own.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/owned.h"
@@ -11,23 +16,42 @@
 /* A server that only wants to be asked again is asked after this, then after twice as long … */
 #define AGAIN_MS 250
 #define AGAIN_MOST_MS 5000
+/* Between two looks at a task of the server's. */
+#define POLL_MS 1000
+#define POLL_LEAST_MS 100
+#define POLL_MOST_MS 60000
 
-void modern_link_init(struct modern_link *link, const struct modern_maker *maker,
-                      struct gateway_worker *worker)
+void server_link_init(struct server_link *link, const struct server_protocol *protocol,
+                      const struct link_maker *maker, struct gateway_worker *worker, void *context)
 {
-    MAGIC_SET(link, MODERN_LINK_MAGIC);
+    MAGIC_SET(link, SERVER_LINK_MAGIC);
+    link->protocol = protocol;
     link->maker = maker;
     link->worker = worker;
+    link->take = maker ? maker->take : NULL;
+    link->context = context;
     loop_timer_init(&link->timer, worker->loop, NULL, link);
 }
 
-void modern_release(struct modern_link *link)
+bool server_link_is_pending(const struct server_link *link)
+{
+    return link->state != LINK_NEW && link->state != LINK_ENDED;
+}
+
+static void tell(struct server_link *link, const struct event *event)
+{
+    link->take(link->context, event);
+}
+
+static void modern_release(struct server_link *link)
 {
     exchange_abandon(link->exchange);
     link->exchange = NULL;
     loop_timer_stop(&link->timer);
     buffer_finish(&link->request_state);
-    link->state = MODERN_LINK_NEW;
+    free(link->task);
+    link->task = NULL;
+    link->state = LINK_NEW;
     link->has_asked = false;
     link->rounds = 0;
     link->again_ms = 0;
@@ -35,27 +59,48 @@ void modern_release(struct modern_link *link)
 
 /* ---- events ---- */
 
-static void end_with(struct modern_link *link, const struct modern_event *event)
+static void end_with(struct server_link *link, const struct event *event)
 {
-    ASSERT(!link->exchange && link->state != MODERN_LINK_ENDED);
+    ASSERT(!link->exchange && link->state != LINK_ENDED);
     loop_timer_stop(&link->timer);
-    link->state = MODERN_LINK_ENDED;
-    link->maker->take(link, event);
+    link->state = LINK_ENDED;
+    tell(link, event);
 }
 
-static void lose(struct modern_link *link, enum modern_lost reason)
+static void lose(struct server_link *link, enum lost_reason reason,
+                 const struct exchange_reply *reply)
 {
-    end_with(link, &(struct modern_event){.kind = MODERN_LOST, .lost = reason});
+    end_with(link, &(struct event){.kind = EVENT_LOST, .lost = reason, .reply = reply});
+}
+
+static void take_last_reply(struct server_link *link, const struct exchange_reply *reply)
+{
+    struct str result = json_member(reply->message, "result");
+    struct str error = json_member(reply->message, "error");
+    struct str type = json_member(result, "resultType");
+    struct event event = {.kind = EVENT_LOST,
+                          .lost = LOST_REPLY,
+                          .is_complete =
+                              type.length == 0 || json_string_equals(type, STR("complete")),
+                          .reply = reply};
+    if (result.length > 0) {
+        event.kind = EVENT_RESULT;
+        event.text = result;
+    } else if (error.length > 0) {
+        event.kind = EVENT_ERROR;
+        event.text = error;
+    }
+    end_with(link, &event);
 }
 
 static void on_notice(void *context, struct str message)
 {
-    struct modern_link *link = modern_link_from(context);
+    struct server_link *link = server_link_from(context);
     if (json_member(message, "id").length == 0) /* a modern server sends no requests */
-        link->maker->take(link, &(struct modern_event){.kind = MODERN_NOTICE, .text = message});
+        tell(link, &(struct event){.kind = EVENT_NOTICE, .text = message});
 }
 
-static void take_round(struct modern_link *link, const struct exchange_reply *reply)
+static void take_round(struct server_link *link, const struct exchange_reply *reply)
 {
     struct str result = json_member(reply->message, "result");
     struct str requests = json_member(result, "inputRequests");
@@ -63,44 +108,168 @@ static void take_round(struct modern_link *link, const struct exchange_reply *re
     bool asks = json_count(requests) > 0;
     link->has_asked = true;
     if (!dialect_modern_is_round(requests, state)) {
-        lose(link, MODERN_LOST_ROUND);
+        lose(link, LOST_ROUND, reply);
         return;
     }
     if (asks && link->rounds == MOST_ROUNDS) {
-        lose(link, MODERN_LOST_ROUNDS);
+        lose(link, LOST_ROUNDS, reply);
         return;
     }
     buffer_clear(&link->request_state);
     buffer_append(&link->request_state, state);
-    link->state = MODERN_LINK_ASKED;
+    link->state = LINK_ASKED;
     if (asks) {
         link->rounds++;
         link->again_ms = 0;
     }
-    link->maker->take(link, &(struct modern_event){.kind = MODERN_QUESTION,
-                                                   .text = asks ? requests : STR_EMPTY,
-                                                   .reply = reply});
+    tell(link,
+         &(struct event){.kind = EVENT_ROUND, .text = asks ? requests : STR_EMPTY, .reply = reply});
 }
+
+/* ---- a task of the server's own ---- */
+
+static void write_of_task(const struct server_link *link, const char *method, struct str more,
+                          struct headers *headers, struct buffer *body, struct buffer *id)
+{
+    OWNED_BUFFER(members);
+    OWNED_BUFFER(meta);
+    buffer_append_text(&members, "\"taskId\":");
+    buffer_append_json_string(&members, str_from(link->task));
+    buffer_append(&members, more);
+    client_request_read_meta(&meta, link->maker->request(link));
+    const struct client_request request = {.method = method,
+                                           .name = str_from(link->task),
+                                           .members = buffer_str(&members),
+                                           .meta = buffer_str(&meta)};
+    client_request_write(&request, headers, body, id);
+}
+
+/* Sends what is answered with an acknowledgement. */
+static void notify_task(struct server_link *link, const char *method, struct str more)
+{
+    struct task_trace trace;
+    const struct sending whole = link->maker->sending(link, &trace);
+    struct headers headers;
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(id);
+    headers_init(&headers, true);
+    headers_add_all(&headers, whole.headers);
+    write_of_task(link, method, more, &headers, &body, &id);
+    exchange_notify(link->worker, &(struct sending){.source = whole.source,
+                                                    .snapshot = whole.snapshot,
+                                                    .headers = &headers,
+                                                    .body = buffer_str(&body),
+                                                    .id = buffer_str(&id)});
+    headers_finish(&headers);
+}
+
+static void modern_cancel(struct server_link *link, const char *reason)
+{
+    if (link->task)
+        notify_task(link, "tasks/cancel", STR_EMPTY);
+}
+
+static int64_t poll_interval_ms(struct str task)
+{
+    uint64_t interval;
+    if (!str_to_u64(json_member(task, "pollIntervalMs"), &interval))
+        return POLL_MS;
+    if (interval < POLL_LEAST_MS)
+        return POLL_LEAST_MS;
+    return interval > POLL_MOST_MS ? POLL_MOST_MS : (int64_t)interval;
+}
+
+static void on_poll(void *context);
+
+/* The server's new questions take the place of the earlier ones; their keys are unique in the life
+ * of their task. */
+static void go_on_following(struct server_link *link, struct str task, bool is_asking)
+{
+    struct str requests = json_member(task, "inputRequests");
+    struct event event = {.kind = is_asking ? EVENT_ROUND : EVENT_WITHDRAWN};
+    if (is_asking && json_count(requests) > MODERN_MOST_REQUESTS) {
+        lose(link, LOST_TASK_ROUND, NULL);
+        return;
+    }
+    if (is_asking && json_count(requests) > 0 && dialect_modern_is_round(requests, STR_EMPTY))
+        event.text = requests;
+    loop_timer_start_with(&link->timer, on_poll, link, poll_interval_ms(task));
+    tell(link, &event);
+}
+
+static void on_status(void *context, const struct exchange_reply *reply)
+{
+    struct server_link *link = server_link_from(context);
+    struct str task = json_member(reply->message, "result");
+    struct str status = json_member(task, "status");
+    struct str result = json_member(task, "result"), error = json_member(task, "error");
+    bool is_asking = json_string_equals(status, STR("input_required"));
+    ASSERT(link->state == LINK_FOLLOWING);
+    link->exchange = NULL;
+    if (task.length == 0)
+        take_last_reply(link, reply); /* an error or no answer is the outcome */
+    else if (json_string_equals(status, STR("completed")) && result.length > 0)
+        end_with(link, &(struct event){.kind = EVENT_RESULT, .text = result});
+    else if (json_string_equals(status, STR("failed")) && json_type(error) == JSON_OBJECT)
+        end_with(link, &(struct event){.kind = EVENT_ERROR, .text = error});
+    else if (json_string_equals(status, STR("cancelled")))
+        end_with(link, &(struct event){.kind = EVENT_CANCELLED});
+    else if (is_asking || json_string_equals(status, STR("working")))
+        go_on_following(link, task, is_asking);
+    else
+        lose(link, LOST_TASK_STATE, NULL);
+}
+
+static void on_poll(void *context)
+{
+    static const struct exchange_events events = {.reply = on_status};
+    struct server_link *link = server_link_from(context);
+    struct task_trace trace;
+    struct sending sending = link->maker->sending(link, &trace);
+    struct headers headers;
+    OWNED_BUFFER(body);
+    OWNED_BUFFER(id);
+    ASSERT(link->state == LINK_FOLLOWING && !link->exchange);
+    headers_init(&headers, true);
+    headers_add_all(&headers, sending.headers);
+    write_of_task(link, "tasks/get", STR_EMPTY, &headers, &body, &id);
+    sending.headers = &headers;
+    sending.body = buffer_str(&body);
+    sending.id = buffer_str(&id);
+    link->exchange = exchange_send(link->worker, &sending, &events, link);
+    headers_finish(&headers);
+}
+
+static void follow(struct server_link *link, const struct exchange_reply *reply)
+{
+    struct str result = json_member(reply->message, "result");
+    size_t length = 0;
+    link->task = json_string_text(json_member(result, "taskId"), &length);
+    if (!link->task || length == 0) {
+        free(link->task);
+        link->task = NULL;
+        lose(link, LOST_TASK_ID, reply);
+        return;
+    }
+    link->state = LINK_FOLLOWING;
+    loop_timer_start_with(&link->timer, on_poll, link, poll_interval_ms(result));
+    tell(link, &(struct event){.kind = EVENT_FOLLOWED, .text = str_from(link->task)});
+}
+
+/* ---- the reply ---- */
 
 static void on_reply(void *context, const struct exchange_reply *reply)
 {
-    struct modern_link *link = modern_link_from(context);
-    struct str result = json_member(reply->message, "result");
-    struct str error = json_member(reply->message, "error");
-    struct str type = json_member(result, "resultType");
-    ASSERT(link->state == MODERN_LINK_SENT);
+    struct server_link *link = server_link_from(context);
+    struct str type = json_path(reply->message, "result", "resultType");
+    ASSERT(link->state == LINK_SENT);
     link->exchange = NULL;
-    if (json_string_equals(type, STR("input_required"))) {
+    if (json_string_equals(type, STR("input_required")))
         take_round(link, reply);
-        return;
-    }
-    end_with(link, &(struct modern_event){.kind = result.length > 0  ? MODERN_RESULT
-                                                  : error.length > 0 ? MODERN_ERROR
-                                                                     : MODERN_LOST,
-                                          .is_complete = type.length == 0 ||
-                                                         json_string_equals(type, STR("complete")),
-                                          .text = result.length > 0 ? result : error,
-                                          .reply = reply});
+    else if (link->maker->request && json_string_equals(type, STR("task")))
+        follow(link, reply);
+    else
+        take_last_reply(link, reply);
 }
 
 /* ---- sending ---- */
@@ -118,7 +287,7 @@ static void put_member(struct buffer *object, const char *key, struct str value)
 }
 
 /* The answers and the server's state take the place of what the request itself had. */
-static void put_round(const struct modern_link *link, struct str answers, struct buffer *body)
+static void put_round(const struct server_link *link, struct str answers, struct buffer *body)
 {
     OWNED_BUFFER(params);
     buffer_append(&params, json_member(buffer_str(body), "params"));
@@ -129,16 +298,18 @@ static void put_round(const struct modern_link *link, struct str answers, struct
 
 static void on_released(void *context)
 {
-    struct modern_link *link = modern_link_from(context);
+    struct server_link *link = server_link_from(context);
     link->exchange = NULL;
-    link->state = MODERN_LINK_ENDED;
+    link->state = LINK_ENDED;
 }
 
-static void send_request(struct modern_link *link, struct str answers)
+static const struct exchange_events events_of_request = {
+    .reply = on_reply, .server_message = on_notice, .released = on_released};
+
+static void send_request(struct server_link *link, struct str answers)
 {
-    static const struct exchange_events events = {
-        .reply = on_reply, .server_message = on_notice, .released = on_released};
-    struct sending sending = link->maker->sending(link);
+    struct task_trace trace;
+    struct sending sending = link->maker->sending(link, &trace);
     struct headers headers;
     OWNED_BUFFER(body);
     OWNED_BUFFER(id);
@@ -149,20 +320,27 @@ static void send_request(struct modern_link *link, struct str answers)
     sending.headers = &headers;
     sending.body = buffer_str(&body);
     sending.id = buffer_str(&id);
-    link->state = MODERN_LINK_SENT;
-    link->exchange = exchange_send(link->worker, &sending, &events, link);
+    link->state = LINK_SENT;
+    link->exchange = exchange_send(link->worker, &sending, &events_of_request, link);
     headers_finish(&headers);
 }
 
-void modern_begin(struct modern_link *link)
+static void modern_begin(struct server_link *link, struct call *call)
 {
-    ASSERT(link->state == MODERN_LINK_NEW);
+    ASSERT(link->state == LINK_NEW);
     send_request(link, STR_EMPTY);
 }
 
-void modern_answer(struct modern_link *link, struct str answers)
+static void modern_answer(struct server_link *link, struct str answers)
 {
-    ASSERT(link->state == MODERN_LINK_ASKED && !link->exchange);
+    if (link->state == LINK_FOLLOWING) {
+        OWNED_BUFFER(members);
+        buffer_append_text(&members, ",\"inputResponses\":");
+        buffer_append(&members, answers);
+        notify_task(link, "tasks/update", buffer_str(&members));
+        return;
+    }
+    ASSERT(link->state == LINK_ASKED && !link->exchange);
     loop_timer_stop(&link->timer);
     send_request(link, answers);
 }
@@ -171,36 +349,75 @@ void modern_answer(struct modern_link *link, struct str answers)
 
 static void on_pause_ended(void *context)
 {
-    struct modern_link *link = modern_link_from(context);
-    ASSERT(link->state == MODERN_LINK_PAUSING);
-    link->state = MODERN_LINK_ASKED;
-    link->maker->take(link, &(struct modern_event){.kind = MODERN_AGAIN});
+    struct server_link *link = server_link_from(context);
+    ASSERT(link->state == LINK_PAUSING);
+    link->state = LINK_ASKED;
+    tell(link, &(struct event){.kind = EVENT_AGAIN});
 }
 
-void modern_pause(struct modern_link *link, int64_t limit_ms)
+static void modern_pause(struct server_link *link, int64_t limit_ms)
 {
     int64_t now_ms = clock_monotonic_ms();
-    ASSERT(link->state == MODERN_LINK_ASKED);
+    ASSERT(link->state == LINK_ASKED);
     if (link->again_ms == 0) {
         link->again_ms = AGAIN_MS;
         link->again_until_ms = limit_ms > 0 ? now_ms + limit_ms : INT64_MAX;
     }
     if (now_ms >= link->again_until_ms) {
-        lose(link, MODERN_LOST_AGAIN);
+        lose(link, LOST_AGAIN, NULL);
         return;
     }
-    link->state = MODERN_LINK_PAUSING;
+    link->state = LINK_PAUSING;
     loop_timer_start_with(&link->timer, on_pause_ended, link, link->again_ms);
     link->again_ms = link->again_ms * 2 < AGAIN_MOST_MS ? link->again_ms * 2 : AGAIN_MOST_MS;
 }
 
 static void on_unanswered(void *context)
 {
-    lose(modern_link_from(context), MODERN_LOST_UNANSWERED);
+    lose(server_link_from(context), LOST_UNANSWERED, NULL);
 }
 
-void modern_expect_answer(struct modern_link *link, int64_t limit_ms)
+static void modern_expect_answer(struct server_link *link, int64_t limit_ms)
 {
-    ASSERT(link->state == MODERN_LINK_ASKED);
-    loop_timer_start_with(&link->timer, on_unanswered, link, limit_ms);
+    ASSERT(link->state == LINK_ASKED);
+    loop_timer_stop(&link->timer);
+    if (limit_ms > 0)
+        loop_timer_start_with(&link->timer, on_unanswered, link, limit_ms);
 }
+
+/* ---- another takes it over ---- */
+
+static void modern_move(struct server_link *from, struct server_link *to)
+{
+    ASSERT(to->state == LINK_NEW);
+    ASSERT(from->state == LINK_SENT || from->state == LINK_ASKED);
+    to->state = from->state;
+    if (from->exchange) {
+        struct task_trace trace;
+        const struct sending sending = to->maker->sending(to, &trace);
+        to->exchange = from->exchange;
+        exchange_read_messages(to->exchange, &sending, &events_of_request, to);
+    } else {
+        to->has_asked = true;
+        to->rounds = 1;
+        buffer_append(&to->request_state, buffer_str(&from->request_state));
+    }
+    ASSERT(!from->exchange);
+    modern_release(from);
+}
+
+static void modern_set_silence(struct server_link *link, int64_t silence_ms)
+{
+    if (link->exchange)
+        exchange_set_silence(link->exchange, silence_ms);
+}
+
+const struct server_protocol server_modern = {.name = "modern",
+                                              .begin = modern_begin,
+                                              .answer_round = modern_answer,
+                                              .pause = modern_pause,
+                                              .expect_answer = modern_expect_answer,
+                                              .set_silence = modern_set_silence,
+                                              .cancel = modern_cancel,
+                                              .release = modern_release,
+                                              .move = modern_move};

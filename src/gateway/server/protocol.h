@@ -11,17 +11,26 @@
 
 #include "call/call.h"
 #include "http.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/mcp/question.h"
+#include "taskgate/telemetry/task_trace.h"
 
 enum event_kind {
     EVENT_PROGRESS, /* `text`: a notification, a whole message; as of the next two */
     EVENT_LOG,
     EVENT_NOTICE, /* any other */
     EVENT_QUESTION,
-    EVENT_WITHDRAWN, /* the server does not want an answer to asked.id any more */
+    EVENT_WITHDRAWN, /* the server does not want an answer to asked.id any more, or to any */
+    /* The server answers the request once more with what it requires. `text`: requests by its keys
+     * (JSON object with a member), in the place of earlier ones; empty: the request is only to be
+     * sent again. answer_round() or pause() is expected. */
+    EVENT_ROUND,
+    EVENT_AGAIN,     /* the pause has passed: answer_round() is expected */
+    EVENT_FOLLOWED,  /* `text`: the id of the server's own task, from which the rest comes */
     EVENT_RESULT,    /* `text`: an object. From here on last events */
     EVENT_ERROR,     /* `text`: a JSON-RPC error object */
     EVENT_REFUSED,   /* a refusal of HTTP: `reply`, and in `text` an error object or nothing */
+    EVENT_CANCELLED, /* the server's own task was */
     EVENT_LOST,      /* `lost`; in `text` an error object or nothing */
 };
 
@@ -29,6 +38,7 @@ enum event_kind {
 struct event {
     enum event_kind kind;
     struct str text;
+    bool is_complete; /* of a result: it is of the kind that was asked for */
     struct {
         struct str id;      /* JSON text; names it at the server */
         struct str request; /* of a question: an object with `method`, and `params` if it has any */
@@ -39,7 +49,7 @@ struct event {
     struct str required;
     struct str server_info; /* of a result: the server's name, an object, or empty */
     enum lost_reason lost;
-    const struct exchange_reply *reply;
+    const struct exchange_reply *reply; /* NULL where it comes of a timer, or a task */
 };
 
 /* What becomes of a question. */
@@ -54,7 +64,34 @@ struct answer {
     struct str result;
 };
 
+enum link_state {
+    LINK_NEW,       /* nothing has been sent */
+    LINK_SENT,      /* the server works */
+    LINK_ASKED,     /* the server waits for answer_round() */
+    LINK_PAUSING,   /* the server is to be asked again after a pause */
+    LINK_FOLLOWING, /* the server's own task is looked at in intervals */
+    LINK_ENDED,     /* the last event has come */
+};
+
+struct server_link;
+
+/* Of a request that may go up more than once: one constant for each kind of receiver. */
+struct link_maker {
+    /* Writes the request without the answers of a round, and its headers, into what is empty.
+     * `headers` own their items. A new id each time. */
+    void (*write)(struct server_link *link, struct headers *headers, struct buffer *body,
+                  struct buffer *id);
+    /* The options of what is sent, but for those three. They may point into `trace`. A maker that
+     * follows tasks gives the headers of the looks at them. */
+    struct sending (*sending)(struct server_link *link, struct task_trace *trace);
+    /* The request as it is kept, for the looks at a task of the server's; valid until the link is
+     * released. NULL: no such task is followed. */
+    struct str (*request)(const struct server_link *link);
+    void (*take)(void *context, const struct event *event);
+};
+
 struct server_link {
+    uint32_t magic; /* SERVER_LINK_MAGIC, of a link with a maker */
     const struct server_protocol *protocol;
     struct gateway_worker *worker;
     struct snapshot *snapshot; /* a reference; so is the source's */
@@ -63,7 +100,30 @@ struct server_link {
     void (*take)(void *context, const struct event *event);
     void *context;
     void *own; /* the protocol's, from begin() to release() */
+
+    /* Of a link with a maker: */
+    const struct link_maker *maker;
+    struct exchange *exchange; /* at LINK_SENT, and at times at LINK_FOLLOWING */
+    enum link_state state;
+    bool has_asked;                   /* the server has required input */
+    int rounds;                       /* in which it required answers */
+    struct buffer request_state;      /* of the server, JSON text; empty: it gave none */
+    char *task;                       /* the id of the server's own; or NULL */
+    int64_t again_ms, again_until_ms; /* the next pause; monotonic, until when there are pauses */
+    struct loop_timer timer;          /* the pause, the wait for answer_round(), or the next look */
 };
+#define SERVER_LINK_MAGIC 0x4757475c
+
+static inline struct server_link *server_link_from(void *context)
+{
+    return MAGIC_CAST(struct server_link, SERVER_LINK_MAGIC, context);
+}
+
+/* Zeroed memory becomes a link with a maker; `context` is for its `take`. */
+void server_link_init(struct server_link *link, const struct server_protocol *protocol,
+                      const struct link_maker *maker, struct gateway_worker *worker, void *context);
+/* Whether the server works, or waits. */
+bool server_link_is_pending(const struct server_link *link);
 
 struct server_protocol {
     const char *name;
@@ -73,7 +133,8 @@ struct server_protocol {
     /* Appends what the server says of itself, as the result of `server/discover`. After obtain().
      */
     void (*describe)(struct call *call, struct buffer *out);
-    /* Sends the request of the call, and keeps what obtain() got for it. */
+    /* Sends the request of the call, and keeps what obtain() got for it; of a link with a maker,
+     * what that writes. */
     void (*begin)(struct server_link *link, struct call *call);
     /* Answers a question of this link. */
     void (*answer)(struct server_link *link, struct str asked_id, const struct answer *answer);
@@ -83,4 +144,19 @@ struct server_protocol {
     void (*cancel)(struct server_link *link, const char *reason);
     /* Frees what the link has at the server. No event follows. */
     void (*release)(struct server_link *link);
+
+    /* Of links with a maker. A released one is as new, and release() is always allowed. */
+
+    /* Sends the request again with these answers by the server's keys (JSON object, or empty), at
+     * LINK_ASKED; or gives them to the server's own task. */
+    void (*answer_round)(struct server_link *link, struct str answers);
+    /* In EVENT_ROUND: EVENT_AGAIN comes after a pause, and LOST_AGAIN when the server has wanted
+     * the request again for `limit_ms` (0: no limit) without a question. */
+    void (*pause)(struct server_link *link, int64_t limit_ms);
+    /* At LINK_ASKED: LOST_UNANSWERED comes unless answer_round() is called before. 0: it does not
+     * come any more. */
+    void (*expect_answer)(struct server_link *link, int64_t limit_ms);
+    /* What is under way, or asked, goes to another link, which is new; `from` is as new. Of an
+     * exchange, exchange_may_read_messages() is true. */
+    void (*move)(struct server_link *from, struct server_link *to);
 };
