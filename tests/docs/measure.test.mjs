@@ -8,8 +8,8 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
-  bridged: 57,
-  eras: 201,
+  bridged: 56,
+  eras: 200,
   words: 46,
   reach: 16,
   write: 2,
@@ -22,7 +22,7 @@ const LIMITS = {
   files: 811,
   users: 50,
   statics: 132,
-  assertions: 246,
+  assertions: 277,
 };
 const measured = measure();
 

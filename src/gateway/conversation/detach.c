@@ -19,6 +19,7 @@
 #include "rounds.h"
 #include "state/quota.h"
 #include "task_create.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -238,6 +239,7 @@ void detached_call_end(struct detached_call *detached)
 
 static void store_detached(struct detached_call *detached)
 {
+    ASSERT(detached->base.task);
     if (conversation_move(&detached->base, CONVERSATION_STORING))
         invocation_store(&detached->base);
     else
@@ -261,6 +263,7 @@ static void notify_server(const struct detached_call *detached, const char *reas
 
 static struct repeated_call join_of(const struct detached_call *detached, char key[])
 {
+    ASSERT(detached->base.task && detached->repeated[0]);
     client_key_of_task_owner(detached->base.task, key);
     return (struct repeated_call){str_from(key), detached->repeated, detached->base.task->id};
 }
@@ -305,6 +308,7 @@ static void on_task_cancelled(void *context, const struct store_reply *reply)
 static void cancel_task_of(struct detached_call *detached)
 {
     const struct task *task = detached->base.task;
+    ASSERT(task);
     const struct task_change change = {.to = TASK_CANCELLED, .unless_promised = true};
     const struct store_actor actor = {"client", task->owner};
     invocation_ref(&detached->base);
@@ -406,6 +410,7 @@ static void on_promised(void *context, const struct store_reply *reply)
 /* The answer names the task, and it is kept that it does. */
 static void promise_task(struct detached_call *detached)
 {
+    ASSERT(detached->base.task && detached->call);
     invocation_ref(&detached->base);
     store_task_promise(detached->base.worker->gateway->store, str_from(detached->base.id),
                        (struct store_call){detached->base.worker->loop, on_promised, detached});
@@ -420,6 +425,7 @@ static bool has_answer(const struct detached_call *detached)
 
 static void on_task_stored(struct detached_call *detached)
 {
+    ASSERT(detached->base.task);
     bool has_ended = conversation_where(&detached->base) == CONVERSATION_ENDED;
     task_binding_announce(detached->base.task);
     let_join(detached);
@@ -436,6 +442,7 @@ static void on_task_stored(struct detached_call *detached)
 
 static void undo_task(struct detached_call *detached)
 {
+    ASSERT(detached->base.task);
     release_room(detached);
     invocation_set_task(&detached->base, NULL);
 }
@@ -475,6 +482,7 @@ static void on_task_created(void *context, const struct store_reply *reply)
 
 bool detached_task_create(struct detached_call *detached, const struct call *call)
 {
+    ASSERT(!detached->base.task);
     struct invocation *base = &detached->base;
     struct gateway *gateway = base->worker->gateway;
     struct task *task = task_binding_create_promoted(call);
@@ -509,6 +517,7 @@ static void on_patience_ended(void *context)
 
 static void try_detaching_again(struct detached_call *detached)
 {
+    ASSERT(detached->call); /* else nobody would get the answer */
     loop_timer_start_with(&detached->base.timer, on_patience_ended, detached,
                           DETACHED_CALL_AGAIN_MS);
 }

@@ -184,6 +184,7 @@ void execution_fail(struct execution *execution, enum jsonrpc_error error, const
  * store drop this refusal then. */
 static void refuse_call(struct execution *execution, enum jsonrpc_error error)
 {
+    ASSERT(conversation_where(&execution->base) == CONVERSATION_CHECKING);
     log_warn("An approved call is not run: what was approved has changed",
              LOG_TEXT("task", execution->base.id), LOG_TEXT("error", jsonrpc_error_type(error)));
     outcome_of_failure(&execution->base.outcome, str_from(execution->base.task->tool), error, "");
@@ -492,6 +493,7 @@ static bool is_still_allowed(struct execution *execution, enum jsonrpc_error *er
 static void run_call(struct execution *execution, struct task *task)
 {
     enum jsonrpc_error error;
+    ASSERT(task->state == TASK_EXECUTING);
     invocation_set_task(&execution->base, task);
     bool is_allowed = is_still_allowed(execution, &error);
     if (!conversation_move(&execution->base, CONVERSATION_OPENING)) {
@@ -633,6 +635,7 @@ static void look_at_tool(struct execution *execution)
 
 static void begin_call(struct execution *execution, struct task *task)
 {
+    ASSERT(strcmp(execution->base.id, task->id) == 0);
     struct invocation *base = &execution->base;
     struct gateway *gateway = base->worker->gateway;
     if (conversation_where(base) != CONVERSATION_OFFERED || atomic_load(&gateway->shutting_down))
@@ -1011,6 +1014,7 @@ static void answer_claim(struct gateway_worker *worker, struct inquiry *asked)
 {
     struct claim_inquiry *inquiry = claim_inquiry_from(asked);
     struct execution *execution = find_execution(worker, str_from(inquiry->task->id));
+    ASSERT(execution); /* this worker has said so in holds_call() */
     struct invocation *base = &execution->base;
     invocation_set_task(base, inquiry->task);
     if (!may_run_at_once(execution) || !conversation_move(base, CONVERSATION_CLAIMING))

@@ -7,6 +7,7 @@
 
 #include "server/modern.h"
 #include "state/tool_catalog.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_bridge.h"
@@ -240,11 +241,13 @@ void invocation_init(struct invocation *invocation, const struct invocation_clas
 
 void invocation_ref(struct invocation *invocation)
 {
+    ASSERT_NUMBERS(invocation->references, >, 0);
     invocation->references++;
 }
 
 void invocation_unref(struct invocation *invocation)
 {
+    ASSERT_NUMBERS(invocation->references, >, 0);
     if (--invocation->references > 0)
         return;
     headers_finish(&invocation->headers);
@@ -267,6 +270,7 @@ struct invocation *invocation_of_task(const struct gateway_worker *worker, struc
 
 void invocation_set_task(struct invocation *invocation, struct task *task)
 {
+    ASSERT(!task || !*invocation->id || strcmp(invocation->id, task->id) == 0);
     if (task)
         task_ref(task);
     task_unref(invocation->task);
@@ -365,6 +369,7 @@ static void store_outcome(struct invocation *invocation)
 
 void invocation_store(struct invocation *invocation)
 {
+    ASSERT(invocation->state == CONVERSATION_STORING || invocation->state == CONVERSATION_REFUSED);
     if (invocation->task && *invocation->task->original_digest)
         outcome_mark_edited(&invocation->outcome);
     loop_timer_stop(&invocation->timer);

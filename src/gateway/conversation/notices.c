@@ -10,6 +10,7 @@
 #include "relay.h"
 #include "server/catalogue.h"
 #include "state/task_aliases.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
@@ -96,6 +97,7 @@ static const struct broadcast_kind notification_kind = TASK_BROADCAST_KIND(deliv
 static void send_of_task(const struct notice_origin *origin, const struct broadcast_kind *kind,
                          struct str message)
 {
+    ASSERT(origin->task);
     const struct task_broadcast broadcast = {origin->task, message};
     broadcast_send(origin->worker->gateway, kind, &broadcast);
 }
@@ -140,6 +142,7 @@ static void take_notification(const struct notice_origin *origin, struct str met
 
 void notices_take(const struct notice_origin *origin, struct str message)
 {
+    ASSERT(origin->budget && origin->headers);
     struct str id = json_member(message, "id");
     char *text = json_string_text(json_member(message, "method"), NULL);
     struct str method = str_from(text);

@@ -1,6 +1,7 @@
 /* Makes the change of a task from the server's answer. */
 #include "outcome.h"
 
+#include "taskgate/core/assert.h"
 #include "taskgate/json/text.h"
 #include "taskgate/policy/gate.h"
 
@@ -111,6 +112,7 @@ void outcome_mark_edited(struct outcome *outcome)
 
 const struct task_change *outcome_change(struct outcome *outcome)
 {
+    ASSERT(outcome->change.to != TASK_PENDING); /* zero: it is empty */
     outcome->change.outcome_text = buffer_str(&outcome->text);
     if (outcome->message.length > 0) {
         buffer_append_char(&outcome->message, '\0');

@@ -57,6 +57,7 @@ bool question_read_kind(struct str request, enum question_kind *kind)
 
 const char *question_method(enum question_kind kind)
 {
+    ASSERT_NUMBERS(kind, <, QUESTION_KIND_COUNT);
     return methods[kind];
 }
 
@@ -86,8 +87,8 @@ bool question_has_tools(const struct call *call, enum question_kind kind)
 
 bool question_declares_roots(const struct call *call)
 {
-    return call->is_bridged && json_type(json_path(buffer_str(&call->declared), "capabilities",
-                                                   "roots")) == JSON_OBJECT;
+    return json_type(json_path(buffer_str(&call->declared), "capabilities", "roots")) ==
+           JSON_OBJECT;
 }
 
 void question_audience(const struct call *call, struct question_audience *audience)
@@ -111,6 +112,7 @@ void question_audience(const struct call *call, struct question_audience *audien
 
 const char *question_end_name(enum question_state state)
 {
+    ASSERT_NUMBERS(state, <=, QUESTION_REJECTED);
     static const char *const names[] = {
         [QUESTION_OPEN] = "",
         [QUESTION_ANSWERED_ON_STREAM] = "answered by the client's response",
@@ -404,6 +406,8 @@ static struct kept_question *kept_question_create(const struct question_origin *
     MAGIC_SET(kept, KEPT_QUESTION_MAGIC);
     struct question *question = &kept->question;
     const char *owner = origin->audience->owner;
+    ASSERT(origin->headers || origin->take_answer);
+    ASSERT_NUMBERS(kind, <, QUESTION_KIND_COUNT);
     if (!*owner && origin->task) /* there is no client */
         owner = origin->task->owner;
     kept->worker = origin->worker;
@@ -488,6 +492,7 @@ struct kept_question *question_close(struct gateway *gateway, struct str key,
 static void on_question_settled(void *context)
 {
     struct kept_question *kept = kept_question_from(context);
+    ASSERT(!kept->is_settled);
     kept->is_settled = true;
     note_question_change(kept);
     if (kept->task || kept->question.claimant != 0)
@@ -498,6 +503,7 @@ static void on_question_settled(void *context)
 
 void question_settle(struct gateway_worker *worker, struct kept_question *kept)
 {
+    ASSERT(kept->question.state != QUESTION_OPEN);
     log_info("A question of upstream's is closed", LOG_TEXT("source", kept->question.source),
              LOG_TEXT("question", kept->question.id),
              LOG_TEXT("outcome", question_end_name(kept->question.state)));

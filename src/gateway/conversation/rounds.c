@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
@@ -92,6 +93,7 @@ bool rounds_put(struct question_table *table, struct str task, int64_t number, s
     struct str raw_key, asked;
     struct list fresh;
     list_init(&fresh);
+    ASSERT_NUMBERS(number, >, 0);
     write_round_key(task, key);
     for (size_t position = 0; json_next_member(requests, &position, &raw_key, &asked);) {
         struct question *question = make_question(key, number, raw_key, asked, now_ms);
@@ -192,6 +194,7 @@ static void take_answer_in_round(void *context, struct question *question)
     struct rounds_taken *taken = ((const struct taking *)context)->taken;
     if (question->state == QUESTION_OPEN || question->is_taken)
         return;
+    ASSERT(question->text);
     append_round_member(&taken->answers, question->upstream_id, question->text);
     append_round_member(&taken->questions, question->upstream_id, question->message);
     question->is_taken = true;

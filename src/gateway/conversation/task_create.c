@@ -175,6 +175,7 @@ static struct repeated_call unsure_join_of(const struct pending_create *create)
 /* The commit may have landed: the same call made again is not to be a second task. */
 static void remember_unsure(const struct pending_create *create)
 {
+    ASSERT(create->id[0] && create->digest[0]);
     struct gateway *gateway = create->call->worker->gateway;
     const struct repeated_call join = unsure_join_of(create);
     char other[TASK_ID_BYTES];
@@ -221,6 +222,7 @@ static void store_create(struct pending_create *create)
 static void on_unsure_read(void *context, const struct store_reply *reply)
 {
     struct pending_create *create = context;
+    ASSERT(create->task);
     struct call *call = create->call;
     if (reply->status == STORE_FAILED) {
         remember_unsure(create);

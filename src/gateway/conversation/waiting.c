@@ -7,6 +7,7 @@
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
 #include "question.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 
@@ -82,6 +83,7 @@ void waiting_begin_with(struct call *call, struct str task_id,
 {
     struct gateway_worker *worker = call->worker;
     struct waiting_call *wait = call_memory_take(call, sizeof *wait);
+    ASSERT(!call_part_find(call, &waiting_kind)); /* a call waits for one task */
     MAGIC_SET(wait, WAITING_CALL_MAGIC);
     struct list *others = map_get(worker->waiters, task_id);
     if (!others) {
@@ -104,6 +106,7 @@ void waiting_begin_with(struct call *call, struct str task_id,
 void waiting_set_patience(struct call *call, int64_t patience_ms)
 {
     struct waiting_call *wait = waiting_of(call);
+    ASSERT(wait->options.timed_out); /* it says what is answered then */
     loop_timer_start(&wait->patience, token_clock_bound_ms(call, patience_ms));
 }
 
