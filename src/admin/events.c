@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
@@ -115,6 +116,7 @@ static bool catch_up(struct stream *stream)
     const struct feed_event *event;
     while (goes_on && !stream->asking &&
            (event = feed_after(stream->admin->feed, stream->sent)) != NULL) {
+        ASSERT_NUMBERS(event->number, >, stream->sent);
         events_write_event(stream, event, snapshot->config);
         stream->sent = event->number;
         goes_on = http_stream_backlog(stream->exchange) <= MAX_BACKLOG_BYTES;

@@ -49,6 +49,7 @@ static void drop_oldest(struct feed *feed)
 {
     ASSERT_NUMBERS(feed->first, <, feed->next);
     struct task *task = event_at(feed, feed->first++)->task;
+    ASSERT_NUMBERS(feed_size_of(task), <=, feed->kept_bytes);
     feed->kept_bytes -= feed_size_of(task);
     task_unref(task);
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 #include "query.h"
@@ -82,6 +83,7 @@ void pending_reply_with_task_as(struct http_exchange *exchange, int status,
         view.tally = reply->tally;
     switch (reply->status) {
     case STORE_OK:
+        ASSERT(reply->task);
         buffer_init(&body);
         task_json_write(&body, reply->task, &view);
         reply_json(exchange, status, &body);
@@ -91,6 +93,7 @@ void pending_reply_with_task_as(struct http_exchange *exchange, int status,
         pending_reply_unknown(exchange);
         break;
     case STORE_CONFLICT: {
+        ASSERT(reply->task);
         const char *state = task_state_name(reply->task->state);
         char *message =
             memory_format("the task is %s%s%s and can no longer be decided that way", state,

@@ -54,6 +54,7 @@ static void idle_destroy(struct idle_wait *wait)
     loop_timer_stop(&wait->timer);
     MAGIC_CLEAR(wait);
     free(wait);
+    ASSERT_NUMBERS(admin->idle_wait_count, >, 0);
     if (--admin->idle_wait_count == 0)
         say_whether_closing(admin);
 }

@@ -1,5 +1,6 @@
 /* Ed25519 through OpenSSL's EVP. */
 #include "taskgate/core/signature.h"
+#include "taskgate/core/assert.h"
 
 #include <limits.h>
 #include <openssl/err.h>
@@ -52,6 +53,7 @@ static bool signature_read_text(struct str text, unsigned char bytes[SIGNATURE_B
         if (bits < 8)
             continue;
         bits -= 8;
+        ASSERT_NUMBERS(count, <, SIGNATURE_BYTES);
         bytes[count++] = (unsigned char)(held >> bits);
     }
     return (held & ((1U << bits) - 1)) == 0;
@@ -102,7 +104,11 @@ struct signature_key *signature_key_ref(struct signature_key *key)
 
 void signature_key_unref(struct signature_key *key)
 {
-    if (!key || __atomic_sub_fetch(&key->references, 1, __ATOMIC_ACQ_REL) > 0)
+    if (!key)
+        return;
+    int before = __atomic_fetch_sub(&key->references, 1, __ATOMIC_ACQ_REL);
+    ASSERT_NUMBERS(before, >, 0);
+    if (before > 1)
         return;
     EVP_PKEY_free(key->key);
     free(key);
@@ -118,6 +124,7 @@ bool signature_key_is_private(const struct signature_key *key)
 void signature_sign(const struct signature_key *key, struct str data,
                     char text[SIGNATURE_TEXT_BYTES])
 {
+    ASSERT(key->is_private);
     unsigned char bytes[SIGNATURE_BYTES];
     size_t length = sizeof bytes;
     EVP_MD_CTX *context = EVP_MD_CTX_new();
@@ -126,6 +133,7 @@ void signature_sign(const struct signature_key *key, struct str data,
             1)
         memory_exhausted(); /* nothing else can be missing */
     EVP_MD_CTX_free(context);
+    ASSERT_NUMBERS(length, ==, SIGNATURE_BYTES);
     signature_write_text(bytes, text);
 }
 

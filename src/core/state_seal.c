@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/random.h"
 
@@ -96,6 +97,7 @@ static bool state_seal_decode(struct str text, unsigned char *bytes, size_t *cou
         have += 6;
         if (have >= 8) {
             have -= 8;
+            ASSERT_NUMBERS(*count, <, STATE_MOST_BYTES);
             bytes[(*count)++] = (unsigned char)(bits >> have);
         }
     }
@@ -129,6 +131,7 @@ static bool bind_text(EVP_CIPHER_CTX *context, struct str prefix, struct str bou
 bool state_seal(const struct state_keys *keys, struct str prefix, struct str bound,
                 struct str payload, struct buffer *out)
 {
+    ASSERT_NUMBERS(keys->count, >, 0);
     unsigned char sealed[STATE_MOST_BYTES];
     size_t whole = NONCE_BYTES + payload.length + TAG_BYTES;
     int length = 0, rest = 0;
@@ -154,6 +157,7 @@ bool state_seal(const struct state_keys *keys, struct str prefix, struct str bou
 static bool open_with(const unsigned char *key, struct str prefix, struct str bound,
                       unsigned char *sealed, size_t count, struct buffer *payload)
 {
+    ASSERT(count >= NONCE_BYTES + TAG_BYTES && count <= STATE_MOST_BYTES);
     unsigned char plain[STATE_MOST_BYTES];
     size_t length = count - NONCE_BYTES - TAG_BYTES;
     int written = 0, rest = 0;

@@ -147,7 +147,9 @@ void exchanger_unref(struct exchanger *exchanger)
 
 static void forget_trade(struct trade *trade)
 {
-    map_remove(trade->exchanger->trades, exchange_key_of(&trade->digest));
+    ASSERT(!trade->is_under_way && list_is_empty(&trade->waits));
+    void *removed = map_remove(trade->exchanger->trades, exchange_key_of(&trade->digest));
+    ASSERT(removed == trade);
     trade_free(trade);
 }
 
@@ -186,6 +188,7 @@ static void exchanger_make_room(struct exchanger *exchanger, int64_t now_ms)
     struct trade *first = NULL;
     struct str key;
     void *value;
+    ASSERT_NUMBERS(exchanger->under_way, <=, map_count(exchanger->trades));
     if (map_count(exchanger->trades) - exchanger->under_way < exchanger->capacity)
         return;
     for (size_t at = 0; map_next(exchanger->trades, &at, &key, &value);) {
@@ -274,6 +277,7 @@ static enum exchanger_result exchanger_judge(struct trade *trade, const struct f
 
 static void wait_free(struct exchanger_wait *wait)
 {
+    ASSERT(list_is_empty(&wait->node)); /* no trade has it */
     exchanger_unref(wait->exchanger);
     free(wait->token);
     MAGIC_CLEAR(wait);
@@ -293,6 +297,7 @@ static void exchanger_deliver(void *context)
 static void exchanger_tell(struct exchanger_wait *wait, enum exchanger_result result,
                            const char *token)
 {
+    ASSERT(list_is_empty(&wait->node)); /* no trade tells it again */
     wait->result = result;
     wait->token = memory_copy_text(token);
     loop_post(wait->loop, exchanger_deliver, wait);
@@ -302,6 +307,7 @@ static void exchanger_tell(struct exchanger_wait *wait, enum exchanger_result re
 static void remember_refusal(struct trade *trade, enum exchanger_result result)
 {
     int64_t until_ms = clock_now_ms() + REFUSED_MS;
+    ASSERT(!trade->token);
     trade->refusal = result;
     if (until_ms < trade->until_ms)
         trade->until_ms = until_ms;
@@ -344,6 +350,8 @@ static void exchanger_start(struct trade *trade, const struct exchanger_order *o
         {"audience", str_from(exchanger->audience)},
         {"scope", str_from(exchanger->scope)},
     };
+    ASSERT(!trade->is_under_way);
+    ASSERT_NUMBERS(exchanger->under_way, <, MAX_UNDER_WAY);
     exchanger->under_way++;
     atomic_fetch_add(&exchanger->references, 1);
     trade->is_under_way = true;
@@ -369,7 +377,8 @@ static struct trade *find_trade(struct exchanger *exchanger, const struct exchan
     trade->digest = order->digest;
     trade->until_ms = order->until_ms;
     list_init(&trade->waits);
-    map_put(exchanger->trades, exchange_key_of(&order->digest), trade);
+    void *earlier = map_put(exchanger->trades, exchange_key_of(&order->digest), trade);
+    ASSERT(!earlier);
     exchanger_start(trade, order);
     return trade;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "taskgate/config/secure_url.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/list.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
@@ -94,6 +95,7 @@ static void fetch_deliver(void *context)
 /* On the fetcher's loop; its call is over. */
 static void fetch_finish(struct fetch *fetch)
 {
+    ASSERT(!list_is_empty(&fetch->node)); /* it ends once */
     fetch->call = NULL;
     loop_timer_stop(&fetch->deadline);
     list_remove(&fetch->node);
@@ -139,6 +141,7 @@ static void fetch_on_head(void *context, int status, const struct http_header *h
                           size_t count)
 {
     struct fetch *fetch = fetch_from(context);
+    ASSERT_NUMBERS(fetch->status, ==, 0); /* there is one final head */
     uint64_t seconds;
     fetch->status = status;
     for (size_t i = 0; i < count; i++) {
@@ -153,6 +156,7 @@ static void fetch_on_head(void *context, int status, const struct http_header *h
 static void fetch_on_body(void *context, struct str bytes)
 {
     struct fetch *fetch = fetch_from(context);
+    ASSERT_NUMBERS(fetch->answer.length, <=, FETCH_MAX_BYTES);
     if (fetch->answer.length + bytes.length > FETCH_MAX_BYTES)
         fetch_fail(fetch, "the answer is larger than 1 MiB");
     else
@@ -214,11 +218,13 @@ static void fetch_copy_headers(struct fetch *fetch, const struct fetch_request *
                                  str_slice(at + from->name.length, from->value.length)};
     }
     fetch->header_count = request->header_count + 1;
+    ASSERT_NUMBERS(fetch->texts.length, ==, length); /* the headers point into it */
 }
 
 struct fetch *fetch_start(struct fetcher *fetcher, const struct fetch_request *request,
                           struct loop *loop, fetch_callback callback, void *context)
 {
+    ASSERT(loop);
     struct fetch *fetch = memory_alloc(sizeof(*fetch));
     MAGIC_SET(fetch, FETCH_MAGIC);
     fetch->fetcher = fetcher;
@@ -276,6 +282,7 @@ static void *fetch_run(void *context)
     fetcher->is_closed = true;
     LIST_FOR_EACH_SAFE (node, next, &fetcher->fetches)
         fetch_fail(LIST_ENTRY(node, struct fetch, node), "the process ends");
+    ASSERT(list_is_empty(&fetcher->fetches)); /* each was answered */
     upstream_client_destroy(fetcher->client);
     loop_destroy(fetcher->loop);
     return NULL;

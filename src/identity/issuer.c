@@ -187,6 +187,8 @@ static void issuer_on_timer(void *context)
 
 static void issuer_destroy(struct issuer *issuer)
 {
+    ASSERT_NUMBERS(issuer->references, ==, 0);
+    ASSERT(list_is_empty(&issuer->waits));
     pthread_mutex_destroy(&issuer->lock);
     key_set_unref(issuer->keys);
     issuer_metadata_unref(issuer->metadata);
@@ -250,12 +252,14 @@ static void issuer_deliver(void *context)
 
 static void issuer_wait_post(struct issuer_wait *wait)
 {
+    ASSERT(list_is_empty(&wait->node)); /* nobody else posts it */
     loop_post(wait->loop, issuer_deliver, wait);
 }
 
 /* Under the issuer's lock. */
 static void issuer_waits_add(struct issuer *issuer, struct issuer_wait *wait)
 {
+    ASSERT(list_is_empty(&wait->node));
     list_append(&issuer->waits, &wait->node);
 }
 
@@ -298,6 +302,7 @@ void issuers_destroy(struct issuers *issuers)
 {
     if (!issuers)
         return;
+    ASSERT(list_is_empty(&issuers->list)); /* each was released */
     fetcher_destroy(issuers->fetcher);
     pthread_mutex_destroy(&issuers->lock);
     free(issuers);
@@ -328,6 +333,7 @@ struct issuer *issuers_get(struct issuers *issuers, const char *name, const char
     pthread_mutex_lock(&issuers->lock);
     struct issuer *issuer = issuer_find(issuers, name, jwks_url);
     if (issuer) {
+        ASSERT_NUMBERS(issuer->references, >, 0); /* else it has left the list */
         issuer->references++;
         pthread_mutex_unlock(&issuers->lock);
         return issuer;

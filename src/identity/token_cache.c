@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/memory.h"
 
 #define GROUP_SLOTS 8
@@ -102,8 +103,10 @@ void token_cache_add(struct token_cache *cache, uint64_t rules, const struct tok
         if (worth(&group[i], now_ms) < worth(chosen, now_ms))
             chosen = &group[i];
     }
+    ASSERT(identity);
     if (!chosen->identity)
         cache->count++;
+    ASSERT_NUMBERS(cache->count, <=, cache->groups * GROUP_SLOTS);
     identity_ref(identity);
     identity_unref(chosen->identity);
     *chosen = (struct slot){*digest, rules, identity, ++cache->clock};

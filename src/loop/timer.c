@@ -63,6 +63,7 @@ static bool is_before(const struct loop_timer *a, const struct loop_timer *b)
 
 static void place(struct timer_heap *heap, struct loop_timer *timer, size_t position)
 {
+    ASSERT(position >= 1 && position <= heap->count);
     heap->timers[position - 1] = timer;
     timer->position = position;
 }

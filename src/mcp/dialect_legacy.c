@@ -46,6 +46,7 @@ const char *dialect_status(enum task_state state, enum dialect_pending pending)
     };
     if (state == TASK_PENDING && pending == DIALECT_PENDING_WORKING)
         return "working";
+    ASSERT_NUMBERS(state, <, TASK_STATE_COUNT);
     return names[state];
 }
 

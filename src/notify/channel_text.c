@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "taskgate/approval/ballot.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
 #include "taskgate/json/visible.h"
@@ -20,6 +21,7 @@ static const char *channel_text_word_of(enum task_state state)
         [TASK_FAILED] = "Failed",           [TASK_CANCELLED] = "Cancelled",
         [TASK_REJECTED] = "Rejected",       [TASK_EXPIRED] = "Expired",
     };
+    ASSERT_NUMBERS(state, <, TASK_STATE_COUNT);
     return words[state];
 }
 

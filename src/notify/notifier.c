@@ -125,6 +125,8 @@ static void delivery_settle(struct delivery *delivery);
 
 static void start_call(struct delivery *delivery, const struct http_header *headers, size_t count)
 {
+    ASSERT(!delivery->call && !delivery->mail); /* one attempt at a time */
+    ASSERT(delivery->letter.url && delivery->target->config);
     const struct upstream_request request = {
         .method = "POST",
         .url = delivery->letter.url,
@@ -173,6 +175,7 @@ static void on_mailed(void *context, const struct smtp_result *result);
 static void send_mail(struct delivery *delivery)
 {
     const struct target *target = delivery->target;
+    ASSERT(!delivery->call && !delivery->mail); /* one attempt at a time */
     delivery->mail = smtp_call_start(target->notifier->mailer, target->config,
                                      buffer_str(&delivery->letter.body), on_mailed, delivery);
 }
@@ -180,6 +183,8 @@ static void send_mail(struct delivery *delivery)
 /* Sends what the store gave; copies what it needs. */
 static void delivery_start(struct target *target, const struct store_delivery *due)
 {
+    ASSERT(target->config);
+    ASSERT_NUMBERS(target->delivery_count, <, TARGET_DELIVERIES);
     struct delivery *delivery = memory_alloc(sizeof *delivery);
     const char *event = config_notify_event_name((enum config_notify_event)due->event);
     MAGIC_SET(delivery, DELIVERY_MAGIC);
@@ -254,6 +259,7 @@ static void delivery_on_settled(void *context, const struct store_reply *reply)
 
 static void delivery_settle(struct delivery *delivery)
 {
+    ASSERT(!delivery->call && !delivery->mail); /* the attempt is over */
     struct notifier *notifier = delivery->target->notifier;
     struct store_call call = {notifier->loop, delivery_on_settled, delivery};
     switch (delivery->outcome) {
@@ -329,6 +335,7 @@ static void delivery_judge(struct delivery *delivery, const char *detail)
 static char *delivery_target_name(const struct target *target)
 {
     const struct config *config = target->notifier->config;
+    ASSERT(target->config);
     if (target->config->id)
         return memory_copy_text(target->config->id);
     return memory_format("notify[%zu]", (size_t)(target->config - config->notify));
@@ -341,6 +348,7 @@ static void delivery_set_failing(struct target *target, bool is_failing)
     if (target->is_failing == is_failing)
         return;
     target->is_failing = is_failing;
+    ASSERT(is_failing || notifier->failing > 0); /* it counts the failing targets */
     notifier->failing += is_failing ? 1 : (size_t)-1;
     metrics_set(METRIC_NOTIFIERS_FAILING, (double)notifier->failing, NULL);
     if (!target->config)
@@ -374,6 +382,7 @@ static void finish_attempt(struct delivery *delivery, const char *detail)
         [OUTCOME_GIVEN_UP] = {STR("given_up"), "A notification was given up after a day"},
         [OUTCOME_DROPPED] = {STR("dropped"), "A notification was dropped: its endpoint is gone"},
     };
+    ASSERT(!delivery->call != !delivery->mail); /* one attempt of one kind */
     delivery->call = NULL;
     delivery->mail = NULL;
     loop_timer_stop(&delivery->timer);
@@ -415,6 +424,7 @@ static void delivery_on_head(void *context, int status, const struct http_header
 
 static void end_early(struct delivery *delivery, const char *detail)
 {
+    ASSERT(delivery->call);
     upstream_call_cancel(delivery->call);
     finish_attempt(delivery, detail);
 }
@@ -423,6 +433,7 @@ static void end_early(struct delivery *delivery, const char *detail)
 static void delivery_on_body(void *context, struct str bytes)
 {
     struct delivery *delivery = delivery_from(context);
+    ASSERT_NUMBERS(delivery->answer.length, <=, MAX_ANSWER_BYTES);
     buffer_append(&delivery->answer, bytes);
     if (delivery->answer.length > MAX_ANSWER_BYTES)
         end_early(delivery, "");
@@ -566,6 +577,7 @@ static void on_due(void *context, const struct store_reply *reply)
     struct target *target = target_from(context);
     if (target->notifier->is_closed)
         return;
+    ASSERT(target->is_looking);
     target->is_looking = false;
     if (!target->config) {
         notifier_settle(target);
@@ -623,6 +635,7 @@ static void on_configured(void *context, const struct store_reply *reply)
     struct notifier *notifier = notifier_from(context);
     if (notifier->is_closed)
         return;
+    ASSERT(notifier->is_configuring);
     notifier->is_configuring = false;
     if (reply->status != STORE_OK) {
         loop_timer_start(&notifier->configure_again, STORE_RETRY_MS);

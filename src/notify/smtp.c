@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
@@ -64,6 +65,7 @@ static struct smtp_call *call_from(void *context)
 static size_t give_mail(char *bytes, size_t size, size_t count, void *context)
 {
     struct smtp_call *call = call_from(context);
+    ASSERT_NUMBERS(call->sent, <=, call->mail.length);
     size_t length = call->mail.length - call->sent;
     if (length > size * count)
         length = size * count;
@@ -220,6 +222,7 @@ static void smtp_wipe(char *text)
 
 static void smtp_destroy(struct smtp_call *call)
 {
+    ASSERT(!call->has_thread); /* which would still use it */
     list_remove(&call->node);
     if (call->multi)
         curl_multi_cleanup(call->multi);

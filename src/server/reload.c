@@ -338,6 +338,7 @@ struct reload *reload_start(const char *config_path, const struct config *config
     watch_files(reload, config->files, config->file_count);
     config_files_digest(reload->files, reload->file_count, reload->digest);
     reload->still_at_ms = clock_monotonic_ms() + STILL_MS;
+    ASSERT(callback);
     reload->callback = callback;
     reload->context = context;
     pthread_mutex_init(&reload->lock, NULL);

@@ -187,6 +187,7 @@ static bool listen_for_replicas(struct worker *worker, const struct config *conf
 static bool start_worker(struct worker *worker, const struct config *config, uint16_t port,
                          struct error *error)
 {
+    ASSERT(!worker->loop && !worker->proxy); /* it starts once */
     worker->loop = loop_create(error);
     if (!worker->loop)
         return false;
@@ -332,6 +333,7 @@ void workers_take_settings(struct workers *workers, loop_callback taken, void *c
 {
     struct settings_round *round = memory_alloc(sizeof *round);
     size_t count = workers->count;
+    ASSERT(count > 0 && taken); /* or nobody frees the round */
     *round = (struct settings_round){.workers = workers, .taken = taken, .context = context};
     atomic_init(&round->left, count);
     for (size_t i = 0; i < count; i++) {
@@ -362,7 +364,8 @@ void workers_close_after_answers(struct workers *workers, bool closes)
 
 static void workers_on_drained(void *context)
 {
-    atomic_fetch_sub(&worker_from(context)->workers->open_proxies, 1);
+    size_t left = atomic_fetch_sub(&worker_from(context)->workers->open_proxies, 1);
+    ASSERT_NUMBERS(left, >, 0); /* each proxy is drained once */
 }
 
 /* The port for replicas is open to the end: what comes there is refused unread, and each connection

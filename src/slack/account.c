@@ -181,6 +181,7 @@ void account_end_round(struct slack_account *account)
 static void keep_pace(struct slack_account *account, const struct slack_answer *answer,
                       int64_t retry_after_ms)
 {
+    ASSERT_NUMBERS(account->config->slack.requests_per_second, >, 0);
     int64_t pause_ms = 1000 / account->config->slack.requests_per_second;
     if (account_is_limited(answer))
         pause_ms = retry_after_ms > 0 ? retry_after_ms : PAUSE_MS;
@@ -192,6 +193,7 @@ static void keep_pace(struct slack_account *account, const struct slack_answer *
 static void on_answer(void *context, const struct fetch_answer *fetched)
 {
     struct slack_account *account = account_from(context);
+    ASSERT(account->fetch && account->answered);
     struct slack_answer answer = account_judge(fetched);
     account->fetch = NULL;
     keep_pace(account, &answer, fetched->retry_after_ms);
@@ -205,6 +207,7 @@ static void on_answer(void *context, const struct fetch_answer *fetched)
 void account_step_in(struct slack_account *account, int64_t delay_ms,
                      void (*step)(struct slack_account *account))
 {
+    ASSERT(step && !account->is_leaving);
     int64_t pause_ms = account->next_call_ms - clock_monotonic_ms();
     account->step = step;
     loop_timer_start(&account->timer, delay_ms > pause_ms ? delay_ms : pause_ms);
@@ -236,6 +239,7 @@ static struct fetch *account_start(struct slack_account *account, const char *ur
 void account_ask(struct slack_account *account, const char *method, struct str query,
                  slack_answered answered)
 {
+    ASSERT(!account->fetch && answered); /* one call at a time */
     char *url = memory_format("%s/%s?%.*s", account->url, method, STR_ARGS(query));
     account->method = method;
     account->answered = answered;
@@ -245,6 +249,7 @@ void account_ask(struct slack_account *account, const char *method, struct str q
 
 void account_ask_origin(struct slack_account *account, slack_answered answered)
 {
+    ASSERT(!account->fetch && answered); /* one call at a time */
     char *url = memory_format("%s/auth.test", account->url);
     account->method = "auth.test";
     account->answered = answered;

@@ -102,6 +102,7 @@ static void on_wish(void *context, bool is_settled)
 
 static void change_tell(struct change *change, const char *mark, enum slack_want want)
 {
+    ASSERT_NUMBERS(change->waiting, >, 0); /* it is still passed on */
     const struct slack *slack = change->account->slack;
     const struct slack_wish wish = {
         .task_id = change->task_id,

@@ -97,6 +97,7 @@ int64_t retry_pause_ms(unsigned failures, int64_t asked_ms)
     if (asked_ms > 0)
         return asked_ms;
     int64_t pause_ms = FIRST_MS << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS);
+    ASSERT_NUMBERS(pause_ms, >=, 4);
     random_bytes(&chance, sizeof chance);
     /* Between three quarters and all of it, so that many gateways do not come at once. */
     return pause_ms - (int64_t)(chance % (unsigned)(pause_ms / 4));
@@ -157,6 +158,7 @@ static void transport_destroy(struct transport *transport)
 {
     if (!transport)
         return;
+    ASSERT(!transport->call);
     upstream_client_destroy(transport->client);
     loop_destroy(transport->loop);
     MAGIC_CLEAR(transport);
@@ -199,6 +201,7 @@ static void exporter_on_head(void *context, int status, const struct http_header
 static void exporter_on_body(void *context, struct str bytes)
 {
     struct buffer *body = &transport_from(context)->reply->body;
+    ASSERT_NUMBERS(body->length, <=, MOST_RESPONSE_BYTES);
     size_t room = MOST_RESPONSE_BYTES - body->length;
     buffer_append(body, str_slice(bytes.bytes, bytes.length < room ? bytes.length : room));
 }
@@ -250,6 +253,7 @@ static void transport_post(struct transport *transport, struct str body,
                            int64_t (*until_ms)(void *), void *context,
                            struct transport_reply *reply)
 {
+    ASSERT(!transport->call && !transport->reply); /* one request at a time */
     *reply = (struct transport_reply){0};
     transport->reply = reply;
     loop_run_once(transport->loop, 0); /* sees that an idle connection was closed */
@@ -266,6 +270,7 @@ static void transport_post(struct transport *transport, struct str body,
         loop_run_once(transport->loop,
                       (int)(left_ms < LONGEST_ROUND_MS ? left_ms : LONGEST_ROUND_MS));
     }
+    ASSERT(!transport->call); /* nothing writes to `reply` any more */
     transport->reply = NULL;
 }
 
@@ -317,6 +322,7 @@ void exporter_take(struct span *span)
         if (!is_full) {
             list_append(&exporter->queue, &span->node);
             exporter->waiting++;
+            ASSERT_NUMBERS(exporter->waiting, <=, (size_t)exporter->telemetry->max_queue_size);
             /* The first starts the clock of its batch, the last ends it. */
             if (exporter->waiting == 1 ||
                 exporter->waiting == (size_t)exporter->telemetry->max_export_batch_size)
@@ -423,6 +429,7 @@ static bool exporter_post(struct exporter *exporter, struct str body, int64_t *r
 
 static void send_batch(struct exporter *exporter, struct list *spans)
 {
+    ASSERT(!list_is_empty(spans));
     struct buffer body = {0};
     bool is_taken = false;
     int64_t retry_ms = 0;

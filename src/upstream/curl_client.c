@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "curl_client.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
@@ -139,6 +140,7 @@ static void act(struct curl_pool *pool, curl_socket_t fd, int what)
     int running;
     pool->client->inside_curl++;
     curl_multi_socket_action(pool->multi, fd, what, &running);
+    ASSERT_NUMBERS(pool->client->inside_curl, >, 0);
     pool->client->inside_curl--;
 }
 
@@ -235,6 +237,8 @@ struct curl_pool *curl_client_enter_pool(struct curl_client *client, const char 
         map_put(client->pools, str_from(pool->owner), pool);
     }
     if (!list_is_empty(&pool->node)) {
+        ASSERT_NUMBERS(client->idle_pool_count, >, 0);
+        ASSERT_NUMBERS(pool->calls, ==, 0); /* or it is not idle */
         list_remove(&pool->node);
         client->idle_pool_count--;
     }
@@ -245,8 +249,10 @@ struct curl_pool *curl_client_enter_pool(struct curl_client *client, const char 
 void curl_client_leave_pool(struct curl_pool *pool)
 {
     struct curl_client *client = pool->client;
+    ASSERT_NUMBERS(pool->calls, >, 0);
     if (--pool->calls > 0 || pool == client->shared)
         return;
+    ASSERT(list_is_empty(&pool->node)); /* not idle already */
     pool->idle_since_ms = clock_monotonic_ms();
     list_append(&client->idle_pools, &pool->node);
     client->idle_pool_count++;
@@ -270,6 +276,8 @@ static void on_close_pools(void *context)
             return;
         }
         map_remove(client->pools, str_from(oldest->owner));
+        ASSERT_NUMBERS(client->idle_pool_count, >, 0);
+        ASSERT_NUMBERS(oldest->calls, ==, 0);
         client->idle_pool_count--;
         curl_pool_destroy(oldest);
     }
@@ -289,6 +297,7 @@ static void curl_client_on_run_deferred(void *context)
 {
     struct curl_client *client = curl_client_from(context);
 
+    ASSERT_NUMBERS(client->inside_curl, ==, 0); /* libcurl is not on the stack */
     while (!list_is_empty(&client->deferred)) {
         struct curl_call *call = LIST_ENTRY(client->deferred.next, struct curl_call, deferred);
         list_remove(&call->deferred);
