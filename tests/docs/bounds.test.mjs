@@ -180,7 +180,6 @@ const LISTS = {
   'src/gateway/call/headers.c headers->items': PASSES,
   'src/gateway/auth/token_exchange.c table->traders': CONFIGURED,
   'src/gateway/conversation/detach.c detached->base.worker->detached': { each: 'limits.pending_per_principal', all: 'limits.pending_total' },
-  'src/gateway/conversation/execution_asks.c asks->open': { each: 'MOST_ASKS in src/gateway/conversation/execution_asks.c', all: 'limits.pending_total' },
   'src/gateway/conversation/waiting.c others': CONNECTIONS,
   'src/gateway/state/blocks.c table.items': { all: 'operators' },
   'src/gateway/state/seen_table.c shard->recent': { each: 'limits.sessions_per_principal', all: 'limits.sessions' },

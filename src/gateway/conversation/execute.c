@@ -125,7 +125,7 @@ static bool leave(struct execution *execution, enum conversation_state to)
         question_end_task(base->worker, base->task);
         rounds_forget(gateway->questions, str_from(base->id));
     }
-    execution_asks_end(execution);
+    loop_timer_stop(&execution->patience);
     if (execution->session || execution_session_is_needed(execution))
         execution_session_close(execution);
     return true;
@@ -157,7 +157,7 @@ static void store_as(struct execution *execution, enum conversation_state state)
     if (conversation_has_begun(base)) {
         question_end_task(base->worker, base->task);
         rounds_forget(base->worker->gateway->questions, str_from(base->id));
-        execution_asks_end(execution);
+        loop_timer_stop(&execution->patience);
     }
     if (!conversation_move(base, state)) {
         execution_end(execution);
@@ -287,7 +287,7 @@ static void passing_destroy(void *context)
 static void send_answers(struct execution *execution, struct str answers)
 {
     if (execution->is_bridged_down)
-        execution_asks_answer(execution, answers);
+        execution_asks_end(execution, answers, true);
     else if (conversation_where(&execution->base) == CONVERSATION_FOLLOWING)
         execution->base.up.protocol->answer_round(&execution->base.up, answers);
     else
@@ -313,7 +313,7 @@ static void refuse_answers(struct execution *execution, const struct passing *pa
 {
     struct buffer declined = {0};
     if (execution->is_bridged_down) {
-        execution_asks_refuse(execution, buffer_str(&passing->taken.answers));
+        execution_asks_end(execution, buffer_str(&passing->taken.answers), false);
     } else if (write_declined(&declined, buffer_str(&passing->taken.questions))) {
         send_answers(execution, buffer_str(&declined));
     } else {
@@ -355,7 +355,7 @@ static void pass_gate_of_answers(struct execution *execution, struct passing *pa
     };
     buffer_append(&passing->request_id, buffer_str(&execution->base.request_id));
     if (execution->is_bridged_down)
-        execution_asks_hold(execution, answers.answers);
+        execution_asks_hold(execution);
     answer_gate_pass(execution->base.worker, &answers, on_answers_judged, passing_destroy, passing);
 }
 
@@ -699,6 +699,7 @@ static struct execution *obtain_execution(struct gateway_worker *worker, const s
     execution = memory_alloc(sizeof *execution);
     MAGIC_SET(execution, EXECUTION_MAGIC);
     invocation_init(&execution->base, &execution_class, CONVERSATION_OFFERED, worker);
+    loop_timer_init(&execution->patience, worker->loop, NULL, execution);
     memcpy(execution->base.id, task->id, sizeof execution->base.id);
     map_put(worker->executions, id, execution);
     return execution;

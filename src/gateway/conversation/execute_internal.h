@@ -23,7 +23,8 @@ struct execution {
     char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
     struct opened_session *session;            /* opened for it; NULL: none */
     /* Of a modern call at a legacy server. */
-    struct execution_asks *asks; /* the server's questions (execution_asks.c); NULL: none yet */
+    uint64_t asked;             /* questions of the server so far */
+    struct loop_timer patience; /* with its client, which is asked them */
 };
 #define EXECUTION_MAGIC 0x4757580d
 
@@ -44,19 +45,6 @@ void execution_store_outcome(struct execution *execution);
 
 /* ---- execution_modern.c: rounds of questions, and tasks of a modern server's own ---- */
 extern const struct link_maker execution_maker;
-
-/* ---- execution_asks.c: what a legacy server asks a modern client ---- */
-/* A message of the server's. true: it asks something, or withdraws that, and is taken care of. */
-bool execution_asks_take(struct execution *execution, struct str message);
-/* Gives the answers (JSON object, by the keys that the client was told) to the server. */
-void execution_asks_answer(struct execution *execution, struct str answers);
-/* The answers have come and do not go up yet: their questions end by no clock, until one of these
- * two is called with the same answers. */
-void execution_asks_hold(struct execution *execution, struct str answers);
-void execution_asks_refuse(struct execution *execution, struct str answers);
-/* Whether the client has something to answer. */
-bool execution_asks_is_open(const struct execution *execution);
-void execution_asks_end(struct execution *execution);
 
 /* ---- execution_upstream.c: what is sent, and what upstream says meanwhile ---- */
 /* Sends the call itself. */
@@ -83,6 +71,16 @@ bool execution_session_is_needed(const struct execution *execution);
 /* Opens a session, then sends the call: with the source's static headers, or with the owner's in
  * the name of a modern client. */
 void execution_session_open(struct execution *execution);
+/* A message of a legacy server's to a modern client. true: it asks something, or withdraws that,
+ * and is taken care of. */
+bool execution_asks_take(struct execution *execution, struct str message);
+/* Whether the client has something to answer. */
+bool execution_asks_is_open(const struct execution *execution);
+/* Answers have come and do not go up yet: their questions end by no clock. */
+void execution_asks_hold(struct execution *execution);
+/* Gives the answers (JSON object, by the keys that the client was told) to the server, or says that
+ * there is none. */
+void execution_asks_end(struct execution *execution, struct str answers, bool pass);
 /* True when the server has not looked at the call because it has forgotten the client's session:
  * the call is sent once more, with the same credentials in a session of its own. */
 bool execution_session_reopens(struct execution *execution, const struct exchange_reply *reply);

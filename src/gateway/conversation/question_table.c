@@ -197,6 +197,7 @@ void question_free_in_round(struct question *question)
     ASSERT_NUMBERS(question->kind, ==, QUESTION_IN_ROUND);
     free(question->name);
     free(question->upstream_id);
+    free(question->asked_id);
     free(question->message);
     free(question->text);
     free(question);
@@ -252,6 +253,30 @@ bool question_table_replace(struct question_table *table, struct str key, struct
         list_append(fresh, node);
     }
     return has_room;
+}
+
+struct question *question_table_pull(struct question_table *table, struct str key,
+                                     bool (*is_meant)(const void *context, const struct question *),
+                                     const void *context, int64_t now_ms)
+{
+    struct question *pulled = NULL;
+    pthread_mutex_lock(&table->lock);
+    struct bucket *bucket = map_get(table->buckets, key);
+    for (struct list *node = bucket ? bucket->questions.next : NULL;
+         bucket && !pulled && node != &bucket->questions; node = node->next) {
+        struct question *question = LIST_ENTRY(node, struct question, node);
+        if (is_meant(context, question))
+            pulled = question;
+    }
+    if (pulled)
+        remove_locked(table, pulled);
+    bucket = pulled ? map_get(table->buckets, key) : NULL; /* the last one has taken it along */
+    for (struct list *node = bucket ? bucket->questions.next : NULL;
+         bucket && node != &bucket->questions; node = node->next) {
+        LIST_ENTRY(node, struct question, node)->asked_ms = now_ms;
+    }
+    pthread_mutex_unlock(&table->lock);
+    return pulled;
 }
 
 /* ---- closing ---- */

@@ -65,11 +65,12 @@ struct question {
     uint64_t call;                  /* the relayed call that it belongs to, or a round's number */
     bool is_on_stream;              /* it came on the session's own stream */
     bool ends_with_session;         /* so it does, or in a call that the session owns */
-    int64_t asked_ms;               /* wall clock */
     void *owner;                    /* the object on the loop that took it; NULL: a round's */
     char *name;                     /* of one in a round: the key of its answer, decoded */
     size_t name_length;
+    char *asked_id; /* of one in a round: its id at a server that names it so, JSON text; or NULL */
     /* Under the lock. */
+    int64_t asked_ms; /* wall clock */
     enum question_state state;
     int64_t closed_ms;
     bool has_ended;    /* the request has ended, or the server wants no answer any more: it opens no
@@ -113,6 +114,10 @@ void question_table_remove(struct question_table *table, struct question *questi
  * still. */
 bool question_table_replace(struct question_table *table, struct str key, struct list *fresh);
 void question_free_in_round(struct question *question);
+/* Takes out one of `key` that is meant; NULL when there is none. The others count as asked now. */
+struct question *question_table_pull(struct question_table *table, struct str key,
+                                     bool (*is_meant)(const void *context, const struct question *),
+                                     const void *context, int64_t now_ms);
 
 /* How to close a question. The last two members say what was found when no open one matches. */
 struct question_closing {

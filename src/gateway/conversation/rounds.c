@@ -106,6 +106,68 @@ bool rounds_put(struct question_table *table, struct str task, int64_t number, s
     return is_new;
 }
 
+bool rounds_add(struct question_table *table, struct str task, uint64_t number, struct str id,
+                struct str request, int64_t now_ms)
+{
+    char key[QUESTION_KEY_BYTES], raw_key[24];
+    write_round_key(task, key);
+    snprintf(raw_key, sizeof raw_key, "%" PRIu64, number);
+    struct question *question = make_question(key, 1, str_from(raw_key), request, now_ms);
+    question->asked_id = memory_copy_str(id);
+    if (question_table_add(table, question) == QUESTION_ADDED)
+        return true;
+    log_warn("A server's question is not asked: too many are open", LOG_STR("task", task));
+    question_free_in_round(question);
+    return false;
+}
+
+struct meant {
+    struct str raw_key, id;
+};
+
+static bool is_meant_in_round(const void *context, const struct question *question)
+{
+    const struct meant *meant = context;
+    struct str own = str_from(question->upstream_id);
+    ASSERT_NUMBERS(own.length, >=, 2);
+    if (meant->raw_key.length > 0)
+        return str_equal(str_slice(own.bytes + 1, own.length - 2), meant->raw_key);
+    if (meant->id.length > 0)
+        return question->asked_id && str_equal(str_from(question->asked_id), meant->id);
+    return !question->is_taken;
+}
+
+struct question *rounds_pull(struct question_table *table, struct str task, struct str raw_key,
+                             struct str id, int64_t now_ms)
+{
+    char key[QUESTION_KEY_BYTES];
+    const struct meant meant = {raw_key, id};
+    write_round_key(task, key);
+    return question_table_pull(table, str_from(key), is_meant_in_round, &meant, now_ms);
+}
+
+struct round_counts {
+    size_t all, open;
+};
+
+static void count_in_round(void *context, struct question *question)
+{
+    struct round_counts *counts = context;
+    counts->all++;
+    counts->open += !question->is_taken;
+}
+
+size_t rounds_count(struct question_table *table, struct str task, size_t *open)
+{
+    char key[QUESTION_KEY_BYTES];
+    struct round_counts counts = {0};
+    write_round_key(task, key);
+    question_table_visit(table, str_from(key), NULL, count_in_round, &counts);
+    if (open)
+        *open = counts.open;
+    return counts.all;
+}
+
 bool rounds_forget(struct question_table *table, struct str task)
 {
     char key[QUESTION_KEY_BYTES];

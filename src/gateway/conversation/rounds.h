@@ -16,6 +16,17 @@
  * has no room are not asked, and the log says so. */
 bool rounds_put(struct question_table *table, struct str task, int64_t number, struct str requests,
                 int64_t now_ms);
+/* Adds one request of round 1, which has `id` (JSON text) at the server and gets the key `number`.
+ * false: the table has no room. */
+bool rounds_add(struct question_table *table, struct str task, uint64_t number, struct str id,
+                struct str request, int64_t now_ms);
+/* Takes one out, for question_free_in_round(): that of this key, or with this id at the server, or,
+ * when both are empty, one whose answer nobody has taken. NULL: there is none. */
+struct question *rounds_pull(struct question_table *table, struct str task, struct str raw_key,
+                             struct str id, int64_t now_ms);
+/* Those that are neither withdrawn nor answered to the server; `open` (may be NULL): of these, the
+ * ones whose answer nobody has taken. */
+size_t rounds_count(struct question_table *table, struct str task, size_t *open);
 /* Appends the open requests, a JSON object. false: nothing is asked. */
 bool rounds_show(struct question_table *table, struct str task, struct buffer *requests,
                  int64_t *changed_ms);
