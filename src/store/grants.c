@@ -117,7 +117,7 @@ static bool is_of_blocked(const struct store_grant *grant, const struct store_bl
 
 bool grants_end_blocked(struct batch *batch, const struct store_block *block)
 {
-    struct record_list list = {&grant_record};
+    struct record_list list = {&grant_list_record};
     bool done = rows_list(batch->database, STATEMENT_GRANT_ACTIVE, NO_VALUES, &list);
     const struct store_grant *grants = list.items;
     for (size_t i = 0; done && i < list.count; i++)
@@ -206,7 +206,7 @@ static bool use(struct batch *batch, struct task *task, struct store_grant *gran
 
 bool grants_apply(struct batch *batch, struct task *task, bool *is_granted)
 {
-    struct record_list list = {&grant_record};
+    struct record_list list = {&grant_list_record};
     *is_granted = false;
     if (task->state != TASK_PENDING || !batch->electorate->renew)
         return true;
@@ -322,7 +322,7 @@ bool grants_give(struct batch *batch, struct task *task, const struct ballot *ba
 
 static bool end_due(struct batch *batch)
 {
-    struct record_list list = {&grant_record};
+    struct record_list list = {&grant_list_record};
     bool done = rows_list(batch->database, STATEMENT_GRANT_DUE,
                           VALUES(NUMBER(batch->now_ms), NUMBER(END_LIMIT)), &list);
     const struct store_grant *grants = list.items;
@@ -359,7 +359,7 @@ static const char *cause_by_configuration(const struct store_electorate *elector
 static bool run_grants_configure(struct batch *batch, struct operation *operation)
 {
     struct store_electorate before = *batch->electorate;
-    struct record_list list = {&grant_record};
+    struct record_list list = {&grant_list_record};
     *batch->electorate = operation->electorate;
     operation->electorate = before; /* released with the operation */
     bool done = rows_list(batch->database, STATEMENT_GRANT_ACTIVE, NO_VALUES, &list);

@@ -14,6 +14,7 @@
  * name, but for the sequence, which is the first of most.
  */
 
+/* The arguments are the last: what walks over grants is without them, because they may be long. */
 #define GRANT_COLUMNS(COLUMN)                                                                      \
     COLUMN(TEXT, id)                                                                               \
     COLUMN(TEXT, task_id)                                                                          \
@@ -27,7 +28,6 @@
     COLUMN(TEXT, definition_digest)                                                                \
     COLUMN(TEXT, bound_digest)                                                                     \
     COLUMN(TEXT, terms)                                                                            \
-    COLUMN(TEXT, arguments)                                                                        \
     COLUMN(TEXT, votes)                                                                            \
     COLUMN(TEXT, reason)                                                                           \
     COLUMN(NUMBER, calls)                                                                          \
@@ -38,7 +38,8 @@
     COLUMN(NUMBER, ended_ms)                                                                       \
     COLUMN(TEXT, end_cause)                                                                        \
     COLUMN(TEXT, ended_by)                                                                         \
-    COLUMN(TEXT, end_reason)
+    COLUMN(TEXT, end_reason)                                                                       \
+    COLUMN(TEXT, arguments)
 
 #define BLOCK_COLUMNS(COLUMN)                                                                      \
     COLUMN(TEXT, id)                                                                               \
@@ -255,6 +256,8 @@
 static const struct column grant_columns[] = {GRANT_COLUMNS(COLUMN_OF)};
 const struct record grant_record = {"grant", sizeof(STRUCTURE), true, grant_columns,
                                     COUNT_OF(grant_columns)};
+const struct record grant_list_record = {"grant_list", sizeof(STRUCTURE), true, grant_columns,
+                                         COUNT_OF(grant_columns) - 1};
 #undef STRUCTURE
 
 #define STRUCTURE struct store_block
@@ -357,14 +360,28 @@ static const struct column audit_columns[] = {
 static const struct record audit_record = {"audit", 0, false, audit_columns,
                                            COUNT_OF(audit_columns)};
 
-static const struct record *const records[] = {
-    &grant_record,           &block_record,      &definition_record,
-    &definition_list_record, &session_record,    &sign_in_record,
-    &message_record,         &entry_record,      &notice_record,
-    &delivery_record,        &target_record,     &pair_record,
-    &tally_record,           &kept_record,       &anchor_record,
-    &audit_record,           &task_record,       &task_waiting_record,
-    &task_row_record,        &task_whole_record, NULL};
+static const struct record *const records[] = {&grant_record,
+                                               &grant_list_record,
+                                               &block_record,
+                                               &definition_record,
+                                               &definition_list_record,
+                                               &session_record,
+                                               &sign_in_record,
+                                               &message_record,
+                                               &entry_record,
+                                               &notice_record,
+                                               &delivery_record,
+                                               &target_record,
+                                               &pair_record,
+                                               &tally_record,
+                                               &kept_record,
+                                               &anchor_record,
+                                               &audit_record,
+                                               &task_record,
+                                               &task_waiting_record,
+                                               &task_row_record,
+                                               &task_whole_record,
+                                               NULL};
 
 const struct record *record_of(struct str table)
 {

@@ -63,8 +63,8 @@ extern const struct record grant_record, block_record, definition_record, sessio
     sign_in_record, message_record, entry_record;
 /* Without its sequence; and what a list of those that wait has. */
 extern const struct record task_record, task_waiting_record;
-/* Without its texts. */
-extern const struct record definition_list_record;
+/* Without its texts; without its arguments. */
+extern const struct record definition_list_record, grant_list_record;
 /* The record of a table, as statements name it. NULL: there is none. */
 const struct record *record_of(struct str table);
 /* A row with all columns of the record. The texts are owned. */

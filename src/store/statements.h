@@ -65,12 +65,12 @@ STATEMENT(STRAY_MESSAGES_PURGE,
     STRAY_TARGET("{outbox_thread}") " AND CAST(?1 AS BIGINT) IS NOT NULL LIMIT ?2{end}")
 STATEMENT(GRANT_INSERT, "INSERT INTO {grant.new}")
 STATEMENT(GRANT_OF_TOOL,
-    "SELECT {grant.*} FROM {grant} WHERE owner = ?1 AND source = ?2 AND tool = ?3 AND ended_ms = 0"
+    "SELECT {grant_list.*} FROM {grant} WHERE owner = ?1 AND source = ?2 AND tool = ?3 AND ended_ms = 0"
     " ORDER BY sequence")
 STATEMENT(GRANT_GET, "SELECT {grant.*} FROM {grant} WHERE id = ?1")
-STATEMENT(GRANT_ACTIVE, "SELECT {grant.*} FROM {grant} WHERE ended_ms = 0 ORDER BY sequence")
+STATEMENT(GRANT_ACTIVE, "SELECT {grant_list.*} FROM {grant} WHERE ended_ms = 0 ORDER BY sequence")
 STATEMENT(GRANT_DUE,
-    "SELECT {grant.*} FROM {grant} WHERE ended_ms = 0 AND until_ms <= ?1 ORDER BY until_ms LIMIT ?2")
+    "SELECT {grant_list.*} FROM {grant} WHERE ended_ms = 0 AND until_ms <= ?1 ORDER BY until_ms LIMIT ?2")
 STATEMENT(GRANT_NEXT_END, "SELECT min(until_ms) FROM {grant} WHERE ended_ms = 0")
 STATEMENT(GRANT_COUNT, "SELECT count(*) FROM {grant} WHERE ended_ms = 0")
 /* The newest first. */

@@ -232,6 +232,19 @@ START_TEST(pages_ask_for_rows_of_an_index)
 }
 END_TEST
 
+/* The arguments of one have up to 64 KiB, and a call reads all grants of its caller for its tool.
+ */
+START_TEST(what_walks_over_grants_reads_no_arguments)
+{
+    static const char *const walks[] = {"GRANT_OF_TOOL", "GRANT_ACTIVE", "GRANT_DUE"};
+    for (size_t i = 0; i < PLANS_COUNT(walks); i++) {
+        const char *sql = all[plans_find(all, STATEMENT_ALL, walks[i])].text;
+        ck_assert_msg(!strstr(sql, "arguments"), "%s: %s", walks[i], sql);
+        ck_assert_msg(strstr(sql, "end_reason") != NULL, "%s: %s", walks[i], sql);
+    }
+}
+END_TEST
+
 /* ---- lists, whose statements are built ---- */
 
 static char *last_sql;
@@ -355,6 +368,7 @@ int main(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, no_statement_costs_more_as_the_tables_grow);
     tcase_add_test(tests, pages_ask_for_rows_of_an_index);
+    tcase_add_test(tests, what_walks_over_grants_reads_no_arguments);
     tcase_add_test(tests, no_list_costs_more_as_the_tables_grow);
     tcase_add_test(tests, the_tally_costs_no_more_as_the_trail_grows);
     tcase_add_test(tests, no_command_sorts_what_grows);
