@@ -48,9 +48,8 @@ static void blocks_write_one(struct buffer *out, const struct store_reply *reply
 
 static void blocks_answer_list(void *context, const struct store_reply *reply)
 {
-    size_t count = reply->block_count - (reply->has_more ? 1 : 0);
     pending_reply_with_page(pending_reply_from(context), reply,
-                            &(struct pending_page){"blocks", count, blocks_write_one});
+                            &(struct pending_page){"blocks", reply->block_count, blocks_write_one});
 }
 
 void blocks_list(const struct request *request)

@@ -52,9 +52,9 @@ static void definitions_write_one(struct buffer *out, const struct store_reply *
 
 static void definitions_answer_list(void *context, const struct store_reply *reply)
 {
-    size_t count = reply->definition_count - (reply->has_more ? 1 : 0);
-    pending_reply_with_page(pending_reply_from(context), reply,
-                            &(struct pending_page){"definitions", count, definitions_write_one});
+    pending_reply_with_page(
+        pending_reply_from(context), reply,
+        &(struct pending_page){"definitions", reply->definition_count, definitions_write_one});
 }
 
 struct list_query {

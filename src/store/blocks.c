@@ -204,17 +204,14 @@ static bool run_blocks_create(struct batch *batch, struct operation *operation)
 
 static bool run_blocks_list(struct batch *batch, struct operation *operation)
 {
-    struct store_reply *reply = &operation->reply;
     struct record_list list = {&block_record};
     bool done = rows_list(
         batch->database, STATEMENT_BLOCK_PAGE,
         VALUES(NUMBER(operation->page.from > 0 ? operation->page.from : INT64_MAX),
                NUMBER(operation->page.in_force_only), NUMBER((int64_t)operation->page.limit + 1)),
         &list);
-    reply->has_more = list.count > operation->page.limit;
-    size_t shown = reply->has_more ? operation->page.limit : list.count;
+    operation_end_page(operation, &list, operation->page.limit);
     blocks_give(operation, &list);
-    reply->last_sequence = shown > 0 ? reply->blocks[shown - 1].sequence : 0;
     return done;
 }
 

@@ -362,7 +362,6 @@ static bool run_definitions_see(struct batch *batch, struct operation *operation
 
 static bool run_definitions_list(struct batch *batch, struct operation *operation)
 {
-    struct store_reply *reply = &operation->reply;
     struct record_list list = {&definition_list_record};
     bool is_watched =
         operation->definition_page.changed_only || operation->definition_page.flagged_only;
@@ -375,10 +374,8 @@ static bool run_definitions_list(struct batch *batch, struct operation *operatio
                NUMBER((int64_t)operation->definition_page.limit + 1),
                TEXT(operation->definition_page.name)),
         &list);
-    reply->has_more = list.count > operation->definition_page.limit;
-    size_t count = reply->has_more ? operation->definition_page.limit : list.count;
+    operation_end_page(operation, &list, operation->definition_page.limit);
     definitions_give(operation, &list);
-    reply->last_sequence = count > 0 ? reply->definitions[count - 1].sequence : 0;
     return done;
 }
 

@@ -372,10 +372,15 @@ static bool run_grants_configure(struct batch *batch, struct operation *operatio
     return done && grants_measure(batch);
 }
 
+static void grants_answer(struct operation *operation, const struct record_list *list)
+{
+    operation->reply.grants = list->items;
+    operation->reply.grant_count = list->count;
+}
+
 /* A grant that is over by time and was not swept yet has ended, too. */
 static bool run_grants_list(struct batch *batch, struct operation *operation)
 {
-    struct store_reply *reply = &operation->reply;
     struct record_list list = {&grant_record};
     if (!end_due(batch))
         return false;
@@ -385,13 +390,8 @@ static bool run_grants_list(struct batch *batch, struct operation *operation)
         VALUES(NUMBER(operation->page.from > 0 ? operation->page.from : INT64_MAX),
                NUMBER((int64_t)operation->page.limit + 1)),
         &list);
-    struct store_grant *grants = list.items;
-    reply->has_more = list.count > operation->page.limit;
-    if (reply->has_more)
-        record_finish(&grant_record, &grants[--list.count]);
-    reply->last_sequence = list.count > 0 ? grants[list.count - 1].sequence : 0;
-    reply->grants = grants;
-    reply->grant_count = list.count;
+    operation_end_page(operation, &list, operation->page.limit);
+    grants_answer(operation, &list);
     return done;
 }
 
@@ -400,17 +400,15 @@ static bool grants_load(struct batch *batch, struct operation *operation)
 {
     struct record_list list = {&grant_record};
     bool done = rows_list(batch->database, STATEMENT_GRANT_GET, VALUES(TEXT(operation->id)), &list);
-    operation->reply.grants = list.items;
-    operation->reply.grant_count = list.count;
+    grants_answer(operation, &list);
+    if (list.count == 0)
+        operation->reply.status = STORE_NOT_FOUND;
     return done;
 }
 
 static bool run_grants_get(struct batch *batch, struct operation *operation)
 {
-    bool done = grants_load(batch, operation);
-    if (operation->reply.grant_count == 0)
-        operation->reply.status = STORE_NOT_FOUND;
-    return done;
+    return grants_load(batch, operation);
 }
 
 static bool run_revoke(struct batch *batch, struct operation *operation)
@@ -418,8 +416,10 @@ static bool run_revoke(struct batch *batch, struct operation *operation)
     struct store_reply *reply = &operation->reply;
     if (!end_due(batch) || !grants_load(batch, operation))
         return false;
-    if (reply->grant_count == 0 || reply->grants[0].ended_ms > 0) {
-        reply->status = reply->grant_count == 0 ? STORE_NOT_FOUND : STORE_CONFLICT;
+    if (reply->grant_count == 0)
+        return true;
+    if (reply->grants[0].ended_ms > 0) {
+        reply->status = STORE_CONFLICT;
         return true;
     }
     if (!grants_end(batch, &reply->grants[0], "revoked", operation->end.person,

@@ -78,6 +78,20 @@ void operation_clear_reply(struct operation *operation)
     *reply = (struct store_reply){.status = STORE_OK};
 }
 
+void operation_end_page(struct operation *operation, struct record_list *list, size_t limit)
+{
+    struct store_reply *reply = &operation->reply;
+    char *items = list->items;
+    ASSERT(list->record->has_sequence);
+    ASSERT_NUMBERS(list->count, <=, limit + 1);
+    reply->has_more = list->count > limit;
+    if (reply->has_more)
+        record_finish(list->record, items + --list->count * list->record->bytes);
+    /* A record with a sequence begins with it. */
+    reply->last_sequence =
+        list->count > 0 ? *(int64_t *)(void *)(items + (list->count - 1) * list->record->bytes) : 0;
+}
+
 void operation_destroy(struct operation *operation)
 {
     if (!operation)

@@ -166,6 +166,8 @@ struct operation *operation_create(const struct operation_kind *kind, struct sto
 void operation_destroy(struct operation *operation);
 /* Empties the reply, for an answer that takes its place. */
 void operation_clear_reply(struct operation *operation);
+/* `list` has a page of rows, or one more: then has_more is set, and that row goes. */
+void operation_end_page(struct operation *operation, struct record_list *list, size_t limit);
 /* The bytes of the task that a client wrote. They may be as many as a body has. */
 size_t operation_task_bytes(const struct task *task);
 /* Copies of the operation's own; NULL stays NULL. */
