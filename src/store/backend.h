@@ -22,7 +22,7 @@
 /* A part of an open's error, if another process has the database alone. */
 #define BACKEND_IN_USE "is in use by another taskgate process"
 
-/* When a backend wants backend.upkeep to be called. */
+/* When a backend wants backend.upkeep to be called: LOOK_UPKEEP. */
 enum backend_upkeep {
     BACKEND_UPKEEP_NONE,
     BACKEND_UPKEEP_LATER, /* in an idle moment, seconds from now */
@@ -30,26 +30,34 @@ enum backend_upkeep {
     BACKEND_UPKEEP_NOW,   /* before the next transaction */
 };
 
-/* What a backend knows without asking the database. */
+/* What a backend knows, most of it without asking the database. */
 enum backend_fact {
     /* How far the database's clock is ahead of this process's: deadlines are by the database's. */
     LOOK_AHEAD_MS,
     /* A number that grows with each row that is written. */
     LOOK_WRITTEN,
-    /* The others are 1 or 0, and are said once. Whether another process has committed something
-     * since. It may miss one: the feed does not. */
+    /* This and the next two are 1 or 0, and are said once. Whether another process has committed
+     * something since. It may miss one: the feed does not. */
     LOOK_HINT,
     /* Whether a commit, of which it was not known, was done after all. This process's view of its
      * rows may then differ from the database. */
     LOOK_LATE_COMMIT,
     /* Whether what this process had committed was missing when it connected anew. */
     LOOK_LOSS,
+    /* The bytes that limits.store_bytes counts, with those that this transaction has written; less
+     * than 0: the database has failed. */
+    LOOK_BYTES,
+    LOOK_UPKEEP, /* enum backend_upkeep */
+    /* A descriptor to wait for beside the queue, readable when there may be a hint; -1: none. */
+    LOOK_WAKE_FD,
 };
 
 enum backend_mark {
     MARK_SET,
     MARK_FORGET,
-    MARK_RETURN, /* what was done since is undone */
+    /* What was done since is undone. false also where more than that has failed: then nothing of it
+     * was done, and describe() still says why. */
+    MARK_RETURN,
 };
 
 enum commit_result {
@@ -91,16 +99,12 @@ struct store_backend {
     void (*rollback)(struct database *database); /* also where no transaction is open */
     /* A point in the transaction: MARK_SET, then one of the other two. */
     bool (*mark)(struct database *database, enum backend_mark what);
-    /* Whether only what was done since the mark has failed, so that the transaction can go on. */
-    bool (*can_go_on)(const struct database *database);
     /* "what: the database's own words". Returns false. */
     bool (*describe)(const struct database *database, const char *what, struct error *error);
     /* Whether it is still the database that was opened. If not, nobody may be told of anything that
      * it commits. */
     bool (*is_in_place)(const struct database *database, struct error *error);
     int64_t (*look)(struct database *database, enum backend_fact fact);
-    /* The bytes that limits.store_bytes counts, with those that this transaction has written. */
-    bool (*used_bytes)(struct database *database, int64_t *bytes);
     /* Statements of statements.h, as row.h has them. A write may be queued: that it has failed is
      * seen with the next of the others, or with the commit. */
     bool (*write)(struct database *database, enum statement which, const struct value *values,
@@ -118,8 +122,5 @@ struct store_backend {
      * need not know. */
     bool (*expect_inserts)(struct database *database, const struct task *const *tasks,
                            size_t count);
-    enum backend_upkeep (*wants_upkeep)(const struct database *database);
-    void (*upkeep)(struct database *database);
-    /* A descriptor to wait for beside the queue, readable when there may be a hint; -1: none. */
-    int (*wake_fd)(const struct database *database);
+    void (*upkeep)(struct database *database); /* NULL: LOOK_UPKEEP never wants it */
 };

@@ -24,7 +24,9 @@ static enum store_status create_refuse(enum store_status status, const char *lim
 static bool check_room(struct batch *batch, int64_t limit, int64_t more, bool *has_room)
 {
     int64_t most = batch->used_bytes_most, used = most;
-    if ((most == 0 || most > limit - more) && !batch->backend->used_bytes(batch->database, &used))
+    if (most == 0 || most > limit - more)
+        used = batch->backend->look(batch->database, LOOK_BYTES);
+    if (used < 0)
         return false;
     batch->used_bytes_most = used + CREATE_BYTES_MOST + CREATE_COPIES_MOST * more;
     *has_room = used <= limit - more;

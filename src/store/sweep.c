@@ -142,8 +142,8 @@ static bool run_sweep(struct batch *batch, struct operation *operation)
     (void)operation;
     const struct store_backend *backend = batch->backend;
     size_t events_before = batch->event_count;
-    int64_t used_bytes;
-    if (backend->used_bytes(batch->database, &used_bytes))
+    int64_t used_bytes = backend->look(batch->database, LOOK_BYTES);
+    if (used_bytes >= 0)
         metrics_set(METRIC_STORE_BYTES, (double)used_bytes, NULL);
     if (!replica_holds(batch, LEASE_SWEEP))
         return measure_waits(batch, false);

@@ -75,6 +75,8 @@ static bool commit_undo(struct store *store, struct operation *operation, struct
     ASSERT_NUMBERS(before->changed, <=, batch->changed.count);
     ASSERT_NUMBERS(before->anchors, <=, batch->anchor_count);
     store->backend->describe(store->database, operation->kind->name, &error);
+    if (!store->backend->mark(store->database, MARK_RETURN))
+        return false;
     log_error("A store operation failed", LOG_TEXT("error", error.message));
     operation_clear_reply(operation);
     operation->reply.status = STORE_FAILED;
@@ -84,7 +86,7 @@ static bool commit_undo(struct store *store, struct operation *operation, struct
     batch->limited = before->limited;
     batch->knows_chain = false;
     batch->replica->has_blocks = true; /* maybe: what it has ended is in force again */
-    return store->backend->mark(store->database, MARK_RETURN);
+    return true;
 }
 
 static void set_clock(const struct store *store, struct batch *batch)
@@ -106,8 +108,7 @@ static bool run_operation(struct store *store, struct operation *operation, stru
     if (operation->kind->run(batch, operation)) {
         if (!store->backend->mark(store->database, MARK_FORGET))
             return false;
-    } else if (batch->must_write || !store->backend->can_go_on(store->database) ||
-               !commit_undo(store, operation, batch, &before)) {
+    } else if (batch->must_write || !commit_undo(store, operation, batch, &before)) {
         return false;
     }
     operation->events_end = batch->event_count;
@@ -366,7 +367,7 @@ static void thread_plan(struct store *store, const struct batch *batch)
     }
     if (sweep_ms != INT64_MAX)
         sweep_no_later_than(store, monotonic_of(store, sweep_ms));
-    enum backend_upkeep wanted = store->backend->wants_upkeep(store->database);
+    int64_t wanted = store->backend->look(store->database, LOOK_UPKEEP);
     if (wanted != BACKEND_UPKEEP_NONE)
         store->upkeep_at_ms = clock_monotonic_ms() +
                               (wanted == BACKEND_UPKEEP_LATER ? UPKEEP_LATER_MS : UPKEEP_SOON_MS);
@@ -441,7 +442,7 @@ static void pay_for_look(struct store *store, int64_t now_ms)
  * there; the next batch may read them before that. */
 static void plan_catch_up(struct store *store)
 {
-    bool has_hints = store->backend->wake_fd(store->database) >= 0;
+    bool has_hints = store->backend->look(store->database, LOOK_WAKE_FD) >= 0;
     int64_t now_ms = clock_monotonic_ms();
     store->catch_up_at_ms = now_ms + (has_hints ? REPLICA_CATCH_UP_SLOW_MS : REPLICA_CATCH_UP_MS);
     if (store->replica.told.count > 0)
@@ -538,7 +539,7 @@ static void keep_up(struct store *store)
 {
     store->backend->upkeep(store->database);
     /* A reader may hinder it for a while. */
-    bool is_done = store->backend->wants_upkeep(store->database) == BACKEND_UPKEEP_NONE;
+    bool is_done = store->backend->look(store->database, LOOK_UPKEEP) == BACKEND_UPKEEP_NONE;
     store->upkeep_at_ms = is_done ? INT64_MAX : clock_monotonic_ms() + UPKEEP_LATER_MS;
 }
 
@@ -593,7 +594,7 @@ static void wait(struct store *store, int64_t until_ms)
 {
     struct pollfd look[] = {
         {.fd = store->wake_fd, .events = POLLIN},
-        {.fd = store->backend->wake_fd(store->database), .events = POLLIN},
+        {.fd = (int)store->backend->look(store->database, LOOK_WAKE_FD), .events = POLLIN},
     };
     eventfd_t count;
     int64_t left_ms = until_ms - clock_monotonic_ms();
@@ -634,7 +635,7 @@ static void *store_thread(void *context)
             thread_sweep(store);
         if (chain)
             run_chain(store, chain, &error);
-        bool must = store->backend->wants_upkeep(store->database) == BACKEND_UPKEEP_NOW;
+        bool must = store->backend->look(store->database, LOOK_UPKEEP) == BACKEND_UPKEEP_NOW;
         if (must || (idle && now_ms >= store->upkeep_at_ms))
             keep_up(store);
     }

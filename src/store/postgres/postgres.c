@@ -766,9 +766,23 @@ static bool set_mark(struct database *database)
     return connection_queue(database, STATEMENT_SAVEPOINT, SENT_WRITE);
 }
 
+/* Values that do not fit are one operation's fault, unless the statement was that of an earlier
+ * one, which was taken for done. */
+static bool postgres_can_go_on(const struct database *database)
+{
+    static const char *const classes[] = {"22", "23", "54"};
+    if (!database->handle || !database->has_failed)
+        return database->handle != NULL;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (strncmp(database->code, classes[i], 2) == 0)
+            return database->failed_operation == database->operation;
+    }
+    return false;
+}
+
 static bool return_to_mark(struct database *database)
 {
-    if (!database->has_failed && !connection_settle(database))
+    if (!postgres_can_go_on(database) || (!database->has_failed && !connection_settle(database)))
         return false;
     database->has_failed = false;
     database->counted = database->counted_at_mark;
@@ -789,20 +803,6 @@ static bool postgres_mark(struct database *database, enum backend_mark what)
         break;
     }
     return return_to_mark(database);
-}
-
-/* Values that do not fit are one operation's fault, unless the statement was that of an earlier
- * one, which was taken for done. */
-static bool postgres_can_go_on(const struct database *database)
-{
-    static const char *const classes[] = {"22", "23", "54"};
-    if (!database->handle || !database->has_failed)
-        return database->handle != NULL;
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
-        if (strncmp(database->code, classes[i], 2) == 0)
-            return database->failed_operation == database->operation;
-    }
-    return false;
 }
 
 /* ---- the database as a whole ---- */
@@ -833,19 +833,18 @@ static bool totals_know(struct database *database)
 }
 
 /* Of the tables that nobody counts the size is measured now and then. */
-static bool used_bytes(struct database *database, int64_t *bytes)
+static int64_t used_bytes(struct database *database)
 {
     int64_t now_ms = clock_monotonic_ms();
     if (database->measured_ms == 0 || now_ms - database->measured_ms >= MEASURE_INTERVAL_MS) {
         if (!rows_take_number(connection_read(database, STATEMENT_BESIDE_BYTES, NO_VALUES),
                               &database->beside_bytes))
-            return false;
+            return -1;
         database->measured_ms = now_ms;
     }
     if (!totals_know(database))
-        return false;
-    *bytes = database->known.totals.bytes + database->counted.bytes + database->beside_bytes;
-    return true;
+        return -1;
+    return database->known.totals.bytes + database->counted.bytes + database->beside_bytes;
 }
 
 /* ---- statements ---- */
@@ -1079,22 +1078,6 @@ static bool postgres_read_text(struct database *database, const char *text,
 
 /* ---- other processes ---- */
 
-static enum backend_upkeep postgres_wants_upkeep(const struct database *database)
-{
-    (void)database;
-    return BACKEND_UPKEEP_NONE; /* autovacuum does it */
-}
-
-static void upkeep(struct database *database)
-{
-    (void)database;
-}
-
-static int postgres_wake_fd(const struct database *database)
-{
-    return database->handle ? PQsocket(database->handle) : -1;
-}
-
 /* What it says, once. */
 static bool postgres_take(bool *fact)
 {
@@ -1116,9 +1099,15 @@ static int64_t postgres_look(struct database *database, enum backend_fact fact)
     case LOOK_LATE_COMMIT:
         return postgres_take(&database->is_late);
     case LOOK_LOSS:
+        return postgres_take(&database->has_lost);
+    case LOOK_BYTES:
+        return used_bytes(database);
+    case LOOK_UPKEEP: /* autovacuum does it */
+        return BACKEND_UPKEEP_NONE;
+    case LOOK_WAKE_FD:
         break;
     }
-    return postgres_take(&database->has_lost);
+    return database->handle ? PQsocket(database->handle) : -1;
 }
 
 const struct store_backend store_postgres = {
@@ -1134,18 +1123,13 @@ const struct store_backend store_postgres = {
     .commit = postgres_commit,
     .rollback = postgres_rollback,
     .mark = postgres_mark,
-    .can_go_on = postgres_can_go_on,
     .describe = postgres_describe,
     .is_in_place = is_in_place,
     .look = postgres_look,
-    .used_bytes = used_bytes,
     .write = postgres_write_row,
     .change = postgres_change,
     .read = postgres_read_rows,
     .read_text = postgres_read_text,
     .compares_rows = true,
     .expect_inserts = expect_inserts,
-    .wants_upkeep = postgres_wants_upkeep,
-    .upkeep = upkeep,
-    .wake_fd = postgres_wake_fd,
 };

@@ -334,14 +334,13 @@ static bool database_read_number(struct database *database, unsigned which, int6
     return read;
 }
 
-bool database_used_bytes(struct database *database, int64_t *bytes)
+int64_t database_used_bytes(struct database *database)
 {
     int64_t pages = 0, free_pages = 0, page_bytes = 0;
     bool read = database_read_number(database, STATEMENT_PAGE_COUNT, &pages) &&
                 database_read_number(database, STATEMENT_FREE_PAGE_COUNT, &free_pages) &&
                 database_read_number(database, STATEMENT_PAGE_SIZE, &page_bytes);
-    *bytes = (pages - free_pages) * page_bytes;
-    return read;
+    return read ? (pages - free_pages) * page_bytes : -1;
 }
 
 void database_checkpoint(struct database *database)

@@ -78,8 +78,8 @@ bool database_run(sqlite3_stmt *statement);
 /* As database_run, for a statement without values. */
 bool database_simple(struct database *database, unsigned which);
 /* The size of the pages in use, with those of an open transaction. Freed pages are used
- * again and do not count. */
-bool database_used_bytes(struct database *database, int64_t *bytes);
+ * again and do not count. -1: the database has failed. */
+int64_t database_used_bytes(struct database *database);
 /* Moves what is in the log to the database file, as far as no reader hinders. */
 void database_checkpoint(struct database *database);
 

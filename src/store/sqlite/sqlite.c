@@ -203,14 +203,6 @@ static enum commit_result sqlite_commit(struct database *database, struct error 
     return COMMIT_UNSURE;
 }
 
-static bool sqlite_mark(struct database *database, enum backend_mark what)
-{
-    if (what == MARK_SET)
-        return database_simple(database, STATEMENT_SAVEPOINT);
-    return (what == MARK_FORGET || database_simple(database, STATEMENT_ROLLBACK_TO)) &&
-           database_simple(database, STATEMENT_RELEASE);
-}
-
 static bool sqlite_can_go_on(const struct database *database)
 {
     int code = sqlite3_errcode(database->handle) & 0xff;
@@ -219,10 +211,14 @@ static bool sqlite_can_go_on(const struct database *database)
             code == SQLITE_TOOBIG || code == SQLITE_CONSTRAINT);
 }
 
-/* It has no clock of its own, and no other process. */
-static int64_t sqlite_look(struct database *database, enum backend_fact fact)
+static bool sqlite_mark(struct database *database, enum backend_mark what)
 {
-    return fact == LOOK_WRITTEN ? sqlite3_total_changes64(database->handle) : 0;
+    if (what == MARK_SET)
+        return database_simple(database, STATEMENT_SAVEPOINT);
+    if (what == MARK_RETURN &&
+        !(sqlite_can_go_on(database) && database_simple(database, STATEMENT_ROLLBACK_TO)))
+        return false;
+    return database_simple(database, STATEMENT_RELEASE);
 }
 
 /* ---- statements ---- */
@@ -355,6 +351,23 @@ static enum backend_upkeep sqlite_wants_upkeep(const struct database *database)
     return database->wal_pages >= UPKEEP_SOON_PAGES ? BACKEND_UPKEEP_SOON : BACKEND_UPKEEP_LATER;
 }
 
+/* It has no clock of its own, and no other process. */
+static int64_t sqlite_look(struct database *database, enum backend_fact fact)
+{
+    switch (fact) {
+    case LOOK_WRITTEN:
+        return sqlite3_total_changes64(database->handle);
+    case LOOK_BYTES:
+        return database_used_bytes(database);
+    case LOOK_UPKEEP:
+        return sqlite_wants_upkeep(database);
+    case LOOK_WAKE_FD:
+        return -1;
+    default:
+        return 0;
+    }
+}
+
 /* ---- a copy, made by another process while the gateway writes ---- */
 
 #define MOST_COPIES 5
@@ -437,14 +450,6 @@ static bool sqlite_backup(const char *path, const char *target, struct error *er
     return error_set(error, "%s is changed again and again while it is read", path);
 }
 
-/* ---- what other processes do ---- */
-
-static int sqlite_wake_fd(const struct database *database)
-{
-    (void)database;
-    return -1;
-}
-
 const struct store_backend store_sqlite = {
     .name = "sqlite",
     .is_shared = false, /* the lock on the file */
@@ -457,16 +462,12 @@ const struct store_backend store_sqlite = {
     .commit = sqlite_commit,
     .rollback = sqlite_rollback,
     .mark = sqlite_mark,
-    .can_go_on = sqlite_can_go_on,
     .describe = database_error,
     .is_in_place = database_is_in_place,
     .look = sqlite_look,
-    .used_bytes = database_used_bytes,
     .write = sqlite_write_row,
     .change = sqlite_change,
     .read = sqlite_read_rows,
     .read_text = sqlite_read_text,
-    .wants_upkeep = sqlite_wants_upkeep,
     .upkeep = database_checkpoint,
-    .wake_fd = sqlite_wake_fd,
 };
