@@ -37,6 +37,7 @@ struct batch {
     struct store_electorate *electorate; /* by which grants are judged */
     struct replica *replica;
     struct feed_place seen; /* how far the feed was read, once this is committed */
+    bool has_unread;        /* the feed had more than one look reads */
     size_t told_read;       /* so many of the own changes that were told were read there */
     bool has_joined;        /* in this transaction */
     const char *address;    /* the address of this replica for others; NULL: none */

@@ -12,6 +12,8 @@
 #include "taskgate/core/memory.h"
 
 #define FEED_LIMIT 256
+/* Of the tasks that one look at the feed reads. */
+#define FEED_BYTES ((size_t)16 * 1024 * 1024)
 #define HOST_NAME_BYTES 256
 
 static void forget_told(struct told *told, size_t count)
@@ -111,7 +113,7 @@ struct reading {
     struct feed_place place;
     bool is_there; /* the change read last is */
     bool has_failed;
-    size_t count;
+    size_t count, bytes;
 };
 
 static bool replica_is_same(const struct feed_place *place, const struct feed_change *change)
@@ -176,6 +178,8 @@ static bool add_change(void *context, const struct feed_change *change)
     bool was_told = is_own && (task = take_told(batch, change->task_id)) != NULL;
     if (!was_told)
         result = task_rows_get(batch->database, change->task_id, &task);
+    if (result == ROW_FOUND && !was_told)
+        reading->bytes += operation_task_bytes(task);
     if (result == ROW_FOUND)
         batch_add_feed_event(batch, task,
                              &(struct task_event){.created = change->created,
@@ -186,7 +190,7 @@ static bool add_change(void *context, const struct feed_change *change)
     if (!is_own)
         batch->has_notices = true; /* the holder of the outbox's lease may be this one */
     reading->has_failed = result == ROW_FAILED;
-    return result != ROW_FAILED;
+    return !reading->has_failed && reading->bytes <= FEED_BYTES;
 }
 
 /* Changes are missing of which nobody was notified: rows that are kept in memory are to be read
@@ -234,8 +238,8 @@ bool replica_catch_up(struct batch *batch)
         return replica_lose(batch);
     if (!reading.is_there)
         replica_tell_of_gap(batch);
-    if (reading.count >= FEED_LIMIT)
-        batch->replica->has_blocks = true; /* maybe: there is more to read */
+    batch->has_unread = reading.count >= FEED_LIMIT || reading.bytes > FEED_BYTES;
+    batch->replica->has_blocks |= batch->has_unread; /* maybe: there is more to read */
     batch->seen = reading.place;
     batch->seen.at_ms = batch->now_ms;
     return true;

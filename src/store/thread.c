@@ -288,6 +288,7 @@ static void tell_of_changed(struct store *store, const struct id_list *changed)
                  {store->definition_observer, STORE_DEFINITION_ID_PREFIX},
                  {store->block_observer, STORE_BLOCK_ID_PREFIX}};
     pthread_mutex_unlock(&store->lock);
+    ASSERT(changed->ids || changed->count == 0);
     for (size_t i = 0; i < changed->count; i++) {
         struct str id = str_from(changed->ids[i]);
         size_t kind = 0;
@@ -440,12 +441,12 @@ static void pay_for_look(struct store *store, int64_t now_ms)
 
 /* A batch reads the feed at its beginning. So what is left are the own changes that were just told
  * there; the next batch may read them before that. */
-static void plan_catch_up(struct store *store)
+static void plan_catch_up(struct store *store, const struct batch *batch)
 {
     bool has_hints = store->backend->look(store->database, LOOK_WAKE_FD) >= 0;
     int64_t now_ms = clock_monotonic_ms();
     store->catch_up_at_ms = now_ms + (has_hints ? REPLICA_CATCH_UP_SLOW_MS : REPLICA_CATCH_UP_MS);
-    if (store->replica.told.count > 0)
+    if (store->replica.told.count > 0 || batch->has_unread)
         catch_up_no_later_than(store, now_ms + FEED_SOON_MS);
     if (store->backend->look(store->database, LOOK_HINT)) /* it came meanwhile */
         catch_up_no_later_than(store, hinted_look_ms(store));
@@ -485,7 +486,7 @@ static bool run_batch(struct store *store, struct operation *chain, struct opera
         store->replica.was_reached = true;
         replica_keep_told(&store->replica, &batch);
         if (store->backend->is_shared)
-            plan_catch_up(store);
+            plan_catch_up(store, &batch);
         thread_plan(store, &batch);
         audit_log_anchors(&batch);
     } else {

@@ -450,6 +450,37 @@ START_TEST(observers_hear_of_others_once_and_in_the_order_of_commits)
 }
 END_TEST
 
+/* A replica that comes late would hold the requests of 256 changes at once. */
+START_TEST(a_look_at_the_feed_ends_when_it_has_read_long_tasks)
+{
+    static char request[1024 * 1024];
+    struct error error = {""};
+    struct replica three;
+    memset(request, 'a', sizeof request);
+    for (int i = 0; i < 24; i++) {
+        struct task *task = new_task("a");
+        task_set_request(task, str_slice(request, sizeof request));
+        task_unref(create_task(&one, task));
+    }
+    struct database *database = scratch.backend->open(scratch.place, &error);
+    ck_assert_msg(database != NULL, "%s", error.message);
+    replica_init(&three, "three");
+    struct batch batch = {
+        .backend = &shared, .database = database, .replica = &three, .now_ms = clock_now_ms()};
+    ck_assert(shared.begin(database, false) && replica_catch_up(&batch));
+    ck_assert_uint_eq(batch.event_count, 16);
+    ck_assert(batch.has_unread);
+    ck_assert(replica_catch_up(&batch));
+    ck_assert_uint_eq(batch.event_count, 24);
+    ck_assert(!batch.has_unread);
+    batch_drop_events(&batch, 0);
+    free(batch.events);
+    shared.rollback(database);
+    shared.close(database);
+    replica_finish(&three);
+}
+END_TEST
+
 START_TEST(limits_count_the_tasks_of_all)
 {
     const struct store_limits limits = {2, INT64_MAX, INT64_MAX, INT64_MAX};
@@ -495,6 +526,7 @@ int main(void)
     tcase_add_test(tests, nobody_is_fenced_because_the_clock_was_set_back);
     tcase_add_test(tests, deliveries_are_given_to_the_holder_of_the_lease_alone);
     tcase_add_test(tests, observers_hear_of_others_once_and_in_the_order_of_commits);
+    tcase_add_test(tests, a_look_at_the_feed_ends_when_it_has_read_long_tasks);
     tcase_add_test(tests, limits_count_the_tasks_of_all);
     tcase_add_test(tests, deadlines_are_by_the_clock_of_the_database);
     suite_add_tcase(suite, tests);
