@@ -22,7 +22,7 @@ enum mcp_extension_id {
 
 struct mcp_extension {
     const char *name;
-    bool is_bridged_down; /* modern clients see it in what a legacy server offers */
+    bool crosses_eras; /* modern clients see it in what a legacy server offers */
 };
 
 const struct mcp_extension *mcp_extension_get(enum mcp_extension_id id);

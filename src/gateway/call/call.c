@@ -437,7 +437,7 @@ void call_identify(struct call *call)
 
 bool call_server_has_sessions(const struct call *call)
 {
-    return call->dialect->has_sessions ? !call->is_bridged : call->is_bridged_down;
+    return call->dialect->has_sessions != call->crosses_eras;
 }
 
 const struct policy_verified *call_verified(const struct call *call)
@@ -783,7 +783,7 @@ void call_take_facts(struct call *call, const struct store_reply *reply)
     bool is_stored = reply->status == STORE_OK && reply->session;
     if (is_stored)
         call->facts = facts_of(call, reply->session);
-    if (is_stored && call->is_bridged)
+    if (is_stored && call_gives_session(call))
         restore_given(call, reply->session);
     if (!is_stored)
         use_source_values(call);

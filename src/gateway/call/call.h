@@ -95,18 +95,17 @@ struct call {
     struct envelope envelope;      /* POST only: the message, and what a relay sends */
     const struct dialect *dialect; /* of its era; the legacy one until the envelope is read */
     const struct mcp_method *method;
-    unsigned gate;    /* of gates.c: the next one that it is put to */
-    bool is_post;     /* else it has no message */
-    bool is_metadata; /* its path is that of a resource's metadata */
-    bool is_relayed;  /* by the replica that the client is connected to */
-    bool is_away;     /* it came by its task, and its session lives at another replica */
-    bool is_bridged;  /* of a legacy client, and its server speaks the modern era alone */
+    unsigned gate;     /* of gates.c: the next one that it is put to */
+    bool is_post;      /* else it has no message */
+    bool is_metadata;  /* its path is that of a resource's metadata */
+    bool is_relayed;   /* by the replica that the client is connected to */
+    bool is_away;      /* it came by its task, and its session lives at another replica */
+    bool crosses_eras; /* its server speaks only the era that its client does not */
     const struct call_carrier
         *carrier;           /* of a call across eras (conversation/relay.h); NULL: the relay */
     struct buffer declared; /* the client's declarations in its session (state/session_table.h);
                               empty as long as they are not known */
-    bool is_bridged_down;   /* of a modern client, and its server speaks the legacy era alone */
-    const struct upstream_session *upstream_session; /* of such a call, while it has one */
+    const struct upstream_session *upstream_session; /* if call_leases_session(), while it is */
     bool is_given_up; /* by notifications/cancelled, which has gone up: it becomes no task */
     bool is_executed; /* by execute_tool, with a patience of its own: */
     int64_t patience_ms;
@@ -150,6 +149,16 @@ void call_identify(struct call *call);
 void call_digest_session(const struct call *call, struct str id, char digest[DIGEST_HEX_BYTES]);
 /* Whether the server is of the era with sessions, whose streams it opens at a GET. */
 bool call_server_has_sessions(const struct call *call);
+/* The server has no sessions, and the client has: the gateway gives the client its own. */
+static inline bool call_gives_session(const struct call *call)
+{
+    return call->crosses_eras && call->dialect->has_sessions;
+}
+/* The server has sessions, and the client none: the call goes up in one of the gateway's. */
+static inline bool call_leases_session(const struct call *call)
+{
+    return call->crosses_eras && !call->dialect->has_sessions;
+}
 /* The caller, for rules and policies; NULL where the source has no auth. */
 const struct policy_verified *call_verified(const struct call *call);
 /* A tool as its owner was told of it. Identifies the call. */

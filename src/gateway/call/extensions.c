@@ -54,7 +54,7 @@ static bool judge(void *context, struct str name, struct str entry)
         note_hidden(call, name);
         return false;
     }
-    return !known || known->is_bridged_down || !call->is_bridged_down;
+    return !known || known->crosses_eras || !call_leases_session(call);
 }
 
 void extensions_write_shown(struct call *call, struct str result, struct buffer *out)

@@ -468,9 +468,9 @@ void headers_from_call(struct headers *headers, const struct call *call)
     headers_from_request(headers, call->exchange, call->source);
     if (call->upstream_authorization)
         headers_set(headers, STR("authorization"), str_from(call->upstream_authorization));
-    if (call->is_bridged_down)
+    if (call_leases_session(call))
         headers_set_session(headers, call->upstream_session);
-    if (!call->is_bridged)
+    if (!call_gives_session(call))
         return;
     headers_drop(headers, HTTP_NAME_OF_SESSION | HTTP_NAME_MIRRORS_BODY);
     headers_set(headers, STR("mcp-protocol-version"), STR(MCP_VERSION_MODERN));

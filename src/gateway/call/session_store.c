@@ -19,7 +19,7 @@ static void add_given(struct buffer *out, const struct call *call, const char *s
 {
     struct buffer said;
     buffer_init(&said);
-    if (call->is_bridged &&
+    if (call_gives_session(call) &&
         given_sessions_get(call->worker->gateway->given_sessions, str_from(call->source->id),
                            str_from(session), &said)) {
         json_add_key(out, SESSION_GIVEN);

@@ -59,7 +59,7 @@ static bool is_meant(const struct cancellation *cancellation, struct call *call)
 static bool waits_here(const struct call *call)
 {
     return deferred_response_is(call) &&
-           (call->is_bridged || !deferred_response_awaits_upstream(call));
+           (call_gives_session(call) || !deferred_response_awaits_upstream(call));
 }
 
 static void give_up(struct call *call, bool by_request)

@@ -638,7 +638,7 @@ void bridge_check(struct call *call)
     if (!(call->source->bridge & BRIDGE_LEGACY))
         return;
     struct str session = http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID);
-    call->is_bridged = str_starts_with(session, STR(GIVEN_SESSION_PREFIX)) ||
-                       source_eras_is_modern_alone(call->worker->gateway->eras, call->source);
-    call->carrier = call->is_bridged ? &legacy_client_carrier : NULL;
+    call->crosses_eras = str_starts_with(session, STR(GIVEN_SESSION_PREFIX)) ||
+                         source_eras_is_modern_alone(call->worker->gateway->eras, call->source);
+    call->carrier = call->crosses_eras ? &legacy_client_carrier : NULL;
 }

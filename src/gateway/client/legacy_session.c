@@ -275,7 +275,7 @@ static void begin_again(struct call *call)
     if (served & CONFIG_ERA_MODERN)
         source_eras_note(eras, call->source, CONFIG_ERA_LEGACY, false, now_ms);
     bridge_check(call);
-    if (call->is_bridged)
+    if (call_gives_session(call))
         given_session_open(call);
     else
         start(call, NULL);
@@ -307,7 +307,7 @@ static void legacy_initialize_refuse(struct call *call)
 
 void initialize_handle(struct call *call)
 {
-    if (call->source->eras == CONFIG_ERA_MODERN && !call->is_bridged) {
+    if (call->source->eras == CONFIG_ERA_MODERN && !call_gives_session(call)) {
         legacy_initialize_refuse(call);
         return;
     }
@@ -409,7 +409,7 @@ static void go_on_as_legacy(struct call *call)
 {
     source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_LEGACY, true,
                      loop_now_ms(call->worker->loop));
-    call->is_bridged = false;
+    call->crosses_eras = false;
     call->carrier = NULL;
     initialize_handle(call);
 }

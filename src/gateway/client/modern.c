@@ -287,7 +287,7 @@ static bool is_handle(const struct request_state *state)
 bool client_goes_on(const struct call *call)
 {
     struct request_state state;
-    return call->is_bridged_down && request_state_is_ours(call) &&
+    return call_leases_session(call) && request_state_is_ours(call) &&
            request_state_open(call, &state) && is_handle(&state);
 }
 
@@ -325,7 +325,7 @@ static void leg_go_on(struct call *call, const struct relay_options *options)
 
 void client_forward(struct call *call, const struct relay_options *options)
 {
-    if (!call->is_bridged_down) {
+    if (!call_leases_session(call)) {
         relay_start(call, options);
         return;
     }

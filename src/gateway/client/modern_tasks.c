@@ -153,7 +153,7 @@ static enum source_tasks tasks_of_server(const struct call *call)
 static void handle_theirs(struct call *call)
 {
     const struct relay_options options = {.outlives = is_not_known, .alone = answer_unknown};
-    if (call->is_bridged_down || tasks_of_server(call) == SOURCE_LACKS_TASKS)
+    if (call_leases_session(call) || tasks_of_server(call) == SOURCE_LACKS_TASKS)
         own_task_answer_unknown(call);
     else
         client_forward(call, &options);
@@ -170,7 +170,7 @@ void modern_task_handle(struct call *call)
                           NULL);
     else if (task_id_is_ours(id))
         handle_own(call);
-    else if (!call->is_bridged_down && tasks_of_server(call) == SOURCE_TASKS_UNKNOWN)
+    else if (!call_leases_session(call) && tasks_of_server(call) == SOURCE_TASKS_UNKNOWN)
         era_probe_then(call, handle_theirs);
     else
         handle_theirs(call);

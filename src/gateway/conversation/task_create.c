@@ -257,7 +257,7 @@ static bool joins_unsure(struct pending_create *create)
 static void keep_mirrored_headers(struct task *task, const struct call *call)
 {
     struct buffer lines;
-    if (call->is_bridged)
+    if (call_gives_session(call))
         bridge_request_keep(call, task);
     if (call->dialect->has_sessions)
         return;

@@ -73,12 +73,11 @@ static enum gate_verdict refuse(struct call *call, const struct mcp_era_fault *f
     return GATE_ANSWERED;
 }
 
-/* A client whose version stands there twice is understood in two ways, whatever its era. */
+/* A client that sends two versions is understood in two ways, whatever its era. */
 static enum gate_verdict refuse_repeated_version(struct call *call)
 {
     const struct http_header type = {STR("content-type"), STR("text/plain; charset=utf-8")};
-    log_warn("Request refused: a header stands there twice",
-             LOG_TEXT("header", "mcp-protocol-version"));
+    log_warn("Request refused: duplicate header", LOG_TEXT("header", "mcp-protocol-version"));
     call_respond(call, 400, &type, 1, STR("A header that must be there once is there twice.\n"));
     return GATE_ANSWERED;
 }
@@ -118,7 +117,7 @@ static enum gate_verdict check_modern_at_legacy_server(struct call *call)
     const struct mcp_era_fault fault = {.error = JSONRPC_UNSUPPORTED_VERSION, .message = ""};
     if (source_eras_bridge_down(call->worker->gateway->eras, call->source,
                                 loop_now_ms(call->worker->loop))) {
-        call->is_bridged_down = true;
+        call->crosses_eras = true;
         return check_modern(call);
     }
     if (!str_equal(call->envelope.method, STR("server/discover")))

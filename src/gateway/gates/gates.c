@@ -121,7 +121,7 @@ static void dispatch(struct call *call)
         call_answer(call, STR_EMPTY); /* nobody waits for the answer, so nothing is asked */
     else if (call->dialect->era == MCP_ERA_MODERN)
         handlers[treatment].modern(call);
-    else if (call->is_bridged)
+    else if (call_gives_session(call))
         given_session_handle(call, handlers[treatment].legacy);
     else
         handlers[treatment].legacy(call);
@@ -133,7 +133,7 @@ enum gate_verdict gate_method(struct call *call)
         verb_handle(call);
     else if (call->envelope.kind != ENVELOPE_RESPONSE)
         dispatch(call);
-    else if (call->is_bridged)
+    else if (call_gives_session(call))
         given_session_handle_response(call);
     else if (!question_take_response(call))
         relay_plainly_handle(call); /* to a request of upstream's, in this session */

@@ -76,7 +76,7 @@ void discover_handle(struct call *call)
     struct relay_options options = lists_relay_options(call, discover_answer_kept);
     options.rewrite = rewrite;
     call_identify(call);
-    if (call->is_bridged_down)
+    if (call_leases_session(call))
         server_legacy.obtain(call, discover_answer_described);
     else
         relay_start(call, &options);

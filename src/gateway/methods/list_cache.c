@@ -202,7 +202,7 @@ bool lists_may_show(const struct call *call, enum definition_kind kind, struct s
 static void answer_list(struct call *call, struct str result)
 {
     struct buffer legacy;
-    if (!call->is_bridged) {
+    if (!call_gives_session(call)) {
         call_answer_result_of_server(call, result);
         return;
     }

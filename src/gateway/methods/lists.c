@@ -160,7 +160,7 @@ static bool is_open(const struct call *call)
     const struct mcp_extension *extension = mcp_extension_get(call->method->extension.of);
     return policy_extension(call->snapshot->policy, call->source, str_from(extension->name)) !=
                POLICY_EXTENSION_DENIED &&
-           (extension->is_bridged_down || !call->is_bridged_down);
+           (extension->crosses_eras || !call_leases_session(call));
 }
 
 static void relay(struct call *call)
@@ -186,7 +186,7 @@ static void relay_if_supported(struct call *call)
 
 static void check_setting(struct call *call)
 {
-    bool reads, is_modern = call->dialect->era == MCP_ERA_MODERN || call->is_bridged;
+    bool reads, is_modern = call->dialect->era == MCP_ERA_MODERN || call_gives_session(call);
     if (is_modern &&
         !source_eras_find_directories(call->worker->gateway->eras, call->source, &reads))
         era_probe_then(call, relay_if_supported);
@@ -238,7 +238,7 @@ static bool judge_tool(void *context, const struct mcp_tool *tool, enum policy_a
     policy_decide(call->snapshot->policy, &request, &decision);
     reply->asked = agent_reason_asked(&decision);
     *announce = policy_annotate(&decision, call->facts.server.has_tasks,
-                                tool->has_own && !call->is_bridged, tool->own);
+                                tool->has_own && !call_gives_session(call), tool->own);
     if (!client_knows_tasks(call))
         *announce = policy_annotate_plain(&decision, *announce);
     return true;

@@ -17,7 +17,7 @@ bool methods_have_good_rounds(struct call *call)
              json_type(envelope->input_responses) != JSON_OBJECT)
         call_refuse_params(call, "params.inputResponses must be an object");
     else if (request_state_is_ours(call) && call->method->treatment != MCP_TOOLS_CALL &&
-             !call->is_bridged_down)
+             !call_leases_session(call))
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR(REQUEST_STATE_REFUSAL), NULL);
     else
         return true;

@@ -131,7 +131,8 @@ static void ask_upstream(struct call *call)
 static void go_on_upstream(struct call *call)
 {
     struct listing *listing = listing_of(call);
-    if (!call->facts.server.has_tasks || call->is_bridged) { /* a modern server lists none */
+    if (!call->facts.server.has_tasks ||
+        call_gives_session(call)) { /* a modern server lists none */
         answer(call);
     } else if (listing->count == PAGE_SIZE) {
         listing->has_next = true;

@@ -151,7 +151,7 @@ static void begin_judgement(struct call *call, const struct snapshot *snapshot,
         .hints = judgement->tool.hints,
         .now_ms = clock_now_ms(),
     };
-    if (!call->facts.server.has_tasks || call->is_bridged)
+    if (!call->facts.server.has_tasks || call_gives_session(call))
         judgement->tool.has_own = false; /* its word about tasks means nothing then */
     judgement->is_hidden =
         !policy_is_visible(snapshot->policy, judgement->request.source, judgement->request.name);
@@ -206,7 +206,7 @@ static void forward_anew(struct call *call)
         .asks_later = detached_call_asks_later,
         .take_message = methods_taker(call),
     };
-    if (call->is_executed && !call->is_bridged)
+    if (call->is_executed && !call_gives_session(call))
         detached_call_run(call, call->patience_ms);
     else
         client_forward(call, &options);
@@ -414,7 +414,7 @@ static bool may_need_task(struct call *call, struct str name)
 static bool has_own_tasks(const struct call *call)
 {
     struct mcp_capabilities last;
-    return call->is_bridged_down &&
+    return call_leases_session(call) &&
            catalog_capabilities(call->worker->gateway->catalog, str_from(call->source->id),
                                 &last) &&
            last.tasks;
@@ -950,7 +950,7 @@ static void become_task(const struct tool_call *tool, bool accelerated, bool is_
 static bool is_run_as_task(const struct tool_call *tool)
 {
     const struct catalog_tool *known = &tool->judgement.tool;
-    return tool->call->is_bridged_down && tool->route == ROUTE_FORWARD && !tool->goes_on &&
+    return call_leases_session(tool->call) && tool->route == ROUTE_FORWARD && !tool->goes_on &&
            known->has_own && known->own == ANNOTATION_REQUIRED;
 }
 

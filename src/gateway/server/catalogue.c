@@ -475,7 +475,7 @@ bool tools_fetch_then(struct call *call, call_step next)
     if (!tools_fetch_is_due(call))
         return false;
     call->next = next;
-    if (call->is_bridged_down)
+    if (call_leases_session(call))
         session_pool_then(call, fetch_for_call);
     else
         fetch_for_call(call);

@@ -164,7 +164,7 @@ void credential_check_then(struct call *call, call_step next)
         next(call);
         return;
     }
-    if (call->is_bridged_down && !call->upstream_session) {
+    if (call_leases_session(call) && !call->upstream_session) {
         call->next = next;
         session_pool_then(call, check_again);
         return;

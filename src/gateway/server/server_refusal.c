@@ -16,10 +16,10 @@ static void take_headers(struct headers *headers, const struct call *call,
 {
     for (size_t i = 0; i < of_server->count; i++) {
         const struct http_header *item = &of_server->items[i];
-        if (!call->is_bridged_down || is_told_across_eras(item->name))
+        if (!call_leases_session(call) || is_told_across_eras(item->name))
             headers_add(headers, item->name, item->value);
     }
-    if (!call->dialect->has_sessions || call->is_bridged)
+    if (!call->dialect->has_sessions || call_gives_session(call))
         headers_drop(headers, HTTP_NAME_OF_SESSION);
 }
 

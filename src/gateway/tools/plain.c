@@ -976,7 +976,7 @@ void plain_call_become_task(struct call *call, const struct policy_decision *dec
     plain->decision = *decision;
     plain->tool = *tool;
     plain->accelerated = accelerated;
-    if (call->is_bridged)
+    if (call_gives_session(call))
         bridge_request_digest(call, request_digest);
     else
         request_parts_digest(&call->envelope, request_digest);
