@@ -82,7 +82,7 @@ enum gate_verdict gate_repeated_headers(struct call *call)
         (call->source && call->source->auth.issuer && repeated == HTTP_NAME_AUTHORIZATION) ||
         (call->is_post && repeated == HTTP_NAME_MCP_PROTOCOL_VERSION))
         return GATE_PASSED;
-    log_warn("Request refused: a header stands there twice", LOG_TEXT("header", name));
+    log_warn("Request refused: duplicate header", LOG_TEXT("header", name));
     return refuse(call, 400, "A header that must be there once is there twice.");
 }
 
