@@ -323,12 +323,8 @@ static void leg_go_on(struct call *call, const struct relay_options *options)
     }
 }
 
-void client_forward(struct call *call, const struct relay_options *options)
+static void leg_start(struct call *call, const struct relay_options *options)
 {
-    if (!call_leases_session(call)) {
-        relay_start(call, options);
-        return;
-    }
     call_identify(call);
     if (call->envelope.request_state.length > 0) {
         leg_go_on(call, options);
@@ -337,3 +333,5 @@ void client_forward(struct call *call, const struct relay_options *options)
     leg_begin(call, options);
     server_legacy.obtain(call, leg_send);
 }
+
+const struct call_carrier modern_client_carrier = {.start = leg_start};

@@ -1,15 +1,14 @@
 /*
- * Forwarding a client's request, whatever the era of its server. A modern client whose server knows
- * the legacy era only is answered here, the rest by the relay. On the call's loop.
+ * Requests of modern clients at servers that know the legacy era alone. On the call's loop.
  */
 #pragma once
 
 #include "conversation/relay.h"
 
-/* As relay_start(), of any call: one to a server of the other era goes up in a session. Of the
- * options it uses `silence_ms`, `rewrite`, `recall`, `replace_error` and `failed`. Such a call with
- * a requestState goes on with the call that it was given in. */
-void client_forward(struct call *call, const struct relay_options *options);
+/* Of such calls, which go up in a session. Of the options it uses `silence_ms`, `rewrite`,
+ * `recall`, `replace_error` and `failed`; they never become tasks. A call with a requestState goes
+ * on with the call that it was given in. */
+extern const struct call_carrier modern_client_carrier;
 /* Whether the call goes on with one that is open at the server: its requestState says so, and is
  * this call's. */
 bool client_goes_on(const struct call *call);

@@ -5,7 +5,6 @@
 #include "conversation/relay.h"
 #include "conversation/rounds.h"
 #include "conversation/task_inputs.h"
-#include "modern.h"
 #include "own_task.h"
 #include "server/credential_check.h"
 #include "server/probe.h"
@@ -156,7 +155,7 @@ static void handle_theirs(struct call *call)
     if (call_leases_session(call) || tasks_of_server(call) == SOURCE_LACKS_TASKS)
         own_task_answer_unknown(call);
     else
-        client_forward(call, &options);
+        relay_start(call, &options);
 }
 
 void modern_task_handle(struct call *call)

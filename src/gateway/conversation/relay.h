@@ -110,7 +110,7 @@ struct call_carrier {
     void (*hand_over)(struct call *call, struct server_link *to, struct buffer *asked);
 };
 
-/* Sends the client's own bytes, or options.message. The call is answered by the relay, or by
+/* Sends the client's own bytes, or options.message. The call is answered by its carrier, or by
  * `failed`. */
 void relay_start(struct call *call, const struct relay_options *options);
 /* What the server sends is received from it. Another may take that over, and then answers the call,

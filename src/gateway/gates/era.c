@@ -5,6 +5,7 @@
  */
 #include "taskgate/mcp/era.h"
 #include "client/legacy.h"
+#include "client/modern.h"
 #include "gates.h"
 #include "server/probe.h"
 #include "state/source_eras.h"
@@ -118,6 +119,7 @@ static enum gate_verdict check_modern_at_legacy_server(struct call *call)
     if (source_eras_bridge_down(call->worker->gateway->eras, call->source,
                                 loop_now_ms(call->worker->loop))) {
         call->crosses_eras = true;
+        call->carrier = &modern_client_carrier;
         return check_modern(call);
     }
     if (!str_equal(call->envelope.method, STR("server/discover")))

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "call/client_profile.h"
-#include "client/modern.h"
+#include "conversation/relay.h"
 #include "decision/agent_reason.h"
 #include "list_cache.h"
 #include "methods.h"
@@ -171,7 +171,7 @@ static void relay(struct call *call)
     if (call->method->extension.answer == MCP_ANSWER_ENTRY)
         options.replace_result = refuse_entry;
     if (name_gate_passes(call))
-        client_forward(call, &options);
+        relay_start(call, &options);
 }
 
 /* A server whose settings are not known is left to answer itself. */
@@ -498,7 +498,7 @@ static void relay_tools(struct call *call)
     options.list = "tools";
     options.recall = recall;
     call->tools_epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
-    client_forward(call, &options);
+    relay_start(call, &options);
 }
 
 void tools_list_handle(struct call *call)
@@ -640,7 +640,7 @@ static void relay_resources(struct call *call)
     struct relay_options options = lists_relay_options(call, answer_kept_resources);
     options.rewrite = rewrite_resources;
     options.replace_error = replace_resources;
-    client_forward(call, &options);
+    relay_start(call, &options);
 }
 
 void resources_list_handle(struct call *call)
@@ -656,7 +656,7 @@ static void relay_templates(struct call *call)
         options.replace_error = replace_templates;
     if (is_modern)
         options.rewrite = rewrite_templates;
-    client_forward(call, &options);
+    relay_start(call, &options);
 }
 
 void resources_templates_list_handle(struct call *call)
@@ -668,7 +668,7 @@ void prompts_list_handle(struct call *call)
 {
     struct relay_options options = lists_relay_options(call, answer_kept_prompts);
     options.rewrite = rewrite_prompts;
-    client_forward(call, &options);
+    relay_start(call, &options);
 }
 
 /* ---- a list that comes late ---- */

@@ -2,9 +2,9 @@
 #include "methods.h"
 #include "call/request_state.h"
 #include "client/cancelled.h"
-#include "client/modern.h"
 #include "conversation/detach.h"
 #include "conversation/question.h"
+#include "conversation/relay.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 
@@ -46,7 +46,7 @@ void relay_plainly_handle(struct call *call)
     if (is_cancel && give_up_request(call))
         call_answer(call, STR_EMPTY);
     else
-        client_forward(call, &options);
+        relay_start(call, &options);
 }
 
 void methods_refuse_unknown(struct call *call)

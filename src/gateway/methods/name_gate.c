@@ -4,7 +4,6 @@
  * the gateway's own. */
 #include "name_gate.h"
 #include "client/legacy_stream.h"
-#include "client/modern.h"
 #include "conversation/relay.h"
 #include "methods.h"
 #include "skill_contents.h"
@@ -206,7 +205,7 @@ static void judge(struct call *call)
         options.replace_error = say_not_found;
     skill_contents_check(call, &options);
     if (!legacy_stream_takes(call))
-        client_forward(call, &options);
+        relay_start(call, &options);
 }
 
 /* ---- resources: some are the gateway's own ---- */
@@ -258,7 +257,7 @@ void completion_handle(struct call *call)
 {
     const struct relay_options options = {.take_message = methods_taker(call)};
     if (!call->envelope.ref.raw.length)
-        client_forward(call, &options);
+        relay_start(call, &options);
     else if (is_reference(&call->envelope))
         judge(call);
     else
@@ -316,7 +315,7 @@ static void unsubscribe(struct call *call)
     if (is_own(call))
         answer_own(call);
     else if (!legacy_stream_takes(call))
-        client_forward(call, &options);
+        relay_start(call, &options);
 }
 
 void unsubscribe_handle(struct call *call)

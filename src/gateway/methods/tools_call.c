@@ -209,7 +209,7 @@ static void forward_anew(struct call *call)
     if (call->is_executed && !call_gives_session(call))
         detached_call_run(call, call->patience_ms);
     else
-        client_forward(call, &options);
+        relay_start(call, &options);
 }
 
 static void forward(struct call *call, const struct policy_decision *decision)
