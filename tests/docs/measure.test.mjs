@@ -8,8 +8,8 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
-  bridged: 14,
-  eras: 174,
+  bridged: 0,
+  eras: 160,
   words: 46,
   reach: 15,
   write: 2,

@@ -188,7 +188,7 @@ static void send_anew(struct call *call)
         legacy->up.protocol->begin(&legacy->up, NULL);
 }
 
-/* The tool repeats other arguments in headers than the list said that the owner was told. */
+/* The tool repeats other arguments in headers than the list of its owner says. */
 static bool looks_again(struct legacy_call *legacy)
 {
     if (!calls_tool(legacy->call) || legacy->has_looked || legacy->up.rounds > 0)

@@ -194,7 +194,7 @@ static void initialize_read_declarations(struct call *call)
     call->facts.client.declares_sampling = json_member(capabilities, "sampling").length > 0;
 }
 
-/* Upstream is told that it may ask, exactly when our tools can answer for a client that cannot be
+/* The server may ask exactly when our tools can answer for a client that cannot be
  * asked itself. They cannot on a server without sessions: nothing says which client it asks. */
 static void decide_injection(struct call *call)
 {
@@ -244,7 +244,7 @@ static void add_capabilities(struct call *call, struct envelope *message,
     write_message(call, &text);
     if (envelope_read_own(message, &text, NULL) == ENVELOPE_OK) {
         options->message = message;
-    } else { /* the server is told only what goes up */
+    } else { /* the server knows only what goes up */
         call->facts.server.injected_elicitation = false;
         call->facts.server.injected_sampling = false;
     }

@@ -233,14 +233,14 @@ static void leg_send_anew(struct leg *leg)
     call_answer_error(call, JSONRPC_UPSTREAM_FAILED, STR_EMPTY, &data);
 }
 
-static bool leg_take(struct gateway_worker *worker, const struct client_event *told)
+static bool leg_take(struct gateway_worker *worker, const struct client_event *sent)
 {
-    struct leg *leg = leg_find(worker, told->leg);
-    const struct event *event = &told->event;
+    struct leg *leg = leg_find(worker, sent->leg);
+    const struct event *event = &sent->event;
     if (!leg)
         return false;
     if (event->kind == EVENT_QUESTION)
-        leg_ask(leg, told);
+        leg_ask(leg, sent);
     else if (event->kind == EVENT_RESULT)
         leg_answer_result(leg, event);
     else if (event->kind == EVENT_ERROR)

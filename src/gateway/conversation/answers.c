@@ -28,18 +28,18 @@ static void on_reply(void *context, const struct exchange_reply *reply)
 {
     struct delivery *delivery = context;
     struct kept_question *kept = delivery->kept;
-    struct question_delivery told = {.status = reply->status, .result = reply->result};
-    told.has_arrived =
+    struct question_delivery outcome = {.status = reply->status, .result = reply->result};
+    outcome.has_arrived =
         reply->result == UPSTREAM_DONE && reply->status >= 200 && reply->status < 300;
-    if (told.has_arrived) {
+    if (outcome.has_arrived) {
         question_settle(delivery->worker, kept);
     } else {
         log_warn("An answer has not reached upstream", LOG_TEXT("source", kept->question.source),
                  LOG_TEXT("question", kept->question.id), LOG_NUMBER("status", reply->status),
                  LOG_TEXT("detail", reply->detail));
-        told.is_open = question_reopen(delivery->worker, kept);
+        outcome.is_open = question_reopen(delivery->worker, kept);
     }
-    delivery->receiver.delivered(delivery->receiver.context, &told);
+    delivery->receiver.delivered(delivery->receiver.context, &outcome);
     free(delivery);
 }
 
@@ -51,7 +51,7 @@ static void on_dropped(void *context)
     free(delivery);
 }
 
-/* It is taken here, and told later, as the receiver expects. */
+/* The answer is taken here, and delivered later, as the receiver expects. */
 static void on_taken(void *context)
 {
     struct delivery *delivery = context;
@@ -109,7 +109,7 @@ struct gated {
     struct buffer result, error, message;
     int error_code;
     struct question_receiver receiver;
-    bool has_receiver; /* that has not been told yet */
+    bool has_receiver; /* that has no delivery yet */
 };
 
 static void gated_destroy(struct gated *gated)
@@ -132,9 +132,9 @@ static void refuse(const struct gated *gated)
 /* It could not be stored: the client may answer again. */
 static void tell_failed(struct gated *gated)
 {
-    struct question_delivery told = {.result = UPSTREAM_SILENT};
-    told.is_open = question_reopen(gated->worker, gated->kept);
-    gated->receiver.delivered(gated->receiver.context, &told);
+    struct question_delivery outcome = {.result = UPSTREAM_SILENT};
+    outcome.is_open = question_reopen(gated->worker, gated->kept);
+    gated->receiver.delivered(gated->receiver.context, &outcome);
 }
 
 static void on_verdict(void *context, enum answer_verdict verdict)

@@ -142,11 +142,11 @@ static void finish_event(void *message)
 
 static void deliver_event(struct gateway_worker *worker, const void *message)
 {
-    const struct client_message *told = message;
-    told->client->take(worker, &told->event);
+    const struct client_message *sent = message;
+    sent->client->take(worker, &sent->event);
 }
 
-static void tell(struct gateway_worker *worker, const struct client_message *message)
+static void send_to_leg(struct gateway_worker *worker, const struct client_message *message)
 {
     static const struct broadcast_kind kind = {.bytes = sizeof(struct client_message),
                                                .own = own_event,
@@ -168,7 +168,7 @@ static struct client_message addressed(const struct conversation *conversation,
 static void conversation_pass(struct conversation *conversation, const struct event *event)
 {
     const struct client_message message = addressed(conversation, event);
-    tell(conversation->up.worker, &message);
+    send_to_leg(conversation->up.worker, &message);
 }
 
 static bool is_last(const struct event *event)
@@ -189,7 +189,7 @@ static void conversation_conclude(struct conversation *conversation, const struc
     bool ends_before = has_forgotten(event);
     if (ends_before)
         conversation_end(conversation);
-    tell(worker, &message);
+    send_to_leg(worker, &message);
     if (!ends_before)
         conversation_end(conversation);
 }
@@ -301,7 +301,7 @@ static void conversation_ask(struct conversation *conversation)
     up->protocol->set_silence(up, 0);
     log_info("A server asks the client of a bridged call", LOG_TEXT("source", up->source->id),
              LOG_NUMBER("round", conversation->round));
-    tell(up->worker, &message);
+    send_to_leg(up->worker, &message);
 }
 
 static void on_gathered(void *context)

@@ -377,7 +377,7 @@ static void on_listed(void *context, const struct store_reply *reply)
     invocation_unref(&detached->base); /* the list's */
 }
 
-/* The client is told of its other tasks at this server, too. */
+/* The answer names the other tasks of its client at this server, too. */
 static void list_working(struct detached_call *detached)
 {
     const struct task *task = detached->base.task;

@@ -224,7 +224,7 @@ static void take_answer_of_server(struct execution *execution, const struct exch
     struct str error = json_member(reply->message, "error");
     struct buffer mapped;
     buffer_init(&mapped);
-    if (execution->is_bridged_down && json_type(error) == JSON_OBJECT) {
+    if (execution->leases_session && json_type(error) == JSON_OBJECT) {
         legacy_server_write_error(&mapped, error, false);
         outcome_of_error(&execution->base.outcome, buffer_str(&mapped));
     } else {
@@ -286,7 +286,7 @@ static void passing_destroy(void *context)
 
 static void send_answers(struct execution *execution, struct str answers)
 {
-    if (execution->is_bridged_down)
+    if (execution->leases_session)
         execution_asks_end(execution, answers, true);
     else if (conversation_where(&execution->base) == CONVERSATION_FOLLOWING)
         execution->base.up.protocol->answer_round(&execution->base.up, answers);
@@ -312,7 +312,7 @@ static bool write_declined(struct buffer *out, struct str questions)
 static void refuse_answers(struct execution *execution, const struct passing *passing)
 {
     struct buffer declined = {0};
-    if (execution->is_bridged_down) {
+    if (execution->leases_session) {
         execution_asks_end(execution, buffer_str(&passing->taken.answers), false);
     } else if (write_declined(&declined, buffer_str(&passing->taken.questions))) {
         send_answers(execution, buffer_str(&declined));
@@ -354,7 +354,7 @@ static void pass_gate_of_answers(struct execution *execution, struct passing *pa
         .answers = buffer_str(&passing->taken.answers),
     };
     buffer_append(&passing->request_id, buffer_str(&execution->base.request_id));
-    if (execution->is_bridged_down)
+    if (execution->leases_session)
         execution_asks_hold(execution);
     answer_gate_pass(execution->base.worker, &answers, on_answers_judged, passing_destroy, passing);
 }
@@ -364,7 +364,7 @@ static void on_client_answered(struct invocation *base)
     struct execution *execution = execution_from(base);
     struct str id = str_from(base->id);
     bool takes_some =
-        execution->is_bridged_down || conversation_where(base) == CONVERSATION_FOLLOWING;
+        execution->leases_session || conversation_where(base) == CONVERSATION_FOLLOWING;
     struct passing *passing = memory_alloc(sizeof *passing);
     *passing = (struct passing){.execution = execution};
     invocation_ref(base);
@@ -582,7 +582,7 @@ static bool take_rules(struct execution *execution)
                                                 str_from(execution->base.task->source));
     if (execution->base.source && !execution->own_session)
         headers_set_static(&execution->base.headers, execution->base.source);
-    execution->is_bridged_down =
+    execution->leases_session =
         *execution->base.task->mirrored_headers && execution->base.source &&
         source_eras_bridge_down(execution->base.worker->gateway->eras, execution->base.source,
                                 clock_monotonic_ms());
@@ -843,7 +843,7 @@ void execution_offer_own(struct gateway_worker *worker, struct task *task, bool 
 
 /* ---- the task has changed ---- */
 
-/* The owner or an operator has cancelled the task. The server is told. */
+/* The owner or an operator has cancelled the task. The server is notified. */
 static void stop_call(struct execution *execution)
 {
     if (execution->base.task && execution_is_modern(execution)) {

@@ -12,7 +12,8 @@ struct execution {
     struct invocation base; /* first; its request's credentials are `headers` */
     uint32_t magic;         /* EXECUTION_MAGIC */
     bool own_session;       /* the gateway's own, for the control plane */
-    bool is_bridged_down;   /* a modern call at a legacy server: a session of its own, too */
+    bool leases_session;    /* its server has sessions, and its client none: likewise one of the
+                               gateway's */
     bool lacks_session; /* the client's is not known here, or the server has forgotten it: likewise
                          */
     struct identity *identity; /* the holder of the credentials, by a verified token; or NULL */

@@ -196,7 +196,7 @@ static bool may_be_asked(const struct execution *execution)
 {
     const struct task *task = execution->base.task;
     struct envelope envelope;
-    if (!execution->is_bridged_down)
+    if (!execution->leases_session)
         return false;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
     bool may = mcp_may_ask_any(envelope.reserved.client_capabilities);
@@ -236,7 +236,7 @@ static void on_opened(struct opened_session *session, const struct exchange_repl
 bool execution_session_is_needed(const struct execution *execution)
 {
     bool is_modern = execution->base.task && execution_is_modern(execution);
-    return (execution->own_session && !is_modern) || execution->is_bridged_down ||
+    return (execution->own_session && !is_modern) || execution->leases_session ||
            execution->lacks_session;
 }
 
@@ -261,7 +261,7 @@ void execution_session_open(struct execution *execution)
         headers_finish(&execution->base.headers);
         service_session_begin(&execution->base.headers, execution->base.source);
     }
-    if (execution->is_bridged_down)
+    if (execution->leases_session)
         write_bridged_params(execution, &params);
     else
         buffer_append(&params, service_session_params());

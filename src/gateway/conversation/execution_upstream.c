@@ -22,7 +22,7 @@ void execution_server_message(void *context, struct str message)
 {
     struct execution *execution = execution_from(context);
     char key[CLIENT_KEY_BYTES];
-    if (execution->is_bridged_down && execution_asks_take(execution, message))
+    if (execution->leases_session && execution_asks_take(execution, message))
         return;
     inbox_key_of_task(execution->base.task, key);
     struct notice_origin origin = invocation_origin(&execution->base);
@@ -104,7 +104,7 @@ static void add_task(struct buffer *body, const struct task *task)
 
 bool execution_is_modern(const struct execution *execution)
 {
-    return *execution->base.task->mirrored_headers && !execution->is_bridged_down;
+    return *execution->base.task->mirrored_headers && !execution->leases_session;
 }
 
 void execution_take_id(struct execution *execution)
@@ -123,12 +123,12 @@ void execution_write(const struct execution *execution, struct buffer *body)
     struct str id = str_slice(quoted.bytes + 1, quoted.length - 2);
     struct envelope envelope;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    if (execution->is_bridged_down)
+    if (execution->leases_session)
         legacy_server_write_request(body, &envelope, quoted);
     else
         envelope_write_executable(&envelope, id, task->keep_task || execution_is_modern(execution),
                                   body);
-    if (task->keep_task && (envelope.task.raw.length == 0 || execution->is_bridged_down))
+    if (task->keep_task && (envelope.task.raw.length == 0 || execution->leases_session))
         add_task(body, task);
     envelope_finish(&envelope);
 }

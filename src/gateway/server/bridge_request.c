@@ -98,7 +98,7 @@ static void put_parameter(void *context, struct str name, struct str value)
     free(header);
 }
 
-/* By the definition of the tool that the owner was told. */
+/* By the definition of the tool that the owner was shown. */
 static void add_parameters(struct catalog *catalog, const char *source, struct str owner,
                            const struct envelope *envelope, struct headers *headers)
 {

@@ -15,7 +15,7 @@
 #define ACCEPTED_FOR_MS 300000 /* five minutes */
 #define PING_SILENCE_MS 10000
 #define PING_MOST_BYTES ((size_t)256 * 1024)
-#define MOST_QUOTED_BYTES 500 /* of an error that a client is told */
+#define MOST_QUOTED_BYTES 500 /* of an error, in an answer */
 
 static void on_known_pair(void *context, const struct store_reply *reply)
 {

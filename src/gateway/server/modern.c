@@ -38,7 +38,7 @@ bool server_link_is_pending(const struct server_link *link)
     return link->state != LINK_NEW && link->state != LINK_ENDED;
 }
 
-static void tell(struct server_link *link, const struct event *event)
+static void report(struct server_link *link, const struct event *event)
 {
     link->take(link->context, event);
 }
@@ -64,7 +64,7 @@ static void end_with(struct server_link *link, const struct event *event)
     ASSERT(!link->exchange && link->state != LINK_ENDED);
     loop_timer_stop(&link->timer);
     link->state = LINK_ENDED;
-    tell(link, event);
+    report(link, event);
 }
 
 static void lose(struct server_link *link, enum lost_reason reason,
@@ -97,7 +97,7 @@ static void on_notice(void *context, struct str message)
 {
     struct server_link *link = server_link_from(context);
     if (json_member(message, "id").length == 0) /* a modern server sends no requests */
-        tell(link, &(struct event){.kind = EVENT_NOTICE, .text = message});
+        report(link, &(struct event){.kind = EVENT_NOTICE, .text = message});
 }
 
 static void take_round(struct server_link *link, const struct exchange_reply *reply)
@@ -122,8 +122,8 @@ static void take_round(struct server_link *link, const struct exchange_reply *re
         link->rounds++;
         link->again_ms = 0;
     }
-    tell(link,
-         &(struct event){.kind = EVENT_ROUND, .text = asks ? requests : STR_EMPTY, .reply = reply});
+    report(link, &(struct event){
+                     .kind = EVENT_ROUND, .text = asks ? requests : STR_EMPTY, .reply = reply});
 }
 
 /* ---- a task of the server's own ---- */
@@ -194,7 +194,7 @@ static void go_on_following(struct server_link *link, struct str task, bool is_a
     if (is_asking && json_count(requests) > 0 && dialect_modern_is_round(requests, STR_EMPTY))
         event.text = requests;
     loop_timer_start_with(&link->timer, on_poll, link, poll_interval_ms(task));
-    tell(link, &event);
+    report(link, &event);
 }
 
 static void on_status(void *context, const struct exchange_reply *reply)
@@ -253,7 +253,7 @@ static void follow(struct server_link *link, const struct exchange_reply *reply)
     }
     link->state = LINK_FOLLOWING;
     loop_timer_start_with(&link->timer, on_poll, link, poll_interval_ms(result));
-    tell(link, &(struct event){.kind = EVENT_FOLLOWED, .text = str_from(link->task)});
+    report(link, &(struct event){.kind = EVENT_FOLLOWED, .text = str_from(link->task)});
 }
 
 /* ---- the reply ---- */
@@ -352,7 +352,7 @@ static void on_pause_ended(void *context)
     struct server_link *link = server_link_from(context);
     ASSERT(link->state == LINK_PAUSING);
     link->state = LINK_ASKED;
-    tell(link, &(struct event){.kind = EVENT_AGAIN});
+    report(link, &(struct event){.kind = EVENT_AGAIN});
 }
 
 static void modern_pause(struct server_link *link, int64_t limit_ms)

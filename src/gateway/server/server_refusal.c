@@ -1,12 +1,12 @@
 /* An HTTP error of the server that goes down to the client. */
 #include "server_refusal.h"
 
-static const char *const told_across_eras[] = {"content-type", "www-authenticate", "retry-after"};
+static const char *const passed_across_eras[] = {"content-type", "www-authenticate", "retry-after"};
 
-static bool is_told_across_eras(struct str name)
+static bool is_passed_across_eras(struct str name)
 {
-    for (size_t i = 0; i < sizeof told_across_eras / sizeof *told_across_eras; i++)
-        if (str_equal_ignore_case(name, str_from(told_across_eras[i])))
+    for (size_t i = 0; i < sizeof passed_across_eras / sizeof *passed_across_eras; i++)
+        if (str_equal_ignore_case(name, str_from(passed_across_eras[i])))
             return true;
     return false;
 }
@@ -16,7 +16,7 @@ static void take_headers(struct headers *headers, const struct call *call,
 {
     for (size_t i = 0; i < of_server->count; i++) {
         const struct http_header *item = &of_server->items[i];
-        if (!call_leases_session(call) || is_told_across_eras(item->name))
+        if (!call_leases_session(call) || is_passed_across_eras(item->name))
             headers_add(headers, item->name, item->value);
     }
     if (!call->dialect->has_sessions || call_gives_session(call))
