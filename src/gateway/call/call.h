@@ -101,8 +101,7 @@ struct call {
     bool is_relayed;   /* by the replica that the client is connected to */
     bool is_away;      /* it came by its task, and its session lives at another replica */
     bool crosses_eras; /* its server speaks only the era that its client does not */
-    const struct call_carrier
-        *carrier;           /* of a call across eras (conversation/relay.h); NULL: the relay */
+    const struct call_carrier *carrier; /* of a call across eras (conversation/relay.h); or NULL */
     struct buffer declared; /* the client's declarations in its session (state/session_table.h);
                               empty as long as they are not known */
     const struct upstream_session *upstream_session; /* if call_leases_session(), while it is */

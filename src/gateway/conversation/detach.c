@@ -1,31 +1,55 @@
-/* Calls that run whether or not their client waits: how one begins, how it becomes a task, what the
- * server answers, how it ends, and what becomes of it when its client gives it up or ends its
- * session. */
+/* Calls that run whether or not their client waits: how one begins, or is taken over from its
+ * carrier, how it becomes a task, what the server requires and answers, how it ends, and what
+ * becomes of it when its client gives it up or ends its session. */
 #include "detach_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "call/broadcast.h"
+#include "call/call.h"
 #include "call/call_span.h"
 #include "call/client_profile.h"
 #include "call/deferred_response.h"
 #include "call/token_clock.h"
+#include "decision/drift_check.h"
 #include "decision/task_binding.h"
 #include "inbox/inbox.h"
 #include "inbox/repeated_calls.h"
 #include "inbox/task_summary.h"
 #include "invocation_rounds.h"
+#include "question.h"
+#include "relay.h"
 #include "rounds.h"
+#include "server/bridge_request.h"
 #include "state/quota.h"
 #include "task_create.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
+#include "taskgate/core/owned.h"
+#include "taskgate/core/random.h"
+#include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/legacy_bridge.h"
 
+/* How long a call that cannot become a task now stays as it is before the next try. */
+#define AGAIN_MS 1000
+/* The first look reads the call's session. It is needed when the client leaves, and before the
+ * limit of silence of those who cannot wait as long. Later ones see that a question is answered. */
+#define LOOK_MS 1000
 /* Until the server has taken the DELETE of a session. */
 #define ENDING_MS 10000
+/* The message of progress meanwhile. */
+#define WAITS_FOR "Waiting for the tool to answer"
+
+/* The call as a server that may require input got it, as long as it may have to get it again. */
+struct detached_rounds {
+    struct headers headers;    /* owned */
+    struct buffer body;        /* without the answers of a round */
+    struct buffer asked;       /* what was required while the task was on its way to the store */
+    struct identity *identity; /* of the client, by its verified token; or NULL */
+};
 
 static const struct detached_callbacks *callbacks_of(const struct detached_call *detached)
 {
@@ -186,7 +210,7 @@ static void unregister_request(struct detached_call *detached)
 /* ---- room for it ---- */
 
 /* Clients with neither session nor token share one count. */
-bool detached_task_reserve(const struct call *call, char key[CLIENT_KEY_BYTES])
+static bool detached_task_reserve(const struct call *call, char key[CLIENT_KEY_BYTES])
 {
     struct gateway *gateway = call->worker->gateway;
     const struct config *config = call->snapshot->config;
@@ -220,7 +244,7 @@ static void end_rounds(struct detached_call *detached)
     rounds_forget(base->worker->gateway->questions, str_from(base->id));
 }
 
-void detached_call_end(struct detached_call *detached)
+static void detached_call_end(struct detached_call *detached)
 {
     struct invocation *base = &detached->base;
     if (conversation_where(base) == CONVERSATION_ENDED)
@@ -268,7 +292,7 @@ static struct repeated_call join_of(const struct detached_call *detached, char k
     return (struct repeated_call){str_from(key), detached->repeated, detached->base.task->id};
 }
 
-void detached_task_remember(const struct detached_call *detached)
+static void detached_task_remember(const struct detached_call *detached)
 {
     char key[CLIENT_KEY_BYTES];
     const struct repeated_call join = join_of(detached, key);
@@ -365,6 +389,76 @@ bool detached_call_takes_cancel(const struct call *call)
     return call->session[0] ? count > 0 : count == 1;
 }
 
+/* ---- the server requires input ---- */
+
+/* Keeps what the server has got of the call. */
+static void keep_rounds(struct detached_call *detached, struct call *call)
+{
+    struct detached_rounds *rounds = detached->rounds = memory_alloc(sizeof *rounds);
+    struct catalog_tool tool;
+    OWNED_BUFFER(id);
+    call_find_tool(call, call_tool(call), &tool);
+    detached->wraps_output = tool.wraps_output;
+    headers_init(&rounds->headers, true);
+    bridge_request_write(call, &rounds->headers, &rounds->body, &id);
+    rounds->identity = call->identity ? identity_ref(call->identity) : NULL;
+}
+
+static void destroy_rounds(struct detached_rounds *rounds)
+{
+    if (!rounds)
+        return;
+    headers_finish(&rounds->headers);
+    buffer_finish(&rounds->body);
+    buffer_finish(&rounds->asked);
+    identity_unref(rounds->identity);
+    free(rounds);
+}
+
+/* Before there is a task. `requests`: a JSON object, or empty: none. */
+static void keep_asked(struct detached_call *detached, struct str requests)
+{
+    ASSERT(detached->rounds->asked.length == 0);
+    buffer_append(&detached->rounds->asked, requests);
+}
+
+/* The task is stored: asks what was required meanwhile. */
+static void ask_kept(struct detached_call *detached)
+{
+    OWNED_BUFFER(asked);
+    if (!detached->rounds || detached->base.up.state != LINK_ASKED)
+        return;
+    asked = detached->rounds->asked;
+    buffer_init(&detached->rounds->asked);
+    invocation_rounds_ask(&detached->base, buffer_str(&asked), true);
+}
+
+static void take_question(struct detached_call *detached, struct str requests)
+{
+    if (conversation_where(&detached->base) == CONVERSATION_RUNNING)
+        invocation_rounds_ask(&detached->base, requests, true);
+    else /* nobody knows the task yet */
+        keep_asked(detached, requests);
+}
+
+static void write_refusal(struct buffer *result)
+{
+    buffer_append_text(result, "{\"content\":[{\"type\":\"text\",\"text\":\"The server requires "
+                               "input, for which the client of a slow call that is no task cannot "
+                               "be asked\"}],\"isError\":true}");
+}
+
+/* There is no task: that input was required becomes the outcome. */
+static void refuse_rounds(struct detached_call *detached)
+{
+    OWNED_BUFFER(result);
+    if (detached->base.up.state != LINK_ASKED)
+        return;
+    detached->base.up.protocol->release(&detached->base.up);
+    write_refusal(&result);
+    outcome_of_result(&detached->base.outcome, buffer_str(&result));
+}
+
 static void try_detaching_again(struct detached_call *detached);
 
 /* ---- telling its client ---- */
@@ -437,7 +531,7 @@ static void on_task_stored(struct detached_call *detached)
     if (!has_ended && has_answer(detached))
         store_detached(detached);
     else if (conversation_where(&detached->base) == CONVERSATION_RUNNING)
-        detached_rounds_begin(detached);
+        ask_kept(detached);
 }
 
 static void undo_task(struct detached_call *detached)
@@ -456,7 +550,7 @@ static void on_task_refused(struct detached_call *detached, enum store_status st
         give_up_request(detached);
         return;
     }
-    detached_rounds_refuse(detached);
+    refuse_rounds(detached);
     if (has_answer(detached) && detached->call)
         callbacks_of(detached)->ended(detached);
     if (!detached->call) {
@@ -480,7 +574,7 @@ static void on_task_created(void *context, const struct store_reply *reply)
     invocation_unref(&detached->base); /* the message's own reference */
 }
 
-bool detached_task_create(struct detached_call *detached, const struct call *call)
+static bool detached_task_create(struct detached_call *detached, const struct call *call)
 {
     ASSERT(!detached->base.task);
     struct invocation *base = &detached->base;
@@ -518,15 +612,15 @@ static void on_patience_ended(void *context)
 static void try_detaching_again(struct detached_call *detached)
 {
     ASSERT(detached->call); /* else nobody would get the answer */
-    loop_timer_start_with(&detached->base.timer, on_patience_ended, detached,
-                          DETACHED_CALL_AGAIN_MS);
+    loop_timer_start_with(&detached->base.timer, on_patience_ended, detached, AGAIN_MS);
 }
 
 /* ---- the server's answer ---- */
 
 /* The store may still be taking the call's task. Then the answer is kept, and on_task_stored()
  * stores it. */
-void detached_call_take_reply(struct detached_call *detached, const struct exchange_reply *reply)
+static void detached_call_take_reply(struct detached_call *detached,
+                                     const struct exchange_reply *reply)
 {
     if (!detached->base.task) {
         callbacks_of(detached)->answered(detached, reply);
@@ -540,7 +634,7 @@ void detached_call_take_reply(struct detached_call *detached, const struct excha
         store_detached(detached);
 }
 
-void detached_call_take_message(struct detached_call *detached, struct str message)
+static void detached_call_take_message(struct detached_call *detached, struct str message)
 {
     struct notice_origin origin = invocation_origin(&detached->base);
     origin.key = detached->key;
@@ -563,8 +657,99 @@ static void on_detached_message(void *context, struct str message)
     detached_call_take_message(detached_call_from(context), message);
 }
 
-const struct exchange_events detached_call_events = {.reply = on_detached_reply,
-                                                     .server_message = on_detached_message};
+static const struct exchange_events detached_call_events = {.reply = on_detached_reply,
+                                                            .server_message = on_detached_message};
+
+static struct sending detached_call_sending(const struct detached_call *detached)
+{
+    struct sending sending = invocation_sending(&detached->base);
+    sending.id = buffer_str(&detached->base.request_id);
+    sending.most_bytes = (size_t)sending.snapshot->config->limits.result_bytes;
+    return sending;
+}
+
+/* ---- events of a server that may require input ---- */
+
+static void pass_notice(struct detached_call *detached, struct str message)
+{
+    OWNED_BUFFER(translated);
+    legacy_bridge_write_notification(&translated, message);
+    detached_call_take_message(detached, buffer_str(&translated));
+}
+
+/* `result` is empty where nobody can give what the server requires. */
+static void take_result(struct detached_call *detached, struct str result,
+                        const struct exchange_reply *reply)
+{
+    struct exchange_reply translated = *reply;
+    OWNED_BUFFER(written);
+    OWNED_BUFFER(message);
+    if (result.length > 0)
+        legacy_bridge_write_call_result(&written, result, detached->wraps_output);
+    else
+        write_refusal(&written);
+    jsonrpc_write_result(&message, json_member(reply->message, "id"), buffer_str(&written));
+    translated.message = buffer_str(&message);
+    detached_call_take_reply(detached, &translated);
+}
+
+static void take_event_of_detached(void *context, const struct event *event)
+{
+    struct detached_call *detached = detached_call_from(context);
+    bool is_lost = event->kind == EVENT_LOST && event->lost != LOST_REPLY;
+    bool is_task = detached->base.task != NULL;
+    if (event->kind == EVENT_NOTICE)
+        pass_notice(detached, event->text);
+    else if (event->kind == EVENT_AGAIN)
+        invocation_rounds_send(&detached->base, STR_EMPTY);
+    else if (event->kind == EVENT_ROUND && is_task)
+        take_question(detached, event->text);
+    else if (is_lost && is_task)
+        invocation_rounds_lost(&detached->base, event->lost);
+    else if (event->kind == EVENT_ROUND || is_lost)
+        take_result(detached, STR_EMPTY, event->reply);
+    else if (event->kind == EVENT_RESULT)
+        take_result(detached, event->is_complete ? event->text : STR_EMPTY, event->reply);
+    else
+        detached_call_take_reply(detached, event->reply);
+}
+
+/* ---- the next round ---- */
+
+/* Each round is a request of its own, which the rules in force judge. */
+static bool rounds_are_forwarded(const struct invocation *invocation)
+{
+    struct snapshot *now = snapshot_current();
+    const struct drift_check drift = {
+        .identity = detached_call_from(invocation->up.context)->rounds->identity,
+        .catalog = invocation->worker->gateway->catalog,
+        .snapshot = now,
+        .source = config_source_find(now->config, str_from(invocation->task->source)),
+        .task = invocation->task};
+    bool is_forwarded = now->number == invocation->snapshot->number || drift_check_forwards(&drift);
+    snapshot_unref(now);
+    return is_forwarded;
+}
+
+/* The call with a new id. */
+static void write_detached(struct server_link *link, struct headers *headers, struct buffer *body,
+                           struct buffer *id)
+{
+    const struct detached_rounds *rounds = detached_call_from(link->context)->rounds;
+    char uuid[RANDOM_UUID_BYTES];
+    random_uuid(uuid);
+    buffer_append_format(id, "\"tg:%s\"", uuid);
+    json_write_with_member(body, buffer_str(&rounds->body), "id", buffer_str(id));
+    headers_add_all(headers, &rounds->headers);
+}
+
+static struct sending sending_of_detached(struct server_link *link, struct task_trace *trace)
+{
+    return detached_call_sending(detached_call_from(link->context));
+}
+
+static const struct link_maker detached_maker = {
+    .write = write_detached, .sending = sending_of_detached, .take = take_event_of_detached};
 
 /* ---- the beginning ---- */
 
@@ -596,7 +781,7 @@ static void detached_call_destroy(struct invocation *invocation)
 {
     struct detached_call *detached = detached_call_from(invocation);
     MAGIC_CLEAR(detached);
-    detached_rounds_destroy(detached->rounds);
+    destroy_rounds(detached->rounds);
     free(detached->end_authorization);
     free(detached);
 }
@@ -616,11 +801,10 @@ static const struct invocation_class detached_class = {.kind = CONVERSATION_DETA
                                                        .destroy = detached_call_destroy,
                                                        .answered = invocation_rounds_answered,
                                                        .give_up = give_up_rounds,
-                                                       .is_forwarded =
-                                                           detached_rounds_are_forwarded,
+                                                       .is_forwarded = rounds_are_forwarded,
                                                        .maker = &detached_maker};
 
-struct detached_call *detached_call_create(struct call *call, int64_t patience_ms)
+static struct detached_call *detached_call_create(struct call *call, int64_t patience_ms)
 {
     struct detached_call *detached = memory_alloc(sizeof *detached);
     MAGIC_SET(detached, DETACHED_CALL_MAGIC);
@@ -641,14 +825,6 @@ struct detached_call *detached_call_create(struct call *call, int64_t patience_m
     return detached;
 }
 
-struct sending detached_call_sending(const struct detached_call *detached)
-{
-    struct sending sending = invocation_sending(&detached->base);
-    sending.id = buffer_str(&detached->base.request_id);
-    sending.most_bytes = (size_t)sending.snapshot->config->limits.result_bytes;
-    return sending;
-}
-
 void detached_call_run(struct call *call, int64_t patience_ms)
 {
     struct detached_call *detached = detached_call_create(call, patience_ms);
@@ -656,13 +832,187 @@ void detached_call_run(struct call *call, int64_t patience_ms)
     detached->is_executed = true;
     sending.body = call->envelope.body;
     sending.trace.parent = call_span_parent(call);
-    deferred_response_begin(call, DETACHED_CALL_WAITS_FOR, STR_EMPTY);
+    deferred_response_begin(call, WAITS_FOR, STR_EMPTY);
     deferred_response_await_upstream(call);
     deferred_response_open_late(call);
     detached->base.exchange =
         exchange_send(call->worker, &sending, &detached_call_events, detached);
     loop_timer_start_with(&detached->base.timer, on_patience_ended, detached,
                           token_clock_bound_ms(call, patience_ms));
+}
+
+/* ---- it is slow ---- */
+
+static bool may_be_task(const struct call *call)
+{
+    bool has_asked_for_task = call->envelope.task.raw.length > 0;
+    return !has_asked_for_task && !call->is_given_up &&
+           (call->is_executed || client_may_be_promoted(call));
+}
+
+/* Its client's wait: of execute_tool, or of any other call. */
+static int64_t patience_ms(const struct call *call)
+{
+    bool hears = call->envelope.progress_token.length > 0 && deferred_response_may_stream(call);
+    return call->is_executed ? call->patience_ms : client_wait_ms(call, hears);
+}
+
+/* A call that its client would get byte for byte stays what it is, unless the server waits for an
+ * answer that the client can give by the tools alone. */
+static bool is_to_be_promoted(const struct call *call)
+{
+    return call->is_executed || call->snapshot->config->pseudo.promote == PROMOTE_WAIT ||
+           call_carrier_of(call)->asks_later(call) || question_is_open_without_task(call);
+}
+
+/* Its client waits, and ends the call by closing the connection. The server may be silent while a
+ * person has its question, and for as long as a call by execute_tool is to wait. */
+static void be_patient(struct call *call, int64_t next_ms)
+{
+    const struct call_carrier *carrier = call_carrier_of(call);
+    bool is_open = question_is_open_without_task(call);
+    if (!call->is_executed)
+        carrier->set_silence(call,
+                             is_open ? 0 : call->snapshot->config->times.execution_timeout_ms);
+    carrier->repeat_slow(call, is_open && next_ms > LOOK_MS ? LOOK_MS : next_ms);
+}
+
+/* The call never becomes a task, so no later look is needed than those for the end of a question.
+ */
+static void stay(struct call *call)
+{
+    const struct call_carrier *carrier = call_carrier_of(call);
+    bool is_open = question_is_open_without_task(call);
+    carrier->set_silence(call, is_open ? 0 : call->snapshot->config->times.sync_forward_timeout_ms);
+    if (is_open)
+        carrier->repeat_slow(call, LOOK_MS);
+}
+
+/* Reserves room for a task. false: there is no room, or what the server sends cannot be taken over
+ * now; nothing was changed. */
+static bool reserve_task(const struct call *call)
+{
+    char key[CLIENT_KEY_BYTES];
+    const struct exchange *exchange = call_carrier_of(call)->exchange(call);
+    if (!detached_task_reserve(call, key))
+        return false;
+    if (!exchange || exchange_may_read_messages(exchange))
+        return true;
+    quota_give_back(call->worker->gateway->promoted, str_from(key));
+    return false;
+}
+
+/* What the server sends goes to the detached call from now on. */
+static void take_over(struct detached_call *detached, struct call *call)
+{
+    const struct call_carrier *carrier = call_carrier_of(call);
+    const struct sending sending = detached_call_sending(detached);
+    OWNED_BUFFER(asked);
+    if (carrier->hand_over) {
+        keep_rounds(detached, call);
+        carrier->hand_over(call, &detached->base.up, &asked);
+        keep_asked(detached, buffer_str(&asked));
+        return;
+    }
+    detached->base.exchange = carrier->exchange(call);
+    exchange_read_messages(detached->base.exchange, &sending, &detached_call_events, detached);
+}
+
+/* A carrier that hands a link over has deferred the response already. */
+static void defer(struct call *call, const struct detached_call *detached)
+{
+    const struct exchange *exchange = detached->base.exchange;
+    if (exchange && exchange_is_stream(exchange))
+        deferred_response_take_stream(call, WAITS_FOR);
+    else if (exchange)
+        deferred_response_begin(call, WAITS_FOR, STR_EMPTY);
+    deferred_response_await_upstream(call);
+}
+
+static void promote(struct call *call)
+{
+    const struct call_carrier *carrier = call_carrier_of(call);
+    if (!carrier->is_under_way(call)) {
+        carrier->repeat_slow(call, AGAIN_MS); /* its client is asked */
+        return;
+    }
+    if (!may_be_task(call)) {
+        stay(call);
+        return;
+    }
+    int64_t left_ms = patience_ms(call) - carrier->age_ms(call);
+    if (call->is_executed)
+        left_ms = token_clock_bound_ms(call, left_ms);
+    if (left_ms > 0 || !is_to_be_promoted(call)) {
+        be_patient(call, left_ms > 0 ? left_ms : patience_ms(call));
+        return;
+    }
+    if (!reserve_task(call)) {
+        carrier->repeat_slow(call, AGAIN_MS);
+        return;
+    }
+    struct detached_call *detached = detached_call_create(call, patience_ms(call));
+    detached->is_executed = call->is_executed;
+    take_over(detached, call);
+    defer(call, detached);
+    detached_task_create(detached, call);
+}
+
+int64_t detached_call_first_look_ms(const struct call *call)
+{
+    int64_t wait_ms = patience_ms(call);
+    int64_t soon_ms = call->snapshot->config->times.sync_forward_timeout_ms / 2;
+    if (soon_ms > LOOK_MS)
+        soon_ms = LOOK_MS;
+    int64_t first_ms = wait_ms < soon_ms ? wait_ms : soon_ms;
+    return call->is_executed && first_ms == 0 ? 1 : first_ms; /* 0 would be never */
+}
+
+void detached_call_of_slow(struct call *call)
+{
+    call_identify(call);
+    call_with_facts(call, promote);
+}
+
+/* ---- its client has left ---- */
+
+/* Whether the client is known without asking the store. The client has left, so the store would
+ * answer too late. A call without a session needs no answer. */
+static bool knows_client(struct call *call)
+{
+    call_identify(call);
+    return !call->session[0] || call->facts.known ||
+           sessions_get(call->worker->gateway->sessions, str_from(call->source->id),
+                        str_from(call->session), &call->facts);
+}
+
+bool detached_call_asks_later(struct call *call, struct str method)
+{
+    enum question_kind kind;
+    return question_is_asked_by(method, &kind) && knows_client(call) && may_be_task(call) &&
+           question_has_tools(call, kind);
+}
+
+static void promote_left(struct call *call)
+{
+    struct detached_call *detached = detached_call_create(call, 0);
+    call_part_remove(&detached->part);
+    detached->call = NULL;
+    take_over(detached, call);
+    if (detached_task_create(detached, call))
+        detached_task_remember(detached);
+    else
+        detached_call_end(detached);
+}
+
+void detached_call_of_left(struct call *call)
+{
+    char key[CLIENT_KEY_BYTES];
+    if (!knows_client(call) || !call_carrier_of(call)->is_under_way(call) || !may_be_task(call))
+        return;
+    inbox_key_of_call(call, key);
+    if (key[0] && reserve_task(call))
+        promote_left(call);
 }
 
 /* ---- the task has changed ---- */

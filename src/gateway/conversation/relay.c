@@ -119,14 +119,17 @@ static void on_slow(void *context)
     relay->options.slow(relay->call);
 }
 
-int64_t relay_age_ms(const struct call *call)
+static int64_t relay_age_ms(const struct call *call)
 {
     return exchange_age_ms(relay_of(call)->exchange);
 }
 
-void relay_repeat_slow(struct call *call, int64_t in_ms)
+/* Nothing happens without a relay. */
+static void relay_repeat_slow(struct call *call, int64_t in_ms)
 {
-    loop_timer_start(&relay_of(call)->slow, in_ms);
+    struct relay *relay = relay_find(call);
+    if (relay)
+        loop_timer_start(&relay->slow, in_ms);
 }
 
 /* Takes the relay off its call, which is about to be answered. */
@@ -228,7 +231,7 @@ bool relay_rewrite(struct call *call, const struct relay_options *options, struc
 
 /* ---- another takes over what the server sends ---- */
 
-struct exchange *relay_exchange(const struct call *call)
+static struct exchange *relay_exchange(const struct call *call)
 {
     return relay_of(call)->exchange;
 }
@@ -340,7 +343,7 @@ void relay_end_with(struct call *call, struct str message)
 
 /* ---- the silence after which there is none ---- */
 
-void relay_set_silence(struct call *call, int64_t silence_ms)
+static void relay_set_silence(struct call *call, int64_t silence_ms)
 {
     struct relay *relay = relay_find(call);
     if (!relay || relay->options.silence_ms == silence_ms)
@@ -762,7 +765,7 @@ static SPAN_COLD void relay_begin_span(const struct call *call, const struct env
     }
 }
 
-void relay_start(struct call *call, const struct relay_options *options)
+static void relay_begin(struct call *call, const struct relay_options *options)
 {
     static const struct exchange_events events = {.head = on_head,
                                                   .bytes = relay_on_bytes,
@@ -770,10 +773,6 @@ void relay_start(struct call *call, const struct relay_options *options)
                                                   .unreadable = relay_on_unreadable,
                                                   .end = on_end,
                                                   .released = relay_on_released};
-    if (call->carrier) {
-        call->carrier->start(call, options);
-        return;
-    }
     const struct envelope *message = options->message ? options->message : &call->envelope;
     bool is_limited = !relay_lasts(options) && !options->url;
     struct str method = http_method(call->exchange);
@@ -814,4 +813,23 @@ void relay_start(struct call *call, const struct relay_options *options)
         loop_timer_init(&relay->slow, call->worker->loop, on_slow, relay);
     if (options->slow_ms > 0)
         loop_timer_start(&relay->slow, options->slow_ms);
+}
+
+static bool relay_asks_later(const struct call *call)
+{
+    (void)call;
+    return false;
+}
+
+const struct call_carrier relay_carrier = {.start = relay_begin,
+                                           .is_under_way = relay_is_under_way,
+                                           .asks_later = relay_asks_later,
+                                           .age_ms = relay_age_ms,
+                                           .repeat_slow = relay_repeat_slow,
+                                           .set_silence = relay_set_silence,
+                                           .exchange = relay_exchange};
+
+void relay_start(struct call *call, const struct relay_options *options)
+{
+    call_carrier_of(call)->start(call, options);
 }

@@ -61,11 +61,11 @@ struct relay_options {
      * messages go down. */
     bool (*take_message)(struct call *call, struct str message);
     /* Called once when the response is not complete after `slow_ms` (0: not), and again after
-     * relay_repeat_slow() and relay_wait_for_person(). Needed where `slow_ms` is. */
+     * call_carrier.repeat_slow() and relay_wait_for_person(). Needed where `slow_ms` is. */
     int64_t slow_ms;
     void (*slow)(struct call *call);
     /* The client has gone before its response was complete. The server's side is dropped unless
-     * this takes it (relay_exchange). NULL: it is dropped. */
+     * this takes it (call_carrier.exchange). NULL: it is dropped. */
     void (*left)(struct call *call);
     /* Answers in the server's place. false: the ordinary error is answered, or the 5xx goes down.
      */
@@ -91,7 +91,7 @@ struct relay_options {
 
 struct server_link;
 
-/* Carries calls whose client and server are of two eras, in the place of a relay. */
+/* How a call is carried: one constant for each kind of client and server. */
 struct call_carrier {
     void (*start)(struct call *call, const struct relay_options *options);
     /* Whether the call waits for its server, or for a task to ask its client. It does not while its
@@ -99,28 +99,32 @@ struct call_carrier {
     bool (*is_under_way)(const struct call *call);
     /* Whether it waits for a task to ask its client. */
     bool (*asks_later)(const struct call *call);
-    /* As those of the relay. */
+    /* How long ago it was started. */
     int64_t (*age_ms)(const struct call *call);
+    /* Calls options.slow() once more. */
     void (*repeat_slow)(struct call *call, int64_t in_ms);
+    /* Another limit; 0: none. A limit that holds already does not begin anew. */
     void (*set_silence)(struct call *call, int64_t silence_ms);
-    /* NULL: the server requires input. */
+    /* What the server sends is received from it. NULL: the server requires input. */
     struct exchange *(*exchange)(const struct call *call);
     /* What the server sends goes to another link from now on, whose maker answers the call. `asked`
-     * gets the requests of a server that requires input. */
+     * gets the requests of a server that requires input. NULL: exchange_read_messages() takes it
+     * over, and calls none of the options; who does so answers the call, on the client's stream if
+     * that has begun. */
     void (*hand_over)(struct call *call, struct server_link *to, struct buffer *asked);
 };
 
-/* Sends the client's own bytes, or options.message. The call is answered by its carrier, or by
- * `failed`. */
+/* Of calls in one era. */
+extern const struct call_carrier relay_carrier;
+
+static inline const struct call_carrier *call_carrier_of(const struct call *call)
+{
+    return call->carrier ? call->carrier : &relay_carrier;
+}
+
+/* Sends the client's own bytes, or options.message, by the call's carrier. The call is answered by
+ * it, or by `failed`. */
 void relay_start(struct call *call, const struct relay_options *options);
-/* What the server sends is received from it. Another may take that over, and then answers the call,
- * on the client's stream if that has begun: exchange_read_messages() ends the relay, and calls none
- * of its options. */
-struct exchange *relay_exchange(const struct call *call);
-/* How long ago it was started. */
-int64_t relay_age_ms(const struct call *call);
-/* Calls options.slow() once more. */
-void relay_repeat_slow(struct call *call, int64_t in_ms);
 bool relay_is_under_way(const struct call *call);
 /* Sends down a message that `take_message` took before. It goes between two events, never into one
  * that passes in pieces. The call's response is an event stream that has begun. */
@@ -130,8 +134,6 @@ void relay_show_life(struct call *call);
 /* Answers the call with `message` in place of the server, whose side is dropped: on the event
  * stream that has begun, between two events of it, or as JSON. */
 void relay_end_with(struct call *call, struct str message);
-/* Another limit of silence; 0: none. A limit that holds already does not begin anew. */
-void relay_set_silence(struct call *call, int64_t silence_ms);
 /* A person is asked in this call, so the server may be silent: without a limit, until
  * options.slow(), which is called in the next round, sets one. Nothing happens without a relay. */
 void relay_wait_for_person(struct call *call);
