@@ -32,10 +32,11 @@ static bool is_queued(const struct loop_timer *timer)
 /* Of memory that may never have been a timer, and so is not followed. */
 static bool is_running_on(const struct loop *loop, const struct loop_timer *timer)
 {
+    if (timer->position == 0)
+        return false;
     const struct timer_heap *heap = &loop->heap;
     if (!is_queued(timer))
-        return timer->position > 0 && timer->position <= heap->count &&
-               heap->timers[timer->position - 1] == timer;
+        return timer->position <= heap->count && heap->timers[timer->position - 1] == timer;
     const struct list *timers = &heap->queues[IN_QUEUE(0) - timer->position].timers;
     for (const struct list *node = timers->next; node != timers; node = node->next) {
         if (node == &timer->queued)
