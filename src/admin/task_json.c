@@ -206,7 +206,7 @@ static void history_json_add(struct buffer *out, const struct store_tally *tally
 
 /* ---- the words of the rule and of the server ---- */
 
-/* The members of an operators' task that tell of its rule and its tool (behaviour 10.2). */
+/* The members of an operators' task about its rule and its tool (behaviour 10.2). */
 
 /* `arguments`: the task's, as operators see them. */
 static void shown_json_add(struct buffer *out, const struct task *task, const struct config *config,

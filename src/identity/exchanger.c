@@ -297,7 +297,7 @@ static void exchanger_deliver(void *context)
 static void exchanger_tell(struct exchanger_wait *wait, enum exchanger_result result,
                            const char *token)
 {
-    ASSERT(list_is_empty(&wait->node)); /* no trade tells it again */
+    ASSERT(list_is_empty(&wait->node)); /* no trade answers it again */
     wait->result = result;
     wait->token = memory_copy_text(token);
     loop_post(wait->loop, exchanger_deliver, wait);

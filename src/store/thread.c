@@ -1,4 +1,4 @@
-/* The store: its thread takes what is queued, commits it, tells it; sweeps; keeps it up. Opening,
+/* The store: its thread takes what is queued, commits it, answers it; sweeps; keeps it up. Opening,
  * closing, observers. */
 #include <errno.h>
 #include <limits.h>

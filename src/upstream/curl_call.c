@@ -371,7 +371,7 @@ static bool something_was_sent(const struct curl_call *call)
     return bytes > 0;
 }
 
-/* A connection stands and the request is about to go out. libcurl comes here a second time when a
+/* A connection is open and the request is about to go out. libcurl comes here a second time when a
  * connection kept from before broke without a byte of an answer: it would send a POST again that
  * the server may have acted upon (behaviour 3.9). */
 static int on_before_request(void *context, char *remote_ip, char *local_ip, int remote_port,

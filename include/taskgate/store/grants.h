@@ -25,7 +25,7 @@ void store_grant_revoke(struct store *store, struct str id, const char *person, 
 
 /* `observer` runs on `loop` after each commit that has changed a grant (it was given or used, or it
  * has ended), at least once for each such grant, before the answers of that commit. Of a shared
- * database it hears of other replicas' commits as well. There is one such observer. Subscribe
+ * database it is notified of other replicas' commits as well. There is one such observer. Subscribe
  * before the loops run; there is no end but store_close(). */
 void store_observe_grants(struct store *store, struct loop *loop, store_id_observer observer,
                           void *context);

@@ -79,7 +79,7 @@ bool execution_asks_take(struct execution *execution, struct str message);
 bool execution_asks_is_open(const struct execution *execution);
 /* Answers have come and do not go up yet: their questions end by no clock. */
 void execution_asks_hold(struct execution *execution);
-/* Gives the answers (JSON object, by the keys that the client was told) to the server, or says that
+/* Gives the answers (JSON object, by the keys that the client has) to the server, or says that
  * there is none. */
 void execution_asks_end(struct execution *execution, struct str answers, bool pass);
 /* True when the server has not looked at the call because it has forgotten the client's session:

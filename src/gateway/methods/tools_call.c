@@ -490,7 +490,7 @@ static void execute_call(struct call *call, int64_t patience_ms)
 
 #define MOST_PATIENCE_MS INT64_C(900000)
 
-/* Names of tools stand in `why` as in tools/tools.h. */
+/* Names of tools are in `why` as in tools/tools.h. */
 static void fail_execution(struct call *call, struct str what, const char *why)
 {
     struct buffer text;

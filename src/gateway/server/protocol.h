@@ -140,7 +140,7 @@ struct server_protocol {
     void (*answer)(struct server_link *link, struct str asked_id, const struct answer *answer);
     /* Another limit of silence from now on, while it is under way; 0: none. */
     void (*set_silence)(struct server_link *link, int64_t silence_ms);
-    /* The server's work is given up: it is told so, unless its last event has come. */
+    /* The server's work is given up: it is notified, unless its last event has come. */
     void (*cancel)(struct server_link *link, const char *reason);
     /* Frees what the link has at the server. No event follows. */
     void (*release)(struct server_link *link);

@@ -14,7 +14,7 @@ struct pseudo_result {
     struct str meta;       /* a JSON object; empty: none */
     bool is_error;
     struct str announces;    /* id of a task that the text is about; may be empty */
-    bool tells_events;       /* itself, so that they stand in no block */
+    bool tells_events;       /* itself, so that they are in no block */
     const struct task *asks; /* the questions of its session are shown, too; or NULL */
     bool is_bare;            /* to a server's tool: neither events nor questions go with it */
 };
@@ -37,7 +37,7 @@ void pseudo_write_around(const struct call *call, struct buffer *out, struct str
 void pseudo_answer(struct call *call, const struct pseudo_result *result);
 void pseudo_answer_json(struct call *call, struct str json, struct str structured);
 void pseudo_answer_text(struct call *call, struct str text, bool is_error);
-/* An error in words; names of tools stand in `text` as in tools.h. */
+/* An error in words; names of tools are in `text` as in tools.h. */
 void pseudo_answer_naming(struct call *call, const char *text);
 void pseudo_answer_result(struct call *call, struct str result);
 

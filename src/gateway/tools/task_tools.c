@@ -49,7 +49,7 @@ static void answer_error(struct call *call, struct str message, const struct tas
     buffer_finish(&json);
 }
 
-/* Names of tools stand in `what` as in tools.h. */
+/* Names of tools are in `what` as in tools.h. */
 static void answer_about(struct call *call, const char *what)
 {
     struct buffer id = {0}, text = {0};

@@ -23,7 +23,7 @@ enum pseudo_tool_effect {
 
 struct pseudo_tool {
     enum config_pseudo_tool id;
-    const char *title, *description; /* names of tools stand in them as in tools.h */
+    const char *title, *description; /* names of tools are in them as in tools.h */
     enum pseudo_tool_effect effect;
     struct pseudo_parameter parameters[PSEUDO_TOOL_MOST_PARAMETERS + 1];
 };

@@ -2,7 +2,7 @@
  * The gateway's own tools, as a model reads of them: TOOL(symbol, title, effect, handler,
  * description, parameters…), in the order in which they are listed, with PARAMETER(name, type,
  * required, description, more…). Included by tools.c, and by methods/tools_call.c for the
- * handlers. Names of other tools stand in the texts as tools.h has it.
+ * handlers. Names of other tools are in the texts as tools.h has it.
  */
 /* clang-format off */
 TOOL(LIST_TASKS, "List tasks", READS, pseudo_tool_list_tasks,
