@@ -148,13 +148,7 @@ static void initialize_take_result(struct call *call, struct str result, const c
     struct mcp_capabilities upstream;
     mcp_capabilities_detect(result, &upstream);
     upstream.lacks_sessions = session[0] == '\0';
-    char *line =
-        memory_format("Upstream capabilities: tasks=%s sse=%s", upstream.tasks ? "true" : "false",
-                      upstream.task_status ? "true" : "false");
-    log_info(line, LOG_TEXT("source", call->source->id));
-    free(line);
-    if (catalog_set_capabilities(catalog, call->source, &upstream))
-        catalog_announce_all(catalog, call->snapshot);
+    catalog_learn_capabilities(catalog, call->snapshot, call->source, &upstream);
     source_eras_note_directories(
         call->worker->gateway->eras, call->source,
         mcp_extension_has_setting(result, MCP_EXTENSION_SKILLS, MCP_DIRECTORY_READ));

@@ -303,13 +303,7 @@ static void on_initialized(void *context, const struct exchange_reply *reply)
                      clock_monotonic_ms());
     mcp_capabilities_detect(result, &upstream);
     upstream.lacks_sessions = headers_find(reply->headers, "mcp-session-id").length == 0;
-    char *line =
-        memory_format("Upstream capabilities: tasks=%s sse=%s", upstream.tasks ? "true" : "false",
-                      upstream.task_status ? "true" : "false");
-    log_info(line, LOG_TEXT("source", fetch->source->id));
-    free(line);
-    if (catalog_set_capabilities(catalog, fetch->source, &upstream))
-        catalog_announce_all(catalog, fetch->snapshot);
+    catalog_learn_capabilities(catalog, fetch->snapshot, fetch->source, &upstream);
     open_session(fetch, reply);
     fetch_page(fetch);
 }

@@ -1,8 +1,11 @@
 /* The status of servers: what they can do, and whether they answer. */
 #include "server_status.h"
 
+#include <stdlib.h>
+
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
 #include "tool_catalog_internal.h"
 #include "tools_found.h"
@@ -59,6 +62,19 @@ bool catalog_set_capabilities(struct catalog *catalog, const struct config_sourc
     bool changed = entry && set_capabilities(entry, capabilities);
     pthread_mutex_unlock(&catalog->lock);
     return changed;
+}
+
+void catalog_learn_capabilities(struct catalog *catalog, const struct snapshot *snapshot,
+                                const struct config_source *source,
+                                const struct mcp_capabilities *capabilities)
+{
+    char *line = memory_format("Upstream capabilities: tasks=%s sse=%s",
+                               capabilities->tasks ? "true" : "false",
+                               capabilities->task_status ? "true" : "false");
+    log_info(line, LOG_TEXT("source", source->id));
+    free(line);
+    if (catalog_set_capabilities(catalog, source, capabilities))
+        catalog_announce_all(catalog, snapshot);
 }
 
 static void show_health(struct str source, const struct source_entry *entry)

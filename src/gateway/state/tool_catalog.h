@@ -161,6 +161,10 @@ bool catalog_has_seen_tasks(struct catalog *catalog, struct str source);
 /* True when they differ from the last ones (a reconnect with other capabilities). */
 bool catalog_set_capabilities(struct catalog *catalog, const struct config_source *source,
                               const struct mcp_capabilities *capabilities);
+/* Logs what a server has just announced, and sets it. Tools are announced anew where it differs. */
+void catalog_learn_capabilities(struct catalog *catalog, const struct snapshot *snapshot,
+                                const struct config_source *source,
+                                const struct mcp_capabilities *capabilities);
 
 /* How a note changed what was known. */
 enum catalog_change {
