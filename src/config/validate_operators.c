@@ -647,7 +647,7 @@ static const char *default_token_variable(const struct draft *draft)
 }
 
 /* A file of ThoughtGate's loads without Slack's token as well: then the admin endpoint decides. */
-static char *find_token(const struct view *view)
+static char *validate_operators_find_token(const struct view *view)
 {
     const char *named = validate_operators_text_of(view, "token_env");
     const char *variable = named ? named : default_token_variable(view->draft);
@@ -763,7 +763,7 @@ static void add_destination(const struct view *view)
                        "the key is missing");
         return;
     }
-    char *token = find_token(view);
+    char *token = validate_operators_find_token(view);
     if (!token && !view->draft->needs_no_secrets)
         return;
     if (!url)

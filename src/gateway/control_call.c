@@ -82,7 +82,7 @@ static bool choose_source(struct control *control, struct str wanted)
     return control->base.source != NULL;
 }
 
-static void write_body(struct buffer *body, const struct control_call *call)
+static void control_call_write_body(struct buffer *body, const struct control_call *call)
 {
     char uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
@@ -104,7 +104,7 @@ static void write_body(struct buffer *body, const struct control_call *call)
 static bool read_body(struct control *control, const struct control_call *call, struct error *error)
 {
     int64_t ttl_ms;
-    write_body(&control->base.body, call);
+    control_call_write_body(&control->base.body, call);
     if (json_type(call->tool) != JSON_STRING)
         return error_set(error, "tool must be a string");
     if (call->arguments.length > 0 && json_type(call->arguments) != JSON_OBJECT)
@@ -122,7 +122,7 @@ static bool read_body(struct control *control, const struct control_call *call, 
 
 /* ---- the task ---- */
 
-static void on_stored(void *context, const struct store_reply *reply)
+static void control_call_on_stored(void *context, const struct store_reply *reply)
 {
     struct control *control = context;
     switch (reply->status) {
@@ -174,8 +174,9 @@ SPAN_COLD static struct span *begin_span(const struct control *control)
 
 /* A call that may be forwarded runs as a task at once: there is nobody on a connection to whom
  * upstream's answer could be streamed. */
-static void create(struct tools_call_control *base, const struct policy_decision *decision,
-                   const struct catalog_tool *tool, bool accelerated)
+static void control_call_create(struct tools_call_control *base,
+                                const struct policy_decision *decision,
+                                const struct catalog_tool *tool, bool accelerated)
 {
     struct control *control = control_of(base);
     struct gateway *gateway = control->base.worker->gateway;
@@ -199,8 +200,9 @@ static void create(struct tools_call_control *base, const struct policy_decision
     if (source_eras_is_modern_alone(gateway->eras, control->base.source))
         bridge_request_keep_own(gateway->catalog, control->base.source, &control->base.envelope,
                                 task);
-    store_task_create(gateway->store, task, &pending,
-                      (struct store_call){control->base.worker->loop, on_stored, control});
+    store_task_create(
+        gateway->store, task, &pending,
+        (struct store_call){control->base.worker->loop, control_call_on_stored, control});
 }
 
 /* ---- the gates ---- */
@@ -217,7 +219,7 @@ static void refuse_at_gate(struct tools_call_control *base, enum jsonrpc_error e
 }
 
 /* An operator's calls have no client. */
-static bool is_blocked(struct control *control)
+static bool control_call_is_blocked(struct control *control)
 {
     const struct store_block_caller caller = {str_from(control->base.owner),
                                               str_from(control->base.source->id), STR_EMPTY};
@@ -236,7 +238,7 @@ static bool is_blocked(struct control *control)
 
 static void put_to_gates(struct control *control)
 {
-    if (is_blocked(control))
+    if (control_call_is_blocked(control))
         return;
     if (telemetry_is_on)
         control->base.span = begin_span(control);
@@ -252,7 +254,7 @@ void control_call(struct gateway_worker *worker, const struct control_call *call
     control->base.snapshot = snapshot_current();
     MAGIC_SET(&control->base, TOOLS_CALL_CONTROL_MAGIC);
     control->base.refuse = refuse_at_gate;
-    control->base.pass = create;
+    control->base.pass = control_call_create;
     control->callback = callback;
     control->context = context;
     control->base.owner = control_owner(call->name);

@@ -9,7 +9,7 @@
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 
-static void add_member(struct buffer *out, const char *key, struct str value)
+static void definition_now_add_member(struct buffer *out, const char *key, struct str value)
 {
     json_add_key(out, key);
     buffer_append(out, value.length > 0 ? value : STR("null"));
@@ -28,8 +28,10 @@ static void write_now(struct buffer *out, struct catalog *catalog, const struct 
         catalog_describe_tool(catalog, &asked, tool->digest, &words);
     buffer_append_char(&words, '}');
     buffer_append_char(out, '{');
-    add_member(out, "description", json_member(buffer_str(&words), "toolDescription"));
-    add_member(out, "annotations", json_member(buffer_str(&words), "toolAnnotations"));
+    definition_now_add_member(out, "description",
+                              json_member(buffer_str(&words), "toolDescription"));
+    definition_now_add_member(out, "annotations",
+                              json_member(buffer_str(&words), "toolAnnotations"));
     buffer_append_char(out, '}');
     buffer_finish(&words);
 }

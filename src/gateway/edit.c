@@ -153,7 +153,7 @@ static void write_request(struct buffer *out, const struct envelope *envelope, s
 }
 
 /* It is read as a client's is, by the same reader. */
-static bool bind(struct store_edit *edit, struct str request, struct error *error)
+static bool edit_bind(struct store_edit *edit, struct str request, struct error *error)
 {
     struct envelope envelope;
     struct request_parts parts;
@@ -182,7 +182,7 @@ static bool make_request(const struct task *task, struct str arguments, int64_t 
     envelope_finish(&envelope);
     if (is_good && request.length > (size_t)most_bytes)
         is_good = error_set(error, "the call is larger than limits.body_bytes");
-    if (is_good && bind(edit, buffer_str(&request), error)) {
+    if (is_good && edit_bind(edit, buffer_str(&request), error)) {
         memcpy(edit->before_digest, task->request_digest, sizeof edit->before_digest);
         edit->request = buffer_take(&request, &edit->request_length);
         return true;

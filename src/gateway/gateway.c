@@ -120,7 +120,7 @@ struct told_task {
     struct news news; /* its texts are owned */
 };
 
-static void told_destroy(struct told_task *told)
+static void gateway_told_destroy(struct told_task *told)
 {
     broadcast_release(told->news.questions);
     free(told);
@@ -136,7 +136,7 @@ static void on_told_task(void *context, const struct store_reply *reply)
                                           .pending_elicitations = told->news.questions};
         legacy_streams_send_view(told->worker, reply->task, &view);
     }
-    told_destroy(told);
+    gateway_told_destroy(told);
 }
 
 static void take_asks(struct gateway_worker *worker, const struct news *news)

@@ -440,8 +440,8 @@ static int open_descriptor(const struct addrinfo *address, bool reuse_port)
     return fd;
 }
 
-static bool listener_open(struct http_server *server, accepted_callback accepted,
-                          struct error *error)
+static bool server_listener_open(struct http_server *server, accepted_callback accepted,
+                                 struct error *error)
 {
     const struct http_server_options *options = &server->options;
     char host[INET6_ADDRSTRLEN + 1];
@@ -632,7 +632,7 @@ struct http_server *http_server_create(struct loop *loop, const struct http_serv
     responses_open(server);
     loop_timer_init(&server->report_drained, loop, on_report_drained, server);
     server_configure(server);
-    if (!departures_open(server, error) || !listener_open(server, connection_add, error)) {
+    if (!departures_open(server, error) || !server_listener_open(server, connection_add, error)) {
         http_server_destroy(server);
         return NULL;
     }

@@ -83,7 +83,7 @@ static bool http1_request_write_head(struct buffer *head, const struct http1_url
 }
 
 static void on_limit(void *context);
-static void send_request(struct http1_call *call, struct str head);
+static void http1_call_send_request(struct http1_call *call, struct str head);
 static void http1_call_cancel_call(struct upstream_call *base);
 static void http1_call_pause_call(struct upstream_call *base);
 static void http1_call_resume_call(struct upstream_call *base);
@@ -293,7 +293,7 @@ static void connected(struct http1_call *call, int error_number)
     }
     http1_connection_read(call->connection, true);
     start_silence(call);
-    send_request(call, buffer_str(&call->head));
+    http1_call_send_request(call, buffer_str(&call->head));
 }
 
 /* The connection broke. One that had been idle may have been closed before this request
@@ -346,7 +346,7 @@ static struct str after(struct str s, size_t count)
 
 /* `head` is kept only while it may be needed again. When the connection takes no more, what
  * it still brings is read, and its end is found there. */
-static void send_request(struct http1_call *call, struct str head)
+static void http1_call_send_request(struct http1_call *call, struct str head)
 {
     size_t written = 0;
     size_t body_sent = call->sent > call->head_length ? call->sent - call->head_length : 0;
@@ -370,7 +370,7 @@ static void go_out(struct http1_call *call, struct str head)
 {
     if (call->connection != NULL) {
         start_silence(call);
-        send_request(call, head);
+        http1_call_send_request(call, head);
     } else {
         buffer_append(&call->head, head);
         connect_call(call);
@@ -379,7 +379,7 @@ static void go_out(struct http1_call *call, struct str head)
 
 static void writable(struct http1_call *call)
 {
-    send_request(call, buffer_str(&call->head));
+    http1_call_send_request(call, buffer_str(&call->head));
 }
 
 /* ---- the response comes in ---- */

@@ -18,10 +18,10 @@ const LIMITS = {
   statements: 3,
   pointers: 22,
   lines: 139000, // what is added meanwhile has some room
-  gateway: 44400,
+  gateway: 44500,
   files: 807,
   users: 50,
-  statics: 132,
+  statics: 29,
   assertions: 361,
 };
 const measured = measure();

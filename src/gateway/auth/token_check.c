@@ -236,7 +236,7 @@ static struct issuers *open_issuers(struct token_check *check)
 }
 
 /* The new ones are taken before the old ones go: one that stays keeps its keys. */
-static void follow(struct gateway_worker *worker, const struct snapshot *snapshot)
+static void token_check_follow(struct gateway_worker *worker, const struct snapshot *snapshot)
 {
     struct token_worker *tokens = worker->tokens;
     const struct config *config = snapshot->config;
@@ -262,7 +262,7 @@ static void follow(struct gateway_worker *worker, const struct snapshot *snapsho
 void token_check_prepare(struct gateway_worker *worker)
 {
     struct snapshot *snapshot = snapshot_current();
-    follow(worker, snapshot);
+    token_check_follow(worker, snapshot);
     snapshot_unref(snapshot);
 }
 
@@ -276,7 +276,7 @@ struct issuer_metadata *token_check_metadata(struct gateway_worker *worker,
                                              const struct snapshot *snapshot,
                                              const struct config_source *source)
 {
-    follow(worker, snapshot);
+    token_check_follow(worker, snapshot);
     struct issuer *issuer = worker->tokens->issuers[source - snapshot->config->sources];
     return issuer ? issuer_metadata(issuer) : NULL;
 }
@@ -438,8 +438,8 @@ static enum gate_verdict admit(struct call *call, struct identity *identity)
     return GATE_PASSED;
 }
 
-static enum token_error verify(struct call *call, struct str token, int64_t now_ms,
-                               struct identity **identity, uint64_t *used)
+static enum token_error token_check_verify(struct call *call, struct str token, int64_t now_ms,
+                                           struct identity **identity, uint64_t *used)
 {
     const struct config_auth *auth = &call->source->auth;
     struct issuer *issuer = call->worker->tokens->issuers[index_of(call)];
@@ -452,7 +452,8 @@ static enum token_error verify(struct call *call, struct str token, int64_t now_
                   : TOKEN_UNAVAILABLE;
 }
 
-static void remember(struct call *call, struct str token, struct identity *identity, int64_t now_ms)
+static void token_check_remember(struct call *call, struct str token, struct identity *identity,
+                                 int64_t now_ms)
 {
     struct token_worker *tokens = call->worker->tokens;
     struct token_digest digest = token_digest(token);
@@ -488,14 +489,14 @@ static void on_keys(void *context)
     int64_t now_ms = clock_now_ms();
     call_part_remove(&waiting->part);
     free(waiting);
-    follow(call->worker, call->snapshot);
+    token_check_follow(call->worker, call->snapshot);
     token_from_request(call->exchange, &token);
-    enum token_error error = verify(call, token, now_ms, &identity, NULL);
+    enum token_error error = token_check_verify(call, token, now_ms, &identity, NULL);
     if (error != TOKEN_OK) {
         token_check_refuse(call, error);
         return;
     }
-    remember(call, token, identity, now_ms);
+    token_check_remember(call, token, identity, now_ms);
     if (admit(call, identity) == GATE_PASSED)
         next(call);
 }
@@ -522,7 +523,7 @@ enum gate_verdict token_check_then(struct call *call, call_step next)
     struct identity *identity = NULL;
     uint64_t used = 0;
     int64_t now_ms = clock_now_ms();
-    follow(call->worker, call->snapshot);
+    token_check_follow(call->worker, call->snapshot);
     if (tokens->known && known_tokens_identify(tokens->known, rules_of(call), call, now_ms))
         return GATE_PASSED;
     enum token_error error = token_from_request(call->exchange, &token);
@@ -534,9 +535,9 @@ enum gate_verdict token_check_then(struct call *call, call_step next)
     }
     if (identity)
         return admit(call, identity_ref(identity));
-    error = verify(call, token, now_ms, &identity, &used);
+    error = token_check_verify(call, token, now_ms, &identity, &used);
     if (error == TOKEN_OK) {
-        remember(call, token, identity, now_ms);
+        token_check_remember(call, token, identity, now_ms);
         return admit(call, identity);
     }
     bool may_help = error == TOKEN_KEY_UNKNOWN || error == TOKEN_UNAVAILABLE;

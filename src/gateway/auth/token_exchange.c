@@ -103,7 +103,8 @@ static void trader_unref(struct trader *trader)
     free(trader);
 }
 
-static void release(struct token_exchange_table *table, struct token_exchanges *exchanges)
+static void token_exchange_release(struct token_exchange_table *table,
+                                   struct token_exchanges *exchanges)
 {
     pthread_mutex_lock(&table->lock);
     for (size_t i = 0; i < exchanges->count; i++)
@@ -113,7 +114,7 @@ static void release(struct token_exchange_table *table, struct token_exchanges *
 }
 
 /* The new ones are taken before the old ones go: one that stays keeps its tokens. */
-static void follow(struct gateway_worker *worker, const struct snapshot *snapshot)
+static void token_exchange_follow(struct gateway_worker *worker, const struct snapshot *snapshot)
 {
     struct token_exchanges *exchanges = worker->exchanges;
     const struct config *config = snapshot->config;
@@ -130,13 +131,13 @@ static void follow(struct gateway_worker *worker, const struct snapshot *snapsho
         if (token_exchange_is_due(&config->sources[i]))
             exchanges->traders[i] = trader_get(worker, &config->sources[i].auth.exchange);
     }
-    release(worker->gateway->token_exchanges, &old);
+    token_exchange_release(worker->gateway->token_exchanges, &old);
 }
 
 /* NULL: nothing can be asked. */
 static struct exchanger *exchanger_of(const struct token_request *request)
 {
-    follow(request->worker, request->snapshot);
+    token_exchange_follow(request->worker, request->snapshot);
     const struct trader *trader =
         request->worker->exchanges->traders[request->source - request->snapshot->config->sources];
     return trader ? trader->exchanger : NULL;
@@ -146,7 +147,7 @@ void token_exchange_worker_close(struct gateway_worker *worker)
 {
     if (!worker->exchanges)
         return;
-    release(worker->gateway->token_exchanges, worker->exchanges);
+    token_exchange_release(worker->gateway->token_exchanges, worker->exchanges);
     free(worker->exchanges);
     worker->exchanges = NULL;
 }
@@ -233,7 +234,7 @@ static struct token_request request_of(const struct call *call)
     };
 }
 
-static void take_token(struct call *call, struct str token)
+static void token_exchange_take_token(struct call *call, struct str token)
 {
     call->upstream_authorization = memory_format("Bearer %.*s", STR_ARGS(token));
 }
@@ -254,7 +255,7 @@ static void on_token(void *context, enum exchanger_result result, struct str tok
         token_check_refuse(call, errors[result]);
         return;
     }
-    take_token(call, token);
+    token_exchange_take_token(call, token);
     next(call);
 }
 
@@ -263,7 +264,7 @@ enum gate_verdict token_exchange_then(struct call *call, call_step next)
     const struct token_request request = request_of(call);
     char *token = token_exchange_find(&request);
     if (token) {
-        take_token(call, str_from(token));
+        token_exchange_take_token(call, str_from(token));
         free(token);
         return GATE_PASSED;
     }

@@ -14,7 +14,7 @@ struct delivery {
     _Alignas(max_align_t) unsigned char message[];
 };
 
-static void deliver(void *context)
+static void broadcast_deliver(void *context)
 {
     struct delivery *delivery = context;
     const struct broadcast_kind *kind = delivery->kind;
@@ -34,7 +34,7 @@ void broadcast_send(struct gateway *gateway, const struct broadcast_kind *kind, 
             memcpy(delivery->message, message, kind->bytes);
         if (kind->own)
             kind->own(delivery->message);
-        loop_post(gateway->workers[i]->loop, deliver, delivery);
+        loop_post(gateway->workers[i]->loop, broadcast_deliver, delivery);
     }
 }
 
@@ -85,7 +85,7 @@ static bool move_on(struct inquiry *inquiry, enum state to)
     return atomic_compare_exchange_strong(&inquiry->state, &asked, (int)to);
 }
 
-static void unref(struct inquiry *inquiry)
+static void broadcast_unref(struct inquiry *inquiry)
 {
     if (atomic_fetch_sub(&inquiry->references, 1) > 1)
         return;
@@ -101,7 +101,7 @@ static void end(struct inquiry *inquiry)
         [ANSWERED] = INQUIRY_ANSWERED, [UNKNOWN] = INQUIRY_UNKNOWN, [LATE] = INQUIRY_LATE};
     loop_timer_stop(&inquiry->patience);
     inquiry->kind->done(inquiry, ends[atomic_load(&inquiry->state)]);
-    unref(inquiry);
+    broadcast_unref(inquiry);
 }
 
 static void on_end(void *context)
@@ -109,7 +109,7 @@ static void on_end(void *context)
     end(inquiry_from(context));
 }
 
-static void on_out_of_patience(void *context)
+static void broadcast_on_out_of_patience(void *context)
 {
     struct inquiry *inquiry = inquiry_from(context);
     if (move_on(inquiry, LATE))
@@ -123,14 +123,14 @@ struct look {
     struct inquiry *inquiry;
 };
 
-static void own(void *message)
+static void broadcast_own(void *message)
 {
     atomic_fetch_add(&((struct look *)message)->inquiry->references, 1);
 }
 
 static void release(void *message)
 {
-    unref(((struct look *)message)->inquiry);
+    broadcast_unref(((struct look *)message)->inquiry);
 }
 
 static bool answers(struct gateway_worker *worker, struct inquiry *inquiry)
@@ -151,8 +151,10 @@ static void inquiry_deliver(struct gateway_worker *worker, const void *message)
         loop_post(inquiry->asker->loop, on_end, inquiry);
 }
 
-static const struct broadcast_kind look_kind = {
-    .bytes = sizeof(struct look), .own = own, .finish = release, .deliver = inquiry_deliver};
+static const struct broadcast_kind look_kind = {.bytes = sizeof(struct look),
+                                                .own = broadcast_own,
+                                                .finish = release,
+                                                .deliver = inquiry_deliver};
 
 void inquiry_begin(struct inquiry *inquiry, const struct inquiry_kind *kind,
                    struct gateway_worker *asker)
@@ -163,7 +165,7 @@ void inquiry_begin(struct inquiry *inquiry, const struct inquiry_kind *kind,
     atomic_init(&inquiry->state, ASKED);
     atomic_init(&inquiry->still_to_look, asker->gateway->worker_count);
     atomic_init(&inquiry->references, 1);
-    loop_timer_init(&inquiry->patience, asker->loop, on_out_of_patience, inquiry);
+    loop_timer_init(&inquiry->patience, asker->loop, broadcast_on_out_of_patience, inquiry);
     if (answers(asker, inquiry) ||
         (asker->gateway->worker_count == 1 && move_on(inquiry, UNKNOWN))) {
         end(inquiry);

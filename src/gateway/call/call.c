@@ -87,7 +87,7 @@ static _Thread_local struct source_counters {
     struct metrics_handle requests, duration;
 } of_sources[SLOTS];
 
-static size_t place_of(const struct mcp_method *method, struct str text)
+static size_t call_place_of(const struct mcp_method *method, struct str text)
 {
     size_t mixed = (size_t)method / sizeof *method * 31 + text.length;
     if (text.length > 0)
@@ -97,7 +97,8 @@ static size_t place_of(const struct mcp_method *method, struct str text)
     return mixed;
 }
 
-static bool is_of(const struct subject *subject, const struct mcp_method *method, struct str text)
+static bool call_is_of(const struct subject *subject, const struct mcp_method *method,
+                       struct str text)
 {
     return subject->method == method && subject->length == text.length + 1 &&
            (text.length == 0 || memcmp(subject->text, text.bytes, text.length) == 0);
@@ -131,7 +132,7 @@ static struct str label_of(const struct counted_tool *tool)
 
 static struct tool_counters *slot_at(const struct mcp_method *method, struct str label)
 {
-    return &of_tools[place_of(method, label) % SLOTS];
+    return &of_tools[call_place_of(method, label) % SLOTS];
 }
 
 /* The slot of the name's label: a name that is listed, or that of all others. NULL: there is none
@@ -141,13 +142,13 @@ static struct tool_counters *slot_of(const struct mcp_method *method,
 {
     struct tool_counters *counters = slot_at(method, tool->name);
     *label = tool->name;
-    if (is_of(&counters->subject, method, *label))
+    if (call_is_of(&counters->subject, method, *label))
         return counters;
     *label = label_of(tool);
     if (label->length > TEXT_BYTES)
         return NULL;
     counters = slot_at(method, *label);
-    if (!is_of(&counters->subject, method, *label)) {
+    if (!call_is_of(&counters->subject, method, *label)) {
         memset(counters, 0, sizeof *counters);
         set_subject(&counters->subject, method, *label);
     }
@@ -175,14 +176,14 @@ void call_counters_answered(const struct mcp_method *method, const struct counte
 void call_counters_upstream(struct str source, int status, int64_t elapsed_ms)
 {
     struct source_counters *counters =
-        &of_sources[(place_of(NULL, source) + (size_t)status) % SLOTS];
+        &of_sources[(call_place_of(NULL, source) + (size_t)status) % SLOTS];
     if (source.length > TEXT_BYTES) {
         char text[STR_U64_BYTES];
         metrics_count(METRIC_UPSTREAM_REQUESTS, source, str_from_u64((uint64_t)status, text));
         metrics_observe(METRIC_UPSTREAM_DURATION, (double)elapsed_ms, METRIC_LABELS(source));
         return;
     }
-    if (counters->status != status || !is_of(&counters->subject, NULL, source)) {
+    if (counters->status != status || !call_is_of(&counters->subject, NULL, source)) {
         memset(counters, 0, sizeof *counters);
         set_subject(&counters->subject, NULL, source);
         counters->status = status;
@@ -524,7 +525,7 @@ static void free_chain(void *context)
     *ending = (struct chain){0};
 }
 
-static void watch_thread_ends(void)
+static void call_watch_thread_ends(void)
 {
     if (pthread_key_create(&thread_end, free_chain) != 0)
         abort();
@@ -548,7 +549,7 @@ static void call_pool_give(struct call *call)
         return;
     }
     if (!chain.is_watched) {
-        pthread_once(&thread_end_once, watch_thread_ends);
+        pthread_once(&thread_end_once, call_watch_thread_ends);
         pthread_setspecific(thread_end, &chain);
         chain.is_watched = true;
     }
@@ -696,7 +697,7 @@ static void copy_name(char *to, size_t size, const char *from)
 }
 
 /* Without a session in memory the request's header tells the negotiated version. */
-static void read_version(const struct call *call, char *version, size_t size)
+static void call_read_version(const struct call *call, char *version, size_t size)
 {
     static const char form[] = "dddd-dd-dd";
     struct str header = http_header(call->exchange, "mcp-protocol-version");
@@ -743,7 +744,7 @@ static void use_source_values(struct call *call)
         .server.has_task_status = last.task_status,
         .server.lacks_resources = is_known && !last.resources,
     };
-    read_version(call, call->facts.version, sizeof call->facts.version);
+    call_read_version(call, call->facts.version, sizeof call->facts.version);
     if (!call->dialect->has_sessions)
         read_declarations(call);
 }
@@ -797,7 +798,7 @@ void call_take_facts(struct call *call, const struct store_reply *reply)
                  str_from(call->session), &call->facts, call->snapshot->config->limits.sessions);
 }
 
-static void on_session(void *context, const struct store_reply *reply)
+static void call_on_session(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     if (call->exchange) {
@@ -829,7 +830,7 @@ void call_with_facts(struct call *call, call_step next)
     } else {
         call->next = next;
         store_session_get(call->worker->gateway->store, str_from(call->source->id),
-                          str_from(call->session), call_to_store(call, on_session));
+                          str_from(call->session), call_to_store(call, call_on_session));
     }
 }
 

@@ -171,7 +171,8 @@ static bool read_header(const struct found *traceparent, struct trace_context *c
 
 /* A context in the message itself is about the message; headers are about the way that it has come
  * (semantic conventions for MCP, "Context propagation"). */
-static bool read_meta(const struct call *call, struct trace_context *context, char **state)
+static bool call_span_read_meta(const struct call *call, struct trace_context *context,
+                                char **state)
 {
     static const char *const keys[] = {"traceparent", "tracestate"};
     struct str values[2];
@@ -191,7 +192,7 @@ static struct span *start_in_trace(const struct call *call, struct str name)
     char *state = NULL;
     find_header(call->exchange, STR("traceparent"), &traceparent);
     find_header(call->exchange, STR("tracestate"), &tracestate);
-    bool has_meta = read_meta(call, &of_message, &state);
+    bool has_meta = call_span_read_meta(call, &of_message, &state);
     bool has_header = read_header(&traceparent, &of_way);
     struct span_parent parent = {.is_remote = true};
     if (has_meta) {
@@ -227,7 +228,7 @@ static void set_request_id(struct span *span, struct str id)
     free(text);
 }
 
-static void describe(const struct call *call, struct span *span)
+static void call_span_describe(const struct call *call, struct span *span)
 {
     const struct envelope *envelope = &call->envelope;
     span_set_text(span, ATTRIBUTE_METHOD, envelope->method);
@@ -258,7 +259,7 @@ void call_span_start(struct call *call)
     if (!span_is_sampled(call->span))
         return;
     span_backdate(call->span, loop_now_ms(call->worker->loop) - http_received_ms(call->exchange));
-    describe(call, call->span);
+    call_span_describe(call, call->span);
 }
 
 void call_span_fail(struct call *call, enum jsonrpc_error error)

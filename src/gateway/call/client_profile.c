@@ -11,7 +11,8 @@
 /* ---- keys ---- */
 
 /* Source ids hold no '/', so no two clients share a key. A long id stands as its digest. */
-static void write_key(const char *source, const char *kind, const char *name, char key[])
+static void client_profile_write_key(const char *source, const char *kind, const char *name,
+                                     char key[])
 {
     char digest[DIGEST_HEX_BYTES];
     if (strlen(source) > 100) {
@@ -26,16 +27,16 @@ static void write_key(const char *source, const char *kind, const char *name, ch
 static void write_key_of(const char *source, const char *session, const char *owner, char key[])
 {
     if (session[0])
-        write_key(source, "/session:", session, key);
+        client_profile_write_key(source, "/session:", session, key);
     else if (strcmp(owner, OWNER_ANONYMOUS) != 0)
-        write_key(source, "/", owner, key);
+        client_profile_write_key(source, "/", owner, key);
     else
         key[0] = '\0';
 }
 
 void client_key_prefix(const char *source, char prefix[])
 {
-    write_key(source, "/", "", prefix);
+    client_profile_write_key(source, "/", "", prefix);
 }
 
 void client_key_of_session(const struct config_source *source, const char *session, char key[])
@@ -81,7 +82,7 @@ static bool is_for(const struct config_rule *rule, const struct config_source *s
     return is_for;
 }
 
-static bool needs_human(enum config_action action)
+static bool client_profile_needs_human(enum config_action action)
 {
     return action == ACTION_APPROVE || action == ACTION_POLICY;
 }
@@ -90,9 +91,10 @@ static bool needs_human(enum config_action action)
 static bool may_be_held(const struct call *call)
 {
     const struct config *config = call->snapshot->config;
-    bool may_be = needs_human(config->default_action);
+    bool may_be = client_profile_needs_human(config->default_action);
     for (size_t i = 0; !may_be && i < config->rule_count; i++)
-        may_be = needs_human(config->rules[i].action) && is_for(&config->rules[i], call->source);
+        may_be = client_profile_needs_human(config->rules[i].action) &&
+                 is_for(&config->rules[i], call->source);
     return may_be;
 }
 

@@ -105,7 +105,7 @@ bool deferred_response_is_stream(const struct call *call)
     return deferred && deferred->is_stream;
 }
 
-static void write_message(struct call *call, struct str message)
+static void deferred_response_write_message(struct call *call, struct str message)
 {
     struct buffer event;
     buffer_init(&event);
@@ -126,13 +126,13 @@ static void show_life(struct deferred_response *deferred)
         buffer_init(&message);
         dialect_write_progress(&message, token, seconds, str_from(deferred->what),
                                deferred->task_id);
-        write_message(call, buffer_str(&message));
+        deferred_response_write_message(call, buffer_str(&message));
         buffer_finish(&message);
     }
     http_stream_write(call->exchange, STR(":ping\n\n"));
 }
 
-static void on_sign_of_life(void *context)
+static void deferred_response_on_sign_of_life(void *context)
 {
     struct deferred_response *deferred = deferred_response_from(context);
     loop_timer_start(&deferred->timer, SIGN_OF_LIFE_MS);
@@ -176,7 +176,8 @@ void deferred_response_begin(struct call *call, const char *what, struct str tas
     deferred->what = what;
     deferred->task_id = str_slice(call_memory_copy(call, task_id), task_id.length);
     deferred->started_ms = clock_monotonic_ms();
-    loop_timer_init(&deferred->timer, call->worker->loop, on_sign_of_life, deferred);
+    loop_timer_init(&deferred->timer, call->worker->loop, deferred_response_on_sign_of_life,
+                    deferred);
     deferred_response_end(call);
     call_part_add(call, &deferred->part, &deferred_response_kind);
 }
@@ -210,13 +211,13 @@ void deferred_response_pass_progress(struct call *call, struct str message)
     if (!deferred_response_is_stream(call) || http_stream_backlog(call->exchange) > BACKLOG_BYTES)
         return; /* progress may be lost: the next one has more */
     deferred_response_of(call)->upstream_reports = true;
-    write_message(call, message);
+    deferred_response_write_message(call, message);
 }
 
 void deferred_response_pass(struct call *call, struct str message)
 {
     if (deferred_response_is_stream(call) && http_stream_backlog(call->exchange) <= BACKLOG_BYTES)
-        write_message(call, message);
+        deferred_response_write_message(call, message);
 }
 
 /* Ends the open stream with the message that answers the call; empty: with none. */
@@ -224,7 +225,7 @@ static void deferred_response_answer(struct call *call, struct str message)
 {
     struct http_exchange *exchange = call->exchange;
     if (message.length > 0)
-        write_message(call, message);
+        deferred_response_write_message(call, message);
     http_on_gone(exchange, NULL, NULL);
     call_ref(call);
     call_ended(call);
@@ -247,7 +248,7 @@ void call_respond(struct call *call, int status, const struct http_header *heade
     call_unref(call); /* NOLINT(clang-analyzer-unix.Malloc): the reference taken above */
 }
 
-static void respond(struct call *call, int status, struct str body)
+static void deferred_response_respond(struct call *call, int status, struct str body)
 {
     const struct http_header json = {STR("content-type"), STR("application/json")};
     call_respond(call, status, &json, body.length > 0 ? 1 : 0, body);
@@ -263,7 +264,7 @@ void call_answer_status(struct call *call, int status, struct str body)
 {
     if (status >= 400)
         call_span_fail_status(call, status);
-    respond(call, status, body);
+    deferred_response_respond(call, status, body);
 }
 
 static void answer(struct call *call, int status, struct str message)
@@ -273,7 +274,7 @@ static void answer(struct call *call, int status, struct str message)
         deferred_response_answer(call, message);
         return;
     }
-    respond(call, expects_one ? status : 202, expects_one ? message : STR_EMPTY);
+    deferred_response_respond(call, expects_one ? status : 202, expects_one ? message : STR_EMPTY);
 }
 
 void call_answer(struct call *call, struct str message)

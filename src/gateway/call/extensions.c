@@ -12,7 +12,7 @@
 /* Servers may make names up: past these no further one is logged. */
 #define LOGGED_MOST 256
 
-static bool is_logged(struct str source, struct str name)
+static bool extensions_is_logged(struct str source, struct str name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static uint64_t logged[LOGGED_MOST];
@@ -38,7 +38,7 @@ static void note_hidden(const struct call *call, struct str name)
 {
     struct str source = str_from(call->source->id);
     metrics_count(METRIC_EXTENSIONS_HIDDEN, source);
-    if (!is_logged(source, name))
+    if (!extensions_is_logged(source, name))
         log_info("An extension of the server is left out", LOG_STR("source", source),
                  LOG_STR("extension", name));
 }

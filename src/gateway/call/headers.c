@@ -32,7 +32,7 @@ void headers_finish(struct headers *headers)
 }
 
 /* Name and value in one block, which the name's pointer frees. */
-static struct http_header copy(const struct http_header *header)
+static struct http_header headers_copy(const struct http_header *header)
 {
     struct str name = header->name, value = header->value;
     struct http_header copied = *header;
@@ -61,7 +61,7 @@ static void add(struct headers *headers, const struct http_header *header)
 {
     if (headers->count == headers->capacity)
         grow(headers);
-    headers->items[headers->count++] = headers->owns ? copy(header) : *header;
+    headers->items[headers->count++] = headers->owns ? headers_copy(header) : *header;
 }
 
 void headers_add(struct headers *headers, struct str name, struct str value)
@@ -86,7 +86,7 @@ void headers_fit(struct headers *headers)
 }
 
 /* Returns where the next header goes that is kept. */
-static size_t keep(struct headers *headers, size_t at, size_t kept)
+static size_t headers_keep(struct headers *headers, size_t at, size_t kept)
 {
     headers->items[kept] = headers->items[at];
     return kept + 1;
@@ -126,7 +126,7 @@ void headers_take_out(struct headers *headers, struct str name)
         if (are_one_name(headers->items[i].name, name))
             drop(headers, i);
         else
-            kept = keep(headers, i, kept);
+            kept = headers_keep(headers, i, kept);
     }
     headers->count = kept;
 }
@@ -140,7 +140,7 @@ void headers_remove(struct headers *headers, enum http_name name)
         else if (kept == i)
             kept++;
         else
-            kept = keep(headers, i, kept);
+            kept = headers_keep(headers, i, kept);
     }
     headers->count = kept;
 }
@@ -503,7 +503,7 @@ static bool is_kept(const struct http_header *header)
            (http_name_flags(name) & HTTP_NAME_MIRRORS_BODY);
 }
 
-static void write_line(const struct http_header *header, struct buffer *lines)
+static void headers_write_line(const struct http_header *header, struct buffer *lines)
 {
     if (!is_kept(header))
         return;
@@ -517,14 +517,14 @@ void mirrored_headers_write(const struct http_exchange *exchange, struct buffer 
 {
     for (size_t i = 0; i < http_header_count(exchange); i++) {
         const struct http_header header = http_header_at(exchange, i);
-        write_line(&header, lines);
+        headers_write_line(&header, lines);
     }
 }
 
 void mirrored_headers_write_made(const struct headers *headers, struct buffer *lines)
 {
     for (size_t i = 0; i < headers->count; i++)
-        write_line(&headers->items[i], lines);
+        headers_write_line(&headers->items[i], lines);
 }
 
 void mirrored_headers_restore(struct headers *headers, struct str lines)

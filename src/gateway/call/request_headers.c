@@ -89,7 +89,7 @@ struct line {
 };
 
 /* By name, then in their order. */
-static int compare(const void *a, const void *b)
+static int request_headers_compare(const void *a, const void *b)
 {
     const struct http_header *one = ((const struct line *)a)->header;
     const struct http_header *other = ((const struct line *)b)->header;
@@ -98,7 +98,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* A header line holds no line break, so no two lists of headers have one text. */
-static void append_line(struct buffer *out, struct str name, struct str value)
+static void request_headers_append_line(struct buffer *out, struct str name, struct str value)
 {
     buffer_append(out, name);
     buffer_append_char(out, ':');
@@ -121,9 +121,9 @@ void request_headers_digest(const struct http_exchange *exchange, char hex[DIGES
         if (!IS_AMONG(name, credentials) && !IS_AMONG(name, varying))
             lines[count++].header = &headers.items[i];
     }
-    qsort(lines, count, sizeof *lines, compare);
+    qsort(lines, count, sizeof *lines, request_headers_compare);
     for (size_t i = 0; i < count; i++)
-        append_line(&text, lines[i].header->name, lines[i].header->value);
+        request_headers_append_line(&text, lines[i].header->name, lines[i].header->value);
     digest_sha256_hex(buffer_str(&text), hex);
     free(lines);
     buffer_finish(&text);
@@ -137,9 +137,11 @@ void request_headers_digest_credentials(const struct headers *headers,
     struct buffer text;
     buffer_init(&text);
     for (size_t i = 0; i < sizeof credentials / sizeof *credentials; i++)
-        append_line(&text, credentials[i], headers_find(headers, credentials[i].bytes));
+        request_headers_append_line(&text, credentials[i],
+                                    headers_find(headers, credentials[i].bytes));
     for (size_t i = 0; source && i < source->header_count; i++)
-        append_line(&text, str_from(source->headers[i].name), str_from(source->headers[i].value));
+        request_headers_append_line(&text, str_from(source->headers[i].name),
+                                    str_from(source->headers[i].value));
     digest_sha256_hex(buffer_str(&text), hex);
     buffer_finish(&text);
 }
@@ -187,7 +189,7 @@ static void write_values(struct buffer *out, const struct headers *headers, size
     buffer_finish(&joined);
 }
 
-static bool is_repeated(const struct headers *headers, size_t at)
+static bool request_headers_is_repeated(const struct headers *headers, size_t at)
 {
     for (size_t i = 0; i < at; i++) {
         if (str_equal(headers->items[i].name, headers->items[at].name))
@@ -210,7 +212,7 @@ void request_headers_show(struct buffer *out, const struct call *call)
     for (size_t i = 0; i < call->source->header_count; i++)
         headers_take_out(&headers, str_from(call->source->headers[i].name));
     for (size_t i = 0; i < headers.count; i++) {
-        if (!is_shown(headers.items[i].name) || is_repeated(&headers, i))
+        if (!is_shown(headers.items[i].name) || request_headers_is_repeated(&headers, i))
             continue;
         buffer_append_char(out, before);
         buffer_append_json_string(out, headers.items[i].name);
@@ -239,7 +241,7 @@ static struct kept *make_kept(struct str session_key, const struct headers *head
     buffer_append(&text, session_key);
     for (size_t i = 0; i < headers->count; i++) {
         if (!IS_AMONG(headers->items[i].name, credentials))
-            append_line(&text, headers->items[i].name, headers->items[i].value);
+            request_headers_append_line(&text, headers->items[i].name, headers->items[i].value);
     }
     struct kept *kept = memory_alloc(sizeof *kept + text.length);
     kept->key_length = session_key.length;
@@ -281,7 +283,7 @@ void request_headers_keep(struct request_headers *table, struct str id, struct s
     headers_finish(&headers);
 }
 
-static bool fits(const struct http_exchange *exchange, const char *digest)
+static bool request_headers_fits(const struct http_exchange *exchange, const char *digest)
 {
     char hex[DIGEST_HEX_BYTES];
     request_headers_digest(exchange, hex);
@@ -299,7 +301,7 @@ bool request_headers_take(struct request_headers *table, struct str id, struct s
     headers_from_client(&own, exchange);
     pthread_mutex_lock(&table->lock);
     struct kept *kept = map_get(table->kept, id);
-    if (!kept && fits(exchange, digest))
+    if (!kept && request_headers_fits(exchange, digest))
         kept = keep(table, id, session_key, &own);
     pthread_mutex_unlock(&table->lock);
     if (kept)

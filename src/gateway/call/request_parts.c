@@ -7,7 +7,7 @@
 #include "taskgate/json/text.h"
 
 /* The progress token is the client's way to hear of progress: it changes nothing of the call. */
-static void read_meta(struct buffer *out, struct str meta)
+static void request_parts_read_meta(struct buffer *out, struct str meta)
 {
     if (meta.length == 0 || json_type(meta) == JSON_OBJECT)
         json_write_without_member(out, meta, "progressToken");
@@ -47,7 +47,7 @@ void request_parts_read(struct request_parts *parts, const struct envelope *enve
 {
     buffer_init(&parts->meta);
     buffer_init(&parts->other_params);
-    read_meta(&parts->meta, envelope->meta.raw);
+    request_parts_read_meta(&parts->meta, envelope->meta.raw);
     read_other_params(&parts->other_params, envelope);
     digest(parts, envelope);
 }

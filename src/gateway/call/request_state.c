@@ -69,7 +69,7 @@ void request_state_write(const struct call *call, const struct request_state *st
     buffer_finish(&sealed);
 }
 
-static bool read_kind(struct str text, enum request_state_kind *kind)
+static bool request_state_read_kind(struct str text, enum request_state_kind *kind)
 {
     for (int i = 0; i < REQUEST_STATE_KIND_COUNT; i++) {
         *kind = (enum request_state_kind)i;
@@ -97,7 +97,7 @@ static bool read_payload(struct str payload, struct str fields[FIELD_COUNT],
     for (size_t i = 0; i < FIELD_COUNT; i++)
         str_cut(payload, '\n', &fields[i], &payload);
     if (!str_to_u64(fields[1], &round) || !str_to_u64(fields[2], &until_ms) ||
-        fields[0].length >= sizeof state->id || !read_kind(fields[6], &state->kind) ||
+        fields[0].length >= sizeof state->id || !request_state_read_kind(fields[6], &state->kind) ||
         !read_place(fields[7], fields[8], state) ||
         (fields[9].length > 0 && !str_to_u64(fields[9], &given_ms)))
         return false;

@@ -68,7 +68,7 @@ void session_store_put(const struct call *call, const char *session, struct stor
     free(text);
 }
 
-static void on_stored(void *context, const struct store_reply *reply)
+static void session_store_on_stored(void *context, const struct store_reply *reply)
 {
     const struct jsonrpc_error_data data = {.details = STR("the session cannot be kept"),
                                             .retry_after = 5};
@@ -82,5 +82,5 @@ static void on_stored(void *context, const struct store_reply *reply)
 
 void session_store_put_and_answer(struct call *call)
 {
-    session_store_put(call, call->session, call_to_store(call, on_stored));
+    session_store_put(call, call->session, call_to_store(call, session_store_on_stored));
 }

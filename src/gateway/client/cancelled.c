@@ -62,7 +62,7 @@ static bool waits_here(const struct call *call)
            (call_gives_session(call) || !deferred_response_awaits_upstream(call));
 }
 
-static void give_up(struct call *call, bool by_request)
+static void cancelled_give_up(struct call *call, bool by_request)
 {
     if (by_request)
         plain_call_give_up(call);
@@ -83,7 +83,7 @@ static void deliver_cancellation(struct gateway_worker *worker, const void *mess
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
         if (is_meant(cancellation, call))
-            give_up(call, by_request);
+            cancelled_give_up(call, by_request);
     }
 }
 

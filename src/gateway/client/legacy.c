@@ -133,7 +133,7 @@ static void give_up_legacy(struct legacy_call *legacy, const char *why)
     call_answer_result(call, buffer_str(&result));
 }
 
-static void write_result(struct call *call, struct str result, struct buffer *out)
+static void legacy_write_result(struct call *call, struct str result, struct buffer *out)
 {
     struct catalog_tool tool = {0};
     size_t start = out->length;
@@ -173,7 +173,7 @@ static void answer_with(struct legacy_call *legacy, const char *member, struct s
         call_answer(call, text);
         return;
     }
-    write_result(call, result, &written);
+    legacy_write_result(call, result, &written);
     buffer_append_replaced(&whole, text, result, buffer_str(&written));
     if (options.answer_result)
         options.answer_result(call, buffer_str(&written));
@@ -328,7 +328,7 @@ static struct legacy_call *find_legacy(const struct gateway_worker *worker, uint
     return NULL;
 }
 
-static void deliver_answer(void *context)
+static void legacy_deliver_answer(void *context)
 {
     struct delivery *delivery = context;
     struct legacy_call *legacy = find_legacy(delivery->worker, delivery->call);
@@ -355,7 +355,7 @@ static void take_legacy_answer(struct gateway_worker *worker, const struct quest
     delivery->kind = asked->kind;
     delivery->key = memory_copy_str(str_slice(asked->id.bytes + 1, asked->id.length - 2));
     delivery->answer = answer.length > 0 ? memory_copy_str(answer) : NULL;
-    loop_post(asked->asker->loop, deliver_answer, delivery);
+    loop_post(asked->asker->loop, legacy_deliver_answer, delivery);
 }
 
 /* False when the call was given up. */
@@ -439,7 +439,7 @@ static void take_requests(struct legacy_call *legacy, const struct event *event)
 
 /* ---- what the server says ---- */
 
-static void pass_notice(struct call *call, struct str message)
+static void legacy_pass_notice(struct call *call, struct str message)
 {
     struct str method = json_member(message, "method");
     bool is_progress = json_string_equals(method, STR("notifications/progress"));
@@ -480,7 +480,7 @@ static void take_event(void *context, const struct event *event)
     struct legacy_call *legacy = legacy_call_from(context);
     switch (event->kind) {
     case EVENT_NOTICE:
-        pass_notice(legacy->call, event->text);
+        legacy_pass_notice(legacy->call, event->text);
         break;
     case EVENT_ROUND:
         take_requests(legacy, event);
@@ -602,7 +602,7 @@ static void legacy_repeat_slow(struct call *call, int64_t in_ms)
         loop_timer_start(&legacy->slow, in_ms);
 }
 
-static void legacy_set_silence(struct call *call, int64_t silence_ms)
+static void legacy_legacy_set_silence(struct call *call, int64_t silence_ms)
 {
     struct legacy_call *legacy = legacy_call_of(call);
     if (legacy->options.silence_ms == silence_ms)
@@ -629,7 +629,7 @@ const struct call_carrier legacy_client_carrier = {.start = legacy_start,
                                                    .asks_later = legacy_asks_later,
                                                    .age_ms = legacy_age_ms,
                                                    .repeat_slow = legacy_repeat_slow,
-                                                   .set_silence = legacy_set_silence,
+                                                   .set_silence = legacy_legacy_set_silence,
                                                    .exchange = legacy_exchange,
                                                    .hand_over = legacy_hand_over};
 

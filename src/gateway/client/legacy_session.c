@@ -163,7 +163,8 @@ static void initialize_take_result(struct call *call, struct str result, const c
     inject(call, result, &upstream, out);
 }
 
-static void rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
+static void legacy_session_rewrite(struct call *call, const struct relay_reply *reply,
+                                   struct buffer *out)
 {
     struct buffer changed;
     buffer_init(&changed);
@@ -203,7 +204,7 @@ static void decide_injection(struct call *call)
         !facts->client.declares_sampling && question_has_tools(call, QUESTION_SAMPLING);
 }
 
-static void add_member(struct buffer *object, const char *key, struct str value)
+static void legacy_session_add_member(struct buffer *object, const char *key, struct str value)
 {
     struct buffer changed;
     buffer_init(&changed);
@@ -213,7 +214,7 @@ static void add_member(struct buffer *object, const char *key, struct str value)
 }
 
 /* The client's own bytes but for what is added to its capabilities. */
-static void write_message(const struct call *call, struct buffer *message)
+static void legacy_session_write_message(const struct call *call, struct buffer *message)
 {
     struct str params = call->envelope.params;
     struct buffer capabilities, changed;
@@ -221,9 +222,9 @@ static void write_message(const struct call *call, struct buffer *message)
     buffer_init(&changed);
     buffer_append(&capabilities, json_member(params, "capabilities"));
     if (call->facts.server.injected_elicitation)
-        add_member(&capabilities, "elicitation", STR("{\"form\":{},\"url\":{}}"));
+        legacy_session_add_member(&capabilities, "elicitation", STR("{\"form\":{},\"url\":{}}"));
     if (call->facts.server.injected_sampling)
-        add_member(&capabilities, "sampling", STR("{}"));
+        legacy_session_add_member(&capabilities, "sampling", STR("{}"));
     json_write_with_member(&changed, params, "capabilities", buffer_str(&capabilities));
     json_write_with_member(message, call->envelope.body, "params", buffer_str(&changed));
     buffer_finish(&changed);
@@ -235,7 +236,7 @@ static void add_capabilities(struct call *call, struct envelope *message,
                              struct relay_options *options)
 {
     struct buffer text = {0};
-    write_message(call, &text);
+    legacy_session_write_message(call, &text);
     if (envelope_read_own(message, &text, NULL) == ENVELOPE_OK) {
         options->message = message;
     } else { /* the server knows only what goes up */
@@ -244,10 +245,10 @@ static void add_capabilities(struct call *call, struct envelope *message,
     }
 }
 
-static void start(struct call *call, bool (*refused)(struct call *call, int status))
+static void legacy_session_start(struct call *call, bool (*refused)(struct call *call, int status))
 {
     struct relay_options options = {
-        .head = legacy_initialize_on_head, .rewrite = rewrite, .refused = refused};
+        .head = legacy_initialize_on_head, .rewrite = legacy_session_rewrite, .refused = refused};
     struct handshake *handshake = memory_alloc(sizeof *handshake);
     call_part_add(call, &handshake->part, &handshake_kind);
     decide_injection(call);
@@ -272,7 +273,7 @@ static void begin_again(struct call *call)
     if (call_gives_session(call))
         given_session_open(call);
     else
-        start(call, NULL);
+        legacy_session_start(call, NULL);
 }
 
 static bool on_refused(struct call *call, int status)
@@ -306,7 +307,7 @@ void initialize_handle(struct call *call)
         return;
     }
     initialize_read_declarations(call);
-    start(call, on_refused);
+    legacy_session_start(call, on_refused);
 }
 
 /* ---- a bridged client: `server/discover` up, the result of `initialize` down ---- */
@@ -374,7 +375,7 @@ static void write_session(struct buffer *id)
     buffer_append_format(id, GIVEN_SESSION_PREFIX "%s", uuid);
 }
 
-static void open_session(struct call *call, struct str discovered)
+static void legacy_session_open_session(struct call *call, struct str discovered)
 {
     char digest[DIGEST_HEX_BYTES];
     struct buffer session, result, injected;
@@ -408,7 +409,7 @@ static void go_on_as_legacy(struct call *call)
     initialize_handle(call);
 }
 
-static void on_discovered(void *context, const struct exchange_reply *reply)
+static void legacy_session_on_discovered(void *context, const struct exchange_reply *reply)
 {
     struct discovery *discovery = context;
     struct call *call = discovery->call;
@@ -420,7 +421,7 @@ static void on_discovered(void *context, const struct exchange_reply *reply)
     source_eras_find(call->worker->gateway->eras, call->source, loop_now_ms(call->worker->loop),
                      &served);
     if (result.length > 0 && mcp_discover_lists(result, STR(MCP_VERSION_MODERN)))
-        open_session(call, result);
+        legacy_session_open_session(call, result);
     else if (is_shown && call->source->eras == CONFIG_ERA_AUTO && !(served & CONFIG_ERA_MODERN))
         go_on_as_legacy(call);
     else
@@ -430,7 +431,7 @@ static void on_discovered(void *context, const struct exchange_reply *reply)
 /* Opens a session of a bridged client by asking the server what it is. */
 static void given_session_open(struct call *call)
 {
-    static const struct exchange_events events = {.reply = on_discovered};
+    static const struct exchange_events events = {.reply = legacy_session_on_discovered};
     int64_t limit_ms = call->snapshot->config->times.tools_fetch_timeout_ms;
     struct headers headers;
     struct buffer body = {0}, id = {0};
@@ -467,7 +468,7 @@ static bool has_ended(const struct call *call, int status)
 }
 
 /* A library that opens a session for each call loses its tasks from sight so. */
-static void on_cancelled(void *context, const struct store_reply *reply)
+static void legacy_session_on_cancelled(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     if (reply->status == STORE_OK && reply->has_promised &&
@@ -493,7 +494,7 @@ static void session_end_forget(struct call *call)
     accepted_pairs_remove(gateway->accepted_pairs, source, session, str_from(call->token));
     store_session_delete(gateway->store, source, session, nobody);
     store_task_cancel_session(gateway->store, source, session, STR(OWNER_ANONYMOUS),
-                              call_to_store(call, on_cancelled));
+                              call_to_store(call, legacy_session_on_cancelled));
     client_key_of_session(call->source, call->session, key);
     execution_forget_session(gateway, str_from(key));
     question_end_session(call->worker, str_from(key));
@@ -501,7 +502,7 @@ static void session_end_forget(struct call *call)
     inbox_end_session(gateway, str_from(key));
 }
 
-static void on_head(struct call *call, int status, const struct headers *headers)
+static void legacy_session_on_head(struct call *call, int status, const struct headers *headers)
 {
     if (call->session[0] && has_ended(call, status))
         session_end_forget(call);
@@ -509,7 +510,7 @@ static void on_head(struct call *call, int status, const struct headers *headers
 
 void session_end_handle(struct call *call)
 {
-    struct relay_options options = {.head = on_head};
+    struct relay_options options = {.head = legacy_session_on_head};
     if (!detached_calls_hold_session(call)) {
         relay_start(call, &options);
         return;
@@ -694,7 +695,7 @@ static void end_session(struct call *call)
     call_answer_status(call, 200, STR_EMPTY);
 }
 
-static void open_stream(struct call *call)
+static void legacy_session_open_stream(struct call *call)
 {
     if (atomic_load(&call->worker->gateway->shutting_down))
         call_answer_status(call, 503, STR_EMPTY);
@@ -705,7 +706,7 @@ static void open_stream(struct call *call)
 /* After a restart the server is asked again whether it accepts the client. */
 static void check_stream(struct call *call)
 {
-    credential_check_then(call, open_stream);
+    credential_check_then(call, legacy_session_open_stream);
 }
 
 static void refuse_verb(struct call *call)

@@ -253,7 +253,7 @@ static void send_to_session(const struct call *call, const struct broadcast_kind
 
 static void listen_anew(struct legacy_stream *stream);
 
-static void on_retry(void *context)
+static void legacy_stream_on_retry(void *context)
 {
     listen_anew(legacy_stream_from(context));
 }
@@ -422,7 +422,7 @@ void legacy_stream_open(struct call *call)
 {
     struct legacy_stream *stream = legacy_stream_create(call);
     stream->pause_ms = PAUSE_MS;
-    loop_timer_init(&stream->retry, call->worker->loop, on_retry, stream);
+    loop_timer_init(&stream->retry, call->worker->loop, legacy_stream_on_retry, stream);
     call_part_add(call, &stream->part, &fed_stream_kind);
     count_stream(call);
     http_stream_start(call->exchange, 200, headers_of_stream, HEADERS_OF_STREAM, -1);
@@ -438,14 +438,15 @@ static void end_fed_stream(struct legacy_stream *stream, const struct session_br
     legacy_stream_end(stream);
 }
 
-static void deliver_session_end(struct gateway_worker *worker, const void *message)
+static void legacy_stream_deliver_session_end(struct gateway_worker *worker, const void *message)
 {
     for_fed_streams(worker, message, end_fed_stream);
 }
 
 void legacy_stream_end_session(const struct call *call)
 {
-    static const struct broadcast_kind kind = SESSION_BROADCAST_KIND(deliver_session_end);
+    static const struct broadcast_kind kind =
+        SESSION_BROADCAST_KIND(legacy_stream_deliver_session_end);
     send_to_session(call, &kind, STR_EMPTY, 0);
 }
 
@@ -518,7 +519,8 @@ static void on_subscription_timer(void *context)
 
 /* ---- what the session's streams listen to from now on ---- */
 
-static void renew(struct legacy_stream *stream, const struct session_broadcast *broadcast)
+static void legacy_stream_renew(struct legacy_stream *stream,
+                                const struct session_broadcast *broadcast)
 {
     (void)broadcast;
     if (!stream->is_silent)
@@ -527,7 +529,7 @@ static void renew(struct legacy_stream *stream, const struct session_broadcast *
 
 static void deliver_renewal(struct gateway_worker *worker, const void *message)
 {
-    for_fed_streams(worker, message, renew);
+    for_fed_streams(worker, message, legacy_stream_renew);
 }
 
 static void change_subscriptions(struct call *call, bool is_wanted)

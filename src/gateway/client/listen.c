@@ -143,7 +143,7 @@ static void on_token_end(void *context)
     end_gracefully(listening_from(context)->call);
 }
 
-static void on_sign_of_life(void *context)
+static void listen_on_sign_of_life(void *context)
 {
     struct listening *listening = listening_from(context);
     loop_timer_start(&listening->life, SIGN_OF_LIFE_MS);
@@ -316,7 +316,7 @@ static struct listening *create_listening(struct call *call, const struct mcp_su
     MAGIC_SET(listening, LISTENING_MAGIC);
     memcpy(listening->address, address, sizeof listening->address);
     loop_timer_init(&listening->end, call->worker->loop, on_token_end, listening);
-    loop_timer_init(&listening->life, call->worker->loop, on_sign_of_life, listening);
+    loop_timer_init(&listening->life, call->worker->loop, listen_on_sign_of_life, listening);
     if (call->identity)
         loop_timer_start(&listening->end, call->identity->until_ms - clock_now_ms());
     add_tasks(listening, wanted->task_ids);

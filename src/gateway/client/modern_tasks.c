@@ -15,7 +15,7 @@
 
 /* ---- tasks/get ---- */
 
-static void answer_task(struct call *call, const struct task *task)
+static void modern_tasks_answer_task(struct call *call, const struct task *task)
 {
     struct question_table *rounds = call->worker->gateway->questions;
     struct dialect_view view = {.now_ms = clock_now_ms()};
@@ -34,17 +34,17 @@ static void answer_task(struct call *call, const struct task *task)
 static void answer_not_run(struct call *call, const struct task *task)
 {
     struct task *shown = own_task_not_run(task);
-    answer_task(call, shown);
+    modern_tasks_answer_task(call, shown);
     task_unref(shown);
 }
 
 /* The extension has no tasks/result: a poll is what wants the result. */
-static void on_get(void *context, const struct store_reply *reply)
+static void modern_tasks_on_get(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
     if (task && execution_offer(call, task, true))
-        answer_task(call, task);
+        modern_tasks_answer_task(call, task);
     else if (task)
         answer_not_run(call, task);
     call_unref(call);
@@ -67,7 +67,7 @@ static void on_update(void *context, const struct store_reply *reply)
 /* ---- tasks/cancel ---- */
 
 /* A task that has ended is acknowledged as well. */
-static void on_cancelled(void *context, const struct store_reply *reply)
+static void modern_tasks_on_cancelled(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     if (call->exchange) {
@@ -81,7 +81,7 @@ static void on_cancelled(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-static void on_cancel(void *context, const struct store_reply *reply)
+static void modern_tasks_on_cancel(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
@@ -91,31 +91,31 @@ static void on_cancel(void *context, const struct store_reply *reply)
         struct task_change change = {.to = TASK_CANCELLED, .by = "client"};
         struct store_actor actor = {"client", call->owner};
         store_task_change(call->worker->gateway->store, str_from(task->id), &change, &actor,
-                          call_to_store(call, on_cancelled));
+                          call_to_store(call, modern_tasks_on_cancelled));
     }
     call_unref(call);
 }
 
 /* ---- all three ---- */
 
-static void read_task(struct call *call)
+static void modern_tasks_read_task(struct call *call)
 {
     switch (call->method->treatment) {
     case MCP_TASKS_UPDATE:
         own_task_read(call, on_update);
         break;
     case MCP_TASKS_CANCEL:
-        own_task_read(call, on_cancel);
+        own_task_read(call, modern_tasks_on_cancel);
         break;
     default:
-        own_task_read(call, on_get);
+        own_task_read(call, modern_tasks_on_get);
     }
 }
 
 /* The server must accept who asks before anything is said of a task. */
-static void verify(struct call *call)
+static void modern_tasks_verify(struct call *call)
 {
-    credential_check_then(call, read_task);
+    credential_check_then(call, modern_tasks_read_task);
 }
 
 static void handle_own(struct call *call)
@@ -126,7 +126,7 @@ static void handle_own(struct call *call)
         return;
     }
     call_identify(call);
-    call_with_facts(call, verify);
+    call_with_facts(call, modern_tasks_verify);
 }
 
 /* A server without tasks does not know the method. The gateway offers the extension all the same,
@@ -137,7 +137,7 @@ static bool is_not_known(struct call *call, int status, struct str reply)
     return json_check(reply, NULL) && str_equal(json_path(reply, "error", "code"), STR("-32601"));
 }
 
-static void answer_unknown(struct call *call, bool has_begun)
+static void modern_tasks_answer_unknown(struct call *call, bool has_begun)
 {
     (void)has_begun; /* never: an event stream's end is no reply */
     own_task_answer_unknown(call);
@@ -151,7 +151,8 @@ static enum source_tasks tasks_of_server(const struct call *call)
 /* No client knows of a task of a server that makes none. */
 static void handle_theirs(struct call *call)
 {
-    const struct relay_options options = {.outlives = is_not_known, .alone = answer_unknown};
+    const struct relay_options options = {.outlives = is_not_known,
+                                          .alone = modern_tasks_answer_unknown};
     if (call_leases_session(call) || tasks_of_server(call) == SOURCE_LACKS_TASKS)
         own_task_answer_unknown(call);
     else

@@ -12,7 +12,7 @@
  */
 #define LOGGED_TOOLS 1024
 
-static bool is_logged(const char *source, struct str tool)
+static bool agent_reason_is_logged(const char *source, struct str tool)
 {
     static _Atomic uint64_t logged[LOGGED_TOOLS];
     uint64_t hash = str_hash(str_from(source)) * 31 + str_hash(tool);
@@ -36,7 +36,7 @@ bool agent_reason_write_schema(struct buffer *out, enum config_agent_reason aske
         reason_property_write(out, schema, asked == AGENT_REASON_REQUIRED);
         return true;
     }
-    if (!is_logged(source, tool->name))
+    if (!agent_reason_is_logged(source, tool->name))
         log_warn("A tool's schema cannot have the agent's reason", LOG_TEXT("source", source),
                  LOG_STR("tool", tool->name), LOG_TEXT("property", REASON_PROPERTY));
     return false;
@@ -54,7 +54,7 @@ static bool fits(const struct agent_reason_call *call)
     return fits;
 }
 
-static void write_body(struct buffer *body, const struct envelope *envelope)
+static void agent_reason_write_body(struct buffer *body, const struct envelope *envelope)
 {
     struct buffer arguments;
     buffer_init(&arguments);
@@ -71,7 +71,7 @@ enum agent_reason agent_reason_take(const struct agent_reason_call *call, struct
         return AGENT_REASON_NONE;
     enum reason_property read = reason_property_read(call->envelope->arguments.raw, reason);
     if (read == REASON_PROPERTY_GOOD) {
-        write_body(body, call->envelope);
+        agent_reason_write_body(body, call->envelope);
         return AGENT_REASON_TAKEN;
     }
     if (read == REASON_PROPERTY_ABSENT && asked == AGENT_REASON_OPTIONAL)

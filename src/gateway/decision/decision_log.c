@@ -20,7 +20,7 @@
 #define CALLER_FIELDS 10
 #define FIELDS_MAX 14
 
-static enum verdict_outcome outcome_of(const struct decision_log_entry *entry)
+static enum verdict_outcome decision_log_outcome_of(const struct decision_log_entry *entry)
 {
     return entry->decision ? verdict_outcome_of(entry->decision) : VERDICT_HIDE;
 }
@@ -31,7 +31,7 @@ static void name_rule(const struct decision_log_entry *entry, struct str tool,
 {
     static const struct policy_decision hidden = {.action = ACTION_DENY};
     const struct policy_decision *decision = entry->decision ? entry->decision : &hidden;
-    enum verdict_outcome outcome = outcome_of(entry);
+    enum verdict_outcome outcome = decision_log_outcome_of(entry);
     const struct config_rule *rule = decision->rule;
     fields[0] = LOG_STR("tool", tool);
     fields[1] = LOG_TEXT("source", entry->request->source->id);
@@ -53,7 +53,7 @@ static void finish_texts(struct caller_texts *texts)
     buffer_finish(&texts->scopes);
 }
 
-static void write_list(struct buffer *out, const struct identity_list *list)
+static void decision_log_write_list(struct buffer *out, const struct identity_list *list)
 {
     buffer_append_char(out, '[');
     for (size_t i = 0; i < list->count; i++) {
@@ -84,8 +84,8 @@ static unsigned name_caller(const struct decision_log_entry *entry, struct calle
     fields[9] = LOG_JSON("annotations", buffer_str(&texts->annotations));
     if (!identity)
         return CALLER_FIELDS;
-    write_list(&texts->groups, &identity->groups);
-    write_list(&texts->scopes, &identity->scopes);
+    decision_log_write_list(&texts->groups, &identity->groups);
+    decision_log_write_list(&texts->scopes, &identity->scopes);
     fields[10] = LOG_TEXT("issuer", identity->issuer);
     fields[11] = LOG_TEXT("subject", identity->subject);
     fields[12] = LOG_JSON("groups", buffer_str(&texts->groups));
@@ -160,7 +160,7 @@ static void count(struct gateway_worker *worker, const struct decision_log_entry
 }
 
 /* A policy's decision depends on the client and the time. */
-static void write_line(const struct decision_log_entry *entry)
+static void decision_log_write_line(const struct decision_log_entry *entry)
 {
     struct log_field fields[FIELDS_MAX];
     struct caller_texts texts = {0};
@@ -174,7 +174,7 @@ static void write_line(const struct decision_log_entry *entry)
 SPAN_COLD static void tell_span(const struct decision_log_entry *entry)
 {
     const struct config_rule *rule = entry->decision ? entry->decision->rule : NULL;
-    enum verdict_outcome outcome = outcome_of(entry);
+    enum verdict_outcome outcome = decision_log_outcome_of(entry);
     span_set_text(entry->span, ATTRIBUTE_DECISION, str_from(verdict_outcome_name(outcome)));
     span_set_text(entry->span, ATTRIBUTE_RULE, str_from(rule ? rule->match : "default"));
     if (entry->decision)
@@ -188,7 +188,7 @@ static void record(struct gateway_worker *worker, const struct decision_log_entr
     if (entry->becomes_task || !entry->snapshot->config->record)
         return;
     if (entry->decision && entry->decision->by_policies && entry->facts)
-        write_line(entry);
+        decision_log_write_line(entry);
     else
         count(worker, entry);
 }
@@ -204,13 +204,13 @@ void decision_log_finish(struct gateway_worker *worker)
 
 /* ---- the shadow ---- */
 
-static struct shadow_call describe(const struct decision_log_entry *entry)
+static struct shadow_call decision_log_describe(const struct decision_log_entry *entry)
 {
     struct shadow_call call = {
         .snapshot = entry->snapshot,
         .request = *entry->request,
         .identity = entry->identity,
-        .outcome = outcome_of(entry),
+        .outcome = decision_log_outcome_of(entry),
     };
     if (entry->decision)
         call.decision = *entry->decision;
@@ -235,7 +235,7 @@ static void finish_late(struct late *late)
     free(late);
 }
 
-static void on_session(void *context, const struct store_reply *reply)
+static void decision_log_on_session(void *context, const struct store_reply *reply)
 {
     struct late *late = context;
     struct policy_principal *principal = &late->call.facts.principal;
@@ -267,7 +267,7 @@ static void decision_log_store(struct call *call, const struct shadow_call *shad
     late->call.identity = call->identity ? identity_ref(call->identity) : NULL;
     late->call.request.verified = verified_from(late->call.identity, &late->verified);
     store_session_get(gateway->store, str_from(call->source->id), str_from(call->session),
-                      (struct store_call){call->worker->loop, on_session, late});
+                      (struct store_call){call->worker->loop, decision_log_on_session, late});
 }
 
 /* Identifies the caller, which nothing has needed so far. */
@@ -297,7 +297,7 @@ void decision_log_write(struct gateway_worker *worker, const struct decision_log
     record(worker, entry);
     if (!entry->snapshot->shadow)
         return;
-    struct shadow_call shadowed = describe(entry);
+    struct shadow_call shadowed = decision_log_describe(entry);
     if (!shadow_compare_rules(worker->gateway->shadow, &shadowed))
         shadow_compare_later(worker->gateway->shadow, &shadowed);
 }
@@ -307,7 +307,7 @@ void decision_log_write_unidentified(struct call *call, const struct decision_lo
     record(call->worker, entry);
     if (!entry->snapshot->shadow)
         return;
-    struct shadow_call shadowed = describe(entry);
+    struct shadow_call shadowed = decision_log_describe(entry);
     if (!shadow_compare_rules(call->worker->gateway->shadow, &shadowed))
         compare_unidentified(call, &shadowed);
 }

@@ -55,8 +55,8 @@ void log_aggregate_destroy(struct log_aggregate *aggregate)
 }
 
 /* The texts with their lengths, so that no two kinds share a key. */
-static void write_key(struct buffer *key, const char *message, const struct log_field *fields,
-                      unsigned count)
+static void log_aggregate_write_key(struct buffer *key, const char *message,
+                                    const struct log_field *fields, unsigned count)
 {
     buffer_append(key, str_slice((const char *)&message, sizeof message));
     for (unsigned i = 0; i < count; i++) {
@@ -93,7 +93,7 @@ static struct kind *create_kind(enum log_level level, const char *message,
     return kind;
 }
 
-static void write_line(struct kind *kind, int64_t calls)
+static void log_aggregate_write_line(struct kind *kind, int64_t calls)
 {
     kind->fields[kind->count] = LOG_NUMBER("calls", calls);
     log_write(kind->level, kind->message, kind->fields, kind->count + 1);
@@ -147,7 +147,7 @@ void log_aggregate_begin(struct log_aggregate *aggregate, struct str key, enum l
     if (!is_first)
         return;
     struct kind *kind = create_kind(level, message, fields, count);
-    write_line(kind, 1);
+    log_aggregate_write_line(kind, 1);
     destroy_kind(kind);
 }
 
@@ -156,7 +156,7 @@ void log_aggregate_count(struct log_aggregate *aggregate, enum log_level level, 
 {
     struct buffer key;
     buffer_init(&key);
-    write_key(&key, message, fields, count);
+    log_aggregate_write_key(&key, message, fields, count);
     if (!log_aggregate_repeat(aggregate, buffer_str(&key)))
         log_aggregate_begin(aggregate, buffer_str(&key), level, message, fields, count);
     buffer_finish(&key);
@@ -179,7 +179,7 @@ bool log_aggregate_flush(struct log_aggregate *aggregate)
     while (map_next(kinds, &position, &key, &value)) {
         struct kind *kind = value;
         if (kind->calls > 0)
-            write_line(kind, kind->calls);
+            log_aggregate_write_line(kind, kind->calls);
     }
     if (others > 0)
         log_warn(RECORDED_OTHERS, LOG_NUMBER("calls", others));

@@ -101,8 +101,8 @@ static bool log_policy_errors(struct shadow *shadow, const struct shadow_call *c
     return any;
 }
 
-static void compare(struct shadow *shadow, const struct shadow_call *call,
-                    const struct verdict *other, bool failed)
+static void shadow_compare(struct shadow *shadow, const struct shadow_call *call,
+                           const struct verdict *other, bool failed)
 {
     bool same = verdict_is_same(call->outcome, verdict_workflow(call->outcome, &call->decision),
                                 other->outcome, verdict_workflow(other->outcome, &other->decision));
@@ -118,7 +118,7 @@ static void compare_whole(struct shadow *shadow, const struct shadow_call *call)
     struct policy_trace trace = {0};
     struct verdict other;
     verdict_of(call->snapshot->shadow, &call->request, &call->facts, 0, &trace, &other);
-    compare(shadow, call, &other, log_policy_errors(shadow, call, &trace));
+    shadow_compare(shadow, call, &other, log_policy_errors(shadow, call, &trace));
     policy_trace_finish(&trace);
 }
 
@@ -191,7 +191,7 @@ static struct job *await_job(struct shadow *shadow)
     return list_is_empty(&shadow->queue) || shadow->stopping ? NULL : take_job(shadow);
 }
 
-static void *run(void *context)
+static void *shadow_run(void *context)
 {
     struct shadow *shadow = shadow_from(context);
     int64_t flushed_ms = clock_monotonic_ms();
@@ -216,7 +216,7 @@ static void start_thread(struct shadow *shadow)
     if (shadow->is_started)
         return;
     shadow->is_started = true;
-    int failure = pthread_create(&shadow->thread, NULL, run, shadow);
+    int failure = pthread_create(&shadow->thread, NULL, shadow_run, shadow);
     shadow->has_thread = failure == 0;
     if (failure)
         log_warn("The shadow's thread could not be started: its policies are not asked",
@@ -231,7 +231,7 @@ bool shadow_compare_rules(struct shadow *shadow, const struct shadow_call *call)
     pthread_mutex_lock(&shadow->lock);
     start_thread(shadow);
     pthread_mutex_unlock(&shadow->lock);
-    compare(shadow, call, &other, false);
+    shadow_compare(shadow, call, &other, false);
     return true;
 }
 

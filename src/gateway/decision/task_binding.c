@@ -76,7 +76,7 @@ static void write_pair(struct marking *marking, enum mark mark, struct str where
     buffer_append_char(marking->out, '}');
 }
 
-static void look(struct marking *marking, struct str text, struct str where)
+static void task_binding_look(struct marking *marking, struct str text, struct str where)
 {
     unsigned marks = marks_of(text);
     if (!marks || marking->count >= MOST_MARKS)
@@ -116,7 +116,7 @@ static const char *read_string(struct marking *marking, const char *at, const ch
         buffer_append_char(&marking->path, '.');
     if (is_key)
         buffer_append(&marking->path, buffer_str(&marking->text));
-    look(marking, buffer_str(&marking->text), buffer_str(&marking->path));
+    task_binding_look(marking, buffer_str(&marking->text), buffer_str(&marking->path));
     return at;
 }
 
@@ -153,9 +153,9 @@ void task_marks_write(struct buffer *out, const struct task *task, const char *a
 {
     struct marking marking = {.out = out};
     buffer_append_char(out, '[');
-    look(&marking, str_from(task->tool), STR("tool"));
-    look(&marking, str_from(task->principal), STR("principal"));
-    look(&marking, str_from(agent_reason), STR(REASON_PROPERTY));
+    task_binding_look(&marking, str_from(task->tool), STR("tool"));
+    task_binding_look(&marking, str_from(task->principal), STR("principal"));
+    task_binding_look(&marking, str_from(agent_reason), STR(REASON_PROPERTY));
     read_part(&marking, "", task->arguments);
     read_part(&marking, "_meta", task->meta);
     read_part(&marking, "params", task->other_params);
@@ -406,8 +406,8 @@ static void bind_trace(struct task *task, const struct task_origin *origin)
     span_set_text(origin->span, ATTRIBUTE_TASK, str_from(task->id));
 }
 
-static void bind(struct task *task, const struct task_origin *origin,
-                 const struct catalog_tool *tool)
+static void task_binding_bind(struct task *task, const struct task_origin *origin,
+                              const struct catalog_tool *tool)
 {
     bind_request(task, origin->envelope);
     task_set_text(&task->source, str_from(origin->source->id));
@@ -502,7 +502,7 @@ struct task *task_binding_create(const struct task_origin *origin,
 {
     struct task *task = task_create(accelerated ? TASK_APPROVED : TASK_PENDING);
     task->accelerated = accelerated;
-    bind(task, origin, tool);
+    task_binding_bind(task, origin, tool);
     bind_decision(task, origin, decision, tool);
     keep_decision(task, origin, decision, tool);
     set_clocks(task, origin, decision);
@@ -547,7 +547,7 @@ struct task *task_binding_create_promoted(const struct call *call)
     origin_of_call(call, &origin, &texts);
     catalog_find_tool(call->worker->gateway->catalog, str_from(call->source->id),
                       str_from(call->owner), call_tool(call), &tool);
-    bind(task, &origin, &tool);
+    task_binding_bind(task, &origin, &tool);
     keep_forwarding(task, &origin, &tool);
     origin_finish(&texts);
     task_set_text(&task->action, STR("forward"));

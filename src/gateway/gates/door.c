@@ -29,8 +29,8 @@ static enum gate_verdict refuse(struct call *call, int status, const char *why)
 }
 
 /* The message has not been read, so the refusal has no id. */
-static void write_refusal(struct buffer *body, enum jsonrpc_error error, struct str message,
-                          const struct jsonrpc_error_data *data)
+static void door_write_refusal(struct buffer *body, enum jsonrpc_error error, struct str message,
+                               const struct jsonrpc_error_data *data)
 {
     metrics_count(METRIC_ERRORS, str_from(jsonrpc_error_type(error)), STR_EMPTY);
     jsonrpc_write_error(body, STR_EMPTY, error, message, data);
@@ -42,9 +42,9 @@ void gates_write_refusal(int status, struct buffer *body)
         const struct jsonrpc_error_data data = {
             .hint = STR("Send less at once, or have limits.body_bytes raised.")};
         metrics_count(METRIC_LIMITS_REACHED, STR("body_bytes"));
-        write_refusal(body, JSONRPC_TOO_LARGE, STR_EMPTY, &data);
+        door_write_refusal(body, JSONRPC_TOO_LARGE, STR_EMPTY, &data);
     } else {
-        write_refusal(
+        door_write_refusal(
             body, JSONRPC_INVALID_REQUEST,
             STR("The HTTP request can be read in two ways: a header goes on in the next line, "
                 "or the body's length is not clear"),
@@ -97,7 +97,7 @@ static enum gate_verdict limit_rate(struct call *call, struct rate_limit *rate_l
         return GATE_PASSED;
     buffer_init(&body);
     metrics_count(METRIC_LIMITS_REACHED, str_from(limit));
-    write_refusal(&body, JSONRPC_RATE_LIMITED, STR_EMPTY, &data);
+    door_write_refusal(&body, JSONRPC_RATE_LIMITED, STR_EMPTY, &data);
     http_respond(call->exchange, 429, headers, 2, buffer_str(&body));
     buffer_finish(&body);
     call_unref(call);
@@ -188,8 +188,8 @@ static enum gate_verdict refuse_type(struct call *call)
 {
     struct buffer body;
     buffer_init(&body);
-    write_refusal(&body, JSONRPC_INVALID_REQUEST, STR("Content-Type must be application/json"),
-                  NULL);
+    door_write_refusal(&body, JSONRPC_INVALID_REQUEST, STR("Content-Type must be application/json"),
+                       NULL);
     call_answer_status(call, 415, buffer_str(&body));
     buffer_finish(&body);
     return GATE_ANSWERED;

@@ -37,7 +37,7 @@ static void refuse_session(struct call *call)
 }
 
 /* The owner of the session is unknown. */
-static void answer_no_store(struct call *call)
+static void session_answer_no_store(struct call *call)
 {
     const struct jsonrpc_error_data data = {.details = STR("the session cannot be looked up"),
                                             .retry_after = 5};
@@ -53,7 +53,7 @@ static void check_session(struct call *call)
     if (call->facts.known)
         gates_go_on(call);
     else if (call->facts_failed)
-        answer_no_store(call);
+        session_answer_no_store(call);
     else
         refuse_session(call);
 }

@@ -24,7 +24,7 @@
 /* A longer text is not kept, because the client can ask for its subject. */
 #define MOST_JSON_BYTES ((size_t)64 * 1024)
 
-static struct str copy(char **at, struct str text)
+static struct str inbox_copy(char **at, struct str text)
 {
     char *to = *at;
     if (text.length > 0)
@@ -45,9 +45,9 @@ static struct inbox_entry *inbox_entry_create(unsigned kind, struct str server, 
     entry->size = size;
     entry->at_ms = clock_now_ms();
     random_ulid(entry->id);
-    entry->server = copy(&at, server);
-    entry->name = copy(&at, name);
-    entry->json = copy(&at, kept);
+    entry->server = inbox_copy(&at, server);
+    entry->name = inbox_copy(&at, name);
+    entry->json = inbox_copy(&at, kept);
     return entry;
 }
 
@@ -153,7 +153,7 @@ static inline struct inbox_waiter *inbox_waiter_from(void *context)
     return MAGIC_CAST(struct inbox_waiter, INBOX_WAITER_MAGIC, context);
 }
 
-static void unref(struct inbox_waiter *waiter)
+static void inbox_unref(struct inbox_waiter *waiter)
 {
     if (atomic_fetch_sub(&waiter->references, 1) > 1)
         return;
@@ -162,23 +162,23 @@ static void unref(struct inbox_waiter *waiter)
 }
 
 /* On its loop. */
-static void run(void *context)
+static void inbox_run(void *context)
 {
     struct inbox_waiter *waiter = inbox_waiter_from(context);
     loop_callback woken = waiter->woken;
     waiter->woken = NULL;
     if (woken)
         woken(waiter->context);
-    unref(waiter);
+    inbox_unref(waiter);
 }
 
-static void post(struct inbox_waiter *waiter)
+static void inbox_post(struct inbox_waiter *waiter)
 {
     if (waiter->is_posted)
         return;
     waiter->is_posted = true;
     atomic_fetch_add(&waiter->references, 1);
-    loop_post(waiter->loop, run, waiter);
+    loop_post(waiter->loop, inbox_run, waiter);
 }
 
 /* An event has come. */
@@ -187,7 +187,7 @@ static void inbox_waiters_wake(struct inbox *client, enum inbox_event type)
     LIST_FOR_EACH_SAFE (node, next, &client->waiters) {
         struct inbox_waiter *waiter = LIST_ENTRY(node, struct inbox_waiter, node);
         waiter->triggers |= 1U << type;
-        post(waiter);
+        inbox_post(waiter);
     }
 }
 
@@ -198,7 +198,7 @@ static void inbox_waiters_end(struct inbox *client)
         struct inbox_waiter *waiter = LIST_ENTRY(node, struct inbox_waiter, node);
         list_remove(&waiter->node);
         waiter->client = NULL;
-        post(waiter);
+        inbox_post(waiter);
     }
 }
 
@@ -278,7 +278,7 @@ void inbox_waiter_end(struct inbox_waiter *waiter)
     }
     pthread_mutex_unlock(&waiter->clients->lock);
     waiter->woken = NULL;
-    unref(waiter);
+    inbox_unref(waiter);
 }
 
 #define IDLE_MS INT64_C(1800000) /* 30 minutes */
@@ -346,7 +346,7 @@ static bool holds_anything(const struct inbox *client)
 
 /* Drops the inbox that is idle for longest and holds nothing. False when every inbox holds
  * something: a newcomer takes nothing from others. */
-static bool make_room(struct inbox_table *clients, size_t most)
+static bool inbox_make_room(struct inbox_table *clients, size_t most)
 {
     if (map_count(clients->by_key) < most)
         return true;
@@ -377,7 +377,7 @@ void inbox_touch(struct gateway *gateway, struct str key)
     pthread_mutex_lock(&clients->lock);
     clients->most = most;
     struct inbox *client = inbox_find(clients, key);
-    if (!client && make_room(clients, most)) {
+    if (!client && inbox_make_room(clients, most)) {
         client = memory_alloc(sizeof *client);
         client->key = memory_copy_str(key);
         list_init(&client->node);
@@ -591,7 +591,7 @@ void inbox_add_notification(struct gateway *gateway, struct str key, struct str 
 
 /* Reading an inbox: each entry is given out once. */
 
-static void add_json(struct buffer *out, const char *key, struct str json)
+static void inbox_add_json(struct buffer *out, const char *key, struct str json)
 {
     if (json.length == 0)
         return;
@@ -610,7 +610,8 @@ static void write_event(struct buffer *out, const struct inbox_entry *entry)
     json_add_text(out, "id", entry->id);
     json_add_text(out, "type", inbox_event_name((enum inbox_event)entry->kind));
     add_str(out, "server", entry->server);
-    add_json(out, "data", entry->json.length > 0 ? entry->json : STR("{\"omitted\":\"too long\"}"));
+    inbox_add_json(out, "data",
+                   entry->json.length > 0 ? entry->json : STR("{\"omitted\":\"too long\"}"));
     json_add_time(out, "createdAt", entry->at_ms);
 }
 
@@ -619,16 +620,16 @@ static void write_notification(struct buffer *out, const struct inbox_entry *ent
     add_str(out, "server", entry->server);
     add_str(out, "method", entry->name);
     json_add_time(out, "timestamp", entry->at_ms);
-    add_json(out, "params", entry->json);
+    inbox_add_json(out, "params", entry->json);
 }
 
 static void write_log(struct buffer *out, const struct inbox_entry *entry)
 {
     add_str(out, "server", entry->server);
-    add_json(out, "level", json_member(entry->json, "level"));
-    add_json(out, "logger", json_member(entry->json, "logger"));
+    inbox_add_json(out, "level", json_member(entry->json, "level"));
+    inbox_add_json(out, "logger", json_member(entry->json, "logger"));
     json_add_time(out, "timestamp", entry->at_ms);
-    add_json(out, "data", json_member(entry->json, "data"));
+    inbox_add_json(out, "data", json_member(entry->json, "data"));
 }
 
 /* Writes and frees what was taken. */

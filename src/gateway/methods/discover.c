@@ -37,7 +37,7 @@ static void discover_write(struct call *call, struct str result, int64_t most_ms
     buffer_finish(&shown);
 }
 
-static void rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
+static void discover_rewrite(struct call *call, const struct relay_reply *reply, struct buffer *out)
 {
     bool is_modern = mcp_discover_lists(reply->result, STR(MCP_VERSION_MODERN));
     source_eras_note(call->worker->gateway->eras, call->source, CONFIG_ERA_MODERN, is_modern,
@@ -74,7 +74,7 @@ static void discover_answer_described(struct call *call)
 void discover_handle(struct call *call)
 {
     struct relay_options options = lists_relay_options(call, discover_answer_kept);
-    options.rewrite = rewrite;
+    options.rewrite = discover_rewrite;
     call_identify(call);
     if (call_leases_session(call))
         server_legacy.obtain(call, discover_answer_described);

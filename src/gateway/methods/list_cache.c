@@ -77,7 +77,7 @@ struct list_cache *list_cache_create(void)
     return lists;
 }
 
-static void entry_destroy(void *value)
+static void list_cache_entry_destroy(void *value)
 {
     struct entry *entry = value;
     list_text_unref(entry->text);
@@ -88,7 +88,7 @@ void list_cache_destroy(struct list_cache *lists)
 {
     if (!lists)
         return;
-    map_destroy(lists->entries, entry_destroy);
+    map_destroy(lists->entries, list_cache_entry_destroy);
     pthread_mutex_destroy(&lists->lock);
     free(lists);
 }
@@ -98,7 +98,7 @@ static void drop(struct list_cache *lists, struct entry *entry)
 {
     lists->bytes -= entry->result.length;
     list_remove(&entry->node);
-    entry_destroy(entry);
+    list_cache_entry_destroy(entry);
 }
 
 void list_cache_put(struct list_cache *lists, struct str key, struct str result)
@@ -199,7 +199,7 @@ bool lists_may_show(const struct call *call, enum definition_kind kind, struct s
 /* ---- when upstream fails ---- */
 
 /* Of a bridged client's the server's own words were kept. */
-static void answer_list(struct call *call, struct str result)
+static void list_cache_answer_list(struct call *call, struct str result)
 {
     struct buffer legacy;
     if (!call_gives_session(call)) {
@@ -229,7 +229,7 @@ bool lists_answer_kept(struct call *call, enum relay_failure failure,
         log_warn("Upstream failed, the list is the one fetched before",
                  LOG_TEXT("source", call->source->id), LOG_TEXT("method", call->method->name));
         write(call, buffer_str(&kept), &result);
-        answer_list(call, buffer_str(&result));
+        list_cache_answer_list(call, buffer_str(&result));
     }
     buffer_finish(&result);
     buffer_finish(&kept);

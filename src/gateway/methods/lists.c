@@ -379,8 +379,8 @@ static void keep(const struct call *call, struct list_text *text, struct str res
 }
 
 /* The place in the kept reply, which has no id, of a part of the message. */
-static struct str place_of(const struct rewritten_list *list, const struct relay_reply *message,
-                           struct str part)
+static struct str lists_place_of(const struct rewritten_list *list,
+                                 const struct relay_reply *message, struct str part)
 {
     if (part.length == 0)
         return STR_EMPTY;
@@ -421,9 +421,9 @@ static struct rewritten_list *list_of(struct tools_reply *reply, const struct re
         return NULL;
     struct rewritten_list *list = rewritten_list_create(&key, reply->page);
     reply->page = NULL;
-    list->result = place_of(list, message, message->result);
+    list->result = lists_place_of(list, message, message->result);
     if (!mcp_list_is_last(&reply->list))
-        list->next_cursor = place_of(list, message, reply->list.next_cursor);
+        list->next_cursor = lists_place_of(list, message, reply->list.next_cursor);
     list->offered = reply->ours.offered;
     list->prefixed = reply->ours.prefixed;
     take_written(list, message, rewritten);
@@ -432,7 +432,7 @@ static struct rewritten_list *list_of(struct tools_reply *reply, const struct re
 
 /* ---- a reply ---- */
 
-static void rewrite(struct call *call, const struct relay_reply *message, struct buffer *out)
+static void lists_rewrite(struct call *call, const struct relay_reply *message, struct buffer *out)
 {
     size_t before = str_offset(message->message, message->result), start = out->length - before;
     struct tools_reply reply = {
@@ -459,7 +459,7 @@ static void rewrite(struct call *call, const struct relay_reply *message, struct
 }
 
 /* The same bytes as before. */
-static bool recall(struct call *call, struct str message, struct buffer *out)
+static bool lists_recall(struct call *call, struct str message, struct buffer *out)
 {
     struct rewritten_key key;
     if (!write_key(call, message, &key))
@@ -494,9 +494,9 @@ static bool tools_list_answer_kept(struct call *call, enum relay_failure failure
 static void relay_tools(struct call *call)
 {
     struct relay_options options = lists_relay_options(call, tools_list_answer_kept);
-    options.rewrite = rewrite;
+    options.rewrite = lists_rewrite;
     options.list = "tools";
-    options.recall = recall;
+    options.recall = lists_recall;
     call->tools_epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
     relay_start(call, &options);
 }
@@ -524,7 +524,7 @@ static bool judge_name(void *context, struct str name, struct str entry)
 }
 
 /* A resource of ours is ours even where upstream has one of the same URI. */
-static bool judge_resource(void *context, struct str uri, struct str entry)
+static bool lists_judge_resource(void *context, struct str uri, struct str entry)
 {
     struct call *call = call_from(context);
     return policy_is_uri_visible(call->snapshot->policy, call->source, uri) &&
@@ -539,7 +539,7 @@ static void write_resources(struct call *call, struct str result, int64_t most_m
     buffer_init(&theirs);
     buffer_init(&ours);
     buffer_init(&all);
-    mcp_list_filter(&theirs, result, "resources", "uri", judge_resource, call);
+    mcp_list_filter(&theirs, result, "resources", "uri", lists_judge_resource, call);
     doc_resources_write_entries(&ours);
     if (doc_resources_are_offered(call) && call->envelope.cursor.raw.length == 0)
         mcp_list_append(&all, buffer_str(&theirs), "resources", buffer_str(&ours));
@@ -686,7 +686,7 @@ void lists_rewrite_resumed(struct call *call, const struct relay_reply *reply, s
     if (has_list(result, "tools")) {
         tools_list_write_late(call, result, out);
     } else if (has_list(result, "resources")) {
-        mcp_list_filter(out, result, "resources", "uri", judge_resource, call);
+        mcp_list_filter(out, result, "resources", "uri", lists_judge_resource, call);
     } else if (has_list(result, "prompts")) {
         pin_prompts(call, result);
         mcp_list_filter(out, result, "prompts", "name", judge_name, call);

@@ -30,7 +30,7 @@ bool (*methods_taker(const struct call *call))(struct call *call, struct str mes
 }
 
 /* True: the gateway notifies the server itself. */
-static bool give_up_request(struct call *call)
+static bool methods_give_up_request(struct call *call)
 {
     call_identify(call);
     bool is_taken = detached_call_takes_cancel(call);
@@ -43,7 +43,7 @@ void relay_plainly_handle(struct call *call)
     struct relay_options options = {.take_message = methods_taker(call)};
     bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
                      str_equal(call->envelope.method, STR(MCP_CANCELLED));
-    if (is_cancel && give_up_request(call))
+    if (is_cancel && methods_give_up_request(call))
         call_answer(call, STR_EMPTY);
     else
         relay_start(call, &options);

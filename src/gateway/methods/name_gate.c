@@ -131,8 +131,9 @@ static void decide_target(const struct call *call, const struct snapshot *snapsh
 }
 
 /* The first decision that is no `forward` is that on the call. */
-static enum config_action decide(const struct call *call, const struct snapshot *snapshot,
-                                 const struct config_source *source, const struct targets *targets)
+static enum config_action name_gate_decide(const struct call *call, const struct snapshot *snapshot,
+                                           const struct config_source *source,
+                                           const struct targets *targets)
 {
     struct policy_decision decision = {.action = ACTION_FORWARD};
     for (size_t i = 0; i < targets->count && decision.action == ACTION_FORWARD; i++)
@@ -150,7 +151,7 @@ bool name_gate_forbids_now(struct call *call)
         config_source_find(now->config, str_from(call->source->id));
     bool is_forbidden = now->number != call->snapshot->number &&
                         (!source || !is_visible(now->policy, source, &targets) ||
-                         decide(call, now, source, &targets) != ACTION_FORWARD);
+                         name_gate_decide(call, now, source, &targets) != ACTION_FORWARD);
     snapshot_unref(now);
     if (is_forbidden)
         refuse(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
@@ -186,7 +187,7 @@ bool name_gate_passes(struct call *call)
         refuse_hidden(call);
         return false;
     }
-    enum config_action action = decide(call, call->snapshot, call->source, &targets);
+    enum config_action action = name_gate_decide(call, call->snapshot, call->source, &targets);
     if (targets.count > 0)
         metrics_count(METRIC_DECISIONS, policy_gate_label(POLICY_GATE_GOVERNANCE),
                       str_from(config_action_name(action)));
@@ -231,7 +232,7 @@ static bool is_own(const struct call *call)
     return doc_resources_are_offered(call) && doc_resources_have(call->envelope.uri.text);
 }
 
-static void judge_resource(struct call *call)
+static void name_gate_judge_resource(struct call *call)
 {
     if (is_own(call))
         answer_own(call);
@@ -285,7 +286,7 @@ void name_gate_handle(struct call *call)
     if (!has_good_params(call, by_uri, !by_uri) || !methods_have_good_rounds(call))
         return;
     if (by_uri)
-        call_with_facts(call, judge_resource);
+        call_with_facts(call, name_gate_judge_resource);
     else
         judge(call);
 }

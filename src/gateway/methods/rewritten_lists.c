@@ -125,14 +125,15 @@ void rewritten_list_unref(struct rewritten_list *list)
     free(list);
 }
 
-static size_t bytes_of(const struct rewritten_list *list)
+static size_t rewritten_lists_bytes_of(const struct rewritten_list *list)
 {
     return sizeof *list + list->reply->length + list->written.capacity +
            catalog_page_bytes(list->page);
 }
 
 /* The hashes only found it: what another server says must never be taken for it. */
-static bool is_of(const struct rewritten_list *list, const struct rewritten_key *key)
+static bool rewritten_lists_is_of(const struct rewritten_list *list,
+                                  const struct rewritten_key *key)
 {
     struct str before = str_slice(list->reply->bytes, list->id_at),
                behind =
@@ -179,14 +180,15 @@ struct rewritten_list *rewritten_lists_find(struct rewritten_lists *lists,
         __atomic_add_fetch(&list->references, 1, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&lists->lock);
-    if (list && is_of(list, key))
+    if (list && rewritten_lists_is_of(list, key))
         return list;
     rewritten_list_unref(list);
     return NULL;
 }
 
 /* Under the lock. It goes to `gone`, for the catalogue's lock is not taken under this one. */
-static void take_out(struct rewritten_lists *lists, struct rewritten_list *list, struct list *gone)
+static void rewritten_lists_take_out(struct rewritten_lists *lists, struct rewritten_list *list,
+                                     struct list *gone)
 {
     lists->bytes -= list->bytes;
     list_remove(&list->node);
@@ -196,7 +198,7 @@ static void take_out(struct rewritten_lists *lists, struct rewritten_list *list,
 void rewritten_lists_put(struct rewritten_lists *lists, struct rewritten_list *list)
 {
     struct list gone;
-    list->bytes = bytes_of(list);
+    list->bytes = rewritten_lists_bytes_of(list);
     if (list->bytes > LIST_BYTES) {
         rewritten_list_unref(list);
         return;
@@ -205,13 +207,13 @@ void rewritten_lists_put(struct rewritten_lists *lists, struct rewritten_list *l
     pthread_mutex_lock(&lists->lock);
     struct rewritten_list *old = map_put(lists->entries, hashes_str(list->hashes), list);
     if (old)
-        take_out(lists, old, &gone);
+        rewritten_lists_take_out(lists, old, &gone);
     list_append(&lists->recent, &list->node);
     lists->bytes += list->bytes;
     while (map_count(lists->entries) > MOST_LISTS || lists->bytes > ALL_BYTES) {
         old = LIST_ENTRY(lists->recent.next, struct rewritten_list, node);
         map_remove(lists->entries, hashes_str(old->hashes));
-        take_out(lists, old, &gone);
+        rewritten_lists_take_out(lists, old, &gone);
     }
     pthread_mutex_unlock(&lists->lock);
     LIST_FOR_EACH_SAFE (node, next, &gone)

@@ -64,7 +64,7 @@ static void answer_not_run(struct call *call, const struct task *task)
     task_unref(shown);
 }
 
-static void on_get(void *context, const struct store_reply *reply)
+static void tasks_on_get(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
@@ -79,7 +79,7 @@ static void on_get(void *context, const struct store_reply *reply)
 
 static void get(struct call *call)
 {
-    own_task_read(call, on_get);
+    own_task_read(call, tasks_on_get);
 }
 
 static void verify_get(struct call *call)
@@ -136,7 +136,7 @@ void tasks_result_handle(struct call *call)
 
 /* ---- tasks/cancel ---- */
 
-static void on_cancelled(void *context, const struct store_reply *reply)
+static void tasks_on_cancelled(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     if (call->exchange) {
@@ -152,7 +152,7 @@ static void on_cancelled(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-static void on_cancel(void *context, const struct store_reply *reply)
+static void tasks_on_cancel(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
@@ -160,14 +160,14 @@ static void on_cancel(void *context, const struct store_reply *reply)
         struct task_change change = {.to = TASK_CANCELLED, .by = "client"};
         struct store_actor actor = {"client", call->owner};
         store_task_change(call->worker->gateway->store, str_from(task->id), &change, &actor,
-                          call_to_store(call, on_cancelled));
+                          call_to_store(call, tasks_on_cancelled));
     }
     call_unref(call);
 }
 
 static void cancel(struct call *call)
 {
-    own_task_read(call, on_cancel);
+    own_task_read(call, tasks_on_cancel);
 }
 
 static void verify_cancel(struct call *call)

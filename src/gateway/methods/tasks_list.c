@@ -41,14 +41,14 @@ static void drop_listing(struct call *call, void *object)
 
 static const struct call_part_kind listing_kind = CALL_PART_KIND(struct listing, drop_listing);
 
-static struct listing *listing_of(const struct call *call)
+static struct listing *tasks_list_listing_of(const struct call *call)
 {
     return call_part_get(call, &listing_kind);
 }
 
 static void answer(struct call *call)
 {
-    struct listing *listing = listing_of(call);
+    struct listing *listing = tasks_list_listing_of(call);
     struct buffer result;
     buffer_init(&result);
     buffer_append_text(&result, "{\"tasks\":[");
@@ -109,7 +109,7 @@ static void take_upstream_page(struct listing *listing, struct str result)
 static void on_upstream_list(void *context, const struct exchange_reply *reply)
 {
     struct call *call = call_from(context);
-    struct listing *listing = listing_of(call);
+    struct listing *listing = tasks_list_listing_of(call);
     struct str result = json_member(reply->message, "result");
     listing->exchange = NULL;
     if (json_type(json_member(result, "tasks")) == JSON_ARRAY)
@@ -123,14 +123,14 @@ static void on_upstream_list(void *context, const struct exchange_reply *reply)
 static void ask_upstream(struct call *call)
 {
     static const struct exchange_events events = {.reply = on_upstream_list};
-    struct listing *listing = listing_of(call);
+    struct listing *listing = tasks_list_listing_of(call);
     struct str cursor = listing->cursor.upstream ? buffer_str(&listing->cursor.wrapped) : STR_EMPTY;
     listing->exchange = exchange_ask_page(call, "tasks/list", cursor, LIST_MOST_BYTES, &events);
 }
 
 static void go_on_upstream(struct call *call)
 {
-    struct listing *listing = listing_of(call);
+    struct listing *listing = tasks_list_listing_of(call);
     if (!call->facts.server.has_tasks ||
         call_gives_session(call)) { /* a modern server lists none */
         answer(call);
@@ -155,7 +155,7 @@ static void write_task(struct call *call, const struct task *task, struct buffer
     buffer_finish(&elicitations);
 }
 
-static void on_listed(void *context, const struct store_reply *reply)
+static void tasks_list_on_listed(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     if (call->exchange && reply->status != STORE_OK) {
@@ -163,7 +163,7 @@ static void on_listed(void *context, const struct store_reply *reply)
                                           .retry_after = 5};
         call_answer_error(call, JSONRPC_UNAVAILABLE, STR_EMPTY, &data);
     } else if (call->exchange) {
-        struct listing *listing = listing_of(call);
+        struct listing *listing = tasks_list_listing_of(call);
         for (size_t i = 0; i < reply->task_count; i++) {
             begin_entry(listing);
             write_task(call, reply->tasks[i], &listing->entries);
@@ -181,7 +181,7 @@ static void on_listed(void *context, const struct store_reply *reply)
 
 static void list(struct call *call)
 {
-    struct listing *listing = listing_of(call);
+    struct listing *listing = tasks_list_listing_of(call);
     struct store_task_query query = {
         .owner = str_from(call->owner),
         .session = str_from(call->session),
@@ -195,7 +195,8 @@ static void list(struct call *call)
     if (listing->cursor.upstream || is_anonymous)
         go_on_upstream(call);
     else
-        store_task_list(call->worker->gateway->store, &query, call_to_store(call, on_listed));
+        store_task_list(call->worker->gateway->store, &query,
+                        call_to_store(call, tasks_list_on_listed));
 }
 
 static void verify_list(struct call *call)

@@ -322,7 +322,7 @@ static void refuse_blocked(struct call *call, struct str reason)
 }
 
 /* True: the call is answered. */
-static bool is_blocked(struct call *call)
+static bool tools_call_is_blocked(struct call *call)
 {
     const struct store_block_caller caller = {str_from(call->owner), str_from(call->source->id),
                                               str_from(call->facts.client.name)};
@@ -343,7 +343,7 @@ static bool is_blocked(struct call *call)
 
 static void check_block(struct call *call)
 {
-    if (!is_blocked(call))
+    if (!tools_call_is_blocked(call))
         pass_from(call, CALL_GATE_blocked + 1);
 }
 

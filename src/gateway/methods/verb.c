@@ -15,7 +15,7 @@ static void note_stream(struct call *call, int status, const struct headers *hea
                         loop_now_ms(call->worker->loop));
 }
 
-static void open_stream(struct call *call)
+static void verb_open_stream(struct call *call)
 {
     struct relay_options options = {.stream = &legacy_stream_of_relay,
                                     .take_message = question_take_from_stream,
@@ -51,7 +51,7 @@ void verb_handle(struct call *call)
     else if (!has_sessions(call))
         call_answer_wrong_verb(call, "POST");
     else if (str_equal(verb, STR("GET")))
-        call_with_facts(call, open_stream);
+        call_with_facts(call, verb_open_stream);
     else if (str_equal(verb, STR("DELETE")))
         session_end_handle(call);
     else

@@ -107,7 +107,7 @@ static bool is_over(const struct pulse *pulse)
                             pulse->home.epoch);
 }
 
-static void be_patient(struct pulse *pulse)
+static void carry_be_patient(struct pulse *pulse)
 {
     pulse->patient_since_ms = clock_monotonic_ms();
     loop_timer_start(&pulse->patience, PULSE_PATIENCE_MS);
@@ -118,7 +118,7 @@ static void on_impatient(void *context)
     struct pulse *pulse = pulse_from(context);
     int64_t waited_ms = clock_monotonic_ms() - pulse->patient_since_ms;
     if (waited_ms > PULSE_PATIENCE_MS + HELD_UP_MS)
-        be_patient(pulse);
+        carry_be_patient(pulse);
     else
         pulse_end(pulse, is_over(pulse));
 }
@@ -144,7 +144,7 @@ static void pulse_on_end(void *context, enum upstream_result result, const char 
     loop_timer_start(&pulse->pause, PAUSE_MS);
 }
 
-static void ask(struct pulse *pulse)
+static void carry_ask(struct pulse *pulse)
 {
     static const struct upstream_callbacks callbacks = {pulse_on_head, pulse_on_body, pulse_on_end};
     const struct gateway *gateway = pulse->worker->gateway;
@@ -176,12 +176,12 @@ static void on_pause_over(void *context)
         return;
     }
     if (!loop_timer_is_running(&pulse->patience)) /* else it was not reached before */
-        be_patient(pulse);
-    ask(pulse);
+        carry_be_patient(pulse);
+    carry_ask(pulse);
 }
 
-static struct pulse *create(struct gateway_worker *worker, const struct session_home *home,
-                            const char *address)
+static struct pulse *carry_create(struct gateway_worker *worker, const struct session_home *home,
+                                  const char *address)
 {
     struct pulse *pulse = memory_alloc(sizeof *pulse);
     MAGIC_SET(pulse, PULSE_MAGIC);
@@ -211,8 +211,10 @@ static void pulse_join(struct gateway_worker *worker, const struct session_home 
                        void *context)
 {
     struct pulse *pulse = pulse_find(worker, home);
-    *listener = (struct pulse_listener){
-        .pulse = pulse ? pulse : create(worker, home, address), .lost = lost, .context = context};
+    *listener =
+        (struct pulse_listener){.pulse = pulse ? pulse : carry_create(worker, home, address),
+                                .lost = lost,
+                                .context = context};
     list_append(&listener->pulse->listeners, &listener->node);
 }
 
@@ -292,8 +294,8 @@ static void complete(struct carry *carry)
 
 /* Answers in the place of the other replica: as JSON, or on the stream that has begun, if that is
  * between two events; else the client must see that the response is not whole. */
-static void answer_error(struct carry *carry, enum jsonrpc_error error,
-                         const struct jsonrpc_error_data *data)
+static void carry_answer_error(struct carry *carry, enum jsonrpc_error error,
+                               const struct jsonrpc_error_data *data)
 {
     bool may_write = carry->is_events && carry->is_whole;
     bool has_begun = carry->has_begun;
@@ -359,8 +361,9 @@ static void fail(struct carry *carry, const char *detail, bool may_answer)
              LOG_TEXT("replica", carry->home.replica), LOG_TEXT("detail", detail));
     metrics_count(METRIC_RELAYED_REQUESTS, STR("lost"));
     if (carry->call->envelope.kind == ENVELOPE_REQUEST && carry->call->envelope.id.length > 0)
-        answer_error(carry, fate == CARRY_AGAIN ? JSONRPC_UNAVAILABLE : JSONRPC_UPSTREAM_FAILED,
-                     fate == CARRY_AGAIN ? &again : &unknown);
+        carry_answer_error(carry,
+                           fate == CARRY_AGAIN ? JSONRPC_UNAVAILABLE : JSONRPC_UPSTREAM_FAILED,
+                           fate == CARRY_AGAIN ? &again : &unknown);
     else if (carry->has_begun)
         complete(carry); /* of a GET: the client asks for its stream anew */
     else
@@ -409,7 +412,7 @@ static void listen(struct carry *carry)
 
 /* ---- the response ---- */
 
-static void on_drained(void *context)
+static void carry_on_drained(void *context)
 {
     struct carry *carry = carry_from(context);
     if (carry->upstream)
@@ -438,7 +441,7 @@ static bool is_refused_unread(struct carry *carry, struct str refusal)
     return true;
 }
 
-static void on_head(void *context, int status, const struct http_header *items, size_t count)
+static void carry_on_head(void *context, int status, const struct http_header *items, size_t count)
 {
     struct carry *carry = carry_from(context);
     struct http_exchange *exchange = carry->call->exchange;
@@ -455,7 +458,7 @@ static void on_head(void *context, int status, const struct http_header *items, 
     carry->has_begun = true;
     bool is_known =
         str_to_u64(find(items, count, HTTP_NAME_CONTENT_LENGTH), &length) && length <= INT64_MAX;
-    http_on_drained(exchange, on_drained, carry);
+    http_on_drained(exchange, carry_on_drained, carry);
     http_stream_start(exchange, status, headers.items, headers.count,
                       is_known ? (int64_t)length : -1);
     carry->is_events = carry->is_whole = headers_name_event_stream(&headers);
@@ -464,7 +467,7 @@ static void on_head(void *context, int status, const struct http_header *items, 
     headers_finish(&headers);
 }
 
-static void on_body(void *context, struct str bytes)
+static void carry_on_body(void *context, struct str bytes)
 {
     struct carry *carry = carry_from(context);
     carry->is_whole = str_ends_with(bytes, STR("\n\n"));
@@ -474,9 +477,9 @@ static void on_body(void *context, struct str bytes)
 
 /* ---- the request ---- */
 
-static void send(struct carry *carry)
+static void carry_send(struct carry *carry)
 {
-    static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    static const struct upstream_callbacks callbacks = {carry_on_head, carry_on_body, on_end};
     const struct http_exchange *exchange = carry->call->exchange;
     struct http_header room[HEADERS_ROOM];
     struct headers headers;
@@ -522,7 +525,7 @@ void carry_start(struct call *call, const struct session_home *home, const char 
     carry->address = memory_copy_text(address);
     listen(carry);
     call_part_add(call, &carry->part, &carry_kind);
-    send(carry);
+    carry_send(carry);
 }
 
 /* ---- the end of the process ---- */

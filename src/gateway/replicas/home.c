@@ -179,7 +179,7 @@ static void drop(struct call *call, void *object)
 static const struct call_part_kind settling_kind = CALL_PART_KIND(struct settling, drop);
 
 static struct settling *settling_create(struct call *call, call_step here);
-static void ask(struct settling *settling);
+static void home_ask(struct settling *settling);
 static void go_to_task(struct call *call, const char *task, call_step here, bool was_carried);
 
 /* Returns the way on. */
@@ -193,7 +193,7 @@ static call_step finish(struct settling *settling)
 
 /* ---- what is remembered of sessions ---- */
 
-static void remember(const struct call *call, const struct session_home *home)
+static void home_remember(const struct call *call, const struct session_home *home)
 {
     session_homes_put(call->worker->gateway->replicas->homes, str_from(call->source->id),
                       str_from(call->session), home, call->snapshot->config->limits.sessions);
@@ -207,12 +207,12 @@ static void remember_unknown(const struct call *call)
     struct session_home here = {.epoch = store_replica_epoch(store), .is_here = true};
     here.unknown_until_ms = clock_monotonic_ms() + SESSION_UNKNOWN_KEPT_MS;
     snprintf(here.replica, sizeof here.replica, "%s", store_replica_id(store));
-    remember(call, &here);
+    home_remember(call, &here);
 }
 
 /* Whether something is remembered; its home may be gone. After false, `unknown_until_ms` is not 0
  * for a session that was waited for before. */
-static bool recall(struct call *call, struct session_home *home)
+static bool home_recall(struct call *call, struct session_home *home)
 {
     call_identify(call);
     home->unknown_until_ms = 0;
@@ -221,7 +221,7 @@ static bool recall(struct call *call, struct session_home *home)
            (home->unknown_until_ms == 0 || clock_monotonic_ms() < home->unknown_until_ms);
 }
 
-static bool is_over(struct replicas *replicas, const struct session_home *home)
+static bool home_is_over(struct replicas *replicas, const struct session_home *home)
 {
     if (home->is_here)
         return home->epoch != store_replica_epoch(replicas->store);
@@ -242,7 +242,7 @@ static void on_untaken(struct call *call, call_step here)
     } else {
         struct settling *settling = settling_create(call, here);
         settling->was_carried = true;
-        ask(settling);
+        home_ask(settling);
     }
 }
 
@@ -256,7 +256,7 @@ static bool go(struct call *call, const struct session_home *home, enum way way,
 {
     struct replicas *replicas = call->worker->gateway->replicas;
     if (home->is_here) {
-        if (is_over(replicas, home))
+        if (home_is_over(replicas, home))
             return false;
         here(call);
         return true;
@@ -277,12 +277,12 @@ static void go_by_session(struct call *call, call_step here)
         here(call);
         return;
     }
-    if (recall(call, &home) && go(call, &home, BY_SESSION, here))
+    if (home_recall(call, &home) && go(call, &home, BY_SESSION, here))
         return;
     struct settling *settling = settling_create(call, here);
     if (home.unknown_until_ms != 0)
         settling->tries = UNKNOWN_AGAIN_COUNT; /* it was waited for before */
-    ask(settling);
+    home_ask(settling);
 }
 
 /* ---- asking the store ---- */
@@ -299,13 +299,13 @@ static void on_again(void *context)
 {
     struct settling *settling = settling_from(context);
     stop_waiting(settling);
-    ask(settling);
+    home_ask(settling);
 }
 
 static void ask_for_task(struct settling *settling)
 {
     settling->asks_for_task = true;
-    ask(settling);
+    home_ask(settling);
 }
 
 static void take_task_home(struct settling *settling, const struct session_home *home,
@@ -325,7 +325,7 @@ static void take_session_home(struct settling *settling, const struct session_ho
                               const struct store_reply *reply)
 {
     struct call *call = settling->call;
-    remember(call, home);
+    home_remember(call, home);
     if (reply->home->is_adopted)
         tell_adoption(call, reply);
     if (*settling->task) {
@@ -376,7 +376,7 @@ static bool was_waited_for(const struct settling *settling)
 }
 
 /* It does not live anywhere, or the store does not say where. */
-static void give_up(struct settling *settling, enum store_status status)
+static void home_give_up(struct settling *settling, enum store_status status)
 {
     struct call *call = settling->call;
     if (!settling->asks_for_task && *settling->task) {
@@ -405,12 +405,12 @@ static void on_settled(void *context, const struct store_reply *reply)
         take_home(settling, reply);
     } else if (*settling->task || settling->stays || reply->status != STORE_NOT_FOUND ||
                !waits_again(settling)) {
-        give_up(settling, reply->status);
+        home_give_up(settling, reply->status);
     }
     call_unref(call);
 }
 
-static void ask(struct settling *settling)
+static void home_ask(struct settling *settling)
 {
     struct call *call = settling->call;
     struct store *store = call->worker->gateway->store;
@@ -444,12 +444,12 @@ static void go_to_task(struct call *call, const char *task, call_step here, bool
     snprintf(settling->task, sizeof settling->task, "%s", task);
     settling->was_carried = was_carried;
     settling->asks_for_task = !needs_session(call);
-    if (!settling->asks_for_task && recall(call, &settling->heir) &&
-        !is_over(call->worker->gateway->replicas, &settling->heir)) {
+    if (!settling->asks_for_task && home_recall(call, &settling->heir) &&
+        !home_is_over(call->worker->gateway->replicas, &settling->heir)) {
         settling->asks_for_task = settling->has_heir = true;
         call->is_away = !settling->heir.is_here;
     }
-    ask(settling);
+    home_ask(settling);
 }
 
 static void find_way(struct call *call, call_step here)
@@ -471,13 +471,13 @@ static void find_session(struct call *call, call_step here)
     if (!is_by_task || !needs_session(call)) {
         call->is_away = is_by_task;
         here(call);
-    } else if (recall(call, &home) && !is_over(call->worker->gateway->replicas, &home)) {
+    } else if (home_recall(call, &home) && !home_is_over(call->worker->gateway->replicas, &home)) {
         call->is_away = !home.is_here;
         here(call);
     } else {
         struct settling *settling = settling_create(call, here);
         settling->stays = true;
-        ask(settling);
+        home_ask(settling);
     }
 }
 

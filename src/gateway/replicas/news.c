@@ -31,7 +31,7 @@ static const char *news_name(enum news_kind kind)
     return names[kind];
 }
 
-static void add_json(struct buffer *out, const char *key, struct str value)
+static void news_add_json(struct buffer *out, const char *key, struct str value)
 {
     if (value.length == 0)
         return;
@@ -52,18 +52,18 @@ void news_write(struct buffer *out, const struct news *news)
     add_number(out, "sequence", news->sequence);
     if (*news->task)
         json_add_text(out, "task", news->task);
-    add_json(out, "wait", news->wait);
-    add_json(out, "call", news->call);
+    news_add_json(out, "wait", news->wait);
+    news_add_json(out, "call", news->call);
     if (news->kind == NEWS_TASK_ASKS) {
-        add_json(out, "requests", news->requests);
-        add_json(out, "questions", news->questions);
-        add_json(out, "isAsking", news->is_asking ? STR("true") : STR("false"));
+        news_add_json(out, "requests", news->requests);
+        news_add_json(out, "questions", news->questions);
+        news_add_json(out, "isAsking", news->is_asking ? STR("true") : STR("false"));
         add_number(out, "changedMs", news->changed_ms);
     }
     buffer_append_char(out, '}');
 }
 
-static bool read_kind(struct str value, enum news_kind *kind)
+static bool news_read_kind(struct str value, enum news_kind *kind)
 {
     for (int i = 0; i < NEWS_COUNT; i++) {
         *kind = (enum news_kind)i;
@@ -73,7 +73,7 @@ static bool read_kind(struct str value, enum news_kind *kind)
     return false;
 }
 
-static bool read_task(struct str value, char id[TASK_ID_BYTES])
+static bool news_read_task(struct str value, char id[TASK_ID_BYTES])
 {
     struct buffer text;
     buffer_init(&text);
@@ -87,7 +87,7 @@ static bool read_task(struct str value, char id[TASK_ID_BYTES])
     return is_good;
 }
 
-static bool read_number(struct str value, int64_t *number)
+static bool news_read_number(struct str value, int64_t *number)
 {
     uint64_t read;
     if (!str_to_u64(value, &read) || read > INT64_MAX)
@@ -107,15 +107,15 @@ static bool read_asks(struct str text, struct news *news)
     news->questions = json_member(text, "questions");
     news->is_asking = str_equal(json_member(text, "isAsking"), STR("true"));
     return is_absent_or(news->requests, JSON_OBJECT) && is_absent_or(news->questions, JSON_ARRAY) &&
-           read_number(json_member(text, "changedMs"), &news->changed_ms);
+           news_read_number(json_member(text, "changedMs"), &news->changed_ms);
 }
 
 bool news_read(struct str text, struct news *news)
 {
     *news = (struct news){.kind = NEWS_COUNT};
     if (!json_check(text, NULL) || json_type(text) != JSON_OBJECT ||
-        !read_kind(json_member(text, "kind"), &news->kind) ||
-        !read_number(json_member(text, "sequence"), &news->sequence))
+        !news_read_kind(json_member(text, "kind"), &news->kind) ||
+        !news_read_number(json_member(text, "sequence"), &news->sequence))
         return false;
     if (news->kind == NEWS_TOOLS_CHANGED)
         return true;
@@ -127,7 +127,7 @@ bool news_read(struct str text, struct news *news)
         news->call = json_member(text, "call");
         return json_type(news->call) == JSON_OBJECT;
     }
-    return read_task(json_member(text, "task"), news->task) &&
+    return news_read_task(json_member(text, "task"), news->task) &&
            (news->kind != NEWS_TASK_ASKS || read_asks(text, news));
 }
 
@@ -170,14 +170,15 @@ static void count(enum news_kind kind, const char *outcome)
 
 /* ---- sending ---- */
 
-static void on_head(void *context, int status, const struct http_header *items, size_t item_count)
+static void news_on_head(void *context, int status, const struct http_header *items,
+                         size_t item_count)
 {
     struct sending *sending = sending_from(context);
     (void)items, (void)item_count;
     sending->status = status;
 }
 
-static void on_body(void *context, struct str bytes)
+static void news_on_body(void *context, struct str bytes)
 {
     (void)context, (void)bytes;
 }
@@ -218,9 +219,9 @@ static bool add_recipient(void *context, const struct store_peer *peer)
     return true;
 }
 
-static void start(struct sending *sending, const struct recipient *to)
+static void news_start(struct sending *sending, const struct recipient *to)
 {
-    static const struct upstream_callbacks callbacks = {on_head, on_body, on_end};
+    static const struct upstream_callbacks callbacks = {news_on_head, news_on_body, on_end};
     const struct replicas *replicas = sending->worker->gateway->replicas;
     struct headers headers;
     struct buffer value;
@@ -262,7 +263,7 @@ static void send_to(struct gateway_worker *worker, const struct news *news,
     news_write(&sending->body, news);
     list_append(&worker->news, &sending->node);
     worker->news_count++;
-    start(sending, to);
+    news_start(sending, to);
 }
 
 /* Later messages of one process have higher numbers, and hardly ever those of another task's home
@@ -306,7 +307,7 @@ void news_drop(struct gateway_worker *worker)
 
 /* ---- taking ---- */
 
-static void own(void *message)
+static void news_own(void *message)
 {
     struct news *news = message;
     news->wait = broadcast_copy(news->wait);
@@ -324,13 +325,13 @@ static void finish(void *message)
     broadcast_release(news->questions);
 }
 
-static void deliver(struct gateway_worker *worker, const void *message)
+static void news_deliver(struct gateway_worker *worker, const void *message)
 {
     worker->gateway->news(worker, message);
 }
 
 static const struct broadcast_kind news_kind = {
-    .bytes = sizeof(struct news), .own = own, .finish = finish, .deliver = deliver};
+    .bytes = sizeof(struct news), .own = news_own, .finish = finish, .deliver = news_deliver};
 
 bool news_take(struct gateway_worker *worker, struct http_exchange *exchange)
 {

@@ -154,7 +154,7 @@ void relay_signature_write(struct str key, const struct relay_signed *request, s
                          request->time_ms, STR_ARGS(request->nonce), signature);
 }
 
-static bool read_number(struct str text, int64_t *number)
+static bool relay_signature_read_number(struct str text, int64_t *number)
 {
     uint64_t value;
     if (!str_to_u64(text, &value) || value > INT64_MAX)
@@ -175,8 +175,9 @@ bool relay_signature_read(struct str value, struct relay_signed *request, struct
     request->to = words[2];
     request->nonce = words[5];
     *signature = words[6];
-    return str_equal(words[0], STR(VERSION)) && read_number(words[3], &request->epoch) &&
-           read_number(words[4], &request->time_ms) &&
+    return str_equal(words[0], STR(VERSION)) &&
+           relay_signature_read_number(words[3], &request->epoch) &&
+           relay_signature_read_number(words[4], &request->time_ms) &&
            request->nonce.length == RELAY_NONCE_BYTES - 1;
 }
 

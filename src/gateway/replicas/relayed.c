@@ -27,7 +27,7 @@ static bool refuse_unsigned(struct http_exchange *exchange, const char *why)
 }
 
 /* The headers as the other replica has sent them, but for those of the connection. */
-static void take_headers(struct headers *headers, const struct http_exchange *exchange)
+static void relayed_take_headers(struct headers *headers, const struct http_exchange *exchange)
 {
     size_t count = http_header_count(exchange);
     for (size_t i = 0; i < count; i++) {
@@ -52,7 +52,7 @@ static const char *judge(const struct replicas *replicas, const struct http_exch
     buffer_init(&target);
     relay_target_write(http_path(exchange), http_query(exchange), &target);
     headers_init_in(&headers, room, HEADERS_ROOM);
-    take_headers(&headers, exchange);
+    relayed_take_headers(&headers, exchange);
     request->method = http_method(exchange);
     request->target = buffer_str(&target);
     request->body = http_body(exchange);

@@ -138,7 +138,7 @@ struct looking {
     struct peer found;
 };
 
-static bool look(void *context, const struct store_peer *peer)
+static bool replicas_look(void *context, const struct store_peer *peer)
 {
     struct looking *looking = context;
     if (strcmp(peer->id, looking->id) != 0)
@@ -153,7 +153,7 @@ static bool look(void *context, const struct store_peer *peer)
 struct peer replicas_find_peer(struct replicas *replicas, const char *id, int64_t epoch)
 {
     struct looking looking = {.id = id, .epoch = epoch};
-    store_visit_peers(replicas->store, look, &looking);
+    store_visit_peers(replicas->store, replicas_look, &looking);
     if (!looking.found.is_over && !looking.found.address)
         looking.found.address = address_met(replicas, id, epoch);
     return looking.found;
@@ -208,7 +208,7 @@ struct asker {
     bool is_found;
 };
 
-static bool compare(struct asker *asker, const char *id, int64_t epoch)
+static bool replicas_compare(struct asker *asker, const char *id, int64_t epoch)
 {
     char tag[DIGEST_HEX_BYTES];
     write_tag(asker->replicas, id, epoch, tag);
@@ -222,7 +222,7 @@ static bool compare(struct asker *asker, const char *id, int64_t epoch)
 
 static bool compare_peer(void *context, const struct store_peer *peer)
 {
-    return !compare(context, peer->id, peer->epoch);
+    return !replicas_compare(context, peer->id, peer->epoch);
 }
 
 static void compare_met(struct asker *asker, struct replicas *replicas)
@@ -233,7 +233,7 @@ static void compare_met(struct asker *asker, struct replicas *replicas)
     for (size_t position = 0;
          !asker->is_found && map_next(replicas->met, &position, &id, &value);) {
         char *copy = memory_copy_str(id);
-        compare(asker, copy, ((const struct met *)value)->epoch);
+        replicas_compare(asker, copy, ((const struct met *)value)->epoch);
         free(copy);
     }
     pthread_mutex_unlock(&replicas->lock);
@@ -248,7 +248,7 @@ bool replicas_find_asker(struct replicas *replicas, struct str response_id,
         !str_starts_with(response_id, STR("\"tg:")) || response_id.bytes[TAG_AT] != '.')
         return false;
     asker.tag = str_slice(response_id.bytes + TAG_AT + 1, TAG_LENGTH);
-    if (compare(&asker, store_replica_id(store), store_replica_epoch(store)))
+    if (replicas_compare(&asker, store_replica_id(store), store_replica_epoch(store)))
         home->is_here = true;
     else
         store_visit_peers(store, compare_peer, &asker);

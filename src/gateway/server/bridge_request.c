@@ -26,7 +26,8 @@ void bridge_request_envelope(const struct call *call, struct legacy_bridge_envel
     };
 }
 
-static void write_body(struct str method, struct str params, struct buffer *body, struct buffer *id)
+static void bridge_request_write_body(struct str method, struct str params, struct buffer *body,
+                                      struct buffer *id)
 {
     char uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
@@ -60,7 +61,7 @@ static void write_params(const struct call *call, struct str params, struct buff
     buffer_finish(&with_tasks);
 }
 
-static void take_headers(const struct call *call, struct headers *headers)
+static void bridge_request_take_headers(const struct call *call, struct headers *headers)
 {
     struct headers own;
     headers_init(&own, false);
@@ -71,7 +72,7 @@ static void take_headers(const struct call *call, struct headers *headers)
 
 /* ---- headers ---- */
 
-static struct str name_of(const struct call *call, const struct mcp_method *method)
+static struct str bridge_request_name_of(const struct call *call, const struct mcp_method *method)
 {
     switch (method->mirrored) {
     case MCP_MIRRORED_NAME:
@@ -123,9 +124,9 @@ void bridge_request_write(const struct call *call, struct headers *headers, stru
     struct buffer params;
     buffer_init(&params);
     write_params(call, call->envelope.params, &params);
-    write_body(call->envelope.method, buffer_str(&params), body, id);
-    take_headers(call, headers);
-    mirrored_headers_set(headers, method, name_of(call, modern));
+    bridge_request_write_body(call->envelope.method, buffer_str(&params), body, id);
+    bridge_request_take_headers(call, headers);
+    mirrored_headers_set(headers, method, bridge_request_name_of(call, modern));
     if (modern->treatment == MCP_TOOLS_CALL)
         add_parameters(call->worker->gateway->catalog, call->source->id, str_from(call->owner),
                        &call->envelope, headers);
@@ -139,13 +140,13 @@ void bridge_request_write_own(const struct call *call, const char *method, struc
     struct buffer params;
     buffer_init(&params);
     write_params(call, members, &params);
-    write_body(str_from(method), buffer_str(&params), body, id);
-    take_headers(call, headers);
+    bridge_request_write_body(str_from(method), buffer_str(&params), body, id);
+    bridge_request_take_headers(call, headers);
     mirrored_headers_set(headers, method, STR_EMPTY);
     buffer_finish(&params);
 }
 
-static void bind(struct task *task, struct str body)
+static void bridge_request_bind(struct task *task, struct str body)
 {
     struct envelope envelope;
     struct request_parts parts;
@@ -178,7 +179,7 @@ static void keep(struct task *task, const struct headers *headers, struct str bo
     OWNED_BUFFER(lines);
     mirrored_headers_write_made(headers, &lines);
     task_set_request(task, body);
-    bind(task, body);
+    bridge_request_bind(task, body);
     task_set_text(&task->mirrored_headers, buffer_str(&lines));
 }
 
@@ -208,7 +209,7 @@ void bridge_request_keep_own(struct catalog *catalog, const struct config_source
         .capabilities = buffer_str(&capabilities),
         .info = STR("{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}")};
     legacy_bridge_write_params(&params, envelope->params, &declared);
-    write_body(envelope->method, buffer_str(&params), &body, &id);
+    bridge_request_write_body(envelope->method, buffer_str(&params), &body, &id);
     mirrored_headers_set(&headers, "tools/call", envelope->name.text);
     add_parameters(catalog, source->id, CATALOG_GATEWAY, envelope, &headers);
     keep(task, &headers, buffer_str(&body));

@@ -40,7 +40,7 @@ bool page_walk_repeats(struct page_walk *walk, const struct exchange_reply *repl
 }
 
 /* A cursor that comes again leads to the same pages for ever. */
-static bool is_repeated(struct page_walk *walk, struct str cursor)
+static bool catalogue_is_repeated(struct page_walk *walk, struct str cursor)
 {
     char digest[DIGEST_HEX_BYTES];
     digest_sha256_hex(cursor, digest);
@@ -56,7 +56,7 @@ bool page_walk_goes_on(struct page_walk *walk, struct catalog *catalog,
     walk->is_again = false;
     if (next.length == 0)
         return false;
-    if (is_repeated(walk, next))
+    if (catalogue_is_repeated(walk, next))
         fault = "Upstream's tools come with a cursor that came before: the list ends there";
     else if (walk->pages >= snapshot->config->times.tools_max_pages)
         fault = "Upstream's tools have more pages than THOUGHTGATE_TOOLS_MAX_PAGES allows";
@@ -205,7 +205,7 @@ static bool reopens(struct fetch *fetch, const struct exchange_reply *reply)
 }
 
 /* A server without tools is not asked again. */
-static void give_up(struct fetch *fetch, const struct exchange_reply *reply)
+static void catalogue_give_up(struct fetch *fetch, const struct exchange_reply *reply)
 {
     log_warn("Upstream's tools could not be fetched", LOG_TEXT("source", fetch->source->id),
              LOG_NUMBER("status", reply->status));
@@ -214,7 +214,7 @@ static void give_up(struct fetch *fetch, const struct exchange_reply *reply)
     end(fetch, false);
 }
 
-static void on_page(void *context, const struct exchange_reply *reply)
+static void catalogue_on_page(void *context, const struct exchange_reply *reply)
 {
     struct fetch *fetch = context;
     struct catalog *catalog = fetch->worker->gateway->catalog;
@@ -229,7 +229,7 @@ static void on_page(void *context, const struct exchange_reply *reply)
         if (page_walk_repeats(&fetch->walk, reply))
             fetch_page(fetch);
         else
-            give_up(fetch, reply);
+            catalogue_give_up(fetch, reply);
         return;
     }
     bool is_first = fetch->walk.pages == 0;
@@ -244,7 +244,7 @@ static void on_page(void *context, const struct exchange_reply *reply)
 
 static void fetch_page(struct fetch *fetch)
 {
-    static const struct exchange_events events = {.reply = on_page, .dropped = drop};
+    static const struct exchange_events events = {.reply = catalogue_on_page, .dropped = drop};
     struct str cursor = buffer_str(&fetch->walk.cursor);
     struct buffer params = {0};
     if (cursor.length > 0)
@@ -255,7 +255,7 @@ static void fetch_page(struct fetch *fetch)
 
 /* ---- the gateway's own session ---- */
 
-static void open_session(struct fetch *fetch, const struct exchange_reply *reply)
+static void catalogue_open_session(struct fetch *fetch, const struct exchange_reply *reply)
 {
     service_session_opened(&fetch->headers, reply);
     fetch->own_session = true;
@@ -280,7 +280,7 @@ static bool becomes_modern(struct fetch *fetch, const struct exchange_reply *rep
     return true;
 }
 
-static void on_initialized(void *context, const struct exchange_reply *reply)
+static void catalogue_on_initialized(void *context, const struct exchange_reply *reply)
 {
     struct fetch *fetch = context;
     struct catalog *catalog = fetch->worker->gateway->catalog;
@@ -304,13 +304,14 @@ static void on_initialized(void *context, const struct exchange_reply *reply)
     mcp_capabilities_detect(result, &upstream);
     upstream.lacks_sessions = headers_find(reply->headers, "mcp-session-id").length == 0;
     catalog_learn_capabilities(catalog, fetch->snapshot, fetch->source, &upstream);
-    open_session(fetch, reply);
+    catalogue_open_session(fetch, reply);
     fetch_page(fetch);
 }
 
 static void initialize(struct fetch *fetch)
 {
-    static const struct exchange_events events = {.reply = on_initialized, .dropped = drop};
+    static const struct exchange_events events = {.reply = catalogue_on_initialized,
+                                                  .dropped = drop};
     struct str object = service_session_params();
     fetch_ask(fetch, "initialize", str_slice(object.bytes + 1, object.length - 2), &events);
 }
@@ -324,7 +325,7 @@ static void fetch_in_own_session(struct fetch *fetch)
     initialize(fetch);
 }
 
-static void on_discovered(void *context, const struct exchange_reply *reply)
+static void catalogue_on_discovered(void *context, const struct exchange_reply *reply)
 {
     struct fetch *fetch = context;
     era_probe_note(fetch->worker->gateway, fetch->source, reply);
@@ -336,7 +337,8 @@ static void on_discovered(void *context, const struct exchange_reply *reply)
 
 static void fetch_with_own_session(struct fetch *fetch)
 {
-    static const struct exchange_events events = {.reply = on_discovered, .dropped = drop};
+    static const struct exchange_events events = {.reply = catalogue_on_discovered,
+                                                  .dropped = drop};
     unsigned served;
     if (parked_sessions_take(fetch->worker, fetch->source, &fetch->headers)) {
         fetch->own_session = fetch->was_parked = true;
@@ -435,7 +437,7 @@ void tools_fetch_with(struct gateway_worker *worker, struct snapshot *snapshot,
         fetch_page(fetch);
 }
 
-static void on_looked(void *context)
+static void catalogue_on_looked(void *context)
 {
     struct call *call = call_from(context);
     catalog_looked(call->worker->gateway->catalog, str_from(call->source->id),
@@ -460,7 +462,7 @@ static void fetch_for_call(struct call *call)
     headers_init(&headers, false);
     headers_from_call(&headers, call);
     tools_fetch_with(call->worker, call->snapshot, call->source, str_from(call->owner), &headers,
-                     on_looked, call_ref(call));
+                     catalogue_on_looked, call_ref(call));
     headers_finish(&headers);
 }
 

@@ -39,7 +39,7 @@ struct question {
     const char *method, *spoken;
 };
 
-static const struct question *question_of(const struct call *call)
+static const struct question *credential_check_question_of(const struct call *call)
 {
     static const struct question ping = {"ping", "a ping"};
     static const struct question list = {"tools/list", "tools/list"};
@@ -56,11 +56,13 @@ static void answer_unvouched(struct call *call, const struct exchange_reply *rep
     buffer_append_text(&details, "upstream does not vouch for this session and token: ");
     if (error.length > 0)
         buffer_append_format(
-            &details, "it answers %s with the error %.*s", question_of(call)->spoken,
+            &details, "it answers %s with the error %.*s",
+            credential_check_question_of(call)->spoken,
             (int)(error.length < MOST_QUOTED_BYTES ? error.length : MOST_QUOTED_BYTES),
             error.bytes);
     else
-        buffer_append_format(&details, "it answers %s with no result", question_of(call)->spoken);
+        buffer_append_format(&details, "it answers %s with no result",
+                             credential_check_question_of(call)->spoken);
     struct jsonrpc_error_data data = {.details = buffer_str(&details)};
     call_answer_error(call, JSONRPC_UPSTREAM_FAILED, STR_EMPTY, &data);
     buffer_finish(&details);
@@ -113,18 +115,18 @@ static void on_pong(void *context, const struct exchange_reply *reply)
     }
 }
 
-static void write_question(struct call *call, struct headers *headers, struct buffer *body,
-                           struct buffer *id)
+static void credential_check_write_question(struct call *call, struct headers *headers,
+                                            struct buffer *body, struct buffer *id)
 {
     struct headers own;
     headers_init(&own, false);
     headers_from_call(&own, call);
     headers_add_all(headers, &own);
     if (call_server_has_sessions(call)) {
-        exchange_write_request(body, id, question_of(call)->method, STR_EMPTY);
+        exchange_write_request(body, id, credential_check_question_of(call)->method, STR_EMPTY);
     } else {
-        modern_request_set_headers(headers, question_of(call)->method);
-        modern_request_write(body, id, question_of(call)->method, STR_EMPTY);
+        modern_request_set_headers(headers, credential_check_question_of(call)->method);
+        modern_request_write(body, id, credential_check_question_of(call)->method, STR_EMPTY);
     }
     headers_finish(&own);
 }
@@ -172,7 +174,7 @@ void credential_check_then(struct call *call, call_step next)
     struct headers headers;
     struct buffer body = {0}, id = {0};
     headers_init(&headers, true);
-    write_question(call, &headers, &body, &id);
+    credential_check_write_question(call, &headers, &body, &id);
     const struct exchange_question question = {
         .headers = &headers,
         .body = buffer_str(&body),

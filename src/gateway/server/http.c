@@ -802,7 +802,7 @@ static void exchange_begin_reading(struct exchange *exchange, const struct sendi
 }
 
 /* Adds to its headers what a request of the gateway's own needs. */
-static void complete_headers(struct exchange *exchange, const struct sending *sending)
+static void http_complete_headers(struct exchange *exchange, const struct sending *sending)
 {
     struct headers *headers = &exchange->reading->request_headers;
     if (sending->trace.parent.context)
@@ -836,7 +836,7 @@ struct exchange *exchange_send(struct gateway_worker *worker, const struct sendi
         exchange->is_elsewhere = sending->url != NULL;
     } else {
         exchange_begin_reading(exchange, sending);
-        complete_headers(exchange, sending);
+        http_complete_headers(exchange, sending);
         headers = &exchange->reading->request_headers;
     }
     if (!sending->body_lasts)

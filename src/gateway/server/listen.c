@@ -154,7 +154,7 @@ static bool is_update(const struct listener *listener, struct str method, struct
            listener_may_see(listener, json_path(message, "params", "uri"));
 }
 
-static void listener_open(struct listener *listener, struct str honoured)
+static void listen_listener_open(struct listener *listener, struct str honoured)
 {
     buffer_append(&listener->honoured, honoured);
     listener->events->opened(listener->context, buffer_str(&listener->honoured));
@@ -184,7 +184,7 @@ static void on_listen_message(void *context, struct str message)
         pass_news(listener, message);
     } else if (json_string_equals(json_member(message, "method"), STR(MCP_ACKNOWLEDGED))) {
         struct str honoured = json_path(message, "params", "notifications");
-        listener_open(listener, json_type(honoured) == JSON_OBJECT ? honoured : STR("{}"));
+        listen_listener_open(listener, json_type(honoured) == JSON_OBJECT ? honoured : STR("{}"));
     }
     listener->is_inside = false;
 }
@@ -333,7 +333,7 @@ static void subscribe_next(struct listener *listener)
         }
     }
     write_served(listener, &served);
-    listener_open(listener, buffer_str(&served));
+    listen_listener_open(listener, buffer_str(&served));
 }
 
 static void listener_on_call_end(struct call *call, void *object)
@@ -351,7 +351,7 @@ static void begin_in_session(struct call *call)
     struct listener *listener = call_part_get(call, &listener_kind);
     listener->session = session_pool_take(call);
     if (listener->session->stream_state != SESSION_STREAM_OPEN) {
-        listener_open(listener, STR("{}"));
+        listen_listener_open(listener, STR("{}"));
         return;
     }
     listener->session->listener = on_session_message;

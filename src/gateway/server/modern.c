@@ -38,7 +38,7 @@ bool server_link_is_pending(const struct server_link *link)
     return link->state != LINK_NEW && link->state != LINK_ENDED;
 }
 
-static void report(struct server_link *link, const struct event *event)
+static void modern_report(struct server_link *link, const struct event *event)
 {
     link->take(link->context, event);
 }
@@ -64,11 +64,11 @@ static void end_with(struct server_link *link, const struct event *event)
     ASSERT(!link->exchange && link->state != LINK_ENDED);
     loop_timer_stop(&link->timer);
     link->state = LINK_ENDED;
-    report(link, event);
+    modern_report(link, event);
 }
 
-static void lose(struct server_link *link, enum lost_reason reason,
-                 const struct exchange_reply *reply)
+static void modern_lose(struct server_link *link, enum lost_reason reason,
+                        const struct exchange_reply *reply)
 {
     end_with(link, &(struct event){.kind = EVENT_LOST, .lost = reason, .reply = reply});
 }
@@ -97,7 +97,7 @@ static void on_notice(void *context, struct str message)
 {
     struct server_link *link = server_link_from(context);
     if (json_member(message, "id").length == 0) /* a modern server sends no requests */
-        report(link, &(struct event){.kind = EVENT_NOTICE, .text = message});
+        modern_report(link, &(struct event){.kind = EVENT_NOTICE, .text = message});
 }
 
 static void take_round(struct server_link *link, const struct exchange_reply *reply)
@@ -108,11 +108,11 @@ static void take_round(struct server_link *link, const struct exchange_reply *re
     bool asks = json_count(requests) > 0;
     link->has_asked = true;
     if (!dialect_modern_is_round(requests, state)) {
-        lose(link, LOST_ROUND, reply);
+        modern_lose(link, LOST_ROUND, reply);
         return;
     }
     if (asks && link->rounds == MOST_ROUNDS) {
-        lose(link, LOST_ROUNDS, reply);
+        modern_lose(link, LOST_ROUNDS, reply);
         return;
     }
     buffer_clear(&link->request_state);
@@ -122,8 +122,9 @@ static void take_round(struct server_link *link, const struct exchange_reply *re
         link->rounds++;
         link->again_ms = 0;
     }
-    report(link, &(struct event){
-                     .kind = EVENT_ROUND, .text = asks ? requests : STR_EMPTY, .reply = reply});
+    modern_report(
+        link,
+        &(struct event){.kind = EVENT_ROUND, .text = asks ? requests : STR_EMPTY, .reply = reply});
 }
 
 /* ---- a task of the server's own ---- */
@@ -188,13 +189,13 @@ static void go_on_following(struct server_link *link, struct str task, bool is_a
     struct str requests = json_member(task, "inputRequests");
     struct event event = {.kind = is_asking ? EVENT_ROUND : EVENT_WITHDRAWN};
     if (is_asking && json_count(requests) > MODERN_MOST_REQUESTS) {
-        lose(link, LOST_TASK_ROUND, NULL);
+        modern_lose(link, LOST_TASK_ROUND, NULL);
         return;
     }
     if (is_asking && json_count(requests) > 0 && dialect_modern_is_round(requests, STR_EMPTY))
         event.text = requests;
     loop_timer_start_with(&link->timer, on_poll, link, poll_interval_ms(task));
-    report(link, &event);
+    modern_report(link, &event);
 }
 
 static void on_status(void *context, const struct exchange_reply *reply)
@@ -217,7 +218,7 @@ static void on_status(void *context, const struct exchange_reply *reply)
     else if (is_asking || json_string_equals(status, STR("working")))
         go_on_following(link, task, is_asking);
     else
-        lose(link, LOST_TASK_STATE, NULL);
+        modern_lose(link, LOST_TASK_STATE, NULL);
 }
 
 static void on_poll(void *context)
@@ -240,7 +241,7 @@ static void on_poll(void *context)
     headers_finish(&headers);
 }
 
-static void follow(struct server_link *link, const struct exchange_reply *reply)
+static void modern_follow(struct server_link *link, const struct exchange_reply *reply)
 {
     struct str result = json_member(reply->message, "result");
     size_t length = 0;
@@ -248,12 +249,12 @@ static void follow(struct server_link *link, const struct exchange_reply *reply)
     if (!link->task || length == 0) {
         free(link->task);
         link->task = NULL;
-        lose(link, LOST_TASK_ID, reply);
+        modern_lose(link, LOST_TASK_ID, reply);
         return;
     }
     link->state = LINK_FOLLOWING;
     loop_timer_start_with(&link->timer, on_poll, link, poll_interval_ms(result));
-    report(link, &(struct event){.kind = EVENT_FOLLOWED, .text = str_from(link->task)});
+    modern_report(link, &(struct event){.kind = EVENT_FOLLOWED, .text = str_from(link->task)});
 }
 
 /* ---- the reply ---- */
@@ -267,7 +268,7 @@ static void on_reply(void *context, const struct exchange_reply *reply)
     if (json_string_equals(type, STR("input_required")))
         take_round(link, reply);
     else if (link->maker->request && json_string_equals(type, STR("task")))
-        follow(link, reply);
+        modern_follow(link, reply);
     else
         take_last_reply(link, reply);
 }
@@ -306,7 +307,7 @@ static void on_released(void *context)
 static const struct exchange_events events_of_request = {
     .reply = on_reply, .server_message = on_notice, .released = on_released};
 
-static void send_request(struct server_link *link, struct str answers)
+static void modern_send_request(struct server_link *link, struct str answers)
 {
     struct task_trace trace;
     struct sending sending = link->maker->sending(link, &trace);
@@ -328,7 +329,7 @@ static void send_request(struct server_link *link, struct str answers)
 static void modern_begin(struct server_link *link, struct call *call)
 {
     ASSERT(link->state == LINK_NEW);
-    send_request(link, STR_EMPTY);
+    modern_send_request(link, STR_EMPTY);
 }
 
 static void modern_answer(struct server_link *link, struct str answers)
@@ -342,7 +343,7 @@ static void modern_answer(struct server_link *link, struct str answers)
     }
     ASSERT(link->state == LINK_ASKED && !link->exchange);
     loop_timer_stop(&link->timer);
-    send_request(link, answers);
+    modern_send_request(link, answers);
 }
 
 /* ---- waiting ---- */
@@ -352,7 +353,7 @@ static void on_pause_ended(void *context)
     struct server_link *link = server_link_from(context);
     ASSERT(link->state == LINK_PAUSING);
     link->state = LINK_ASKED;
-    report(link, &(struct event){.kind = EVENT_AGAIN});
+    modern_report(link, &(struct event){.kind = EVENT_AGAIN});
 }
 
 static void modern_pause(struct server_link *link, int64_t limit_ms)
@@ -364,7 +365,7 @@ static void modern_pause(struct server_link *link, int64_t limit_ms)
         link->again_until_ms = limit_ms > 0 ? now_ms + limit_ms : INT64_MAX;
     }
     if (now_ms >= link->again_until_ms) {
-        lose(link, LOST_AGAIN, NULL);
+        modern_lose(link, LOST_AGAIN, NULL);
         return;
     }
     link->state = LINK_PAUSING;
@@ -374,7 +375,7 @@ static void modern_pause(struct server_link *link, int64_t limit_ms)
 
 static void on_unanswered(void *context)
 {
-    lose(server_link_from(context), LOST_UNANSWERED, NULL);
+    modern_lose(server_link_from(context), LOST_UNANSWERED, NULL);
 }
 
 static void modern_expect_answer(struct server_link *link, int64_t limit_ms)

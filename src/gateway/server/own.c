@@ -97,7 +97,7 @@ static void destroy(void *context)
     free(session);
 }
 
-static void forget(struct parked_session *session)
+static void own_forget(struct parked_session *session)
 {
     list_remove(&session->node);
     session->worker->parked_session_count--;
@@ -114,7 +114,7 @@ static void on_ended(void *context, const struct exchange_reply *reply)
     }
     list_append(&worker->parked_sessions, &session->node);
     if (++worker->parked_session_count > MOST_PARKED)
-        forget(LIST_ENTRY(worker->parked_sessions.next, struct parked_session, node));
+        own_forget(LIST_ENTRY(worker->parked_sessions.next, struct parked_session, node));
 }
 
 void parked_sessions_end(struct gateway_worker *worker, struct snapshot *snapshot,
@@ -149,7 +149,7 @@ bool parked_sessions_take(struct gateway_worker *worker, const struct config_sou
             continue;
         headers_finish(headers);
         headers_add_all(headers, &session->headers);
-        forget(session);
+        own_forget(session);
         return true;
     }
     return false;
@@ -158,7 +158,7 @@ bool parked_sessions_take(struct gateway_worker *worker, const struct config_sou
 void parked_sessions_finish(struct gateway_worker *worker)
 {
     LIST_FOR_EACH_SAFE (node, next, &worker->parked_sessions)
-        forget(LIST_ENTRY(node, struct parked_session, node));
+        own_forget(LIST_ENTRY(node, struct parked_session, node));
 }
 
 /* ---- modern requests ---- */

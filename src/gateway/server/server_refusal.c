@@ -11,8 +11,8 @@ static bool is_passed_across_eras(struct str name)
     return false;
 }
 
-static void take_headers(struct headers *headers, const struct call *call,
-                         const struct headers *of_server)
+static void server_refusal_take_headers(struct headers *headers, const struct call *call,
+                                        const struct headers *of_server)
 {
     for (size_t i = 0; i < of_server->count; i++) {
         const struct http_header *item = &of_server->items[i];
@@ -27,7 +27,7 @@ void server_refusal_pass(struct call *call, const struct exchange_reply *reply)
 {
     struct headers headers;
     headers_init(&headers, true);
-    take_headers(&headers, call, reply->headers);
+    server_refusal_take_headers(&headers, call, reply->headers);
     call->outcome = "error";
     call_respond(call, reply->status, headers.items, headers.count, reply->body);
     headers_finish(&headers);

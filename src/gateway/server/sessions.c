@@ -44,7 +44,7 @@ static void conclude_opening(struct opened_session *session, const struct exchan
 }
 
 /* Its answer does not matter: a server that did not take the notification refuses the calls. */
-static void on_initialized(void *context, const struct exchange_reply *reply)
+static void sessions_on_initialized(void *context, const struct exchange_reply *reply)
 {
     (void)reply;
     conclude_opening(opened_session_from(context), NULL);
@@ -75,7 +75,7 @@ static void take_opened(struct opened_session *session, const struct exchange_re
 /* Some servers refuse calls until they have read the notification, so they wait for its answer. */
 static void on_initialize_reply(void *context, const struct exchange_reply *reply)
 {
-    static const struct exchange_events events = {.reply = on_initialized};
+    static const struct exchange_events events = {.reply = sessions_on_initialized};
     struct opened_session *session = opened_session_from(context);
     if (json_type(json_member(reply->message, "result")) != JSON_OBJECT) {
         conclude_opening(session, reply);
@@ -87,7 +87,7 @@ static void on_initialize_reply(void *context, const struct exchange_reply *repl
     session->exchange = exchange_send(session->worker, &sending, &events, session);
 }
 
-static void on_patience(void *context);
+static void sessions_on_patience(void *context);
 
 struct opened_session *opened_session_begin(const struct session_opening *opening)
 {
@@ -107,7 +107,7 @@ struct opened_session *opened_session_begin(const struct session_opening *openin
     session->listener_context = opening->context;
     session->users = 1;
     list_append(&worker->opened_sessions, &session->node); /* counted by the caller */
-    loop_timer_init(&session->patience, worker->loop, on_patience, session);
+    loop_timer_init(&session->patience, worker->loop, sessions_on_patience, session);
     loop_timer_init(&session->idle, worker->loop, on_idle, session);
     headers_init(&session->headers, true);
     headers_add_all(&session->headers, opening->headers);
@@ -198,7 +198,7 @@ static void tell_stream(struct opened_session *session)
         known(session);
 }
 
-static void on_patience(void *context)
+static void sessions_on_patience(void *context)
 {
     tell_stream(opened_session_from(context));
 }
@@ -213,7 +213,7 @@ static void on_stream_head(void *context, const struct exchange_head *head)
     tell_stream(session);
 }
 
-static void on_stream_message(void *context, struct str message)
+static void sessions_on_stream_message(void *context, struct str message)
 {
     struct opened_session *session = opened_session_from(context);
     if (session->listener)
@@ -237,8 +237,9 @@ static void on_stream_end(void *context, const struct exchange_reply *reply)
 bool opened_session_want_stream(struct opened_session *session,
                                 void (*known)(struct opened_session *session))
 {
-    static const struct exchange_events events = {
-        .reply = on_stream_end, .head = on_stream_head, .server_message = on_stream_message};
+    static const struct exchange_events events = {.reply = on_stream_end,
+                                                  .head = on_stream_head,
+                                                  .server_message = sessions_on_stream_message};
     if (catalog_lacks_stream(session->worker->gateway->catalog, session->source,
                              loop_now_ms(session->worker->loop)))
         session->stream_state = SESSION_STREAM_REFUSED;
@@ -324,7 +325,7 @@ static bool wants_alone(const struct call *call)
 }
 
 /* A source of another snapshot may be another server. */
-static char *key_of(const struct call *call)
+static char *sessions_key_of(const struct call *call)
 {
     char capabilities[DIGEST_HEX_BYTES], client[DIGEST_HEX_BYTES];
     canonical_digest(call->envelope.reserved.client_capabilities, capabilities);
@@ -400,7 +401,7 @@ static void go_on(struct opened_session *session)
 }
 
 /* The call may be asked something on the session's own stream, which must be there before. */
-static void open_stream(struct opened_session *session)
+static void sessions_open_stream(struct opened_session *session)
 {
     bool needs_stream = session->waiting && wants_stream(session->waiting->call);
     if (!needs_stream || !opened_session_want_stream(session, go_on))
@@ -431,7 +432,7 @@ static void answer_refused(struct call *call, const struct exchange_reply *reply
     }
 }
 
-static void on_opened(struct opened_session *session, const struct exchange_reply *refusal)
+static void sessions_on_opened(struct opened_session *session, const struct exchange_reply *refusal)
 {
     struct session_lease *lease = session->waiting;
     struct call *call = lease ? lease->call : NULL;
@@ -444,7 +445,7 @@ static void on_opened(struct opened_session *session, const struct exchange_repl
     if (!refusal && lease && !is_anonymous(lease->call))
         call_note_acceptance(lease->call, STR_EMPTY);
     if (!refusal && session->users > 0) {
-        open_stream(session);
+        sessions_open_stream(session);
         return;
     }
     if (!refusal && session->key) {
@@ -522,7 +523,7 @@ static void deliver_shortage(struct gateway_worker *worker, const void *message)
 
 /* Whether there is room for one more, which is counted; an idle one goes for it. If only other
  * workers have idle ones, each ends one, and the client finds room when it comes again. */
-static bool make_room(const struct call *call, struct str holder)
+static bool sessions_make_room(const struct call *call, struct str holder)
 {
     static const struct broadcast_kind shortage = {.deliver = deliver_shortage};
     if (count_one(call, holder) || (end_one_idle(call->worker, holder) && count_one(call, holder)))
@@ -561,7 +562,7 @@ static struct opened_session *open_for(struct call *call)
                                       .limit_ms = OPENING_MS,
                                       .total_ms = OPENING_MS,
                                       .most_bytes = OPENING_MOST_BYTES,
-                                      .opened = on_opened};
+                                      .opened = sessions_on_opened};
     OWNED_BUFFER(params);
     struct headers headers;
     headers_init(&headers, false);
@@ -577,7 +578,7 @@ static struct opened_session *open_for(struct call *call)
 }
 
 /* Takes the credentials of a later call, for the requests of the session's own. */
-static void renew(struct opened_session *session, const struct call *call)
+static void sessions_renew(struct opened_session *session, const struct call *call)
 {
     struct headers borrowed;
     headers_init(&borrowed, false);
@@ -596,7 +597,7 @@ void session_pool_then(struct call *call, call_step next)
         next(call);
         return;
     }
-    char *key = is_anonymous(call) ? NULL : key_of(call);
+    char *key = is_anonymous(call) ? NULL : sessions_key_of(call);
     char *holder = memory_copy_str(holder_of(call));
     /* A listener gets a new one: on a stream nothing tells that the server has forgotten an
      * earlier one. */
@@ -605,10 +606,10 @@ void session_pool_then(struct call *call, call_step next)
     if (session) {
         free(key);
         free(holder);
-        renew(session, call);
+        sessions_renew(session, call);
         lease_out(call, session, next);
-        open_stream(session);
-    } else if (make_room(call, str_from(holder))) {
+        sessions_open_stream(session);
+    } else if (sessions_make_room(call, str_from(holder))) {
         session = open_for(call);
         session->holder = holder;
         session->key = key;

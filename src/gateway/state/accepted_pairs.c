@@ -81,7 +81,7 @@ static struct held_session *find(const struct holder *holder, struct str name)
     return NULL;
 }
 
-static struct holder *obtain(struct session_holders *holders, struct str name)
+static struct holder *accepted_pairs_obtain(struct session_holders *holders, struct str name)
 {
     struct holder *holder = map_get(holders->by_name, name);
     if (holder)
@@ -92,7 +92,7 @@ static struct holder *obtain(struct session_holders *holders, struct str name)
     return holder;
 }
 
-static void see(struct holder *holder, struct str name)
+static void accepted_pairs_see(struct holder *holder, struct str name)
 {
     struct held_session *session = find(holder, name);
     if (session) {
@@ -113,8 +113,8 @@ static char *session_holders_see(struct session_holders *holders, struct str hol
 {
     char *oldest = NULL;
     pthread_mutex_lock(&holders->lock);
-    struct holder *holder = obtain(holders, holder_name);
-    see(holder, session);
+    struct holder *holder = accepted_pairs_obtain(holders, holder_name);
+    accepted_pairs_see(holder, session);
     holder->seen_ms = monotonic_ms;
     if (most > 0 && holder->count > most)
         oldest = drop(holder, LIST_ENTRY(holder->sessions.next, struct held_session, node));
@@ -209,7 +209,8 @@ void accepted_pairs_destroy(struct accepted_pairs *pairs)
     free(pairs);
 }
 
-static void write_key(struct buffer *key, struct str source, struct str session, struct str token)
+static void accepted_pairs_write_key(struct buffer *key, struct str source, struct str session,
+                                     struct str token)
 {
     buffer_init(key);
     buffer_reserve(key, KEY_BYTES);
@@ -240,7 +241,7 @@ bool accepted_pairs_note(struct accepted_pairs *pairs, struct str source, struct
 {
     struct buffer key;
     *forgotten = NULL;
-    write_key(&key, source, session, token);
+    accepted_pairs_write_key(&key, source, session, token);
     struct seen_shard *shard = seen_table_lock(pairs->table, buffer_str(&key));
     struct entry *entry =
         (struct entry *)seen_shard_obtain(shard, buffer_str(&key), limits->sessions);
@@ -265,7 +266,7 @@ int64_t accepted_pairs_ago_ms(struct accepted_pairs *pairs, struct str source, s
                               struct str token, int64_t monotonic_ms)
 {
     struct buffer key;
-    write_key(&key, source, session, token);
+    accepted_pairs_write_key(&key, source, session, token);
     struct seen_shard *shard = seen_table_lock(pairs->table, buffer_str(&key));
     const struct entry *entry = (const struct entry *)seen_shard_find(shard, buffer_str(&key));
     int64_t ago_ms = entry ? monotonic_ms - entry->accepted_ms : INT64_MAX;
@@ -288,7 +289,7 @@ void accepted_pairs_remove(struct accepted_pairs *pairs, struct str source, stru
                            struct str token)
 {
     struct buffer key;
-    write_key(&key, source, session, token);
+    accepted_pairs_write_key(&key, source, session, token);
     struct seen_shard *shard = seen_table_lock(pairs->table, buffer_str(&key));
     seen_shard_forget(shard, buffer_str(&key));
     seen_shard_unlock(shard);

@@ -97,7 +97,7 @@ enum blocks_verdict blocks_judge(const struct store_block_caller *caller, struct
 
 static void load(void *context);
 
-static void on_page(void *context, const struct store_reply *reply)
+static void blocks_on_page(void *context, const struct store_reply *reply)
 {
     if (reply->status != STORE_OK) {
         if (!table.has_failed)
@@ -124,11 +124,11 @@ static void load(void *context)
 {
     (void)context;
     store_block_list(table.store, true, table.loaded_before, PAGE,
-                     (struct store_call){table.loop, on_page, NULL});
+                     (struct store_call){table.loop, blocks_on_page, NULL});
 }
 
 /* A change is not announced again, so all of them are read anew. */
-static void lose(void)
+static void blocks_lose(void)
 {
     log_error("Changes of the blocks could not be read; no tool is called until all were read");
     pthread_rwlock_wrlock(&table.lock);
@@ -151,21 +151,21 @@ static void on_block(void *context, const struct store_reply *reply)
     if (reply->status == STORE_OK)
         blocks_put(&reply->blocks[0]);
     else if (reply->status == STORE_FAILED)
-        lose();
+        blocks_lose();
 }
 
-static void on_change(void *context, struct str id)
+static void blocks_on_change(void *context, struct str id)
 {
     (void)context;
     if (table.is_started && str_equal(id, STR(STORE_BLOCK_ID_PREFIX)))
-        lose();
+        blocks_lose();
     else if (table.is_started)
         store_block_get(table.store, id, (struct store_call){table.loop, on_block, NULL});
 }
 
 /* The first call is to find them. A database that hangs does not keep the process from its other
  * work. */
-static void wait_for_load(void)
+static void blocks_wait_for_load(void)
 {
     int64_t until_ms = clock_monotonic_ms() + LOADING_MOST_MS;
     while (table.is_unknown && !table.has_failed && clock_monotonic_ms() < until_ms)
@@ -181,9 +181,9 @@ void blocks_start(struct store *store, struct loop *loop)
     table.is_started = table.is_unknown = true;
     note_change();
     loop_timer_init(&table.retry, loop, load, NULL);
-    store_observe_blocks(store, loop, on_change, NULL);
+    store_observe_blocks(store, loop, blocks_on_change, NULL);
     load(NULL);
-    wait_for_load();
+    blocks_wait_for_load();
 }
 
 void blocks_close(void)

@@ -98,9 +98,9 @@ static bool put(const struct store_definition *row, bool is_answer)
            pins_put(&name, &pin, is_answer);
 }
 
-static void load(struct definition_watch *watch);
+static void definition_watch_load(struct definition_watch *watch);
 
-static void on_page(void *context, const struct store_reply *reply)
+static void definition_watch_on_page(void *context, const struct store_reply *reply)
 {
     struct definition_watch *watch = watch_from(context);
     watch->is_asking = false;
@@ -116,21 +116,22 @@ static void on_page(void *context, const struct store_reply *reply)
         watch->loaded_until = 0;
     if (reply->has_more || watch->is_stale) {
         watch->is_stale = false;
-        load(watch);
+        definition_watch_load(watch);
         return;
     }
     watch->is_loaded = true;
     pins_loaded();
 }
 
-static void load(struct definition_watch *watch)
+static void definition_watch_load(struct definition_watch *watch)
 {
     if (watch->is_asking)
         return;
     watch->is_asking = true;
     const struct store_definition_query query = {.after_sequence = watch->loaded_until,
                                                  .limit = PAGE};
-    store_definition_list(watch->store, &query, (struct store_call){watch->loop, on_page, watch});
+    store_definition_list(watch->store, &query,
+                          (struct store_call){watch->loop, definition_watch_on_page, watch});
 }
 
 static void on_row(void *context, const struct store_reply *reply)
@@ -140,14 +141,14 @@ static void on_row(void *context, const struct store_reply *reply)
         put(&reply->definitions[0], false);
 }
 
-static void on_change(void *context, struct str id)
+static void definition_watch_on_change(void *context, struct str id)
 {
     struct definition_watch *watch = watch_from(context);
     if (str_equal(id, STR(STORE_DEFINITION_ID_PREFIX))) {
         watch->is_loaded = false; /* definition_watch_retry() goes on if it fails */
         watch->is_stale = watch->is_asking;
         watch->loaded_until = 0;
-        load(watch);
+        definition_watch_load(watch);
         return;
     }
     store_definition_get(watch->store, id, (struct store_call){watch->loop, on_row, watch});
@@ -155,7 +156,7 @@ static void on_change(void *context, struct str id)
 
 /* The first call is to find what was accepted. A database that hangs does not keep the process from
  * its other work: what it has not told yet is not accepted. */
-static void wait_for_load(const struct definition_watch *watch)
+static void definition_watch_wait_for_load(const struct definition_watch *watch)
 {
     int64_t until_ms = clock_monotonic_ms() + LOADING_MOST_MS;
     while (!watch->is_loaded && !watch->has_failed && clock_monotonic_ms() < until_ms)
@@ -170,9 +171,9 @@ void definition_watch_start(struct definition_watch *watch, struct loop *loop,
     watch->loop = loop;
     watch->again = again;
     watch->context = context;
-    store_observe_definitions(watch->store, loop, on_change, watch);
-    load(watch);
-    wait_for_load(watch);
+    store_observe_definitions(watch->store, loop, definition_watch_on_change, watch);
+    definition_watch_load(watch);
+    definition_watch_wait_for_load(watch);
 }
 
 /* ---- to the store ---- */
@@ -297,7 +298,7 @@ void definition_watch_retry(struct definition_watch *watch)
     size_t position = 0;
     void *value;
     if (!watch->is_loaded)
-        load(watch);
+        definition_watch_load(watch);
     pthread_mutex_lock(&watch->lock);
     struct buffer ids;
     buffer_init(&ids);

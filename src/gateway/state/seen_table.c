@@ -46,7 +46,7 @@ seen_table_create(size_t entry_bytes,
     return table;
 }
 
-static void entry_destroy(void *value)
+static void seen_table_entry_destroy(void *value)
 {
     struct seen_entry *entry = value;
     free(entry->key);
@@ -58,7 +58,7 @@ void seen_table_destroy(struct seen_table *table)
     if (!table)
         return;
     for (size_t i = 0; i < SHARD_COUNT; i++) {
-        map_destroy(table->shards[i].entries, entry_destroy);
+        map_destroy(table->shards[i].entries, seen_table_entry_destroy);
         pthread_mutex_destroy(&table->shards[i].lock);
     }
     free(table);
@@ -90,13 +90,13 @@ struct seen_entry *seen_shard_find(struct seen_shard *shard, struct str key)
     return entry;
 }
 
-static void forget(struct seen_shard *shard, struct seen_entry *entry)
+static void seen_table_forget(struct seen_shard *shard, struct seen_entry *entry)
 {
     list_remove(&entry->node);
     map_remove(shard->entries, str_from(entry->key));
     if (shard->table->forgotten)
         shard->table->forgotten(shard->table->context, entry);
-    entry_destroy(entry);
+    seen_table_entry_destroy(entry);
 }
 
 void seen_table_clear(struct seen_table *table)
@@ -105,7 +105,7 @@ void seen_table_clear(struct seen_table *table)
         struct seen_shard *shard = &table->shards[i];
         pthread_mutex_lock(&shard->lock);
         LIST_FOR_EACH_SAFE (node, next, &shard->recent) {
-            forget(shard, LIST_ENTRY(node, struct seen_entry, node));
+            seen_table_forget(shard, LIST_ENTRY(node, struct seen_entry, node));
         }
         pthread_mutex_unlock(&shard->lock);
     }
@@ -119,7 +119,7 @@ struct seen_entry *seen_shard_obtain(struct seen_shard *shard, struct str key, i
     /* Twice its share, because keys do not spread evenly over the shards. */
     size_t most = (size_t)(limit > 0 ? limit : 1) * 2 / SHARD_COUNT + 1;
     if (map_count(shard->entries) >= most) {
-        forget(shard, LIST_ENTRY(shard->recent.next, struct seen_entry, node));
+        seen_table_forget(shard, LIST_ENTRY(shard->recent.next, struct seen_entry, node));
         metrics_count(METRIC_LIMITS_REACHED, STR("sessions"));
     }
     entry = memory_alloc(shard->table->entry_bytes);
@@ -133,7 +133,7 @@ void seen_shard_forget(struct seen_shard *shard, struct str key)
 {
     struct seen_entry *entry = map_get(shard->entries, key);
     if (entry)
-        forget(shard, entry);
+        seen_table_forget(shard, entry);
 }
 
 /* ---- by a session of a source ---- */

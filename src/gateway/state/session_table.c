@@ -70,7 +70,7 @@ struct given_sessions {
     struct seen_table *table;
 };
 
-static struct given_sessions_entry *entry_of(struct seen_entry *seen)
+static struct given_sessions_entry *session_table_entry_of(struct seen_entry *seen)
 {
     return (struct given_sessions_entry *)seen; /* the table's entries are ours */
 }
@@ -103,7 +103,7 @@ void given_sessions_put(struct given_sessions *sessions, struct str source, stru
     struct buffer key;
     struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
     struct given_sessions_entry *entry =
-        entry_of(seen_shard_obtain(shard, buffer_str(&key), limit));
+        session_table_entry_of(seen_shard_obtain(shard, buffer_str(&key), limit));
     buffer_clear(&entry->text);
     buffer_append(&entry->text, text);
     seen_shard_unlock_session(shard, &key);
@@ -114,7 +114,8 @@ bool given_sessions_get(struct given_sessions *sessions, struct str source, stru
 {
     struct buffer key;
     struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
-    const struct given_sessions_entry *entry = entry_of(seen_shard_find(shard, buffer_str(&key)));
+    const struct given_sessions_entry *entry =
+        session_table_entry_of(seen_shard_find(shard, buffer_str(&key)));
     if (entry)
         buffer_append(text, buffer_str(&entry->text));
     seen_shard_unlock_session(shard, &key);
@@ -139,7 +140,8 @@ static bool change_text(struct given_sessions *sessions, struct str source, stru
     buffer_init(&value);
     buffer_init(&text);
     struct seen_shard *shard = seen_table_lock_session(sessions->table, source, session, &key);
-    struct given_sessions_entry *entry = entry_of(seen_shard_find(shard, buffer_str(&key)));
+    struct given_sessions_entry *entry =
+        session_table_entry_of(seen_shard_find(shard, buffer_str(&key)));
     if (entry) {
         write(change, buffer_str(&entry->text), &value);
         json_write_with_member(&text, buffer_str(&entry->text), change->key, buffer_str(&value));

@@ -141,7 +141,7 @@ static void read_row(struct skill_file_row *row, const struct str members[3])
     buffer_finish(&text);
 }
 
-static struct skill_version *read_version(const struct skill_entry *entry)
+static struct skill_version *skill_files_read_version(const struct skill_entry *entry)
 {
     static const char *const keys[] = {"digest", "size", "uri"};
     struct skill_version *version = memory_alloc(sizeof *version);
@@ -207,7 +207,7 @@ static void trim(struct source_skills *source, struct str id, struct skill *skil
     }
 }
 
-static struct skill_version *take_out(struct skill *skill, const char *digest)
+static struct skill_version *skill_files_take_out(struct skill *skill, const char *digest)
 {
     struct skill_version **place = &skill->newest;
     while (*place && strcmp((*place)->digest, digest) != 0)
@@ -223,9 +223,9 @@ void skill_files_put(struct skill_files *files, const struct skill_entry *entry)
     pthread_mutex_lock(&files->lock);
     struct source_skills *source = source_of(files, entry->source);
     struct skill *skill = map_get(source->skills, entry->name);
-    struct skill_version *version = skill ? take_out(skill, entry->digest) : NULL;
+    struct skill_version *version = skill ? skill_files_take_out(skill, entry->digest) : NULL;
     if (!version) {
-        version = read_version(entry);
+        version = skill_files_read_version(entry);
         source->count += 1 + version->count;
     }
     if (source->count > SKILL_FILES_MOST) {
@@ -260,7 +260,7 @@ static bool fits(struct content *content, const struct skill_file_row *row)
 
 /* Each skill that names the file must have an accepted definition that has this content: a new
  * skill, which is accepted at first sight, gives away no file of another one. */
-static void look(struct content *content, const struct skill *skill)
+static void skill_files_look(struct content *content, const struct skill *skill)
 {
     bool is_named = false, is_good = false, has_free = false;
     for (const struct skill_version *version = skill->newest; version; version = version->older) {
@@ -286,7 +286,7 @@ static void look_at_all(struct skill_files *files, struct content *content)
     pthread_mutex_lock(&files->lock);
     const struct source_skills *source = map_get(files->sources, content->source);
     while (source && map_next(source->skills, &position, NULL, &skill))
-        look(content, skill);
+        skill_files_look(content, skill);
     pthread_mutex_unlock(&files->lock);
 }
 
@@ -312,22 +312,22 @@ bool skill_files_has(struct skill_files *files, struct str source, struct str ur
 /* ---- reads ---- */
 
 /* A key has no line break. */
-static char *name_of(const struct skill_read *read)
+static char *skill_files_name_of(const struct skill_read *read)
 {
     return memory_format("%.*s\n%.*s", STR_ARGS(read->client), STR_ARGS(read->id));
 }
 
-static struct read_uri *place_of(struct skill_files *files, const char *name)
+static struct read_uri *skill_files_place_of(struct skill_files *files, const char *name)
 {
     return &files->reads[str_hash(str_from(name)) % SKILL_READS_MOST];
 }
 
 void skill_files_note_read(struct skill_files *files, const struct skill_read *read, struct str uri)
 {
-    char *name = name_of(read), *asked = memory_copy_str(uri);
+    char *name = skill_files_name_of(read), *asked = memory_copy_str(uri);
     if (uri.length <= SKILL_READ_URI_BYTES && read->id.length <= SKILL_READ_URI_BYTES) {
         pthread_mutex_lock(&files->lock);
-        struct read_uri *place = place_of(files, name), before = *place;
+        struct read_uri *place = skill_files_place_of(files, name), before = *place;
         *place = (struct read_uri){name, asked};
         pthread_mutex_unlock(&files->lock);
         name = before.name;
@@ -340,9 +340,9 @@ void skill_files_note_read(struct skill_files *files, const struct skill_read *r
 bool skill_files_find_read(struct skill_files *files, const struct skill_read *read,
                            struct buffer *uri)
 {
-    char *name = name_of(read);
+    char *name = skill_files_name_of(read);
     pthread_mutex_lock(&files->lock);
-    const struct read_uri *place = place_of(files, name);
+    const struct read_uri *place = skill_files_place_of(files, name);
     bool is_known = place->name && strcmp(place->name, name) == 0;
     if (is_known)
         buffer_append_text(uri, place->uri);

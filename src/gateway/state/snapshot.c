@@ -93,15 +93,15 @@ static void forget_seen(void *context)
     *ending = (struct seen){NULL, 0};
 }
 
-static void watch_thread_ends(void)
+static void snapshot_watch_thread_ends(void)
 {
     if (pthread_key_create(&thread_end, forget_seen) != 0)
         abort();
 }
 
-static struct snapshot *look_again(void)
+static struct snapshot *snapshot_look_again(void)
 {
-    pthread_once(&thread_end_once, watch_thread_ends);
+    pthread_once(&thread_end_once, snapshot_watch_thread_ends);
     pthread_setspecific(thread_end, &seen);
     snapshot_unref(seen.snapshot);
     /* Reading the pointer and counting the reference are one step. Between them an install could
@@ -116,7 +116,7 @@ static struct snapshot *look_again(void)
 struct snapshot *snapshot_current(void)
 {
     bool is_same = seen.number == atomic_load_explicit(&current_number, memory_order_acquire);
-    struct snapshot *snapshot = is_same ? seen.snapshot : look_again();
+    struct snapshot *snapshot = is_same ? seen.snapshot : snapshot_look_again();
     return snapshot ? snapshot_ref(snapshot) : NULL;
 }
 

@@ -78,7 +78,8 @@ void source_eras_destroy(struct source_eras *eras)
 }
 
 /* Under the lock. A source whose server is another one now begins anew. */
-static struct entry *entry_of(struct source_eras *eras, const struct config_source *source)
+static struct entry *source_eras_entry_of(struct source_eras *eras,
+                                          const struct config_source *source)
 {
     struct entry *entry = map_get(eras->entries, str_from(source->id));
     if (!entry) {
@@ -139,7 +140,7 @@ bool source_eras_find(struct source_eras *eras, const struct config_source *sour
         return true;
     }
     pthread_mutex_lock(&eras->lock);
-    struct entry *entry = entry_of(eras, source);
+    struct entry *entry = source_eras_entry_of(eras, source);
     bool settled = is_settled(entry, now_ms);
     *served = served_by(entry);
     if (settled)
@@ -160,7 +161,7 @@ bool source_eras_is_modern_alone(struct source_eras *eras, const struct config_s
     if (!atomic_load_explicit(&eras->has_modern_alone, memory_order_relaxed))
         return false;
     pthread_mutex_lock(&eras->lock);
-    bool is_alone = served_by(entry_of(eras, source)) == CONFIG_ERA_MODERN;
+    bool is_alone = served_by(source_eras_entry_of(eras, source)) == CONFIG_ERA_MODERN;
     pthread_mutex_unlock(&eras->lock);
     return is_alone;
 }
@@ -183,7 +184,7 @@ bool source_eras_serves_modern(struct source_eras *eras, const struct config_sou
     return (served & CONFIG_ERA_MODERN) || (source->bridge & BRIDGE_MODERN);
 }
 
-static const char *name_of(unsigned served)
+static const char *source_eras_name_of(unsigned served)
 {
     static const char *const names[] = {"none", "legacy", "modern", "both"};
     return names[served];
@@ -194,7 +195,7 @@ void source_eras_note(struct source_eras *eras, const struct config_source *sour
 {
     unsigned news = 0;
     pthread_mutex_lock(&eras->lock);
-    struct entry *entry = entry_of(eras, source);
+    struct entry *entry = source_eras_entry_of(eras, source);
     struct verdict *verdict = era == CONFIG_ERA_MODERN ? &entry->modern : &entry->legacy;
     *verdict = (struct verdict){true, serves, now_ms};
     if (era == CONFIG_ERA_MODERN)
@@ -207,13 +208,13 @@ void source_eras_note(struct source_eras *eras, const struct config_source *sour
     pthread_mutex_unlock(&eras->lock);
     if (news)
         log_info("The protocol of the server is known", LOG_TEXT("source", source->id),
-                 LOG_TEXT("era", name_of(source->eras ? source->eras : news)));
+                 LOG_TEXT("era", source_eras_name_of(source->eras ? source->eras : news)));
 }
 
 void source_eras_doubt(struct source_eras *eras, const struct config_source *source, int64_t now_ms)
 {
     pthread_mutex_lock(&eras->lock);
-    struct entry *entry = entry_of(eras, source);
+    struct entry *entry = source_eras_entry_of(eras, source);
     if (entry->modern.serves && now_ms - entry->modern.at_ms >= MODERN_HOLDS_MS)
         entry->is_doubted = true;
     begin_edition(eras);
@@ -224,14 +225,15 @@ void source_eras_note_tasks(struct source_eras *eras, const struct config_source
                             bool makes_tasks)
 {
     pthread_mutex_lock(&eras->lock);
-    entry_of(eras, source)->tasks = makes_tasks ? SOURCE_MAKES_TASKS : SOURCE_LACKS_TASKS;
+    source_eras_entry_of(eras, source)->tasks =
+        makes_tasks ? SOURCE_MAKES_TASKS : SOURCE_LACKS_TASKS;
     pthread_mutex_unlock(&eras->lock);
 }
 
 enum source_tasks source_eras_tasks(struct source_eras *eras, const struct config_source *source)
 {
     pthread_mutex_lock(&eras->lock);
-    enum source_tasks tasks = entry_of(eras, source)->tasks;
+    enum source_tasks tasks = source_eras_entry_of(eras, source)->tasks;
     pthread_mutex_unlock(&eras->lock);
     return tasks;
 }
@@ -240,7 +242,7 @@ void source_eras_note_directories(struct source_eras *eras, const struct config_
                                   bool reads)
 {
     pthread_mutex_lock(&eras->lock);
-    struct entry *entry = entry_of(eras, source);
+    struct entry *entry = source_eras_entry_of(eras, source);
     entry->knows_directories = true;
     entry->reads_directories = reads;
     pthread_mutex_unlock(&eras->lock);
@@ -250,7 +252,7 @@ bool source_eras_find_directories(struct source_eras *eras, const struct config_
                                   bool *reads)
 {
     pthread_mutex_lock(&eras->lock);
-    const struct entry *entry = entry_of(eras, source);
+    const struct entry *entry = source_eras_entry_of(eras, source);
     bool is_known = entry->knows_directories;
     *reads = entry->reads_directories;
     pthread_mutex_unlock(&eras->lock);

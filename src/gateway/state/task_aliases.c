@@ -23,7 +23,7 @@ struct task_aliases *task_aliases_create(void)
     return tasks;
 }
 
-static void unref(void *task)
+static void task_aliases_unref(void *task)
 {
     task_unref(task);
 }
@@ -32,13 +32,13 @@ void task_aliases_destroy(struct task_aliases *tasks)
 {
     if (!tasks)
         return;
-    map_destroy(tasks->by_id, unref);
+    map_destroy(tasks->by_id, task_aliases_unref);
     pthread_mutex_destroy(&tasks->lock);
     free(tasks);
 }
 
 /* Leaves `key` to the caller, to be freed. */
-static char *key_of(const char *session, const char *id)
+static char *task_aliases_key_of(const char *session, const char *id)
 {
     return memory_format("%s %s", session, id);
 }
@@ -48,7 +48,7 @@ void task_aliases_put(struct task_aliases *tasks, const char *session, const cha
 {
     if (!session[0])
         return;
-    char *key = key_of(session, id);
+    char *key = task_aliases_key_of(session, id);
     pthread_mutex_lock(&tasks->lock);
     struct task *earlier = map_put(tasks->by_id, str_from(key), task_ref(task));
     atomic_store(&tasks->count, map_count(tasks->by_id));
@@ -59,7 +59,7 @@ void task_aliases_put(struct task_aliases *tasks, const char *session, const cha
 
 void task_aliases_remove(struct task_aliases *tasks, const char *session, const char *id)
 {
-    char *key = key_of(session, id);
+    char *key = task_aliases_key_of(session, id);
     pthread_mutex_lock(&tasks->lock);
     struct task *removed = map_remove(tasks->by_id, str_from(key));
     atomic_store(&tasks->count, map_count(tasks->by_id));
@@ -82,7 +82,7 @@ struct task *task_aliases_find(struct task_aliases *tasks, const char *session, 
         json_string_text(named.length > 0 ? named : json_path(message, "params", "taskId"), NULL);
     if (!id)
         return NULL;
-    char *key = key_of(session, id);
+    char *key = task_aliases_key_of(session, id);
     pthread_mutex_lock(&tasks->lock);
     struct task *found = map_get(tasks->by_id, str_from(key));
     if (found)

@@ -90,7 +90,7 @@ static struct parameter_headers *read_parameters(const struct mcp_tool *tool)
 }
 
 /* For the people who decide about calls of the tool. */
-static char *describe(struct str definition)
+static char *tool_lists_describe(struct str definition)
 {
     struct buffer out, text;
     struct str annotations = json_member(definition, "annotations");
@@ -195,7 +195,7 @@ struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
     if (!has_text_as_key(tool->raw))
         known->text = memory_copy_str(str_utf8_cut(buffer_str(&definition->text), TEXT_BYTES));
     known->parameters = read_parameters(tool);
-    known->described = describe(tool->raw);
+    known->described = tool_lists_describe(tool->raw);
     keep_input_schema(known, tool);
     map_put(tools->tools, key, known);
     tools->bytes += known_tool_bytes(known);
@@ -297,7 +297,7 @@ static bool are_equal(const struct tool_list *a, const struct tool_list *b)
     return equal;
 }
 
-static struct str key_of(const struct tool_list *list)
+static struct str tool_lists_key_of(const struct tool_list *list)
 {
     return str_slice((const char *)&list->hash, sizeof list->hash);
 }
@@ -306,10 +306,10 @@ struct tool_list *tool_list_intern(struct known_tools *tools, struct map *intern
                                    struct tool_list *list)
 {
     list->hash = hash_of(list);
-    struct tool_list *same = map_get(interned, key_of(list));
+    struct tool_list *same = map_get(interned, tool_lists_key_of(list));
     if (!same) {
         list->is_interned = true;
-        map_put(interned, key_of(list), list);
+        map_put(interned, tool_lists_key_of(list), list);
         return list;
     }
     if (!are_equal(list, same))
@@ -324,7 +324,7 @@ void tool_list_unref(struct known_tools *tools, struct map *interned, struct too
     if (!list || --list->references > 0)
         return;
     if (list->is_interned)
-        map_remove(interned, key_of(list));
+        map_remove(interned, tool_lists_key_of(list));
     for (size_t i = 0; i < list->count; i++)
         known_tool_unref(tools, list->items[i].tool);
     tools->bytes -= size_of_list(list);

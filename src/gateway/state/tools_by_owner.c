@@ -124,7 +124,8 @@ static void append(struct catalog_page *page, struct known_tool *tool)
 }
 
 /* Lists mostly bring the same definitions as before; only new ones are digested. */
-static struct known_tool *obtain(struct catalog_page *page, const struct mcp_tool *tool)
+static struct known_tool *tools_by_owner_obtain(struct catalog_page *page,
+                                                const struct mcp_tool *tool)
 {
     struct catalog *catalog = page->catalog;
     char digest[DIGEST_HEX_BYTES];
@@ -150,7 +151,7 @@ bool catalog_page_add(void *context, const struct mcp_tool *tool, enum policy_an
 {
     struct catalog_page *page = context;
     if (tool->name.length <= TOOL_NAME_BYTES && page->count < LIST_TOOLS_MOST)
-        append(page, obtain(page, tool));
+        append(page, tools_by_owner_obtain(page, tool));
     return true;
 }
 
@@ -195,17 +196,18 @@ static struct told *obtain_told(struct catalog *catalog, struct source_entry *en
 }
 
 /* The last owner of the list takes it out of the views. */
-static void release(struct catalog *catalog, struct source_entry *entry, struct tool_list *list)
+static void tools_by_owner_release(struct catalog *catalog, struct source_entry *entry,
+                                   struct tool_list *list)
 {
     if (list && list->references == 1)
         views_remove_list(catalog, entry, list);
     tool_list_unref(catalog->tools, entry->lists, list);
 }
 
-static void told_destroy(struct catalog *catalog, struct told *told)
+static void tools_by_owner_told_destroy(struct catalog *catalog, struct told *told)
 {
     tools_found_renew();
-    release(catalog, told->source, told->list);
+    tools_by_owner_release(catalog, told->source, told->list);
     if (told->building)
         page_destroy(told->building);
     free(told);
@@ -217,7 +219,7 @@ static void told_forget(struct catalog *catalog, struct told *told)
     list_remove(&told->node);
     catalog->told_count--;
     catalog->told_bytes -= size_of(told);
-    told_destroy(catalog, told);
+    tools_by_owner_told_destroy(catalog, told);
 }
 
 void told_forget_all(struct catalog *catalog, struct source_entry *entry)
@@ -228,13 +230,13 @@ void told_forget_all(struct catalog *catalog, struct source_entry *entry)
             told_forget(catalog, told);
     }
     if (entry->own)
-        told_destroy(catalog, entry->own);
+        tools_by_owner_told_destroy(catalog, entry->own);
     entry->own = NULL;
-    release(catalog, entry, entry->whole);
+    tools_by_owner_release(catalog, entry, entry->whole);
     entry->whole = NULL;
 }
 
-static size_t bytes_of(const struct catalog *catalog)
+static size_t tools_by_owner_bytes_of(const struct catalog *catalog)
 {
     return catalog->told_bytes + known_tools_bytes(catalog->tools);
 }
@@ -246,21 +248,21 @@ static struct told *longest_unseen(struct catalog *catalog)
 }
 
 /* The owner that has just got something is the last to be forgotten. */
-static void make_room(struct catalog *catalog, int64_t limit)
+static void tools_by_owner_make_room(struct catalog *catalog, int64_t limit)
 {
     size_t most = (size_t)(limit > 0 ? limit : 1);
     while (catalog->told_count > most) {
         told_forget(catalog, longest_unseen(catalog));
         metrics_count(METRIC_LIMITS_REACHED, STR("sessions"));
     }
-    while (bytes_of(catalog) > MOST_BYTES && catalog->told_count > 1)
+    while (tools_by_owner_bytes_of(catalog) > MOST_BYTES && catalog->told_count > 1)
         told_forget(catalog, longest_unseen(catalog));
 }
 
 size_t catalog_bytes(struct catalog *catalog)
 {
     pthread_mutex_lock(&catalog->lock);
-    size_t bytes = bytes_of(catalog);
+    size_t bytes = tools_by_owner_bytes_of(catalog);
     pthread_mutex_unlock(&catalog->lock);
     return bytes;
 }
@@ -324,8 +326,8 @@ static void put_list(struct catalog *catalog, const struct catalog_reader *reade
     if (is_whole)
         list->references++;
     entry->whole = is_whole ? list : NULL;
-    release(catalog, entry, old_whole);
-    release(catalog, entry, old);
+    tools_by_owner_release(catalog, entry, old_whole);
+    tools_by_owner_release(catalog, entry, old);
     if (is_new || told == entry->own)
         views_announce(catalog, reader->snapshot, reader->source, entry, list);
     views_publish_counts(catalog);
@@ -366,7 +368,7 @@ static void put_page(struct catalog *catalog, const struct catalog_reader *reade
         page_destroy(told->building);
         told->building = NULL;
     }
-    make_room(catalog, reader->snapshot->config->limits.sessions);
+    tools_by_owner_make_room(catalog, reader->snapshot->config->limits.sessions);
 }
 
 void catalog_show_page(struct catalog *catalog, const struct catalog_reader *reader,

@@ -68,8 +68,8 @@ static bool is_asked(const struct input_request *input, const struct tools_asked
 }
 
 /* False when it is too long. */
-static bool write_question(struct input_request *input, const struct tools_asked *asked,
-                           uint64_t asked_version)
+static bool tools_found_write_question(struct input_request *input, const struct tools_asked *asked,
+                                       uint64_t asked_version)
 {
     const struct str texts[] = {asked->source, asked->owner, asked->name};
     size_t length = 0;
@@ -106,7 +106,7 @@ void tools_found_keep(const struct tools_asked *asked, uint64_t asked_version,
                       const struct catalog_tool *tool)
 {
     struct found_tool *found = tool_slot(asked);
-    if (!write_question(&found->input, asked, asked_version))
+    if (!tools_found_write_question(&found->input, asked, asked_version))
         return;
     found->tool = *tool;
     found->until_ms = clock_monotonic_ms() + HOLDS_MS;
@@ -127,6 +127,6 @@ void tools_found_keep_tasks(const struct catalog *catalog, struct str source,
 {
     const struct tools_asked asked = {.catalog = catalog, .source = source};
     struct found_tasks *found = &found_tasks[mix(0, source) % TASKS_SLOTS];
-    if (write_question(&found->input, &asked, asked_version))
+    if (tools_found_write_question(&found->input, &asked, asked_version))
         found->seen = seen;
 }

@@ -27,7 +27,8 @@ struct tool_view {
 
 /* ---- which lists have it ---- */
 
-static struct tool_view *obtain(struct source_entry *entry, const struct known_tool *tool)
+static struct tool_view *tools_over_owners_obtain(struct source_entry *entry,
+                                                  const struct known_tool *tool)
 {
     struct tool_view *view = map_get(entry->views, known_tool_name(tool));
     if (view)
@@ -53,7 +54,7 @@ void views_add_list(struct source_entry *entry, const struct tool_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct known_tool *tool = list->items[i].tool;
-        struct tool_view *view = obtain(entry, tool);
+        struct tool_view *view = tools_over_owners_obtain(entry, tool);
         struct variant *variant = find_variant(view, tool);
         if (!variant) {
             view->variants =
@@ -70,8 +71,8 @@ static bool is_counted(const struct tool_view *view)
     return view->announced && view->visible && !view->gone;
 }
 
-static void forget(struct catalog *catalog, struct source_entry *entry, struct tool_view *view,
-                   struct str name)
+static void tools_over_owners_forget(struct catalog *catalog, struct source_entry *entry,
+                                     struct tool_view *view, struct str name)
 {
     if (is_counted(view))
         catalog->counts[view->annotation]--;
@@ -92,7 +93,7 @@ void views_remove_list(struct catalog *catalog, struct source_entry *entry,
             continue;
         *variant = view->variants[--view->variant_count];
         if (view->variant_count == 0)
-            forget(catalog, entry, view, known_tool_name(tool));
+            tools_over_owners_forget(catalog, entry, view, known_tool_name(tool));
     }
 }
 

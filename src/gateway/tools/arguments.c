@@ -98,7 +98,8 @@ static void say_choices(struct buffer *problem, const struct pseudo_parameter *p
         buffer_append_format(problem, "%s %s", i == 0 ? "" : ",", parameter->choices[i]);
 }
 
-static bool fits(struct str value, const struct pseudo_parameter *parameter, struct buffer *problem)
+static bool arguments_fits(struct str value, const struct pseudo_parameter *parameter,
+                           struct buffer *problem)
 {
     bool is_missing = value.length == 0 || json_type(value) == JSON_NULL;
     if (is_missing && parameter->is_required)
@@ -122,7 +123,7 @@ bool pseudo_check_arguments(struct str arguments, const struct pseudo_parameter 
                             struct buffer *problem)
 {
     for (const struct pseudo_parameter *at = parameters; at->name; at++) {
-        if (!fits(json_member(arguments, at->name), at, problem))
+        if (!arguments_fits(json_member(arguments, at->name), at, problem))
             return false;
     }
     return true;

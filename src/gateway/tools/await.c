@@ -31,12 +31,12 @@ static inline struct await *await_from(void *context)
     return MAGIC_CAST(struct await, AWAIT_MAGIC, context);
 }
 
-static void count_wait(const char *outcome)
+static void await_count_wait(const char *outcome)
 {
     metrics_count(METRIC_PSEUDO_WAITS, STR("await_activity"), str_from(outcome));
 }
 
-static void end_wait(struct await *await)
+static void await_end_wait(struct await *await)
 {
     loop_timer_stop(&await->timer);
     if (await->waiter)
@@ -48,8 +48,8 @@ static void drop(struct call *call, void *object)
 {
     struct await *await = object;
     if (await->waiter)
-        count_wait("left");
-    end_wait(await);
+        await_count_wait("left");
+    await_end_wait(await);
     buffer_finish(&await->triggers);
     MAGIC_CLEAR(await);
     free(await);
@@ -80,8 +80,8 @@ static void write_events(const struct call *call, struct buffer *out)
     buffer_finish(&events);
 }
 
-static void write_working(const struct call *call, const struct store_reply *reply,
-                          struct buffer *out)
+static void await_write_working(const struct call *call, const struct store_reply *reply,
+                                struct buffer *out)
 {
     buffer_append_text(out, ",\"pending_server\":[");
     if (reply->task_count > 0) {
@@ -106,7 +106,7 @@ static void answer(struct call *call, const struct store_reply *reply)
     pseudo_questions_init(&inputs, call);
     buffer_append_format(&json, "{\"triggers\":%.*s", STR_ARGS(buffer_str(&await->triggers)));
     write_events(call, &json);
-    write_working(call, reply, &json);
+    await_write_working(call, reply, &json);
     buffer_append_format(
         &json, ",\"pending_client\":{\"elicitations\":%.*s,\"sampling_requests\":%.*s}}",
         STR_ARGS(buffer_str(&inputs.elicitations)), STR_ARGS(buffer_str(&inputs.samplings)));
@@ -128,9 +128,9 @@ static void on_working(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-static void report(struct call *call)
+static void await_report(struct call *call)
 {
-    end_wait(await_of(call));
+    await_end_wait(await_of(call));
     task_summary_list(call, TASK_SUMMARY_WORKING, on_working);
 }
 
@@ -141,22 +141,22 @@ static void on_woken(void *context)
     struct await *await = await_from(context);
     struct call *call = await->call;
     if (inbox_waiter_client_ended(await->waiter)) {
-        end_wait(await);
-        count_wait("session_ended");
+        await_end_wait(await);
+        await_count_wait("session_ended");
         pseudo_answer_text(call, STR("Session not found"), true);
         return;
     }
-    count_wait("event");
+    await_count_wait("event");
     inbox_waiter_write_triggers(await->waiter, str_from(call->source->id), &await->triggers);
-    report(call);
+    await_report(call);
 }
 
 static void on_timeout(void *context)
 {
     struct await *await = await_from(context);
-    count_wait("timeout");
+    await_count_wait("timeout");
     buffer_append_text(&await->triggers, "[{\"type\":\"timeout\"}]");
-    report(await->call);
+    await_report(await->call);
 }
 
 static void on_stopped(struct call *call)
@@ -182,9 +182,9 @@ static void begin(struct call *call, struct await *await, int64_t timeout_ms)
                                             : token_clock_bound_ms(call, timeout_ms));
         break;
     case INBOX_WAIT_IMMEDIATE:
-        count_wait("immediate");
+        await_count_wait("immediate");
         buffer_append_text(&await->triggers, "[{\"type\":\"immediate\"}]");
-        report(call);
+        await_report(call);
         break;
     case INBOX_WAIT_TOO_MANY:
         pseudo_answer_text(call, STR("Too many calls of this tool wait already"), true);

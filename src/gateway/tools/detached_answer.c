@@ -33,7 +33,7 @@ static void answer_result(const struct detached_call *detached, struct call *cal
         call_answer_result(call, result);
 }
 
-static void answer_error(struct call *call, struct str error)
+static void detached_answer_answer_error(struct call *call, struct str error)
 {
     struct buffer message;
     buffer_init(&message);
@@ -54,7 +54,7 @@ static void answer_reply(struct detached_call *detached, const struct exchange_r
     else if (reply->status >= 400 && is_whole && !deferred_response_is_stream(call))
         server_refusal_pass(call, reply);
     else if (error.length > 0)
-        answer_error(call, error);
+        detached_answer_answer_error(call, error);
     else
         relay_answer_failure(call,
                              reply->too_large ? RELAY_UNREADABLE : relay_failure_of(reply->result));
@@ -67,7 +67,7 @@ static void answer_outcome(struct detached_call *detached)
     if (detached->base.outcome.change.outcome == TASK_OUTCOME_RESULT)
         answer_result(detached, call, text);
     else
-        answer_error(call, text);
+        detached_answer_answer_error(call, text);
 }
 
 static void pass_message(struct detached_call *detached, struct str message)
@@ -79,7 +79,7 @@ static void pass_message(struct detached_call *detached, struct str message)
 
 /* ---- the task ---- */
 
-static void write_working(struct buffer *out, const struct store_reply *working)
+static void detached_answer_write_working(struct buffer *out, const struct store_reply *working)
 {
     for (size_t i = 0; i < working->task_count; i++) {
         if (i > 0)
@@ -96,7 +96,7 @@ static void write_block(struct buffer *out, const struct detached_call *detached
     buffer_append_text(out, "{\"proxy_task\":");
     task_summary_write_proxy(out, detached->base.task);
     buffer_append_text(out, ",\"pending_on_server\":{\"tasks\":[");
-    write_working(out, working);
+    detached_answer_write_working(out, working);
     buffer_append_format(out, "],\"elicitations_for_server\":%.*s}}",
                          STR_ARGS(buffer_str(&inputs.elicitations)));
     pseudo_questions_finish(&inputs);
@@ -113,7 +113,8 @@ static bool promises_other(const struct detached_call *detached)
     return tool.has_output_schema && !detached->is_executed;
 }
 
-static void answer_task(struct detached_call *detached, const struct store_reply *working)
+static void detached_answer_answer_task(struct detached_call *detached,
+                                        const struct store_reply *working)
 {
     bool is_other = promises_other(detached);
     const char *id = detached->base.task->id;
@@ -132,7 +133,7 @@ static void answer_task(struct detached_call *detached, const struct store_reply
 const struct detached_callbacks detached_answers = {
     .answered = answer_reply,
     .ended = answer_outcome,
-    .became_task = answer_task,
+    .became_task = detached_answer_answer_task,
     .message = pass_message,
     .joinable = repeated_news_send_left,
     .forgotten = repeated_news_send_end,

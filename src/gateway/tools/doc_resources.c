@@ -170,7 +170,7 @@ static const char *client_status(enum task_state state)
 }
 
 /* Whether an earlier state of the enum has the same name; the diagram has it only once then. */
-static bool is_repeated(state_name name, enum task_state state)
+static bool doc_resources_is_repeated(state_name name, enum task_state state)
 {
     for (unsigned i = 0; i < (unsigned)state; i++) {
         if (strcmp(name((enum task_state)i), name(state)) == 0)
@@ -179,7 +179,8 @@ static bool is_repeated(state_name name, enum task_state state)
     return false;
 }
 
-static void append_line(struct buffer *lines, const char *from, const char *to, const char *label)
+static void doc_resources_append_line(struct buffer *lines, const char *from, const char *to,
+                                      const char *label)
 {
     struct buffer line;
     buffer_init(&line);
@@ -198,12 +199,12 @@ static void write_moves(struct buffer *out, state_name name)
                          name(TASK_EXECUTING));
     while (task_next_move(&position, &move)) {
         if (strcmp(name(move.from), name(move.to)) != 0)
-            append_line(out, name(move.from), name(move.to), move.name);
+            doc_resources_append_line(out, name(move.from), name(move.to), move.name);
     }
     for (unsigned i = 0; i < TASK_STATE_COUNT; i++) {
         enum task_state state = (enum task_state)i;
-        if (task_state_is_terminal(state) && !is_repeated(name, state))
-            append_line(out, name(state), "[*]", "");
+        if (task_state_is_terminal(state) && !doc_resources_is_repeated(name, state))
+            doc_resources_append_line(out, name(state), "[*]", "");
     }
     out->length--; /* the last line has no end, as in the fixed ones */
 }

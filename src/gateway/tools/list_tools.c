@@ -76,7 +76,7 @@ static bool meets(const struct set *a, const struct set *b)
 }
 
 /* The states that those of `from` lead to. */
-static struct set follow(const struct name_pattern *pattern, const struct set *from)
+static struct set list_tools_follow(const struct name_pattern *pattern, const struct set *from)
 {
     struct set next = {{0}};
     for (unsigned i = 0; i < WORDS; i++) {
@@ -353,7 +353,7 @@ void name_pattern_destroy(struct name_pattern *pattern)
 /* Moves on by one byte; a match may begin at each. */
 static void step(const struct name_pattern *pattern, struct set *states, unsigned symbol)
 {
-    struct set next = follow(pattern, states);
+    struct set next = list_tools_follow(pattern, states);
     add(&next, &pattern->first);
     for (unsigned i = 0; i < WORDS; i++)
         states->words[i] = next.words[i] & pattern->accepting[symbol].words[i];
@@ -419,7 +419,7 @@ static void drop(struct call *call, void *object)
 
 static const struct call_part_kind listing_kind = CALL_PART_KIND(struct listing, drop);
 
-static struct listing *listing_of(const struct call *call)
+static struct listing *list_tools_listing_of(const struct call *call)
 {
     return call_part_get(call, &listing_kind);
 }
@@ -455,7 +455,7 @@ static bool matches(const struct name_pattern *pattern, struct str name)
 
 static void answer(struct call *call)
 {
-    const struct listing *listing = listing_of(call);
+    const struct listing *listing = list_tools_listing_of(call);
     struct buffer list = {0}, structured = {0};
     buffer_append_format(&list, "[%.*s]", STR_ARGS(buffer_str(&listing->tools)));
     buffer_append_format(&structured, "{\"tools\":%.*s}", STR_ARGS(buffer_str(&list)));
@@ -520,7 +520,7 @@ static bool judge(void *context, const struct mcp_tool *tool, enum policy_annota
 /* False when upstream has given no list. */
 static bool read_page(struct call *call, struct str result)
 {
-    struct listing *listing = listing_of(call);
+    struct listing *listing = list_tools_listing_of(call);
     struct catalog *catalog = call->worker->gateway->catalog;
     const struct catalog_reader reader = {call->snapshot, call->source, str_from(call->owner),
                                           listing->epoch};
@@ -537,10 +537,10 @@ static bool read_page(struct call *call, struct str result)
 
 static void ask_page(struct call *call);
 
-static void on_page(void *context, const struct exchange_reply *reply)
+static void list_tools_on_page(void *context, const struct exchange_reply *reply)
 {
     struct call *call = call_from(context);
-    struct listing *listing = listing_of(call);
+    struct listing *listing = list_tools_listing_of(call);
     struct str result = json_member(reply->message, "result");
     listing->exchange = NULL;
     if (read_page(call, result)) {
@@ -558,8 +558,8 @@ static void on_page(void *context, const struct exchange_reply *reply)
 
 static void ask_page(struct call *call)
 {
-    static const struct exchange_events events = {.reply = on_page};
-    struct listing *listing = listing_of(call);
+    static const struct exchange_events events = {.reply = list_tools_on_page};
+    struct listing *listing = list_tools_listing_of(call);
     size_t most_bytes = (size_t)call->snapshot->config->limits.result_bytes;
     listing->exchange = exchange_ask_page(call, "tools/list", buffer_str(&listing->walk.cursor),
                                           most_bytes, &events);

@@ -707,7 +707,7 @@ static void begin_wait(struct call *call, const struct plain_call *plain)
 }
 
 /* The task is not to be joined after all. */
-static void end_wait(struct call *call)
+static void plain_end_wait(struct call *call)
 {
     struct plain_call *plain = plain_of(call);
     waiting_end(call);
@@ -817,7 +817,7 @@ static void plain_create(struct call *call)
     task_unref(task);
     call_unref(call);
     free(commitment);
-    end_wait(call);
+    plain_end_wait(call);
     plain_join(call, other);
 }
 
@@ -878,7 +878,7 @@ static void plain_on_read(void *context, const struct store_reply *reply)
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR(REQUEST_STATE_REFUSAL), NULL);
     } else {
         repeated_call_forget(plain->gateway, &earlier);
-        end_wait(call);
+        plain_end_wait(call);
         plain_create(call);
     }
     call_unref(call);

@@ -13,8 +13,8 @@
 
 /* ---- listing ---- */
 
-static void answer_list(struct call *call, enum question_kind kind, const char *member,
-                        struct str words)
+static void question_tools_answer_list(struct call *call, enum question_kind kind,
+                                       const char *member, struct str words)
 {
     char key[CLIENT_KEY_BYTES];
     struct buffer list = {0}, structured = {0};
@@ -32,12 +32,14 @@ static void answer_list(struct call *call, enum question_kind kind, const char *
 
 void pseudo_tool_get_elicitations(struct call *call, struct str arguments)
 {
-    answer_list(call, QUESTION_ELICITATION, "elicitations", STR("No pending elicitation requests"));
+    question_tools_answer_list(call, QUESTION_ELICITATION, "elicitations",
+                               STR("No pending elicitation requests"));
 }
 
 void pseudo_tool_get_sampling_requests(struct call *call, struct str arguments)
 {
-    answer_list(call, QUESTION_SAMPLING, "sampling_requests", STR("No pending sampling requests"));
+    question_tools_answer_list(call, QUESTION_SAMPLING, "sampling_requests",
+                               STR("No pending sampling requests"));
 }
 
 /* ---- answering ---- */
@@ -155,7 +157,7 @@ static void answer_problem(struct answering *answering, const char *what,
 }
 
 /* The action of an elicitation by its own word for the end. */
-static const char *outcome_of(struct str action)
+static const char *question_tools_outcome_of(struct str action)
 {
     if (json_string_equals(action, STR("accept")))
         return "accepted";
@@ -166,7 +168,8 @@ static void respond_to_elicitation(struct call *call, struct str arguments, stru
 {
     char key[QUESTION_KEY_BYTES];
     struct error error = {""};
-    struct answering *answering = answering_begin(call, "Elicitation request", outcome_of(action));
+    struct answering *answering =
+        answering_begin(call, "Elicitation request", question_tools_outcome_of(action));
     struct str content = json_member(arguments, "content");
     if (json_type(content) == JSON_NULL)
         content = STR_EMPTY;

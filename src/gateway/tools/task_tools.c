@@ -30,13 +30,13 @@ static struct str task_result_asked_id(const struct call *call, struct buffer *i
     return buffer_str(id);
 }
 
-static void count_wait(const char *outcome)
+static void task_tools_count_wait(const char *outcome)
 {
     metrics_count(METRIC_PSEUDO_WAITS, STR("get_task_result"), str_from(outcome));
 }
 
 /* {"error": …}, as the documented interface has it. */
-static void answer_error(struct call *call, struct str message, const struct task *asks)
+static void task_tools_answer_error(struct call *call, struct str message, const struct task *asks)
 {
     struct buffer json = {0};
     buffer_append_text(&json, "{\"error\":");
@@ -56,7 +56,7 @@ static void answer_about(struct call *call, const char *what)
     task_result_asked_id(call, &id);
     buffer_append_format(&text, "Task '%.*s' ", STR_ARGS(buffer_str(&id)));
     pseudo_tools_write_text(call, what, &text);
-    answer_error(call, buffer_str(&text), waiting_kept(call));
+    task_tools_answer_error(call, buffer_str(&text), waiting_kept(call));
     buffer_finish(&text);
     buffer_finish(&id);
 }
@@ -72,7 +72,7 @@ static void answer_failure(struct call *call, const struct task *task)
                          task_summary_status(task->state));
     if (task->state != TASK_CANCELLED && why.length > 0)
         buffer_append_format(&text, ": %.*s", STR_ARGS(buffer_str(&why)));
-    answer_error(call, buffer_str(&text), NULL);
+    task_tools_answer_error(call, buffer_str(&text), NULL);
     buffer_finish(&why);
     buffer_finish(&text);
 }
@@ -97,7 +97,7 @@ static void answer_ended(struct call *call, struct task *task)
     struct str outcome = str_slice(task->outcome_text, task->outcome_length);
     bool has_run = task->state == TASK_COMPLETED || task->state == TASK_FAILED;
     bool is_error = has_run && task->outcome == TASK_OUTCOME_ERROR;
-    count_wait("ended");
+    task_tools_count_wait("ended");
     repeated_news_forget(call, task->id);
     if (has_run && task->outcome == TASK_OUTCOME_RESULT) {
         pseudo_answer_result(call, outcome);
@@ -118,14 +118,14 @@ static void answer_ended(struct call *call, struct task *task)
 
 static void answer_timed_out(struct call *call)
 {
-    count_wait("timeout");
+    task_tools_count_wait("timeout");
     answer_about(call,
                  "is still working[[. Ask again with {get_task_result}, or wait for any change "
                  "with {await_activity}||. Ask again with {get_task_result}]]");
 }
 
 /* The wait that the caller asks for; without one as long as the task may take. */
-static int64_t patience_ms(const struct call *call, const struct task *task)
+static int64_t task_tools_patience_ms(const struct call *call, const struct task *task)
 {
     int64_t remaining_ms = task->created_ms + task->ttl_ms - clock_now_ms();
     int64_t usual_ms = client_wait_ms(call, false);
@@ -142,14 +142,15 @@ static void on_read(void *context, const struct store_reply *reply)
         return;
     }
     if (reply->status == STORE_FAILED) {
-        answer_error(call, STR("The task store is not available, try again in a moment"), NULL);
+        task_tools_answer_error(call, STR("The task store is not available, try again in a moment"),
+                                NULL);
     } else if (!task_summary_owns(call, reply, task_result_asked_id(call, &id))) {
         answer_about(call, "not found");
     } else if (task_state_is_terminal(reply->task->state)) {
         answer_ended(call, reply->task);
     } else {
         execution_offer(call, reply->task, true);
-        waiting_set_patience(call, patience_ms(call, reply->task));
+        waiting_set_patience(call, task_tools_patience_ms(call, reply->task));
         waiting_keep(call, reply->task);
         waiting_open(call);
     }
@@ -167,7 +168,7 @@ void pseudo_tool_get_task_result(struct call *call, struct str arguments)
     buffer_finish(&id);
 }
 
-static void answer_no_store(struct call *call)
+static void task_tools_answer_no_store(struct call *call)
 {
     pseudo_answer_text(call, STR("The task store is not available, try again in a moment"), true);
 }
@@ -182,7 +183,7 @@ static struct str asked_id(const struct call *call, struct buffer *id)
 
 /* ---- list_tasks ---- */
 
-static void answer_list(struct call *call, const struct store_reply *reply)
+static void task_tools_answer_list(struct call *call, const struct store_reply *reply)
 {
     struct buffer list = {0}, structured = {0};
     buffer_append_char(&list, '[');
@@ -200,13 +201,13 @@ static void answer_list(struct call *call, const struct store_reply *reply)
     buffer_finish(&list);
 }
 
-static void on_listed(void *context, const struct store_reply *reply)
+static void task_tools_on_listed(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     if (call->exchange && reply->status != STORE_OK)
-        answer_no_store(call);
+        task_tools_answer_no_store(call);
     else if (call->exchange)
-        answer_list(call, reply);
+        task_tools_answer_list(call, reply);
     call_unref(call);
 }
 
@@ -220,16 +221,16 @@ void pseudo_tool_list_tasks(struct call *call, struct str arguments)
         states = pseudo_status_states(buffer_str(&status));
     if (pseudo_argument_text(arguments, "server", &server) &&
         !str_equal(buffer_str(&server), str_from(call->source->id)))
-        answer_list(call, &nothing); /* it can have no tasks of another server */
+        task_tools_answer_list(call, &nothing); /* it can have no tasks of another server */
     else
-        task_summary_list(call, states, on_listed);
+        task_summary_list(call, states, task_tools_on_listed);
     buffer_finish(&status);
     buffer_finish(&server);
 }
 
 /* ---- get_task ---- */
 
-static void answer_unknown(struct call *call, struct str id)
+static void task_tools_answer_unknown(struct call *call, struct str id)
 {
     struct buffer text;
     buffer_init(&text);
@@ -238,7 +239,7 @@ static void answer_unknown(struct call *call, struct str id)
     buffer_finish(&text);
 }
 
-static void answer_task(struct call *call, const struct task *task)
+static void task_tools_answer_task(struct call *call, const struct task *task)
 {
     struct pseudo_questions inputs;
     struct buffer json = {0};
@@ -259,11 +260,11 @@ static void on_got(void *context, const struct store_reply *reply)
     struct call *call = call_from(context);
     struct buffer id = {0};
     if (call->exchange && reply->status == STORE_FAILED)
-        answer_no_store(call);
+        task_tools_answer_no_store(call);
     else if (call->exchange && !task_summary_owns(call, reply, asked_id(call, &id)))
-        answer_unknown(call, buffer_str(&id));
+        task_tools_answer_unknown(call, buffer_str(&id));
     else if (call->exchange)
-        answer_task(call, reply->task);
+        task_tools_answer_task(call, reply->task);
     buffer_finish(&id);
     call_unref(call);
 }
@@ -305,12 +306,12 @@ static void answer_not_cancelled(struct call *call, struct str id)
     answer_cancel(call, false, id, "not found or not in working state");
 }
 
-static void on_cancelled(void *context, const struct store_reply *reply)
+static void task_tools_on_cancelled(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     struct buffer id = {0};
     if (call->exchange && reply->status == STORE_FAILED)
-        answer_no_store(call);
+        task_tools_answer_no_store(call);
     else if (call->exchange && reply->status == STORE_OK)
         answer_cancelled(call, asked_id(call, &id));
     else if (call->exchange)
@@ -324,14 +325,14 @@ static void on_to_cancel(void *context, const struct store_reply *reply)
     struct call *call = call_from(context);
     struct buffer id = {0};
     if (call->exchange && reply->status == STORE_FAILED) {
-        answer_no_store(call);
+        task_tools_answer_no_store(call);
     } else if (call->exchange && !task_summary_owns(call, reply, asked_id(call, &id))) {
         answer_not_cancelled(call, buffer_str(&id));
     } else if (call->exchange) {
         struct task_change change = {.to = TASK_CANCELLED, .by = "client"};
         struct store_actor actor = {"client", call->owner};
         store_task_change(call->worker->gateway->store, str_from(reply->task->id), &change, &actor,
-                          call_to_store(call, on_cancelled));
+                          call_to_store(call, task_tools_on_cancelled));
     }
     buffer_finish(&id);
     call_unref(call);

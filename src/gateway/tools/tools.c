@@ -125,7 +125,7 @@ const struct pseudo_tool *pseudo_tool_called(struct call *call)
 
 /* ---- output schemas ---- */
 
-static bool needs_human(const struct policy_decision *decision)
+static bool tools_needs_human(const struct policy_decision *decision)
 {
     return decision->by_policies || decision->action == ACTION_POLICY ||
            decision->action == ACTION_APPROVE || decision->force_required;
@@ -133,7 +133,7 @@ static bool needs_human(const struct policy_decision *decision)
 
 bool pseudo_tools_hide_output(const struct call *call, const struct policy_decision *decision)
 {
-    return needs_human(decision) && !client_knows_tasks(call);
+    return tools_needs_human(decision) && !client_knows_tasks(call);
 }
 
 /* ---- listing ---- */
