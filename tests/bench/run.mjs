@@ -232,7 +232,7 @@ async function hasMetric(gateway, name, least) {
 }
 
 async function modernIdleRows(upstream, kind, count) {
-  const areOpen = (gateway) => hasMetric(gateway, 'thoughtgate_active_requests', count);
+  const areOpen = (gateway, least = count) => hasMetric(gateway, 'thoughtgate_active_requests', least);
   // Each of them is a task of its own, for nobody says who calls. The server has accepted such callers before.
   const held = async (gateway) => {
     const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
@@ -240,7 +240,8 @@ async function modernIdleRows(upstream, kind, count) {
     return modernQuestion('tools/call', { name: 'delete_x', arguments: { padding: '' } }, { size: 600, name: 'delete_x' });
   };
   await idleRow(`${count} held modern calls, each`, upstream, kind, count, held, areOpen);
-  await idleRow(`${count} modern listeners, each`, upstream, kind, count, () => modernQuestion('subscriptions/listen', { notifications: { toolsListChanged: true } }), areOpen);
+  const listeners = count / 2; // as many as one address may have of those without a principal
+  await idleRow(`${listeners} modern listeners, each`, upstream, kind, listeners, () => modernQuestion('subscriptions/listen', { notifications: { toolsListChanged: true } }), (gateway) => areOpen(gateway, listeners));
 }
 
 async function idleRows(upstream, kind) {

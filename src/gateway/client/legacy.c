@@ -602,7 +602,7 @@ static void legacy_repeat_slow(struct call *call, int64_t in_ms)
         loop_timer_start(&legacy->slow, in_ms);
 }
 
-static void legacy_legacy_set_silence(struct call *call, int64_t silence_ms)
+static void legacy_client_set_silence(struct call *call, int64_t silence_ms)
 {
     struct legacy_call *legacy = legacy_call_of(call);
     if (legacy->options.silence_ms == silence_ms)
@@ -629,7 +629,7 @@ const struct call_carrier legacy_client_carrier = {.start = legacy_start,
                                                    .asks_later = legacy_asks_later,
                                                    .age_ms = legacy_age_ms,
                                                    .repeat_slow = legacy_repeat_slow,
-                                                   .set_silence = legacy_legacy_set_silence,
+                                                   .set_silence = legacy_client_set_silence,
                                                    .exchange = legacy_exchange,
                                                    .hand_over = legacy_hand_over};
 

@@ -308,7 +308,7 @@ static void legacy_answer(struct server_link *link, struct str asked_id,
             STR("{\"code\":-32603,\"message\":\"The client has not answered\"}"));
 }
 
-static void legacy_legacy_set_silence(struct server_link *link, int64_t silence_ms)
+static void legacy_server_set_silence(struct server_link *link, int64_t silence_ms)
 {
     const struct legacy_link *own = legacy_link_from(link->own);
     ASSERT(own->exchange);
@@ -358,7 +358,7 @@ const struct server_protocol server_legacy = {
     .describe = legacy_describe,
     .begin = legacy_begin,
     .answer = legacy_answer,
-    .set_silence = legacy_legacy_set_silence,
+    .set_silence = legacy_server_set_silence,
     .cancel = legacy_cancel,
     .release = legacy_release,
 };
