@@ -9,18 +9,18 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 0,
-  eras: 160,
+  eras: 159,
   words: 46,
-  reach: 14,
+  reach: 12,
   write: 2,
   includes: 1,
-  calls: 1,
+  calls: 0,
   statements: 3,
   pointers: 22,
   lines: 139000, // what is added meanwhile has some room
   gateway: 44500,
-  files: 807,
-  users: 50,
+  files: 803,
+  users: 49,
   statics: 29,
   assertions: 361,
 };

@@ -80,6 +80,7 @@ const WITHOUT_CIRCLES = [
   'gateway/server',
   'gateway/inbox',
   'gateway/replicas',
+  'gateway/conversation',
   'gateway/tools',
 ];
 for (const room of WITHOUT_CIRCLES) {

@@ -1,31 +1,45 @@
-/* Approved calls of one worker: the credentials that are held for them, how each begins, what comes
- * of it, and what becomes of them when their tasks change. */
-#include "execute_internal.h"
+/* Approved calls of one worker: the credentials that are held for them, how each begins, what is
+ * sent, what the server says and asks meanwhile, what comes of it, and what becomes of them when
+ * their tasks change. */
+#include "execute.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "answer_gate.h"
+#include "auth/token_exchange.h"
 #include "call/broadcast.h"
+#include "call/client_profile.h"
 #include "call/headers.h"
 #include "call/request_headers.h"
 #include "decision/drift_check.h"
 #include "decision/task_binding.h"
+#include "inbox/inbox.h"
+#include "invocation.h"
 #include "invocation_rounds.h"
+#include "notices.h"
 #include "rounds.h"
 #include "server/catalogue.h"
 #include "server/own.h"
+#include "server/sessions.h"
 #include "state/source_eras.h"
 #include "state/task_aliases.h"
+#include "task_inputs.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"
+#include "taskgate/core/magic.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
+#include "taskgate/core/random.h"
 #include "taskgate/gateway/conversation_claim.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_server.h"
+#include "taskgate/mcp/question.h"
+#include "taskgate/telemetry/task_trace.h"
 #include "waiting.h"
 
 #define STORE_RETRY_MS 1000
@@ -34,12 +48,47 @@
 #define LOOK_AGAIN_MS 1000
 #define NOT_EXCHANGED "Approved; the client's token cannot be exchanged"
 
+struct execution {
+    struct invocation base; /* first; its request's credentials are `headers` */
+    uint32_t magic;         /* EXECUTION_MAGIC */
+    bool own_session;       /* the gateway's own, for the control plane */
+    bool leases_session;    /* its server has sessions, and its client none: likewise one of the
+                               gateway's */
+    bool lacks_session; /* the client's is not known here, or the server has forgotten it: likewise
+                         */
+    struct identity *identity; /* the holder of the credentials, by a verified token; or NULL */
+    char *authorization;       /* of the client, where it is exchanged for the server's; or NULL */
+    int64_t authorization_until_ms; /* its end, wall clock */
+    struct exchanger_wait *trade;   /* while it is being exchanged; only at OFFERED */
+    bool has_all_headers;           /* `headers` are what is sent; else the credentials alone */
+    char credentials_digest[DIGEST_HEX_BYTES]; /* of what would be sent; set by each beginning */
+    struct opened_session *session;            /* opened for it; NULL: none */
+    /* Of a modern call at a legacy server. */
+    uint64_t asked;             /* questions of the server so far */
+    struct loop_timer patience; /* with its client, which is asked them */
+};
+#define EXECUTION_MAGIC 0x4757580d
+
+static struct execution *execution_from(void *context)
+{
+    return MAGIC_CAST(struct execution, EXECUTION_MAGIC, context);
+}
+
 static const struct store_actor gateway_actor = {"gateway", "taskgate"};
 
 static struct execution *find_execution(const struct gateway_worker *worker, struct str id)
 {
     return map_get(worker->executions, id);
 }
+
+static void execution_end(struct execution *execution);
+static void execution_answered(struct execution *execution, const struct exchange_reply *reply);
+static void execution_fail(struct execution *execution, enum jsonrpc_error error,
+                           const char *details);
+static void execution_store_outcome(struct execution *execution);
+static bool execution_asks_take(struct execution *execution, struct str message);
+static bool execution_asks_is_open(const struct execution *execution);
+static void execution_say_last(struct execution *execution, struct str body, struct str id);
 
 /* ---- the token that the server gets ---- */
 
@@ -103,6 +152,670 @@ static bool find_token(struct execution *execution)
     return true;
 }
 
+/* Between two looks at a task of the server's. */
+#define POLL_INTERVAL_MS 1000
+#define POLL_INTERVAL_MIN_MS 100
+#define POLL_INTERVAL_MAX_MS 60000
+
+static void execution_server_message(void *context, struct str message)
+{
+    struct execution *execution = execution_from(context);
+    char key[CLIENT_KEY_BYTES];
+    if (execution->leases_session && execution_asks_take(execution, message))
+        return;
+    inbox_key_of_task(execution->base.task, key);
+    struct notice_origin origin = invocation_origin(&execution->base);
+    origin.key = key;
+    origin.task = execution->base.task;
+    notices_take(&origin, message);
+}
+
+/* The server may be silent while a person has its question. */
+static int64_t silence_limit_ms(const struct execution *execution)
+{
+    return execution_asks_is_open(execution) ||
+                   question_keeps_server_waiting(execution->base.worker->gateway,
+                                                 execution->base.task)
+               ? 0
+               : execution->base.snapshot->config->times.execution_timeout_ms;
+}
+
+/* In the trace of the request that made the task, which has ended long ago; linked to it, and to
+ * the wait for a person, if there was one. */
+static void join_trace(struct sending *sending, const struct task *task,
+                       const struct task_trace *trace)
+{
+    sending->trace = (struct upstream_trace){
+        .parent = {.context = &trace->create, .state = str_from(trace->state)},
+        .links = {&trace->create, task->accelerated ? NULL : &trace->wait},
+        .task = task->id,
+    };
+}
+
+static struct sending execution_sending(const struct execution *execution, struct task_trace *trace)
+{
+    const struct invocation *base = &execution->base;
+    struct sending sending = invocation_sending(base);
+    sending.silence_ms = silence_limit_ms(execution);
+    sending.most_bytes = (size_t)base->snapshot->config->limits.result_bytes;
+    if (telemetry_is_on && task_trace_read(trace, str_from(base->task->trace)))
+        join_trace(&sending, base->task, trace);
+    return sending;
+}
+
+static void execution_ask(struct execution *execution, struct str body, struct str id,
+                          const struct exchange_events *events)
+{
+    struct task_trace trace;
+    struct sending sending = execution_sending(execution, &trace);
+    sending.body = body;
+    sending.id = id;
+    execution->base.exchange = exchange_send(execution->base.worker, &sending, events, execution);
+}
+
+static void on_reply(void *context, const struct exchange_reply *reply)
+{
+    execution_answered(execution_from(context), reply);
+}
+
+static void execution_set_silence(struct execution *execution)
+{
+    exchange_set_silence(invocation_exchange(&execution->base), silence_limit_ms(execution));
+}
+
+/* Adds a `task` member, without which the server does not run the tool. A client that knows no
+ * tasks sent none. */
+static void add_task(struct buffer *body, const struct task *task)
+{
+    struct buffer asked, params, whole;
+    buffer_init(&asked);
+    buffer_init(&params);
+    buffer_init(&whole);
+    buffer_append_format(&asked, "{\"ttl\":%" PRId64 "}", task->ttl_ms);
+    json_write_with_member(&params, json_member(buffer_str(body), "params"), "task",
+                           buffer_str(&asked));
+    json_write_with_member(&whole, buffer_str(body), "params", buffer_str(&params));
+    buffer_finish(&params);
+    buffer_finish(&asked);
+    buffer_finish(body);
+    *body = whole;
+}
+
+static bool execution_is_modern(const struct execution *execution)
+{
+    return *execution->base.task->mirrored_headers && !execution->leases_session;
+}
+
+static void execution_take_id(struct execution *execution)
+{
+    char uuid[RANDOM_UUID_BYTES];
+    random_uuid(uuid);
+    buffer_clear(&execution->base.request_id);
+    buffer_append_format(&execution->base.request_id, "\"tg:%s\"", uuid);
+}
+
+/* Of a modern call the id alone is another one, so that its headers stay true. */
+static void execution_write(const struct execution *execution, struct buffer *body)
+{
+    const struct task *task = execution->base.task;
+    struct str quoted = buffer_str(&execution->base.request_id);
+    struct str id = str_slice(quoted.bytes + 1, quoted.length - 2);
+    struct envelope envelope;
+    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
+    if (execution->leases_session)
+        legacy_server_write_request(body, &envelope, quoted);
+    else
+        envelope_write_executable(&envelope, id, task->keep_task || execution_is_modern(execution),
+                                  body);
+    if (task->keep_task && (envelope.task.raw.length == 0 || execution->leases_session))
+        add_task(body, task);
+    envelope_finish(&envelope);
+}
+
+static void post(struct execution *execution)
+{
+    static const struct exchange_events events = {.reply = on_reply,
+                                                  .server_message = execution_server_message};
+    struct buffer body = {0};
+    execution_write(execution, &body);
+    execution_ask(execution, buffer_str(&body), buffer_str(&execution->base.request_id), &events);
+    buffer_finish(&body);
+}
+
+static void execution_send(struct execution *execution)
+{
+    execution_take_id(execution);
+    /* At RUNNING it goes to a server that had forgotten its session. */
+    if (conversation_where(&execution->base) != CONVERSATION_RUNNING &&
+        !conversation_move(&execution->base, CONVERSATION_RUNNING))
+        execution_end(execution);
+    else if (execution_is_modern(execution))
+        execution->base.up.protocol->begin(&execution->base.up, NULL);
+    else
+        post(execution);
+}
+
+/* ---- a task of the server's own ---- */
+
+/* A tool that the server runs only so (behaviour 7.9: its annotation `required`): created, polled,
+ * and its result fetched. */
+
+static void write_task_params(struct buffer *params, const struct execution *execution)
+{
+    buffer_append_text(params, "{\"taskId\":");
+    buffer_append_json_string(params, str_from(execution->base.server_task));
+    buffer_append_char(params, '}');
+}
+
+static void execution_task_ask(struct execution *execution, const char *method,
+                               const struct exchange_events *events)
+{
+    struct buffer params = {0}, body = {0}, id = {0};
+    write_task_params(&params, execution);
+    exchange_write_request(&body, &id, method, buffer_str(&params));
+    execution_ask(execution, buffer_str(&body), buffer_str(&id), events);
+    buffer_finish(&params);
+    buffer_finish(&body);
+    buffer_finish(&id);
+}
+
+static void on_task_result(void *context, const struct exchange_reply *reply)
+{
+    execution_answered(execution_from(context), reply);
+}
+
+static void fetch_task_result(struct execution *execution)
+{
+    static const struct exchange_events events = {.reply = on_task_result,
+                                                  .server_message = execution_server_message};
+    execution_task_ask(execution, "tasks/result", &events);
+}
+
+static int64_t task_interval_ms(struct str task)
+{
+    uint64_t interval;
+    if (!str_to_u64(json_member(task, "pollInterval"), &interval))
+        return POLL_INTERVAL_MS;
+    if (interval < POLL_INTERVAL_MIN_MS)
+        return POLL_INTERVAL_MIN_MS;
+    return interval > POLL_INTERVAL_MAX_MS ? POLL_INTERVAL_MAX_MS : (int64_t)interval;
+}
+
+static void on_task_status(void *context, const struct exchange_reply *reply)
+{
+    struct execution *execution = execution_from(context);
+    struct str task = json_member(reply->message, "result");
+    struct str status = json_member(task, "status");
+    execution->base.exchange = NULL;
+    if (task.length == 0)
+        execution_answered(execution, reply); /* an error or no answer is the call's outcome */
+    else if (json_string_equals(status, STR("working")))
+        loop_timer_start(&execution->base.timer, task_interval_ms(task));
+    else /* the task has ended or asks something; tasks/result brings its answer */
+        fetch_task_result(execution);
+}
+
+static void on_task_poll(void *context)
+{
+    static const struct exchange_events events = {.reply = on_task_status,
+                                                  .server_message = execution_server_message};
+    execution_task_ask(execution_from(context), "tasks/get", &events);
+}
+
+static bool execution_task_follow(struct execution *execution, struct str result)
+{
+    struct invocation *base = &execution->base;
+    struct gateway *gateway = base->worker->gateway;
+    struct str task = json_member(result, "task");
+    char *id = json_string_text(json_member(task, "taskId"), NULL);
+    if (!id)
+        return false; /* an immediate result is acceptable too */
+    base->server_task = id;
+    if (!conversation_move(base, CONVERSATION_FOLLOWING)) {
+        execution_end(execution);
+        return true;
+    }
+    task_aliases_put(gateway->task_aliases, base->session[0] ? base->audience.key : "", id,
+                     base->task);
+    store_task_set_upstream(gateway->store, str_from(base->id), str_from(id),
+                            (struct store_call){base->worker->loop, NULL, NULL});
+    loop_timer_start_with(&base->timer, on_task_poll, execution, task_interval_ms(task));
+    return true;
+}
+
+static void execution_task_cancel(struct execution *execution)
+{
+    struct buffer params = {0}, body = {0}, id = {0};
+    write_task_params(&params, execution);
+    exchange_write_request(&body, &id, "tasks/cancel", buffer_str(&params));
+    execution_say_last(execution, buffer_str(&body), buffer_str(&id));
+    buffer_finish(&params);
+    buffer_finish(&body);
+    buffer_finish(&id);
+}
+
+/* That are open at once. */
+#define MOST_ASKS 32
+#define TOO_MANY "{\"code\":-32603,\"message\":\"Too many questions in one call\"}"
+
+/* ---- what the server asks a modern client: rows of a round of the task ---- */
+
+static struct question_table *rounds_of_session(const struct execution *execution)
+{
+    return execution->base.worker->gateway->questions;
+}
+
+static bool execution_asks_is_open(const struct execution *execution)
+{
+    return execution->asked > 0 &&
+           rounds_count(rounds_of_session(execution), str_from(execution->base.id), NULL) > 0;
+}
+
+static void respond(const struct execution *execution, struct str id, const char *member,
+                    const char *value)
+{
+    ASSERT(execution->session);
+    opened_session_respond(execution->session, id, member, str_from(value));
+}
+
+/* The client has not answered it. */
+static void refuse_question(const struct execution *execution, const struct question *question)
+{
+    enum mcp_question kind = mcp_question_of(str_from(question->message));
+    struct str id = str_from(question->asked_id);
+    if (kind == MCP_QUESTION_FORM || kind == MCP_QUESTION_URL)
+        respond(execution, id, "result", "{\"action\":\"cancel\"}");
+    else
+        respond(execution, id, "error",
+                "{\"code\":-32603,\"message\":\"The client has not answered\"}");
+}
+
+static struct question *pull_question(const struct execution *execution, struct str raw_key,
+                                      struct str id)
+{
+    struct question *question = rounds_pull(
+        rounds_of_session(execution), str_from(execution->base.id), raw_key, id, clock_now_ms());
+    ASSERT(!question || question->asked_id);
+    return question;
+}
+
+static void note_questions(struct execution *execution)
+{
+    invocation_rounds_tell(&execution->base);
+    if (execution->base.exchange)
+        execution_set_silence(execution);
+}
+
+static void on_patience(void *context)
+{
+    struct execution *execution = execution_from(context);
+    struct question *question;
+    log_warn("The client of a task has not answered what the server asked",
+             LOG_TEXT("task", execution->base.id));
+    while ((question = pull_question(execution, STR_EMPTY, STR_EMPTY))) {
+        refuse_question(execution, question);
+        question_free_in_round(question);
+    }
+    note_questions(execution);
+}
+
+static void ask_client(struct execution *execution, struct str message, size_t others)
+{
+    OWNED_BUFFER(request);
+    legacy_server_write_question(&request, message);
+    if (!rounds_add(rounds_of_session(execution), str_from(execution->base.id), ++execution->asked,
+                    json_member(message, "id"), buffer_str(&request), clock_now_ms())) {
+        respond(execution, json_member(message, "id"), "error", TOO_MANY);
+        return;
+    }
+    loop_timer_stop(&execution->patience);
+    loop_timer_start_with(&execution->patience, on_patience, execution,
+                          execution->base.snapshot->config->pseudo.elicitation_timeout_ms);
+    log_info("Upstream asks the client of a task", LOG_TEXT("task", execution->base.id),
+             LOG_NUMBER("requests", (int64_t)others + 1));
+    note_questions(execution);
+}
+
+/* As the client has declared in the call itself. */
+static bool may_ask(const struct execution *execution, enum mcp_question kind)
+{
+    const struct task *task = execution->base.task;
+    struct envelope envelope;
+    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
+    bool may = mcp_may_ask(envelope.reserved.client_capabilities, kind);
+    envelope_finish(&envelope);
+    return may && !answer_gate_denies(task);
+}
+
+static void take_question(struct execution *execution, struct str message, enum mcp_question kind)
+{
+    struct str id = json_member(message, "id");
+    size_t others = rounds_count(rounds_of_session(execution), str_from(execution->base.id), NULL);
+    if (!server_budget_take(&execution->base.budget, SERVER_REQUEST, clock_monotonic_ms()))
+        log_warn("A server asks too much in one call", LOG_TEXT("task", execution->base.id));
+    else if (!may_ask(execution, kind))
+        respond(execution, id, "error", "{\"code\":-32601,\"message\":\"Method not found\"}");
+    else if (others >= MOST_ASKS)
+        respond(execution, id, "error", TOO_MANY);
+    else
+        ask_client(execution, message, others);
+}
+
+static void withdraw(struct execution *execution, struct str request_id)
+{
+    bool has_changed = false;
+    struct question *question;
+    while (request_id.length > 0 && (question = pull_question(execution, STR_EMPTY, request_id))) {
+        question_free_in_round(question);
+        has_changed = true;
+    }
+    if (has_changed)
+        note_questions(execution);
+}
+
+static bool execution_asks_take(struct execution *execution, struct str message)
+{
+    bool is_request = json_member(message, "id").length > 0;
+    enum mcp_question kind = is_request ? mcp_question_of(message) : MCP_QUESTION_NONE;
+    bool is_withdrawal =
+        !is_request && json_string_equals(json_member(message, "method"), STR(MCP_CANCELLED));
+    if (kind != MCP_QUESTION_NONE)
+        take_question(execution, message, kind);
+    else if (is_withdrawal)
+        withdraw(execution, json_path(message, "params", "requestId"));
+    return kind != MCP_QUESTION_NONE || is_withdrawal;
+}
+
+static void execution_asks_hold(struct execution *execution)
+{
+    size_t open;
+    rounds_count(rounds_of_session(execution), str_from(execution->base.id), &open);
+    if (open == 0)
+        loop_timer_stop(&execution->patience);
+}
+
+static void execution_asks_end(struct execution *execution, struct str answers, bool pass)
+{
+    struct str raw_key, answer;
+    bool has_changed = false;
+    for (size_t position = 0; json_next_member(answers, &position, &raw_key, &answer);) {
+        struct question *question = pull_question(execution, raw_key, STR_EMPTY);
+        if (!question)
+            continue; /* the server does not want it any more */
+        if (pass && json_type(answer) == JSON_OBJECT)
+            opened_session_respond(execution->session, str_from(question->asked_id), "result",
+                                   answer);
+        else
+            refuse_question(execution, question); /* or it is no answer that the protocol has */
+        question_free_in_round(question);
+        has_changed = true;
+    }
+    if (!execution_asks_is_open(execution))
+        loop_timer_stop(&execution->patience);
+    if (has_changed)
+        note_questions(execution);
+}
+
+/* ---- the session ---- */
+
+static void send_in_session(struct opened_session *session)
+{
+    execution_send(execution_from(session->listener_context));
+}
+
+/* Notifications there belong to no call. */
+static void on_stream_message(void *context, struct str message)
+{
+    struct execution *execution = execution_from(context);
+    if (!execution_asks_take(execution, message) && json_member(message, "id").length > 0)
+        execution_server_message(execution, message);
+}
+
+static bool may_be_asked(const struct execution *execution)
+{
+    const struct task *task = execution->base.task;
+    struct envelope envelope;
+    if (!execution->leases_session)
+        return false;
+    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
+    bool may = mcp_may_ask_any(envelope.reserved.client_capabilities);
+    envelope_finish(&envelope);
+    return may;
+}
+
+static void fail_opening(struct execution *execution, const struct exchange_reply *reply)
+{
+    static const char not_sent[] =
+        "the gateway's own session could not be opened; nothing was sent";
+    bool is_refusal = reply->status == 401 || reply->status == 403 || reply->status == 404;
+    if (is_refusal || json_member(reply->message, "error").length > 0)
+        execution_answered(execution, reply);
+    else if (reply->result == UPSTREAM_SILENT)
+        execution_fail(execution, JSONRPC_UPSTREAM_TIMEOUT, not_sent);
+    else if (reply->status > 0)
+        execution_fail(execution, JSONRPC_UPSTREAM_ERROR, not_sent);
+    else
+        execution_fail(execution, JSONRPC_UPSTREAM_FAILED, not_sent);
+}
+
+/* Servers built with the official SDK ask on the session's stream, and not in the call. */
+static void on_opened(struct opened_session *session, const struct exchange_reply *refusal)
+{
+    struct execution *execution = execution_from(session->listener_context);
+    if (refusal) {
+        fail_opening(execution, refusal);
+        return;
+    }
+    session->listener = on_stream_message;
+    headers_set_session(&execution->base.headers, &session->base);
+    if (!may_be_asked(execution) || !opened_session_want_stream(session, send_in_session))
+        execution_send(execution); /* its answer shows whether the server took the notification */
+}
+
+static bool execution_session_is_needed(const struct execution *execution)
+{
+    bool is_modern = execution->base.task && execution_is_modern(execution);
+    return (execution->own_session && !is_modern) || execution->leases_session ||
+           execution->lacks_session;
+}
+
+/* The client declares in each call what it can be asked. */
+static void write_bridged_params(struct execution *execution, struct buffer *params)
+{
+    const struct task *task = execution->base.task;
+    struct envelope envelope;
+    envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
+    legacy_server_write_initialize(params, envelope.reserved.client_capabilities,
+                                   envelope.reserved.client_info);
+    envelope_finish(&envelope);
+}
+
+static void execution_session_open(struct execution *execution)
+{
+    struct task_trace trace;
+    const struct sending sending = execution_sending(execution, &trace);
+    OWNED_BUFFER(params);
+    ASSERT(!execution->session);
+    if (execution->own_session) {
+        headers_finish(&execution->base.headers);
+        service_session_begin(&execution->base.headers, execution->base.source);
+    }
+    if (execution->leases_session)
+        write_bridged_params(execution, &params);
+    else
+        buffer_append(&params, service_session_params());
+    const struct session_opening opening = {.worker = execution->base.worker,
+                                            .snapshot = execution->base.snapshot,
+                                            .source = execution->base.source,
+                                            .headers = &execution->base.headers,
+                                            .params = buffer_str(&params),
+                                            .trace = sending.trace,
+                                            .limit_ms = sending.silence_ms,
+                                            .most_bytes = sending.most_bytes,
+                                            .opened = on_opened,
+                                            .context = execution};
+    execution->session = opened_session_begin(&opening);
+}
+
+/* The server's questions would come in a session that the client does not know: it is not declared
+ * that any can be asked. A later request of the call, as of a task of the server's, belongs to the
+ * session that has gone. */
+static bool execution_session_reopens(struct execution *execution,
+                                      const struct exchange_reply *reply)
+{
+    struct invocation *base = &execution->base;
+    bool is_first = conversation_where(base) == CONVERSATION_RUNNING && !base->server_task &&
+                    !base->up.has_asked;
+    if (!is_first || execution_session_is_needed(execution) ||
+        !exchange_reply_forgets_session(reply, &base->headers))
+        return false;
+    log_info("The server has forgotten the session of an approved call; it runs in a new one",
+             LOG_TEXT("task", base->id));
+    buffer_clear(&base->request_id);
+    execution->lacks_session = true;
+    execution_session_open(execution);
+    return true;
+}
+
+static void execution_session_close(struct execution *execution)
+{
+    if (execution->session)
+        opened_session_destroy(execution->session);
+    execution->session = NULL;
+    if (execution->own_session)
+        headers_finish(&execution->base.headers);
+    else
+        headers_drop(&execution->base.headers, HTTP_NAME_OF_SESSION);
+}
+
+static void execution_say_last(struct execution *execution, struct str body, struct str id)
+{
+    struct sending sending = invocation_sending(&execution->base);
+    sending.body = body;
+    sending.id = id;
+    if (execution->session)
+        opened_session_leave(execution->session, body, id);
+    else
+        exchange_notify(execution->base.worker, &sending);
+    execution->session = NULL;
+}
+
+static struct str request_of_execution(const struct server_link *link)
+{
+    const struct task *task = invocation_from(link->context)->task;
+    return str_slice(task->request, task->request_length);
+}
+
+static bool has_legacy_client(const struct invocation *invocation)
+{
+    const struct task *task = invocation->task;
+    return *task->mirrored_headers && *task->session; /* modern clients have no sessions */
+}
+
+static void write_execution(struct server_link *link, struct headers *headers, struct buffer *body,
+                            struct buffer *id)
+{
+    struct invocation *base = invocation_from(link->context);
+    if (link->has_asked)
+        execution_take_id(execution_from(link->context));
+    execution_write(execution_from(link->context), body);
+    buffer_append(id, buffer_str(&base->request_id));
+    headers_add_all(headers, &base->headers);
+}
+
+static struct sending sending_of_execution(struct server_link *link, struct task_trace *trace)
+{
+    return execution_sending(execution_from(link->context), trace);
+}
+
+/* ---- what the server says ---- */
+
+/* They need one round only: their keys are unique in the life of their task. */
+static void take_questions_of_task(struct invocation *base, struct str requests)
+{
+    struct question_table *table = base->worker->gateway->questions;
+    struct str id = str_from(base->id);
+    bool has_changed = requests.length > 0 ? rounds_put(table, id, 1, requests, clock_now_ms())
+                                           : rounds_forget(table, id);
+    if (has_changed)
+        invocation_rounds_tell(base);
+    if (has_changed && has_legacy_client(base))
+        task_inputs_ask(base);
+}
+
+static void take_round(struct invocation *base, struct str requests)
+{
+    if (conversation_where(base) != CONVERSATION_FOLLOWING)
+        invocation_rounds_ask(base, requests, has_legacy_client(base));
+    else if (answer_gate_denies(base->task))
+        invocation_rounds_lost(base, LOST_TASK_ROUND);
+    else
+        take_questions_of_task(base, requests);
+}
+
+static void follow_task(struct invocation *base, struct str id)
+{
+    base->server_task = memory_copy_str(id);
+    if (!conversation_move(base, CONVERSATION_FOLLOWING)) {
+        execution_end(execution_from(base));
+        return;
+    }
+    store_task_set_upstream(base->worker->gateway->store, str_from(base->id), id,
+                            (struct store_call){base->worker->loop, NULL, NULL});
+}
+
+static void take_end_of_task(struct invocation *base, const struct event *event)
+{
+    if (event->kind == EVENT_RESULT)
+        invocation_take_result(base, event->text);
+    else if (event->kind == EVENT_ERROR)
+        outcome_of_error(&base->outcome, event->text);
+    else
+        base->outcome.change =
+            (struct task_change){.to = TASK_CANCELLED, .by = "upstream", .reason = "by upstream"};
+    execution_store_outcome(execution_from(base));
+}
+
+static void take_event_of_execution(void *context, const struct event *event)
+{
+    struct invocation *base = invocation_from(context);
+    switch (event->kind) {
+    case EVENT_ROUND:
+        take_round(base, event->text);
+        break;
+    case EVENT_WITHDRAWN:
+        take_questions_of_task(base, STR_EMPTY);
+        break;
+    case EVENT_AGAIN:
+        invocation_rounds_send(base, STR_EMPTY);
+        break;
+    case EVENT_FOLLOWED:
+        follow_task(base, event->text);
+        break;
+    case EVENT_RESULT:
+    case EVENT_ERROR:
+    case EVENT_CANCELLED:
+        if (event->reply)
+            execution_answered(execution_from(base), event->reply);
+        else
+            take_end_of_task(base, event);
+        break;
+    case EVENT_LOST:
+        if (event->lost == LOST_REPLY)
+            execution_answered(execution_from(base), event->reply);
+        else
+            invocation_rounds_lost(base, event->lost);
+        break;
+    default: /* tasks have no progress and no log */
+        break;
+    }
+}
+
+static const struct link_maker execution_maker = {.write = write_execution,
+                                                  .sending = sending_of_execution,
+                                                  .request = request_of_execution,
+                                                  .take = take_event_of_execution};
+
 /* ---- leaving a state ---- */
 
 /* Ends what is under way. Only the worker that runs a task may end the questions of that task. */
@@ -137,7 +850,7 @@ static void wait_for_call(struct execution *execution)
         execution_end(execution);
 }
 
-void execution_end(struct execution *execution)
+static void execution_end(struct execution *execution)
 {
     if (conversation_where(&execution->base) == CONVERSATION_ENDED)
         return;
@@ -168,12 +881,13 @@ static void store_as(struct execution *execution, enum conversation_state state)
     invocation_store(base);
 }
 
-void execution_store_outcome(struct execution *execution)
+static void execution_store_outcome(struct execution *execution)
 {
     store_as(execution, CONVERSATION_STORING);
 }
 
-void execution_fail(struct execution *execution, enum jsonrpc_error error, const char *details)
+static void execution_fail(struct execution *execution, enum jsonrpc_error error,
+                           const char *details)
 {
     outcome_of_failure(&execution->base.outcome, str_from(execution->base.task->tool), error,
                        details);
@@ -233,7 +947,7 @@ static void take_answer_of_server(struct execution *execution, const struct exch
     buffer_finish(&mapped);
 }
 
-void execution_answered(struct execution *execution, const struct exchange_reply *reply)
+static void execution_answered(struct execution *execution, const struct exchange_reply *reply)
 {
     struct invocation *base = &execution->base;
     bool may_be_task = base->task->keep_task && conversation_where(base) == CONVERSATION_RUNNING;

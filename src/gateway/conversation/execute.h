@@ -24,7 +24,7 @@ void execution_keep_headers(const struct call *call, const struct task *task);
  * any more, and the call's headers differ from them. */
 bool execution_offer(const struct call *call, struct task *task, bool wants_result);
 /* As execution_offer() for a task of the control plane, which has no client. The gateway opens a
- * session of its own (execution_session.c). On the first worker's loop. */
+ * session of its own (execute.c). On the first worker's loop. */
 void execution_offer_own(struct gateway_worker *worker, struct task *task, bool wants_result);
 /* Drops what is kept of a task that is not running. */
 void execution_forget(struct gateway_worker *worker, struct str id);

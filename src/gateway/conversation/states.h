@@ -7,7 +7,7 @@
  * of BOTH. A move that is not listed is forbidden. The order counts: no move leads from RUNNING or
  * a state after it to one before it, so nothing is sent twice (behaviour 1.4), except, at RUNNING
  * and once, a call that the server has not looked at because it had forgotten its session
- * (execution_session.c).
+ * (execute.c).
  */
 #pragma once
 
