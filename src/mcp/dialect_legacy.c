@@ -319,5 +319,6 @@ const struct dialect dialect_legacy = {
     .write_result = jsonrpc_write_result,
     .write_own_result = jsonrpc_write_result,
     .write_list = write_legacy_list,
+    .write_task = dialect_write_get_result,
     .write_create_result = dialect_write_create_result,
 };

@@ -207,7 +207,7 @@ void dialect_modern_write_notification(struct buffer *out, const struct task *ta
     buffer_append_text(out, "}}}");
 }
 
-bool dialect_modern_declares_tasks(struct str client_capabilities)
+bool mcp_declares_task_extension(struct str client_capabilities)
 {
     return json_type(json_path(client_capabilities, "extensions", MODERN_TASKS_EXTENSION)) ==
            JSON_OBJECT;
@@ -317,9 +317,11 @@ static void write_modern_create_result(struct buffer *out, const struct task *ta
 
 const struct dialect dialect_modern = {
     .era = MCP_ERA_MODERN,
+    .extends_tasks = true,
     .error = modern_error,
     .write_result = write_modern_result,
     .write_own_result = write_modern_own_result,
     .write_list = mcp_cacheable_write,
+    .write_task = dialect_modern_write_get_result,
     .write_create_result = write_modern_create_result,
 };

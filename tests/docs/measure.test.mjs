@@ -9,8 +9,8 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 0,
-  eras: 159,
-  words: 46,
+  eras: 156,
+  words: 44,
   reach: 12,
   write: 2,
   includes: 1,
@@ -19,10 +19,10 @@ const LIMITS = {
   pointers: 22,
   lines: 139000, // what is added meanwhile has some room
   gateway: 44500,
-  files: 803,
+  files: 802,
   users: 49,
-  statics: 29,
-  assertions: 361,
+  statics: 28,
+  assertions: 363,
 };
 const measured = measure();
 

@@ -34,6 +34,8 @@ struct dialect {
     bool offers_all_tools; /* of the gateway's own, to clients that know no tasks; else those alone
                             * that lead to a held call's outcome, where calls may be held */
     bool announces_tasks;  /* a listed tool says how it is called: `taskSupport` */
+    bool extends_tasks;    /* tasks are an extension (SEP-2663): declared with each request; what a
+                            * server asks is in the task, and cancelling is acknowledged */
     struct dialect_error (*error)(enum jsonrpc_error error);
     /* A whole JSON-RPC response with a result, which is a JSON object: of the server's, or of the
      * gateway's own, which may say so. */
@@ -41,6 +43,9 @@ struct dialect {
     void (*write_own_result)(struct buffer *out, struct str id, struct str result);
     /* A list's result as it goes to a client, who may keep it for `most_ms`. */
     void (*write_list)(struct buffer *out, struct str result, int64_t most_ms);
+    /* The result of tasks/get. */
+    void (*write_task)(struct buffer *out, const struct task *task,
+                       const struct dialect_view *view);
     /* The result of a call that became a task; `immediate` is a text for the model, or empty. */
     void (*write_create_result)(struct buffer *out, const struct task *task,
                                 const struct dialect_view *view, struct str immediate);
@@ -59,6 +64,10 @@ void dialect_write_error(const struct dialect *dialect, struct buffer *out, stru
 #define DIALECT_HINT_REQUIRED "Include task field: { \"task\": { \"ttl\": 600000 } }"
 #define DIALECT_REASON_FORBIDDEN "This tool does not support task-augmented calls"
 #define DIALECT_REASON_FORCED "This tool must be called as a task: include task metadata"
+#define DIALECT_RESPONSES_REFUSAL "params.inputResponses must be an object"
+
+/* Of tasks/get: the member of _meta that answers what the task's server asks. */
+#define DIALECT_ELICITATION_RESPONSE "io.modelcontextprotocol/elicitation-response"
 
 /* The status shown for `pending`; behaviour 7.4 says when it is which. */
 enum dialect_pending { DIALECT_PENDING_INPUT_REQUIRED, DIALECT_PENDING_WORKING };

@@ -15,9 +15,9 @@
 #include "taskgate/mcp/dialect.h"
 
 /* The whole result of tasks/update and tasks/cancel. */
-#define MODERN_ACKNOWLEDGEMENT STR("{\"resultType\":\"complete\"}")
+#define DIALECT_ACKNOWLEDGEMENT STR("{\"resultType\":\"complete\"}")
 /* The data of -32021 for a request that does not declare the extension. */
-#define MODERN_REQUIRES_TASKS STR("{\"extensions\":{\"" MODERN_TASKS_EXTENSION "\":{}}}")
+#define DIALECT_REQUIRES_TASKS STR("{\"extensions\":{\"" MODERN_TASKS_EXTENSION "\":{}}}")
 
 /* "working", "input_required", "completed", "failed" or "cancelled". A result with isError is
  * `completed` here, although the task's state is failed: the extension calls only a JSON-RPC error
@@ -43,7 +43,7 @@ void dialect_modern_write_notification(struct buffer *out, const struct task *ta
 /* The stored result of a task as one of this era: with a `resultType`, and without the related-task
  * _meta of a legacy server. */
 void dialect_modern_write_outcome(struct buffer *out, struct str result);
-bool dialect_modern_declares_tasks(struct str client_capabilities);
+bool mcp_declares_task_extension(struct str client_capabilities);
 /* Whether it declares elicitation by a link, or by a form: an empty object stands for forms. */
 bool dialect_modern_declares_elicitation(struct str client_capabilities, bool by_link);
 /* Whether it declares all that is asked: a JSON object of requests by their keys. */

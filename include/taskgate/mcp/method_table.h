@@ -23,10 +23,10 @@ MCP_TREATMENT_ROW(GATED_URI, name_gate_handle, name_gate_handle) /* `expose` and
 MCP_TREATMENT_ROW(RESOURCES_UNSUBSCRIBE, unsubscribe_handle, unknown_method_handle) /* relayed, whatever the rules have become meanwhile */
 MCP_TREATMENT_ROW(GATED_NAME, name_gate_handle, name_gate_handle) /* by params.name */
 MCP_TREATMENT_ROW(GATED_REFERENCE, completion_handle, completion_handle) /* by params.ref */
-MCP_TREATMENT_ROW(TASKS_GET, tasks_get_handle, modern_task_handle)
-MCP_TREATMENT_ROW(TASKS_UPDATE, unknown_method_handle, modern_task_handle)
-MCP_TREATMENT_ROW(TASKS_RESULT, tasks_result_handle, unknown_method_handle)
-MCP_TREATMENT_ROW(TASKS_CANCEL, tasks_cancel_handle, modern_task_handle)
+MCP_TREATMENT_ROW(TASKS_GET, task_handle, task_handle)
+MCP_TREATMENT_ROW(TASKS_UPDATE, unknown_method_handle, task_handle)
+MCP_TREATMENT_ROW(TASKS_RESULT, task_handle, unknown_method_handle)
+MCP_TREATMENT_ROW(TASKS_CANCEL, task_handle, task_handle)
 MCP_TREATMENT_ROW(TASKS_LIST, tasks_list_handle, unknown_method_handle)
 MCP_TREATMENT_ROW(SERVER_DISCOVER, discover_refuse_handle, discover_handle)
 MCP_TREATMENT_ROW(LISTEN, unknown_method_handle, listen_handle)

@@ -725,7 +725,7 @@ static void read_declarations(struct call *call)
 {
     struct client_session *client = &call->facts.client;
     struct str declared = call->envelope.reserved.client_capabilities;
-    client->declares_tasks = dialect_modern_declares_tasks(declared);
+    client->declares_tasks = mcp_declares_task_extension(declared);
     client->declares_elicitation = json_member(declared, "elicitation").length > 0;
     client->declares_sampling = json_member(declared, "sampling").length > 0;
     copy_json_text(client->name, sizeof client->name,

@@ -209,10 +209,7 @@ static void take_listened(struct call *call, struct listened_task *listened, str
 {
     if (task->state == TASK_EXECUTING)
         ask_others(call, task);
-    if (execution_offer(call, task, true))
-        listened->task = task_ref(task);
-    else
-        listened->task = own_task_not_run(task);
+    listened->task = own_task_offer(call, task, true);
 }
 
 static void on_task_read(void *context, const struct store_reply *reply)
@@ -643,14 +640,14 @@ void listens_end_all(struct gateway_worker *worker)
 void listen_handle(struct call *call)
 {
     struct str filter = call->envelope.notifications;
-    struct jsonrpc_error_data needs_tasks = {.required_capabilities = MODERN_REQUIRES_TASKS};
+    struct jsonrpc_error_data needs_tasks = {.required_capabilities = DIALECT_REQUIRES_TASKS};
     struct mcp_subscription wanted;
     const char *wrong = json_type(filter) == JSON_OBJECT ? mcp_subscription_read(filter, &wanted)
                                                          : "params.notifications must be an object";
     if (wrong)
         call_refuse_params(call, wrong);
     else if (wanted.task_ids.length > 0 &&
-             !dialect_modern_declares_tasks(call->envelope.reserved.client_capabilities))
+             !mcp_declares_task_extension(call->envelope.reserved.client_capabilities))
         call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &needs_tasks);
     else if (!deferred_response_may_stream(call))
         call_refuse_params(call, "the Accept header must name text/event-stream");

@@ -16,7 +16,7 @@ void own_task_answer_no_store(struct call *call)
 }
 
 /* The store reads an id up to its NUL: the one asked for must be the whole of the task's. */
-bool own_task_is_asked_for(const struct call *call, const struct task *task)
+static bool is_asked_for(const struct call *call, const struct task *task)
 {
     return task && str_equal(str_from(task->id), call->envelope.task_id.text) &&
            call_owns(call, task);
@@ -26,7 +26,7 @@ struct task *own_task_of(struct call *call, const struct store_reply *reply)
 {
     if (reply->status == STORE_FAILED)
         own_task_answer_no_store(call);
-    else if (!own_task_is_asked_for(call, reply->task))
+    else if (!is_asked_for(call, reply->task))
         own_task_answer_unknown(call);
     else
         return reply->task;
@@ -39,8 +39,10 @@ void own_task_read(struct call *call, store_callback callback)
                    call_to_store(call, callback));
 }
 
-struct task *own_task_not_run(const struct task *task)
+struct task *own_task_offer(struct call *call, struct task *task, bool wants_result)
 {
+    if (execution_offer(call, task, wants_result))
+        return task_ref(task);
     struct task *shown = task_copy(task);
     if (shown->state == TASK_APPROVED)
         task_set_text(&shown->status_message, STR(EXECUTION_OTHER_HEADERS));

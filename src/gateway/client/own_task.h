@@ -8,12 +8,10 @@
 
 /* Reads the task that the call names; `callback` has a reference to the call as its context. */
 void own_task_read(struct call *call, store_callback callback);
-/* Whether this is the task that the call names, and this client's. `task` may be NULL. */
-bool own_task_is_asked_for(const struct call *call, const struct task *task);
 /* The task of the reply, if there is one and it is this client's; else the call is answered. */
 struct task *own_task_of(struct call *call, const struct store_reply *reply);
-/* A copy of a task whose execution was just refused for its headers: the store is told, too, and
- * answers later. The caller unrefs it. */
-struct task *own_task_not_run(const struct task *task);
+/* execution_offer(), and the task as its client is shown it then: where the execution was refused
+ * for its headers, a copy, for the store answers later. The caller unrefs it. */
+struct task *own_task_offer(struct call *call, struct task *task, bool wants_result);
 void own_task_answer_unknown(struct call *call);
 void own_task_answer_no_store(struct call *call);

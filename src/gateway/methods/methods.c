@@ -15,7 +15,7 @@ bool methods_have_good_rounds(struct call *call)
         call_refuse_params(call, "params.requestState must be a string");
     else if (envelope->input_responses.length > 0 &&
              json_type(envelope->input_responses) != JSON_OBJECT)
-        call_refuse_params(call, "params.inputResponses must be an object");
+        call_refuse_params(call, DIALECT_RESPONSES_REFUSAL);
     else if (request_state_is_ours(call) && call->method->treatment != MCP_TOOLS_CALL &&
              !call_leases_session(call))
         call_answer_error(call, JSONRPC_INVALID_PARAMS, STR(REQUEST_STATE_REFUSAL), NULL);

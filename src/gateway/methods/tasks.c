@@ -1,95 +1,80 @@
-/* tasks/get, tasks/result and tasks/cancel: ids that begin with tg_ are answered here, all others
- * go upstream (behaviour 7.2). Another owner's task answers as an unknown one. */
-#include <stdlib.h>
-
+/* tasks/get, tasks/update, tasks/result and tasks/cancel: ids that begin with tg_ are answered
+ * here, all others go to the server (behaviour 7.2). Another owner's task answers as an unknown
+ * one. */
 #include "call/client_profile.h"
 #include "client/own_task.h"
 #include "conversation/execute.h"
 #include "conversation/question.h"
 #include "conversation/relay.h"
+#include "conversation/rounds.h"
+#include "conversation/task_inputs.h"
 #include "conversation/waiting.h"
 #include "methods.h"
 #include "server/credential_check.h"
-#include "taskgate/core/log.h"
-#include "taskgate/core/memory.h"
+#include "server/probe.h"
+#include "state/source_eras.h"
+#include "taskgate/core/assert.h"
+#include "taskgate/core/clock.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
-
-#define ELICITATION_RESPONSE "io.modelcontextprotocol/elicitation-response"
-
-/* Upstream's own tasks go there; for ours the session must be known and accepted first. */
-static void route(struct call *call, call_step ours)
-{
-    struct str id = call->envelope.task_id.text;
-    struct relay_options options = {.take_message = question_take_from_stream};
-    if (!id.bytes)
-        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.taskId must be a string"),
-                          NULL);
-    else if (!task_id_is_ours(id))
-        relay_start(call, &options);
-    else
-        call_with_facts(call, ours);
-}
-
-/* ---- tasks/get ---- */
+#include "taskgate/mcp/dialect_modern.h"
 
 static void answer_task(struct call *call, const struct task *task)
 {
-    struct dialect_view view = {.pending = client_pending_look(call)};
-    struct buffer result, elicitations;
-    buffer_init(&result);
-    buffer_init(&elicitations);
-    question_view(call->worker->gateway, task, &view, &elicitations);
-    dialect_write_get_result(&result, task, &view);
+    struct gateway *gateway = call->worker->gateway;
+    struct dialect_view view = {.pending = client_pending_look(call), .now_ms = clock_now_ms()};
+    OWNED_BUFFER(result);
+    OWNED_BUFFER(asked);
+    if (!call->dialect->extends_tasks) {
+        question_view(gateway, task, &view, &asked);
+    } else if (task->state == TASK_EXECUTING) {
+        rounds_show(gateway->questions, str_from(task->id), &asked, &view.changed_ms);
+        view.input_requests = buffer_str(&asked);
+    }
+    call->dialect->write_task(&result, task, &view);
     call_answer_result(call, buffer_str(&result));
-    buffer_finish(&elicitations);
-    buffer_finish(&result);
 }
+
+/* ---- tasks/get ---- */
 
 /* Behaviour 12.1: a poll may carry the answer to what upstream asks. false: it was a bad one, and
  * the call is answered. */
 static bool take_elicitation_response(struct call *call, const struct task *task)
 {
     struct error error = {""};
-    struct str response = json_member(call->envelope.meta.raw, ELICITATION_RESPONSE);
+    struct str response = json_member(call->envelope.meta.raw, DIALECT_ELICITATION_RESPONSE);
     if (response.length == 0 || question_answer_in_task(call->worker, task, response, &error))
         return true;
     call_answer_error(call, JSONRPC_INVALID_PARAMS, str_from(error.message), NULL);
     return false;
 }
 
-static void answer_not_run(struct call *call, const struct task *task)
-{
-    struct task *shown = own_task_not_run(task);
-    answer_task(call, shown);
-    task_unref(shown);
-}
-
-static void tasks_on_get(void *context, const struct store_reply *reply)
+/* The extension has no tasks/result: a poll is what wants the result. */
+static void on_get(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
-    if (task && take_elicitation_response(call, task)) {
-        if (execution_offer(call, task, false))
-            answer_task(call, task);
-        else
-            answer_not_run(call, task);
+    bool extends_tasks = call->dialect->extends_tasks;
+    if (task && (extends_tasks || take_elicitation_response(call, task))) {
+        struct task *shown = own_task_offer(call, task, extends_tasks);
+        answer_task(call, shown);
+        task_unref(shown);
     }
     call_unref(call);
 }
 
-static void get(struct call *call)
-{
-    own_task_read(call, tasks_on_get);
-}
+/* ---- tasks/update ---- */
 
-static void verify_get(struct call *call)
+/* Keys that are unknown or answered count for nothing, and are acknowledged. */
+static void on_update(void *context, const struct store_reply *reply)
 {
-    credential_check_owner_then(call, get);
-}
-
-void tasks_get_handle(struct call *call)
-{
-    route(call, verify_get);
+    struct call *call = call_from(context);
+    struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
+    if (task) {
+        task_inputs_answer(call->worker, task, call->envelope.input_responses);
+        call_answer_result(call, DIALECT_ACKNOWLEDGEMENT);
+    }
+    call_unref(call);
 }
 
 /* ---- tasks/result ---- */
@@ -97,15 +82,7 @@ void tasks_get_handle(struct call *call)
 static void on_result(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
-    struct task *task = NULL;
-    if (call->exchange) {
-        if (reply->status != STORE_FAILED && own_task_is_asked_for(call, reply->task))
-            task = reply->task;
-        else if (reply->status == STORE_FAILED)
-            own_task_answer_no_store(call);
-        else
-            own_task_answer_unknown(call);
-    }
+    struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
     if (task && task_state_is_terminal(task->state)) {
         waiting_answer(call, task);
     } else if (task) {
@@ -116,43 +93,28 @@ static void on_result(void *context, const struct store_reply *reply)
     call_unref(call);
 }
 
-/* The wait begins before the task is read: an end in between is then not missed. A client that may
- * not see the task learns nothing by waiting: the answer comes with the read. */
-static void result(struct call *call)
-{
-    waiting_begin(call, call->envelope.task_id.text);
-    own_task_read(call, on_result);
-}
-
-static void verify_result(struct call *call)
-{
-    credential_check_owner_then(call, result);
-}
-
-void tasks_result_handle(struct call *call)
-{
-    route(call, verify_result);
-}
-
 /* ---- tasks/cancel ---- */
 
-static void tasks_on_cancelled(void *context, const struct store_reply *reply)
+/* The extension acknowledges a task that has ended as well. */
+static void on_cancelled(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
-    if (call->exchange) {
-        if (reply->status == STORE_OK)
-            answer_task(call, reply->task);
-        else if (reply->status == STORE_CONFLICT)
-            call_answer_error(call, JSONRPC_TASK_TERMINAL, STR_EMPTY, NULL);
-        else if (reply->status == STORE_NOT_FOUND)
-            own_task_answer_unknown(call);
-        else
-            own_task_answer_no_store(call);
-    }
+    if (!call->exchange)
+        ;
+    else if (reply->status == STORE_NOT_FOUND)
+        own_task_answer_unknown(call);
+    else if (reply->status == STORE_FAILED)
+        own_task_answer_no_store(call);
+    else if (call->dialect->extends_tasks)
+        call_answer_result(call, DIALECT_ACKNOWLEDGEMENT);
+    else if (reply->status == STORE_CONFLICT)
+        call_answer_error(call, JSONRPC_TASK_TERMINAL, STR_EMPTY, NULL);
+    else
+        answer_task(call, reply->task);
     call_unref(call);
 }
 
-static void tasks_on_cancel(void *context, const struct store_reply *reply)
+static void on_cancel(void *context, const struct store_reply *reply)
 {
     struct call *call = call_from(context);
     struct task *task = call->exchange ? own_task_of(call, reply) : NULL;
@@ -160,22 +122,91 @@ static void tasks_on_cancel(void *context, const struct store_reply *reply)
         struct task_change change = {.to = TASK_CANCELLED, .by = "client"};
         struct store_actor actor = {"client", call->owner};
         store_task_change(call->worker->gateway->store, str_from(task->id), &change, &actor,
-                          call_to_store(call, tasks_on_cancelled));
+                          call_to_store(call, on_cancelled));
     }
     call_unref(call);
 }
 
-static void cancel(struct call *call)
+/* ---- tasks of ours ---- */
+
+/* The wait begins before the task is read: an end in between is then not missed. A client that may
+ * not see the task learns nothing by waiting: the answer comes with the read. */
+static void read_own(struct call *call)
 {
-    own_task_read(call, tasks_on_cancel);
+    static const store_callback readers[] = {[MCP_TASKS_GET] = on_get,
+                                             [MCP_TASKS_UPDATE] = on_update,
+                                             [MCP_TASKS_RESULT] = on_result,
+                                             [MCP_TASKS_CANCEL] = on_cancel};
+    const size_t which = call->method->treatment;
+    ASSERT_NUMBERS(which, <, sizeof readers / sizeof *readers);
+    ASSERT(readers[which]);
+    if (which == MCP_TASKS_RESULT)
+        waiting_begin(call, call->envelope.task_id.text);
+    own_task_read(call, readers[which]);
 }
 
-static void verify_cancel(struct call *call)
+/* The server must accept who asks before anything is said of a task. */
+static void handle_own(struct call *call)
 {
-    credential_check_owner_then(call, cancel);
+    if (call->method->treatment == MCP_TASKS_UPDATE &&
+        json_type(call->envelope.input_responses) != JSON_OBJECT)
+        call_refuse_params(call, DIALECT_RESPONSES_REFUSAL);
+    else
+        credential_check_owner_then(call, read_own);
 }
 
-void tasks_cancel_handle(struct call *call)
+/* ---- tasks of the server ---- */
+
+/* A server without tasks does not know the method. The gateway offers the extension all the same,
+ * so for the client it is the id that nobody knows. */
+static bool is_not_known(struct call *call, int status, struct str reply)
 {
-    route(call, verify_cancel);
+    (void)call, (void)status;
+    return json_check(reply, NULL) && str_equal(json_path(reply, "error", "code"), STR("-32601"));
+}
+
+static void answer_unknown(struct call *call, bool has_begun)
+{
+    (void)has_begun; /* never: an event stream's end is no reply */
+    own_task_answer_unknown(call);
+}
+
+static enum source_tasks tasks_of_server(const struct call *call)
+{
+    return source_eras_tasks(call->worker->gateway->eras, call->source);
+}
+
+/* No client of the extension knows of a task of a server that makes none. */
+static void handle_theirs(struct call *call)
+{
+    bool extends_tasks = call->dialect->extends_tasks;
+    const struct relay_options options = {.take_message = methods_taker(call),
+                                          .outlives = extends_tasks ? is_not_known : NULL,
+                                          .alone = answer_unknown};
+    if (call_leases_session(call) || (extends_tasks && tasks_of_server(call) == SOURCE_LACKS_TASKS))
+        own_task_answer_unknown(call);
+    else
+        relay_start(call, &options);
+}
+
+void task_handle(struct call *call)
+{
+    struct str id = call->envelope.task_id.text;
+    bool extends_tasks = call->dialect->extends_tasks;
+    struct jsonrpc_error_data data = {.required_capabilities = DIALECT_REQUIRES_TASKS};
+    if (extends_tasks &&
+        !mcp_declares_task_extension(call->envelope.reserved.client_capabilities)) {
+        call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &data);
+    } else if (!id.bytes) {
+        call_answer_error(call, JSONRPC_INVALID_PARAMS, STR("params.taskId must be a string"),
+                          NULL);
+    } else if (task_id_is_ours(id)) {
+        call_identify(call);
+        call_with_facts(call, handle_own);
+    } else if (extends_tasks && !call_leases_session(call) &&
+               tasks_of_server(call) == SOURCE_TASKS_UNKNOWN) {
+        era_probe_then(call, handle_theirs);
+    } else {
+        handle_theirs(call);
+    }
 }

@@ -892,7 +892,7 @@ static void refuse_task_required(struct call *call, const struct policy_decision
 static void refuse_without_tasks(struct call *call)
 {
     struct jsonrpc_error_data data = {.tool = call_tool(call),
-                                      .required_capabilities = MODERN_REQUIRES_TASKS};
+                                      .required_capabilities = DIALECT_REQUIRES_TASKS};
     metrics_count(METRIC_TASK_VALIDATION_ERRORS, STR("required"));
     call_answer_error(call, JSONRPC_MISSING_CAPABILITY, STR_EMPTY, &data);
 }

@@ -243,7 +243,7 @@ static const struct {
 
 START_TEST(the_extension_is_declared_by_an_object)
 {
-    ck_assert_int_eq(dialect_modern_declares_tasks(str_from(capabilities[_i].capabilities)),
+    ck_assert_int_eq(mcp_declares_task_extension(str_from(capabilities[_i].capabilities)),
                      capabilities[_i].declares);
 }
 END_TEST
