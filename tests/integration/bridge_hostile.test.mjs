@@ -140,6 +140,20 @@ test('legacy client, modern server: each round is judged by the rules in force; 
   }
 });
 
+test('modern client, legacy server: what the rules forbid meanwhile is not sent once more when the server forgets the session', async (t) => {
+  let held;
+  const { modern, upstream, gateway } = await modernStage(t, { upstream: { capabilities: { resources: {} }, handlers: { 'resources/read': ({ reply }) => void (held = reply) } } });
+  const client = modern();
+  const answer = client.send('resources/read', { uri: 'a:b' });
+  await upstream.received((r) => r.rpc?.method === 'resources/read');
+  gateway.writeConfig({ rules: [['a:*', 'deny']] });
+  gateway.hangUp();
+  await gateway.logged(/^Configuration reloaded$/);
+  held.http(404, {}, '');
+  assert.equal((await answer).message.error.code, -32014);
+  assert.equal(upstream.of('resources/read').length, 1);
+});
+
 test('hidden or denied names go up over neither bridge, whatever the method', async (t) => {
   const rules = [['secret*', 'deny'], ['denied:*', 'deny']];
   const expose = { mode: 'blocklist', tools: ['hidden*'] };

@@ -200,15 +200,14 @@ test('pin.skills approve: contents that come late, on another stream, are those 
 test('pin.skills approve: files up to 16 MiB are compared, larger ones refused; warn reads nothing', async (t) => {
   const largest = { bytes: Buffer.alloc(LARGEST, 7), isBlob: true }, tooLarge = { bytes: Buffer.alloc(LARGEST + 1, 7), isBlob: true };
   const files = { 'SKILL.md': { bytes: 's' }, 'largest': largest, 'larger': tooLarge, 'both': { bytes: 's' } };
-  const upstream = { capabilities: capabilities(), handlers: handlers() };
   for (const [pin, wanted] of [['approve', { largest: undefined, larger: 'digest_mismatch', both: 'digest_mismatch' }], ['warn', { both: undefined }]]) {
-    const { upstream: server, connect } = await scene(t, { upstream, source: { pin: { skills: pin } } });
-    const client = await connect();
-    serve(server, [pinned(files)], files);
-    await client.result('skills/list');
-    for (const [name, type] of Object.entries(wanted)) {
-      if (name === 'both') server.handlers['resources/read'] = ({ reply }) => reply.result({ contents: [{ uri: 'skill://live/both', text: 's', blob: 'cw==' }] });
-      assert.equal((await client.send('resources/read', { uri: `skill://live/${name}` })).message.error?.data.error_type, type, `${pin} ${name}`);
+    for (const [what, { upstream: server }, client] of await everywhere(t, { source: { pin: { skills: pin } } })) {
+      serve(server, [pinned(files)], files);
+      await client.result('skills/list');
+      for (const [name, type] of Object.entries(wanted)) {
+        if (name === 'both') server.handlers['resources/read'] = ({ reply }) => reply.result({ contents: [{ uri: 'skill://live/both', text: 's', blob: 'cw==' }] });
+        assert.equal((await client.send('resources/read', { uri: `skill://live/${name}` })).message.error?.data.error_type, type, `${what} ${pin} ${name}`);
+      }
     }
   }
 });

@@ -6,6 +6,7 @@
 
 #include "call/call_span.h"
 #include "call/deferred_response.h"
+#include "conversation/detach.h"
 #include "conversation/question.h"
 #include "server/bridge_request.h"
 #include "server/catalogue.h"
@@ -22,6 +23,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/legacy_bridge.h"
+#include "tools/answer.h"
 
 /* A server that only wants to be asked again is asked for so long in all, where calls have no limit
  * of their own. */
@@ -47,7 +49,9 @@ struct legacy_call {
     uint32_t magic; /* LEGACY_CALL_MAGIC */
     struct call_part part;
     struct call *call;
-    struct relay_options options;
+    const struct looks *looks;
+    int64_t silence_ms;
+    bool may_become_task;
     struct server_link up;
     bool has_looked;        /* the list of tools was fetched for it, for its headers */
     uint64_t number;        /* of its questions */
@@ -86,8 +90,8 @@ static void drop_legacy(struct call *call, void *object)
 static void on_legacy_left(struct call *call, void *object)
 {
     const struct legacy_call *legacy = legacy_call_from(object);
-    if (legacy->options.left)
-        legacy->options.left(call);
+    if (legacy->looks->left)
+        legacy->looks->left(call);
 }
 
 static const struct call_part_kind legacy_call_kind = {
@@ -152,7 +156,7 @@ static void legacy_write_result(struct call *call, struct str result, struct buf
 /* The catalogue learns from the server's own words, so they are rewritten first. */
 static void answer_with(struct legacy_call *legacy, const char *member, struct str value)
 {
-    const struct relay_options options = legacy->options;
+    const struct looks *looks = legacy->looks;
     struct call *call = legacy->call;
     OWNED_BUFFER(message);
     OWNED_BUFFER(rewritten);
@@ -164,7 +168,7 @@ static void answer_with(struct legacy_call *legacy, const char *member, struct s
     buffer_append(&message, value);
     buffer_append_char(&message, '}');
     finish_legacy(legacy);
-    struct str text = relay_rewrite(call, &options, buffer_str(&message), &rewritten)
+    struct str text = looks_rewrite(looks, call, buffer_str(&message), &rewritten)
                           ? buffer_str(&rewritten)
                           : buffer_str(&message);
     struct str result = json_member(text, "result");
@@ -175,8 +179,8 @@ static void answer_with(struct legacy_call *legacy, const char *member, struct s
     }
     legacy_write_result(call, result, &written);
     buffer_append_replaced(&whole, text, result, buffer_str(&written));
-    if (options.answer_result)
-        options.answer_result(call, buffer_str(&written));
+    if (call->is_executed)
+        pseudo_answer_result(call, buffer_str(&written));
     else
         call_answer(call, buffer_str(&whole));
 }
@@ -223,11 +227,10 @@ static void take_error(struct legacy_call *legacy, struct str error)
 
 /* ---- no answer ---- */
 
-static enum relay_failure failure_of_reply(const struct exchange_reply *reply)
+static enum lost_reason reason_of_reply(const struct exchange_reply *reply)
 {
-    if (reply->result != UPSTREAM_DONE)
-        return relay_failure_of(reply->result);
-    return reply->status >= 500 ? RELAY_STATUS_5XX : RELAY_UNREADABLE;
+    return reply->result == UPSTREAM_DONE && reply->status >= 500 ? LOST_STATUS_5XX
+                                                                  : lost_reason_of(reply->result);
 }
 
 /* Its headers tell the client how to log in, or when to come again. */
@@ -248,7 +251,7 @@ void legacy_client_answer_failure(struct call *call, const struct exchange_reply
     if (goes_down_as_it_is(call, reply))
         server_refusal_pass(call, reply);
     else
-        relay_answer_failure(call, failure_of_reply(reply));
+        relay_answer_failure(call, reason_of_reply(reply));
 }
 
 static bool is_login(const struct exchange_reply *reply)
@@ -258,9 +261,9 @@ static bool is_login(const struct exchange_reply *reply)
 
 static void take_no_answer(struct legacy_call *legacy, const struct exchange_reply *reply)
 {
-    bool (*failed)(struct call *, enum relay_failure) = legacy->options.failed;
+    const struct looks *looks = legacy->looks;
     struct call *call = finish_legacy(legacy);
-    if (is_login(reply) || !failed || !failed(call, failure_of_reply(reply)))
+    if (is_login(reply) || !looks->stand_in || !looks->stand_in(call, reason_of_reply(reply)))
         legacy_client_answer_failure(call, reply);
 }
 
@@ -268,9 +271,8 @@ static void take_no_answer(struct legacy_call *legacy, const struct exchange_rep
 
 static void send_round(struct legacy_call *legacy)
 {
-    bool (*forbidden)(struct call *) = legacy->options.forbidden;
     OWNED_BUFFER(answers);
-    if (forbidden && forbidden(legacy->call))
+    if (legacy->looks->forbidden && legacy->looks->forbidden(legacy->call))
         return; /* it went with the call */
     if (legacy->answers.length > 0)
         buffer_append_format(&answers, "{%.*s}", STR_ARGS(buffer_str(&legacy->answers)));
@@ -408,11 +410,11 @@ static bool is_for_task(const struct legacy_call *legacy, struct str requests)
 {
     struct str key, request;
     enum question_kind kind;
-    if (!legacy->options.asks_later || legacy->options.slow_ms == 0)
+    if (!legacy->may_become_task)
         return false;
     for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
         if (question_read_kind(request, &kind) && !takes_questions(legacy->call, kind) &&
-            legacy->options.asks_later(legacy->call, str_from(question_method(kind))))
+            detached_call_asks_later(legacy->call, str_from(question_method(kind))))
             return true;
     }
     return false;
@@ -428,7 +430,7 @@ static void wait_for_task(struct legacy_call *legacy, struct str requests)
 
 static void take_requests(struct legacy_call *legacy, const struct event *event)
 {
-    int64_t limit_ms = legacy->options.silence_ms;
+    int64_t limit_ms = legacy->silence_ms;
     if (is_for_task(legacy, event->text))
         wait_for_task(legacy, event->text);
     else if (event->text.length > 0)
@@ -514,8 +516,8 @@ static struct sending legacy_sending(struct server_link *link, struct task_trace
     return (struct sending){
         .source = call->source,
         .snapshot = call->snapshot,
-        .silence_ms = legacy->options.silence_ms,
-        .most_bytes = (size_t)call->snapshot->config->limits.result_bytes,
+        .silence_ms = legacy->silence_ms,
+        .most_bytes = looks_most_held(legacy->looks, call),
         .trace.parent = call_span_parent(call),
     };
 }
@@ -551,23 +553,27 @@ static bool server_can_be_asked(struct call *call)
 static void on_legacy_slow(void *context)
 {
     struct legacy_call *legacy = legacy_call_from(context);
-    legacy->options.slow(legacy->call);
+    legacy->looks->slow(legacy->call);
 }
 
-static void legacy_start(struct call *call, const struct relay_options *options)
+static void legacy_start(struct call *call, const struct looks *looks,
+                         const struct carried *carried)
 {
+    ASSERT(looks_cross_eras(looks) && !carried->url && !carried->message);
     if (!server_can_be_asked(call))
         return;
     struct legacy_call *legacy = memory_alloc(sizeof *legacy);
     MAGIC_SET(legacy, LEGACY_CALL_MAGIC);
     legacy->call = call;
-    legacy->options = *options;
+    legacy->looks = looks;
+    legacy->silence_ms = carried->silence_ms;
+    legacy->may_become_task = carried->slow_ms > 0;
     legacy->number = question_next_number();
     legacy->started_ms = clock_monotonic_ms();
     server_link_init(&legacy->up, &server_modern, &legacy_maker, call->worker, legacy);
     loop_timer_init(&legacy->slow, call->worker->loop, on_legacy_slow, legacy);
-    if (options->slow_ms > 0)
-        loop_timer_start(&legacy->slow, options->slow_ms);
+    if (carried->slow_ms > 0)
+        loop_timer_start(&legacy->slow, carried->slow_ms);
     deferred_response_begin(call, "the server", STR_EMPTY);
     deferred_response_await_upstream(call);
     deferred_response_open_late(call);
@@ -605,9 +611,9 @@ static void legacy_repeat_slow(struct call *call, int64_t in_ms)
 static void legacy_client_set_silence(struct call *call, int64_t silence_ms)
 {
     struct legacy_call *legacy = legacy_call_of(call);
-    if (legacy->options.silence_ms == silence_ms)
+    if (legacy->silence_ms == silence_ms)
         return;
-    legacy->options.silence_ms = silence_ms;
+    legacy->silence_ms = silence_ms;
     legacy->up.protocol->set_silence(&legacy->up, silence_ms);
 }
 

@@ -45,6 +45,7 @@ struct handshake {
     struct call_part part;
     char session[DIGEST_HEX_BYTES]; /* of the session upstream has just opened, or "" */
     struct envelope message;        /* to be sent, if it is not the client's */
+    bool is_again;                  /* the server has refused it, and is not modern */
 };
 
 static void drop_handshake(struct call *call, void *object)
@@ -231,30 +232,35 @@ static void legacy_session_write_message(const struct call *call, struct buffer 
     buffer_finish(&capabilities);
 }
 
-/* Has the relay send `message` in place of the client's. */
-static void add_capabilities(struct call *call, struct envelope *message,
-                             struct relay_options *options)
+/* Whether `message` is to be sent in place of the client's. */
+static bool add_capabilities(struct call *call, struct envelope *message)
 {
     struct buffer text = {0};
+    if (!call->facts.server.injected_elicitation && !call->facts.server.injected_sampling)
+        return false;
     legacy_session_write_message(call, &text);
-    if (envelope_read_own(message, &text, NULL) == ENVELOPE_OK) {
-        options->message = message;
-    } else { /* the server knows only what goes up */
-        call->facts.server.injected_elicitation = false;
-        call->facts.server.injected_sampling = false;
-    }
+    if (envelope_read_own(message, &text, NULL) == ENVELOPE_OK)
+        return true;
+    call->facts.server.injected_elicitation = false; /* the server knows only what goes up */
+    call->facts.server.injected_sampling = false;
+    return false;
 }
 
-static void legacy_session_start(struct call *call, bool (*refused)(struct call *call, int status))
+static bool on_refused(struct call *call, int status);
+
+static void legacy_session_start(struct call *call, bool is_again)
 {
-    struct relay_options options = {
-        .head = legacy_initialize_on_head, .rewrite = legacy_session_rewrite, .refused = refused};
+    static const struct looks looks = {.head = legacy_initialize_on_head,
+                                       .rewrite = legacy_session_rewrite,
+                                       .refused = on_refused};
     struct handshake *handshake = memory_alloc(sizeof *handshake);
+    struct carried carried = {0};
+    handshake->is_again = is_again;
     call_part_add(call, &handshake->part, &handshake_kind);
     decide_injection(call);
-    if (call->facts.server.injected_elicitation || call->facts.server.injected_sampling)
-        add_capabilities(call, &handshake->message, &options);
-    relay_start(call, &options);
+    if (add_capabilities(call, &handshake->message))
+        carried.message = &handshake->message;
+    relay_start(call, &looks, &carried);
 }
 
 static void given_session_open(struct call *call);
@@ -273,14 +279,14 @@ static void begin_again(struct call *call)
     if (call_gives_session(call))
         given_session_open(call);
     else
-        legacy_session_start(call, NULL);
+        legacy_session_start(call, true);
 }
 
 static bool on_refused(struct call *call, int status)
 {
     struct handshake *handshake = handshake_of(call);
     bool may_be_modern = status == 400 || status == 404 || status == 405;
-    if (!may_be_modern || !(call->source->bridge & BRIDGE_LEGACY) ||
+    if (handshake->is_again || !may_be_modern || !(call->source->bridge & BRIDGE_LEGACY) ||
         call->source->eras != CONFIG_ERA_AUTO)
         return false;
     era_probe_then(call, begin_again);
@@ -307,7 +313,7 @@ void initialize_handle(struct call *call)
         return;
     }
     initialize_read_declarations(call);
-    legacy_session_start(call, on_refused);
+    legacy_session_start(call, false);
 }
 
 /* ---- a bridged client: `server/discover` up, the result of `initialize` down ---- */
@@ -510,9 +516,9 @@ static void legacy_session_on_head(struct call *call, int status, const struct h
 
 void session_end_handle(struct call *call)
 {
-    struct relay_options options = {.head = legacy_session_on_head};
+    static const struct looks looks = {.head = legacy_session_on_head};
     if (!detached_calls_hold_session(call)) {
-        relay_start(call, &options);
+        relay_start(call, &looks, NULL);
         return;
     }
     if (!call_is_stranger(call))

@@ -33,18 +33,17 @@ struct legacy_stream {
     uint32_t magic; /* LEGACY_STREAM_MAGIC */
     struct list node;
     struct loop_timer life;
+    struct call_part part;
     struct call *call;
-    const bool *inside_event; /* the relay's; NULL: a listener feeds the stream */
-    struct buffer pending;    /* whole events, which wait until the server's own is complete */
-    uint64_t claimant;        /* its number once it carries questions */
+    uint64_t claimant; /* its number once it carries questions */
 
     /* ---- of one that a listener feeds ---- */
-    struct call_part part;
     struct listener *listener; /* has opened */
     struct listener *next;     /* takes its place when it has */
     struct loop_timer retry;
     int64_t pause_ms;
-    uint64_t number; /* of the streams of all workers the newest has the highest */
+    uint64_t number; /* of the streams of all workers the newest has the highest; 0: the server's
+                        own stream passes */
     bool is_silent;  /* a newer one of its session speaks */
     bool is_lost;    /* the server's messages since then */
 };
@@ -66,35 +65,18 @@ static void legacy_stream_end(struct legacy_stream *stream)
 
 /* ---- messages, between the server's events ---- */
 
-static void flush_pending(struct legacy_stream *stream)
-{
-    if (stream->pending.length == 0)
-        return;
-    http_stream_write(stream->call->exchange, buffer_str(&stream->pending));
-    buffer_clear(&stream->pending);
-}
-
-static void put_events(struct legacy_stream *stream, struct str events)
-{
-    buffer_append(&stream->pending, events);
-    if (!stream->inside_event || !*stream->inside_event)
-        flush_pending(stream);
-}
-
 /* NULL: all questions to this client. */
 static void offer_questions(struct legacy_stream *stream, const struct task *task)
 {
     OWNED_BUFFER(events);
     question_claim(stream->call, task, &stream->claimant, &events);
-    put_events(stream, buffer_str(&events));
+    relay_put(stream->call, buffer_str(&events));
 }
 
 static void notify_events(struct legacy_stream *stream, struct str events)
 {
-    size_t backlog = http_stream_backlog(stream->call->exchange) + stream->pending.length;
-    if (backlog > WAITING_BYTES)
-        return; /* a notification is a courtesy; the task itself can be asked for */
-    put_events(stream, events);
+    if (relay_backlog(stream->call) <= WAITING_BYTES)
+        relay_put(stream->call, events); /* a courtesy; the task itself can be asked for */
 }
 
 static void notify_message(struct legacy_stream *stream, struct str message)
@@ -113,59 +95,29 @@ static void show_stream_life(void *context)
 
 /* ---- its life ---- */
 
-static struct legacy_stream *legacy_stream_create(struct call *call)
+static void drop_stream(struct call *call, void *object);
+
+static const struct call_part_kind stream_kind = CALL_PART_KIND(struct legacy_stream, drop_stream);
+
+/* The response has begun. */
+static struct legacy_stream *legacy_stream_begin(struct call *call)
 {
     struct legacy_stream *stream = memory_alloc(sizeof *stream);
     MAGIC_SET(stream, LEGACY_STREAM_MAGIC);
     stream->call = call;
     loop_timer_init(&stream->life, call->worker->loop, show_stream_life, stream);
-    return stream;
-}
-
-/* The response has begun. */
-static void legacy_stream_begin(struct legacy_stream *stream)
-{
-    struct gateway_worker *worker = stream->call->worker;
     loop_timer_start(&stream->life, SIGN_OF_LIFE_MS);
-    list_append(&worker->streams, &stream->node);
-    atomic_fetch_add(&worker->gateway->listening, 1);
+    call_part_add(call, &stream->part, &stream_kind);
+    list_append(&call->worker->streams, &stream->node);
+    atomic_fetch_add(&call->worker->gateway->listening, 1);
     offer_questions(stream, NULL);
-}
-
-static void legacy_stream_close(struct legacy_stream *stream)
-{
-    struct gateway_worker *worker = stream->call->worker;
-    loop_timer_stop(&stream->life);
-    list_remove(&stream->node);
-    atomic_fetch_sub(&worker->gateway->listening, 1);
-    question_release(worker, stream->claimant);
-    buffer_finish(&stream->pending);
-    MAGIC_CLEAR(stream);
-    free(stream);
-}
-
-/* ---- the server's own stream passes ---- */
-
-static void *open_beside_relay(struct call *call, const bool *inside_event)
-{
-    struct legacy_stream *stream = legacy_stream_create(call);
-    stream->inside_event = inside_event;
-    legacy_stream_begin(stream);
     return stream;
 }
 
-static void flush_beside_relay(void *stream)
+void legacy_stream_opened(struct call *call)
 {
-    flush_pending(legacy_stream_from(stream));
+    legacy_stream_begin(call);
 }
-
-static void close_beside_relay(void *stream)
-{
-    legacy_stream_close(legacy_stream_from(stream));
-}
-
-const struct relay_stream legacy_stream_of_relay = {open_beside_relay, flush_beside_relay,
-                                                    close_beside_relay};
 
 /* ---- the number of a session's streams that a listener feeds ---- */
 
@@ -233,7 +185,7 @@ static void for_fed_streams(struct gateway_worker *worker,
     LIST_FOR_EACH_SAFE (node, next, &worker->streams) {
         struct legacy_stream *stream = LIST_ENTRY(node, struct legacy_stream, node);
         const struct call *call = stream->call;
-        if (!stream->inside_event && str_equal(broadcast->source, str_from(call->source->id)) &&
+        if (stream->number > 0 && str_equal(broadcast->source, str_from(call->source->id)) &&
             str_equal(broadcast->session, str_from(call->session)))
             act(stream, broadcast);
     }
@@ -403,32 +355,39 @@ static void let_others_speak(const struct call *call)
 
 /* ---- the stream of a session ---- */
 
-static void drop_fed_stream(struct call *call, void *object)
+static void end_feed(struct legacy_stream *stream)
 {
-    struct legacy_stream *stream = legacy_stream_from(object);
-    uncount_stream(call);
+    uncount_stream(stream->call);
     if (!stream->is_silent)
-        let_others_speak(call);
+        let_others_speak(stream->call);
     loop_timer_stop(&stream->retry);
     listener_stop(stream->listener);
     listener_stop(stream->next);
-    legacy_stream_close(stream);
 }
 
-static const struct call_part_kind fed_stream_kind =
-    CALL_PART_KIND(struct legacy_stream, drop_fed_stream);
+static void drop_stream(struct call *call, void *object)
+{
+    struct legacy_stream *stream = legacy_stream_from(object);
+    if (stream->number > 0)
+        end_feed(stream);
+    loop_timer_stop(&stream->life);
+    list_remove(&stream->node);
+    atomic_fetch_sub(&call->worker->gateway->listening, 1);
+    question_release(call->worker, stream->claimant);
+    MAGIC_CLEAR(stream);
+    free(stream);
+}
 
 void legacy_stream_open(struct call *call)
 {
-    struct legacy_stream *stream = legacy_stream_create(call);
-    stream->pause_ms = PAUSE_MS;
-    loop_timer_init(&stream->retry, call->worker->loop, legacy_stream_on_retry, stream);
-    call_part_add(call, &stream->part, &fed_stream_kind);
+    struct legacy_stream *stream;
     count_stream(call);
     http_stream_start(call->exchange, 200, headers_of_stream, HEADERS_OF_STREAM, -1);
     http_stream_flush(call->exchange);
     token_clock_start(call, NULL);
-    legacy_stream_begin(stream);
+    stream = legacy_stream_begin(call);
+    stream->pause_ms = PAUSE_MS;
+    loop_timer_init(&stream->retry, call->worker->loop, legacy_stream_on_retry, stream);
     speak(stream);
 }
 
@@ -774,7 +733,7 @@ void legacy_streams_send(struct gateway_worker *worker, uint64_t claimant, struc
             continue;
         OWNED_BUFFER(event);
         sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
-        put_events(stream, buffer_str(&event));
+        relay_put(stream->call, buffer_str(&event));
         return;
     }
 }

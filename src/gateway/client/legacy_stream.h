@@ -10,8 +10,8 @@
 #include "call/call.h"
 #include "taskgate/mcp/dialect.h"
 
-/* The server's own stream passes. */
-extern const struct relay_stream legacy_stream_of_relay;
+/* For looks.opened: the server's own stream passes. */
+void legacy_stream_opened(struct call *call);
 
 /* ---- of the sessions that the gateway gives out in front of modern servers ---- */
 

@@ -509,10 +509,10 @@ static bool replace_filter(struct call *call, struct str filter)
 
 static void open_listening(struct call *call)
 {
-    const struct relay_options options = {.take_message = take_servers_message,
-                                          .takes_responses = true,
-                                          .outlives = outlives,
-                                          .alone = go_on_alone};
+    static const struct looks looks = {.take_message = take_servers_message,
+                                       .takes_all = true,
+                                       .outlives = outlives,
+                                       .alone = go_on_alone};
     static const struct listener_events events = {
         .opened = on_listener_opened, .message = on_listener_message, .ended = on_listener_ended};
     struct listening *listening = listening_find(call);
@@ -529,7 +529,7 @@ static void open_listening(struct call *call)
         call_answer_error(call, JSONRPC_INTERNAL, STR_EMPTY, NULL);
     } else {
         loop_timer_start(&listening->life, SIGN_OF_LIFE_MS);
-        relay_start(call, &options);
+        relay_start(call, &looks, NULL);
     }
     buffer_finish(&rest);
 }

@@ -13,6 +13,7 @@
 #include "server/legacy.h"
 #include "server/server_refusal.h"
 #include "server/sessions.h"
+#include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
@@ -26,7 +27,8 @@ struct leg {
     struct list node; /* in worker.bridge_legs */
     struct call_part part;
     struct call *call;
-    struct relay_options options;
+    const struct looks *looks;
+    int64_t silence_ms;
     char id[RANDOM_UUID_BYTES];
     bool is_done;  /* the answer is there, or the next leg will have it */
     bool is_again; /* it was sent again */
@@ -49,11 +51,12 @@ static struct leg *leg_of(const struct call *call)
     return call_part_get(call, &leg_kind);
 }
 
-static struct leg *leg_begin(struct call *call, const struct relay_options *options)
+static struct leg *leg_begin(struct call *call, const struct looks *looks, int64_t silence_ms)
 {
     struct leg *leg = memory_alloc(sizeof *leg);
     leg->call = call;
-    leg->options = *options;
+    leg->looks = looks;
+    leg->silence_ms = silence_ms;
     random_uuid(leg->id);
     list_append(&call->worker->bridge_legs, &leg->node);
     call_part_add(call, &leg->part, &leg_kind);
@@ -120,7 +123,7 @@ static void answer_rewritten(struct leg *leg, struct str message)
     struct call *call = leg->call;
     struct buffer out;
     buffer_init(&out);
-    bool is_rewritten = relay_rewrite(call, &leg->options, message, &out);
+    bool is_rewritten = looks_rewrite(leg->looks, call, message, &out);
     leg->is_done = true;
     call_answer(call, is_rewritten ? buffer_str(&out) : message);
     buffer_finish(&out);
@@ -128,11 +131,11 @@ static void answer_rewritten(struct leg *leg, struct str message)
 
 static void leg_fail(struct leg *leg, enum lost_reason lost)
 {
+    const struct looks *looks = leg->looks;
     struct call *call = leg->call;
-    enum relay_failure failure = (enum relay_failure)lost;
     leg->is_done = true;
-    if (!leg->options.failed || !leg->options.failed(call, failure))
-        relay_answer_failure(call, failure);
+    if (!looks->stand_in || !looks->stand_in(call, lost))
+        relay_answer_failure(call, lost);
 }
 
 static void leg_answer_result(struct leg *leg, const struct event *event)
@@ -180,7 +183,7 @@ static void leg_answer_error(struct leg *leg, const struct event *event)
     call->outcome = "error";
     if (str_equal(json_member(event->text, "code"), STR("-32601")) &&
         call->method->treatment != MCP_TOOLS_CALL && !deferred_response_is_stream(call) &&
-        !leg->options.replace_error) {
+        !leg->looks->replace_error) {
         leg->is_done = true;
         call_answer_status(call, 404, buffer_str(&message));
     } else {
@@ -218,6 +221,7 @@ static void leg_send(struct call *call);
 /* The server has forgotten the session. */
 static void leg_send_anew(struct leg *leg)
 {
+    const struct looks *looks = leg->looks;
     struct call *call = leg->call;
     const struct jsonrpc_error_data data = {
         .tool = call_tool(call),
@@ -226,7 +230,8 @@ static void leg_send_anew(struct leg *leg)
     if (call->method->treatment != MCP_TOOLS_CALL && !leg->is_again) {
         leg->is_again = true;
         call->upstream_session = NULL;
-        server_legacy.obtain(call, leg_send);
+        if (!looks->forbidden || !looks->forbidden(call))
+            server_legacy.obtain(call, leg_send);
         return;
     }
     leg->is_done = true;
@@ -265,7 +270,8 @@ static void leg_send(struct call *call)
         .client = &client_modern,
         .server = &server_legacy,
         .leg = leg->id,
-        .silence_ms = leg->options.silence_ms,
+        .silence_ms = leg->silence_ms,
+        .most_bytes = looks_most_held(leg->looks, call),
         .declared = session_pool_may_be_asked(call) ? call->envelope.reserved.client_capabilities
                                                     : STR_EMPTY,
     };
@@ -302,7 +308,7 @@ void client_refuse_to_go_on(struct call *call)
 
 /* The answers of an earlier round, and those of a client that lost its own process, are refused:
  * nothing of the call is sent anew. */
-static void leg_go_on(struct call *call, const struct relay_options *options)
+static void leg_go_on(struct call *call, const struct looks *looks, int64_t silence_ms)
 {
     struct request_state state;
     if (!request_state_is_ours(call) || !request_state_open(call, &state) || !is_handle(&state)) {
@@ -311,7 +317,7 @@ static void leg_go_on(struct call *call, const struct relay_options *options)
     }
     switch (conversation_claim(call->worker->gateway, state.id, state.round)) {
     case CONVERSATION_CLAIMED:
-        conversation_answer(call->worker, state.id, leg_begin(call, options)->id,
+        conversation_answer(call->worker, state.id, leg_begin(call, looks, silence_ms)->id,
                             call->envelope.input_responses);
         break;
     case CONVERSATION_ANSWERED:
@@ -323,14 +329,16 @@ static void leg_go_on(struct call *call, const struct relay_options *options)
     }
 }
 
-static void leg_start(struct call *call, const struct relay_options *options)
+static void leg_start(struct call *call, const struct looks *looks, const struct carried *carried)
 {
+    ASSERT(looks_cross_eras(looks) && !carried->url && !carried->message);
+    ASSERT(carried->slow_ms == 0); /* no call of this carrier becomes a task */
     call_identify(call);
     if (call->envelope.request_state.length > 0) {
-        leg_go_on(call, options);
+        leg_go_on(call, looks, carried->silence_ms);
         return;
     }
-    leg_begin(call, options);
+    leg_begin(call, looks, carried->silence_ms);
     server_legacy.obtain(call, leg_send);
 }
 

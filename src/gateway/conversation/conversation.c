@@ -387,6 +387,7 @@ void conversation_begin(struct call *call, const struct conversation_start *star
                                             .snapshot = snapshot_ref(call->snapshot),
                                             .source = call->source,
                                             .silence_ms = start->silence_ms,
+                                            .most_bytes = start->most_bytes,
                                             .take = on_event,
                                             .context = conversation};
     list_init(&conversation->questions);

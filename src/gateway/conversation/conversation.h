@@ -28,6 +28,7 @@ struct conversation_start {
     const struct server_protocol *server;
     const char *leg;
     int64_t silence_ms;  /* 0: no limit */
+    size_t most_bytes;   /* of the reply */
     struct str declared; /* the client's capabilities; empty: it is asked nothing */
 };
 /* Sends the request of the call, for which server->obtain() has got what it needs. */

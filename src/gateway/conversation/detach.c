@@ -846,7 +846,7 @@ void detached_call_run(struct call *call, int64_t patience_ms)
 static bool may_be_task(const struct call *call)
 {
     bool has_asked_for_task = call->envelope.task.raw.length > 0;
-    return !has_asked_for_task && !call->is_given_up &&
+    return call->envelope.kind == ENVELOPE_REQUEST && !has_asked_for_task && !call->is_given_up &&
            (call->is_executed || client_may_be_promoted(call));
 }
 

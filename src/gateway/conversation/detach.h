@@ -31,14 +31,14 @@ struct detached_callbacks {
 
 /* When detached_call_of_slow() is to be called first. */
 int64_t detached_call_first_look_ms(const struct call *call);
-/* For relay_options.slow: makes a task of the call when its client has waited for
+/* For looks.slow: makes a task of the call when its client has waited for
  * `pseudo_tools.wait` and `pseudo_tools.promote` says so. Else the relay keeps the call. */
 void detached_call_of_slow(struct call *call);
-/* For relay_options.left: makes a task of the call if client_may_be_promoted() and its client can
+/* For looks.left: makes a task of the call if client_may_be_promoted() and its client can
  * find it again by its session or token. The same call made again joins that task
  * (inbox/repeated_calls.h). */
 void detached_call_of_left(struct call *call);
-/* For relay_options.asks_later: whether the call may become a task, and its client answers such a
+/* Whether the call may become a task, and its client answers such a
  * question by the gateway's tools. */
 bool detached_call_asks_later(struct call *call, struct str method);
 /* Sends the call's body and answers it: with upstream's answer, or after `patience_ms` with the

@@ -91,7 +91,7 @@ void question_key_of_call(uint64_t call, char key[]);
 bool question_take_cancel(const struct question_origin *origin, struct str message);
 
 /* A message of the server on a stream of the client's own. True when it is taken out of the stream.
- * For relay_options.take_message. */
+ * For looks.take_message. */
 bool question_take_from_stream(struct call *call, struct str message);
 
 /* ---- answers ---- */

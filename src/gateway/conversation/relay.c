@@ -39,16 +39,16 @@ struct relay {
     uint32_t magic; /* RELAY_MAGIC */
     struct call_part part;
     struct call *call;
-    struct relay_options options;
+    const struct looks *looks;
+    int64_t silence_ms;
     struct exchange *exchange; /* ends with the relay, unless another receives from it */
     enum relay_mode mode;
     int status;
     struct buffer kept;     /* bytes that have not gone down */
-    void *stream;           /* of options.stream; NULL before it is open */
     int64_t content_length; /* of the response; -1 when it is not announced */
     bool inside_event;      /* a long event is passing in parts */
     struct buffer behind;   /* whole events that go down after it */
-    struct loop_timer slow; /* only with options.slow */
+    struct loop_timer slow; /* only with looks.slow */
 };
 #define RELAY_MAGIC 0x4757420a
 
@@ -61,10 +61,8 @@ static inline struct relay *relay_from(void *context)
 
 static void relay_finish_members(struct relay *relay)
 {
-    if (relay->options.slow)
+    if (relay->looks->slow)
         loop_timer_stop(&relay->slow);
-    if (relay->stream)
-        relay->options.stream->close(relay->stream);
     buffer_finish(&relay->behind);
     buffer_finish(&relay->kept);
     MAGIC_CLEAR(relay);
@@ -81,8 +79,8 @@ static void drop(struct call *call, void *object)
 static void tell_left(struct call *call, void *object)
 {
     const struct relay *relay = object;
-    if (relay->options.left)
-        relay->options.left(call);
+    if (relay->looks->left)
+        relay->looks->left(call);
 }
 
 static const struct call_part_kind relay_kind = {
@@ -108,7 +106,7 @@ void relay_end_opening(struct gateway_worker *worker)
     LIST_FOR_EACH_SAFE (node, next, &worker->calls) {
         struct call *call = LIST_ENTRY(node, struct call, node);
         const struct relay *relay = relay_find(call);
-        if (relay && relay->options.stream && relay->mode == RELAY_WAITING)
+        if (relay && relay->looks->opened && relay->mode == RELAY_WAITING)
             call_answer_status(call, 503, STR_EMPTY);
     }
 }
@@ -116,7 +114,7 @@ void relay_end_opening(struct gateway_worker *worker)
 static void on_slow(void *context)
 {
     struct relay *relay = relay_from(context);
-    relay->options.slow(relay->call);
+    relay->looks->slow(relay->call);
 }
 
 static int64_t relay_age_ms(const struct call *call)
@@ -156,15 +154,29 @@ static void relay_send_down(struct relay *relay, struct str bytes)
 
 /* ---- rewriting one response ---- */
 
-bool relay_rewrites(const struct relay_options *options)
+bool looks_read(const struct looks *looks)
 {
-    return options->rewrite || options->replace_error || options->replace_result;
+    return looks->rewrite || looks->replace_error || looks->replace_result;
 }
 
-bool relay_may_take(const struct relay_options *options, struct str bytes)
+bool looks_cross_eras(const struct looks *looks)
 {
-    return options->take_message && bytes.length > 0 &&
-           (options->takes_responses || memmem(bytes.bytes, bytes.length, "\"method\"", 8) != NULL);
+    return !looks->head && !looks->refused && !looks->opened && !looks->outlives &&
+           !looks->takes_all;
+}
+
+bool looks_may_take(const struct looks *looks, const struct call *call, struct str bytes)
+{
+    if (!looks->take_message || bytes.length == 0)
+        return false;
+    return looks->takes_all || (call->dialect->server_may_ask &&
+                                memmem(bytes.bytes, bytes.length, "\"method\"", 8) != NULL);
+}
+
+size_t looks_most_held(const struct looks *looks, const struct call *call)
+{
+    size_t most = (size_t)call->snapshot->config->limits.result_bytes;
+    return looks->most_bytes > most ? looks->most_bytes : most;
 }
 
 /* A result shows that the server has accepted the session and the token. An error shows nothing,
@@ -178,14 +190,14 @@ static void note_acceptance(struct call *call)
 }
 
 /* Checks the message. */
-static bool read_reply(const struct relay_options *options, struct str message,
-                       struct relay_reply *reply, struct str *error)
+static bool read_reply(const struct looks *looks, struct str message, struct relay_reply *reply,
+                       struct str *error)
 {
     static const char *const keys[] = {"error", "id", "result"};
-    const char *const list_keys[] = {options->list, "nextCursor"};
+    const char *const list_keys[] = {looks->list, "nextCursor"};
     struct str values[3], list[2] = {STR_EMPTY, STR_EMPTY};
     const struct json_wanted inner = {list_keys, 2, list, 0, NULL},
-                             wanted = {keys, 3, values, 2, options->list ? &inner : NULL};
+                             wanted = {keys, 3, values, 2, looks->list ? &inner : NULL};
     if (!json_check_members(message, &wanted))
         return false;
     *error = values[0];
@@ -193,28 +205,28 @@ static bool read_reply(const struct relay_options *options, struct str message,
     return true;
 }
 
-bool relay_rewrite(struct call *call, const struct relay_options *options, struct str message,
+bool looks_rewrite(const struct looks *looks, struct call *call, struct str message,
                    struct buffer *out)
 {
     struct relay_reply reply;
     struct str error;
-    if (options->recall && options->recall(call, message, out)) {
+    if (looks->recall && looks->recall(call, message, out)) {
         note_acceptance(call);
         return true;
     }
-    if (!read_reply(options, message, &reply, &error))
+    if (!read_reply(looks, message, &reply, &error))
         return false;
     bool has_our_id = str_equal(reply.id, call->envelope.id);
     if (reply.result.length == 0)
-        return has_our_id && error.length > 0 && options->replace_error &&
-               options->replace_error(call, error, out);
-    if (options->replace_result && options->replace_result(call, &reply, out)) {
+        return has_our_id && error.length > 0 && looks->replace_error &&
+               looks->replace_error(call, error, out);
+    if (looks->replace_result && looks->replace_result(call, &reply, out)) {
         note_acceptance(call);
         return true;
     }
     /* The server may spell our id otherwise. A reply with another request's id was refused before.
      */
-    if (!options->rewrite) {
+    if (!looks->rewrite) {
         if (has_our_id) {
             note_acceptance(call);
             buffer_append(out, message);
@@ -224,7 +236,7 @@ bool relay_rewrite(struct call *call, const struct relay_options *options, struc
     note_acceptance(call);
     size_t at = str_offset(message, reply.result), behind = at + reply.result.length;
     buffer_append(out, str_slice(message.bytes, at));
-    options->rewrite(call, &reply, out);
+    looks->rewrite(call, &reply, out);
     buffer_append(out, str_slice(message.bytes + behind, message.length - behind));
     return true;
 }
@@ -247,47 +259,35 @@ static void relay_on_released(void *context)
 
 /* ---- the answer when the server's response does not come, or breaks off ---- */
 
-enum relay_failure relay_failure_of(enum upstream_result result)
+enum jsonrpc_error relay_failure_error(enum lost_reason reason)
 {
-    return (enum relay_failure)lost_reason_of(result);
-}
-
-enum jsonrpc_error relay_failure_error(enum relay_failure failure)
-{
-    switch (failure) {
-    case RELAY_TIMEOUT:
+    if (reason == LOST_TIMEOUT)
         return JSONRPC_UPSTREAM_TIMEOUT;
-    case RELAY_UNREADABLE:
-    case RELAY_STATUS_5XX:
-        return JSONRPC_UPSTREAM_ERROR;
-    case RELAY_CONNECT_FAILED:
-    case RELAY_GONE:
-        break;
-    }
-    return JSONRPC_UPSTREAM_FAILED;
+    return reason == LOST_UNREADABLE || reason == LOST_STATUS_5XX ? JSONRPC_UPSTREAM_ERROR
+                                                                  : JSONRPC_UPSTREAM_FAILED;
 }
 
-void relay_answer_failure(struct call *call, enum relay_failure failure)
+void relay_answer_failure(struct call *call, enum lost_reason reason)
 {
     if (call->envelope.kind == ENVELOPE_REQUEST && call->envelope.id.length > 0) {
         struct jsonrpc_error_data data = {.tool = call_tool(call)};
-        call_answer_error(call, relay_failure_error(failure), STR_EMPTY, &data);
+        call_answer_error(call, relay_failure_error(reason), STR_EMPTY, &data);
     } else {
         call_answer_status(call, 502, STR_EMPTY);
     }
 }
 
-/* Nothing has gone down yet: the call is answered with the failure, or by options.failed. */
-static void relay_fail(struct relay *relay, enum relay_failure failure)
+/* Nothing has gone down yet: the call is answered with the failure, or by looks.stand_in. */
+static void relay_fail(struct relay *relay, enum lost_reason reason)
 {
-    bool (*failed)(struct call *, enum relay_failure) = relay->options.failed;
+    const struct looks *looks = relay->looks;
     struct call *call = relay_finish(relay);
-    if (!failed || !failed(call, failure))
-        relay_answer_failure(call, failure);
+    if (!looks->stand_in || !looks->stand_in(call, reason))
+        relay_answer_failure(call, reason);
 }
 
 /* The response is under way and cannot be taken back: its end says the failure. */
-static void relay_fail_in_stream(struct relay *relay, enum relay_failure failure)
+static void relay_fail_in_stream(struct relay *relay, enum lost_reason reason)
 {
     bool events = relay->mode == RELAY_EVENTS && !relay->inside_event;
     bool answered = events && exchange_is_answered(relay->exchange);
@@ -296,14 +296,14 @@ static void relay_fail_in_stream(struct relay *relay, enum relay_failure failure
     call->upstream_broke = true;
     call->outcome = answered ? "success" : "error";
     if (!answered)
-        call_span_fail(call, relay_failure_error(failure));
+        call_span_fail(call, relay_failure_error(reason));
     http_on_gone(exchange, NULL, NULL);
     if (events && !answered && call->envelope.id.length > 0) {
         struct buffer message, event;
         buffer_init(&message);
         buffer_init(&event);
-        dialect_write_error(call->dialect, &message, call->envelope.id,
-                            relay_failure_error(failure), STR_EMPTY, NULL);
+        dialect_write_error(call->dialect, &message, call->envelope.id, relay_failure_error(reason),
+                            STR_EMPTY, NULL);
         sse_write_event(&event, STR_EMPTY, STR_EMPTY, buffer_str(&message));
         http_stream_write(exchange, buffer_str(&event));
         buffer_finish(&event);
@@ -346,9 +346,9 @@ void relay_end_with(struct call *call, struct str message)
 static void relay_set_silence(struct call *call, int64_t silence_ms)
 {
     struct relay *relay = relay_find(call);
-    if (!relay || relay->options.silence_ms == silence_ms)
+    if (!relay || relay->silence_ms == silence_ms)
         return;
-    relay->options.silence_ms = silence_ms;
+    relay->silence_ms = silence_ms;
     exchange_set_silence(relay->exchange, silence_ms);
 }
 
@@ -358,7 +358,7 @@ void relay_wait_for_person(struct call *call)
     if (!relay)
         return;
     relay_set_silence(call, 0);
-    if (relay->options.slow)
+    if (relay->looks->slow)
         loop_timer_start(&relay->slow, 0);
 }
 
@@ -386,16 +386,9 @@ static void relay_ask_if_reachable(const struct call *call)
 /* ---- what the reply may be ---- */
 
 /* Whether the response is a stream that has no end of its own, instead of an answer. */
-static bool relay_lasts(const struct relay_options *options)
+static bool looks_last(const struct looks *looks)
 {
-    return options->stream || options->outlives;
-}
-
-/* Bytes that are held of a reply that is read. */
-static size_t relay_most_held(const struct call *call, const struct relay_options *options)
-{
-    size_t most = (size_t)call->snapshot->config->limits.result_bytes;
-    return options->most_bytes > most ? options->most_bytes : most;
+    return looks->opened || looks->outlives;
 }
 
 /* The rest does not go down, and its connection is not used again: the next reply on it may be
@@ -403,9 +396,9 @@ static size_t relay_most_held(const struct call *call, const struct relay_option
 static void break_off(struct relay *relay)
 {
     if (relay->mode == RELAY_LOOKING || relay->mode == RELAY_WHOLE)
-        relay_fail(relay, RELAY_UNREADABLE);
+        relay_fail(relay, LOST_UNREADABLE);
     else
-        relay_fail_in_stream(relay, RELAY_UNREADABLE);
+        relay_fail_in_stream(relay, LOST_UNREADABLE);
 }
 
 static void relay_on_unreadable(void *context)
@@ -418,19 +411,19 @@ static void relay_on_unreadable(void *context)
 /* Writes what goes down in place of an event's data. false: the event goes down as it came. */
 static bool rewrite_data(struct relay *relay, struct str data, struct buffer *message)
 {
-    if (!relay_rewrites(&relay->options) || data.length == 0)
+    if (!looks_read(relay->looks) || data.length == 0)
         return false;
-    bool is_too_large = data.length > relay_most_held(relay->call, &relay->options);
+    bool is_too_large = data.length > looks_most_held(relay->looks, relay->call);
     if (is_too_large)
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
-    if (!is_too_large && relay_rewrite(relay->call, &relay->options, data, message))
+    if (!is_too_large && looks_rewrite(relay->looks, relay->call, data, message))
         return true;
     if (!is_too_large && json_check(data, NULL) && json_type(data) != JSON_ARRAY)
         return false;
     /* Data that cannot be read cannot be filtered, but a client might read it. Batches are not read
      * either; no server has a reason to send one. */
     dialect_write_error(relay->call->dialect, message, relay->call->envelope.id,
-                        relay_failure_error(RELAY_UNREADABLE), STR_EMPTY, NULL);
+                        relay_failure_error(LOST_UNREADABLE), STR_EMPTY, NULL);
     return true;
 }
 
@@ -443,9 +436,9 @@ static void send_event_read(struct relay *relay, struct str raw)
     buffer_init(&message);
     buffer_init(&changed);
     struct str data = buffer_str(&event.data);
-    if (relay_may_take(&relay->options, data) && json_check(data, NULL) &&
-        (relay->options.takes_responses || json_member(data, "method").length > 0) &&
-        relay->options.take_message(relay->call, data)) {
+    if (looks_may_take(relay->looks, relay->call, data) && json_check(data, NULL) &&
+        (relay->looks->takes_all || json_member(data, "method").length > 0) &&
+        relay->looks->take_message(relay->call, data)) {
         /* The client sees nothing of it. */
     } else if (rewrite_data(relay, data, &message)) {
         sse_write_with_data(&changed, raw, buffer_str(&message));
@@ -461,7 +454,7 @@ static void send_event_read(struct relay *relay, struct str raw)
 /* Sends whole events, one after the other. */
 static void send_events(struct relay *relay, struct str events)
 {
-    if (!relay_rewrites(&relay->options) && !relay_may_take(&relay->options, events)) {
+    if (!looks_read(relay->looks) && !looks_may_take(relay->looks, relay->call, events)) {
         relay_send_down(relay, events);
         return;
     }
@@ -477,7 +470,7 @@ static void send_events(struct relay *relay, struct str events)
 static bool relay_on_part(void *context, struct str bytes)
 {
     struct relay *relay = relay_from(context);
-    if (relay_rewrites(&relay->options) || relay_may_take(&relay->options, bytes))
+    if (looks_read(relay->looks) || looks_may_take(relay->looks, relay->call, bytes))
         return false;
     relay_send_down(relay, bytes);
     relay->inside_event = true;
@@ -492,23 +485,34 @@ static void relay_take_events(struct relay *relay, struct str events, bool is_wh
     relay->inside_event = false;
     relay_send_down(relay, buffer_str(&relay->behind));
     buffer_clear(&relay->behind);
-    if (relay->stream)
-        relay->options.stream->flush(relay->stream);
+}
+
+void relay_put(struct call *call, struct str events)
+{
+    struct relay *relay = relay_find(call);
+    if (!relay)
+        http_stream_write(call->exchange, events);
+    else if (relay->inside_event)
+        buffer_append(&relay->behind, events);
+    else
+        relay_send_down(relay, events);
+}
+
+size_t relay_backlog(const struct call *call)
+{
+    const struct relay *relay = relay_find(call);
+    return http_stream_backlog(call->exchange) + (relay ? relay->behind.length : 0);
 }
 
 void relay_pass(struct call *call, struct str message)
 {
-    struct relay *relay = relay_find(call);
-    struct buffer event;
-    buffer_init(&event);
-    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
-    if (!relay)
+    OWNED_BUFFER(event);
+    if (!relay_find(call)) {
         deferred_response_pass(call, message); /* the call is detached */
-    else if (relay->inside_event)
-        buffer_append(&relay->behind, buffer_str(&event));
-    else
-        relay_send_down(relay, buffer_str(&event));
-    buffer_finish(&event);
+        return;
+    }
+    sse_write_event(&event, STR_EMPTY, STR_EMPTY, message);
+    relay_put(call, buffer_str(&event));
 }
 
 void relay_show_life(struct call *call)
@@ -537,23 +541,23 @@ static void start_stream(struct relay *relay)
     if (relay->mode != RELAY_EVENTS)
         return;
     http_stream_flush(call->exchange); /* the client sees a stream open before its first event */
-    if (relay_lasts(&relay->options))
+    if (looks_last(relay->looks))
         token_clock_start(call, may_write_error);
-    if (relay->options.stream && relay->status == 200)
-        relay->stream = relay->options.stream->open(call, &relay->inside_event);
+    if (relay->looks->opened && relay->status == 200)
+        relay->looks->opened(call);
 }
 
-/* Whether options.failed answers in place of a 5xx, which else goes down as it is. */
+/* Whether looks.stand_in answers in place of a 5xx, which else goes down as it is. */
 static bool is_stood_in_for(struct relay *relay)
 {
-    return relay->status >= 500 && relay->options.failed &&
-           relay->options.failed(relay->call, RELAY_STATUS_5XX); /* drops the relay */
+    return relay->status >= 500 && relay->looks->stand_in &&
+           relay->looks->stand_in(relay->call, LOST_STATUS_5XX); /* drops the relay */
 }
 
-/* The call goes on without this relay, if options.refused says so. */
+/* The call goes on without this relay, if looks.refused says so. */
 static bool is_taken_over(struct relay *relay)
 {
-    bool (*refused)(struct call *, int) = relay->options.refused;
+    bool (*refused)(struct call *, int) = relay->looks->refused;
     struct call *call = relay->call;
     int status = relay->status;
     if (!refused || status < 400 || status >= 500 || !refused(call, status))
@@ -573,8 +577,8 @@ static void let_down(struct relay *relay)
 
 static enum relay_mode relay_mode_of(const struct relay *relay, const struct exchange_head *head)
 {
-    bool reads = relay_rewrites(&relay->options) && head->status >= 200 && head->status < 300;
-    bool may_outlive = relay->options.outlives && !head->is_encoded;
+    bool reads = looks_read(relay->looks) && head->status >= 200 && head->status < 300;
+    bool may_outlive = relay->looks->outlives && !head->is_encoded;
     if (head->is_stream)
         return RELAY_EVENTS;
     if (reads || may_outlive)
@@ -598,11 +602,11 @@ static void on_head(void *context, const struct exchange_head *head)
         headers_drop(head->headers, HTTP_NAME_OF_SESSION);
     if (head->is_stream)
         headers_let_stream_pass(head->headers);
-    if (relay->options.head)
-        relay->options.head(call, status, head->headers);
+    if (relay->looks->head)
+        relay->looks->head(call, status, head->headers);
     http_prepare(call->exchange, status, head->headers->items, head->headers->count);
     if (head->is_refused) {
-        relay_fail(relay, RELAY_UNREADABLE);
+        relay_fail(relay, LOST_UNREADABLE);
         return;
     }
     relay->mode = relay_mode_of(relay, head);
@@ -612,10 +616,10 @@ static void on_head(void *context, const struct exchange_head *head)
 
 static void take_whole(struct relay *relay, struct str bytes)
 {
-    size_t most = relay_most_held(relay->call, &relay->options);
+    size_t most = looks_most_held(relay->looks, relay->call);
     if (bytes.length > most || relay->kept.length > most - bytes.length) {
         metrics_count(METRIC_LIMITS_REACHED, STR("result_bytes"));
-        relay_fail(relay, RELAY_UNREADABLE);
+        relay_fail(relay, LOST_UNREADABLE);
     } else {
         int64_t room = relay->content_length;
         if (relay->kept.length == 0 && room > 0)
@@ -673,12 +677,12 @@ static void answer_held(struct relay *relay)
 /* True: the call goes on, and the relay is gone. */
 static bool is_outlived(struct relay *relay, struct str reply, bool has_begun)
 {
-    void (*alone)(struct call *, bool) = relay->options.alone;
-    if (!relay->options.outlives || !relay->options.outlives(relay->call, relay->status, reply))
+    const struct looks *looks = relay->looks;
+    if (!looks->outlives || !looks->outlives(relay->call, relay->status, reply))
         return false;
     if (has_begun)
         http_on_drained(relay->call->exchange, NULL, NULL);
-    alone(relay_finish(relay), has_begun);
+    looks->alone(relay_finish(relay), has_begun);
     return true;
 }
 
@@ -687,18 +691,18 @@ static void answer_whole(struct relay *relay)
     struct buffer message;
     if (is_outlived(relay, buffer_str(&relay->kept), false))
         return;
-    if (!relay_rewrites(&relay->options)) {
+    if (!looks_read(relay->looks)) {
         answer_held(relay);
         return;
     }
     buffer_init(&message);
-    if (!relay_rewrite(relay->call, &relay->options, buffer_str(&relay->kept), &message)) {
+    if (!looks_rewrite(relay->looks, relay->call, buffer_str(&relay->kept), &message)) {
         /* An error of the server's goes down as it is. A reply that cannot be read does not go
          * down. */
         struct str text = buffer_str(&relay->kept);
         if (!json_check(text, NULL) || json_member(text, "error").length == 0) {
             buffer_finish(&message);
-            relay_fail(relay, RELAY_UNREADABLE);
+            relay_fail(relay, LOST_UNREADABLE);
             return;
         }
         buffer_append(&message, text);
@@ -738,12 +742,12 @@ static void on_end(void *context, enum upstream_result result, bool is_response,
     } else {
         log_warn("Upstream failed", LOG_TEXT("source", call->source->id),
                  LOG_TEXT("detail", detail));
-        if (relay->mode != RELAY_WAITING && relay->options.stream)
+        if (relay->mode != RELAY_WAITING && relay->looks->opened)
             relay_ask_if_reachable(call);
         if (relay->mode == RELAY_WAITING || relay->mode == RELAY_WHOLE)
-            relay_fail(relay, relay_failure_of(result));
+            relay_fail(relay, lost_reason_of(result));
         else
-            relay_fail_in_stream(relay, relay_failure_of(result));
+            relay_fail_in_stream(relay, lost_reason_of(result));
     }
 }
 
@@ -765,7 +769,7 @@ static SPAN_COLD void relay_begin_span(const struct call *call, const struct env
     }
 }
 
-static void relay_begin(struct call *call, const struct relay_options *options)
+static void relay_begin(struct call *call, const struct looks *looks, const struct carried *carried)
 {
     static const struct exchange_events events = {.head = on_head,
                                                   .bytes = relay_on_bytes,
@@ -773,8 +777,8 @@ static void relay_begin(struct call *call, const struct relay_options *options)
                                                   .unreadable = relay_on_unreadable,
                                                   .end = on_end,
                                                   .released = relay_on_released};
-    const struct envelope *message = options->message ? options->message : &call->envelope;
-    bool is_limited = !relay_lasts(options) && !options->url;
+    const struct envelope *message = carried->message ? carried->message : &call->envelope;
+    bool is_limited = !looks_last(looks) && !carried->url;
     struct str method = http_method(call->exchange);
     struct http_header room[HEADERS_ROOM];
     char traceparent[TRACEPARENT_BYTES];
@@ -785,7 +789,7 @@ static void relay_begin(struct call *call, const struct relay_options *options)
     struct sending sending = {
         .source = call->source,
         .snapshot = call->snapshot,
-        .url = options->url,
+        .url = carried->url,
         .headers = &headers,
         .method = str_equal(method, STR("GET"))      ? "GET"
                   : str_equal(method, STR("DELETE")) ? "DELETE"
@@ -793,8 +797,8 @@ static void relay_begin(struct call *call, const struct relay_options *options)
         .body = message->body,
         .body_lasts = true,
         .id = call->envelope.kind == ENVELOPE_REQUEST ? call->envelope.id : STR_EMPTY,
-        .silence_ms = options->silence_ms,
-        .most_bytes = relay_most_held(call, options),
+        .silence_ms = carried->silence_ms,
+        .most_bytes = looks_most_held(looks, call),
         .reply_bytes = is_limited ? call->snapshot->config->limits.reply_bytes : 0,
         .authorization = str_from(call->upstream_authorization),
         .own_bytes = sizeof(struct relay),
@@ -806,13 +810,14 @@ static void relay_begin(struct call *call, const struct relay_options *options)
     struct relay *relay = exchange_own(exchange);
     MAGIC_SET(relay, RELAY_MAGIC);
     relay->call = call;
-    relay->options = *options;
+    relay->looks = looks;
+    relay->silence_ms = carried->silence_ms;
     relay->exchange = exchange;
     call_part_add(call, &relay->part, &relay_kind);
-    if (options->slow)
+    if (looks->slow)
         loop_timer_init(&relay->slow, call->worker->loop, on_slow, relay);
-    if (options->slow_ms > 0)
-        loop_timer_start(&relay->slow, options->slow_ms);
+    if (carried->slow_ms > 0)
+        loop_timer_start(&relay->slow, carried->slow_ms);
 }
 
 static bool relay_asks_later(const struct call *call)
@@ -829,7 +834,8 @@ const struct call_carrier relay_carrier = {.start = relay_begin,
                                            .set_silence = relay_set_silence,
                                            .exchange = relay_exchange};
 
-void relay_start(struct call *call, const struct relay_options *options)
+void relay_start(struct call *call, const struct looks *looks, const struct carried *carried)
 {
-    call_carrier_of(call)->start(call, options);
+    static const struct carried nothing = {0};
+    call_carrier_of(call)->start(call, looks, carried ? carried : &nothing);
 }

@@ -154,6 +154,7 @@ enum gate_verdict gate_arrival(struct call *call)
 /* It lives on the server's own origin, whatever path its MCP endpoint has. */
 static void relay_metadata(struct call *call)
 {
+    static const struct looks looks = {0};
     struct str url = str_from(call->source->url), scheme, rest, authority, path;
     str_cut(url, '/', &scheme, &rest);
     rest = str_slice(rest.bytes + 1, rest.length - 1); /* behind "//" */
@@ -163,9 +164,8 @@ static void relay_metadata(struct call *call)
     char *target = memory_format("%.*s//%.*s%s%s%.*s", STR_ARGS(scheme), STR_ARGS(authority),
                                  METADATA_PATH, whole && has_path ? "/" : "",
                                  whole ? (int)path.length : 0, path.length ? path.bytes : "");
-    struct relay_options options = {.url = target};
     call_identify(call);
-    relay_start(call, &options);
+    relay_start(call, &looks, &(struct carried){.url = target});
     free(target);
 }
 

@@ -56,9 +56,9 @@ static void discover_write_kept(struct call *call, struct str result, struct buf
     discover_write(call, result, 0, out);
 }
 
-static bool discover_answer_kept(struct call *call, enum relay_failure failure)
+static bool discover_answer_kept(struct call *call, enum lost_reason reason)
 {
-    return lists_answer_kept(call, failure, discover_write_kept);
+    return lists_answer_kept(call, reason, discover_write_kept);
 }
 
 /* In the place of a server that has no such method. */
@@ -73,11 +73,11 @@ static void discover_answer_described(struct call *call)
 
 void discover_handle(struct call *call)
 {
-    struct relay_options options = lists_relay_options(call, discover_answer_kept);
-    options.rewrite = discover_rewrite;
+    static const struct looks looks = {.rewrite = discover_rewrite,
+                                       .stand_in = discover_answer_kept};
     call_identify(call);
     if (call_leases_session(call))
         server_legacy.obtain(call, discover_answer_described);
     else
-        relay_start(call, &options);
+        lists_fetch(call, &looks);
 }

@@ -215,11 +215,11 @@ static void list_cache_answer_list(struct call *call, struct str result)
     buffer_finish(&legacy);
 }
 
-bool lists_answer_kept(struct call *call, enum relay_failure failure,
+bool lists_answer_kept(struct call *call, enum lost_reason reason,
                        void (*write)(struct call *call, struct str result, struct buffer *out))
 {
     struct buffer key, kept, result;
-    if (failure == RELAY_UNREADABLE)
+    if (reason == LOST_UNREADABLE)
         return false;
     lists_write_key(call, &key);
     buffer_init(&kept);
@@ -237,11 +237,9 @@ bool lists_answer_kept(struct call *call, enum relay_failure failure,
     return found;
 }
 
-struct relay_options lists_relay_options(const struct call *call,
-                                         bool (*failed)(struct call *, enum relay_failure))
+void lists_fetch(struct call *call, const struct looks *looks)
 {
-    return (struct relay_options){
-        .silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms,
-        .failed = failed,
-    };
+    relay_start(
+        call, looks,
+        &(struct carried){.silence_ms = call->snapshot->config->times.tools_fetch_timeout_ms});
 }

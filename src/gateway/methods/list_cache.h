@@ -39,12 +39,11 @@ bool list_cache_get(struct list_cache *lists, struct str key, struct buffer *res
 /* The key of the list in the cache: who may be answered from what was fetched before is the one who
  * fetched it. */
 void lists_write_key(const struct call *call, struct buffer *key);
-/* Those of a list, which is answered by `failed` when the server fails. */
-struct relay_options lists_relay_options(const struct call *call,
-                                         bool (*failed)(struct call *, enum relay_failure));
+/* Sends for a list. */
+void lists_fetch(struct call *call, const struct looks *looks);
 /* Answers with what the owner fetched before, as `write` writes it for the client. false: nothing
  * is kept, or the failure is no reason. */
-bool lists_answer_kept(struct call *call, enum relay_failure failure,
+bool lists_answer_kept(struct call *call, enum lost_reason reason,
                        void (*write)(struct call *call, struct str result, struct buffer *out));
 
 /* Keeps a list's result, or that of `server/discover`, for its owner. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "call/client_profile.h"
+#include "conversation/question.h"
 #include "conversation/relay.h"
 #include "decision/agent_reason.h"
 #include "list_cache.h"
@@ -165,13 +166,16 @@ static bool is_open(const struct call *call)
 
 static void relay(struct call *call)
 {
-    struct relay_options options = {.take_message = methods_taker(call),
-                                    .forbidden = name_gate_forbids_now,
-                                    .rewrite = extension_rewrite};
-    if (call->method->extension.answer == MCP_ANSWER_ENTRY)
-        options.replace_result = refuse_entry;
+    static const struct looks of_list = {.take_message = question_take_from_stream,
+                                         .forbidden = name_gate_forbids_now,
+                                         .rewrite = extension_rewrite};
+    static const struct looks of_entry = {.take_message = question_take_from_stream,
+                                          .forbidden = name_gate_forbids_now,
+                                          .rewrite = extension_rewrite,
+                                          .replace_result = refuse_entry};
+    bool is_entry = call->method->extension.answer == MCP_ANSWER_ENTRY;
     if (name_gate_passes(call))
-        relay_start(call, &options);
+        relay_start(call, is_entry ? &of_entry : &of_list, NULL);
 }
 
 /* A server whose settings are not known is left to answer itself. */
@@ -486,19 +490,19 @@ static bool lists_recall(struct call *call, struct str message, struct buffer *o
     return is_same;
 }
 
-static bool tools_list_answer_kept(struct call *call, enum relay_failure failure)
+static bool tools_list_answer_kept(struct call *call, enum lost_reason reason)
 {
-    return lists_answer_kept(call, failure, tools_list_write);
+    return lists_answer_kept(call, reason, tools_list_write);
 }
 
 static void relay_tools(struct call *call)
 {
-    struct relay_options options = lists_relay_options(call, tools_list_answer_kept);
-    options.rewrite = lists_rewrite;
-    options.list = "tools";
-    options.recall = lists_recall;
+    static const struct looks looks = {.rewrite = lists_rewrite,
+                                       .list = "tools",
+                                       .recall = lists_recall,
+                                       .stand_in = tools_list_answer_kept};
     call->tools_epoch = catalog_epoch(call->worker->gateway->catalog, str_from(call->source->id));
-    relay_start(call, &options);
+    lists_fetch(call, &looks);
 }
 
 void tools_list_handle(struct call *call)
@@ -595,9 +599,9 @@ static void write_kept_resources(struct call *call, struct str result, struct bu
     write_resources(call, result, 0, out);
 }
 
-static bool answer_kept_resources(struct call *call, enum relay_failure failure)
+static bool answer_kept_resources(struct call *call, enum lost_reason reason)
 {
-    return lists_answer_kept(call, failure, write_kept_resources);
+    return lists_answer_kept(call, reason, write_kept_resources);
 }
 
 static void write_kept_prompts(struct call *call, struct str result, struct buffer *out)
@@ -605,9 +609,9 @@ static void write_kept_prompts(struct call *call, struct str result, struct buff
     write_prompts(call, result, 0, out);
 }
 
-static bool answer_kept_prompts(struct call *call, enum relay_failure failure)
+static bool answer_kept_prompts(struct call *call, enum lost_reason reason)
 {
-    return lists_answer_kept(call, failure, write_kept_prompts);
+    return lists_answer_kept(call, reason, write_kept_prompts);
 }
 
 /* The list has our resources alone when upstream does not know the method. */
@@ -637,10 +641,10 @@ static bool replace_templates(struct call *call, struct str error, struct buffer
 
 static void relay_resources(struct call *call)
 {
-    struct relay_options options = lists_relay_options(call, answer_kept_resources);
-    options.rewrite = rewrite_resources;
-    options.replace_error = replace_resources;
-    relay_start(call, &options);
+    static const struct looks looks = {.rewrite = rewrite_resources,
+                                       .replace_error = replace_resources,
+                                       .stand_in = answer_kept_resources};
+    lists_fetch(call, &looks);
 }
 
 void resources_list_handle(struct call *call)
@@ -650,13 +654,13 @@ void resources_list_handle(struct call *call)
 
 static void relay_templates(struct call *call)
 {
-    struct relay_options options = {0};
-    bool is_modern = !call->dialect->has_sessions;
-    if (call->facts.server.lacks_resources || is_modern) /* a modern answer is read in any case */
-        options.replace_error = replace_templates;
-    if (is_modern)
-        options.rewrite = rewrite_templates;
-    relay_start(call, &options);
+    static const struct looks none = {0}, of_none = {.replace_error = replace_templates};
+    static const struct looks modern = {.rewrite = rewrite_templates,
+                                        .replace_error = replace_templates};
+    if (!call->dialect->has_sessions) /* a modern answer is read in any case */
+        relay_start(call, &modern, NULL);
+    else
+        relay_start(call, call->facts.server.lacks_resources ? &of_none : &none, NULL);
 }
 
 void resources_templates_list_handle(struct call *call)
@@ -666,9 +670,8 @@ void resources_templates_list_handle(struct call *call)
 
 void prompts_list_handle(struct call *call)
 {
-    struct relay_options options = lists_relay_options(call, answer_kept_prompts);
-    options.rewrite = rewrite_prompts;
-    relay_start(call, &options);
+    static const struct looks looks = {.rewrite = rewrite_prompts, .stand_in = answer_kept_prompts};
+    lists_fetch(call, &looks);
 }
 
 /* ---- a list that comes late ---- */

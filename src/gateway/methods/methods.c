@@ -24,10 +24,7 @@ bool methods_have_good_rounds(struct call *call)
     return false;
 }
 
-bool (*methods_taker(const struct call *call))(struct call *call, struct str message)
-{
-    return call->dialect->server_may_ask ? question_take_from_stream : NULL;
-}
+const struct looks looks_at_questions = {.take_message = question_take_from_stream};
 
 /* True: the gateway notifies the server itself. */
 static bool methods_give_up_request(struct call *call)
@@ -40,13 +37,12 @@ static bool methods_give_up_request(struct call *call)
 
 void relay_plainly_handle(struct call *call)
 {
-    struct relay_options options = {.take_message = methods_taker(call)};
     bool is_cancel = call->envelope.kind == ENVELOPE_NOTIFICATION &&
                      str_equal(call->envelope.method, STR(MCP_CANCELLED));
     if (is_cancel && methods_give_up_request(call))
         call_answer(call, STR_EMPTY);
     else
-        relay_start(call, &options);
+        relay_start(call, &looks_at_questions, NULL);
 }
 
 void methods_refuse_unknown(struct call *call)

@@ -4,6 +4,7 @@
  * the gateway's own. */
 #include "name_gate.h"
 #include "client/legacy_stream.h"
+#include "conversation/question.h"
 #include "conversation/relay.h"
 #include "methods.h"
 #include "skill_contents.h"
@@ -196,17 +197,20 @@ bool name_gate_passes(struct call *call)
     return action == ACTION_FORWARD;
 }
 
+#define GATED .take_message = question_take_from_stream, .forbidden = name_gate_forbids_now
+
 static void judge(struct call *call)
 {
     if (!name_gate_passes(call))
         return;
-    struct relay_options options = {.take_message = methods_taker(call),
-                                    .forbidden = name_gate_forbids_now};
-    if (may_know_no_resources(call))
-        options.replace_error = say_not_found;
-    skill_contents_check(call, &options);
+    /* By whether a skill's contents are compared, and whether the server may know no resources. */
+    static const struct looks looks[2][2] = {
+        {{GATED}, {GATED, .replace_error = say_not_found}},
+        {{GATED, SKILL_CONTENTS_LOOKS},
+         {GATED, SKILL_CONTENTS_LOOKS, .replace_error = say_not_found}}};
+    bool compares = skill_contents_are_compared(call);
     if (!legacy_stream_takes(call))
-        relay_start(call, &options);
+        relay_start(call, &looks[compares][may_know_no_resources(call)], NULL);
 }
 
 /* ---- resources: some are the gateway's own ---- */
@@ -256,9 +260,8 @@ static bool is_reference(const struct envelope *envelope)
 /* Without a reference there is nothing to judge, and upstream will say so. */
 void completion_handle(struct call *call)
 {
-    const struct relay_options options = {.take_message = methods_taker(call)};
     if (!call->envelope.ref.raw.length)
-        relay_start(call, &options);
+        relay_start(call, &looks_at_questions, NULL);
     else if (is_reference(&call->envelope))
         judge(call);
     else
@@ -312,11 +315,10 @@ void unknown_method_handle(struct call *call)
 
 static void unsubscribe(struct call *call)
 {
-    const struct relay_options options = {.take_message = methods_taker(call)};
     if (is_own(call))
         answer_own(call);
     else if (!legacy_stream_takes(call))
-        relay_start(call, &options);
+        relay_start(call, &looks_at_questions, NULL);
 }
 
 void unsubscribe_handle(struct call *call)

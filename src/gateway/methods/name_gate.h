@@ -12,7 +12,7 @@ void name_gate_handle_allowed(struct call *call);
 
 /* Whether `expose` and the rules let the call pass. False: it is answered. */
 bool name_gate_passes(struct call *call);
-/* For relay_options.forbidden. */
+/* For looks.forbidden. */
 bool name_gate_forbids_now(struct call *call);
 
 /* A URI that a server's answer names, as if the client had asked to read it. */

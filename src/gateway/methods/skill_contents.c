@@ -10,7 +10,6 @@
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
 
-/* A file of SKILL_FILE_BYTES in base64, or as a text with as many escapes. */
 #define MOST_BYTES ((size_t)SKILL_FILE_BYTES * 2)
 
 static bool is_compared(const struct call *call)
@@ -89,7 +88,8 @@ static struct jsonrpc_error_data data_of(const struct call *call)
     return (struct jsonrpc_error_data){.details = call->envelope.uri.text};
 }
 
-static bool refuse(struct call *call, const struct relay_reply *reply, struct buffer *message)
+bool skill_contents_refuse(struct call *call, const struct relay_reply *reply,
+                           struct buffer *message)
 {
     const struct jsonrpc_error_data data = data_of(call);
     struct str contents = json_member(reply->result, "contents");
@@ -102,30 +102,26 @@ static bool refuse(struct call *call, const struct relay_reply *reply, struct bu
     return true;
 }
 
-static bool refuse_unread(struct call *call, enum relay_failure failure)
+bool skill_contents_refuse_unread(struct call *call, enum lost_reason reason)
 {
     const struct jsonrpc_error_data data = data_of(call);
-    if (failure != RELAY_UNREADABLE)
+    if (reason != LOST_UNREADABLE)
         return false;
     call_answer_error(call, JSONRPC_DIGEST_MISMATCH, STR_EMPTY, &data);
     return true;
 }
 
-void skill_contents_check(struct call *call, struct relay_options *options)
+bool skill_contents_are_compared(struct call *call)
 {
     struct str uri = call->envelope.uri.text;
     char key[CLIENT_KEY_BYTES];
     if (!is_compared(call) || call->method->treatment != MCP_GATED_URI ||
         !str_equal(call->envelope.method, STR("resources/read")))
-        return;
+        return false;
     client_key_of_call(call, key);
     skill_files_note_read(files_of(call), &(struct skill_read){str_from(key), call->envelope.id},
                           uri);
-    if (!skill_files_has(files_of(call), str_from(call->source->id), uri))
-        return;
-    options->replace_result = refuse;
-    options->failed = refuse_unread;
-    options->most_bytes = MOST_BYTES;
+    return skill_files_has(files_of(call), str_from(call->source->id), uri);
 }
 
 bool skill_contents_refuse_late(struct call *call, const struct relay_reply *reply,

@@ -180,13 +180,11 @@ static enum source_tasks tasks_of_server(const struct call *call)
 static void handle_theirs(struct call *call)
 {
     bool extends_tasks = call->dialect->extends_tasks;
-    const struct relay_options options = {.take_message = methods_taker(call),
-                                          .outlives = extends_tasks ? is_not_known : NULL,
-                                          .alone = answer_unknown};
+    static const struct looks looks = {.outlives = is_not_known, .alone = answer_unknown};
     if (call_leases_session(call) || (extends_tasks && tasks_of_server(call) == SOURCE_LACKS_TASKS))
         own_task_answer_unknown(call);
     else
-        relay_start(call, &options);
+        relay_start(call, extends_tasks ? &looks : &looks_at_questions, NULL);
 }
 
 void task_handle(struct call *call)

@@ -10,6 +10,7 @@
 #include "call/request_state.h"
 #include "client/modern.h"
 #include "conversation/detach.h"
+#include "conversation/question.h"
 #include "conversation/relay.h"
 #include "conversation/task_create.h"
 #include "decision/agent_reason.h"
@@ -196,20 +197,18 @@ static void forward_anew(struct call *call)
         config->pseudo.mode == PSEUDO_NEVER || config->pseudo.promote == PROMOTE_NEVER;
     bool may_be_promoted = call->dialect->has_sessions && call->envelope.kind == ENVELOPE_REQUEST &&
                            (call->is_executed || !is_kept_from_it);
-    struct relay_options options = {
+    static const struct looks looks = {.forbidden = is_forbidden_now,
+                                       .slow = detached_call_of_slow,
+                                       .left = detached_call_of_left,
+                                       .take_message = question_take_from_stream};
+    const struct carried carried = {
         .silence_ms = call->is_executed ? 0 : config->times.sync_forward_timeout_ms,
-        .answer_result = call->is_executed ? pseudo_answer_result : NULL,
         .slow_ms = may_be_promoted ? detached_call_first_look_ms(call) : 0,
-        .slow = detached_call_of_slow,
-        .left = may_be_promoted ? detached_call_of_left : NULL,
-        .forbidden = is_forbidden_now,
-        .asks_later = detached_call_asks_later,
-        .take_message = methods_taker(call),
     };
     if (call->is_executed && !call_gives_session(call))
         detached_call_run(call, call->patience_ms);
     else
-        relay_start(call, &options);
+        relay_start(call, &looks, &carried);
 }
 
 static void forward(struct call *call, const struct policy_decision *decision)

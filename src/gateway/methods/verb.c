@@ -17,20 +17,22 @@ static void note_stream(struct call *call, int status, const struct headers *hea
 
 static void verb_open_stream(struct call *call)
 {
-    struct relay_options options = {.stream = &legacy_stream_of_relay,
-                                    .take_message = question_take_from_stream,
-                                    .head = note_stream};
-    if (http_header(call->exchange, "last-event-id").length > 0) {
-        options.rewrite = lists_rewrite_resumed;
-        options.replace_result = skill_contents_refuse_late;
-    }
+    static const struct looks of_new = {.opened = legacy_stream_opened,
+                                        .take_message = question_take_from_stream,
+                                        .head = note_stream};
+    static const struct looks of_resumed = {.opened = legacy_stream_opened,
+                                            .take_message = question_take_from_stream,
+                                            .head = note_stream,
+                                            .rewrite = lists_rewrite_resumed,
+                                            .replace_result = skill_contents_refuse_late};
+    bool is_resumed = http_header(call->exchange, "last-event-id").length > 0;
     if (atomic_load(&call->worker->gateway->shutting_down))
         call_answer_status(call, 503, STR_EMPTY);
     else if (catalog_lacks_stream(call->worker->gateway->catalog, call->source,
                                   loop_now_ms(call->worker->loop)))
         call_answer_wrong_verb(call, "POST, DELETE");
     else
-        relay_start(call, &options);
+        relay_start(call, is_resumed ? &of_resumed : &of_new, NULL);
 }
 
 /* Whether the server speaks the era that has these requests. */

@@ -192,7 +192,7 @@ static void link_send_request(struct legacy_link *own)
     if (own->has_trace)
         sending.trace.parent =
             (struct span_parent){.context = &own->trace, .state = buffer_str(&own->trace_state)};
-    sending.most_bytes = (size_t)link->snapshot->config->limits.result_bytes;
+    sending.most_bytes = link->most_bytes;
     own->exchange = exchange_send(link->worker, &sending, &events, own);
     buffer_finish(&own->body);
 }

@@ -96,7 +96,8 @@ struct server_link {
     struct gateway_worker *worker;
     struct snapshot *snapshot; /* a reference; so is the source's */
     const struct config_source *source;
-    int64_t silence_ms; /* 0: no limit */
+    int64_t silence_ms; /* 0: no limit; as the next of a link without a maker */
+    size_t most_bytes;  /* of the reply */
     void (*take)(void *context, const struct event *event);
     void *context;
     void *own; /* the protocol's, from begin() to release() */

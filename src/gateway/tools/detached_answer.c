@@ -57,7 +57,7 @@ static void answer_reply(struct detached_call *detached, const struct exchange_r
         detached_answer_answer_error(call, error);
     else
         relay_answer_failure(call,
-                             reply->too_large ? RELAY_UNREADABLE : relay_failure_of(reply->result));
+                             reply->too_large ? LOST_UNREADABLE : lost_reason_of(reply->result));
 }
 
 static void answer_outcome(struct detached_call *detached)

@@ -4,20 +4,20 @@
 
 static const struct {
     enum upstream_result result;
-    enum relay_failure failure;
+    enum lost_reason reason;
     enum jsonrpc_error error;
 } failures[] = {
-    {UPSTREAM_CONNECT_FAILED, RELAY_CONNECT_FAILED, JSONRPC_UPSTREAM_FAILED},
-    {UPSTREAM_SILENT, RELAY_TIMEOUT, JSONRPC_UPSTREAM_TIMEOUT},
-    {UPSTREAM_DONE, RELAY_UNREADABLE, JSONRPC_UPSTREAM_ERROR},
-    {UPSTREAM_GONE, RELAY_GONE, JSONRPC_UPSTREAM_FAILED},
+    {UPSTREAM_CONNECT_FAILED, LOST_CONNECT, JSONRPC_UPSTREAM_FAILED},
+    {UPSTREAM_SILENT, LOST_TIMEOUT, JSONRPC_UPSTREAM_TIMEOUT},
+    {UPSTREAM_DONE, LOST_UNREADABLE, JSONRPC_UPSTREAM_ERROR},
+    {UPSTREAM_GONE, LOST_GONE, JSONRPC_UPSTREAM_FAILED},
 };
 
 START_TEST(a_failure_has_the_error_of_its_kind)
 {
-    enum relay_failure failure = relay_failure_of(failures[_i].result);
-    ck_assert_int_eq(failure, failures[_i].failure);
-    ck_assert_int_eq(relay_failure_error(failure), failures[_i].error);
+    enum lost_reason reason = lost_reason_of(failures[_i].result);
+    ck_assert_int_eq(reason, failures[_i].reason);
+    ck_assert_int_eq(relay_failure_error(reason), failures[_i].error);
 }
 END_TEST
 
@@ -32,13 +32,18 @@ static void rewrite(struct call *call, const struct relay_reply *reply, struct b
 
 START_TEST(a_response_that_nobody_changes_is_not_read)
 {
-    const struct relay_options none = {0}, rewriting = {.rewrite = rewrite},
-                               taking = {.take_message = take};
-    ck_assert(!relay_rewrites(&none));
-    ck_assert(relay_rewrites(&rewriting));
-    ck_assert(!relay_may_take(&none, STR("{\"method\":\"ping\"}")));
-    ck_assert(relay_may_take(&taking, STR("{\"method\":\"ping\"}")));
-    ck_assert(!relay_may_take(&taking, STR("{\"result\":{}}")));
+    const struct looks none = {0}, rewriting = {.rewrite = rewrite},
+                       taking = {.take_message = take},
+                       taking_all = {.take_message = take, .takes_all = true};
+    const struct call legacy = {.dialect = &dialect_legacy}, modern = {.dialect = &dialect_modern};
+    struct str ping = STR("{\"method\":\"ping\"}"), result = STR("{\"result\":{}}");
+    ck_assert(!looks_read(&none));
+    ck_assert(looks_read(&rewriting));
+    ck_assert(!looks_may_take(&none, &legacy, ping));
+    ck_assert(looks_may_take(&taking, &legacy, ping));
+    ck_assert(!looks_may_take(&taking, &legacy, result));
+    ck_assert(!looks_may_take(&taking, &modern, ping));
+    ck_assert(looks_may_take(&taking_all, &modern, result));
 }
 END_TEST
 
