@@ -72,6 +72,23 @@ test('an upstream that goes in the middle of an SSE reply: a last event with -32
   await down.end();
 });
 
+test('an upstream that goes in the middle of an SSE reply to a response: no message with the id of that', async (t) => {
+  const { upstream, connect } = await scene(t);
+  const client = await connect();
+  let up;
+  upstream.onHttp = ({ rpc }, reply) => {
+    if (rpc?.id !== 'asked') return false;
+    up = reply.sse();
+    up.event({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'first' } });
+    return true;
+  };
+  const down = (await client.post({ jsonrpc: '2.0', id: 'asked', result: {} })).sse();
+  await down.message((m) => m.params.data === 'first');
+  up.cut();
+  await down.end();
+  assert.doesNotMatch(down.raw, /asked/, 'the client may have a request of its own with this id');
+});
+
 test('an upstream that goes after the answer on its SSE reply is no error', async (t) => {
   const { upstream, connect } = await scene(t);
   const client = await connect();

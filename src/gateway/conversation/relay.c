@@ -267,9 +267,15 @@ enum jsonrpc_error relay_failure_error(enum lost_reason reason)
                                                                   : JSONRPC_UPSTREAM_FAILED;
 }
 
+/* Whether the client waits for a response. A response of its own has an id, too: the server's. */
+static bool expects_response(const struct call *call)
+{
+    return call->envelope.kind == ENVELOPE_REQUEST && call->envelope.id.length > 0;
+}
+
 void relay_answer_failure(struct call *call, enum lost_reason reason)
 {
-    if (call->envelope.kind == ENVELOPE_REQUEST && call->envelope.id.length > 0) {
+    if (expects_response(call)) {
         struct jsonrpc_error_data data = {.tool = call_tool(call)};
         call_answer_error(call, relay_failure_error(reason), STR_EMPTY, &data);
     } else {
@@ -298,7 +304,7 @@ static void relay_fail_in_stream(struct relay *relay, enum lost_reason reason)
     if (!answered)
         call_span_fail(call, relay_failure_error(reason));
     http_on_gone(exchange, NULL, NULL);
-    if (events && !answered && call->envelope.id.length > 0) {
+    if (events && !answered && expects_response(call)) {
         struct buffer message, event;
         buffer_init(&message);
         buffer_init(&event);
