@@ -10,7 +10,12 @@ import { fileURLToPath } from 'node:url';
 const HERE = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const BEGIN = '<!-- places: made by scripts/places.mjs --write -->';
 const END = '<!-- places: end -->';
-const CONSTANTS = { MCP_CANCELLED: 'notifications/cancelled' };
+const CONSTANTS = Object.fromEntries(
+  ['jsonrpc.h', 'method.h'].flatMap((name) => {
+    const text = fs.readFileSync(path.join(HERE, 'include/taskgate/mcp', name), 'utf8');
+    return [...text.matchAll(/^#define (MCP_\w+) "([^"]+)"$/gm)].map(([, constant, method]) => [constant, method]);
+  }),
+);
 
 /** Map(function → file) of the functions that the C files of a folder of src/ define; `before` comes before its name. */
 function definitions(root, folder, before = '') {

@@ -8,6 +8,7 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
+#include "taskgate/mcp/question.h"
 
 #define POLL_MS 1000
 /* A person who has not decided within a minute is not waiting at the screen. */
@@ -225,15 +226,11 @@ bool dialect_modern_declares_elicitation(struct str client_capabilities, bool by
 
 static bool dialect_modern_declares(struct str client_capabilities, struct str request)
 {
-    struct str method = json_member(request, "method");
-    struct str mode = json_path(request, "params", "mode");
-    if (json_string_equals(method, STR("elicitation/create")))
-        return dialect_modern_declares_elicitation(client_capabilities,
-                                                   json_string_equals(mode, STR("url")));
-    if (json_string_equals(method, STR("sampling/createMessage")))
-        return json_type(json_member(client_capabilities, "sampling")) == JSON_OBJECT;
-    return json_string_equals(method, STR("roots/list")) &&
-           json_type(json_member(client_capabilities, "roots")) == JSON_OBJECT;
+    enum mcp_question question = mcp_question_of(request);
+    bool by_link = question == MCP_QUESTION_URL;
+    if (by_link || question == MCP_QUESTION_FORM)
+        return dialect_modern_declares_elicitation(client_capabilities, by_link);
+    return mcp_may_ask(client_capabilities, question);
 }
 
 bool dialect_modern_declares_requests(struct str client_capabilities, struct str requests)
@@ -248,19 +245,13 @@ bool dialect_modern_declares_requests(struct str client_capabilities, struct str
 
 bool dialect_modern_is_round(struct str requests, struct str state)
 {
-    static const char *const methods[] = {"elicitation/create", "sampling/createMessage",
-                                          "roots/list"};
     struct str key, request;
     size_t count = json_count(requests);
     if ((requests.length > 0 && json_type(requests) != JSON_OBJECT) ||
         (state.length > 0 && json_type(state) != JSON_STRING) || count > MODERN_MOST_REQUESTS)
         return false;
     for (size_t position = 0; json_next_member(requests, &position, &key, &request);) {
-        struct str method = json_member(request, "method");
-        bool is_known = false;
-        for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-            is_known = is_known || json_string_equals(method, str_from(methods[i]));
-        if (!is_known)
+        if (mcp_question_of(request) == MCP_QUESTION_NONE)
             return false;
     }
     return state.length > 0 || count > 0;

@@ -6,13 +6,13 @@
 enum mcp_question mcp_question_of(struct str message)
 {
     struct str method = json_member(message, "method");
-    if (json_string_equals(method, STR("elicitation/create")))
+    if (json_string_equals(method, STR(MCP_ELICIT)))
         return json_string_equals(json_path(message, "params", "mode"), STR("url"))
                    ? MCP_QUESTION_URL
                    : MCP_QUESTION_FORM;
-    if (json_string_equals(method, STR("sampling/createMessage")))
+    if (json_string_equals(method, STR(MCP_SAMPLE)))
         return MCP_QUESTION_SAMPLING;
-    if (json_string_equals(method, STR("roots/list")))
+    if (json_string_equals(method, STR(MCP_LIST_ROOTS)))
         return MCP_QUESTION_ROOTS;
     return MCP_QUESTION_NONE;
 }
@@ -50,4 +50,14 @@ bool mcp_may_ask_any(struct str capabilities)
             return true;
     }
     return false;
+}
+
+void mcp_write_input_required(struct buffer *out, struct str requests, struct str state)
+{
+    buffer_append_text(out, "{\"resultType\":\"input_required\",\"inputRequests\":");
+    buffer_append(out, requests);
+    if (state.length > 0)
+        buffer_append_text(out, ",\"requestState\":");
+    buffer_append(out, state);
+    buffer_append_char(out, '}');
 }

@@ -10,7 +10,7 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 const LIMITS = {
   bridged: 0,
   eras: 156,
-  words: 44,
+  words: 20,
   reach: 12,
   write: 2,
   includes: 1,

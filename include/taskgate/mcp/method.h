@@ -12,8 +12,13 @@
 #include "taskgate/mcp/jsonrpc.h"
 #include "taskgate/mcp/version.h"
 
-/* A server sends it when its list of tools has changed. */
+/* Notifications of servers, and of clients. */
 #define MCP_TOOLS_CHANGED "notifications/tools/list_changed"
+#define MCP_PROGRESS "notifications/progress"
+#define MCP_LOG_MESSAGE "notifications/message"
+#define MCP_TASK_STATUS "notifications/tasks/status"
+#define MCP_INITIALIZED "notifications/initialized"
+#define MCP_ROOTS_CHANGED "notifications/roots/list_changed"
 
 /* MCP_RELAY, MCP_INITIALIZE … */
 enum mcp_treatment {

@@ -7,7 +7,12 @@
 
 #include <stdbool.h>
 
+#include "taskgate/core/buffer.h"
 #include "taskgate/core/str.h"
+
+#define MCP_ELICIT "elicitation/create"
+#define MCP_SAMPLE "sampling/createMessage"
+#define MCP_LIST_ROOTS "roots/list"
 
 enum mcp_question {
     MCP_QUESTION_FORM,
@@ -22,3 +27,8 @@ enum mcp_question mcp_question_of(struct str message);
 bool mcp_may_ask(struct str capabilities, enum mcp_question question);
 /* Whether it can be asked anything. */
 bool mcp_may_ask_any(struct str capabilities);
+
+/* Appends the result that requires input: requests by keys (JSON object), and the state (JSON text)
+ * that comes back with the answers, or nothing. Some clients take a result without `inputRequests`
+ * for a final one. */
+void mcp_write_input_required(struct buffer *out, struct str requests, struct str state);

@@ -444,9 +444,9 @@ static void take_requests(struct legacy_call *legacy, const struct event *event)
 static void legacy_pass_notice(struct call *call, struct str message)
 {
     struct str method = json_member(message, "method");
-    bool is_progress = json_string_equals(method, STR("notifications/progress"));
+    bool is_progress = json_string_equals(method, STR(MCP_PROGRESS));
     OWNED_BUFFER(translated);
-    if (!is_progress && !json_string_equals(method, STR("notifications/message")))
+    if (!is_progress && !json_string_equals(method, STR(MCP_LOG_MESSAGE)))
         return; /* it is not about this request, and may not be here */
     legacy_bridge_write_notification(&translated, message);
     deferred_response_open(call);

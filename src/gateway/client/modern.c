@@ -20,6 +20,7 @@
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/legacy_server.h"
+#include "taskgate/mcp/question.h"
 
 #define LOST "This conversation was lost; the tool may have run in part"
 
@@ -155,12 +156,7 @@ static void leg_answer_result(struct leg *leg, const struct event *event)
 static void leg_require_input(struct leg *leg, struct str requests, struct str state)
 {
     OWNED_BUFFER(result);
-    buffer_append_text(&result, "{\"resultType\":\"input_required\",\"inputRequests\":");
-    buffer_append(&result, requests);
-    if (state.length > 0)
-        buffer_append_text(&result, ",\"requestState\":");
-    buffer_append(&result, state);
-    buffer_append_char(&result, '}');
+    mcp_write_input_required(&result, requests, state);
     leg->is_done = true;
     call_answer_result(leg->call, buffer_str(&result));
 }

@@ -1014,7 +1014,7 @@ static bool write_declined(struct buffer *out, struct str questions)
 {
     struct str key, question;
     for (size_t position = 0; json_next_member(questions, &position, &key, &question);) {
-        if (!json_string_equals(json_member(question, "method"), STR("elicitation/create")))
+        if (!json_string_equals(json_member(question, "method"), STR(MCP_ELICIT)))
             return false;
         buffer_append_format(out, "%c\"%.*s\":{\"action\":\"decline\"}",
                              out->length > 0 ? ',' : '{', STR_ARGS(key));

@@ -122,13 +122,13 @@ static void take_notification(const struct notice_origin *origin, struct str met
                               struct str message)
 {
     struct gateway *gateway = origin->worker->gateway;
-    if (str_equal(method, STR("notifications/progress"))) {
+    if (str_equal(method, STR(MCP_PROGRESS))) {
         if (origin->task)
             send_of_task(origin, &progress_kind, message);
     } else if (str_equal(method, STR(MCP_CANCELLED))) {
         const struct question_origin input = question_of(origin);
         question_take_cancel(&input, message); /* other requests are answered at once */
-    } else if (str_equal(method, STR("notifications/message"))) {
+    } else if (str_equal(method, STR(MCP_LOG_MESSAGE))) {
         take_log(origin, message);
     } else {
         if (str_equal(method, STR(MCP_TOOLS_CHANGED)))
@@ -217,7 +217,7 @@ static bool take_of_task(struct call *call, struct str method, struct str messag
         .budget = &call->server_budget,
     };
     /* The gateway tells each change of its own task itself. */
-    if (!str_equal(method, STR("notifications/tasks/status")))
+    if (!str_equal(method, STR(MCP_TASK_STATUS)))
         notices_take(&origin, message);
     headers_finish(&headers);
     task_unref(task);
@@ -304,10 +304,10 @@ static void keep_notification(struct call *call, struct str method, struct str m
     if (str_equal(method, STR(MCP_TOOLS_CHANGED)))
         tools_fetch_changed(gateway, source);
     if (!is_get_stream(call) || !client_is_shown_tools(call) ||
-        str_equal(method, STR("notifications/progress")))
+        str_equal(method, STR(MCP_PROGRESS)))
         return;
     inbox_key_of_call(call, key);
-    if (str_equal(method, STR("notifications/message")))
+    if (str_equal(method, STR(MCP_LOG_MESSAGE)))
         inbox_add_log(gateway, str_from(key), source, params);
     else
         inbox_add_notification(gateway, str_from(key), source, method, params);

@@ -20,13 +20,13 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/elicitation.h"
+#include "taskgate/mcp/question.h"
 
 /* A form is checked and shown on a loop, so it is smaller. A conversation is only passed on. */
 #define ELICITATION_BYTES ((size_t)64 * 1024)
 #define SAMPLING_BYTES ((size_t)1024 * 1024)
 
-static const char *const methods[QUESTION_KIND_COUNT] = {"elicitation/create",
-                                                         "sampling/createMessage", "roots/list"};
+static const char *const methods[QUESTION_KIND_COUNT] = {MCP_ELICIT, MCP_SAMPLE, MCP_LIST_ROOTS};
 
 static bool find_kind(struct str method, enum question_kind *kind)
 {

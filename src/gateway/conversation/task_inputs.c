@@ -10,6 +10,7 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/question.h"
 
 static struct question_table *rounds_of(const struct gateway_worker *worker)
 {
@@ -47,7 +48,7 @@ static void take_refusal(struct invocation *invocation, struct str id)
     buffer_init(&answers);
     rounds_show(rounds_of(invocation->worker), str_from(invocation->id), &requests, &(int64_t){0});
     struct str method = json_path(buffer_str(&requests), key, "method");
-    if (json_string_equals(method, STR("elicitation/create"))) {
+    if (json_string_equals(method, STR(MCP_ELICIT))) {
         buffer_append_format(&answers, "{%.*s:{\"action\":\"cancel\"}}", STR_ARGS(id));
         task_inputs_answer(invocation->worker, invocation->task, buffer_str(&answers));
     } else if (method.length > 0) {

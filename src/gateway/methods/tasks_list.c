@@ -125,7 +125,8 @@ static void ask_upstream(struct call *call)
     static const struct exchange_events events = {.reply = on_upstream_list};
     struct listing *listing = tasks_list_listing_of(call);
     struct str cursor = listing->cursor.upstream ? buffer_str(&listing->cursor.wrapped) : STR_EMPTY;
-    listing->exchange = exchange_ask_page(call, "tasks/list", cursor, LIST_MOST_BYTES, &events);
+    listing->exchange =
+        exchange_ask_page(call, call->method->name, cursor, LIST_MOST_BYTES, &events);
 }
 
 static void go_on_upstream(struct call *call)

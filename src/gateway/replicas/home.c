@@ -42,9 +42,16 @@ static bool read_state(const struct call *call, struct request_state *state)
 /* A legacy client's tasks/cancel changes the state in the database, of which the home hears. */
 static bool is_of_task(const struct call *call)
 {
-    return is_method(call, "tasks/get") ||
-           (is_modern(call) ? is_method(call, "tasks/update") || is_method(call, "tasks/cancel")
-                            : is_method(call, "tasks/result"));
+    switch (mcp_method_find(call->envelope.method, call->dialect->era)->treatment) {
+    case MCP_TASKS_GET:
+    case MCP_TASKS_UPDATE:
+    case MCP_TASKS_RESULT:
+        return true;
+    case MCP_TASKS_CANCEL:
+        return is_modern(call);
+    default:
+        return false;
+    }
 }
 
 static bool copy_id(struct str text, char id[TASK_ID_BYTES])
@@ -125,8 +132,7 @@ static bool needs_session(const struct call *call)
     if (!str_equal(http_method(call->exchange), STR("POST")))
         return true;
     return !is_method(call, "ping") && !is_method(call, "initialize") &&
-           !is_method(call, "notifications/initialized") &&
-           !is_method(call, "notifications/roots/list_changed");
+           !is_method(call, MCP_INITIALIZED) && !is_method(call, MCP_ROOTS_CHANGED);
 }
 
 /* A session that another replica has opened a moment ago may not have been stored yet. */

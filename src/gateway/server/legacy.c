@@ -89,9 +89,9 @@ static void link_on_message(void *context, struct str message)
         opened_session_answer_stray(own->session, message);
         return;
     }
-    if (json_string_equals(method, STR("notifications/progress")))
+    if (json_string_equals(method, STR(MCP_PROGRESS)))
         event.kind = EVENT_PROGRESS;
-    else if (json_string_equals(method, STR("notifications/message")))
+    else if (json_string_equals(method, STR(MCP_LOG_MESSAGE)))
         event.kind = EVENT_LOG;
     legacy_server_write_notification(&text, message);
     event.text = buffer_str(&text);

@@ -21,7 +21,7 @@ struct str service_session_params(void)
 
 struct str service_session_initialized(void)
 {
-    return STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
+    return STR("{\"jsonrpc\":\"2.0\",\"method\":\"" MCP_INITIALIZED "\"}");
 }
 
 bool service_session_is_wanted(struct gateway_worker *worker, const struct config_source *source,

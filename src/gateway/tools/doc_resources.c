@@ -5,6 +5,7 @@
 
 #include "call/client_profile.h"
 #include "taskgate/json/text.h"
+#include "taskgate/mcp/question.h"
 #include "taskgate/task/task.h"
 #include "tools.h"
 
@@ -29,7 +30,7 @@ const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {
     {"pending_elicitation_states",
      "State machine for elicitation requests from final servers awaiting client response",
      "stateDiagram-v2\n"
-     "    [*] --> pending : Final server sends elicitation/create\n"
+     "    [*] --> pending : Final server sends " MCP_ELICIT "\n"
      "\n"
      "    pending --> accepted : Client [[calls {respond_to_elicitation}||answers ]](action: "
      "accept)\n"
@@ -55,7 +56,7 @@ const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {
     {"pending_sampling_states",
      "State machine for sampling requests from final servers awaiting LLM completion",
      "stateDiagram-v2\n"
-     "    [*] --> pending : Final server sends sampling/createMessage\n"
+     "    [*] --> pending : Final server sends " MCP_SAMPLE "\n"
      "\n"
      "    pending --> completed : Client [[calls {respond_to_sampling}||answers]]\n"
      "    pending --> expired : Timeout reached\n"
@@ -104,12 +105,12 @@ const struct doc_resource doc_resources_seed[DOC_RESOURCES_SEED_COUNT] = {
      "    OC -->|[[{respond_to_sampling}||answer]]| Sampling\n"
      "    OC -->|[[{await_activity}||wait]]| Tasks & Elicit & Sampling & Notif & Logs\n"
      "\n"
-     "    FS1 -->|elicitation/create| Elicit\n"
-     "    FS1 -->|sampling/createMessage| Sampling\n"
+     "    FS1 -->|" MCP_ELICIT "| Elicit\n"
+     "    FS1 -->|" MCP_SAMPLE "| Sampling\n"
      "    FS1 -->|notifications/*| Notif\n"
      "    FS1 -->|logging/message| Logs\n"
-     "    FS2 -->|elicitation/create| Elicit\n"
-     "    FS2 -->|sampling/createMessage| Sampling"},
+     "    FS2 -->|" MCP_ELICIT "| Elicit\n"
+     "    FS2 -->|" MCP_SAMPLE "| Sampling"},
 };
 
 bool doc_resources_are_offered(const struct call *call)

@@ -29,9 +29,11 @@
 #include "taskgate/core/clock.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
+#include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/dialect_modern.h"
 #include "taskgate/mcp/lists.h"
+#include "taskgate/mcp/question.h"
 #include "tools.h"
 
 /* The call tries again when the task that it was to join has gone meanwhile. */
@@ -245,27 +247,22 @@ static void answer_plain_outcome(struct call *call, const struct plain_call *pla
 #define UNDECIDED_GRACE_MS 60000 /* the client may come back for the expiry itself */
 #define UNDER_WAY_MS 600000
 
-/* Some clients take a result without the member `inputRequests` for a final one. */
 static void answer_required(struct call *call, const struct plain_call *plain, struct str requests,
                             enum request_state_kind kind)
 {
     static const char *const counted[] = {"state", "confirm", "questions"};
     struct request_state next = {.round = plain->state.round + (kind == REQUEST_STATE_HOLD),
                                  .kind = kind};
-    struct buffer result;
-    buffer_init(&result);
+    OWNED_BUFFER(state);
+    OWNED_BUFFER(result);
     memcpy(next.id, plain->id, sizeof next.id);
     next.until_ms = plain->is_pending && kind != REQUEST_STATE_EXECUTE
                         ? plain->decide_by_ms + UNDECIDED_GRACE_MS
                         : clock_now_ms() + UNDER_WAY_MS;
     plain_count_wait(counted[kind]);
-    buffer_append_text(&result, "{\"resultType\":\"input_required\",\"inputRequests\":");
-    buffer_append(&result, requests);
-    buffer_append_text(&result, ",\"requestState\":");
-    request_state_write(call, &next, &result);
-    buffer_append_char(&result, '}');
+    request_state_write(call, &next, &state);
+    mcp_write_input_required(&result, requests, buffer_str(&state));
     call_answer_result(call, buffer_str(&result));
-    buffer_finish(&result);
 }
 
 /* Calls of other sessions have another owner. */
@@ -389,7 +386,7 @@ static void write_form(struct buffer *out, const struct call *call)
     if (arguments.length > 0 && arguments.length <= MOST_ARGUMENT_BYTES)
         buffer_append_format(&message, " with %.*s", STR_ARGS(arguments));
     buffer_append_text(&message, "? The call then waits for an approval.");
-    buffer_append_text(out, "{\"" KEY "\":{\"method\":\"elicitation/create\",\"params\":{"
+    buffer_append_text(out, "{\"" KEY "\":{\"method\":\"" MCP_ELICIT "\",\"params\":{"
                             "\"mode\":\"form\",\"message\":");
     buffer_append_json_string(out, buffer_str(&message));
     buffer_append_text(out, ",\"requestedSchema\":{\"type\":\"object\",\"properties\":{\"" KEY
@@ -408,7 +405,7 @@ static void write_confirm_link(struct buffer *out, const struct call *call,
     buffer_append_format(&message, "The call of %.*s waits for an approval. It is shown here.",
                          STR_ARGS(call_tool(call)));
     buffer_append_format(&url, "%s/#task=%s", call->snapshot->config->public_url, plain->id);
-    buffer_append_text(out, "{\"" KEY "\":{\"method\":\"elicitation/create\",\"params\":{"
+    buffer_append_text(out, "{\"" KEY "\":{\"method\":\"" MCP_ELICIT "\",\"params\":{"
                             "\"mode\":\"url\",\"message\":");
     buffer_append_json_string(out, buffer_str(&message));
     buffer_append_text(out, ",\"url\":");
