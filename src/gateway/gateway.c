@@ -36,7 +36,6 @@
 #include "state/accepted_pairs.h"
 #include "state/definition_watch.h"
 #include "state/quota.h"
-#include "state/server_status.h"
 #include "state/session_table.h"
 #include "state/source_eras.h"
 #include "state/task_aliases.h"

@@ -13,16 +13,16 @@ const LIMITS = {
   words: 20,
   reach: 12,
   write: 2,
-  includes: 1,
+  includes: 0,
   calls: 0,
   statements: 3,
   pointers: 22,
   lines: 139000, // what is added meanwhile has some room
   gateway: 44500,
-  files: 802,
+  files: 794,
   users: 49,
   statics: 28,
-  assertions: 363,
+  assertions: 371,
 };
 const measured = measure();
 

@@ -270,8 +270,8 @@ static void learn(const struct tools_reply *reply, const struct catalog_page *pa
     const struct call *call = reply->call;
     const struct catalog_reader reader = {call->snapshot, call->source, str_from(call->owner),
                                           call->tools_epoch};
-    catalog_show_page(call->worker->gateway->catalog, &reader, page, reply->is_first,
-                      reply->is_last);
+    catalog_put_page(call->worker->gateway->catalog, &reader, page, reply->is_first,
+                     reply->is_last);
 }
 
 static bool has_ours(const struct call *call, bool is_last_page)

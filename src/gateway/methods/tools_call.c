@@ -287,7 +287,7 @@ static enum gate_verdict call_gate_parameters(struct tool_call *tool)
     struct call *call = tool->call;
     struct catalog *catalog = call->worker->gateway->catalog;
     struct str name = STR_EMPTY;
-    if (!catalog_has_parameters())
+    if (!known_tools_have_parameters())
         return GATE_PASSED;
     call_identify(call);
     struct known_tool *held = catalog_hold_parameters(

@@ -103,7 +103,7 @@ static void put_parameter(void *context, struct str name, struct str value)
 static void add_parameters(struct catalog *catalog, const char *source, struct str owner,
                            const struct envelope *envelope, struct headers *headers)
 {
-    if (!catalog_has_parameters())
+    if (!known_tools_have_parameters())
         return;
     struct known_tool *held =
         catalog_hold_parameters(catalog, str_from(source), owner, envelope->name.text);

@@ -236,6 +236,7 @@ static void catalogue_on_page(void *context, const struct exchange_reply *reply)
     bool goes_on = page_walk_goes_on(&fetch->walk, catalog, fetch->snapshot, fetch->source,
                                      mcp_next_cursor(result));
     catalog_put_page(catalog, &reader, page, is_first, !goes_on);
+    catalog_page_destroy(page);
     if (goes_on)
         fetch_page(fetch);
     else

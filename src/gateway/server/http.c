@@ -8,7 +8,6 @@
 #include "auth/token_exchange.h"
 #include "call/call.h"
 #include "call/call_span.h"
-#include "state/server_status.h"
 #include "taskgate/core/assert.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/core/log.h"

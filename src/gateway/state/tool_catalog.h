@@ -9,46 +9,18 @@
 #include <stddef.h>
 
 #include "taskgate/core/buffer.h"
-#include "taskgate/core/digest.h"
 #include "taskgate/core/str.h"
 #include "taskgate/gateway/snapshot.h"
 #include "taskgate/mcp/capabilities.h"
 #include "taskgate/mcp/lists.h"
 #include "taskgate/policy/policy.h"
+#include "tool_lists.h"
 
 struct catalog;
 
 /* The owner of the list that the gateway's own session got. Calls of the control plane are judged
  * by that list. */
 #define CATALOG_GATEWAY STR_EMPTY
-
-/* By whose list a tool is known. */
-enum catalog_word {
-    CATALOG_UNKNOWN,
-    CATALOG_TOLD,     /* the owner's own */
-    CATALOG_GATEWAYS, /* the gateway's own, and those of others */
-    CATALOG_OTHERS,   /* those of others alone */
-};
-
-/* A copy of what is known of one tool for one owner. If the owner did not get the tool, the
- * strictest of all lists counts: destructive before not destructive, not read-only before read-
- * only, `required` before `optional`. */
-struct catalog_tool {
-    enum catalog_word word;
-    bool known;      /* not CATALOG_UNKNOWN */
-    bool has_list;   /* the owner got a whole list, with the tool or without it */
-    bool is_current; /* and the server has not announced other tools since */
-    bool has_own;
-    enum policy_annotation own;
-    bool has_output_schema; /* results must have structured content */
-    bool wraps_output;      /* of another type than an object, which legacy clients do not know */
-    struct policy_hints hints;
-    /* Canonical, of the definition. "" when it is unknown, or when only other owners got it: an
-     * approval is not bound to a definition that somebody else can change. */
-    char digest[DIGEST_HEX_BYTES];
-    /* Of the members that are pinned (mcp/definition.h); "" as above. */
-    char definition[DIGEST_HEX_BYTES];
-};
 
 struct catalog *catalog_create(void);
 /* Before there are lists: what is new in them is pinned (definition_watch.h). */
@@ -70,7 +42,6 @@ struct catalog_asked {
  * `,"toolDescription":"…"`, cut at CATALOG_DESCRIPTION_BYTES, and `,"toolAnnotations":{…}` in
  * canonical form, left out when it is longer. Nothing when the list has another definition of the
  * tool than that of `digest`. Returns whether the owner's list has the tool. */
-#define CATALOG_DESCRIPTION_BYTES 4000
 bool catalog_describe_tool(struct catalog *catalog, const struct catalog_asked *asked,
                            const char *digest, struct buffer *out);
 /* The inputSchema of the tool's definition of this digest, as its owner or the gateway's own
@@ -86,8 +57,6 @@ struct known_tool *catalog_hold_parameters(struct catalog *catalog, struct str s
                                            struct str owner, struct str name);
 const struct parameter_headers *catalog_parameters(const struct known_tool *held);
 void catalog_release_parameters(struct catalog *catalog, struct known_tool *held);
-/* Whether any tool has some. Costs nothing. */
-bool catalog_has_parameters(void);
 
 /* One page of a list that a server has just given. */
 struct catalog_page;
@@ -106,17 +75,14 @@ struct catalog_reader {
     struct str owner;
     uint64_t epoch; /* catalog_epoch() before the server was asked */
 };
-/* Remembers the page; takes it over. Of a first page that goes on the rest is waited for: with the
- * last one the owner's list is whole, and what is not in it is gone: known, for the server may
- * still run it, but not counted. Logs the fixed line for a tool that is new to the source or is
- * announced as something else now, and the fixed warning for one that came after the source's first
- * whole list. Owners beyond `limits.sessions` make room, the longest unseen first. */
+/* Remembers the page, which stays the caller's and may be shown again, also for other owners. Of a
+ * first page that goes on the rest is waited for: with the last one the owner's list is whole, and
+ * what is not in it is gone: known, for the server may still run it, but not counted. Logs the
+ * fixed line for a tool that is new to the source or is announced as something else now, and the
+ * fixed warning for one that came after the source's first whole list. Owners beyond
+ * `limits.sessions` make room, the longest unseen first. */
 void catalog_put_page(struct catalog *catalog, const struct catalog_reader *reader,
-                      struct catalog_page *page, bool is_first, bool is_last);
-/* The same for a page that stays the caller's. The caller may show it again, also for other
- * owners. */
-void catalog_show_page(struct catalog *catalog, const struct catalog_reader *reader,
-                       const struct catalog_page *page, bool is_first, bool is_last);
+                      const struct catalog_page *page, bool is_first, bool is_last);
 /* Counts how often the server may have got other tools. */
 uint64_t catalog_epoch(struct catalog *catalog, struct str source);
 /* An owner's whole list of the source has been seen: tools that come later are discoveries. */
@@ -173,10 +139,24 @@ enum catalog_change {
     CATALOG_DISCONNECTED,
     CATALOG_RECONNECTED
 };
-enum catalog_change catalog_set_reachable(struct catalog *catalog, struct str source,
-                                          bool reachable);
 /* Whether the server was reachable at the last try, true before the first; and since when, wall
  * clock, 0 when that is not known. */
 bool catalog_is_reachable(struct catalog *catalog, struct str source, int64_t *since_ms);
 /* Whether every source was reachable at its last try; true before the first try has failed. */
 bool catalog_all_reachable(struct catalog *catalog);
+
+/* ---- whether servers answer: rooms that see it note it, and one observer learns of changes ----
+ */
+
+/* `changed` runs on the thread that noted it, without a lock; never with CATALOG_UNCHANGED. */
+struct server_observer {
+    void (*changed)(void *context, struct str source, enum catalog_change change);
+    void *context;
+};
+
+/* Set once, before the first note. */
+void server_status_observe(struct catalog *catalog, const struct server_observer *observer);
+/* Sets the gauge of every source of the configuration that was tried. */
+void server_status_show(struct catalog *catalog);
+/* A room has just seen whether the server answers. */
+void server_status_note(struct catalog *catalog, struct str source, bool reachable);

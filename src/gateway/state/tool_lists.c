@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "taskgate/core/assert.h"
 #include "taskgate/core/buffer.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/canonical.h"
@@ -204,8 +205,10 @@ struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
 
 void known_tool_unref(struct known_tools *tools, struct known_tool *tool)
 {
+    ASSERT_NUMBERS(tool->references, >, 0);
     if (--tool->references > 0)
         return;
+    ASSERT_NUMBERS(tools->bytes, >=, known_tool_bytes(tool));
     tools->bytes -= known_tool_bytes(tool);
     map_remove(tools->tools, str_slice(tool->key, tool->key_length));
     if (tool->parameters)
@@ -305,6 +308,7 @@ static struct str tool_lists_key_of(const struct tool_list *list)
 struct tool_list *tool_list_intern(struct known_tools *tools, struct map *interned,
                                    struct tool_list *list)
 {
+    ASSERT(!list->is_interned && list->references == 1); /* its maker's still */
     list->hash = hash_of(list);
     struct tool_list *same = map_get(interned, tool_lists_key_of(list));
     if (!same) {
@@ -327,6 +331,7 @@ void tool_list_unref(struct known_tools *tools, struct map *interned, struct too
         map_remove(interned, tool_lists_key_of(list));
     for (size_t i = 0; i < list->count; i++)
         known_tool_unref(tools, list->items[i].tool);
+    ASSERT_NUMBERS(tools->bytes, >=, size_of_list(list));
     tools->bytes -= size_of_list(list);
     free(list->slots);
     free(list);

@@ -5,11 +5,45 @@
  */
 #pragma once
 
+#include "taskgate/core/buffer.h"
+#include "taskgate/core/digest.h"
 #include "taskgate/core/map.h"
-#include "tool_catalog.h"
+#include "taskgate/mcp/lists.h"
+#include "taskgate/policy/policy.h"
 
 /* Tools of one list beyond these are judged and relayed, but not remembered. */
 #define LIST_TOOLS_MOST 20000
+
+/* Of a description, as people are shown it. */
+#define CATALOG_DESCRIPTION_BYTES 4000
+
+/* By whose list a tool is known. */
+enum catalog_word {
+    CATALOG_UNKNOWN,
+    CATALOG_TOLD,     /* the owner's own */
+    CATALOG_GATEWAYS, /* the gateway's own, and those of others */
+    CATALOG_OTHERS,   /* those of others alone */
+};
+
+/* A copy of what is known of one tool for one owner. If the owner did not get the tool, the
+ * strictest of all lists counts: destructive before not destructive, not read-only before read-
+ * only, `required` before `optional`. */
+struct catalog_tool {
+    enum catalog_word word;
+    bool known;      /* not CATALOG_UNKNOWN */
+    bool has_list;   /* the owner got a whole list, with the tool or without it */
+    bool is_current; /* and the server has not announced other tools since */
+    bool has_own;
+    enum policy_annotation own;
+    bool has_output_schema; /* results must have structured content */
+    bool wraps_output;      /* of another type than an object, which legacy clients do not know */
+    struct policy_hints hints;
+    /* Canonical, of the definition. "" when it is unknown, or when only other owners got it: an
+     * approval is not bound to a definition that somebody else can change. */
+    char digest[DIGEST_HEX_BYTES];
+    /* Of the members that are pinned (mcp/definition.h); "" as above. */
+    char definition[DIGEST_HEX_BYTES];
+};
 
 /* One definition. */
 struct known_tool {

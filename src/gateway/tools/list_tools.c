@@ -529,8 +529,7 @@ static bool read_page(struct call *call, struct str result)
     if (is_list)
         catalog_put_page(catalog, &reader, listing->page, listing->walk.pages == 0,
                          mcp_next_cursor(result).length == 0);
-    else
-        catalog_page_destroy(listing->page);
+    catalog_page_destroy(listing->page);
     listing->page = NULL;
     return is_list;
 }

@@ -75,11 +75,12 @@ static void use_catalog(struct shared *shared, struct str name, int round)
     struct catalog_page *page = catalog_page_create(shared->catalog);
     catalog_page_add(page, &tool, NULL);
     catalog_put_page(shared->catalog, &reader, page, true, true);
+    catalog_page_destroy(page);
     catalog_find_tool(shared->catalog, STR("up"), name, name, &known);
     ck_assert(known.known);
     list_cache_put(shared->list_cache, name, STR("list"));
     list_cache_get(shared->list_cache, name, &kept);
-    catalog_set_reachable(shared->catalog, STR("up"), round % 2 == 0);
+    server_status_note(shared->catalog, STR("up"), round % 2 == 0);
     if (round % 50 == 0) {
         snapshot_install(make_snapshot()); /* a reload */
         catalog_announce_all(shared->catalog, snapshot);

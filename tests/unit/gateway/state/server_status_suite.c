@@ -1,5 +1,4 @@
 /* Whether servers answer, and the observer of their changes. */
-#include "state/server_status.h"
 #include "state/tool_catalog.h"
 #include "suites.h"
 #include "taskgate/core/metrics.h"
@@ -8,10 +7,10 @@ START_TEST(all_are_reachable_unless_one_is_known_not_to_be)
 {
     struct catalog *catalog = catalog_create();
     ck_assert(catalog_all_reachable(catalog));
-    catalog_set_reachable(catalog, STR("a"), true);
-    catalog_set_reachable(catalog, STR("b"), false);
+    server_status_note(catalog, STR("a"), true);
+    server_status_note(catalog, STR("b"), false);
     ck_assert(!catalog_all_reachable(catalog));
-    catalog_set_reachable(catalog, STR("b"), true);
+    server_status_note(catalog, STR("b"), true);
     ck_assert(catalog_all_reachable(catalog));
     catalog_destroy(catalog);
     metrics_finish();

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "state/tool_catalog.h"
-#include "state/tool_catalog_internal.h"
 #include "suites.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/core/metrics.h"
@@ -45,6 +44,7 @@ void test_put_tools(struct catalog *catalog, const struct snapshot *snapshot,
     for (size_t i = 0; i < count; i++)
         catalog_page_add(page, &tools[i], NULL);
     catalog_put_page(catalog, &reader, page, telling.is_first, telling.is_last);
+    catalog_page_destroy(page);
 }
 
 /* Names of one letter each, all of the same definition. */
@@ -417,10 +417,10 @@ START_TEST(one_alone_fetches_what_is_not_known_or_may_have_changed)
     catalog_end_fetch(catalog, source, false);
     ck_assert_int_eq(catalog_begin_fetch(catalog, source, 4000), CATALOG_FETCH_NOW);
     catalog_end_fetch(catalog, source, true);
-    catalog_set_reachable(catalog, up, true);
-    catalog_set_reachable(catalog, up, false);
+    server_status_note(catalog, up, true);
+    server_status_note(catalog, up, false);
     ck_assert_int_eq(catalog_begin_fetch(catalog, source, 9000), CATALOG_FETCH_NONE);
-    ck_assert_int_eq(catalog_set_reachable(catalog, up, true), CATALOG_RECONNECTED);
+    server_status_note(catalog, up, true);
     ck_assert_int_eq(catalog_begin_fetch(catalog, source, 9000), CATALOG_FETCH_NOW);
     snapshot_unref(snapshot);
     catalog_destroy(catalog);
