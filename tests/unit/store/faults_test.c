@@ -440,29 +440,40 @@ START_TEST(reading_asks_for_no_sync)
 }
 END_TEST
 
+/* Cases are run one by one, too: of some of these tests a mistake makes each wait its whole time.
+ */
+static TCase *add_case(Suite *suite, const char *name)
+{
+    TCase *tests = tcase_create(name);
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    suite_add_tcase(suite, tests);
+    return tests;
+}
+
 int main(void)
 {
     Suite *suite = suite_create("store faults");
-    TCase *tests = tcase_create("faults");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_loop_test(tests, a_failing_disk_shows_nothing_and_is_survived, 0, 3);
-    tcase_add_test(tests, the_store_finds_by_itself_that_the_disk_works_again);
-    tcase_add_test(tests, limits_stay_exact_through_a_failure);
-    tcase_add_test(tests, deadlines_that_pass_while_the_disk_fails_are_applied_after);
-    tcase_add_loop_test(tests, a_fault_at_every_write_and_sync_leaves_all_or_nothing, 0, 3);
-    tcase_add_test(tests, a_new_store_waits_for_the_disk_only_a_few_times);
-    tcase_add_test(tests, nothing_is_in_the_log_of_a_change_that_was_answered_as_none);
-    tcase_add_test(tests, a_commit_of_which_nothing_is_known_is_said_to_be_such);
-    tcase_add_test(tests, files_that_are_replaced_during_the_sync_are_missed);
-    tcase_add_test(tests, a_backup_is_of_one_moment_when_a_gateway_starts_meanwhile);
-    tcase_add_test(tests, a_database_that_cannot_be_read_answers_failed);
-    tcase_add_test(tests, a_disk_that_fails_at_the_start_is_said);
-    tcase_add_test(tests, nothing_is_visible_before_it_is_durable);
-    tcase_add_test(tests, waiting_operations_are_committed_together);
-    tcase_add_test(tests, a_vote_and_the_claim_behind_it_are_one_commit);
-    tcase_add_test(tests, reading_asks_for_no_sync);
-    suite_add_tcase(suite, tests);
+    TCase *disk = add_case(suite, "disk");
+    tcase_add_loop_test(disk, a_failing_disk_shows_nothing_and_is_survived, 0, 3);
+    tcase_add_test(disk, the_store_finds_by_itself_that_the_disk_works_again);
+    tcase_add_test(disk, limits_stay_exact_through_a_failure);
+    TCase *faults = add_case(suite, "faults");
+    tcase_add_test(faults, deadlines_that_pass_while_the_disk_fails_are_applied_after);
+    tcase_add_loop_test(faults, a_fault_at_every_write_and_sync_leaves_all_or_nothing, 0, 3);
+    tcase_add_test(faults, a_new_store_waits_for_the_disk_only_a_few_times);
+    tcase_add_test(faults, nothing_is_in_the_log_of_a_change_that_was_answered_as_none);
+    tcase_add_test(faults, a_commit_of_which_nothing_is_known_is_said_to_be_such);
+    tcase_add_test(faults, files_that_are_replaced_during_the_sync_are_missed);
+    tcase_add_test(faults, a_backup_is_of_one_moment_when_a_gateway_starts_meanwhile);
+    tcase_add_test(faults, a_database_that_cannot_be_read_answers_failed);
+    tcase_add_test(faults, a_disk_that_fails_at_the_start_is_said);
+    TCase *commits = add_case(suite, "commits");
+    tcase_add_test(commits, nothing_is_visible_before_it_is_durable);
+    tcase_add_test(commits, a_vote_and_the_claim_behind_it_are_one_commit);
+    tcase_add_test(commits, reading_asks_for_no_sync);
+    TCase *together = add_case(suite, "together");
+    tcase_add_test(together, waiting_operations_are_committed_together);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
