@@ -353,6 +353,27 @@ START_TEST(uuid_is_version_4)
 }
 END_TEST
 
+/* 122 of 128 bits: the others say version and variant. */
+START_TEST(each_free_bit_of_a_uuid_is_random)
+{
+    static const char digits[] = "0123456789abcdef";
+    char id[RANDOM_UUID_BYTES];
+    unsigned ones[RANDOM_UUID_BYTES] = {0}, zeros[RANDOM_UUID_BYTES] = {0};
+    int changing = 0;
+    for (int i = 0; i < 100; i++) {
+        random_uuid(id);
+        for (size_t at = 0; id[at]; at++) {
+            unsigned digit = id[at] == '-' ? 0 : (unsigned)(strchr(digits, id[at]) - digits);
+            ones[at] |= digit;
+            zeros[at] |= ~digit & 15;
+        }
+    }
+    for (size_t at = 0; id[at]; at++)
+        changing += __builtin_popcount(ones[at] & zeros[at]);
+    ck_assert_int_eq(changing, 122);
+}
+END_TEST
+
 static const char crockford[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 START_TEST(ulids_sort_in_the_order_they_were_made)
@@ -423,6 +444,7 @@ int main(void)
     tcase_add_test(tests, digest_is_sha256);
     tcase_add_test(tests, digest_as_base64url_is_that_of_pkce);
     tcase_add_test(tests, uuid_is_version_4);
+    tcase_add_test(tests, each_free_bit_of_a_uuid_is_random);
     tcase_add_test(tests, ulids_sort_in_the_order_they_were_made);
     tcase_add_test(tests, errors_take_a_prefix_and_a_hint_and_are_cut);
     suite_add_tcase(suite, tests);
