@@ -9,8 +9,8 @@ import { FIGURES, measure } from '../../scripts/measure.mjs';
 /* The values reached. A change that improves a figure writes the new one here, and at last its goal. */
 const LIMITS = {
   bridged: 0,
-  eras: 156,
-  words: 20,
+  eras: 153,
+  words: 18,
   reach: 12,
   write: 2,
   includes: 0,
@@ -22,7 +22,7 @@ const LIMITS = {
   files: 794,
   users: 49,
   statics: 28,
-  assertions: 371,
+  assertions: 375,
 };
 const measured = measure();
 

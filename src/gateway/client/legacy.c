@@ -645,6 +645,6 @@ void bridge_check(struct call *call)
         return;
     struct str session = http_header_known(call->exchange, HTTP_NAME_MCP_SESSION_ID);
     call->crosses_eras = str_starts_with(session, STR(GIVEN_SESSION_PREFIX)) ||
-                         source_eras_is_modern_alone(call->worker->gateway->eras, call->source);
+                         source_eras_lacks_sessions(call->worker->gateway->eras, call->source);
     call->carrier = call->crosses_eras ? &legacy_client_carrier : NULL;
 }

@@ -1,13 +1,12 @@
 /* `tools/call`: its gates in their order. Then the call is forwarded, or becomes a task, or is
  * refused (behaviour 6.3). */
-#include "tools_call.h"
-
 #include <assert.h>
 #include <stdlib.h>
 
 #include "call/client_profile.h"
 #include "call/request_headers.h"
 #include "call/request_state.h"
+#include "client/control.h"
 #include "client/modern.h"
 #include "conversation/detach.h"
 #include "conversation/question.h"
@@ -76,8 +75,12 @@ struct tool_judgement {
 
 /* A call at its gates. `judgement` is filled in at the gate `list`, behind which no gate waits. */
 struct tool_call {
-    struct call *call;                  /* NULL: */
-    struct tools_call_control *control; /* of the control plane */
+    struct call *call;       /* NULL: */
+    struct control *control; /* of the control plane */
+    struct gateway_worker *worker;
+    struct snapshot *snapshot;
+    const struct config_source *source;
+    const struct envelope *envelope;
     struct tool_judgement judgement;
     bool goes_on; /* with a call that is open at its server */
     struct policy_caller caller;
@@ -85,9 +88,22 @@ struct tool_call {
 };
 
 static void pass_from(struct call *call, enum call_gate from);
-static void pass_control_from(struct tools_call_control *control, enum call_gate from);
+static void pass_control_from(struct control *control, enum call_gate from);
 
 /* ---- what several gates do ---- */
+
+/* The rest is filled in at the gates. */
+static void begin_tool_call(struct tool_call *tool, struct call *call)
+{
+    ASSERT(call);
+    tool->call = call;
+    tool->control = NULL;
+    tool->worker = call->worker;
+    tool->snapshot = call->snapshot;
+    tool->source = call->source;
+    tool->envelope = &call->envelope;
+    tool->goes_on = false;
+}
 
 /* Answers with the error of a gate. */
 static void refuse_by_gate(struct call *call, enum jsonrpc_error error, enum policy_gate gate)
@@ -101,7 +117,7 @@ static void refuse_tool_call(const struct tool_call *tool, enum jsonrpc_error er
                              enum policy_gate gate)
 {
     if (!tool->call)
-        tool->control->refuse(tool->control, error, NULL);
+        control_refuse(tool->control, error, NULL);
     else
         refuse_by_gate(tool->call, error, gate);
 }
@@ -117,18 +133,13 @@ static void count_action(enum config_action action)
     metrics_add_by(&counters[action].matches, METRIC_RULE_MATCHES, 1, METRIC_LABELS(name));
 }
 
-static const struct envelope *envelope_of(const struct tool_call *tool)
-{
-    return tool->call ? &tool->call->envelope : &tool->control->envelope;
-}
-
 /* The record of the decision. */
 static void record_judgement(const struct tool_call *tool, bool becomes_task)
 {
     const struct call *call = tool->call;
     const struct tool_judgement *judgement = &tool->judgement;
     const struct decision_log_entry entry = {
-        .snapshot = call ? call->snapshot : tool->control->snapshot,
+        .snapshot = tool->snapshot,
         .request = &judgement->request,
         .decision = judgement->is_hidden ? NULL : &judgement->decision,
         .facts = &judgement->facts,
@@ -136,26 +147,48 @@ static void record_judgement(const struct tool_call *tool, bool becomes_task)
         .becomes_task = becomes_task,
         .span = call ? call->span : tool->control->span,
     };
-    decision_log_write(call ? call->worker : tool->control->worker, &entry);
+    decision_log_write(tool->worker, &entry);
+}
+
+/* What the server says of its tools to who asks: its client, or the gateway's own session. */
+static void look_up_tool(const struct tool_call *tool, struct tool_judgement *judgement)
+{
+    struct gateway *gateway = tool->worker->gateway;
+    struct str source = str_from(judgement->request.source->id);
+    struct mcp_capabilities server = {0};
+    bool has_tasks;
+    if (tool->call) {
+        call_find_tool(tool->call, judgement->request.name, &judgement->tool);
+        has_tasks = tool->call->facts.server.has_tasks && !call_gives_session(tool->call);
+    } else {
+        catalog_find_tool(gateway->catalog, source, CATALOG_GATEWAY, judgement->request.name,
+                          &judgement->tool);
+        catalog_capabilities(gateway->catalog, source, &server);
+        has_tasks = server.tasks && !source_eras_lacks_sessions(gateway->eras, tool->source);
+    }
+    judgement->tool.has_own &= has_tasks; /* else its word about tasks means nothing */
+    judgement->request.definition = judgement->tool.definition;
 }
 
 /* Fills in what is known of the tool and of who asks, and what the rules of `snapshot` say. */
-static void begin_judgement(struct call *call, const struct snapshot *snapshot,
-                            struct tool_judgement *judgement)
+static void begin_judgement(const struct tool_call *tool, const struct snapshot *snapshot,
+                            const struct config_source *source, struct tool_judgement *judgement)
 {
-    judgement->request.verified = call_verified(call);
-    call_find_tool(call, judgement->request.name, &judgement->tool);
-    judgement->request.definition = judgement->tool.definition;
-    judgement->facts = (struct policy_facts){
-        .principal = {str_from(call->owner), str_from(call->facts.client.name),
-                      str_from(call->facts.client.version)},
-        .hints = judgement->tool.hints,
-        .now_ms = clock_now_ms(),
-    };
-    if (!call->facts.server.has_tasks || call_gives_session(call))
-        judgement->tool.has_own = false; /* its word about tasks means nothing then */
-    judgement->is_hidden =
-        !policy_is_visible(snapshot->policy, judgement->request.source, judgement->request.name);
+    const struct call *call = tool->call;
+    *judgement = (struct tool_judgement){
+        .request = {source, tool->envelope->name.text, tool->envelope->arguments.raw}};
+    look_up_tool(tool, judgement);
+    judgement->facts =
+        (struct policy_facts){.hints = judgement->tool.hints, .now_ms = clock_now_ms()};
+    if (call) {
+        judgement->request.verified = call_verified(call);
+        judgement->facts.principal =
+            (struct policy_principal){str_from(call->owner), str_from(call->facts.client.name),
+                                      str_from(call->facts.client.version)};
+    } else {
+        judgement->facts.principal.owner = str_from(tool->control->owner);
+    }
+    judgement->is_hidden = !policy_is_visible(snapshot->policy, source, judgement->request.name);
     if (!judgement->is_hidden)
         policy_decide(snapshot->policy, &judgement->request, &judgement->decision);
 }
@@ -164,12 +197,14 @@ static void begin_judgement(struct call *call, const struct snapshot *snapshot,
 
 static enum config_action action_now(struct call *call, const struct snapshot *now)
 {
-    struct tool_judgement judgement = {
-        .request = {config_source_find(now->config, str_from(call->source->id)),
-                    call->envelope.name.text, call->envelope.arguments.raw}};
-    if (!judgement.request.source)
+    struct tool_judgement judgement;
+    const struct config_source *source =
+        config_source_find(now->config, str_from(call->source->id));
+    if (!source)
         return ACTION_DENY;
-    begin_judgement(call, now, &judgement);
+    struct tool_call tool;
+    begin_tool_call(&tool, call);
+    begin_judgement(&tool, now, source, &judgement);
     if (judgement.is_hidden)
         return ACTION_DENY;
     policy_check(now, &judgement.request, &judgement.facts, &judgement.decision);
@@ -625,43 +660,17 @@ static void go_on_with_list(struct call *call)
 
 static void on_list_for_control(void *context)
 {
-    struct tools_call_control *control =
-        MAGIC_CAST(struct tools_call_control, TOOLS_CALL_CONTROL_MAGIC, context);
+    struct control *control = MAGIC_CAST(struct control, CONTROL_MAGIC, context);
     struct gateway *gateway = control->worker->gateway;
     catalog_looked(gateway->catalog, str_from(control->source->id), CATALOG_GATEWAY,
                    clock_monotonic_ms());
     if (atomic_load(&gateway->shutting_down))
-        control->refuse(control, JSONRPC_UNAVAILABLE, "the gateway is shutting down");
+        control_refuse(control, JSONRPC_UNAVAILABLE, "the gateway is shutting down");
     else
         pass_control_from(control, CALL_GATE_list);
 }
 
-/* By what the gateway's own session is told. */
-static void begin_control_judgement(const struct tools_call_control *control,
-                                    struct tool_judgement *judgement)
-{
-    const struct policy *policy = control->snapshot->policy;
-    struct str source = str_from(control->source->id);
-    struct mcp_capabilities server = {0};
-    struct catalog *catalog = control->worker->gateway->catalog;
-    *judgement = (struct tool_judgement){
-        .request = {control->source, control->envelope.name.text, control->envelope.arguments.raw}};
-    catalog_find_tool(catalog, source, CATALOG_GATEWAY, judgement->request.name, &judgement->tool);
-    catalog_capabilities(catalog, source, &server);
-    judgement->request.definition = judgement->tool.definition;
-    judgement->facts = (struct policy_facts){.principal.owner = str_from(control->owner),
-                                             .hints = judgement->tool.hints,
-                                             .now_ms = clock_now_ms()};
-    if (!server.tasks ||
-        source_eras_is_modern_alone(control->worker->gateway->eras, control->source))
-        judgement->tool.has_own = false; /* its word about tasks means nothing then */
-    judgement->is_hidden = !control->source->enabled ||
-                           !policy_is_visible(policy, control->source, judgement->request.name);
-    if (!judgement->is_hidden)
-        policy_decide(policy, &judgement->request, &judgement->decision);
-}
-
-static bool fetch_for_control(struct tools_call_control *control)
+static bool fetch_for_control(struct control *control)
 {
     if (!catalog_look_is_due(control->worker->gateway->catalog, str_from(control->source->id),
                              CATALOG_GATEWAY, clock_monotonic_ms()))
@@ -671,22 +680,12 @@ static bool fetch_for_control(struct tools_call_control *control)
     return true;
 }
 
-static void begin_call_judgement(struct call *call, struct tool_judgement *judgement)
-{
-    *judgement = (struct tool_judgement){
-        .request = {call->source, call->envelope.name.text, call->envelope.arguments.raw}};
-    begin_judgement(call, call->snapshot, judgement);
-}
-
 /* The owner was not told of the tool yet, or it may have changed, and what upstream says of it to
  * this owner counts: that it runs as a task only, and what policies are to know. */
 static enum gate_verdict call_gate_list(struct tool_call *tool)
 {
     struct tool_judgement *judgement = &tool->judgement;
-    if (tool->call)
-        begin_call_judgement(tool->call, judgement);
-    else
-        begin_control_judgement(tool->control, judgement);
+    begin_judgement(tool, tool->snapshot, tool->source, judgement);
     bool is_told = judgement->tool.word == CATALOG_TOLD && judgement->tool.is_current;
     if (is_told || judgement->is_hidden || judgement->decision.action == ACTION_DENY)
         return GATE_PASSED;
@@ -741,7 +740,7 @@ static bool replace_body_of_call(struct call *call, struct buffer *body, struct 
     return false;
 }
 
-static bool replace_body_of_control(struct tools_call_control *control, struct buffer *body,
+static bool replace_body_of_control(struct control *control, struct buffer *body,
                                     struct buffer *reason)
 {
     struct error error = {""};
@@ -755,7 +754,7 @@ static bool replace_body_of_control(struct tools_call_control *control, struct b
     buffer_init(body);
     if (envelope_read(&control->envelope, buffer_str(&control->body), &error) == ENVELOPE_OK)
         return true;
-    control->refuse(control, JSONRPC_REASON_REQUIRED, error.message);
+    control_refuse(control, JSONRPC_REASON_REQUIRED, error.message);
     return false;
 }
 
@@ -765,9 +764,8 @@ static bool take_without_reason(struct tool_call *tool, struct buffer *body, str
     if (tool->call ? !replace_body_of_call(tool->call, body, reason)
                    : !replace_body_of_control(tool->control, body, reason))
         return false;
-    const struct envelope *envelope = envelope_of(tool);
-    tool->judgement.request.name = envelope->name.text;
-    tool->judgement.request.arguments = envelope->arguments.raw;
+    tool->judgement.request.name = tool->envelope->name.text;
+    tool->judgement.request.arguments = tool->envelope->arguments.raw;
     return true;
 }
 
@@ -775,25 +773,23 @@ static void refuse_arguments(const struct tool_call *tool, enum jsonrpc_error er
                              const char *message)
 {
     if (!tool->call)
-        tool->control->refuse(tool->control, error, message);
+        control_refuse(tool->control, error, message);
     else
         call_answer_error(tool->call, error, str_from(message), NULL);
 }
 
 static bool passes_reason(struct tool_call *tool)
 {
-    const struct call *call = tool->call;
-    struct gateway_worker *worker = call ? call->worker : tool->control->worker;
     struct error error = {""};
     OWNED_BUFFER(body);
     OWNED_BUFFER(reason);
     const struct agent_reason_call asked = {
-        .catalog = worker->gateway->catalog,
-        .source = tool->judgement.request.source->id,
-        .owner = call ? call->owner : "", /* CATALOG_GATEWAY */
+        .catalog = tool->worker->gateway->catalog,
+        .source = tool->source->id,
+        .owner = tool->call ? tool->call->owner : "", /* CATALOG_GATEWAY */
         .tool = &tool->judgement.tool,
         .decision = &tool->judgement.decision,
-        .envelope = envelope_of(tool),
+        .envelope = tool->envelope,
     };
     switch (agent_reason_take(&asked, &body, &reason, &error)) {
     case AGENT_REASON_NONE:
@@ -867,8 +863,7 @@ static enum gate_verdict call_gate_policy(struct tool_call *tool)
     enum policy_annotation announced =
         policy_annotate(decision, upstream_tasks, known->has_own, known->own);
     if (policy_asks_policies(&tool->caller, decision))
-        policy_check(call ? call->snapshot : tool->control->snapshot, &judgement->request,
-                     &judgement->facts, decision);
+        policy_check(tool->snapshot, &judgement->request, &judgement->facts, decision);
     if (decision->by_policies && !tool->caller.has_task) /* the client knows of no announcement */
         announced = policy_annotate(decision, upstream_tasks, known->has_own, known->own);
     tool->route = policy_outcome(&tool->caller, decision, announced, known->has_own, known->own);
@@ -935,22 +930,27 @@ static void become_task(const struct tool_call *tool, bool accelerated, bool is_
 {
     struct call *call = tool->call;
     const struct tool_judgement *judgement = &tool->judgement;
-    if (!is_shown_whole(call))
+    if (call && !is_shown_whole(call))
         return;
     record_judgement(tool, true);
-    if (is_plain)
+    if (!call)
+        control_create(tool->control, &judgement->decision, &judgement->tool, accelerated);
+    else if (is_plain)
         plain_call_become_task(call, &judgement->decision, &judgement->tool, accelerated);
     else
         task_create_from_call(call, &judgement->decision, &judgement->tool, accelerated);
 }
 
-/* A legacy server runs the tool as a task of its own only (SEP-1686), which its modern client could
- * not follow: the gateway does, in a task that nobody has to approve. */
+/* Nobody has a connection to which the answer to a call of the control plane could be forwarded.
+ * And a server with sessions runs the tool as a task of its own only (SEP-1686), which its client
+ * without one could not follow: the gateway does. Nobody has to approve either task. */
 static bool is_run_as_task(const struct tool_call *tool)
 {
     const struct catalog_tool *known = &tool->judgement.tool;
-    return call_leases_session(tool->call) && tool->route == ROUTE_FORWARD && !tool->goes_on &&
-           known->has_own && known->own == ANNOTATION_REQUIRED;
+    if (tool->route != ROUTE_FORWARD || tool->goes_on)
+        return false;
+    return !tool->call ||
+           (call_leases_session(tool->call) && known->has_own && known->own == ANNOTATION_REQUIRED);
 }
 
 /* Each round of a conversation with the server is a whole call, which is judged anew. */
@@ -969,11 +969,11 @@ static void answer_route(struct tool_call *tool)
         forward(call, &judgement->decision);
         break;
     case ROUTE_DENIED:
-        refuse_by_gate(call, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
+        refuse_tool_call(tool, JSONRPC_RULE_DENIED, POLICY_GATE_GOVERNANCE);
         break;
     case ROUTE_REJECTED:
         record_judgement(tool, false);
-        refuse_by_gate(call, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
+        refuse_tool_call(tool, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
         break;
     case ROUTE_APPROVAL:
         become_task(tool, false, false);
@@ -1001,24 +1001,8 @@ static void answer_route(struct tool_call *tool)
     }
 }
 
-static void answer_control_route(const struct tool_call *tool)
-{
-    const struct policy_decision *decision = &tool->judgement.decision;
-    bool is_denied = decision->action == ACTION_DENY;
-    record_judgement(tool, !is_denied);
-    if (is_denied)
-        refuse_tool_call(tool, JSONRPC_POLICY_DENIED, POLICY_GATE_POLICY);
-    else
-        tool->control->pass(tool->control, decision, &tool->judgement.tool,
-                            decision->action == ACTION_FORWARD);
-}
-
 static enum gate_verdict call_gate_route(struct tool_call *tool)
 {
-    if (!tool->call) {
-        answer_control_route(tool);
-        return GATE_ANSWERED;
-    }
     if (is_run_as_task(tool))
         tool->route = tool->caller.knows_tasks ? ROUTE_ACCELERATED : ROUTE_HELD_ACCELERATED;
     if (may_go_on(tool)) {
@@ -1037,10 +1021,8 @@ static enum gate_verdict call_gate_route(struct tool_call *tool)
 #define IS_FOR_TASK(call) ((call) && (call)->dialect->has_sessions)
 #define IS_FOR_ROUND(call) ((call) && !(call)->dialect->has_sessions)
 
-/* The rest of `tool` is filled in at the gates. */
 static void pass_gates(struct tool_call *tool, enum call_gate from)
 {
-    tool->goes_on = false;
     switch (from) {
 #define PASS(name, whom)                                                                           \
     case CALL_GATE_##name:                                                                         \
@@ -1057,23 +1039,29 @@ static void pass_gates(struct tool_call *tool, enum call_gate from)
 static void pass_from(struct call *call, enum call_gate from)
 {
     struct tool_call tool;
-    ASSERT(call);
-    tool.call = call;
-    tool.control = NULL;
+    begin_tool_call(&tool, call);
     pass_gates(&tool, from);
 }
 
-static void pass_control_from(struct tools_call_control *control, enum call_gate from)
+static void pass_control_from(struct control *control, enum call_gate from)
 {
     struct tool_call tool;
     tool.call = NULL;
     tool.control = control;
+    tool.worker = control->worker;
+    tool.snapshot = control->snapshot;
+    tool.source = control->source;
+    tool.envelope = &control->envelope;
+    tool.goes_on = false;
     pass_gates(&tool, from);
 }
 
-void tools_call_control(struct tools_call_control *control)
+void control_call(struct gateway_worker *worker, const struct control_call *call,
+                  control_callback callback, void *context)
 {
-    pass_control_from(control, CALL_GATE_form);
+    struct control *control = control_begin(worker, call, callback, context);
+    if (control)
+        pass_control_from(control, CALL_GATE_form);
 }
 
 void tools_call_handle(struct call *call)

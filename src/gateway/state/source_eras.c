@@ -154,7 +154,7 @@ bool source_eras_find(struct source_eras *eras, const struct config_source *sour
     return settled;
 }
 
-bool source_eras_is_modern_alone(struct source_eras *eras, const struct config_source *source)
+bool source_eras_lacks_sessions(struct source_eras *eras, const struct config_source *source)
 {
     if (source->eras != CONFIG_ERA_AUTO)
         return source->eras == CONFIG_ERA_MODERN;

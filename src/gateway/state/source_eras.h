@@ -24,7 +24,7 @@ bool source_eras_find(struct source_eras *eras, const struct config_source *sour
                       unsigned *served);
 /* Whether the server is known to speak the modern era alone. Costs no lock as long as no server of
  * the process is found to. */
-bool source_eras_is_modern_alone(struct source_eras *eras, const struct config_source *source);
+bool source_eras_lacks_sessions(struct source_eras *eras, const struct config_source *source);
 /* Whether modern clients are bridged to the server, which speaks the legacy era alone. */
 bool source_eras_bridge_down(struct source_eras *eras, const struct config_source *source,
                              int64_t now_ms);
