@@ -102,8 +102,8 @@ static void add_group(struct buffer *out, const struct task *task)
 static void add_answer_of(struct buffer *out, const struct task *task)
 {
     struct str call = json_member(str_from(task->other_params), TASK_ANSWER_OF);
-    json_add_key(out, TASK_ANSWER_OF);
-    buffer_append(out, task_is_answer(task) && call.length > 0 ? call : STR("null"));
+    json_add_value(out, TASK_ANSWER_OF,
+                   task_is_answer(task) && call.length > 0 ? call : STR("null"));
 }
 
 /* The server's words of now about the tool, if they are not those of the call. */
@@ -115,8 +115,7 @@ static bool add_definition(struct buffer *out, const struct task *task,
     bool has_changed = view->worker && gateway_definition_changed(view->worker, task, &now);
     json_add_key(out, "definitionChanged");
     buffer_append_text(out, has_changed ? "true" : "false");
-    json_add_key(out, "toolNow");
-    buffer_append(out, has_changed ? buffer_str(&now) : STR("null"));
+    json_add_value(out, "toolNow", has_changed ? buffer_str(&now) : STR("null"));
     buffer_finish(&now);
     return has_changed;
 }
@@ -241,8 +240,7 @@ void task_json_write(struct buffer *out, const struct task *task, const struct t
     json_add_text(out, "status", client_status[task->state]);
     json_add_text(out, "source", task->source);
     json_add_text(out, "tool", task->tool);
-    json_add_key(out, "arguments");
-    buffer_append(out, buffer_str(&arguments));
+    json_add_value(out, "arguments", buffer_str(&arguments));
     bool hides_meta = add_redacted(out, "meta", task->meta, task, config);
     bool hides_others = add_redacted(out, "otherParams", task->other_params, task, config);
     struct str headers = json_member(str_from(task->shown), "headers");

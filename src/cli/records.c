@@ -498,8 +498,7 @@ static int accept_one(struct admin_client *client, struct str definition, bool j
     OWNED_BUFFER(body);
     buffer_append_char(&body, '{');
     for (size_t i = 0; i < COUNT_OF(members); i++) {
-        json_add_key(&body, members[i]);
-        buffer_append(&body, json_member(definition, members[i]));
+        json_add_value(&body, members[i], json_member(definition, members[i]));
     }
     buffer_append_char(&body, '}');
     const struct admin_request request = {

@@ -58,8 +58,7 @@ static void tasks_add_digest(struct buffer *decision, struct str task)
     struct str digest = json_member(task, "requestDigest");
     if (json_type(digest) != JSON_STRING)
         return;
-    json_add_key(decision, "requestDigest");
-    buffer_append(decision, digest);
+    json_add_value(decision, "requestDigest", digest);
 }
 
 /* "y" and "yes" are the only words that go on. */
@@ -699,8 +698,7 @@ static bool append_file(struct buffer *decision, const char *path)
     buffer_init(&text);
     bool is_good = tasks_read_file(path, &text, &error) && json_check(buffer_str(&text), &error);
     if (is_good) {
-        json_add_key(decision, "arguments");
-        buffer_append(decision, str_trim(buffer_str(&text)));
+        json_add_value(decision, "arguments", str_trim(buffer_str(&text)));
     } else {
         options_complain("--arguments %s: %s", path, error.message);
     }

@@ -11,8 +11,7 @@
 
 static void definition_now_add_member(struct buffer *out, const char *key, struct str value)
 {
-    json_add_key(out, key);
-    buffer_append(out, value.length > 0 ? value : STR("null"));
+    json_add_value(out, key, value.length > 0 ? value : STR("null"));
 }
 
 /* Nulls, where the tool has gone. */

@@ -39,6 +39,14 @@ void json_add_key(struct buffer *out, const char *key)
     buffer_append_format(out, "%s\"%s\":", is_first ? "" : ",", key);
 }
 
+void json_add_value(struct buffer *out, const char *key, struct str value)
+{
+    if (value.length == 0)
+        return;
+    json_add_key(out, key);
+    buffer_append(out, value);
+}
+
 void json_add_text(struct buffer *out, const char *key, const char *text)
 {
     json_add_key(out, key);
@@ -50,8 +58,7 @@ void json_add_text_or_null(struct buffer *out, const char *key, const char *text
     if (text && *text) {
         json_add_text(out, key, text);
     } else {
-        json_add_key(out, key);
-        buffer_append(out, STR("null"));
+        json_add_value(out, key, STR("null"));
     }
 }
 

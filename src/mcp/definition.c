@@ -284,8 +284,7 @@ static char *file_of(struct str entry)
     for (size_t i = 0; i < 3; i++) {
         if (values[i].length == 0)
             continue;
-        json_add_key(&object, keys[i]);
-        buffer_append(&object, values[i]);
+        json_add_value(&object, keys[i], values[i]);
     }
     buffer_append_char(&object, '}');
     canonical_write(buffer_str(&object), &text);
@@ -351,8 +350,7 @@ void mcp_definition_read(struct mcp_definition *definition, enum definition_kind
     for (size_t i = 0; i < count; i++) {
         if (values[i].length == 0)
             continue;
-        json_add_key(&object, keys[i]);
-        buffer_append(&object, values[i]);
+        json_add_value(&object, keys[i], values[i]);
     }
     if (kind == DEFINITION_SKILL && json_member(raw, "resources").length > 0)
         write_files(&object, json_member(raw, "resources"));

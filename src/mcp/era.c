@@ -1,10 +1,11 @@
-/* The era of a request, and what a modern one must have. */
+/* The era of a request, what a modern one must have, and what is the same in both. */
 #include "taskgate/mcp/era.h"
 
 #include <string.h>
 
+#include "taskgate/core/owned.h"
+#include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_server.h"
 #include "taskgate/mcp/method.h"
 
 /* Versions are dates, which compare as text. Anything else is not known to be modern. */
@@ -136,7 +137,7 @@ static const char *optional_fault(const struct envelope *envelope)
     struct str info = envelope->reserved.client_info;
     if (token.length > 0 && json_type(token) != JSON_STRING && !era_is_integer(token))
         return "progressToken in params._meta is neither a string nor an integer";
-    if (level.length > 0 && legacy_server_level(level) < 0)
+    if (level.length > 0 && mcp_log_level(level) < 0)
         return "io.modelcontextprotocol/logLevel in params._meta is no log level";
     if (info.length > 0 && json_type(info) != JSON_OBJECT)
         return "io.modelcontextprotocol/clientInfo in params._meta is not an object";
@@ -173,4 +174,51 @@ bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_he
         return refuse_header(fault, "Mcp-Name", verdict);
     const char *wrong = optional_fault(envelope);
     return !wrong || era_refuse(fault, JSONRPC_INCOMPLETE_ENVELOPE, wrong);
+}
+
+void mcp_add_other_extensions(struct buffer *out, struct str extensions)
+{
+    static const char *const tasks[] = {MODERN_TASKS_EXTENSION};
+    OWNED_BUFFER(left);
+    json_write_other_members(&left, extensions, tasks, 1);
+    if (json_count(buffer_str(&left)) > 0)
+        json_add_value(out, "extensions", buffer_str(&left));
+}
+
+void mcp_write_bare_params(struct buffer *out, struct str params, const char *const *left_out,
+                           size_t count)
+{
+    OWNED_BUFFER(rest);
+    OWNED_BUFFER(meta);
+    json_write_other_members(&rest, params, left_out, count);
+    json_write_members_outside(&meta, json_member(params, "_meta"), STR(MCP_RESERVED));
+    if (json_count(buffer_str(&meta)) > 0)
+        json_write_with_member(out, buffer_str(&rest), "_meta", buffer_str(&meta));
+    else
+        json_write_without_member(out, buffer_str(&rest), "_meta");
+}
+
+void mcp_write_bare_notification(struct buffer *out, struct str message)
+{
+    struct str params = json_member(message, "params");
+    OWNED_BUFFER(left);
+    if (params.length > 0)
+        mcp_write_bare_params(&left, params, NULL, 0);
+    if (json_member(params, "_meta").length == 0)
+        buffer_append(out, message);
+    else if (json_count(buffer_str(&left)) > 0)
+        json_write_with_member(out, message, "params", buffer_str(&left));
+    else
+        json_write_without_member(out, message, "params");
+}
+
+int mcp_log_level(struct str level)
+{
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        if (json_string_equals(level, str_from(levels[i])))
+            return (int)i;
+    }
+    return -1;
 }

@@ -61,8 +61,7 @@ static void message_write_task(struct buffer *out, const struct task *task,
     if (!include_arguments)
         buffer_clear(&arguments);
     if (arguments.length > 0) {
-        json_add_key(out, "arguments");
-        buffer_append(out, buffer_str(&arguments));
+        json_add_value(out, "arguments", buffer_str(&arguments));
     }
     write_digest(out, task, is_hidden);
     json_add_text(out, "principal", task->principal);

@@ -10,6 +10,8 @@
 #include "taskgate/core/buffer.h"
 
 void json_add_key(struct buffer *out, const char *key);
+/* `value` is JSON text; nothing is added where it is empty. */
+void json_add_value(struct buffer *out, const char *key, struct str value);
 /* NULL counts as "". */
 void json_add_text(struct buffer *out, const char *key, const char *text);
 /* null for NULL or "". */

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "taskgate/core/buffer.h"
 #include "taskgate/json/envelope.h"
 #include "taskgate/mcp/jsonrpc.h"
 #include "taskgate/mcp/mirrored_header.h"
@@ -45,3 +46,17 @@ void mcp_era_refuse_half(const struct envelope *envelope, struct mcp_era_fault *
  * that is not served, the other headers. */
 bool mcp_era_check(const struct envelope *envelope, const struct mcp_mirrored_headers *headers,
                    struct mcp_era_fault *fault);
+
+/* The prefix of the keys of `_meta` that only the modern era has. */
+#define MCP_RESERVED "io.modelcontextprotocol/"
+/* Adds the member `extensions` without that of tasks, unless nothing is left. */
+void mcp_add_other_extensions(struct buffer *out, struct str extensions);
+/* Writes params without the members `left_out` and without the reserved keys of `_meta`. */
+void mcp_write_bare_params(struct buffer *out, struct str params, const char *const *left_out,
+                           size_t count);
+/* Writes a notification without the reserved keys of its `_meta`, which name the stream of one era.
+ */
+void mcp_write_bare_notification(struct buffer *out, struct str message);
+
+/* The rank of a log level (JSON text), 0 for "debug"; -1: there is no such level. */
+int mcp_log_level(struct str level);

@@ -22,8 +22,7 @@ static void add_given(struct buffer *out, const struct call *call, const char *s
     if (call_gives_session(call) &&
         given_sessions_get(call->worker->gateway->given_sessions, str_from(call->source->id),
                            str_from(session), &said)) {
-        json_add_key(out, SESSION_GIVEN);
-        buffer_append(out, buffer_str(&said));
+        json_add_value(out, SESSION_GIVEN, buffer_str(&said));
     }
     buffer_finish(&said);
 }

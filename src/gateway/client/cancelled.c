@@ -105,8 +105,7 @@ static void tell_others(struct call *call, const struct cancellation *cancellati
     json_add_text(&wait, "owner", call->owner);
     json_add_text(&wait, "key", cancellation->key.bytes);
     if (cancellation->request_id.length > 0) {
-        json_add_key(&wait, "requestId");
-        buffer_append(&wait, cancellation->request_id);
+        json_add_value(&wait, "requestId", cancellation->request_id);
     }
     buffer_append_char(&wait, '}');
     news_send(call->worker, &(struct news){.kind = NEWS_WAIT_OVER, .wait = buffer_str(&wait)});

@@ -22,7 +22,9 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
-#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/era.h"
+#include "taskgate/mcp/legacy_text.h"
+#include "taskgate/mcp/modern_text.h"
 #include "tools/answer.h"
 
 /* A server that only wants to be asked again is asked for so long in all, where calls have no limit
@@ -142,12 +144,12 @@ static void legacy_write_result(struct call *call, struct str result, struct buf
     struct catalog_tool tool = {0};
     size_t start = out->length;
     if (call->method->treatment == MCP_TOOLS_LIST) {
-        legacy_bridge_write_tools(out, result);
+        legacy_text_write_tools(out, result);
     } else if (calls_tool(call)) {
         call_find_tool(call, call->envelope.name.text, &tool);
-        legacy_bridge_write_call_result(out, result, tool.wraps_output);
+        legacy_text_write_call_result(out, result, tool.wraps_output);
     } else {
-        legacy_bridge_write_result(out, result);
+        legacy_text_write_result(out, result);
     }
     if (mcp_method_is_list(call->method))
         mcp_cacheable_drop_tags(out, start, result);
@@ -305,7 +307,7 @@ static bool answer_without_client(struct legacy_call *legacy, enum question_kind
 
 static bool takes_questions(const struct call *call, enum question_kind kind)
 {
-    struct legacy_bridge_envelope envelope;
+    struct modern_envelope envelope;
     bridge_request_envelope(call, &envelope);
     bool has_stream = deferred_response_is_stream(call) ||
                       deferred_response_may_stream(call); /* it is opened then */
@@ -380,7 +382,7 @@ static bool ask_on_stream(struct legacy_call *legacy, struct str key, struct str
     if (!takes_questions(call, kind) ||
         !question_ask_in_call(&origin, kind, str_slice(key.bytes - 1, key.length + 2), &id))
         return answer_without_client(legacy, kind, key);
-    legacy_bridge_write_request(&message, buffer_str(&id), request);
+    legacy_text_write_question(&message, buffer_str(&id), request);
     legacy->open++;
     deferred_response_pass(call, buffer_str(&message));
     return true;
@@ -448,7 +450,7 @@ static void legacy_pass_notice(struct call *call, struct str message)
     OWNED_BUFFER(translated);
     if (!is_progress && !json_string_equals(method, STR(MCP_LOG_MESSAGE)))
         return; /* it is not about this request, and may not be here */
-    legacy_bridge_write_notification(&translated, message);
+    mcp_write_bare_notification(&translated, message);
     deferred_response_open(call);
     if (is_progress)
         deferred_response_pass_progress(call, buffer_str(&translated));

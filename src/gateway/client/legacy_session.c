@@ -11,7 +11,8 @@
 #include "taskgate/core/log.h"
 #include "taskgate/core/memory.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/legacy_text.h"
+#include "taskgate/mcp/modern_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -352,10 +353,9 @@ static bool read_client(struct call *call)
     buffer_clear(said);
     buffer_append_char(said, '{');
     json_add_key(said, "capabilities");
-    legacy_bridge_write_capabilities(said, json_member(params, "capabilities"));
+    modern_text_write_capabilities(said, json_member(params, "capabilities"));
     if (json_type(info) == JSON_OBJECT) {
-        json_add_key(said, "clientInfo");
-        buffer_append(said, info);
+        json_add_value(said, "clientInfo", info);
     }
     if (call->token[0] && given_session_is_bound(call))
         json_add_text(said, GIVEN_SESSION_TOKEN, call->token);
@@ -393,9 +393,9 @@ static void legacy_session_open_session(struct call *call, struct str discovered
     given_sessions_put(call->worker->gateway->given_sessions, str_from(call->source->id),
                        str_from(digest), buffer_str(&call->declared),
                        call->snapshot->config->limits.sessions);
-    legacy_bridge_write_initialize(&result, discovered,
-                                   json_member(call->envelope.params, "protocolVersion"),
-                                   call->source->id);
+    legacy_text_write_initialized(&result, discovered,
+                                  json_member(call->envelope.params, "protocolVersion"),
+                                  call->source->id);
     initialize_take_result(call, buffer_str(&result), digest, &injected);
     log_info("A legacy client is bridged to a modern server", LOG_TEXT("source", call->source->id),
              LOG_TEXT("client", call->facts.client.name));
@@ -575,7 +575,7 @@ static bool has_session(struct call *call)
 static void set_level(struct call *call)
 {
     struct str level = json_member(call->envelope.params, "level");
-    if (!legacy_bridge_is_log_level(level)) {
+    if (mcp_log_level(level) < 0) {
         call_answer_error(call, JSONRPC_INVALID_PARAMS,
                           STR("params.level must be one of the levels of syslog"), NULL);
         return;

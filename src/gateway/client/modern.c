@@ -19,7 +19,8 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/cacheable.h"
-#include "taskgate/mcp/legacy_server.h"
+#include "taskgate/mcp/era.h"
+#include "taskgate/mcp/modern_text.h"
 #include "taskgate/mcp/question.h"
 
 #define LOST "This conversation was lost; the tool may have run in part"
@@ -93,8 +94,8 @@ static void write_progress(const struct call *call, struct str message, struct b
 
 static bool wants_log(const struct call *call, struct str message)
 {
-    int wanted = legacy_server_level(call->envelope.reserved.log_level);
-    return wanted >= 0 && legacy_server_level(json_path(message, "params", "level")) >= wanted;
+    int wanted = mcp_log_level(call->envelope.reserved.log_level);
+    return wanted >= 0 && mcp_log_level(json_path(message, "params", "level")) >= wanted;
 }
 
 static void leg_pass(const struct leg *leg, const struct event *event)
@@ -144,7 +145,7 @@ static void leg_answer_result(struct leg *leg, const struct event *event)
     const struct call *call = leg->call;
     OWNED_BUFFER(modern);
     OWNED_BUFFER(message);
-    legacy_server_write_result(&modern, event->text, is_cacheable(call), event->server_info);
+    modern_text_write_result(&modern, event->text, is_cacheable(call), event->server_info);
     if (mcp_method_is_list(call->method))
         mcp_cacheable_drop_tags(&modern, 0, event->text);
     jsonrpc_write_result(&message, call->envelope.id, buffer_str(&modern));

@@ -69,8 +69,7 @@ static void write_shown(struct buffer *out, const struct task *call)
         struct str value = json_member(shown, copied[i]);
         if (value.length == 0)
             continue;
-        json_add_key(out, copied[i]);
-        buffer_append(out, value);
+        json_add_value(out, copied[i], value);
     }
     buffer_append_char(out, '}');
     free(summary);

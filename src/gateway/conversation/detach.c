@@ -31,7 +31,8 @@
 #include "taskgate/core/random.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/era.h"
+#include "taskgate/mcp/legacy_text.h"
 
 /* How long a call that cannot become a task now stays as it is before the next try. */
 #define AGAIN_MS 1000
@@ -673,7 +674,7 @@ static struct sending detached_call_sending(const struct detached_call *detached
 static void pass_notice(struct detached_call *detached, struct str message)
 {
     OWNED_BUFFER(translated);
-    legacy_bridge_write_notification(&translated, message);
+    mcp_write_bare_notification(&translated, message);
     detached_call_take_message(detached, buffer_str(&translated));
 }
 
@@ -685,7 +686,7 @@ static void take_result(struct detached_call *detached, struct str result,
     OWNED_BUFFER(written);
     OWNED_BUFFER(message);
     if (result.length > 0)
-        legacy_bridge_write_call_result(&written, result, detached->wraps_output);
+        legacy_text_write_call_result(&written, result, detached->wraps_output);
     else
         write_refusal(&written);
     jsonrpc_write_result(&message, json_member(reply->message, "id"), buffer_str(&written));

@@ -37,7 +37,8 @@
 #include "taskgate/gateway/conversation_claim.h"
 #include "taskgate/identity/identity.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_server.h"
+#include "taskgate/mcp/legacy_text.h"
+#include "taskgate/mcp/modern_text.h"
 #include "taskgate/mcp/question.h"
 #include "taskgate/telemetry/task_trace.h"
 #include "waiting.h"
@@ -263,7 +264,7 @@ static void execution_write(const struct execution *execution, struct buffer *bo
     struct envelope envelope;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
     if (execution->leases_session)
-        legacy_server_write_request(body, &envelope, quoted);
+        legacy_text_write_request(body, &envelope, quoted);
     else
         envelope_write_executable(&envelope, id, task->keep_task || execution_is_modern(execution),
                                   body);
@@ -462,7 +463,7 @@ static void on_patience(void *context)
 static void ask_client(struct execution *execution, struct str message, size_t others)
 {
     OWNED_BUFFER(request);
-    legacy_server_write_question(&request, message);
+    modern_text_write_question(&request, message);
     if (!rounds_add(rounds_of_session(execution), str_from(execution->base.id), ++execution->asked,
                     json_member(message, "id"), buffer_str(&request), clock_now_ms())) {
         respond(execution, json_member(message, "id"), "error", TOO_MANY);
@@ -625,8 +626,8 @@ static void write_bridged_params(struct execution *execution, struct buffer *par
     const struct task *task = execution->base.task;
     struct envelope envelope;
     envelope_read(&envelope, str_slice(task->request, task->request_length), NULL);
-    legacy_server_write_initialize(params, envelope.reserved.client_capabilities,
-                                   envelope.reserved.client_info);
+    legacy_text_write_initialize(params, envelope.reserved.client_capabilities,
+                                 envelope.reserved.client_info);
     envelope_finish(&envelope);
 }
 
@@ -939,7 +940,7 @@ static void take_answer_of_server(struct execution *execution, const struct exch
     struct buffer mapped;
     buffer_init(&mapped);
     if (execution->leases_session && json_type(error) == JSON_OBJECT) {
-        legacy_server_write_error(&mapped, error, false);
+        modern_text_write_error(&mapped, error, false);
         outcome_of_error(&execution->base.outcome, buffer_str(&mapped));
     } else {
         invocation_take_reply(&execution->base, reply);

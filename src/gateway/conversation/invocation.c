@@ -10,7 +10,7 @@
 #include "taskgate/core/assert.h"
 #include "taskgate/core/log.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/legacy_text.h"
 
 #define STORE_RETRY_MS 1000
 
@@ -319,7 +319,7 @@ void invocation_take_result(struct invocation *invocation, struct str result)
     buffer_init(&legacy);
     catalog_find_tool(invocation->worker->gateway->catalog, str_from(task->source),
                       str_from(task->owner), str_from(task->tool), &tool);
-    legacy_bridge_write_call_result(&legacy, result, tool.wraps_output);
+    legacy_text_write_call_result(&legacy, result, tool.wraps_output);
     outcome_of_result(&invocation->outcome, buffer_str(&legacy));
     buffer_finish(&legacy);
 }

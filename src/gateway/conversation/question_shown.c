@@ -25,8 +25,7 @@ static void copy_member(struct buffer *out, struct str params, const char *key)
     struct str value = json_member(params, key);
     if (value.length == 0)
         return;
-    json_add_key(out, key);
-    buffer_append(out, value);
+    json_add_value(out, key, value);
 }
 
 static void separate(struct buffer *array)

@@ -9,7 +9,7 @@
 #include "task_inputs.h"
 #include "taskgate/core/clock.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/legacy_text.h"
 #include "taskgate/mcp/question.h"
 
 static struct question_table *rounds_of(const struct gateway_worker *worker)
@@ -104,7 +104,7 @@ static void ask(const struct invocation *base, struct str key, struct str reques
                                            .take_answer = take_answer};
     struct buffer message;
     buffer_init(&message);
-    legacy_bridge_write_request(&message, key, request);
+    legacy_text_write_question(&message, key, request);
     question_take(&origin, buffer_str(&message));
     buffer_finish(&message);
 }

@@ -257,8 +257,7 @@ static void task_shown_write(struct buffer *out, const struct task *task,
     add_risk(out, rule, tool);
     add_difference(out, origin, tool);
     if (origin->headers.length > 0) {
-        json_add_key(out, "headers");
-        buffer_append(out, origin->headers);
+        json_add_value(out, "headers", origin->headers);
     }
     json_add_key(out, "marks");
     task_marks_write(out, task, origin->agent_reason);

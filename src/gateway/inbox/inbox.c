@@ -591,14 +591,6 @@ void inbox_add_notification(struct gateway *gateway, struct str key, struct str 
 
 /* Reading an inbox: each entry is given out once. */
 
-static void inbox_add_json(struct buffer *out, const char *key, struct str json)
-{
-    if (json.length == 0)
-        return;
-    json_add_key(out, key);
-    buffer_append(out, json);
-}
-
 static void add_str(struct buffer *out, const char *key, struct str text)
 {
     json_add_key(out, key);
@@ -610,7 +602,7 @@ static void write_event(struct buffer *out, const struct inbox_entry *entry)
     json_add_text(out, "id", entry->id);
     json_add_text(out, "type", inbox_event_name((enum inbox_event)entry->kind));
     add_str(out, "server", entry->server);
-    inbox_add_json(out, "data",
+    json_add_value(out, "data",
                    entry->json.length > 0 ? entry->json : STR("{\"omitted\":\"too long\"}"));
     json_add_time(out, "createdAt", entry->at_ms);
 }
@@ -620,16 +612,16 @@ static void write_notification(struct buffer *out, const struct inbox_entry *ent
     add_str(out, "server", entry->server);
     add_str(out, "method", entry->name);
     json_add_time(out, "timestamp", entry->at_ms);
-    inbox_add_json(out, "params", entry->json);
+    json_add_value(out, "params", entry->json);
 }
 
 static void write_log(struct buffer *out, const struct inbox_entry *entry)
 {
     add_str(out, "server", entry->server);
-    inbox_add_json(out, "level", json_member(entry->json, "level"));
-    inbox_add_json(out, "logger", json_member(entry->json, "logger"));
+    json_add_value(out, "level", json_member(entry->json, "level"));
+    json_add_value(out, "logger", json_member(entry->json, "logger"));
     json_add_time(out, "timestamp", entry->at_ms);
-    inbox_add_json(out, "data", json_member(entry->json, "data"));
+    json_add_value(out, "data", json_member(entry->json, "data"));
 }
 
 /* Writes and frees what was taken. */
@@ -799,8 +791,7 @@ static void write_data(struct buffer *out, const struct task *task, enum inbox_e
         buffer_append_format(out, ",\"args\":%s", task->arguments);
     if (task->outcome == TASK_OUTCOME_RESULT && task->outcome_text &&
         task->outcome_length <= MOST_DATA_BYTES) {
-        json_add_key(out, "result");
-        buffer_append(out, str_slice(task->outcome_text, task->outcome_length));
+        json_add_value(out, "result", str_slice(task->outcome_text, task->outcome_length));
     }
     if (type == INBOX_TASK_FAILED || type == INBOX_TASK_EXPIRED) {
         struct buffer error = {0};

@@ -12,7 +12,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/mcp/cacheable.h"
 #include "taskgate/mcp/definition.h"
-#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/legacy_text.h"
 #include "taskgate/policy/policy.h"
 
 #define MOST_LISTS 1000
@@ -208,9 +208,9 @@ static void list_cache_answer_list(struct call *call, struct str result)
     }
     buffer_init(&legacy);
     if (call->method->treatment == MCP_TOOLS_LIST)
-        legacy_bridge_write_tools(&legacy, result);
+        legacy_text_write_tools(&legacy, result);
     else
-        legacy_bridge_write_result(&legacy, result);
+        legacy_text_write_result(&legacy, result);
     call_answer_result_of_server(call, buffer_str(&legacy));
     buffer_finish(&legacy);
 }

@@ -31,14 +31,6 @@ static const char *news_name(enum news_kind kind)
     return names[kind];
 }
 
-static void news_add_json(struct buffer *out, const char *key, struct str value)
-{
-    if (value.length == 0)
-        return;
-    json_add_key(out, key);
-    buffer_append(out, value);
-}
-
 static void add_number(struct buffer *out, const char *key, int64_t value)
 {
     json_add_key(out, key);
@@ -52,12 +44,12 @@ void news_write(struct buffer *out, const struct news *news)
     add_number(out, "sequence", news->sequence);
     if (*news->task)
         json_add_text(out, "task", news->task);
-    news_add_json(out, "wait", news->wait);
-    news_add_json(out, "call", news->call);
+    json_add_value(out, "wait", news->wait);
+    json_add_value(out, "call", news->call);
     if (news->kind == NEWS_TASK_ASKS) {
-        news_add_json(out, "requests", news->requests);
-        news_add_json(out, "questions", news->questions);
-        news_add_json(out, "isAsking", news->is_asking ? STR("true") : STR("false"));
+        json_add_value(out, "requests", news->requests);
+        json_add_value(out, "questions", news->questions);
+        json_add_value(out, "isAsking", news->is_asking ? STR("true") : STR("false"));
         add_number(out, "changedMs", news->changed_ms);
     }
     buffer_append_char(out, '}');

@@ -11,15 +11,15 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/modern_text.h"
 #include "taskgate/mcp/parameter_headers.h"
 
-void bridge_request_envelope(const struct call *call, struct legacy_bridge_envelope *envelope)
+void bridge_request_envelope(const struct call *call, struct modern_envelope *envelope)
 {
     static const char *const keys[] = {"capabilities", "clientInfo", "logLevel"};
     struct str values[3];
     json_members(buffer_str(&call->declared), keys, 3, values);
-    *envelope = (struct legacy_bridge_envelope){
+    *envelope = (struct modern_envelope){
         .capabilities = values[0].length > 0 ? values[0] : STR("{}"),
         .info = values[1],
         .log_level = values[2],
@@ -49,15 +49,15 @@ static bool may_become_task(const struct call *call)
 
 static void write_params(const struct call *call, struct str params, struct buffer *out)
 {
-    struct legacy_bridge_envelope envelope;
+    struct modern_envelope envelope;
     struct buffer with_tasks;
     buffer_init(&with_tasks);
     bridge_request_envelope(call, &envelope);
     if (may_become_task(call)) {
-        legacy_bridge_write_with_tasks(&with_tasks, envelope.capabilities);
+        modern_text_write_with_tasks(&with_tasks, envelope.capabilities);
         envelope.capabilities = buffer_str(&with_tasks);
     }
-    legacy_bridge_write_params(out, params, &envelope);
+    modern_text_write_params(out, params, &envelope);
     buffer_finish(&with_tasks);
 }
 
@@ -204,11 +204,11 @@ void bridge_request_keep_own(struct catalog *catalog, const struct config_source
     OWNED_BUFFER(id);
     struct headers headers;
     headers_init(&headers, true);
-    legacy_bridge_write_with_tasks(&capabilities, STR("{}"));
-    const struct legacy_bridge_envelope declared = {
+    modern_text_write_with_tasks(&capabilities, STR("{}"));
+    const struct modern_envelope declared = {
         .capabilities = buffer_str(&capabilities),
         .info = STR("{\"name\":\"taskgate\",\"version\":\"" TASKGATE_VERSION "\"}")};
-    legacy_bridge_write_params(&params, envelope->params, &declared);
+    modern_text_write_params(&params, envelope->params, &declared);
     bridge_request_write_body(envelope->method, buffer_str(&params), &body, &id);
     mirrored_headers_set(&headers, "tools/call", envelope->name.text);
     add_parameters(catalog, source->id, CATALOG_GATEWAY, envelope, &headers);

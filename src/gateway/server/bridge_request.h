@@ -9,8 +9,8 @@
 #include "call/headers.h"
 
 /* The declarations of the session, of call->declared. */
-struct legacy_bridge_envelope;
-void bridge_request_envelope(const struct call *call, struct legacy_bridge_envelope *envelope);
+struct modern_envelope;
+void bridge_request_envelope(const struct call *call, struct modern_envelope *envelope);
 
 /* Writes the request into empty buffers, and what goes up beside it into `headers` (owning). */
 void bridge_request_write(const struct call *call, struct headers *headers, struct buffer *body,

@@ -13,7 +13,9 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/core/random.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_server.h"
+#include "taskgate/mcp/era.h"
+#include "taskgate/mcp/legacy_text.h"
+#include "taskgate/mcp/modern_text.h"
 
 struct legacy_link {
     uint32_t magic; /* LEGACY_LINK_MAGIC */
@@ -56,7 +58,7 @@ static void link_take_request(struct legacy_link *own, struct str message)
                  LOG_TEXT("source", own->link->source->id));
         return;
     }
-    legacy_server_write_question(&request, message);
+    modern_text_write_question(&request, message);
     event.asked.id = json_member(message, "id");
     event.asked.request = buffer_str(&request);
     emit(own, &event);
@@ -93,7 +95,7 @@ static void link_on_message(void *context, struct str message)
         event.kind = EVENT_PROGRESS;
     else if (json_string_equals(method, STR(MCP_LOG_MESSAGE)))
         event.kind = EVENT_LOG;
-    legacy_server_write_notification(&text, message);
+    mcp_write_bare_notification(&text, message);
     event.text = buffer_str(&text);
     emit(own, &event);
 }
@@ -161,8 +163,8 @@ static void link_on_reply(void *context, const struct exchange_reply *reply)
         event.text = result;
         event.server_info = json_member(buffer_str(&own->session->initialized), "serverInfo");
     } else if (json_type(error) == JSON_OBJECT) {
-        legacy_server_write_error(&mapped, error, own->is_read);
-        legacy_server_write_urls(&required, error);
+        modern_text_write_error(&mapped, error, own->is_read);
+        modern_text_write_urls(&required, error);
         event.text = buffer_str(&mapped);
         event.required = buffer_str(&required);
     }
@@ -247,7 +249,7 @@ static void link_write_request(struct legacy_link *own, const struct call *call)
     char uuid[RANDOM_UUID_BYTES];
     random_uuid(uuid);
     buffer_append_format(&own->request_id, "\"tg:%s\"", uuid);
-    legacy_server_write_request(&own->body, &call->envelope, buffer_str(&own->request_id));
+    legacy_text_write_request(&own->body, &call->envelope, buffer_str(&own->request_id));
 }
 
 /* The call may be answered before it is sent. */
@@ -347,8 +349,8 @@ static void legacy_release(struct server_link *link)
 static void legacy_describe(struct call *call, struct buffer *out)
 {
     struct opened_session *session = session_pool_of(call);
-    legacy_server_write_discover(out, buffer_str(&session->initialized),
-                                 session->stream_state == SESSION_STREAM_OPEN);
+    modern_text_write_discover(out, buffer_str(&session->initialized),
+                               session->stream_state == SESSION_STREAM_OPEN);
     opened_session_close_stream(session);
 }
 

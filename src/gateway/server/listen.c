@@ -12,7 +12,7 @@
 #include "taskgate/core/memory.h"
 #include "taskgate/core/owned.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/era.h"
 #include "taskgate/mcp/subscription.h"
 
 #define RESOURCE_UPDATED "notifications/resources/updated"
@@ -170,7 +170,7 @@ static void pass_news(struct listener *listener, struct str message)
         return;
     if (json_string_equals(method, STR(MCP_TOOLS_CHANGED)))
         tools_fetch_changed(listener->worker->gateway, str_from(listener->source->id));
-    legacy_bridge_write_notification(&plain, message);
+    mcp_write_bare_notification(&plain, message);
     listener->events->message(listener->context, method, buffer_str(&plain));
 }
 

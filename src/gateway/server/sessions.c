@@ -20,7 +20,8 @@
 #include "taskgate/core/owned.h"
 #include "taskgate/json/canonical.h"
 #include "taskgate/json/text.h"
-#include "taskgate/mcp/legacy_server.h"
+#include "taskgate/mcp/legacy_text.h"
+#include "taskgate/mcp/modern_text.h"
 #include "taskgate/mcp/question.h"
 
 #define IDLE_MS 600000 /* ten minutes */
@@ -417,7 +418,7 @@ static void answer_refused(struct call *call, const struct exchange_reply *reply
         server_refusal_pass(call, reply);
     } else if (json_type(error) == JSON_OBJECT) {
         struct buffer mapped = {0}, message = {0};
-        legacy_server_write_error(&mapped, error, false);
+        modern_text_write_error(&mapped, error, false);
         jsonrpc_write_error_text(&message, call->envelope.id, buffer_str(&mapped));
         call->outcome = "error";
         call_answer(call, buffer_str(&message));
@@ -567,8 +568,8 @@ static struct opened_session *open_for(struct call *call)
     struct headers headers;
     headers_init(&headers, false);
     headers_from_call(&headers, call);
-    legacy_server_write_initialize(&params, call->envelope.reserved.client_capabilities,
-                                   call->envelope.reserved.client_info);
+    legacy_text_write_initialize(&params, call->envelope.reserved.client_capabilities,
+                                 call->envelope.reserved.client_info);
     opening.headers = &headers;
     opening.params = buffer_str(&params);
     struct opened_session *session = opened_session_begin(&opening);

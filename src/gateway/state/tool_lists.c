@@ -12,7 +12,7 @@
 #include "taskgate/json/members.h"
 #include "taskgate/json/text.h"
 #include "taskgate/mcp/definition.h"
-#include "taskgate/mcp/legacy_bridge.h"
+#include "taskgate/mcp/legacy_text.h"
 #include "taskgate/mcp/parameter_headers.h"
 
 #define KEY_TEXT_BYTES ((size_t)2048) /* the digest of a longer definition is its key */
@@ -110,8 +110,7 @@ static char *tool_lists_describe(struct str definition)
     if (json_type(annotations) == JSON_OBJECT)
         canonical_write(annotations, &text);
     if (text.length > 0 && text.length <= CATALOG_DESCRIPTION_BYTES) {
-        json_add_key(&out, "toolAnnotations");
-        buffer_append(&out, buffer_str(&text));
+        json_add_value(&out, "toolAnnotations", buffer_str(&text));
     }
     buffer_finish(&text);
     return buffer_take(&out, NULL);
@@ -188,7 +187,7 @@ struct known_tool *known_tool_obtain(struct known_tools *tools, struct str key,
         .has_own = tool->has_own,
         .own = tool->own,
         .has_output_schema = tool->has_output_schema,
-        .wraps_output = legacy_bridge_wraps(json_member(tool->raw, "outputSchema")),
+        .wraps_output = legacy_text_wraps(json_member(tool->raw, "outputSchema")),
         .hints = tool->hints};
     memcpy(known->facts.digest, digest, sizeof known->facts.digest);
     memcpy(known->facts.definition, definition->digest, sizeof known->facts.definition);

@@ -127,8 +127,7 @@ static void add_structured(struct buffer *out, struct str structured, const stru
 {
     if (structured.length == 0)
         return;
-    json_add_key(out, "structuredContent");
-    buffer_append(out, str_slice(structured.bytes, structured.length - 1));
+    json_add_value(out, "structuredContent", str_slice(structured.bytes, structured.length - 1));
     add_member_of(out, buffer_str(&news->events));
     add_member_of(out, buffer_str(&news->pending));
     buffer_append_char(out, '}');

@@ -468,14 +468,6 @@ static void answer(struct call *call)
     buffer_finish(&list);
 }
 
-static void add_value(struct buffer *out, const char *key, struct str value)
-{
-    if (value.length == 0)
-        return;
-    json_add_key(out, key);
-    buffer_append(out, value);
-}
-
 /* As tools/list shows it. */
 static void add_schema(const struct call *call, const struct mcp_tool *tool, struct buffer *out)
 {
@@ -487,8 +479,8 @@ static void add_schema(const struct call *call, const struct mcp_tool *tool, str
     policy_decide(call->snapshot->policy, &request, &decision);
     bool changes =
         agent_reason_write_schema(&schema, agent_reason_asked(&decision), call->source->id, tool);
-    add_value(out, "inputSchema",
-              changes ? buffer_str(&schema) : json_member(tool->raw, "inputSchema"));
+    json_add_value(out, "inputSchema",
+                   changes ? buffer_str(&schema) : json_member(tool->raw, "inputSchema"));
     buffer_finish(&schema);
 }
 
@@ -501,7 +493,7 @@ static void add_tool(struct listing *listing, const struct mcp_tool *tool)
     json_add_text(out, "server", listing->call->source->id);
     json_add_key(out, "name");
     buffer_append_json_string(out, tool->name);
-    add_value(out, "description", json_member(tool->raw, "description"));
+    json_add_value(out, "description", json_member(tool->raw, "description"));
     add_schema(listing->call, tool, out);
     buffer_append_char(out, '}');
 }

@@ -216,8 +216,7 @@ void pseudo_tool_respond_to_sampling(struct call *call, struct str arguments)
     buffer_append_text(&result, "},\"model\":");
     buffer_append(&result, json_member(arguments, "model"));
     if (json_type(stop_reason) == JSON_STRING) {
-        json_add_key(&result, "stopReason");
-        buffer_append(&result, stop_reason);
+        json_add_value(&result, "stopReason", stop_reason);
     }
     buffer_append_char(&result, '}');
     respond_to_sampling(call, buffer_str(&result), STR_EMPTY);

@@ -81,8 +81,7 @@ int main(void)
     srunner_add_suite(runner, reply_check_suite());
     srunner_add_suite(runner, sse_suite());
     srunner_add_suite(runner, capabilities_suite());
-    srunner_add_suite(runner, legacy_bridge_suite());
-    srunner_add_suite(runner, legacy_server_suite());
+    srunner_add_suite(runner, texts_suite());
     srunner_add_suite(runner, lists_suite());
     srunner_add_suite(runner, dialect_suite());
     srunner_add_suite(runner, dialect_modern_suite());

@@ -15,8 +15,6 @@ Suite *era_suite(void);
 Suite *definition_suite(void);
 Suite *input_schema_suite(void);
 Suite *jsonrpc_suite(void);
-Suite *legacy_bridge_suite(void);
-Suite *legacy_server_suite(void);
 Suite *lists_suite(void);
 Suite *method_suite(void);
 Suite *mirrored_header_suite(void);
@@ -25,6 +23,7 @@ Suite *parameter_headers_suite(void);
 Suite *reason_property_suite(void);
 Suite *reply_check_suite(void);
 Suite *sse_suite(void);
+Suite *texts_suite(void);
 
 void expect_str(struct str actual, const char *expected);
 /* Compares with the written text, then empties the buffer and frees it. A correlation id is
