@@ -258,15 +258,28 @@ void legacy_client_answer_failure(struct call *call, const struct exchange_reply
 
 static bool is_login(const struct exchange_reply *reply)
 {
-    return reply->status == 401 || reply->status == 403;
+    return reply && (reply->status == 401 || reply->status == 403);
 }
 
 static void take_no_answer(struct legacy_call *legacy, const struct exchange_reply *reply)
 {
     const struct looks *looks = legacy->looks;
     struct call *call = finish_legacy(legacy);
+    ASSERT(reply);
     if (is_login(reply) || !looks->stand_in || !looks->stand_in(call, reason_of_reply(reply)))
         legacy_client_answer_failure(call, reply);
+}
+
+static void take_lost(struct legacy_call *legacy, enum lost_reason lost)
+{
+    const struct looks *looks = legacy->looks;
+    if (lost_words[lost]) {
+        give_up_legacy(legacy, lost_words[lost]);
+        return;
+    }
+    struct call *call = finish_legacy(legacy);
+    if (!looks->stand_in || !looks->stand_in(call, lost))
+        relay_answer_failure(call, lost);
 }
 
 /* ---- rounds ---- */
@@ -463,10 +476,10 @@ static void take_last(struct legacy_call *legacy, const struct event *event)
     const struct exchange_reply *reply = event->reply;
     struct call *call = legacy->call;
     if (event->kind == EVENT_LOST && event->lost != LOST_REPLY) {
-        give_up_legacy(legacy, lost_words[event->lost]);
+        take_lost(legacy, event->lost);
         return;
     }
-    if (reply->status == 400 || reply->status == 404 || reply->status == 405)
+    if (reply && (reply->status == 400 || reply->status == 404 || reply->status == 405))
         source_eras_doubt(call->worker->gateway->eras, call->source,
                           loop_now_ms(call->worker->loop));
     if (event->kind == EVENT_RESULT && event->is_complete)
@@ -483,6 +496,8 @@ static void take_event(void *context, const struct event *event)
 {
     struct legacy_call *legacy = legacy_call_from(context);
     switch (event->kind) {
+    case EVENT_PROGRESS:
+    case EVENT_LOG:
     case EVENT_NOTICE:
         legacy_pass_notice(legacy->call, event->text);
         break;
