@@ -21,23 +21,6 @@
 #define POLL_LEAST_MS 100
 #define POLL_MOST_MS 60000
 
-void server_link_init(struct server_link *link, const struct server_protocol *protocol,
-                      const struct link_maker *maker, struct gateway_worker *worker, void *context)
-{
-    MAGIC_SET(link, SERVER_LINK_MAGIC);
-    link->protocol = protocol;
-    link->maker = maker;
-    link->worker = worker;
-    link->take = maker ? maker->take : NULL;
-    link->context = context;
-    loop_timer_init(&link->timer, worker->loop, NULL, link);
-}
-
-bool server_link_is_pending(const struct server_link *link)
-{
-    return link->state != LINK_NEW && link->state != LINK_ENDED;
-}
-
 static void modern_report(struct server_link *link, const struct event *event)
 {
     link->take(link->context, event);

@@ -121,10 +121,25 @@ static inline struct server_link *server_link_from(void *context)
 }
 
 /* Zeroed memory becomes a link with a maker; `context` is for its `take`. */
-void server_link_init(struct server_link *link, const struct server_protocol *protocol,
-                      const struct link_maker *maker, struct gateway_worker *worker, void *context);
+static inline void server_link_init(struct server_link *link,
+                                    const struct server_protocol *protocol,
+                                    const struct link_maker *maker, struct gateway_worker *worker,
+                                    void *context)
+{
+    MAGIC_SET(link, SERVER_LINK_MAGIC);
+    link->protocol = protocol;
+    link->maker = maker;
+    link->worker = worker;
+    link->take = maker ? maker->take : NULL;
+    link->context = context;
+    loop_timer_init(&link->timer, worker->loop, NULL, link);
+}
+
 /* Whether the server works, or waits. */
-bool server_link_is_pending(const struct server_link *link);
+static inline bool server_link_is_pending(const struct server_link *link)
+{
+    return link->state != LINK_NEW && link->state != LINK_ENDED;
+}
 
 struct server_protocol {
     const char *name;
