@@ -61,7 +61,7 @@ export const BRIEF_DRAIN = { THOUGHTGATE_DRAIN_TIMEOUT_SECS: '1' };
 /**
  * Starts the gateway. Options: those of `configuration`, `yaml` (text instead), `env`, `args`, `adminToken` (null for none),
  * `awaitUpstream` (false: do not wait for the start-up fetch), `wrapper` (a command, as words, that executes the gateway),
- * `host` (its address, where that is not this machine's loopback).
+ * `host` (its address, where that is not this machine's loopback), `binary` (another program than BINARY).
  * It is stopped with SIGTERM after the test; another exit code than 0 or a sanitizer report fails the test.
  */
 export async function startGateway(t, options) {
@@ -121,8 +121,9 @@ export class Gateway {
   }
 
   async launch() {
-    assert.ok(fs.existsSync(BINARY), `the gateway's binary ${BINARY} is missing: build it, or set TASKGATE_BIN`);
-    const [command, ...args] = [...(this.options.wrapper ?? []), BINARY, 'serve', '--config', this.configPath, ...(this.options.args ?? [])];
+    const { binary = BINARY, wrapper = [] } = this.options;
+    assert.ok(fs.existsSync(binary), `the gateway's binary ${binary} is missing: build it, or set TASKGATE_BIN`);
+    const [command, ...args] = [...wrapper, binary, 'serve', '--config', this.configPath, ...(this.options.args ?? [])];
     this.child = new Child(command, args, {
       env: this.environment(),
       cwd: this.folder,
